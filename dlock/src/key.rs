@@ -1,0 +1,177 @@
+//! The name of a lock, and the keys under which a lock server stores it.
+
+use std::fmt::{self, Write};
+
+use sha2::{Digest, Sha256};
+
+/// The longest part (tenant, resource type, resource id) of a key, in bytes.
+const PART_BYTES_MAX: usize = 256;
+
+/// The version of the key layout. A new layout gets a new number, so that old and new clients can't share a key by
+/// accident.
+const VERSION: &str = "v1";
+
+/// What a lock guards: a resource, by type and id, of a tenant if there are several.
+///
+/// `LockKey::new("orders", "42")` is stored in Redis as `lock:v1:{orders:42}:owner` and `lock:v1:{orders:42}:fence`. The
+/// braces are a hash tag: both keys share a slot of a Redis Cluster, so that one script may touch both.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LockKey {
+    resource_type: Box<str>,
+    /// `tenant/type:id`, each part escaped: unlike keys have unlike names.
+    name: Box<str>,
+    id_hash: Box<str>,
+}
+
+/// A part of a lock key that can't be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// A part is empty: the lock would guard every resource of its type.
+    #[error("the {part} of the lock key is empty: name the resource that the lock guards")]
+    Empty {
+        /// Which part: `tenant`, `resource type` or `resource id`.
+        part: &'static str,
+    },
+    /// A part is too long.
+    #[error("the {part} of the lock key has {bytes} bytes, {max} are allowed: hash it (LockKey::sensitive)")]
+    Oversized {
+        /// Which part.
+        part: &'static str,
+        /// Its size in bytes.
+        bytes: usize,
+        /// The largest size in bytes.
+        max: usize,
+    },
+    /// A part holds a control character.
+    #[error("the {part} of the lock key holds the control character {character:?}: remove it")]
+    Control {
+        /// Which part.
+        part: &'static str,
+        /// The character.
+        character: char,
+    },
+}
+
+impl LockKey {
+    /// The key of the resource `resource_id` of the type `resource_type`.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] for a part that is empty, longer than 256 bytes, or holds a control character.
+    pub fn new(resource_type: &str, resource_id: &str) -> Result<Self, KeyError> {
+        Self::build(None, resource_type, resource_id, false)
+    }
+
+    /// The same for one of several tenants: equal resources of two tenants have unlike keys.
+    ///
+    /// # Errors
+    ///
+    /// As [`LockKey::new`].
+    pub fn for_tenant(tenant: &str, resource_type: &str, resource_id: &str) -> Result<Self, KeyError> {
+        Self::build(Some(tenant), resource_type, resource_id, false)
+    }
+
+    /// The same with the id hashed (SHA-256), for ids that must not stand in a lock server: names, addresses, numbers
+    /// of accounts. Ids of up to 64 KiB are taken.
+    ///
+    /// # Errors
+    ///
+    /// As [`LockKey::new`], with the larger limit for the id.
+    pub fn sensitive(tenant: Option<&str>, resource_type: &str, resource_id: &str) -> Result<Self, KeyError> {
+        Self::build(tenant, resource_type, resource_id, true)
+    }
+
+    fn build(tenant: Option<&str>, kind: &str, id: &str, sensitive: bool) -> Result<Self, KeyError> {
+        let mut name = String::with_capacity(kind.len() + id.len() + 2);
+        if let Some(tenant) = tenant {
+            check("tenant", tenant, PART_BYTES_MAX)?;
+            escape(&mut name, tenant);
+            name.push('/');
+        }
+        check("resource type", kind, PART_BYTES_MAX)?;
+        escape(&mut name, kind);
+        name.push(':');
+        if sensitive {
+            check("resource id", id, 64 * 1024)?;
+            // `#` is escaped in plain ids, so a hashed id can't meet a plain one.
+            name.push('#');
+            name.push_str(&hex(&Sha256::digest(id), 32));
+        } else {
+            check("resource id", id, PART_BYTES_MAX)?;
+            escape(&mut name, id);
+        }
+        Ok(Self { resource_type: kind.into(), id_hash: id_hash(&name).into(), name: name.into() })
+    }
+
+    /// The type of the resource, as given.
+    pub fn resource_type(&self) -> &str {
+        &self.resource_type
+    }
+
+    /// The key's name, the same on every process: `orders:42`, or `acme/orders:42` for the tenant `acme`. The protected
+    /// resource is addressed by it too.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What logs and histories call the key: see [`id_hash`].
+    pub fn id_hash(&self) -> &str {
+        &self.id_hash
+    }
+
+    /// The Redis key that holds the owner token while the lock is held.
+    pub fn owner_key(&self) -> String {
+        format!("lock:{VERSION}:{{{}}}:owner", self.name)
+    }
+
+    /// The Redis key that counts the grants. It never expires: it must outlive every lease.
+    pub fn fence_key(&self) -> String {
+        format!("lock:{VERSION}:{{{}}}:fence", self.name)
+    }
+}
+
+impl fmt::Display for LockKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// What logs and histories call the resource named `name` ([`LockKey::name`]): the first 12 hexadecimal digits of its
+/// SHA-256. The lock and the protected resource hash the same name, so their events can be joined.
+pub fn id_hash(name: &str) -> String {
+    hex(&Sha256::digest(name), 12)
+}
+
+fn check(part: &'static str, text: &str, max: usize) -> Result<(), KeyError> {
+    if text.is_empty() {
+        return Err(KeyError::Empty { part });
+    }
+    if text.len() > max {
+        return Err(KeyError::Oversized { part, bytes: text.len(), max });
+    }
+    match text.chars().find(|c| c.is_control()) {
+        Some(character) => Err(KeyError::Control { part, character }),
+        None => Ok(()),
+    }
+}
+
+/// Percent-escapes what separates parts or would break a hash tag, and the escape itself: the name stays injective.
+fn escape(name: &mut String, part: &str) {
+    for character in part.chars() {
+        if matches!(character, ':' | '/' | '{' | '}' | '#' | '%') {
+            // Writing to a String can't fail.
+            let _ = write!(name, "%{:02X}", u32::from(character));
+        } else {
+            name.push(character);
+        }
+    }
+}
+
+fn hex(bytes: &[u8], digits: usize) -> String {
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .take(digits)
+        .map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)]))
+        .collect()
+}

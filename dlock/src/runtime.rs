@@ -1,0 +1,113 @@
+//! The seam: everything nondeterministic that a lock touches, in one small trait.
+//!
+//! `real` implements it with tokio and sockets, `sim` with simulated clocks and byte streams. Nothing else in this
+//! crate reads a clock, opens a connection, spawns a task or draws a random byte.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::ops::{Add, Sub};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// The outside world, as one process sees it.
+pub trait Runtime: Clone + Send + Sync + 'static {
+    /// A connection's byte stream.
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    /// The time on this process's monotonic clock. It never goes back, and stands for nothing outside the process.
+    fn now(&self) -> Instant;
+
+    /// Completes once [`Runtime::now`] has reached `deadline`.
+    fn sleep_until(&self, deadline: Instant) -> impl Future<Output = ()> + Send;
+
+    /// Opens a connection to `address`, written `host:port`. It may hang for as long as the network keeps silent, so
+    /// bound it with [`timeout_at`].
+    fn connect(&self, address: &str) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+
+    /// Runs `task` beside the caller. It ends with the process.
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static);
+
+    /// Fills `bytes` from a source that no other process can guess.
+    fn fill_random(&self, bytes: &mut [u8]);
+}
+
+/// A reading of one process's monotonic clock, in nanoseconds since an origin of that process's own.
+///
+/// Not `std::time::Instant`, since every simulated process has a clock of its own, with an offset and a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant(u64);
+
+impl Instant {
+    /// The reading `nanos` nanoseconds after the clock's origin.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the clock's origin.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The time from `earlier` to `self`; zero if `earlier` is the later one.
+    pub const fn saturating_since(self, earlier: Instant) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Instant;
+
+    /// Saturates at the end of the clock's range (584 years).
+    fn add(self, duration: Duration) -> Instant {
+        Instant(self.0.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
+    }
+}
+
+impl Sub<Duration> for Instant {
+    type Output = Instant;
+
+    /// Saturates at the clock's origin.
+    fn sub(self, duration: Duration) -> Instant {
+        Instant(self.0.saturating_sub(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
+    }
+}
+
+/// The deadline passed before the future completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Elapsed;
+
+impl fmt::Display for Elapsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the deadline passed")
+    }
+}
+
+impl std::error::Error for Elapsed {}
+
+/// Runs `future` until it completes or `deadline` passes on `runtime`'s clock, then drops it.
+///
+/// A result that is ready wins over a deadline that has passed: a process that was paused and finds both an answer and
+/// the deadline behind it takes the answer, and judges its age itself.
+///
+/// # Errors
+///
+/// [`Elapsed`] when the deadline passed first.
+pub async fn timeout_at<R: Runtime, F: Future>(
+    runtime: &R,
+    deadline: Instant,
+    future: F,
+) -> Result<F::Output, Elapsed> {
+    let mut future = pin!(future);
+    let mut sleep = pin!(runtime.sleep_until(deadline));
+    std::future::poll_fn(|cx| {
+        if let Poll::Ready(output) = future.as_mut().poll(cx) {
+            return Poll::Ready(Ok(output));
+        }
+        sleep.as_mut().poll(cx).map(|()| Err(Elapsed))
+    })
+    .await
+}

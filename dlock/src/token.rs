@@ -1,0 +1,88 @@
+//! The two tokens of a grant: the fencing token orders holders, the owner token names one.
+
+use std::fmt;
+use std::num::NonZeroU64;
+use std::str::FromStr;
+
+use crate::runtime::Runtime;
+
+/// A number that grows with every grant of a key, to be sent with every protected write. Never zero.
+///
+/// Source: Kleppmann, "How to do distributed locking" (2016).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FencingToken(NonZeroU64);
+
+/// A fencing token that can't be one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no fencing token: give a whole number from 1 to {}", u64::MAX)]
+pub struct TokenError {
+    text: String,
+}
+
+impl FencingToken {
+    /// The token numbered `number`, or `None` for zero.
+    pub const fn new(number: u64) -> Option<Self> {
+        match NonZeroU64::new(number) {
+            Some(number) => Some(Self(number)),
+            None => None,
+        }
+    }
+
+    /// The token's number.
+    pub const fn as_u64(self) -> u64 {
+        self.0.get()
+    }
+}
+
+impl fmt::Display for FencingToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for FencingToken {
+    type Err = TokenError;
+
+    /// Reads decimal digits and nothing else: no sign, no space.
+    fn from_str(text: &str) -> Result<Self, TokenError> {
+        let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let number = if digits { text.parse().ok() } else { None };
+        number.and_then(Self::new).ok_or_else(|| TokenError { text: text.chars().take(40).collect() })
+    }
+}
+
+/// The name of one acquisition: 128 random bits, behind the process's name if it has one (`worker-4:7f3c…`).
+///
+/// It proves identity, not order: release and renew act only where the stored owner is this one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Owner(Box<str>);
+
+impl Owner {
+    /// A new owner token, unlike any other. `instance` names the process, for those who read logs.
+    pub fn random<R: Runtime>(runtime: &R, instance: Option<&str>) -> Self {
+        let mut bytes = [0; 16];
+        runtime.fill_random(&mut bytes);
+        let hex = format!("{:032x}", u128::from_be_bytes(bytes));
+        match instance {
+            Some(name) => Self(format!("{name}:{hex}").into()),
+            None => Self(hex.into()),
+        }
+    }
+
+    /// The whole token. Whoever knows it can release the lock: log [`Owner::prefix`] instead.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What may be logged: the process's name, if any, and the first 8 of 32 hexadecimal digits.
+    pub fn prefix(&self) -> &str {
+        owner_prefix(&self.0)
+    }
+}
+
+/// The part of an owner token that may be logged: see [`Owner::prefix`]. Works on any text.
+pub(crate) fn owner_prefix(owner: &str) -> &str {
+    let digits = owner.rfind(':').map_or(0, |colon| colon + 1);
+    let end = owner.char_indices().nth(digits + 8).map_or(owner.len(), |(at, _)| at);
+    &owner[..end]
+}

@@ -1,0 +1,1 @@
+//! The same locks on tokio and live servers.

@@ -1,0 +1,7 @@
+//! Deterministic simulation: the real lock clients against simulated servers, network, clocks and disks.
+
+#[cfg(not(madsim))]
+compile_error!(
+    "`sim` needs `--cfg madsim`. The workspace sets it in .cargo/config.toml, but a RUSTFLAGS variable in the \
+     environment overrides that file: unset RUSTFLAGS, or add `--cfg madsim` to it."
+);

@@ -1,0 +1,3 @@
+//! The `sim` command.
+
+fn main() {}
