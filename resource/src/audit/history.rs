@@ -1,0 +1,150 @@
+//! A history: what happened in one run, in the order of true time.
+
+use std::fmt;
+use std::io::{self, BufRead, Write};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::name::Name;
+use super::record::{Record, RecordError};
+use super::vocabulary::Kind;
+
+/// True time: nanoseconds since the run began, on a clock that no process can see (on live servers, that of the machine
+/// that records). Displayed as seconds with three digits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// The time `duration` later; the end of time if there is no such time.
+    pub fn after(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = self.0 / 1_000_000;
+        write!(f, "{}.{:03}", millis / 1000, millis % 1000)
+    }
+}
+
+/// One event of a history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When it happened, in true time.
+    pub at: Nanos,
+    /// The process that it happened in.
+    pub process: Name,
+    /// What happened.
+    pub kind: Kind,
+}
+
+/// The events of one run, in the order in which they happened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// The events. The audit takes their order as given; equal times are no mistake.
+    pub events: Vec<Event>,
+}
+
+/// A log that is no history.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// The log could not be read.
+    #[error("line {line}: {source}")]
+    Read {
+        /// Counted from one.
+        line: usize,
+        /// Why.
+        source: io::Error,
+    },
+    /// A line is no JSON object with `at`, `process` and `event`.
+    #[error("line {line}: {source}")]
+    Json {
+        /// Counted from one.
+        line: usize,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// A line is no event of the vocabulary.
+    #[error("line {line}: {source}")]
+    Record {
+        /// Counted from one.
+        line: usize,
+        /// Why.
+        source: RecordError,
+    },
+    /// A line is earlier than the one before it.
+    #[error(
+        "line {line}: its time {at} is before {before}, that of the line before it: sort the log by `at`"
+    )]
+    Unordered {
+        /// Counted from one.
+        line: usize,
+        /// Its time.
+        at: Nanos,
+        /// The time of the line before.
+        before: Nanos,
+    },
+}
+
+/// One line of a log: `{"at":17,"process":"a","event":"lease_requested","resource_id_hash":"…",…}`.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    at: Nanos,
+    process: Name,
+    #[serde(flatten)]
+    record: Record,
+}
+
+impl Event {
+    /// Writes the event as one line of JSON, with its end of line.
+    ///
+    /// # Errors
+    ///
+    /// Those of `writer`.
+    pub fn write_json(&self, mut writer: impl Write) -> io::Result<()> {
+        let line = Line { at: self.at, process: self.process.clone(), record: self.kind.to_record() };
+        serde_json::to_writer(&mut writer, &line)?;
+        writer.write_all(b"\n")
+    }
+}
+
+impl History {
+    /// Reads a log with an event a line. Empty lines and fields outside the vocabulary are skipped.
+    ///
+    /// # Errors
+    ///
+    /// [`HistoryError`] with the number of the first line that is not an event, or that goes back in time.
+    pub fn parse_json_lines(reader: impl BufRead) -> Result<Self, HistoryError> {
+        let mut history = Self::default();
+        for (index, text) in reader.lines().enumerate() {
+            let line = index + 1;
+            let text = text.map_err(|source| HistoryError::Read { line, source })?;
+            if !text.trim().is_empty() {
+                history.push(parse_line(&text, line)?, line)?;
+            }
+        }
+        Ok(history)
+    }
+
+    fn push(&mut self, event: Event, line: usize) -> Result<(), HistoryError> {
+        match self.events.last() {
+            Some(last) if last.at > event.at => {
+                Err(HistoryError::Unordered { line, at: event.at, before: last.at })
+            }
+            _ => {
+                self.events.push(event);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn parse_line(text: &str, line: usize) -> Result<Event, HistoryError> {
+    let Line { at, process, record } =
+        serde_json::from_str(text).map_err(|source| HistoryError::Json { line, source })?;
+    let kind = Kind::try_from(record).map_err(|source| HistoryError::Record { line, source })?;
+    Ok(Event { at, process, kind })
+}

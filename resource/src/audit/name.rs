@@ -1,0 +1,159 @@
+//! Short text that is kept without an allocation: a history is full of key hashes and owner prefixes, and the simulator
+//! records some hundred thousand a second.
+
+use std::cmp::Ordering;
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// What fits beside the length in 24 bytes, the size of a `String`.
+const INLINE_BYTES_MAX: usize = 22;
+
+/// A name in a history: a process, a key's hash, an owner's prefix. Up to 22 bytes are stored in place; a longer one is
+/// shared between its clones.
+#[derive(Clone)]
+pub struct Name(Text);
+
+#[derive(Clone)]
+enum Text {
+    Inline { len: u8, bytes: [u8; INLINE_BYTES_MAX] },
+    Shared(Arc<str>),
+}
+
+impl Name {
+    /// The name's text.
+    pub fn as_str(&self) -> &str {
+        match &self.0 {
+            // The bytes were copied from a `str`, whole: they are UTF-8.
+            Text::Inline { .. } => std::str::from_utf8(self.as_bytes()).unwrap_or_default(),
+            Text::Shared(text) => text,
+        }
+    }
+
+    /// The text that `value` is formatted as, without a `String` in between if it is short.
+    pub(super) fn from_format(value: fmt::Arguments<'_>) -> Self {
+        let mut buffer = Buffer { text: Self::default().0 };
+        // A Buffer takes all there is; a `Debug` that fails by itself leaves what it wrote.
+        let _ = buffer.write_fmt(value);
+        Self(buffer.text)
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        match &self.0 {
+            Text::Inline { len, bytes } => &bytes[..usize::from(*len)],
+            Text::Shared(text) => text.as_bytes(),
+        }
+    }
+}
+
+impl From<&str> for Name {
+    fn from(text: &str) -> Self {
+        match inline(text) {
+            Some(text) => Self(text),
+            None => Self(Text::Shared(text.into())),
+        }
+    }
+}
+
+fn inline(text: &str) -> Option<Text> {
+    let mut bytes = [0; INLINE_BYTES_MAX];
+    bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
+    Some(Text::Inline { len: u8::try_from(text.len()).ok()?, bytes })
+}
+
+/// Collects formatted text, in place as long as it fits.
+struct Buffer {
+    text: Text,
+}
+
+impl fmt::Write for Buffer {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        if let Text::Inline { len, bytes } = &mut self.text {
+            let end = usize::from(*len) + part.len();
+            if let Some(free) = bytes.get_mut(usize::from(*len)..end) {
+                free.copy_from_slice(part.as_bytes());
+                // `end` is at most 22.
+                *len = u8::try_from(end).unwrap_or(*len);
+                return Ok(());
+            }
+        }
+        let whole = Name(self.text.clone()).as_str().to_owned() + part;
+        self.text = Text::Shared(whole.into());
+        Ok(())
+    }
+}
+
+impl Default for Name {
+    fn default() -> Self {
+        Self(Text::Inline { len: 0, bytes: [0; INLINE_BYTES_MAX] })
+    }
+}
+
+impl PartialEq for Name {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for Name {}
+
+impl Ord for Name {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_bytes().cmp(other.as_bytes())
+    }
+}
+
+impl PartialOrd for Name {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Serialize for Name {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|text| Self::from(text.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_and_long_names_keep_their_text() {
+        for text in
+            ["", "a:7f3c9e12", "exactly-22-bytes-long!", "exactly-23-bytes-long!!", "é".repeat(40).as_str()]
+        {
+            assert_eq!(Name::from(text).as_str(), text);
+            assert_eq!(Name::from_format(format_args!("{text}")), Name::from(text));
+            assert_eq!(Name::from_format(format_args!("x{text}{text}")).as_str(), format!("x{text}{text}"));
+        }
+    }
+
+    #[test]
+    fn names_order_as_their_text_does() {
+        let long = "a".repeat(30);
+        assert!(Name::from("a") < Name::from(long.as_str()));
+        assert!(Name::from(long.as_str()) < Name::from("b"));
+        assert_eq!(size_of::<Name>(), 24);
+    }
+}
