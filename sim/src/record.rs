@@ -1,0 +1,184 @@
+//! Recording: `dlock`, `resource` and the simulated servers say what happens in `tracing` events; one global layer stamps
+//! each with true time and process and keeps it for the run of the thread it happened on.
+//!
+//! One layer for all runs, since a subscriber of its own for every run would rebuild tracing's call-site caches each time.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Once;
+
+use resource::audit::{Event, Kind, Name, Nanos, Record};
+use tracing::field::{Field, Visit};
+use tracing::subscriber::Interest;
+use tracing::{Metadata, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+use xxhash_rust::xxh3::Xxh3Default;
+
+use crate::world::World;
+
+/// The targets whose events make up a history.
+const TARGETS: [&str; 5] = ["dlock", "resource", "worker", "server", "fault"];
+
+thread_local! {
+    static RUN: RefCell<Option<Recording>> = const { RefCell::new(None) };
+}
+
+/// What one run has recorded so far.
+struct Recording {
+    world: World,
+    /// The processes' names, and that of the harness at the end.
+    names: Vec<Name>,
+    events: Vec<Event>,
+    hash: Box<Xxh3Default>,
+    /// Hears of every event, in the middle of the task that caused it.
+    listener: Rc<dyn Fn(&Event)>,
+    /// An event that could not be understood: a mistake in the vocabulary, which fails the run.
+    mistake: Option<String>,
+}
+
+/// What a run has recorded.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The events, in the order in which they happened.
+    pub events: Vec<Event>,
+    /// A hash of all that was recorded, in order: equal hashes mean equal traces.
+    pub hash: u64,
+    /// The first event outside the vocabulary, if there was one.
+    pub mistake: Option<String>,
+}
+
+/// Records what happens on this thread from now on. `listener` hears of every event as it happens.
+pub fn start(world: &World, listener: impl Fn(&Event) + 'static) {
+    install();
+    let mut names: Vec<Name> = world.processes().map(|id| Name::from(world.process(id).name())).collect();
+    names.push(Name::from("harness"));
+    let recording = Recording {
+        world: world.clone(),
+        names,
+        events: Vec::with_capacity(64),
+        hash: Box::default(),
+        listener: Rc::new(listener),
+        mistake: None,
+    };
+    RUN.set(Some(recording));
+}
+
+/// Ends the recording on this thread.
+pub fn finish() -> Option<Recorded> {
+    RUN.take().map(|run| Recorded { events: run.events, hash: run.hash.digest(), mistake: run.mistake })
+}
+
+/// Records an event of the harness itself, such as a fault, as happening in `process`.
+pub fn note(process: &str, kind: Kind) {
+    RUN.with_borrow_mut(|run| {
+        let Some(run) = run else { return };
+        let event = Event { at: Nanos(run.world.now()), process: Name::from(process), kind };
+        let mut hash = Hashing(&mut run.hash);
+        hash.number(event.at.0);
+        hash.text(process);
+        // A `Debug` of the few events of the harness is cheap enough.
+        hash.text(&format!("{:?}", event.kind));
+        run.events.push(event);
+    });
+}
+
+/// Installs the layer, once in the life of the program.
+fn install() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        // If a subscriber is there already, the runs find no events and say so.
+        let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(RecordLayer));
+    });
+}
+
+struct RecordLayer;
+
+impl<S: Subscriber> Layer<S> for RecordLayer {
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if metadata.is_event() && TARGETS.contains(&metadata.target()) {
+            Interest::always()
+        } else {
+            Interest::never()
+        }
+    }
+
+    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+        let heard = RUN.with(|slot| {
+            let mut slot = slot.try_borrow_mut().ok()?;
+            let run = slot.as_mut()?;
+            Some((run.record(event)?, Rc::clone(&run.listener)))
+        });
+        // The recording is free again: what the listener does may be recorded too.
+        if let Some((event, listener)) = heard {
+            listener(&event);
+        }
+    }
+}
+
+impl Recording {
+    /// Keeps the event and returns a copy, unless it comes from a process that is dead.
+    fn record(&mut self, event: &tracing::Event<'_>) -> Option<Event> {
+        let process = match self.world.speaker() {
+            Ok(Some(id)) => id.0,
+            Ok(None) => self.names.len() - 1,
+            Err(_) => return None,
+        };
+        let at = self.world.now();
+        let mut hashing = Hashing(&mut self.hash);
+        hashing.number(at);
+        hashing.number(process as u64);
+        let mut visitor = Visitor { record: Record::default(), hash: hashing };
+        event.record(&mut visitor);
+        match Kind::try_from(visitor.record) {
+            Ok(kind) => {
+                let event = Event { at: Nanos(at), process: self.names[process].clone(), kind };
+                self.events.push(event.clone());
+                Some(event)
+            }
+            Err(mistake) => {
+                self.mistake.get_or_insert(mistake.to_string());
+                None
+            }
+        }
+    }
+}
+
+/// Keeps an event's fields and hashes them as they come.
+struct Visitor<'a> {
+    record: Record,
+    hash: Hashing<'a>,
+}
+
+struct Hashing<'a>(&'a mut Xxh3Default);
+
+impl Hashing<'_> {
+    fn number(&mut self, number: u64) {
+        self.0.update(&number.to_le_bytes());
+    }
+
+    fn text(&mut self, text: &str) {
+        self.number(text.len() as u64);
+        self.0.update(text.as_bytes());
+    }
+}
+
+impl Visit for Visitor<'_> {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.hash.text(field.name());
+        self.hash.text(value);
+        self.record.record_str(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.hash.text(field.name());
+        self.hash.number(value);
+        self.record.record_u64(field, value);
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.hash.text(field.name());
+        self.hash.text(&format!("{value:?}"));
+        self.record.record_debug(field, value);
+    }
+}

@@ -1,0 +1,3 @@
+//! A run as a person reads it.
+
+pub mod text;

@@ -1,0 +1,143 @@
+//! The simulated world, on madsim's tasks, nodes and timers: processes with clocks of their own, a network of directed
+//! links, and disks that lose what was not synced.
+//!
+//! Read in this order: [`clock`] (time as a process sees it), [`process`] (pause, crash, restart), [`network`] (links,
+//! segments, cuts), [`stream`] (the byte streams over them), [`disk`], and [`runtime`] (the `dlock::Runtime` that the real
+//! clients are given).
+
+pub mod clock;
+pub mod disk;
+pub mod network;
+pub mod process;
+pub mod runtime;
+pub mod stream;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use madsim::runtime::Handle;
+use madsim::time::TimeHandle;
+
+use crate::entropy::Entropy;
+use network::Network;
+use process::{Process, ProcessId};
+
+/// One simulated world. Clones are the same world.
+#[derive(Clone)]
+pub struct World(Arc<Inner>);
+
+struct Inner {
+    time: TimeHandle,
+    /// madsim's origin, from which its own instants count.
+    origin: std::time::Instant,
+    handle: Handle,
+    processes: Vec<Process>,
+    network: Mutex<Network>,
+    entropy: Entropy,
+    over: AtomicBool,
+    /// Set while the memory of a process that is being killed is dropped.
+    muted: AtomicBool,
+}
+
+/// A dead process: what its remains say as they are dropped was never said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dead;
+
+impl World {
+    /// A world with the processes `names`, on the madsim runtime of the current task. Each link between two processes
+    /// delays a segment by a time drawn from `latency`, both ends included.
+    pub fn new(entropy: Entropy, names: &[&str], latency: (Duration, Duration)) -> Self {
+        let handle = Handle::current();
+        let time = TimeHandle::current();
+        let origin = time.now_instant() - time.elapsed();
+        let processes = names.iter().map(|name| Process::new(&handle, &entropy, name)).collect();
+        let network = Mutex::new(Network::new(&entropy, names, latency));
+        let over = AtomicBool::new(false);
+        let muted = AtomicBool::new(false);
+        Self(Arc::new(Inner { time, origin, handle, processes, network, entropy, over, muted }))
+    }
+
+    /// True time: nanoseconds since the run began.
+    pub fn now(&self) -> u64 {
+        u64::try_from(self.0.time.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Completes at the true time `at`. For the harness itself: a process sleeps by its own clock.
+    pub fn sleep_until(&self, at: u64) -> impl Future<Output = ()> + Send + use<> {
+        let mut sleep = self.0.time.sleep(Duration::ZERO);
+        Pin::new(&mut sleep).reset(self.0.origin + Duration::from_nanos(at));
+        sleep
+    }
+
+    /// The process called `name`.
+    pub fn find(&self, name: &str) -> Option<ProcessId> {
+        self.0.processes.iter().position(|process| process.name() == name).map(ProcessId)
+    }
+
+    /// The process whose task is running, or `None` in the harness itself.
+    ///
+    /// # Errors
+    ///
+    /// [`Dead`] if the process is dead and its memory is being dropped.
+    pub fn speaker(&self) -> Result<Option<ProcessId>, Dead> {
+        if self.is_over() || self.0.muted.load(Ordering::Relaxed) {
+            return Err(Dead);
+        }
+        let node = madsim::plugin::node();
+        match self.0.processes.iter().position(|process| process.node() == node) {
+            Some(number) if !self.0.processes[number].is_alive() => Err(Dead),
+            found => Ok(found.map(ProcessId)),
+        }
+    }
+
+    /// The process `id`.
+    pub fn process(&self, id: ProcessId) -> &Process {
+        &self.0.processes[id.0]
+    }
+
+    /// All processes, in the order in which they were named.
+    pub fn processes(&self) -> impl Iterator<Item = ProcessId> + use<> {
+        (0..self.0.processes.len()).map(ProcessId)
+    }
+
+    /// The run's keyed randomness.
+    pub fn entropy(&self) -> &Entropy {
+        &self.0.entropy
+    }
+
+    /// The run is over: what is still dropped from now on neither spawns nor sends.
+    pub fn end(&self) {
+        self.0.over.store(true, Ordering::Relaxed);
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.over.load(Ordering::Relaxed)
+    }
+
+    fn handle(&self) -> &Handle {
+        &self.0.handle
+    }
+
+    fn network(&self) -> MutexGuard<'_, Network> {
+        lock(&self.0.network)
+    }
+
+    /// Wakes `waker` at the true time `at`: a timer and no task.
+    fn wake_at(&self, at: u64, waker: &Waker) {
+        let mut sleep = self.0.time.sleep(Duration::ZERO);
+        let mut sleep = Pin::new(&mut sleep);
+        sleep.as_mut().reset(self.0.origin + Duration::from_nanos(at));
+        if let Poll::Ready(()) = sleep.poll(&mut Context::from_waker(waker)) {
+            waker.wake_by_ref();
+        }
+    }
+}
+
+/// Locks `mutex`. A run lives on one thread: a poisoned lock means that the run itself has panicked already.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

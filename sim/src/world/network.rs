@@ -1,0 +1,326 @@
+//! The network: directed links between processes, and the pipes (one direction of a connection) that run over them.
+//!
+//! A write becomes a segment. Its fate is decided when it is sent: it arrives after the link's latency, drawn from the
+//! link's own random stream, never before an earlier segment of its pipe. Over a link that is cut it is held, as TCP goes
+//! on sending it again, and arrives once the cut is healed. What was under way when the cut began still arrives.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::task::Waker;
+use std::time::Duration;
+
+use super::World;
+use super::process::ProcessId;
+use crate::entropy::{Entropy, Site};
+
+/// A segment that is held by a cut link has no time of arrival yet.
+const HELD: u64 = u64::MAX;
+
+/// How a pipe ended, as its reader learns it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// The writer closed its end.
+    Closed,
+    /// The connection was reset.
+    Reset,
+}
+
+pub(super) struct Network {
+    processes: usize,
+    links: Vec<Link>,
+    pub(super) pipes: Vec<Pipe>,
+    latency: (u64, u64),
+    pub(super) listeners: BTreeMap<String, Listening>,
+}
+
+/// One direction between two processes.
+struct Link {
+    random: Site,
+    /// Cuts that are not healed; they may overlap.
+    cuts: u32,
+    /// Added to the latency, in nanoseconds: the sum of the delays in force.
+    extra: u64,
+    /// Tasks that wait for the link to heal, to open a connection.
+    waiting: Vec<Waker>,
+}
+
+/// A listening socket.
+pub(super) struct Listening {
+    pub(super) process: ProcessId,
+    pub(super) backlog: VecDeque<(usize, ProcessId)>,
+    pub(super) acceptor: Option<Waker>,
+}
+
+/// One direction of a connection.
+#[derive(Default)]
+pub(super) struct Pipe {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    /// Sent and not yet read; the segments below divide it.
+    pub(super) bytes: VecDeque<u8>,
+    /// When each segment arrives, and its length.
+    segments: VecDeque<(u64, usize)>,
+    /// When the reader learns of the pipe's end.
+    ending: Option<(u64, Ending)>,
+    last_arrival: u64,
+    /// The reader's task, and the arrival for which a timer of its own is set.
+    reader: Option<(Waker, u64)>,
+    /// The reader is gone: what is written is lost.
+    pub(super) abandoned: bool,
+    /// The writer's host lost power, or the reader's did: nothing passes, and nobody is told.
+    silent: bool,
+}
+
+/// What a reader finds in its pipe.
+pub(super) enum Arrived {
+    /// So many bytes may be read.
+    Bytes(usize),
+    /// Nothing more will come.
+    Ended(Ending),
+    /// Nothing yet.
+    Nothing,
+}
+
+impl Network {
+    pub(super) fn new(entropy: &Entropy, names: &[&str], latency: (Duration, Duration)) -> Self {
+        let link = |from: &str, to: &str| Link {
+            random: entropy.site(&format!("link {from} {to}")),
+            cuts: 0,
+            extra: 0,
+            waiting: Vec::new(),
+        };
+        let links = names.iter().flat_map(|from| names.iter().map(move |to| link(from, to))).collect();
+        let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let latency = (nanos(latency.0), nanos(latency.1));
+        Self { processes: names.len(), links, pipes: Vec::new(), latency, listeners: BTreeMap::new() }
+    }
+
+    /// When a segment sent now from `from` to `to` arrives, or `None` while the link is cut.
+    pub(super) fn arrival(&mut self, now: u64, from: usize, to: usize) -> Option<u64> {
+        let (least, most) = self.latency;
+        let link = &mut self.links[from * self.processes + to];
+        let latency = link.random.range_nanos(least, most);
+        (link.cuts == 0).then(|| now + latency + link.extra)
+    }
+
+    /// Wakes `waker` when the link is no longer cut.
+    pub(super) fn wait_for_link(&mut self, from: usize, to: usize, waker: &Waker) {
+        self.links[from * self.processes + to].waiting.push(waker.clone());
+    }
+
+    /// Adds both pipes of a connection and returns the number of the first, which the connecting side writes.
+    pub(super) fn add_connection(&mut self, from: usize, to: usize) -> usize {
+        let number = self.pipes.len();
+        self.pipes.push(Pipe { from, to, ..Pipe::default() });
+        self.pipes.push(Pipe { from: to, to: from, ..Pipe::default() });
+        number
+    }
+
+    /// Sends `bytes` as one segment.
+    pub(super) fn send(&mut self, world: &World, number: usize, bytes: &[u8]) {
+        let now = world.now();
+        let (from, to) = (self.pipes[number].from, self.pipes[number].to);
+        let arrival = self.arrival(now, from, to);
+        let pipe = &mut self.pipes[number];
+        if pipe.abandoned || pipe.silent || pipe.ending.is_some() {
+            return;
+        }
+        let at = pipe.order(arrival);
+        pipe.bytes.extend(bytes);
+        pipe.segments.push_back((at, bytes.len()));
+        pipe.announce(world, at);
+    }
+
+    /// Ends the pipe: the reader learns it after what was sent before (`Closed`), or instead of it (`Reset`).
+    pub(super) fn end(&mut self, world: &World, number: usize, ending: Ending) {
+        let now = world.now();
+        let (from, to) = (self.pipes[number].from, self.pipes[number].to);
+        let arrival = self.arrival(now, from, to);
+        let pipe = &mut self.pipes[number];
+        if pipe.silent || matches!(pipe.ending, Some((_, Ending::Reset))) {
+            return;
+        }
+        if ending == Ending::Reset {
+            pipe.discard_in_flight(now);
+        } else if pipe.ending.is_some() {
+            return;
+        }
+        let at = pipe.order(arrival);
+        pipe.ending = Some((at, ending));
+        pipe.announce(world, at);
+    }
+
+    /// Changes the links from each of `from` to each of `to`, then lets go what is no longer held.
+    fn change(&mut self, world: &World, from: ProcessId, to: ProcessId, change: impl FnOnce(&mut Link)) {
+        let link = &mut self.links[from.0 * self.processes + to.0];
+        change(link);
+        if link.cuts > 0 {
+            return;
+        }
+        for waker in link.waiting.drain(..) {
+            waker.wake();
+        }
+        let now = world.now();
+        for number in 0..self.pipes.len() {
+            let pipe = &self.pipes[number];
+            if pipe.from != from.0 || pipe.to != to.0 || !pipe.is_held() {
+                continue;
+            }
+            let arrival = self.arrival(now, from.0, to.0);
+            self.pipes[number].let_go(world, arrival);
+        }
+    }
+}
+
+impl Pipe {
+    /// What has arrived by `now`. If nothing has, `waker` is woken when something does.
+    pub(super) fn poll(&mut self, world: &World, waker: &Waker) -> Arrived {
+        let now = world.now();
+        let bytes: usize =
+            self.segments.iter().take_while(|(at, _)| *at <= now).map(|(_, length)| length).sum();
+        if bytes > 0 {
+            return Arrived::Bytes(bytes);
+        }
+        if let (Some((at, ending)), true) = (self.ending, self.segments.is_empty())
+            && at <= now
+        {
+            return Arrived::Ended(ending);
+        }
+        let next = self.segments.front().map(|(at, _)| *at).or(self.ending.map(|(at, _)| at)).unwrap_or(HELD);
+        let set = matches!(&self.reader, Some((old, at)) if *at == next && old.will_wake(waker));
+        if !set {
+            self.reader = Some((waker.clone(), next));
+            if next != HELD {
+                world.wake_at(next, waker);
+            }
+        }
+        Arrived::Nothing
+    }
+
+    /// Takes the first `length` bytes off.
+    pub(super) fn consume(&mut self, mut length: usize) {
+        while length > 0 {
+            let Some((_, head)) = self.segments.front_mut() else { return };
+            let part = length.min(*head);
+            *head -= part;
+            length -= part;
+            if *head == 0 {
+                self.segments.pop_front();
+            }
+        }
+    }
+
+    /// Whether its reader will hear of a reset, now or later.
+    pub(super) fn is_reset(&self) -> bool {
+        matches!(self.ending, Some((_, Ending::Reset)))
+    }
+
+    /// An arrival in the pipe's order.
+    fn order(&mut self, arrival: Option<u64>) -> u64 {
+        let at = arrival.map_or(HELD, |at| at.max(self.last_arrival));
+        // Behind a segment that is held, everything is held.
+        self.last_arrival = self.last_arrival.max(at);
+        at
+    }
+
+    fn announce(&mut self, world: &World, at: u64) {
+        if at == HELD {
+            return;
+        }
+        if let Some((waker, next)) = &mut self.reader
+            && at < *next
+        {
+            *next = at;
+            world.wake_at(at, waker);
+        }
+    }
+
+    fn is_held(&self) -> bool {
+        self.last_arrival == HELD
+    }
+
+    fn let_go(&mut self, world: &World, arrival: Option<u64>) {
+        let Some(arrival) = arrival else { return };
+        let earlier = self.segments.iter().map(|(at, _)| *at).filter(|at| *at != HELD).max().unwrap_or(0);
+        self.last_arrival = arrival.max(earlier);
+        let last = self.last_arrival;
+        self.segments.iter_mut().filter(|(at, _)| *at == HELD).for_each(|(at, _)| *at = last);
+        if let Some((at, _)) = self.ending.as_mut().filter(|(at, _)| *at == HELD) {
+            *at = last;
+        }
+        self.announce(world, last);
+    }
+
+    /// Drops what has not arrived by `now`.
+    fn discard_in_flight(&mut self, now: u64) {
+        let arrived = self.segments.iter().take_while(|(at, _)| *at <= now).count();
+        self.segments.truncate(arrived);
+        let bytes = self.segments.iter().map(|(_, length)| length).sum();
+        self.bytes.truncate(bytes);
+        self.last_arrival = now;
+    }
+}
+
+impl World {
+    /// From now on nothing that `from` sends reaches `to`, until [`World::heal`]. Cuts nest.
+    pub fn cut(&self, from: ProcessId, to: ProcessId) {
+        self.network().change(self, from, to, |link| link.cuts += 1);
+    }
+
+    /// Ends one cut of the link: what was held is on its way.
+    pub fn heal(&self, from: ProcessId, to: ProcessId) {
+        self.network().change(self, from, to, |link| link.cuts = link.cuts.saturating_sub(1));
+    }
+
+    /// Slows the link down: what is sent from now on takes `by` longer. Delays add up.
+    pub fn delay(&self, from: ProcessId, to: ProcessId, by: Duration) {
+        let nanos = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+        self.network().change(self, from, to, |link| link.extra = link.extra.saturating_add(nanos));
+    }
+
+    /// Ends one delay of the link. What is under way is as late as it was.
+    pub fn undelay(&self, from: ProcessId, to: ProcessId, by: Duration) {
+        let nanos = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+        self.network().change(self, from, to, |link| link.extra = link.extra.saturating_sub(nanos));
+    }
+
+    /// Resets every connection between the two processes. What is in flight is lost, in both directions.
+    pub fn reset(&self, one: ProcessId, other: ProcessId) {
+        let mut network = self.network();
+        for number in 0..network.pipes.len() {
+            let pipe = &network.pipes[number];
+            let ends = (pipe.from, pipe.to);
+            if ends == (one.0, other.0) || ends == (other.0, one.0) {
+                network.end(self, number, Ending::Reset);
+            }
+        }
+    }
+
+    /// What becomes of a dead process's connections: reset by its kernel, or silent if its host is dead too.
+    pub(super) fn sever(&self, dead: ProcessId, power_loss: bool) {
+        let mut network = self.network();
+        network.listeners.retain(|_, listening| listening.process != dead);
+        for number in 0..network.pipes.len() {
+            let pipe = &mut network.pipes[number];
+            if pipe.to == dead.0 {
+                pipe.abandoned = true;
+            }
+            if power_loss && (pipe.from == dead.0 || pipe.to == dead.0) {
+                pipe.silent = true;
+            } else if pipe.from == dead.0 {
+                network.end(self, number, Ending::Reset);
+            }
+        }
+    }
+
+    /// A host that is back answers what still comes in on its old connections with a reset.
+    pub(super) fn refuse_old_connections(&self, restarted: ProcessId) {
+        let mut network = self.network();
+        for number in 0..network.pipes.len() {
+            let pipe = &mut network.pipes[number];
+            if pipe.from == restarted.0 && pipe.silent {
+                pipe.silent = false;
+                network.end(self, number, Ending::Reset);
+            }
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Processes: a madsim node, a clock, and whether it runs, is paused, or is dead.
+//!
+//! A pause (SIGSTOP, a garbage collection, a frozen host) stops the process at its next await point on the world: no byte
+//! is read or written and no timer fires in it, while its clock goes on and the kernel goes on buffering what arrives. A
+//! crash drops all that the process had in memory.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker};
+
+use madsim::runtime::{Handle, NodeHandle};
+use madsim::task::NodeId;
+
+use super::clock::Clock;
+use super::{World, lock};
+use crate::entropy::Entropy;
+
+/// A process of a world, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProcessId(pub(crate) usize);
+
+/// One process.
+pub struct Process {
+    name: Box<str>,
+    id: NodeId,
+    state: Mutex<State>,
+}
+
+struct State {
+    node: NodeHandle,
+    clock: Clock,
+    /// Counts restarts: what belongs to an earlier life may not act in this one.
+    life: u32,
+    alive: bool,
+    /// Pauses that are not over; they may overlap.
+    pauses: u32,
+    /// Tasks that ran into the pause.
+    gated: Vec<Waker>,
+    /// Tasks asleep, to be woken when the clock's rate changes.
+    sleepers: BTreeMap<u64, Waker>,
+    sleeper_next: u64,
+}
+
+impl Process {
+    pub(super) fn new(handle: &Handle, entropy: &Entropy, name: &str) -> Self {
+        let node = handle.create_node().name(name).build();
+        // Up to a day: instants of two processes can't be compared, and a test that does must fail.
+        let origin = entropy.site(&format!("clock {name}")).below(86_400_000_000_000);
+        let state = State {
+            clock: Clock::new(origin),
+            life: 0,
+            alive: true,
+            pauses: 0,
+            gated: Vec::new(),
+            sleepers: BTreeMap::new(),
+            sleeper_next: 0,
+            node,
+        };
+        Self { name: name.into(), id: state.node.id(), state: Mutex::new(state) }
+    }
+
+    /// The process's name in the schedule.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it has not crashed, or has been restarted since.
+    pub fn is_alive(&self) -> bool {
+        lock(&self.state).alive
+    }
+
+    /// Whether it is paused.
+    pub fn is_paused(&self) -> bool {
+        lock(&self.state).pauses > 0
+    }
+
+    /// Whether it is in its `life`th life, and alive.
+    pub(crate) fn lives(&self, life: u32) -> bool {
+        let state = lock(&self.state);
+        state.alive && state.life == life
+    }
+
+    /// How often it was restarted.
+    pub(crate) fn life(&self) -> u32 {
+        lock(&self.state).life
+    }
+
+    pub(super) fn node(&self) -> NodeId {
+        self.id
+    }
+
+    /// A copy of its clocks.
+    pub fn clock(&self) -> Clock {
+        lock(&self.state).clock.clone()
+    }
+
+    pub(super) fn monotonic(&self, now: u64) -> u64 {
+        lock(&self.state).clock.monotonic(now)
+    }
+
+    /// The true time at which its monotonic clock will read `reading`.
+    pub(super) fn when(&self, reading: u64) -> u64 {
+        lock(&self.state).clock.when(reading)
+    }
+
+    /// Ready unless the process is paused; then the task is woken when the pause ends.
+    pub(super) fn poll_running(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = lock(&self.state);
+        if state.pauses == 0 {
+            return Poll::Ready(());
+        }
+        state.gated.push(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// Registers a sleeping task, to be woken early when the clock's rate changes. Returns its number.
+    pub(super) fn add_sleeper(&self, waker: &Waker) -> u64 {
+        let mut state = lock(&self.state);
+        let number = state.sleeper_next;
+        state.sleeper_next += 1;
+        state.sleepers.insert(number, waker.clone());
+        number
+    }
+
+    pub(super) fn remove_sleeper(&self, number: u64) {
+        lock(&self.state).sleepers.remove(&number);
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let node = lock(&self.state).node.clone();
+        drop(node.spawn(task));
+    }
+}
+
+impl World {
+    /// Runs `task` in the process. Nothing happens if the process is dead.
+    pub fn spawn(&self, id: ProcessId, task: impl Future<Output = ()> + Send + 'static) {
+        if !self.is_over() && self.process(id).is_alive() {
+            self.process(id).spawn(task);
+        }
+    }
+
+    /// Stops the process where it is. Pauses nest: it runs again when each has been ended.
+    pub fn pause(&self, id: ProcessId) {
+        let mut state = lock(&self.process(id).state);
+        state.pauses += 1;
+        if state.pauses == 1 && state.alive {
+            self.handle().pause(self.process(id).node());
+        }
+    }
+
+    /// Ends one pause of the process. Nothing happens if it is not paused.
+    pub fn resume(&self, id: ProcessId) {
+        let mut state = lock(&self.process(id).state);
+        match state.pauses {
+            0 => return,
+            1 => state.pauses = 0,
+            _ => {
+                state.pauses -= 1;
+                return;
+            }
+        }
+        if state.alive {
+            self.handle().resume(self.process(id).node());
+        }
+        for waker in state.gated.drain(..) {
+            waker.wake();
+        }
+    }
+
+    /// Kills the process. Its memory is gone; its connections are reset, or fall silent if the whole host lost power; of
+    /// its disk, what the operating system had not yet written survives unless power was lost.
+    pub fn crash(&self, id: ProcessId, power_loss: bool) {
+        {
+            let mut state = lock(&self.process(id).state);
+            if !state.alive {
+                return;
+            }
+            state.alive = false;
+            state.pauses = 0;
+            state.sleepers.clear();
+            for waker in state.gated.drain(..) {
+                waker.wake();
+            }
+        }
+        // madsim drops paused tasks at once, within the task of whoever kills.
+        self.0.muted.store(true, Ordering::Relaxed);
+        self.handle().kill(self.process(id).node());
+        self.0.muted.store(false, Ordering::Relaxed);
+        self.sever(id, power_loss);
+    }
+
+    /// Starts a dead process anew, with `main` as its first task. Its clocks have gone on.
+    pub fn restart(&self, id: ProcessId, main: impl Future<Output = ()> + Send + 'static) {
+        {
+            let mut state = lock(&self.process(id).state);
+            if state.alive {
+                return;
+            }
+            state.alive = true;
+            state.life += 1;
+            self.handle().restart(self.process(id).node());
+            if let Some(node) = self.handle().get_node(self.process(id).node()) {
+                state.node = node;
+            }
+        }
+        self.refuse_old_connections(id);
+        self.spawn(id, main);
+    }
+
+    /// The wall clock of the process jumps by `by` nanoseconds.
+    pub fn step_clock(&self, id: ProcessId, by: i64) {
+        lock(&self.process(id).state).clock.step(by);
+    }
+
+    /// The clocks of the process run at `rate` from now on, in local nanoseconds in a billion true ones.
+    pub fn set_clock_rate(&self, id: ProcessId, rate: u64) {
+        let now = self.now();
+        let mut state = lock(&self.process(id).state);
+        state.clock.set_rate(now, rate);
+        // Each sleeper looks at the new clock and sleeps on.
+        for waker in state.sleepers.values() {
+            waker.wake_by_ref();
+        }
+    }
+}

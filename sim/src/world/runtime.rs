@@ -1,0 +1,167 @@
+//! The `dlock::Runtime` of a simulated process.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+
+use dlock::{Instant, Runtime};
+
+use super::process::ProcessId;
+use super::stream::SimStream;
+use super::{World, lock};
+use crate::entropy::Site;
+
+/// The world as one process sees it, in one of its lives. After a crash it does nothing more.
+#[derive(Clone)]
+pub struct SimRuntime {
+    world: World,
+    process: ProcessId,
+    life: u32,
+    random: Arc<Mutex<Site>>,
+}
+
+impl SimRuntime {
+    /// The runtime of the process in its present life.
+    pub fn new(world: &World, process: ProcessId) -> Self {
+        let life = world.process(process).life();
+        let site = world.entropy().site(&format!("random {} {life}", world.process(process).name()));
+        Self { world: world.clone(), process, life, random: Arc::new(Mutex::new(site)) }
+    }
+
+    /// The world that it belongs to.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// The process that it belongs to.
+    pub fn process(&self) -> ProcessId {
+        self.process
+    }
+
+    /// The process's wall clock, in nanoseconds since the Unix epoch. Not part of the seam: locks must not read it.
+    pub fn wall_nanos(&self) -> u64 {
+        self.world.process(self.process).clock().wall(self.world.now())
+    }
+
+    /// Lets every other task that is ready run first, and a pause that has begun take effect.
+    pub async fn yield_now(&self) {
+        let mut yielded = false;
+        std::future::poll_fn(|cx| {
+            if self.world.process(self.process).poll_running(cx).is_pending() {
+                yielded = true;
+                return Poll::Pending;
+            }
+            if yielded {
+                return Poll::Ready(());
+            }
+            yielded = true;
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
+
+    fn lives(&self) -> bool {
+        !self.world.is_over() && self.world.process(self.process).lives(self.life)
+    }
+}
+
+impl Runtime for SimRuntime {
+    type Stream = SimStream;
+
+    fn now(&self) -> Instant {
+        Instant::from_nanos(self.world.process(self.process).monotonic(self.world.now()))
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> impl Future<Output = ()> + Send {
+        SimSleep { runtime: self.clone(), deadline: deadline.as_nanos(), alarm: None }
+    }
+
+    async fn connect(&self, address: &str) -> io::Result<SimStream> {
+        self.world.connect(self.process, address).await
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if self.lives() {
+            self.world.spawn(self.process, task);
+        }
+    }
+
+    fn fill_random(&self, bytes: &mut [u8]) {
+        lock(&self.random).fill(bytes);
+    }
+}
+
+/// A sleep by the clock of one process, which may change its rate meanwhile.
+struct SimSleep {
+    runtime: SimRuntime,
+    /// On the process's monotonic clock, in nanoseconds.
+    deadline: u64,
+    alarm: Option<Armed>,
+}
+
+/// A timer that has been set. madsim's timers can't be taken back: this one forgets whom to wake when it is dropped, so
+/// that a timeout that did not strike costs no wake-up later.
+struct Armed {
+    at: u64,
+    alarm: Arc<Alarm>,
+    sleeper: u64,
+}
+
+struct Alarm(Mutex<Option<Waker>>);
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        if let Some(waker) = lock(&self.0).take() {
+            waker.wake();
+        }
+    }
+}
+
+impl Future for SimSleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        let process = this.runtime.world.process(this.runtime.process);
+        if process.poll_running(cx).is_pending() {
+            return Poll::Pending;
+        }
+        let now = this.runtime.world.now();
+        if process.monotonic(now) >= this.deadline {
+            return Poll::Ready(());
+        }
+        let at = process.when(this.deadline);
+        match &this.alarm {
+            Some(armed) if armed.at == at => *lock(&armed.alarm.0) = Some(cx.waker().clone()),
+            _ => this.arm(at, cx.waker()),
+        }
+        Poll::Pending
+    }
+}
+
+impl SimSleep {
+    fn arm(&mut self, at: u64, waker: &Waker) {
+        self.disarm();
+        let alarm = Arc::new(Alarm(Mutex::new(Some(waker.clone()))));
+        self.runtime.world.wake_at(at, &Waker::from(Arc::clone(&alarm)));
+        let sleeper =
+            self.runtime.world.process(self.runtime.process).add_sleeper(&Waker::from(Arc::clone(&alarm)));
+        self.alarm = Some(Armed { at, alarm, sleeper });
+    }
+
+    fn disarm(&mut self) {
+        if let Some(armed) = self.alarm.take() {
+            *lock(&armed.alarm.0) = None;
+            self.runtime.world.process(self.runtime.process).remove_sleeper(armed.sleeper);
+        }
+    }
+}
+
+impl Drop for SimSleep {
+    fn drop(&mut self) {
+        self.disarm();
+    }
+}

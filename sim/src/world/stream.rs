@@ -1,0 +1,205 @@
+//! Byte streams over the network: listeners, connections, and the tokio traits that the real clients read and write.
+
+use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::World;
+use super::network::{Arrived, Ending, Listening};
+use super::process::ProcessId;
+
+/// One end of a connection.
+pub struct SimStream {
+    world: World,
+    /// The process that holds this end, and which of its lives.
+    process: ProcessId,
+    life: u32,
+    /// The pipes that this end reads and writes.
+    reads: usize,
+    writes: usize,
+}
+
+/// A listening socket of a process. Dropping it closes it.
+pub struct Listener {
+    world: World,
+    process: ProcessId,
+    address: String,
+}
+
+impl World {
+    /// Listens on `address`, written `host:port`.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::AddrInUse`] if another listener has the address.
+    pub fn listen(&self, process: ProcessId, address: &str) -> io::Result<Listener> {
+        let mut network = self.network();
+        if network.listeners.contains_key(address) {
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, format!("{address} is taken")));
+        }
+        let listening = Listening { process, backlog: VecDeque::new(), acceptor: None };
+        network.listeners.insert(address.to_owned(), listening);
+        Ok(Listener { world: self.clone(), process, address: address.to_owned() })
+    }
+
+    /// Connects the process to whoever listens on `address`. The kernel of a paused process still answers; over a cut
+    /// link this waits until the link heals, as TCP goes on trying; a host without that listener refuses.
+    pub(super) async fn connect(&self, process: ProcessId, address: &str) -> io::Result<SimStream> {
+        let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+        let Some(to) = self.find(host) else {
+            return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no host called {host}")));
+        };
+        self.cross(process, to).await;
+        let accepted = self.accept_for(process, address);
+        self.cross(to, process).await;
+        match accepted {
+            Some(number) => Ok(SimStream {
+                world: self.clone(),
+                process,
+                life: self.process(process).life(),
+                reads: number + 1,
+                writes: number,
+            }),
+            None => Err(io::Error::new(io::ErrorKind::ConnectionRefused, format!("{address} refused"))),
+        }
+    }
+
+    /// Waits as long as a packet takes from one process to the other.
+    async fn cross(&self, from: ProcessId, to: ProcessId) {
+        let at = std::future::poll_fn(|cx| {
+            let mut network = self.network();
+            if let Some(at) = network.arrival(self.now(), from.0, to.0) {
+                return Poll::Ready(at);
+            }
+            network.wait_for_link(from.0, to.0, cx.waker());
+            Poll::Pending
+        })
+        .await;
+        self.sleep_until(at).await;
+    }
+
+    fn accept_for(&self, from: ProcessId, address: &str) -> Option<usize> {
+        let mut network = self.network();
+        let to = network.listeners.get(address)?.process;
+        let number = network.add_connection(from.0, to.0);
+        let listening = network.listeners.get_mut(address)?;
+        listening.backlog.push_back((number, from));
+        if let Some(waker) = listening.acceptor.take() {
+            waker.wake();
+        }
+        Some(number)
+    }
+}
+
+impl Listener {
+    /// The next connection, and the name of the process that opened it.
+    pub async fn accept(&mut self) -> (SimStream, String) {
+        let (number, from) = std::future::poll_fn(|cx| {
+            let mut network = self.world.network();
+            let Some(listening) = network.listeners.get_mut(&self.address) else { return Poll::Pending };
+            if let Some(connection) = listening.backlog.pop_front() {
+                return Poll::Ready(connection);
+            }
+            listening.acceptor = Some(cx.waker().clone());
+            Poll::Pending
+        })
+        .await;
+        let life = self.world.process(self.process).life();
+        let stream = SimStream {
+            world: self.world.clone(),
+            process: self.process,
+            life,
+            reads: number,
+            writes: number + 1,
+        };
+        (stream, self.world.process(from).name().to_owned())
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let mut network = self.world.network();
+        // A restarted process may already listen here anew; a crash has then closed this one.
+        if network.listeners.get(&self.address).is_some_and(|listening| listening.process == self.process)
+            && self.world.process(self.process).is_alive()
+        {
+            network.listeners.remove(&self.address);
+        }
+    }
+}
+
+impl SimStream {
+    /// Pending while the process is paused, an error after its death.
+    fn poll_alive(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let process = self.world.process(self.process);
+        if !process.lives(self.life) {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
+        process.poll_running(cx).map(Ok)
+    }
+}
+
+impl AsyncRead for SimStream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        std::task::ready!(self.poll_alive(cx))?;
+        let mut network = self.world.network();
+        let pipe = &mut network.pipes[self.reads];
+        match pipe.poll(&self.world, cx.waker()) {
+            Arrived::Nothing => Poll::Pending,
+            Arrived::Ended(Ending::Closed) => Poll::Ready(Ok(())),
+            Arrived::Ended(Ending::Reset) => Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
+            Arrived::Bytes(arrived) => {
+                let mut length = arrived.min(buf.remaining());
+                pipe.consume(length);
+                while length > 0 {
+                    let (head, _) = pipe.bytes.as_slices();
+                    let part = length.min(head.len());
+                    buf.put_slice(&head[..part]);
+                    pipe.bytes.drain(..part);
+                    length -= part;
+                }
+                Poll::Ready(Ok(()))
+            }
+        }
+    }
+}
+
+impl AsyncWrite for SimStream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        std::task::ready!(self.poll_alive(cx))?;
+        let mut network = self.world.network();
+        if network.pipes[self.writes].is_reset() {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
+        if !buf.is_empty() {
+            network.send(&self.world, self.writes, buf);
+        }
+        Poll::Ready(Ok(buf.len()))
+    }
+
+    /// Nothing is held back, so there is nothing to flush: a flush that woke the peer would keep two HTTP/2 ends awake
+    /// for ever.
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_alive(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        std::task::ready!(self.poll_alive(cx))?;
+        self.world.network().end(&self.world, self.writes, Ending::Closed);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Drop for SimStream {
+    fn drop(&mut self) {
+        if self.world.is_over() || !self.world.process(self.process).lives(self.life) {
+            return;
+        }
+        let mut network = self.world.network();
+        network.pipes[self.reads].abandoned = true;
+        network.end(&self.world, self.writes, Ending::Closed);
+    }
+}
