@@ -1,0 +1,60 @@
+//! `dlock::Runtime` on tokio: the one place outside the simulator where a clock is read and a socket opened.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "this is the seam's live side")]
+
+use std::future::Future;
+use std::io;
+use std::time::Duration;
+
+use dlock::{Instant, Runtime};
+use tokio::net::TcpStream;
+use tokio::runtime::Handle;
+
+/// The operating system's clock, network and random source, and the scheduler of one tokio runtime.
+#[derive(Clone, Debug)]
+pub struct TokioRuntime {
+    handle: Handle,
+    /// The monotonic clock's reading that counts as zero.
+    origin: std::time::Instant,
+}
+
+impl TokioRuntime {
+    /// The runtime behind `handle`, for instance [`Handle::current`]. Its clock starts at zero.
+    pub fn new(handle: Handle) -> Self {
+        Self { handle, origin: std::time::Instant::now() }
+    }
+}
+
+impl Runtime for TokioRuntime {
+    type Stream = TcpStream;
+
+    fn now(&self) -> Instant {
+        let nanos = self.origin.elapsed().as_nanos();
+        Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    async fn sleep_until(&self, deadline: Instant) {
+        // tokio counts whole milliseconds, rounded up: never early.
+        let deadline = self.origin.checked_add(Duration::from_nanos(deadline.as_nanos()));
+        match deadline {
+            Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn connect(&self, address: &str) -> io::Result<TcpStream> {
+        let stream = TcpStream::connect(address).await?;
+        // A lock's commands are small and waited for: Nagle's algorithm would hold them back for an acknowledgement.
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        drop(self.handle.spawn(task));
+    }
+
+    fn fill_random(&self, bytes: &mut [u8]) {
+        // Without the system's random source an owner token could be guessed or repeated: no lock is safe then.
+        #[allow(clippy::expect_used, reason = "Linux's getrandom can't fail once the system has booted")]
+        getrandom::fill(bytes).expect("the operating system's random source failed");
+    }
+}
