@@ -28,7 +28,7 @@ fn in_world<F: Future>(test: impl FnOnce(Two) -> F) -> F::Output {
             world: world.clone(),
         })
         .await;
-        world.end();
+        world.end().await;
         result
     })
 }
@@ -289,5 +289,21 @@ fn instants_of_two_processes_have_nothing_in_common() {
         let client = SimRuntime::new(&two.world, two.client).now();
         let server = SimRuntime::new(&two.world, two.server).now();
         assert_ne!(client, server);
+    });
+}
+
+#[test]
+fn an_alias_moves_and_open_connections_stay() {
+    in_world(|two| async move {
+        let log = two.serve();
+        two.world.alias("primary", two.server);
+        let runtime = SimRuntime::new(&two.world, two.client);
+        let mut stream = runtime.connect("primary:80").await.unwrap();
+        two.world.alias("primary", ProcessId::find(&two.world, "stranger"));
+        stream.write_all(b"still").await.unwrap();
+        assert_eq!(answer(&mut stream).await, Ok("ok".to_owned()));
+        assert_eq!(texts(&log).len(), 1);
+        let refused = runtime.connect("primary:80").await.map(drop).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
     });
 }

@@ -12,6 +12,7 @@ pub mod process;
 pub mod runtime;
 pub mod stream;
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use madsim::runtime::Handle;
+use madsim::runtime::{Handle, NodeHandle};
 use madsim::time::TimeHandle;
 
 use crate::entropy::Entropy;
@@ -36,6 +37,10 @@ struct Inner {
     origin: std::time::Instant,
     handle: Handle,
     processes: Vec<Process>,
+    /// Runs the harness's own tasks: never paused, never killed before the end.
+    harness: NodeHandle,
+    /// Names that stand for a process, such as that of a primary which may move.
+    aliases: Mutex<BTreeMap<String, ProcessId>>,
     network: Mutex<Network>,
     entropy: Entropy,
     over: AtomicBool,
@@ -58,7 +63,20 @@ impl World {
         let network = Mutex::new(Network::new(&entropy, names, latency));
         let over = AtomicBool::new(false);
         let muted = AtomicBool::new(false);
-        Self(Arc::new(Inner { time, origin, handle, processes, network, entropy, over, muted }))
+        let harness = handle.create_node().name("harness").build();
+        let aliases = Mutex::default();
+        Self(Arc::new(Inner {
+            time,
+            origin,
+            handle,
+            processes,
+            harness,
+            aliases,
+            network,
+            entropy,
+            over,
+            muted,
+        }))
     }
 
     /// True time: nanoseconds since the run began.
@@ -73,9 +91,20 @@ impl World {
         sleep
     }
 
-    /// The process called `name`.
+    /// The process called `name`, or that the name stands for.
     pub fn find(&self, name: &str) -> Option<ProcessId> {
-        self.0.processes.iter().position(|process| process.name() == name).map(ProcessId)
+        let found = self.0.processes.iter().position(|process| process.name() == name).map(ProcessId);
+        found.or_else(|| lock(&self.0.aliases).get(name).copied())
+    }
+
+    /// From now on `name` stands for the process, as a virtual address does. Connections that exist stay where they are.
+    pub fn alias(&self, name: &str, id: ProcessId) {
+        lock(&self.0.aliases).insert(name.to_owned(), id);
+    }
+
+    /// Runs a task of the harness itself.
+    pub fn spawn_harness(&self, task: impl Future<Output = ()> + Send + 'static) {
+        drop(self.0.harness.spawn(task));
     }
 
     /// The process whose task is running, or `None` in the harness itself.
@@ -109,9 +138,16 @@ impl World {
         &self.0.entropy
     }
 
-    /// The run is over: what is still dropped from now on neither spawns nor sends.
-    pub fn end(&self) {
+    /// Ends the run: what is dropped from now on neither spawns, sends nor is recorded. All tasks are dropped here, since
+    /// one that waits for ever is kept alive by what it waits for, and would keep the whole world alive.
+    pub async fn end(&self) {
         self.0.over.store(true, Ordering::Relaxed);
+        for process in &self.0.processes {
+            self.0.handle.kill(process.node());
+        }
+        self.0.handle.kill(self.0.harness.id());
+        // Every task has been woken; madsim drops them before its time goes on.
+        self.sleep_until(self.now() + 1_000_000).await;
     }
 
     fn is_over(&self) -> bool {

@@ -36,24 +36,31 @@ impl World {
     ///
     /// [`io::ErrorKind::AddrInUse`] if another listener has the address.
     pub fn listen(&self, process: ProcessId, address: &str) -> io::Result<Listener> {
+        let address = self.resolve(address)?.1;
         let mut network = self.network();
-        if network.listeners.contains_key(address) {
+        if network.listeners.contains_key(&address) {
             return Err(io::Error::new(io::ErrorKind::AddrInUse, format!("{address} is taken")));
         }
         let listening = Listening { process, backlog: VecDeque::new(), acceptor: None };
-        network.listeners.insert(address.to_owned(), listening);
-        Ok(Listener { world: self.clone(), process, address: address.to_owned() })
+        network.listeners.insert(address.clone(), listening);
+        Ok(Listener { world: self.clone(), process, address })
+    }
+
+    /// The process behind `host:port`, and the address under its own name.
+    fn resolve(&self, address: &str) -> io::Result<(ProcessId, String)> {
+        let (host, port) = address.rsplit_once(':').unwrap_or((address, ""));
+        match self.find(host) {
+            Some(id) => Ok((id, format!("{}:{port}", self.process(id).name()))),
+            None => Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no host called {host}"))),
+        }
     }
 
     /// Connects the process to whoever listens on `address`. The kernel of a paused process still answers; over a cut
     /// link this waits until the link heals, as TCP goes on trying; a host without that listener refuses.
     pub(super) async fn connect(&self, process: ProcessId, address: &str) -> io::Result<SimStream> {
-        let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
-        let Some(to) = self.find(host) else {
-            return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no host called {host}")));
-        };
+        let (to, address) = self.resolve(address)?;
         self.cross(process, to).await;
-        let accepted = self.accept_for(process, address);
+        let accepted = self.accept_for(process, &address);
         self.cross(to, process).await;
         match accepted {
             Some(number) => Ok(SimStream {
