@@ -1,0 +1,425 @@
+//! The client of the service, on one HTTP/1.1 connection that it reopens as needed.
+//!
+//! A reply that is lost is not a "no". [`ClientError::NotSent`] means that the service never saw the request,
+//! [`ClientError::Unknown`] that it may have applied it. The way out of the latter is to send the very same write again,
+//! as [`Client::put_with_retry`] does: the service recognises it and gives the first answer.
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use dlock::{Elapsed, FencingToken, Instant, Runtime, timeout_at};
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::HOST;
+use hyper::http::request::Builder;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde::Deserialize;
+
+use crate::fence::{Reason, Refusal, WriteSeq};
+use crate::http::answer::{Explained, Refused, Value, Written};
+use crate::http::{FENCE_SEQ, FENCE_TOKEN, LOCK_OWNER};
+use crate::key::ResourceKey;
+use crate::owner::OwnerToken;
+use crate::store::{Read, Snapshot, Write};
+
+/// How a write was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PutAnswer {
+    /// It is applied, now or by an earlier attempt.
+    Accepted {
+        /// How many writes the resource has accepted, this one included.
+        version: u64,
+    },
+    /// Its token is not above the highest seen. If an earlier attempt's answer is unknown, that one may have been
+    /// applied, and overwritten since.
+    Stale {
+        /// The highest token seen.
+        seen: FencingToken,
+        /// The write's token.
+        got: FencingToken,
+    },
+    /// Its token is the highest seen, but was claimed or used by another owner.
+    ForeignOwner {
+        /// The highest token seen.
+        seen: FencingToken,
+        /// The write's token.
+        got: FencingToken,
+    },
+}
+
+/// How a read was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadAnswer {
+    /// The resource as it was; the claim, if any, is kept.
+    Read(Snapshot),
+    /// The claimed token is below the highest seen.
+    Stale {
+        /// The highest token seen.
+        seen: FencingToken,
+        /// The claimed token.
+        got: FencingToken,
+    },
+    /// The claimed token is the highest seen, but was claimed or used by another owner.
+    ForeignOwner {
+        /// The highest token seen.
+        seen: FencingToken,
+        /// The claimed token.
+        got: FencingToken,
+    },
+}
+
+/// No answer of the fence check.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClientError {
+    /// The service did not see the request: it is not applied and never will be.
+    #[error("the request was not sent: {0}")]
+    NotSent(Failure),
+    /// The request was sent, and no answer came: it may be applied, or be applied later.
+    #[error("the request may or may not be applied: {0}")]
+    Unknown(Failure),
+    /// The service refused the request as malformed: nothing is stored, and asking again is of no use.
+    #[error("the service refused the request ({status}): {error}; {help}")]
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// What is wrong.
+        error: String,
+        /// What to do.
+        help: String,
+    },
+}
+
+/// What came between a request and its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The deadline passed.
+    Timeout,
+    /// The connection failed, or could not be opened.
+    Network(String),
+    /// The service answered with a failure of its own, or with what is no answer.
+    Service(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Timeout => f.write_str("the deadline passed"),
+            Self::Network(what) | Self::Service(what) => f.write_str(what),
+        }
+    }
+}
+
+impl ClientError {
+    /// Whether the deadline passed, rather than something failing.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Self::NotSent(Failure::Timeout) | Self::Unknown(Failure::Timeout))
+    }
+}
+
+/// How [`Client::put_with_retry`] tries again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// How long one attempt may take.
+    pub attempt: Duration,
+    /// How long to wait between two attempts. No jitter: the holder of a lock is alone with its resource.
+    pub pause: Duration,
+}
+
+impl Default for Retry {
+    /// One second an attempt, 50 ms between two.
+    fn default() -> Self {
+        Self { attempt: Duration::from_secs(1), pause: Duration::from_millis(50) }
+    }
+}
+
+/// A client of one resource service. Calls that overlap have connections of their own; one is kept.
+pub struct Client<R: Runtime> {
+    runtime: R,
+    address: Box<str>,
+    /// The connection that no request is using. A request takes it out and puts it back when its answer has been read
+    /// whole: a dropped or failed call takes its connection with it, so no later call reads another's answer.
+    idle: Mutex<Option<Connection>>,
+}
+
+type Connection = SendRequest<Full<Bytes>>;
+
+impl<R: Runtime> Client<R> {
+    /// A client of the service at `address`, written `host:port`. It connects when it is first used.
+    pub fn new(runtime: R, address: &str) -> Self {
+        Self { runtime, address: address.into(), idle: Mutex::new(None) }
+    }
+
+    /// Writes to `key` once.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError`]; after [`ClientError::Unknown`] only the very same write is safe to send.
+    pub async fn put(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        deadline: Instant,
+    ) -> Result<PutAnswer, ClientError> {
+        let (status, body) = self.exchange(|| put_request(&self.address, key, write), deadline).await?;
+        put_answer(status, &body)
+    }
+
+    /// Writes to `key` and repeats the very same write, until the service answers or `deadline` passes. `write` needs an
+    /// owner: without one the service can't tell a retry from a duplicate, and refuses it as stale.
+    ///
+    /// # Errors
+    ///
+    /// The last attempt's; [`ClientError::Unknown`] if any attempt ended so.
+    pub async fn put_with_retry(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        deadline: Instant,
+        retry: Retry,
+    ) -> Result<PutAnswer, ClientError> {
+        let mut unknown = false;
+        loop {
+            let attempt = deadline.min(self.runtime.now() + retry.attempt);
+            let failure = match self.put(key, write, attempt).await {
+                Err(ClientError::Unknown(failure)) => {
+                    unknown = true;
+                    failure
+                }
+                Err(ClientError::NotSent(failure)) => failure,
+                answered => return answered,
+            };
+            if self.runtime.now() + retry.pause >= deadline {
+                return Err(if unknown {
+                    ClientError::Unknown(failure)
+                } else {
+                    ClientError::NotSent(failure)
+                });
+            }
+            self.runtime.sleep_until(self.runtime.now() + retry.pause).await;
+        }
+    }
+
+    /// Reads `key` without a claim.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError`]; a plain read may be asked again.
+    pub async fn read(&self, key: &ResourceKey, deadline: Instant) -> Result<ReadAnswer, ClientError> {
+        self.read_as(key, &Read::default(), deadline).await
+    }
+
+    /// Reads `key` and claims `token` for `owner`: from then on no older holder can write.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError`]; a claim is idempotent and may be asked again.
+    pub async fn fenced_read(
+        &self,
+        key: &ResourceKey,
+        token: FencingToken,
+        owner: Option<&OwnerToken>,
+        deadline: Instant,
+    ) -> Result<ReadAnswer, ClientError> {
+        self.read_as(key, &Read { claim: Some(token), owner: owner.cloned() }, deadline).await
+    }
+
+    /// Reads `key` as `read` says: an unfenced read may name its reader too, for the history's sake.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError`]; any read may be asked again.
+    pub async fn read_as(
+        &self,
+        key: &ResourceKey,
+        read: &Read,
+        deadline: Instant,
+    ) -> Result<ReadAnswer, ClientError> {
+        let (status, body) = self.exchange(|| read_request(&self.address, key, read), deadline).await?;
+        read_answer(status, &body)
+    }
+
+    /// Sends what `request` makes, and returns the whole answer.
+    async fn exchange(
+        &self,
+        request: impl Fn() -> Result<Request<Full<Bytes>>, ClientError>,
+        deadline: Instant,
+    ) -> Result<(StatusCode, Bytes), ClientError> {
+        loop {
+            let (mut connection, reused) = self.checkout(deadline).await?;
+            // After a long pause the deadline may have passed: what need not be sent is not sent.
+            if self.runtime.now() >= deadline {
+                return Err(ClientError::NotSent(Failure::Timeout));
+            }
+            match timeout_at(&self.runtime, deadline, round_trip(&mut connection, request()?)).await {
+                Ok(Ok(answer)) => {
+                    self.check_in(connection);
+                    return Ok(answer);
+                }
+                // The service closed a connection that had been idle, before anything was written to it.
+                Ok(Err(ClientError::NotSent(_))) if reused => {}
+                Ok(Err(error)) => return Err(error),
+                Err(Elapsed) => return Err(ClientError::Unknown(Failure::Timeout)),
+            }
+        }
+    }
+
+    /// A connection that is ready for a request, and whether it has served one before.
+    async fn checkout(&self, deadline: Instant) -> Result<(Connection, bool), ClientError> {
+        let ready = async {
+            // Its own statement: the guard must not live as long as the wait.
+            let idle = self.idle().take();
+            if let Some(mut connection) = idle
+                && connection.ready().await.is_ok()
+            {
+                return Ok((connection, true));
+            }
+            Ok((self.connect().await?, false))
+        };
+        match timeout_at(&self.runtime, deadline, ready).await {
+            Ok(connection) => connection,
+            Err(Elapsed) => Err(ClientError::NotSent(Failure::Timeout)),
+        }
+    }
+
+    async fn connect(&self) -> Result<Connection, ClientError> {
+        let stream = self.runtime.connect(&self.address).await.map_err(not_sent)?;
+        let (connection, driver) = http1::handshake(TokioIo::new(stream)).await.map_err(not_sent)?;
+        self.runtime.spawn(async move {
+            // The request that it fails is told, and there is nobody else to tell.
+            let _ = driver.await;
+        });
+        Ok(connection)
+    }
+
+    fn check_in(&self, connection: Connection) {
+        if !connection.is_closed() {
+            *self.idle() = Some(connection);
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Option<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<R: Runtime> fmt::Debug for Client<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+fn put_request(address: &str, key: &ResourceKey, write: &Write) -> Result<Request<Full<Bytes>>, ClientError> {
+    let mut request = base_request(Method::PUT, address, key, write.owner.as_ref());
+    request = request.header(FENCE_TOKEN, write.token.as_u64());
+    if let Some(seq) = write.seq {
+        request = request.header(FENCE_SEQ, WriteSeq::as_u64(seq));
+    }
+    request.body(Full::new(write.body.clone())).map_err(not_sent)
+}
+
+fn read_request(address: &str, key: &ResourceKey, read: &Read) -> Result<Request<Full<Bytes>>, ClientError> {
+    let mut request = base_request(Method::GET, address, key, read.owner.as_ref());
+    if let Some(token) = read.claim {
+        request = request.header(FENCE_TOKEN, token.as_u64());
+    }
+    request.body(Full::default()).map_err(not_sent)
+}
+
+fn base_request(method: Method, address: &str, key: &ResourceKey, owner: Option<&OwnerToken>) -> Builder {
+    let path = format!("/r/{}", key.to_path_segment());
+    let request = Request::builder().method(method).uri(path).header(HOST, address);
+    match owner {
+        Some(owner) => request.header(LOCK_OWNER, owner.as_str().as_bytes()),
+        None => request,
+    }
+}
+
+async fn round_trip(
+    connection: &mut Connection,
+    request: Request<Full<Bytes>>,
+) -> Result<(StatusCode, Bytes), ClientError> {
+    let response: Response<_> = match connection.try_send_request(request).await {
+        Ok(response) => response,
+        // hyper gives the request back if it has not begun to write it.
+        Err(mut error) => {
+            let unsent = error.take_message().is_some();
+            let failure = Failure::Network(describe(&error.into_error()));
+            return Err(if unsent { ClientError::NotSent(failure) } else { ClientError::Unknown(failure) });
+        }
+    };
+    let (head, body) = response.into_parts();
+    let body =
+        body.collect().await.map_err(|error| ClientError::Unknown(Failure::Network(describe(&error))))?;
+    Ok((head.status, body.to_bytes()))
+}
+
+fn put_answer(status: StatusCode, body: &[u8]) -> Result<PutAnswer, ClientError> {
+    match status {
+        StatusCode::OK => Ok(PutAnswer::Accepted { version: parse::<Written>(status, body)?.version }),
+        StatusCode::CONFLICT => Ok(match refusal(body)? {
+            Refusal { reason: Reason::Stale, seen, got } => PutAnswer::Stale { seen, got },
+            Refusal { reason: Reason::ForeignOwner, seen, got } => PutAnswer::ForeignOwner { seen, got },
+        }),
+        _ => Err(failure(status, body)),
+    }
+}
+
+fn read_answer(status: StatusCode, body: &[u8]) -> Result<ReadAnswer, ClientError> {
+    match status {
+        StatusCode::OK => {
+            let snapshot = parse::<Value<'_>>(status, body)?.into_snapshot();
+            snapshot.map(ReadAnswer::Read).ok_or_else(|| garbled(status))
+        }
+        StatusCode::CONFLICT => Ok(match refusal(body)? {
+            Refusal { reason: Reason::Stale, seen, got } => ReadAnswer::Stale { seen, got },
+            Refusal { reason: Reason::ForeignOwner, seen, got } => ReadAnswer::ForeignOwner { seen, got },
+        }),
+        _ => Err(failure(status, body)),
+    }
+}
+
+fn refusal(body: &[u8]) -> Result<Refusal, ClientError> {
+    let refused = parse::<Refused<'_>>(StatusCode::CONFLICT, body)?;
+    refused.into_refusal().ok_or_else(|| garbled(StatusCode::CONFLICT))
+}
+
+/// What any status but 200 and 409 means. The service explains a request that it refuses, and stores nothing of it; any
+/// other answer, a proxy's for one, does not say what became of the request.
+fn failure(status: StatusCode, body: &[u8]) -> ClientError {
+    match serde_json::from_slice::<Explained<'_>>(body) {
+        Ok(Explained { error, help }) if status.is_client_error() => ClientError::Refused {
+            status: status.as_u16(),
+            error: error.into_owned(),
+            help: help.into_owned(),
+        },
+        Ok(Explained { error, .. }) => {
+            ClientError::Unknown(Failure::Service(format!("status {status}: {error}")))
+        }
+        Err(_) => garbled(status),
+    }
+}
+
+fn parse<'a, T: Deserialize<'a>>(status: StatusCode, body: &'a [u8]) -> Result<T, ClientError> {
+    serde_json::from_slice(body).map_err(|_| garbled(status))
+}
+
+fn garbled(status: StatusCode) -> ClientError {
+    ClientError::Unknown(Failure::Service(format!(
+        "status {status} with a body that is no answer of the service"
+    )))
+}
+
+fn not_sent(error: impl std::error::Error) -> ClientError {
+    ClientError::NotSent(Failure::Network(describe(&error)))
+}
+
+/// The error and what caused it: hyper's own text leaves the cause out.
+fn describe(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {}", describe(cause)),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,90 @@
+//! What the resource says of itself: the events with the target `resource`, in the vocabulary that logs, traces and the
+//! audit share.
+//!
+//! A store emits them at the moment of decision, while nothing else can decide about the key. So the events of a key
+//! stand in the order of its decisions, on a server with many threads too.
+
+use dlock::FencingToken;
+
+use crate::digest::BodyDigest;
+use crate::fence::{Reason, Receipt, Refusal, WriteOutcome, WriteSeq};
+use crate::key::ResourceKey;
+use crate::owner::OwnerToken;
+use crate::store::{Read, ReadOutcome, Snapshot, Write};
+
+impl Reason {
+    /// The value of the field `outcome`, and of the metrics' label.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Stale => "stale",
+            Self::ForeignOwner => "owner",
+        }
+    }
+}
+
+/// Tells how `write` was decided: `write_accepted`, `write_repeated` or `write_rejected`.
+pub fn write_decided(key: &ResourceKey, write: &Write, digest: BodyDigest, outcome: &WriteOutcome) {
+    match outcome {
+        WriteOutcome::Accepted(receipt) => write_applied("write_accepted", key, write, digest, *receipt),
+        WriteOutcome::Repeated(receipt) => write_applied("write_repeated", key, write, digest, *receipt),
+        WriteOutcome::Refused(refusal) => write_rejected(key, write, *refusal),
+    }
+}
+
+/// Tells how `read` was decided: `resource_read` or `read_rejected`.
+pub fn read_decided(key: &ResourceKey, read: &Read, outcome: &ReadOutcome) {
+    match outcome {
+        ReadOutcome::Read(snapshot) => resource_read(key, read, snapshot),
+        ReadOutcome::Refused(refusal) => read_rejected(key, read, *refusal),
+    }
+}
+
+fn write_applied(event: &str, key: &ResourceKey, write: &Write, digest: BodyDigest, receipt: Receipt) {
+    tracing::info!(
+        target: "resource",
+        event,
+        resource_id_hash = key.id_hash(),
+        owner_token_prefix = write.owner.as_ref().map(OwnerToken::prefix),
+        fencing_token = write.token.as_u64(),
+        seq = write.seq.map(WriteSeq::as_u64),
+        version = receipt.version,
+        body = digest.short(),
+    );
+}
+
+fn write_rejected(key: &ResourceKey, write: &Write, refusal: Refusal) {
+    tracing::info!(
+        target: "resource",
+        event = "write_rejected",
+        resource_id_hash = key.id_hash(),
+        owner_token_prefix = write.owner.as_ref().map(OwnerToken::prefix),
+        fencing_token = refusal.got.as_u64(),
+        seq = write.seq.map(WriteSeq::as_u64),
+        seen = refusal.seen.as_u64(),
+        outcome = refusal.reason.as_str(),
+    );
+}
+
+fn resource_read(key: &ResourceKey, read: &Read, snapshot: &Snapshot) {
+    tracing::info!(
+        target: "resource",
+        event = "resource_read",
+        resource_id_hash = key.id_hash(),
+        owner_token_prefix = read.owner.as_ref().map(OwnerToken::prefix),
+        fencing_token = read.claim.map(FencingToken::as_u64),
+        version = snapshot.version,
+        seen = snapshot.max_fence.map_or(0, FencingToken::as_u64),
+    );
+}
+
+fn read_rejected(key: &ResourceKey, read: &Read, refusal: Refusal) {
+    tracing::info!(
+        target: "resource",
+        event = "read_rejected",
+        resource_id_hash = key.id_hash(),
+        owner_token_prefix = read.owner.as_ref().map(OwnerToken::prefix),
+        fencing_token = refusal.got.as_u64(),
+        seen = refusal.seen.as_u64(),
+        outcome = refusal.reason.as_str(),
+    );
+}

@@ -1,0 +1,191 @@
+//! What the service says.
+
+use std::borrow::Cow;
+
+use axum::body::Body;
+use axum::http::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use axum::http::{Response as HttpResponse, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use dlock::FencingToken;
+use serde::{Deserialize, Serialize};
+
+use crate::digest::{hex, unhex};
+use crate::fence::{Reason, Receipt, Refusal, WriteOutcome};
+use crate::store::{ReadOutcome, Snapshot, StoreError};
+
+const STALE: &str = "stale fencing token";
+const FOREIGN_OWNER: &str = "fencing token of another owner";
+const HEX: &str = "hex";
+
+/// The body of a 200 to a write.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Written {
+    pub(crate) version: u64,
+    pub(crate) max_fence: u64,
+}
+
+/// The body of a 200 to a read.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Value<'a> {
+    value: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    encoding: Option<Cow<'a, str>>,
+    max_fence: u64,
+    version: u64,
+}
+
+/// The body of a 409.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Refused<'a> {
+    error: Cow<'a, str>,
+    seen: u64,
+    got: u64,
+}
+
+/// The body of every other refusal.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Explained<'a> {
+    pub(crate) error: Cow<'a, str>,
+    pub(crate) help: Cow<'a, str>,
+}
+
+/// Why a request could not be judged by the fence rule at all.
+#[derive(Debug)]
+pub(super) struct Problem {
+    status: StatusCode,
+    error: Cow<'static, str>,
+    help: &'static str,
+}
+
+impl Problem {
+    pub(super) const NOT_FOUND: Self = Self {
+        status: StatusCode::NOT_FOUND,
+        error: Cow::Borrowed("nothing is served at this path"),
+        help: "use /r/{key} or /metrics; write a slash within a key as %2F",
+    };
+    pub(super) const METHOD_NOT_ALLOWED: Self = Self {
+        status: StatusCode::METHOD_NOT_ALLOWED,
+        error: Cow::Borrowed("the method is not allowed here"),
+        help: "write with PUT /r/{key}, read with GET /r/{key} and GET /metrics",
+    };
+
+    pub(super) fn bad_request(error: impl Into<Cow<'static, str>>, help: &'static str) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, error: error.into(), help }
+    }
+
+    pub(super) fn oversized_body(bytes_max: usize) -> Self {
+        Self {
+            status: StatusCode::PAYLOAD_TOO_LARGE,
+            error: format!("the body is larger than {bytes_max} bytes").into(),
+            help: "send a smaller value, or the name of where the large one is stored",
+        }
+    }
+
+    /// Whether the service failed, rather than the request.
+    pub(super) fn is_ours(&self) -> bool {
+        self.status.is_server_error()
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unavailable(_) => Self {
+                status: StatusCode::SERVICE_UNAVAILABLE,
+                error: error.to_string().into(),
+                help: "the request may have been applied: repeat the very same one with its X-Lock-Owner",
+            },
+            StoreError::Corrupt(_) => Self {
+                status: StatusCode::INTERNAL_SERVER_ERROR,
+                error: error.to_string().into(),
+                help: "the stored record can't be read: restore the store from a backup",
+            },
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let allow = self.status == StatusCode::METHOD_NOT_ALLOWED;
+        let mut response = json(self.status, &Explained { error: self.error, help: self.help.into() });
+        if allow {
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, PUT"));
+        }
+        response
+    }
+}
+
+pub(super) fn write(outcome: &WriteOutcome) -> Response {
+    match outcome {
+        WriteOutcome::Accepted(receipt) | WriteOutcome::Repeated(receipt) => {
+            let Receipt { version, max_fence } = *receipt;
+            json(StatusCode::OK, &Written { version, max_fence: max_fence.as_u64() })
+        }
+        WriteOutcome::Refused(refusal) => refused(*refusal),
+    }
+}
+
+pub(super) fn read(outcome: ReadOutcome) -> Response {
+    match outcome {
+        ReadOutcome::Read(snapshot) => json(StatusCode::OK, &Value::of(&snapshot)),
+        ReadOutcome::Refused(refusal) => refused(refusal),
+    }
+}
+
+pub(super) fn metrics(text: String) -> Response {
+    ([(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"))], text)
+        .into_response()
+}
+
+fn refused(Refusal { reason, seen, got }: Refusal) -> Response {
+    let error = match reason {
+        Reason::Stale => STALE,
+        Reason::ForeignOwner => FOREIGN_OWNER,
+    };
+    json(StatusCode::CONFLICT, &Refused { error: error.into(), seen: seen.as_u64(), got: got.as_u64() })
+}
+
+fn json(status: StatusCode, body: &impl Serialize) -> Response {
+    // These are plain structs of texts and numbers: they always have a JSON form.
+    let body = serde_json::to_vec(body).unwrap_or_default();
+    let mut response = HttpResponse::new(Body::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+impl<'a> Value<'a> {
+    fn of(snapshot: &'a Snapshot) -> Self {
+        let (value, encoding) = match snapshot.value.as_deref().map(std::str::from_utf8) {
+            None => (None, None),
+            Some(Ok(text)) => (Some(text.into()), None),
+            Some(Err(_)) => (snapshot.value.as_deref().map(|bytes| hex(bytes).into()), Some(HEX.into())),
+        };
+        let max_fence = snapshot.max_fence.map_or(0, FencingToken::as_u64);
+        Self { value, encoding, max_fence, version: snapshot.version }
+    }
+
+    /// The snapshot that it tells of; `None` if the value does not have the encoding that it names.
+    pub(crate) fn into_snapshot(self) -> Option<Snapshot> {
+        let value = match (self.value, self.encoding.as_deref()) {
+            (None, _) => None,
+            (Some(text), None) => Some(Bytes::from(text.into_owned())),
+            (Some(text), Some(HEX)) => Some(unhex(&text)?.into()),
+            (Some(_), Some(_)) => return None,
+        };
+        Some(Snapshot { value, version: self.version, max_fence: FencingToken::new(self.max_fence) })
+    }
+}
+
+impl Refused<'_> {
+    /// The refusal that it tells of; `None` if it is none of ours.
+    pub(crate) fn into_refusal(self) -> Option<Refusal> {
+        let reason = match &*self.error {
+            STALE => Reason::Stale,
+            FOREIGN_OWNER => Reason::ForeignOwner,
+            _ => return None,
+        };
+        Some(Refusal { reason, seen: FencingToken::new(self.seen)?, got: FencingToken::new(self.got)? })
+    }
+}

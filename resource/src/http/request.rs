@@ -1,0 +1,102 @@
+//! What the service is asked: a request is parsed whole before anything is judged or stored.
+
+use std::error::Error;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderMap, Uri};
+use bytes::Bytes;
+use dlock::FencingToken;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Body as _;
+
+use super::answer::Problem;
+use super::{FENCE_SEQ, FENCE_TOKEN, LOCK_OWNER};
+use crate::fence::WriteSeq;
+use crate::key::ResourceKey;
+use crate::owner::OwnerToken;
+use crate::store::{Read, Write};
+
+const KEY_HELP: &str = "use 1 to 256 bytes of UTF-8 without control characters, percent-encoded";
+const TOKEN_HELP: &str =
+    "send one X-Fence-Token with the token of your lock: a whole number from 1 to 18446744073709551615";
+const SEQ_HELP: &str = "leave X-Fence-Seq out, or send one that counts the writes of a grant from 1";
+const OWNER_HELP: &str = "leave X-Lock-Owner out, or send one of up to 256 bytes of plain text";
+
+/// The write that `request` asks for.
+pub(super) async fn write(
+    request: Request<Body>,
+    body_bytes_max: usize,
+) -> Result<(ResourceKey, Write), Problem> {
+    let key = key(request.uri())?;
+    let headers = request.headers();
+    let Some(token) = token(headers)? else {
+        return Err(Problem::bad_request("the header X-Fence-Token is missing", TOKEN_HELP));
+    };
+    let (seq, owner) = (seq(headers)?, owner(headers)?);
+    let body = body(request.into_body(), body_bytes_max).await?;
+    Ok((key, Write { token, seq, owner, body }))
+}
+
+/// The read that `request` asks for.
+pub(super) fn read(request: &Request<Body>) -> Result<(ResourceKey, Read), Problem> {
+    let headers = request.headers();
+    Ok((key(request.uri())?, Read { claim: token(headers)?, owner: owner(headers)? }))
+}
+
+fn key(uri: &Uri) -> Result<ResourceKey, Problem> {
+    let segment = uri.path().strip_prefix("/r/").unwrap_or_default();
+    ResourceKey::from_path_segment(segment).map_err(|error| Problem::bad_request(error.to_string(), KEY_HELP))
+}
+
+fn token(headers: &HeaderMap) -> Result<Option<FencingToken>, Problem> {
+    let Some(text) = single(headers, FENCE_TOKEN, TOKEN_HELP)? else { return Ok(None) };
+    let token = text.parse().map_err(|_| invalid("X-Fence-Token", text, TOKEN_HELP))?;
+    Ok(Some(token))
+}
+
+fn seq(headers: &HeaderMap) -> Result<Option<WriteSeq>, Problem> {
+    let Some(text) = single(headers, FENCE_SEQ, SEQ_HELP)? else { return Ok(None) };
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = if digits { text.parse().ok() } else { None };
+    number.and_then(WriteSeq::new).map(Some).ok_or_else(|| invalid("X-Fence-Seq", text, SEQ_HELP))
+}
+
+fn owner(headers: &HeaderMap) -> Result<Option<OwnerToken>, Problem> {
+    let Some(text) = single(headers, LOCK_OWNER, OWNER_HELP)? else { return Ok(None) };
+    // The error never shows the token: whoever knows it can release the lock.
+    OwnerToken::new(text).map(Some).map_err(|error| Problem::bad_request(error.to_string(), OWNER_HELP))
+}
+
+/// The only value of the header `name`. Of two values, one could be a proxy's or an attacker's: neither is believed.
+fn single<'a>(headers: &'a HeaderMap, name: &str, help: &'static str) -> Result<Option<&'a str>, Problem> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(Problem::bad_request(format!("the header {name} was sent more than once"), help));
+    }
+    let text = std::str::from_utf8(value.as_bytes());
+    text.map(Some).map_err(|_| Problem::bad_request(format!("the header {name} is not UTF-8"), help))
+}
+
+fn invalid(name: &str, text: &str, help: &'static str) -> Problem {
+    let shown: String = text.chars().take(40).collect();
+    Problem::bad_request(format!("the header {name} can't be {shown:?}"), help)
+}
+
+async fn body(body: Body, bytes_max: usize) -> Result<Bytes, Problem> {
+    if usize::try_from(body.size_hint().lower()).is_ok_and(|bytes| bytes <= bytes_max) {
+        let collected = Limited::new(body, bytes_max).collect().await;
+        collected.map(|body| body.to_bytes()).map_err(|error| unreadable(&*error, bytes_max))
+    } else {
+        Err(Problem::oversized_body(bytes_max))
+    }
+}
+
+fn unreadable(error: &(dyn Error + Send + Sync + 'static), bytes_max: usize) -> Problem {
+    if error.is::<LengthLimitError>() {
+        Problem::oversized_body(bytes_max)
+    } else {
+        Problem::bad_request("the body ended early", "send as many bytes as Content-Length says")
+    }
+}

@@ -1,0 +1,89 @@
+//! A store in memory. It lives as long as its value: a restart of the process forgets every token, so a real service
+//! uses [`super::RedbStore`].
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use super::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
+use crate::digest::BodyDigest;
+use crate::event;
+use crate::fence::{Fence, Fencing, WriteOutcome};
+use crate::key::ResourceKey;
+
+/// Keeps values and fences in a map. Every call completes at once.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    entries: Mutex<BTreeMap<ResourceKey, Entry>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Entry {
+    fence: Fence,
+    value: Option<Bytes>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An entry is whole after each statement, so a panic elsewhere leaves nothing half done.
+    fn entries(&self) -> MutexGuard<'_, BTreeMap<ResourceKey, Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for MemoryStore {
+    async fn write(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        fencing: Fencing,
+    ) -> Result<WriteOutcome, StoreError> {
+        let digest = BodyDigest::of(&write.body);
+        let mut entries = self.entries();
+        let outcome = entries.entry(key.clone()).or_default().write(write, digest, fencing);
+        event::write_decided(key, write, digest, &outcome);
+        Ok(outcome)
+    }
+
+    async fn read(
+        &self,
+        key: &ResourceKey,
+        read: &Read,
+        fencing: Fencing,
+    ) -> Result<ReadOutcome, StoreError> {
+        let mut entries = self.entries();
+        let outcome = match read.mark() {
+            None => ReadOutcome::Read(
+                entries.get(key).map_or_else(|| Entry::default().snapshot(), Entry::snapshot),
+            ),
+            Some(mark) => {
+                let entry = entries.entry(key.clone()).or_default();
+                match entry.fence.claim(&mark, fencing) {
+                    Ok(()) => ReadOutcome::Read(entry.snapshot()),
+                    Err(refusal) => ReadOutcome::Refused(refusal),
+                }
+            }
+        };
+        event::read_decided(key, read, &outcome);
+        Ok(outcome)
+    }
+}
+
+impl Entry {
+    fn write(&mut self, write: &Write, digest: BodyDigest, fencing: Fencing) -> WriteOutcome {
+        let outcome = self.fence.write(write.mark(), digest, fencing);
+        if matches!(outcome, WriteOutcome::Accepted(_)) {
+            self.value = Some(write.body.clone());
+        }
+        outcome
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot { value: self.value.clone(), version: self.fence.version, max_fence: self.fence.max_fence() }
+    }
+}

@@ -1,0 +1,202 @@
+//! A store on a disk: a redb database, on a file or on any [`StorageBackend`].
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use bytes::Bytes;
+use dlock::FencingToken;
+use redb::{
+    Database, Durability, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition, WriteTransaction,
+};
+
+use super::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
+use crate::digest::BodyDigest;
+use crate::event;
+use crate::fence::{Fence, Fencing, Mark, Position, WriteOutcome};
+use crate::key::ResourceKey;
+use crate::owner::OwnerToken;
+
+/// A mark: token, sequence, owner.
+type MarkRow<'a> = (u64, u64, Option<&'a str>);
+/// A fence: version, the highest mark, the last write and the SHA-256 of what it wrote.
+type FenceRow<'a> = (u64, Option<MarkRow<'a>>, Option<(MarkRow<'a>, &'a [u8; 32])>);
+
+/// Apart from the values, so that a claim does not write a value again.
+const FENCES: TableDefinition<'_, &str, FenceRow<'_>> = TableDefinition::new("fences");
+const VALUES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("values");
+
+/// What redb may keep of its pages in memory.
+const CACHE_BYTES: usize = 16 << 20;
+
+/// Keeps values and fences on a disk. An accepted write or claim is synced before it is acknowledged.
+///
+/// A call blocks its thread while the disk syncs, and completes at once otherwise.
+#[derive(Debug)]
+pub struct RedbStore {
+    database: Database,
+    /// Held from before a decision until its event is out. Writers exclude one another in redb anyway, and a reader has
+    /// little to wait for; without it a decision could overtake the event of the one before.
+    deciding: Mutex<()>,
+}
+
+impl RedbStore {
+    /// A store on `backend`, which is empty or holds what an earlier store left, after a crash too.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the disk fails or holds something else.
+    pub fn create(backend: impl StorageBackend) -> Result<Self, StoreError> {
+        Self::prepare(
+            redb::Builder::new().set_cache_size(CACHE_BYTES).create_with_backend(backend).map_err(failed)?,
+        )
+    }
+
+    /// A store in the file at `path`, which is made if it does not exist. No other process may have it open.
+    ///
+    /// # Errors
+    ///
+    /// As [`RedbStore::create`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Self::prepare(redb::Builder::new().set_cache_size(CACHE_BYTES).create(path).map_err(failed)?)
+    }
+
+    fn prepare(database: Database) -> Result<Self, StoreError> {
+        let transaction = database.begin_write().map_err(failed)?;
+        transaction.open_table(FENCES).map_err(failed)?;
+        transaction.open_table(VALUES).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+        Ok(Self { database, deciding: Mutex::new(()) })
+    }
+
+    fn begin(&self) -> Result<WriteTransaction, StoreError> {
+        let mut transaction = self.database.begin_write().map_err(failed)?;
+        transaction.set_durability(Durability::Immediate).map_err(failed)?;
+        Ok(transaction)
+    }
+
+    fn apply(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        digest: BodyDigest,
+        fencing: Fencing,
+    ) -> Result<WriteOutcome, StoreError> {
+        let transaction = self.begin()?;
+        let mut fence = load(&transaction, key)?;
+        let outcome = fence.write(write.mark(), digest, fencing);
+        // A transaction that is dropped leaves nothing behind.
+        if matches!(outcome, WriteOutcome::Accepted(_)) {
+            save(&transaction, key, &fence)?;
+            let mut values = transaction.open_table(VALUES).map_err(failed)?;
+            values.insert(key.as_str(), &*write.body).map_err(failed)?;
+            drop(values);
+            transaction.commit().map_err(failed)?;
+        }
+        Ok(outcome)
+    }
+
+    fn claim(&self, key: &ResourceKey, mark: &Mark, fencing: Fencing) -> Result<ReadOutcome, StoreError> {
+        let transaction = self.begin()?;
+        let mut fence = load(&transaction, key)?;
+        let before = fence.highest.clone();
+        if let Err(refusal) = fence.claim(mark, fencing) {
+            return Ok(ReadOutcome::Refused(refusal));
+        }
+        if fence.highest != before {
+            save(&transaction, key, &fence)?;
+            transaction.commit().map_err(failed)?;
+        }
+        self.snapshot(key).map(ReadOutcome::Read)
+    }
+
+    fn snapshot(&self, key: &ResourceKey) -> Result<Snapshot, StoreError> {
+        let transaction = self.database.begin_read().map_err(failed)?;
+        let fences = transaction.open_table(FENCES).map_err(failed)?;
+        let values = transaction.open_table(VALUES).map_err(failed)?;
+        let fence = find(&fences, key)?;
+        let value = values.get(key.as_str()).map_err(failed)?;
+        Ok(Snapshot {
+            value: value.map(|row| Bytes::copy_from_slice(row.value())),
+            version: fence.version,
+            max_fence: fence.max_fence(),
+        })
+    }
+}
+
+impl Store for RedbStore {
+    async fn write(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        fencing: Fencing,
+    ) -> Result<WriteOutcome, StoreError> {
+        let digest = BodyDigest::of(&write.body);
+        let _deciding = self.deciding.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = self.apply(key, write, digest, fencing)?;
+        event::write_decided(key, write, digest, &outcome);
+        Ok(outcome)
+    }
+
+    async fn read(
+        &self,
+        key: &ResourceKey,
+        read: &Read,
+        fencing: Fencing,
+    ) -> Result<ReadOutcome, StoreError> {
+        let _deciding = self.deciding.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = match read.mark() {
+            None => ReadOutcome::Read(self.snapshot(key)?),
+            Some(mark) => self.claim(key, &mark, fencing)?,
+        };
+        event::read_decided(key, read, &outcome);
+        Ok(outcome)
+    }
+}
+
+fn load(transaction: &WriteTransaction, key: &ResourceKey) -> Result<Fence, StoreError> {
+    find(&transaction.open_table(FENCES).map_err(failed)?, key)
+}
+
+fn find(
+    fences: &impl ReadableTable<&'static str, FenceRow<'static>>,
+    key: &ResourceKey,
+) -> Result<Fence, StoreError> {
+    match fences.get(key.as_str()).map_err(failed)? {
+        Some(row) => decode(row.value()),
+        None => Ok(Fence::default()),
+    }
+}
+
+fn save(transaction: &WriteTransaction, key: &ResourceKey, fence: &Fence) -> Result<(), StoreError> {
+    let mut fences = transaction.open_table(FENCES).map_err(failed)?;
+    let highest = fence.highest.as_ref().map(mark_row);
+    let last_write = fence.last_write.as_ref().map(|(mark, digest)| (mark_row(mark), digest.as_bytes()));
+    fences.insert(key.as_str(), (fence.version, highest, last_write)).map_err(failed)?;
+    Ok(())
+}
+
+fn mark_row(mark: &Mark) -> MarkRow<'_> {
+    let Mark { position, owner } = mark;
+    (position.token().as_u64(), position.seq(), owner.as_ref().map(OwnerToken::as_str))
+}
+
+fn decode((version, highest, last_write): FenceRow<'_>) -> Result<Fence, StoreError> {
+    let last_write = match last_write {
+        Some((mark, digest)) => Some((decode_mark(mark)?, BodyDigest::from_bytes(*digest))),
+        None => None,
+    };
+    Ok(Fence { version, highest: highest.map(decode_mark).transpose()?, last_write })
+}
+
+fn decode_mark((token, seq, owner): MarkRow<'_>) -> Result<Mark, StoreError> {
+    let token = FencingToken::new(token).ok_or(StoreError::Corrupt("a fencing token is zero"))?;
+    let owner = owner
+        .map(OwnerToken::new)
+        .transpose()
+        .map_err(|_| StoreError::Corrupt("an owner token is no text"))?;
+    Ok(Mark { position: Position::from_parts(token, seq), owner })
+}
+
+fn failed(error: impl Into<redb::Error>) -> StoreError {
+    StoreError::Unavailable(Box::new(error.into()))
+}
