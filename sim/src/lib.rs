@@ -7,6 +7,4 @@ compile_error!(
 );
 
 pub mod entropy;
-pub mod record;
-pub mod trace;
-pub mod world;
+pub mod schedule;

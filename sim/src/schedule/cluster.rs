@@ -1,0 +1,102 @@
+//! What the workers run against: the network, the lock servers, the protected resource.
+
+use serde::{Deserialize, Serialize};
+
+use super::names::names;
+use super::{Span, is_default};
+
+names! {
+    /// Which lock the workers use.
+    pub enum System as "system" {
+        /// One Redis, with a replica or without.
+        Redis = "redis",
+        /// Several Redis servers that know nothing of each other, and a majority of them.
+        Redlock = "redlock",
+        /// An etcd cluster of three.
+        Etcd = "etcd",
+        /// A ZooKeeper ensemble of three.
+        ZooKeeper = "zookeeper",
+    }
+}
+
+/// The links between processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Network {
+    /// How long a segment takes, one way, on every link.
+    pub latency: Latency,
+}
+
+/// A range of times, both ends included. Default 1 ms to 4 ms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Latency {
+    /// The shortest.
+    pub min: Span,
+    /// The longest.
+    pub max: Span,
+}
+
+/// The Redis servers, for the systems `redis` and `redlock`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Redis {
+    /// How many primaries there are, `redis-1` and so on. Default 1; several for `redlock` only.
+    pub nodes: u32,
+    /// What reaches the disk. Default: nothing.
+    #[serde(skip_serializing_if = "is_default")]
+    pub persistence: Persistence,
+    /// Whether `redis-1` has an asynchronous replica, `replica-1`. Workers reach whichever of the two is the primary
+    /// under one address. For `redis` only. Default false.
+    #[serde(skip_serializing_if = "is_default")]
+    pub replica: bool,
+    /// What the fence counter of every key stands at when the run starts: the first token is one above. Default 0.
+    #[serde(skip_serializing_if = "is_default")]
+    pub fence_start: u64,
+}
+
+names! {
+    /// What a Redis server writes to its disk (its append-only file, by `appendfsync`).
+    #[derive(Default)]
+    pub enum Persistence as "persistence" {
+        /// Nothing: it starts empty.
+        #[default]
+        None = "none",
+        /// Every write, synced once a second: a power loss takes up to a second of them.
+        EverySec = "everysec",
+        /// Every write, synced before it is answered.
+        Always = "always",
+    }
+}
+
+/// The protected resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Resource {
+    /// Where it keeps values and the highest tokens.
+    pub store: Store,
+}
+
+names! {
+    /// Where the resource keeps values and the highest tokens.
+    #[derive(Default)]
+    pub enum Store as "store" {
+        /// In memory: a restart forgets them.
+        #[default]
+        Memory = "memory",
+        /// In a redb database on its disk: synced before a write is acknowledged.
+        Redb = "redb",
+    }
+}
+
+impl Default for Latency {
+    fn default() -> Self {
+        Self { min: Span::from_millis(1), max: Span::from_millis(4) }
+    }
+}
+
+impl Default for Redis {
+    fn default() -> Self {
+        Self { nodes: 1, persistence: Persistence::None, replica: false, fence_start: 0 }
+    }
+}

@@ -1,0 +1,188 @@
+//! A failure schedule: the cluster, the workload and the faults of a run, as data.
+//!
+//! A schedule is written by hand (the corpus in `seeds/`), drawn from a seed, shrunk and kept; it is TOML, and strict: what
+//! it can't mean is an error that names the line, never a silent no-op. Read [`Schedule`] first, then:
+//!
+//! - `worker`: the workload, a [`Worker`] each
+//! - `cluster`: what they run against: [`System`], [`Network`], [`Redis`], [`Resource`]
+//! - `fault`: [`When`] and [`What`]; `raw`: how a file writes them
+//! - `point`: the [`Point`]s of the protocol at which a fault may be aimed
+//! - `expect`: what a run of the schedule must give
+//! - `validate`: the rules that a schedule must keep; `error`: how a broken one finds its line
+//! - `span`: times as `500ms`; `names`: enums whose variants have names in files; `write`: a schedule as TOML again
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+mod cluster;
+mod error;
+mod expect;
+mod fault;
+mod names;
+mod point;
+mod raw;
+mod span;
+mod validate;
+mod worker;
+mod write;
+
+pub use cluster::{Latency, Network, Persistence, Redis, Resource, Store, System};
+pub use error::{Invalid, Place, ScheduleError};
+pub use expect::{Arm, Expect, Outcome, Verdict, Write, WriteError};
+pub use fault::{Fault, Link, Part, What, When};
+pub use names::UnknownName;
+pub use point::{Kind, Point};
+pub use span::{Shift, Span, SpanError};
+pub use worker::{ReadMode, ReleaseMode, Worker};
+
+/// The members of an etcd cluster or a ZooKeeper ensemble.
+const ENSEMBLE: u32 = 3;
+
+/// The cluster, the workload and the faults of a run. Same schedule, same seed, same run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Schedule {
+    /// What it shows, for someone who has never seen it.
+    pub about: String,
+    /// Which lock the workers use.
+    pub system: System,
+    /// The seed of all randomness in its runs: latencies, owner tokens, backoff. Default 0.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub seed: u64,
+    /// The TTL of leases.
+    pub ttl: Span,
+    /// By how much a client takes its lease to be shorter than the TTL. Default: the library's own.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub drift_margin: Option<Span>,
+    /// The keys that workers lock, `type:id` each. Default: `orders:42` alone.
+    #[serde(default = "default_keys")]
+    pub keys: Vec<String>,
+    /// The simulated time at which a run ends at the latest. Default 60 s.
+    #[serde(default = "default_limit")]
+    pub limit: Span,
+    /// How long, after all faults have healed, a waiter may wait for a key, and a key stay locked, before the audit calls
+    /// it stuck. Default: three of the longest TTL.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub within: Option<Span>,
+    /// The links between processes.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub network: Network,
+    /// The Redis servers.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub redis: Redis,
+    /// The protected resource.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub resource: Resource,
+    /// Who acquires the lock.
+    #[serde(rename = "worker")]
+    pub workers: Vec<Worker>,
+    /// What goes wrong.
+    #[serde(rename = "fault", default, skip_serializing_if = "is_default")]
+    pub faults: Vec<Fault>,
+    /// What its runs must give.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub expect: Expect,
+}
+
+impl Schedule {
+    /// A schedule of `system` with these workers, no faults, and all else as by default.
+    pub fn new(about: &str, system: System, ttl: Span, workers: Vec<Worker>) -> Self {
+        Self {
+            about: about.into(),
+            system,
+            seed: 0,
+            ttl,
+            drift_margin: None,
+            keys: default_keys(),
+            limit: default_limit(),
+            within: None,
+            network: Network::default(),
+            redis: Redis::default(),
+            resource: Resource::default(),
+            workers,
+            faults: Vec::new(),
+            expect: Expect::default(),
+        }
+    }
+
+    /// The schedule with this TOML text. `file` is what errors call it.
+    ///
+    /// # Errors
+    ///
+    /// [`ScheduleError::Invalid`] with the line for what is no TOML, an unknown field or name, and whatever
+    /// [`Schedule::validate`] refuses.
+    pub fn parse(file: &str, text: &str) -> Result<Self, ScheduleError> {
+        let invalid = |line, problem| ScheduleError::Invalid { file: file.into(), line, problem };
+        let schedule: Self = toml::from_str(text).map_err(|error| {
+            let offset = error.span().map_or(0, |span| span.start);
+            invalid(error::line_at(text, offset), error.message().to_owned())
+        })?;
+        schedule.validate().map_err(|error| invalid(error.place.line(text), error.problem))?;
+        Ok(schedule)
+    }
+
+    /// The schedule in the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`ScheduleError::Read`] if the file can't be read, else as [`Schedule::parse`].
+    pub fn load(path: &Path) -> Result<Self, ScheduleError> {
+        let file = path.display().to_string();
+        match std::fs::read_to_string(path) {
+            Ok(text) => Self::parse(&file, &text),
+            Err(source) => Err(ScheduleError::Read { file, source }),
+        }
+    }
+
+    /// The names of all processes: workers, lock servers, then the resource.
+    pub fn processes(&self) -> Vec<String> {
+        let workers = self.workers.iter().map(|worker| worker.name.clone());
+        workers.chain(self.servers()).chain(["resource".to_owned()]).collect()
+    }
+
+    /// The names of the lock servers: `redis-1` to `redis-N` and `replica-1`, `etcd-1` to `etcd-3`, `zookeeper-1` to
+    /// `zookeeper-3`.
+    pub fn servers(&self) -> Vec<String> {
+        let numbered =
+            |prefix: &str, count: u32| (1..=count).map(|n| format!("{prefix}-{n}")).collect::<Vec<_>>();
+        match self.system {
+            System::Redis | System::Redlock => {
+                let mut names = numbered("redis", self.redis.nodes);
+                names.extend(self.redis.replica.then(|| "replica-1".to_owned()));
+                names
+            }
+            System::Etcd => numbered("etcd", ENSEMBLE),
+            System::ZooKeeper => numbered("zookeeper", ENSEMBLE),
+        }
+    }
+
+    /// The key that this worker locks and writes.
+    pub fn key_of<'a>(&'a self, worker: &'a Worker) -> &'a str {
+        worker.key.as_deref().or(self.keys.first().map(String::as_str)).unwrap_or_default()
+    }
+
+    /// The TTL of this worker's leases.
+    pub fn ttl_of(&self, worker: &Worker) -> Span {
+        worker.ttl.unwrap_or(self.ttl)
+    }
+
+    /// The bound of the verdict `stuck`: see [`Schedule::within`].
+    pub fn within(&self) -> Span {
+        let longest = self.workers.iter().map(|worker| self.ttl_of(worker)).max();
+        self.within.unwrap_or_else(|| longest.unwrap_or(self.ttl).times(3))
+    }
+}
+
+fn default_keys() -> Vec<String> {
+    vec!["orders:42".into()]
+}
+
+fn default_limit() -> Span {
+    Span::from_secs(60)
+}
+
+/// For `skip_serializing_if`.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
