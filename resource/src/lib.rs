@@ -1,10 +1,10 @@
 //! The protected resource: the fence check, its stores, its HTTP app and client, the worker that uses a lock to write to
 //! it, and the audit that judges a history.
-
-/// The judgement of a history.
-pub mod audit;//!
+//!
 //! To read it: [`fence`] is the rule, [`store`] keeps what the rule must remember, [`http`] serves both, [`client`] asks.
 
+/// The judgement of a history.
+pub mod audit;
 /// The client of the service: writes, reads and claims, and what a lost reply means.
 pub mod client;
 /// The digest of a body.
@@ -23,6 +23,8 @@ mod metrics;
 mod owner;
 /// Where values and fences are kept: in memory, or on a disk.
 pub mod store;
+/// The worker: acquire, read, work, check, write, release.
+pub mod worker;
 
 pub use digest::BodyDigest;
 pub use fence::Fencing;

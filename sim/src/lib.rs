@@ -7,4 +7,7 @@ compile_error!(
 );
 
 pub mod entropy;
+pub mod record;
 pub mod schedule;
+pub mod trace;
+pub mod world;

@@ -1,0 +1,375 @@
+//! The worker: acquire, read, work, check, write, release, with an injectable pause at each step.
+//!
+//! It is what the lab's `cmd/worker` is, and what a user of the lock would write: every write carries the grant's fencing
+//! token, and when the resource refuses one, the worker stops.
+
+use std::future::Future;
+use std::time::Duration;
+
+use bytes::Bytes;
+use dlock::{AcquireError, Backend, FencingToken, Handle, Lock, LockKey, Owner, ReleaseError, Released, Runtime};
+
+use crate::client::{Client, ClientError, PutAnswer, ReadAnswer, Retry};
+use crate::fence::WriteSeq;
+use crate::key::{KeyError, ResourceKey};
+use crate::owner::OwnerToken;
+use crate::store::{Read, Write};
+
+/// A point in a round at which a worker can be made to pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// The lock is held; nothing has been done with it.
+    Granted,
+    /// The resource has been read.
+    Read,
+    /// The work is done; nothing has been written.
+    Worked,
+    /// The lease has been checked and was still valid.
+    Checked,
+    /// A write has been answered.
+    Written,
+    /// The lock has been released.
+    Released,
+}
+
+impl Step {
+    /// The value of the field `step` of the event `worker_step`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Granted => "granted",
+            Self::Read => "read",
+            Self::Worked => "worked",
+            Self::Checked => "checked",
+            Self::Written => "written",
+            Self::Released => "released",
+        }
+    }
+}
+
+/// Where a worker is made to pause: the stand-in for a garbage collection or a frozen host.
+pub trait Pauses: Clone + Send + Sync + 'static {
+    /// Completes when the worker may go on from `step`.
+    fn at(&self, step: Step) -> impl Future<Output = ()> + Send;
+}
+
+/// No pauses.
+impl Pauses for () {
+    async fn at(&self, _: Step) {}
+}
+
+/// How the worker reads the resource before it writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reading {
+    /// Not at all.
+    #[default]
+    None,
+    /// Without a token: an older grant's write may still arrive afterwards.
+    Plain,
+    /// With the token, which claims the resource for this grant.
+    Fenced,
+}
+
+/// What a worker does in a round.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The lock, and by its name the resource.
+    pub key: LockKey,
+    /// How long to wait for the lock.
+    pub patience: Duration,
+    /// How it reads before it works.
+    pub reading: Reading,
+    /// How long the work takes.
+    pub work: Duration,
+    /// Whether it checks that its lease is still valid before each write.
+    pub check: bool,
+    /// Renews the lease beside the work, for at most so long.
+    pub renew: Option<Duration>,
+    /// How many writes it makes. Several are numbered (`X-Fence-Seq`), a single one is plain.
+    pub writes: u64,
+    /// How it repeats a write whose answer is lost; not at all if `None`.
+    pub retry: Option<Retry>,
+    /// How long it waits for the resource's answers, repetitions included.
+    pub answer_within: Duration,
+    /// Whether it releases the lock; else its TTL ends it.
+    pub release: bool,
+}
+
+impl Job {
+    /// A job on `key` with what a careful user would choose: one write after the given time of work, with the check before
+    /// it, no read and no renewal.
+    pub fn new(key: LockKey, work: Duration) -> Self {
+        Self {
+            key,
+            patience: Duration::from_secs(30),
+            reading: Reading::None,
+            work,
+            check: true,
+            renew: None,
+            writes: 1,
+            retry: Some(Retry::default()),
+            answer_within: Duration::from_secs(30),
+            release: true,
+        }
+    }
+}
+
+/// How the critical section ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All writes were accepted.
+    Done,
+    /// The lease was no longer valid before a write, which was not sent.
+    Expired,
+    /// The lease was lost while it was being renewed; the work was dropped.
+    Lost,
+    /// The resource refused the fencing token: a newer holder has been there.
+    Refused,
+    /// The resource did not answer; the last write may have been applied.
+    Unanswered,
+}
+
+impl Ending {
+    /// The value of the field `outcome` of the event `section_left`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Expired => "expired",
+            Self::Lost => "lost",
+            Self::Refused => "refused",
+            Self::Unanswered => "unanswered",
+        }
+    }
+}
+
+/// What a round came to.
+#[derive(Debug)]
+pub struct Round {
+    /// The grant's fencing token.
+    pub token: FencingToken,
+    /// How the critical section ended.
+    pub ending: Ending,
+    /// How the release ended; `None` if the job leaves the lock to its TTL.
+    pub released: Option<Result<Released, ReleaseError>>,
+}
+
+/// A round that did not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum RoundError {
+    /// The lock was not acquired.
+    #[error(transparent)]
+    Acquire(#[from] AcquireError),
+    /// The lock's name can't name a resource.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+}
+
+/// A worker: a lock, a client of the resource, and where it pauses.
+pub struct Worker<B: Backend, P = ()> {
+    lock: Lock<B>,
+    client: Client<B::Runtime>,
+    pauses: P,
+}
+
+impl<B: Backend, P: Pauses> Worker<B, P> {
+    /// A worker that guards its writes through `client` with `lock`.
+    pub fn new(lock: Lock<B>, client: Client<B::Runtime>, pauses: P) -> Self {
+        Self { lock, client, pauses }
+    }
+
+    /// One round: acquires the lock, does the job and releases it.
+    ///
+    /// # Errors
+    ///
+    /// [`RoundError`] if there was no grant.
+    pub async fn round(&self, job: &Job) -> Result<Round, RoundError> {
+        let handle = self.acquire(job).await?;
+        self.hold(job, handle).await
+    }
+
+    /// The first half of a round.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Lock::acquire`].
+    pub async fn acquire(&self, job: &Job) -> Result<Handle<B>, AcquireError> {
+        self.lock.acquire(&job.key, self.now() + job.patience).await
+    }
+
+    /// The second half: the critical section, and the release.
+    ///
+    /// # Errors
+    ///
+    /// [`RoundError::Key`] if the lock's name is too long for a resource.
+    pub async fn hold(&self, job: &Job, handle: Handle<B>) -> Result<Round, RoundError> {
+        let resource = ResourceKey::new(job.key.name())?;
+        let token = handle.fence();
+        let section = Section::enter(&job.key, handle.owner(), token);
+        let ending = match job.renew {
+            None => self.section(job, &resource, &handle).await,
+            Some(cap) => match handle.while_held(cap, self.section(job, &resource, &handle)).await {
+                Ok(ending) => ending,
+                Err(_) => Ending::Lost,
+            },
+        };
+        section.leave(ending);
+        let released = if job.release {
+            let released = handle.release().await;
+            self.pause(job, Step::Released).await;
+            Some(released)
+        } else {
+            handle.leave();
+            None
+        };
+        Ok(Round { token, ending, released })
+    }
+
+    async fn section(&self, job: &Job, resource: &ResourceKey, handle: &Handle<B>) -> Ending {
+        self.pause(job, Step::Granted).await;
+        if let Some(ending) = self.read(job, resource, handle).await {
+            return ending;
+        }
+        if !job.work.is_zero() {
+            self.runtime().sleep_until(self.now() + job.work).await;
+        }
+        self.pause(job, Step::Worked).await;
+        for number in 1..=job.writes {
+            if job.check {
+                if !handle.is_valid() {
+                    return Ending::Expired;
+                }
+                self.pause(job, Step::Checked).await;
+            }
+            let ending = self.write(job, resource, handle, number).await;
+            self.pause(job, Step::Written).await;
+            if ending != Ending::Done {
+                return ending;
+            }
+        }
+        Ending::Done
+    }
+
+    /// Reads as the job says. Returns how the section ends if it can't go on.
+    async fn read(&self, job: &Job, resource: &ResourceKey, handle: &Handle<B>) -> Option<Ending> {
+        let claim = match job.reading {
+            Reading::None => return None,
+            Reading::Plain => None,
+            Reading::Fenced => Some(handle.fence()),
+        };
+        let read = Read { claim, owner: OwnerToken::new(handle.owner().as_str()).ok() };
+        let answer = self.client.read_as(resource, &read, self.now() + job.answer_within).await;
+        self.pause(job, Step::Read).await;
+        match answer {
+            Ok(ReadAnswer::Read(_)) => None,
+            Ok(ReadAnswer::Stale { .. } | ReadAnswer::ForeignOwner { .. }) => Some(Ending::Refused),
+            Err(_) => Some(Ending::Unanswered),
+        }
+    }
+
+    async fn write(&self, job: &Job, resource: &ResourceKey, handle: &Handle<B>, number: u64) -> Ending {
+        let token = handle.fence();
+        let write = Write {
+            token,
+            seq: if job.writes > 1 { WriteSeq::new(number) } else { None },
+            owner: OwnerToken::new(handle.owner().as_str()).ok(),
+            body: Bytes::from(format!("{} {token}.{number}", handle.owner().prefix())),
+        };
+        let sent = Sent { key: &job.key, owner: handle.owner(), token, seq: write.seq };
+        sent.emit("write_sent", None);
+        let deadline = self.now() + job.answer_within;
+        let answer = match job.retry {
+            Some(retry) => self.client.put_with_retry(resource, &write, deadline, retry).await,
+            None => self.client.put(resource, &write, deadline).await,
+        };
+        let (ending, outcome) = judge(&answer);
+        sent.emit("write_answered", Some(outcome));
+        ending
+    }
+
+    async fn pause(&self, job: &Job, step: Step) {
+        tracing::info!(
+            target: "worker",
+            event = "worker_step",
+            step = step.as_str(),
+            resource_id_hash = job.key.id_hash(),
+        );
+        self.pauses.at(step).await;
+    }
+
+    fn runtime(&self) -> &B::Runtime {
+        self.lock.backend().runtime()
+    }
+
+    fn now(&self) -> dlock::Instant {
+        self.runtime().now()
+    }
+}
+
+/// How the section goes on after an answer, and the value of the field `outcome`.
+fn judge(answer: &Result<PutAnswer, ClientError>) -> (Ending, &'static str) {
+    match answer {
+        Ok(PutAnswer::Accepted { .. }) => (Ending::Done, "accepted"),
+        Ok(PutAnswer::Stale { .. }) => (Ending::Refused, "stale"),
+        Ok(PutAnswer::ForeignOwner { .. }) => (Ending::Refused, "owner"),
+        Err(error) if error.is_timeout() => (Ending::Unanswered, "timeout"),
+        Err(_) => (Ending::Unanswered, "error"),
+    }
+}
+
+/// A write, for the log.
+struct Sent<'a> {
+    key: &'a LockKey,
+    owner: &'a Owner,
+    token: FencingToken,
+    seq: Option<WriteSeq>,
+}
+
+impl Sent<'_> {
+    fn emit(&self, event: &'static str, outcome: Option<&'static str>) {
+        tracing::info!(
+            target: "worker",
+            event,
+            resource_id_hash = self.key.id_hash(),
+            owner_token_prefix = self.owner.prefix(),
+            fencing_token = self.token.as_u64(),
+            seq = self.seq.map(WriteSeq::as_u64),
+            outcome,
+        );
+    }
+}
+
+/// The critical section, from the grant to the release. A section whose future is dropped is left, too.
+struct Section {
+    key: LockKey,
+    owner: Owner,
+    token: FencingToken,
+    outcome: &'static str,
+}
+
+impl Section {
+    fn enter(key: &LockKey, owner: &Owner, token: FencingToken) -> Self {
+        let section = Self { key: key.clone(), owner: owner.clone(), token, outcome: "cancelled" };
+        section.emit("section_entered", None);
+        section
+    }
+
+    fn leave(mut self, ending: Ending) {
+        self.outcome = ending.as_str();
+    }
+
+    fn emit(&self, event: &'static str, outcome: Option<&'static str>) {
+        tracing::info!(
+            target: "worker",
+            event,
+            resource_id_hash = self.key.id_hash(),
+            owner_token_prefix = self.owner.prefix(),
+            fencing_token = self.token.as_u64(),
+            outcome,
+        );
+    }
+}
+
+impl Drop for Section {
+    fn drop(&mut self) {
+        self.emit("section_left", Some(self.outcome));
+    }
+}

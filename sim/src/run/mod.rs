@@ -1,0 +1,130 @@
+//! One run of a schedule: builds the world, lets the workers work while faults strike, and judges what happened.
+//!
+//! [`cluster`] holds the servers and what survives their crashes, [`workload`] the workers, [`inject`] the faults.
+
+mod cluster;
+mod inject;
+mod report;
+mod workload;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use resource::audit::{Nanos, Rules, audit};
+
+use crate::entropy::Entropy;
+use crate::record;
+use crate::schedule::{Arm, Invalid, Schedule};
+use crate::trace::text::Names;
+use crate::world::World;
+
+pub use report::{Mismatch, Report};
+
+use cluster::Cluster;
+use inject::Injector;
+
+/// A run that could not be made, or that the harness itself spoilt.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The schedule was made in code and breaks a rule.
+    #[error("the schedule can't be run: {0}")]
+    Invalid(#[from] Invalid),
+    /// No thread could be started for the run.
+    #[error("no thread for the run: {0}; run fewer at once (--threads)")]
+    Thread(#[from] std::io::Error),
+    /// Something panicked: a defect of ours, or of a library that the run drives.
+    #[error("the run of seed {seed} panicked: {message}; this is a defect of the simulator, please report it with the seed")]
+    Panicked {
+        /// The run's seed.
+        seed: u64,
+        /// What the panic said.
+        message: String,
+    },
+    /// An event outside the vocabulary was emitted.
+    #[error("the run emitted an event that no history may hold: {0}; this is a defect of the simulator")]
+    Vocabulary(String),
+    /// Another tracing subscriber is installed, so nothing was recorded.
+    #[error("nothing was recorded: this program has installed a tracing subscriber of its own; remove it")]
+    Unrecorded,
+}
+
+/// Runs one arm of the schedule with all randomness keyed by `seed`, on a thread of its own.
+///
+/// A fresh thread, since the order of libraries' hash maps is only reproducible in one. The same schedule, arm and seed give
+/// the same report, byte for byte, whatever else runs at the same time.
+///
+/// # Errors
+///
+/// [`RunError`] if the schedule is not valid, or the run itself fails. A verdict is not an error.
+pub fn run(schedule: &Schedule, arm: Arm, seed: u64) -> Result<Report, RunError> {
+    schedule.validate()?;
+    let schedule = schedule.clone();
+    #[allow(clippy::disallowed_methods, reason = "each run gets a fresh thread; nothing in it sees another's")]
+    let thread = std::thread::Builder::new().name("run".to_owned()).spawn(move || on_this_thread(&schedule, arm, seed))?;
+    match thread.join() {
+        Ok(report) => report,
+        Err(panic) => {
+            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            let message = text.or_else(|| panic.downcast_ref::<String>().cloned());
+            Err(RunError::Panicked { seed, message: message.unwrap_or_else(|| "without a message".to_owned()) })
+        }
+    }
+}
+
+fn on_this_thread(schedule: &Schedule, arm: Arm, seed: u64) -> Result<Report, RunError> {
+    // madsim's own randomness orders the tasks that are ready at the same instant.
+    let runtime = madsim::runtime::Runtime::with_seed_and_config(seed, madsim::Config::default());
+    let result = runtime.block_on(in_world(schedule, arm, seed));
+    drop(runtime);
+    result
+}
+
+async fn in_world(schedule: &Schedule, arm: Arm, seed: u64) -> Result<Report, RunError> {
+    let names = schedule.processes();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let latency = &schedule.network.latency;
+    let world = World::new(Entropy::new(seed), &names, (latency.min.duration(), latency.max.duration()));
+    let cluster = Cluster::new(&world, schedule, arm);
+    let injector = Injector::new(&world, &cluster, &schedule.faults);
+    cluster.tell(&injector);
+    let (watching, counting) = (Arc::clone(&injector), Arc::clone(&cluster));
+    record::start(&world, move |event| {
+        counting.on_event(event);
+        watching.on_event(event);
+    });
+    injector.start();
+    cluster.start_all();
+    cluster.served(schedule.limit.as_nanos()).await;
+    cluster.settled(schedule.limit.as_nanos()).await;
+
+    let end = world.now();
+    let rules = Rules {
+        fifo: false,
+        end: Nanos(end),
+        healed_at: injector.healed_at().map(Nanos),
+        served_within: Some(schedule.within().duration()),
+        ttl: Some(schedule.ttl.duration()),
+        grace: KEY_GRACE,
+    };
+    let recorded = record::finish().ok_or(RunError::Unrecorded)?;
+    let commands = cluster.commands();
+    world.end().await;
+    cluster.forget();
+    if let Some(mistake) = recorded.mistake {
+        return Err(RunError::Vocabulary(mistake));
+    }
+    Ok(Report {
+        seed,
+        arm,
+        verdicts: audit(&recorded.events, &rules),
+        hash: recorded.hash,
+        names: Names::new(schedule.keys.iter().map(String::as_str)),
+        events: recorded.events,
+        simulated: Duration::from_nanos(end),
+        commands,
+        struck: injector.struck(),
+    })
+}
+
+/// How much later than its time to live a key may be dropped: the server looks every 100 ms.
+const KEY_GRACE: Duration = Duration::from_millis(250);
