@@ -19,6 +19,8 @@ pub enum Outcome {
     NotOwner,
     /// The deadline passed.
     Timeout,
+    /// The lease's validity was over: a grant that came too late, or a lease that was not renewed in time.
+    Expired,
     /// The caller dropped the future.
     Cancelled,
     /// The lock server failed or could not be reached.
@@ -33,6 +35,7 @@ impl Outcome {
             Self::Contended => "contended",
             Self::NotOwner => "not_owner",
             Self::Timeout => "timeout",
+            Self::Expired => "expired",
             Self::Cancelled => "cancelled",
             Self::Error => "error",
         }

@@ -1,25 +1,38 @@
 //! The name of a lock, and the keys under which a lock server stores it.
 
 use std::fmt::{self, Write};
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
 /// The longest part (tenant, resource type, resource id) of a key, in bytes.
 const PART_BYTES_MAX: usize = 256;
 
-/// The version of the key layout. A new layout gets a new number, so that old and new clients can't share a key by
-/// accident.
-const VERSION: &str = "v1";
+/// What every key in a lock server begins with: the version of the layout, and the brace that opens the hash tag. A new
+/// layout gets a new number, so that old and new clients can't share a key by accident.
+const PREFIX: &str = "lock:v1:{";
+
+/// The end of the key that holds the owner token.
+pub(crate) const OWNER: &str = "}:owner";
+
+/// The end of the key that counts the grants.
+pub(crate) const FENCE: &str = "}:fence";
 
 /// What a lock guards: a resource, by type and id, of a tenant if there are several.
 ///
 /// `LockKey::new("orders", "42")` is stored in Redis as `lock:v1:{orders:42}:owner` and `lock:v1:{orders:42}:fence`. The
 /// braces are a hash tag: both keys share a slot of a Redis Cluster, so that one script may touch both.
+///
+/// A clone shares its text with the original and costs no allocation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LockKey {
-    resource_type: Box<str>,
+pub struct LockKey(Arc<Parts>);
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Parts {
     /// `tenant/type:id`, each part escaped: unlike keys have unlike names.
     name: Box<str>,
+    /// Shared, since the metrics label every sample with it.
+    resource_type: Arc<str>,
     id_hash: Box<str>,
 }
 
@@ -100,39 +113,50 @@ impl LockKey {
             check("resource id", id, PART_BYTES_MAX)?;
             escape(&mut name, id);
         }
-        Ok(Self { resource_type: kind.into(), id_hash: id_hash(&name).into(), name: name.into() })
+        let id_hash = id_hash(&name).into();
+        Ok(Self(Arc::new(Parts { name: name.into(), resource_type: kind.into(), id_hash })))
     }
 
     /// The type of the resource, as given.
     pub fn resource_type(&self) -> &str {
-        &self.resource_type
+        &self.0.resource_type
     }
 
     /// The key's name, the same on every process: `orders:42`, or `acme/orders:42` for the tenant `acme`. The protected
     /// resource is addressed by it too.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.0.name
     }
 
     /// What logs and histories call the key: see [`id_hash`].
     pub fn id_hash(&self) -> &str {
-        &self.id_hash
+        &self.0.id_hash
     }
 
     /// The Redis key that holds the owner token while the lock is held.
     pub fn owner_key(&self) -> String {
-        format!("lock:{VERSION}:{{{}}}:owner", self.name)
+        self.stored(OWNER).concat()
     }
 
     /// The Redis key that counts the grants. It never expires: it must outlive every lease.
     pub fn fence_key(&self) -> String {
-        format!("lock:{VERSION}:{{{}}}:fence", self.name)
+        self.stored(FENCE).concat()
+    }
+
+    /// The Redis key that ends in `part`, in pieces: written one by one, they need no allocation.
+    pub(crate) fn stored<'a>(&'a self, part: &'a str) -> [&'a str; 3] {
+        [PREFIX, &self.0.name, part]
+    }
+
+    /// The type of the resource, for labels that outlive the key.
+    pub(crate) fn resource_type_shared(&self) -> Arc<str> {
+        Arc::clone(&self.0.resource_type)
     }
 }
 
 impl fmt::Display for LockKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)
+        f.write_str(&self.0.name)
     }
 }
 
@@ -168,10 +192,14 @@ fn escape(name: &mut String, part: &str) {
 }
 
 fn hex(bytes: &[u8], digits: usize) -> String {
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .take(digits)
-        .map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)]))
-        .collect()
+    let mut text = String::with_capacity(digits);
+    hex_into(&mut text, &bytes[..digits / 2]);
+    text
+}
+
+/// Appends `bytes` in hexadecimal.
+pub(crate) fn hex_into(text: &mut String, bytes: &[u8]) {
+    for digit in bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]) {
+        text.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
+    }
 }

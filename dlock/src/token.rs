@@ -4,6 +4,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
+use crate::key::hex_into;
 use crate::runtime::Runtime;
 
 /// A number that grows with every grant of a key, to be sent with every protected write. Never zero.
@@ -62,11 +63,14 @@ impl Owner {
     pub fn random<R: Runtime>(runtime: &R, instance: Option<&str>) -> Self {
         let mut bytes = [0; 16];
         runtime.fill_random(&mut bytes);
-        let hex = format!("{:032x}", u128::from_be_bytes(bytes));
-        match instance {
-            Some(name) => Self(format!("{name}:{hex}").into()),
-            None => Self(hex.into()),
+        let name = instance.unwrap_or_default();
+        let mut token = String::with_capacity(name.len() + 33);
+        if !name.is_empty() {
+            token.push_str(name);
+            token.push(':');
         }
+        hex_into(&mut token, &bytes);
+        Self(token.into())
     }
 
     /// The whole token. Whoever knows it can release the lock: log [`Owner::prefix`] instead.

@@ -1,0 +1,134 @@
+//! One acquisition under way, and what becomes of it when its future is dropped.
+
+use std::mem;
+use std::time::Duration;
+
+use crate::backend::{Answer, Backend, BackendError, Claim, Trail};
+use crate::event::{Event, Outcome};
+use crate::handle::Handle;
+use crate::key::LockKey;
+use crate::lock::Lock;
+use crate::metrics;
+use crate::removal;
+use crate::runtime::{Instant, Runtime, timeout_at};
+use crate::token::{FencingToken, Owner};
+
+/// An acquisition whose end is not known yet. Dropped before it ended, it was cancelled; whatever the server may have
+/// granted is then released in the background, as it is after a failure.
+pub(crate) struct Attempt<'a, B: Backend> {
+    lock: &'a Lock<B>,
+    claim: Claim,
+    trail: B::Trail,
+    started: Instant,
+    ended: bool,
+}
+
+/// A grant that is still valid.
+pub(crate) struct Lease {
+    pub(crate) token: FencingToken,
+    pub(crate) since: Instant,
+    pub(crate) valid_until: Instant,
+}
+
+/// What one request came to.
+pub(crate) enum Step {
+    Granted(Lease),
+    Held { left: Option<Duration> },
+    Late,
+    Failed(BackendError),
+}
+
+impl<'a, B: Backend> Attempt<'a, B> {
+    pub(crate) fn begin(lock: &'a Lock<B>, key: &LockKey) -> Self {
+        let claim = Claim { key: key.clone(), owner: new_owner(lock), ttl: lock.terms().ttl };
+        Event::Requested { ttl: claim.ttl }.emit(&claim.key, &claim.owner);
+        Self { lock, claim, trail: B::Trail::default(), started: lock.runtime().now(), ended: false }
+    }
+
+    pub(crate) fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// Asks once. The owner stays the same from step to step, so that a grant whose answer got lost is recognised.
+    pub(crate) async fn step(&mut self, deadline: Instant) -> Step {
+        match self.ask(deadline).await {
+            Ok(Answer::Granted { token, since, left }) => self.judge(token, since, left),
+            Ok(Answer::Held { left }) => {
+                metrics::contended(&self.claim.key);
+                Step::Held { left }
+            }
+            Err(error) => Step::Failed(error),
+        }
+    }
+
+    /// Hands over to the handle.
+    pub(crate) fn succeed(mut self, lease: Lease) -> Handle<B> {
+        self.ended = true;
+        let now = self.lock.runtime().now();
+        metrics::acquired(&self.claim.key, now.saturating_since(self.started));
+        let valid = lease.valid_until.saturating_since(now);
+        let event = Event::Acquired { token: lease.token, ttl: self.claim.ttl, valid };
+        event.emit(&self.claim.key, &self.claim.owner);
+        let trail = mem::take(&mut self.trail);
+        Handle::new(self.lock.clone(), self.claim.clone(), trail, lease)
+    }
+
+    /// Ends with `error`; what may have been granted is given back.
+    pub(crate) fn fail<E>(mut self, error: E, outcome: impl FnOnce(&E) -> Outcome) -> E {
+        self.end(outcome(&error));
+        error
+    }
+
+    /// Goes on as another owner, after a release was sent in the name of the one before: that release may arrive late,
+    /// and must then not end a lease that is in use.
+    pub(crate) fn renew_owner(&mut self) {
+        Event::NotAcquired { outcome: Outcome::Expired }.emit(&self.claim.key, &self.claim.owner);
+        self.claim.owner = new_owner(self.lock);
+        Event::Requested { ttl: self.claim.ttl }.emit(&self.claim.key, &self.claim.owner);
+    }
+
+    async fn ask(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+        let runtime = self.lock.runtime();
+        let patience = runtime.now() + self.lock.options().request_timeout;
+        let call = self.lock.backend().acquire(&self.claim, &mut self.trail, patience);
+        if deadline >= patience {
+            return call.await;
+        }
+        timeout_at(runtime, deadline, call).await.unwrap_or(Err(BackendError::NoAnswer))
+    }
+
+    /// A grant counts only while something of its validity is left; a later one is given back at once.
+    fn judge(&mut self, token: FencingToken, since: Instant, left: Duration) -> Step {
+        let valid_until = self.lock.terms().valid_until(since, left);
+        if self.lock.runtime().now() < valid_until {
+            return Step::Granted(Lease { token, since, valid_until });
+        }
+        self.give_back();
+        Step::Late
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        self.ended = true;
+        metrics::not_acquired(&self.claim.key, outcome);
+        Event::NotAcquired { outcome }.emit(&self.claim.key, &self.claim.owner);
+        if self.trail.is_open() {
+            self.give_back();
+        }
+    }
+
+    fn give_back(&mut self) {
+        removal::sweep(self.lock.clone(), self.claim.clone(), mem::take(&mut self.trail));
+    }
+}
+
+impl<B: Backend> Drop for Attempt<'_, B> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.end(Outcome::Cancelled);
+        }
+    }
+}
+
+fn new_owner<B: Backend>(lock: &Lock<B>) -> Owner {
+    Owner::random(lock.runtime(), lock.options().instance.as_deref())
+}

@@ -1,0 +1,154 @@
+//! What a lock server must do for a lock: three calls, and a memory of what it was sent.
+//!
+//! The lock decides when to call, how long to wait and what an answer is worth; a backend knows only how to ask. It keeps
+//! no time but its runtime's and never decides that a lease is held.
+
+use std::future::Future;
+use std::time::Duration;
+
+use crate::event::Outcome;
+use crate::handle::Released;
+use crate::key::LockKey;
+use crate::runtime::{Instant, Runtime};
+use crate::token::{FencingToken, Owner};
+
+/// A lock server, or several that act as one.
+///
+/// Each call must end by `patience`, and treat a server that has not answered by then as unreachable. The caller may drop
+/// the future at any await point: `trail` must tell the truth even then, so note a request there *before* it is sent.
+pub trait Backend: Clone + Send + Sync + 'static {
+    /// The outside world, as the backend sees it; the lock uses the same clock.
+    type Runtime: Runtime;
+
+    /// What is remembered of one acquisition between its calls.
+    type Trail: Trail;
+
+    /// The outside world.
+    fn runtime(&self) -> &Self::Runtime;
+
+    /// Asks once for the lease of `claim`. Asking again with the same claim, after an answer was lost, must give the
+    /// same lease with the same fencing token if the server granted it already.
+    fn acquire(
+        &self,
+        claim: &Claim,
+        trail: &mut Self::Trail,
+        patience: Instant,
+    ) -> impl Future<Output = Result<Answer, BackendError>> + Send;
+
+    /// Sets the lease of `claim` back to its full TTL, if its owner still holds it, and never otherwise.
+    fn renew(
+        &self,
+        claim: &Claim,
+        trail: &mut Self::Trail,
+        patience: Instant,
+    ) -> impl Future<Output = Result<Renewal, BackendError>> + Send;
+
+    /// Ends the lease of `claim`, if its owner still holds it, and never otherwise. It must not overtake a request of
+    /// the same acquisition that is still on its way, as far as the backend can order them; what it can't order stays
+    /// open in `trail`.
+    fn release(
+        &self,
+        claim: &Claim,
+        trail: &mut Self::Trail,
+        patience: Instant,
+    ) -> impl Future<Output = Result<Released, BackendError>> + Send;
+}
+
+/// What a backend remembers of one acquisition: which requests may still take effect, and by which way they went.
+pub trait Trail: Default + Send + Sync + 'static {
+    /// Whether a request was sent that may have been executed without our knowing, or may still be.
+    fn is_open(&self) -> bool;
+}
+
+/// Who asks for which lease. One an acquisition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// What is to be locked.
+    pub key: LockKey,
+    /// Who asks.
+    pub owner: Owner,
+    /// How long the lease is to live: whole milliseconds, at least one.
+    pub ttl: Duration,
+}
+
+/// A lock server's answer to [`Backend::acquire`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The lease is the claim's.
+    Granted {
+        /// Its fencing token.
+        token: FencingToken,
+        /// The client's clock before the first request was sent that may have been the one that was granted.
+        since: Instant,
+        /// How long the lease lives from `since` on, at least.
+        left: Duration,
+    },
+    /// Another owner holds it.
+    Held {
+        /// How long the other's lease still lives unless renewed, if the server can tell.
+        left: Option<Duration>,
+    },
+}
+
+/// A lock server's answer to [`Backend::renew`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renewal {
+    /// The lease lives for its full TTL again.
+    Extended {
+        /// The client's clock before the request was sent.
+        since: Instant,
+    },
+    /// The lease expired, or is another's.
+    NotOwner,
+}
+
+/// Why a lock server gave no answer that a lock can use.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BackendError {
+    /// No connection: nothing was sent.
+    #[error(
+        "no connection to the lock server at {address}: {reason}; check that it runs and that this host may reach it"
+    )]
+    Unreachable {
+        /// The server's address.
+        address: String,
+        /// What the attempt to connect said.
+        reason: String,
+    },
+    /// The server did not answer in time. It may have executed the request all the same.
+    #[error(
+        "the lock server did not answer in time; it may be overloaded or cut off: see Options::request_timeout"
+    )]
+    NoAnswer,
+    /// The connection broke before the answer arrived. The server may have executed the request all the same.
+    #[error(
+        "the connection to the lock server broke before its answer: {reason}; the next call opens another"
+    )]
+    Disconnected {
+        /// What the connection said.
+        reason: String,
+    },
+    /// The server answered with an error.
+    #[error("the lock server refused: {message}; {}", if *.passing { "it may take the request later" } else { "look up this error in its manual, no retry will help" })]
+    Refused {
+        /// The server's words.
+        message: String,
+        /// Whether the same request may succeed later.
+        passing: bool,
+    },
+}
+
+impl BackendError {
+    /// Whether the same request may succeed later.
+    pub const fn is_passing(&self) -> bool {
+        !matches!(self, Self::Refused { passing: false, .. })
+    }
+
+    pub(crate) const fn outcome(&self) -> Outcome {
+        match self {
+            Self::NoAnswer => Outcome::Timeout,
+            _ => Outcome::Error,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What can go wrong, one enum an operation. Each message says what to do.
+
+use std::time::Duration;
+
+use crate::backend::BackendError;
+use crate::event::Outcome;
+
+/// Why [`crate::Lock::try_acquire`] gave no handle.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TryAcquireError {
+    /// Another owner holds the lock.
+    #[error("the lock is held by another owner: try again later, or wait with Lock::acquire")]
+    Held {
+        /// How long its lease still lives unless renewed, if the server can tell.
+        retry_after: Option<Duration>,
+    },
+    /// The grant arrived when nothing of its validity was left; it was given back.
+    #[error(
+        "the grant came too late to be of use and was given back: raise the TTL above the server's slowest answer"
+    )]
+    Late,
+    /// The lock server failed. Whatever it may have granted is being given back.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+}
+
+impl TryAcquireError {
+    pub(crate) const fn outcome(&self) -> Outcome {
+        match self {
+            Self::Held { .. } => Outcome::Contended,
+            Self::Late => Outcome::Expired,
+            Self::Backend(error) => error.outcome(),
+        }
+    }
+}
+
+/// Why [`crate::Lock::acquire`] gave no handle.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AcquireError {
+    /// The deadline had passed before anything was sent.
+    #[error(
+        "the deadline has passed already, nothing was sent: give one that lies ahead on the runtime's clock"
+    )]
+    DeadlinePassed,
+    /// Another owner held the lock until the deadline.
+    #[error(
+        "another owner held the lock until the deadline, for {waited:?}: wait longer, or do the work later"
+    )]
+    Contended {
+        /// How long the call waited.
+        waited: Duration,
+        /// How long the other's lease still lives unless renewed, if the server can tell.
+        retry_after: Option<Duration>,
+    },
+    /// The last grant before the deadline arrived when nothing of its validity was left; it was given back.
+    #[error(
+        "the grant came too late to be of use and was given back: raise the TTL above the server's slowest answer"
+    )]
+    Late,
+    /// The lock server could not be used until the deadline. Whatever it may have granted is being given back.
+    #[error("no lock until the deadline: {0}")]
+    Unavailable(#[source] BackendError),
+    /// The lock server refused, and would do so again.
+    #[error(transparent)]
+    Refused(BackendError),
+}
+
+impl AcquireError {
+    pub(crate) const fn outcome(&self) -> Outcome {
+        match self {
+            Self::DeadlinePassed => Outcome::Timeout,
+            Self::Contended { .. } => Outcome::Contended,
+            Self::Late => Outcome::Expired,
+            Self::Unavailable(error) | Self::Refused(error) => error.outcome(),
+        }
+    }
+}
+
+/// Why [`crate::Handle::renew`] did not extend the lease.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RenewError {
+    /// The lease is lost: stop the work.
+    #[error(transparent)]
+    Lost(#[from] LostError),
+    /// The lock server failed. The lease is still valid for [`crate::Handle::remaining`]: try again before that is over.
+    #[error("not renewed: {0}")]
+    Backend(#[from] BackendError),
+}
+
+/// Why a lease may no longer be trusted. The work that it guards must stop; what it has sent already is only safe if the
+/// resource checks the fencing token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LostError {
+    /// The server knows another owner, or none.
+    #[error("the lease is lost: the server no longer knows it; stop the work and acquire anew")]
+    NotOwner,
+    /// The validity was over before a renewal succeeded.
+    #[error("the lease is lost: its validity is over; stop the work and acquire anew")]
+    Expired,
+    /// The cap on the total time was reached. The lease itself may still be valid: release it.
+    #[error(
+        "the lease was held for as long as its cap allows: release it, and raise the cap or do less at a time"
+    )]
+    Capped,
+}
+
+/// Why [`crate::Handle::release`] could not tell that the lease has ended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReleaseError {
+    /// The lock server did not confirm. Nothing need be done: the lease ends by its TTL at the latest.
+    #[error("the release was not confirmed: {source}; the lease ends by itself in {ends_in:?} at the latest")]
+    Unconfirmed {
+        /// How long the lease may still live on the server.
+        ends_in: Duration,
+        /// The last failure.
+        source: BackendError,
+    },
+}

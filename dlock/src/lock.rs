@@ -1,0 +1,136 @@
+//! A lock: acquire, top to bottom.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::attempt::{Attempt, Step};
+use crate::backend::{Backend, BackendError};
+use crate::error::{AcquireError, TryAcquireError};
+use crate::handle::Handle;
+use crate::key::LockKey;
+use crate::lease::Terms;
+use crate::options::{Options, OptionsError};
+use crate::retry::wait_for_holder;
+use crate::runtime::{Instant, Runtime};
+
+/// The way to locks on one lock server, with the same options for all of them. Clones are cheap and share one connection.
+pub struct Lock<B: Backend>(Arc<Inner<B>>);
+
+struct Inner<B> {
+    backend: B,
+    options: Options,
+    terms: Terms,
+}
+
+impl<B: Backend> Lock<B> {
+    /// Locks on `backend`. Sends nothing: the first acquire does.
+    ///
+    /// # Errors
+    ///
+    /// [`OptionsError`] for options that no lock can work with; above all a TTL that the drift margin uses up.
+    pub fn new(backend: B, options: Options) -> Result<Self, OptionsError> {
+        let terms = options.terms()?;
+        Ok(Self(Arc::new(Inner { backend, options, terms })))
+    }
+
+    /// Waits until the lease on `key` is acquired or `deadline` passes.
+    ///
+    /// A lease that the server grants is either returned or given back: an answer that got lost is asked for again, and
+    /// an acquire that fails, or whose future is dropped, releases in the background what it may have been granted.
+    ///
+    /// # Errors
+    ///
+    /// [`AcquireError`] says what stood in the way when the deadline passed. Only a refusal that no retry can change
+    /// (a wrong password, say) ends the wait before.
+    pub async fn acquire(&self, key: &LockKey, deadline: Instant) -> Result<Handle<B>, AcquireError> {
+        let mut attempt = Attempt::begin(self, key);
+        let started = attempt.started();
+        if started >= deadline {
+            return Err(attempt.fail(AcquireError::DeadlinePassed, AcquireError::outcome));
+        }
+        for retry in 0.. {
+            let (failure, left) = match attempt.step(deadline).await {
+                Step::Granted(lease) => return Ok(attempt.succeed(lease)),
+                Step::Held { left } => {
+                    let waited = self.runtime().now().saturating_since(started);
+                    (AcquireError::Contended { waited, retry_after: left }, left)
+                }
+                Step::Late => (AcquireError::Late, None),
+                Step::Failed(error) => (unavailable(error), None),
+            };
+            let over = matches!(failure, AcquireError::Refused(_)) || self.runtime().now() >= deadline;
+            if over || !self.wait(retry, left, deadline).await {
+                return Err(attempt.fail(failure, AcquireError::outcome));
+            }
+            if matches!(failure, AcquireError::Late) {
+                attempt.renew_owner();
+            }
+        }
+        unreachable!("the retries outlast every deadline")
+    }
+
+    /// Asks for the lease on `key` once, for at most [`Options::request_timeout`].
+    ///
+    /// # Errors
+    ///
+    /// [`TryAcquireError::Held`] if another owner holds it, with the time left to it.
+    pub async fn try_acquire(&self, key: &LockKey) -> Result<Handle<B>, TryAcquireError> {
+        let mut attempt = Attempt::begin(self, key);
+        let error = match attempt.step(attempt.started() + self.options().request_timeout).await {
+            Step::Granted(lease) => return Ok(attempt.succeed(lease)),
+            Step::Held { left } => TryAcquireError::Held { retry_after: left },
+            Step::Late => TryAcquireError::Late,
+            Step::Failed(error) => TryAcquireError::Backend(error),
+        };
+        Err(attempt.fail(error, TryAcquireError::outcome))
+    }
+
+    /// What the lock was told.
+    pub fn options(&self) -> &Options {
+        &self.0.options
+    }
+
+    /// The lock server.
+    pub fn backend(&self) -> &B {
+        &self.0.backend
+    }
+
+    pub(crate) fn runtime(&self) -> &B::Runtime {
+        self.0.backend.runtime()
+    }
+
+    pub(crate) fn terms(&self) -> Terms {
+        self.0.terms
+    }
+
+    /// Waits before the retry numbered `retry`; false if that reaches the deadline.
+    async fn wait(&self, retry: u32, left: Option<std::time::Duration>, deadline: Instant) -> bool {
+        let wait = wait_for_holder(self.backoff(retry), left);
+        let until = (self.runtime().now() + wait).min(deadline);
+        self.runtime().sleep_until(until).await;
+        self.runtime().now() < deadline
+    }
+
+    /// A wait drawn for the retry numbered `retry`.
+    pub(crate) fn backoff(&self, retry: u32) -> std::time::Duration {
+        let mut random = [0; 8];
+        self.runtime().fill_random(&mut random);
+        self.options().backoff.wait(retry, random)
+    }
+}
+
+impl<B: Backend> Clone for Lock<B> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<B: Backend> fmt::Debug for Lock<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lock").field("options", self.options()).finish_non_exhaustive()
+    }
+}
+
+fn unavailable(error: BackendError) -> AcquireError {
+    if error.is_passing() { AcquireError::Unavailable(error) } else { AcquireError::Refused(error) }
+}

@@ -1,0 +1,129 @@
+//! What a lock is told when it is made, checked before anything is sent.
+
+use std::time::Duration;
+
+use crate::lease::{DriftMargin, Terms};
+use crate::retry::Backoff;
+
+/// The longest TTL: a lease of a year frees nothing, and much longer ones overflow a server's clock.
+const TTL_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// The longest name of a process in owner tokens, in bytes.
+const INSTANCE_BYTES_MAX: usize = 64;
+
+/// How a [`crate::Lock`] works. Begin with [`Options::new`] and change what must differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Options {
+    /// How long a lease lives on the server, unless renewed. Servers count in milliseconds: the rest is cut off.
+    pub ttl: Duration,
+    /// How much of it is not trusted, since clocks differ.
+    pub drift: DriftMargin,
+    /// The name of this process in owner tokens, for those who read logs. Without it a token is only random digits.
+    pub instance: Option<String>,
+    /// The wait between attempts to acquire.
+    pub backoff: Backoff,
+    /// How long one call to the server may take, connecting included. Then the connection is given up: by default a
+    /// quarter of the TTL, at least 50 ms and at most 1 s.
+    pub request_timeout: Duration,
+}
+
+impl Options {
+    /// The usual options, with leases of `ttl`.
+    pub fn new(ttl: Duration) -> Self {
+        Self {
+            ttl,
+            drift: DriftMargin::default(),
+            instance: None,
+            backoff: Backoff::default(),
+            request_timeout: (ttl / 4).clamp(Duration::from_millis(50), Duration::from_secs(1)),
+        }
+    }
+
+    /// The terms of every lease, if these options make sense.
+    pub(crate) fn terms(&self) -> Result<Terms, OptionsError> {
+        self.check_instance()?;
+        self.check_waits()?;
+        let given = self.ttl;
+        let ttl = Duration::from_millis(u64::try_from(given.as_millis()).unwrap_or(u64::MAX));
+        if ttl.is_zero() {
+            return Err(OptionsError::TtlZero { ttl: given });
+        }
+        if ttl > TTL_MAX {
+            return Err(OptionsError::TtlTooLong { ttl: given, max: TTL_MAX });
+        }
+        let drift = self.drift.of(ttl);
+        if drift >= ttl {
+            return Err(OptionsError::TtlTooShort { ttl: given, drift });
+        }
+        Ok(Terms { ttl, drift })
+    }
+
+    fn check_instance(&self) -> Result<(), OptionsError> {
+        let Some(name) = &self.instance else { return Ok(()) };
+        let bytes = name.len();
+        if bytes == 0 || bytes > INSTANCE_BYTES_MAX || name.chars().any(char::is_control) {
+            return Err(OptionsError::Instance { bytes, max: INSTANCE_BYTES_MAX });
+        }
+        Ok(())
+    }
+
+    fn check_waits(&self) -> Result<(), OptionsError> {
+        if self.request_timeout.is_zero() {
+            return Err(OptionsError::RequestTimeoutZero);
+        }
+        let Backoff { base, max } = self.backoff;
+        if base.is_zero() || max < base {
+            return Err(OptionsError::Backoff { base, max });
+        }
+        Ok(())
+    }
+}
+
+/// Options that no lock can work with.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OptionsError {
+    /// The TTL is zero, or below the millisecond that servers count in.
+    #[error("a TTL of {ttl:?} would expire at once: give at least some milliseconds, better some seconds")]
+    TtlZero {
+        /// The TTL.
+        ttl: Duration,
+    },
+    /// Nothing of the TTL is left after the drift margin.
+    #[error(
+        "of a TTL of {ttl:?} the drift margin of {drift:?} leaves nothing: give a longer TTL or a smaller margin"
+    )]
+    TtlTooShort {
+        /// The TTL.
+        ttl: Duration,
+        /// The drift margin of this TTL.
+        drift: Duration,
+    },
+    /// The TTL is so long that a crashed holder would block the resource for good.
+    #[error("a TTL of {ttl:?} is above {max:?}: give a shorter one and let the watchdog renew it")]
+    TtlTooLong {
+        /// The TTL.
+        ttl: Duration,
+        /// The longest one.
+        max: Duration,
+    },
+    /// The name of the process can't stand in an owner token.
+    #[error("the instance name has {bytes} bytes: give 1 to {max}, without control characters, or None")]
+    Instance {
+        /// Its size in bytes.
+        bytes: usize,
+        /// The largest size in bytes.
+        max: usize,
+    },
+    /// A server call would be given up at once.
+    #[error("the request timeout is zero: give it the slowest answer that the server may take")]
+    RequestTimeoutZero,
+    /// The backoff would spin, or its bounds are the wrong way round.
+    #[error("a backoff from {base:?} to {max:?} can't be: give a base above zero and a maximum not below it")]
+    Backoff {
+        /// The longest first wait.
+        base: Duration,
+        /// The longest wait.
+        max: Duration,
+    },
+}

@@ -1,0 +1,170 @@
+//! Locks on one Redis server.
+//!
+//! Each operation is one script and one round trip, over one connection that all clones share: `connection.rs` opens
+//! and replaces it, `script.rs` writes the commands, `trail.rs` remembers what was not answered, `reply.rs` reads the
+//! answers, and the `.lua` files are what the server runs.
+//!
+//! What one server can give: no two unexpired leases on a key, and a token above all earlier ones, for as long as the
+//! server keeps what it wrote. A crash without fsync, or a failover to a replica that lags, may lose both.
+
+mod connection;
+mod reply;
+mod script;
+mod trail;
+
+use std::fmt;
+use std::sync::Arc;
+
+/// How to log in and which database to use; the rest of a connection is this crate's.
+pub use redis::RedisConnectionInfo;
+use redis::RedisError;
+
+use self::connection::{Connection, Link};
+use self::reply::{Grant, Reply};
+use self::script::{Scripts, Task};
+pub use self::trail::Trail;
+use crate::backend::{Answer, Backend, BackendError, Claim, Renewal};
+use crate::handle::Released;
+use crate::runtime::{Instant, Runtime, timeout_at};
+
+/// A Redis server. Clones share one connection, which is opened by the first call and replaced after a failure.
+pub struct Redis<R: Runtime>(Arc<Inner<R>>);
+
+struct Inner<R> {
+    link: Link<R>,
+    scripts: Scripts,
+}
+
+impl<R: Runtime> Redis<R> {
+    /// The server at `address`, written `host:port`. Nothing is sent yet.
+    pub fn new(runtime: R, address: &str) -> Self {
+        Self::with_info(runtime, address, RedisConnectionInfo::default())
+    }
+
+    /// The same with a user, a password or a database.
+    pub fn with_info(runtime: R, address: &str, info: RedisConnectionInfo) -> Self {
+        Self(Arc::new(Inner { link: Link::new(runtime, address, info), scripts: Scripts::new() }))
+    }
+
+    /// Has the server do `task`, by `way` or on the shared connection; `sending` is told before anything is sent. A
+    /// connection that fails, or stays silent until `patience` ends, takes no further requests.
+    async fn run(
+        &self,
+        task: Task,
+        claim: &Claim,
+        way: Option<Arc<Connection>>,
+        patience: Instant,
+        sending: impl FnOnce(&Arc<Connection>, Instant),
+    ) -> Result<Reply, BackendError> {
+        let Inner { link, scripts } = &*self.0;
+        let mut used = way;
+        let exchange = async {
+            let by = match &used {
+                Some(way) => Arc::clone(way),
+                None => Arc::clone(used.insert(link.connection().await?)),
+            };
+            let at = link.runtime().now();
+            sending(&by, at);
+            let value = scripts.run(task, claim, &by).await.map_err(disconnected)?;
+            Ok(Reply { by, at, value })
+        };
+        let result = timeout_at(link.runtime(), patience, exchange).await;
+        let result = result.unwrap_or_else(|_| Err(link.silent(used.is_some())));
+        if result.as_ref().map_or(true, Reply::is_read_only)
+            && let Some(used) = &used
+        {
+            link.retire(used);
+        }
+        result
+    }
+}
+
+impl<R: Runtime> Backend for Redis<R> {
+    type Runtime = R;
+    type Trail = Trail;
+
+    fn runtime(&self) -> &R {
+        self.0.link.runtime()
+    }
+
+    async fn acquire(
+        &self,
+        claim: &Claim,
+        trail: &mut Trail,
+        patience: Instant,
+    ) -> Result<Answer, BackendError> {
+        let sending = |by: &_, at| trail.sending(by, at, claim.ttl);
+        let reply = self.run(Task::Acquire, claim, None, patience, sending).await?;
+        let first_sent = trail.first_sent().unwrap_or(reply.at);
+        let grant = match reply.grant() {
+            // A script that fails may have locked before it did: the request stays open.
+            Err(error) if !error.is_passing() => return Err(error),
+            grant => grant,
+        };
+        trail.answered(&reply.by);
+        Ok(match grant? {
+            Grant::New { token } => {
+                trail.granted();
+                Answer::Granted { token, since: reply.at, left: claim.ttl }
+            }
+            Grant::Known { token, left } => {
+                trail.recognised();
+                let left = left + reply.at.saturating_since(first_sent);
+                Answer::Granted { token, since: first_sent, left }
+            }
+            Grant::Held { left } => Answer::Held { left },
+        })
+    }
+
+    async fn renew(
+        &self,
+        claim: &Claim,
+        _trail: &mut Trail,
+        patience: Instant,
+    ) -> Result<Renewal, BackendError> {
+        let reply = self.run(Task::Renew, claim, None, patience, |_, _| ()).await?;
+        Ok(if reply.owned()? { Renewal::Extended { since: reply.at } } else { Renewal::NotOwner })
+    }
+
+    async fn release(
+        &self,
+        claim: &Claim,
+        trail: &mut Trail,
+        patience: Instant,
+    ) -> Result<Released, BackendError> {
+        let way = trail.last_way().cloned();
+        let followed = way.clone();
+        let reply = match self.run(Task::Release, claim, way, patience, |_, _| ()).await {
+            Ok(reply) => reply,
+            Err(error) => {
+                // The next try takes another way.
+                if let Some(way) = followed {
+                    way.give_up();
+                }
+                return Err(error);
+            }
+        };
+        let owned = reply.owned()?;
+        trail.answered(&reply.by);
+        if owned {
+            trail.ended();
+        }
+        Ok(if owned { Released::Done } else { Released::NotOwner })
+    }
+}
+
+impl<R: Runtime> Clone for Redis<R> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<R: Runtime> fmt::Debug for Redis<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redis").field("address", &self.0.link.address()).finish_non_exhaustive()
+    }
+}
+
+fn disconnected(error: RedisError) -> BackendError {
+    BackendError::Disconnected { reason: error.to_string() }
+}

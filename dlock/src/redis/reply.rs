@@ -1,0 +1,104 @@
+//! Reading the server's answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::{ServerError, ServerErrorKind, Value};
+
+use super::connection::Connection;
+use crate::backend::BackendError;
+use crate::runtime::Instant;
+use crate::token::FencingToken;
+
+/// Errors after which the same request may succeed: the server is starting, failing over, busy or full. It executed
+/// nothing. By their first word.
+const PASSING: [&str; 9] =
+    ["LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "OOM", "MISCONF", "NOREPLICAS"];
+
+/// An answer, by which connection it came, and the clock before the request was sent.
+pub(super) struct Reply {
+    pub(super) by: Arc<Connection>,
+    pub(super) at: Instant,
+    pub(super) value: Value,
+}
+
+/// What the script `acquire.lua` said.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Grant {
+    /// Granted now.
+    New { token: FencingToken },
+    /// Granted before, to the same owner; the lease lives for `left` more.
+    Known { token: FencingToken, left: Duration },
+    /// Another's; it lives for `left` more, or for ever.
+    Held { left: Option<Duration> },
+}
+
+impl Reply {
+    /// Whether the server is a replica now: the next connection may lead to its new primary.
+    pub(super) fn is_read_only(&self) -> bool {
+        matches!(&self.value, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::ReadOnly))
+    }
+
+    /// The answer to `acquire.lua`.
+    pub(super) fn grant(&self) -> Result<Grant, BackendError> {
+        read_grant(&self.value)
+    }
+
+    /// The answer to `renew.lua` and `release.lua`: whether the caller owned the lease.
+    pub(super) fn owned(&self) -> Result<bool, BackendError> {
+        match &self.value {
+            Value::Int(number) => Ok(*number == 1),
+            other => Err(refused(other)),
+        }
+    }
+}
+
+fn read_grant(value: &Value) -> Result<Grant, BackendError> {
+    let Value::Array(items) = value else { return Err(refused(value)) };
+    match items.as_slice() {
+        [Value::Int(1), Value::Int(fence)] => Ok(Grant::New { token: token(*fence)? }),
+        [Value::Int(1), Value::Int(fence), Value::Int(left)] => {
+            Ok(Grant::Known { token: token(*fence)?, left: millis(*left).unwrap_or_default() })
+        }
+        [Value::Int(0), Value::Int(left)] => Ok(Grant::Held { left: millis(*left) }),
+        // A table in Lua ends at its first nil.
+        [Value::Int(1)] => Err(lost_counter()),
+        _ => Err(refused(value)),
+    }
+}
+
+fn token(fence: i64) -> Result<FencingToken, BackendError> {
+    u64::try_from(fence).ok().and_then(FencingToken::new).ok_or_else(lost_counter)
+}
+
+fn millis(number: i64) -> Option<Duration> {
+    u64::try_from(number).ok().map(Duration::from_millis)
+}
+
+/// A lock without its counter: evicted, deleted or overwritten. Its tokens would begin again below those in use.
+fn lost_counter() -> BackendError {
+    let message = "the fencing counter of the lock is gone or below 1: set it above the resource's highest token, and \
+                   keep keys named lock:* from eviction";
+    BackendError::Refused { message: message.into(), passing: false }
+}
+
+fn refused(value: &Value) -> BackendError {
+    match value {
+        Value::ServerError(error) => {
+            BackendError::Refused { message: text(error), passing: is_passing(error) }
+        }
+        other => {
+            let message = format!("an answer that the scripts don't give: {other:?}");
+            BackendError::Refused { message, passing: false }
+        }
+    }
+}
+
+fn text(error: &ServerError) -> String {
+    format!("{} {}", error.code(), error.details().unwrap_or_default())
+}
+
+fn is_passing(error: &ServerError) -> bool {
+    PASSING.contains(&error.code())
+        || error.details().is_some_and(|text| text.contains("max number of clients"))
+}

@@ -1,0 +1,82 @@
+//! What was sent for one acquisition and not answered: by which connection, and when.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::connection::Connection;
+use crate::backend;
+use crate::runtime::Instant;
+
+/// The requests for a lease whose answers are missing.
+///
+/// A connection answers in order, so whatever arrives on one settles all that was sent on it before. A request on a
+/// connection that was given up stays open: it may still be on its way, and be executed after a release that took
+/// another way.
+#[derive(Default)]
+pub struct Trail {
+    /// Oldest first.
+    open: Vec<Sent>,
+    /// Whether a grant was confirmed whose lease has not been ended yet.
+    granted: bool,
+}
+
+struct Sent {
+    at: Instant,
+    by: Arc<Connection>,
+}
+
+impl Trail {
+    /// Notes a request for a lease of `ttl` that is about to be sent. Requests older than the TTL are forgotten: what a
+    /// network holds back for that long, a cleanup can't wait for.
+    pub(super) fn sending(&mut self, by: &Arc<Connection>, at: Instant, ttl: Duration) {
+        self.open.retain(|sent| sent.at + ttl > at);
+        self.open.push(Sent { at, by: Arc::clone(by) });
+    }
+
+    /// When the oldest request was sent that may have been the one that was granted.
+    pub(super) fn first_sent(&self) -> Option<Instant> {
+        self.open.first().map(|sent| sent.at)
+    }
+
+    /// Notes an answer that arrived by `by`.
+    pub(super) fn answered(&mut self, by: &Arc<Connection>) {
+        self.open.retain(|sent| !Arc::ptr_eq(&sent.by, by));
+    }
+
+    /// Notes that the server has granted the lease.
+    pub(super) fn granted(&mut self) {
+        self.granted = true;
+    }
+
+    /// Notes that the server had granted the lease to one of the open requests.
+    pub(super) fn recognised(&mut self) {
+        self.settle_one();
+        self.granted = true;
+    }
+
+    /// Notes that the server has ended a lease of this owner.
+    pub(super) fn ended(&mut self) {
+        if !self.granted {
+            self.settle_one();
+        }
+        self.granted = false;
+    }
+
+    /// One of the open requests was executed. Among several it can't be told which.
+    fn settle_one(&mut self) {
+        if self.open.len() == 1 {
+            self.open.clear();
+        }
+    }
+
+    /// The connection behind whose requests a release must queue: that of the latest open one, if it still lives.
+    pub(super) fn last_way(&self) -> Option<&Arc<Connection>> {
+        self.open.last().map(|sent| &sent.by).filter(|by| by.is_open())
+    }
+}
+
+impl backend::Trail for Trail {
+    fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+}
