@@ -81,7 +81,8 @@ pub enum RecordError {
 }
 
 impl Record {
-    pub(super) fn named(event: EventName) -> Self {
+    /// A record of that event, without fields.
+    pub fn new(event: EventName) -> Self {
         Self { event: Some(Label::Known(event)), ..Self::default() }
     }
 

@@ -50,7 +50,7 @@ macro_rules! vocabulary {
 
             /// The fields as a record, as they would be logged.
             pub fn to_record(&self) -> Record {
-                let mut record = Record::named(self.name());
+                let mut record = Record::new(self.name());
                 match self {
                     $($( Self::$variant { $($field),* } => { $( record.$field = $field.store(); )* } )*)*
                 }

@@ -1,0 +1,104 @@
+//! How fair a lock was, in numbers: also for locks that promise no order, where `unfair` is not judged.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::history::Event;
+use super::name::Name;
+use super::vocabulary::Kind;
+
+/// Order of arrival against order of grant, over the requests that were served. Requests for unlike keys don't compete.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fairness {
+    /// Requests that were served.
+    pub served: u64,
+    /// Pairs of requests of which the later was served first. Zero for a lock that is first come, first served; half of
+    /// all pairs for one that serves at random.
+    pub inversions: u64,
+    /// The longest overtaking: the most later requests that were served before one and the same earlier request.
+    pub overtaken_max: u64,
+}
+
+impl Fairness {
+    /// Measures `history`: arrival is `lease_requested`, service is `lease_acquired`.
+    pub fn of(history: &[Event]) -> Self {
+        let mut fairness = Self::default();
+        for grants in arrivals_in_order_of_grant(history).values() {
+            fairness.add(grants);
+        }
+        fairness
+    }
+
+    /// `grants`: for each grant of one key, in order, how many requests of the key had arrived before its own.
+    fn add(&mut self, grants: &[usize]) {
+        let mut served = Counts::up_to(grants.iter().max().map_or(0, |last| last + 1));
+        for (granted_before, arrival) in (0_u64..).zip(grants) {
+            let overtaken_by = granted_before - served.below(*arrival);
+            self.inversions += overtaken_by;
+            self.overtaken_max = self.overtaken_max.max(overtaken_by);
+            served.increment(*arrival);
+        }
+        self.served += grants.len() as u64;
+    }
+}
+
+fn arrivals_in_order_of_grant(history: &[Event]) -> BTreeMap<&Name, Vec<usize>> {
+    let mut arrived: BTreeMap<&Name, usize> = BTreeMap::new();
+    let mut waiting: BTreeMap<(&Name, &Name, &Name), usize> = BTreeMap::new();
+    let mut grants: BTreeMap<&Name, Vec<usize>> = BTreeMap::new();
+    for event in history {
+        match &event.kind {
+            Kind::LeaseRequested { key, owner, .. } => {
+                let number = arrived.entry(key).or_default();
+                waiting.insert((key, owner, &event.process), *number);
+                *number += 1;
+            }
+            Kind::LeaseAcquired { key, owner, .. } => {
+                if let Some(number) = waiting.remove(&(key, owner, &event.process)) {
+                    grants.entry(key).or_default().push(number);
+                }
+            }
+            _ => {}
+        }
+    }
+    grants
+}
+
+/// How often each number occurred, with fast sums.
+///
+/// Source: Fenwick, "A New Data Structure for Cumulative Frequency Tables" (1994).
+struct Counts {
+    /// Counted from one; the entry 0 is not used.
+    tree: Vec<u64>,
+}
+
+impl Counts {
+    /// For the numbers below `size`.
+    fn up_to(size: usize) -> Self {
+        Self { tree: vec![0; size + 1] }
+    }
+
+    fn increment(&mut self, number: usize) {
+        let mut at = number + 1;
+        while let Some(sum) = self.tree.get_mut(at) {
+            *sum += 1;
+            at += lowest_bit(at);
+        }
+    }
+
+    /// How many of the counted numbers are below `number`.
+    fn below(&self, number: usize) -> u64 {
+        let mut at = number;
+        let mut sum = 0;
+        while at > 0 {
+            sum += self.tree[at];
+            at -= lowest_bit(at);
+        }
+        sum
+    }
+}
+
+const fn lowest_bit(number: usize) -> usize {
+    number & number.wrapping_neg()
+}

@@ -1,0 +1,60 @@
+//! Who holds which grant: joins the resource's view of a writer (an owner, a token) to a process.
+
+use std::collections::BTreeMap;
+
+use super::history::Event;
+use super::name::Name;
+use super::vocabulary::Kind;
+
+/// The acquisitions seen so far.
+#[derive(Default)]
+pub(super) struct Holders<'h> {
+    by_owner: BTreeMap<(&'h Name, &'h Name), Holder<'h>>,
+    /// For writers that send a token and no owner.
+    by_token: BTreeMap<(&'h Name, u64), &'h Name>,
+}
+
+struct Holder<'h> {
+    process: &'h Name,
+    token: Option<u64>,
+}
+
+impl<'h> Holders<'h> {
+    pub(super) fn observe(&mut self, event: &'h Event) {
+        let process = &event.process;
+        match &event.kind {
+            Kind::LeaseRequested { key, owner, .. } => {
+                self.by_owner.insert((key, owner), Holder { process, token: None });
+            }
+            Kind::LeaseAcquired { key, owner, token, .. } | Kind::SectionEntered { key, owner, token } => {
+                self.by_owner.insert((key, owner), Holder { process, token: Some(*token) });
+                self.by_token.insert((key, *token), process);
+            }
+            _ => {}
+        }
+    }
+
+    /// The token that `owner` was granted for `key`, if the history told.
+    pub(super) fn token(&self, key: &'h Name, owner: &'h Name) -> Option<u64> {
+        self.by_owner.get(&(key, owner)).and_then(|holder| holder.token)
+    }
+
+    /// The process behind a write or a read: the one that acquired as `owner`, or got `token` if the owner was not sent.
+    /// An owner that the history has not seen names itself: `a:7f3c9e12` is `a`. Failing all, `?`.
+    pub(super) fn process(&self, key: &'h Name, owner: Option<&'h Name>, token: u64) -> Name {
+        let known = match owner {
+            Some(owner) => self.by_owner.get(&(key, owner)).map(|holder| holder.process),
+            None => self.by_token.get(&(key, token)).copied(),
+        };
+        match (known, owner) {
+            (Some(process), _) => process.clone(),
+            (None, Some(owner)) => instance(owner),
+            (None, None) => Name::from("?"),
+        }
+    }
+}
+
+/// The process's name in front of an owner prefix, or the whole of it if there is none.
+fn instance(owner: &Name) -> Name {
+    owner.as_str().rsplit_once(':').map_or_else(|| owner.clone(), |(process, _)| Name::from(process))
+}

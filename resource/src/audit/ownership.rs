@@ -1,0 +1,68 @@
+//! `foreign_release`: a client deleted or extended a lock that the server had granted to another client.
+//!
+//! Judged by the lock servers' own events: `key_deleted` and `key_extended` name the owner that the key held and the
+//! client that acted, `key_granted` the client that the owner belongs to. A client that clears what it was granted itself
+//! does no wrong, whenever it does it. A history without server events (live runs) holds nothing to judge by, and neither
+//! does an owner whose grant is not in it: no verdict is then no proof.
+
+use std::collections::BTreeMap;
+
+use super::history::Event;
+use super::name::Name;
+use super::verdict::{VerdictKind, Verdicts};
+use super::vocabulary::Kind;
+
+#[derive(Default)]
+pub(super) struct Ownership<'h> {
+    /// The grants of each key and owner: the latest of each server.
+    granted: BTreeMap<(&'h Name, &'h Name), Vec<Grant<'h>>>,
+}
+
+struct Grant<'h> {
+    server: &'h Name,
+    client: &'h Name,
+}
+
+impl<'h> Ownership<'h> {
+    pub(super) fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
+        match &event.kind {
+            Kind::KeyGranted { key, owner, client, .. } => {
+                let grants = self.granted.entry((key, owner)).or_default();
+                grants.retain(|grant| *grant.server != event.process);
+                grants.push(Grant { server: &event.process, client });
+            }
+            Kind::KeyDeleted { key, owner, client } => {
+                self.judge(event, (key, owner, client), "deleted", verdicts);
+            }
+            Kind::KeyExtended { key, owner, client, .. } => {
+                self.judge(event, (key, owner, client), "extended", verdicts);
+            }
+            _ => {}
+        }
+    }
+
+    fn judge(
+        &self,
+        event: &Event,
+        (key, owner, client): (&Name, &Name, &Name),
+        act: &str,
+        verdicts: &mut Verdicts,
+    ) {
+        let Some(holder) = self.client_of(key, owner, &event.process) else { return };
+        if holder == client {
+            return;
+        }
+        let detail = format!(
+            "{client} {act} the lock on {} at {}, which belonged to {holder} (owner {owner})",
+            event.process, event.at,
+        );
+        verdicts.convict(VerdictKind::ForeignRelease, event.at, key, &[client, holder], detail);
+    }
+
+    /// The client that `server` granted the key to as `owner`; a promoted replica knows it from another server.
+    fn client_of(&self, key: &Name, owner: &Name, server: &Name) -> Option<&'h Name> {
+        let grants = self.granted.get(&(key, owner))?;
+        let grant = grants.iter().find(|grant| grant.server == server).or(grants.last())?;
+        Some(grant.client)
+    }
+}

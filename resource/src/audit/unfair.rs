@@ -1,0 +1,101 @@
+//! `unfair`: a lock that promises first come, first served, served a later arrival first.
+//!
+//! The order of arrival is the one that the lock itself announced: `lease_queued` with its position, lower first. (Not that
+//! of `lease_requested`: which of two requests reached the lock first can't be told from their senders.) A request that
+//! was never queued is not judged, neither as the one that overtakes nor as the one overtaken.
+//!
+//! A request is served when it gets the lock (`lease_acquired`), or when a lock server says after it was queued that the
+//! key is granted to it (`key_granted`), since the news may be long on the way. It leaves the line unserved when it gives
+//! up (`lease_not_acquired`), when its process crashes, or when its entry on the server expires or is deleted.
+
+use std::collections::BTreeMap;
+
+use super::history::{Event, Nanos};
+use super::name::Name;
+use super::verdict::{VerdictKind, Verdicts};
+use super::vocabulary::Kind;
+
+#[derive(Default)]
+pub(super) struct Unfair<'h> {
+    lines: BTreeMap<&'h Name, Line<'h>>,
+}
+
+/// One that was in line.
+struct Waiter<'h> {
+    position: u64,
+    process: &'h Name,
+}
+
+#[derive(Default)]
+struct Line<'h> {
+    /// Who waits, in the order of service. Positions are unlike; the owner is in the key lest a faulty lock's are not.
+    waiting: BTreeMap<(u64, &'h Name), &'h Name>,
+    positions: BTreeMap<&'h Name, u64>,
+}
+
+impl<'h> Unfair<'h> {
+    pub(super) fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
+        match &event.kind {
+            Kind::LeaseQueued { key, owner, position } => {
+                self.lines.entry(key).or_default().join(owner, *position, &event.process);
+            }
+            Kind::LeaseAcquired { key, owner, .. } | Kind::KeyGranted { key, owner, .. } => {
+                if let Some(line) = self.lines.get_mut(key)
+                    && let Some(served) = line.leave(owner)
+                {
+                    line.judge(event.at, key, served, verdicts);
+                }
+            }
+            Kind::LeaseNotAcquired { key, owner, .. }
+            | Kind::KeyDeleted { key, owner, .. }
+            | Kind::KeyExpired { key, owner: Some(owner) } => {
+                if let Some(line) = self.lines.get_mut(key) {
+                    line.leave(owner);
+                }
+            }
+            Kind::ProcessCrashed { .. } => self.lines.retain(|_, line| {
+                line.drop_process(&event.process);
+                !line.waiting.is_empty()
+            }),
+            _ => {}
+        }
+    }
+}
+
+impl<'h> Line<'h> {
+    fn join(&mut self, owner: &'h Name, position: u64, process: &'h Name) {
+        self.leave(owner);
+        self.waiting.insert((position, owner), process);
+        self.positions.insert(owner, position);
+    }
+
+    fn leave(&mut self, owner: &'h Name) -> Option<Waiter<'h>> {
+        let position = self.positions.remove(owner)?;
+        let process = self.waiting.remove(&(position, owner))?;
+        Some(Waiter { position, process })
+    }
+
+    fn drop_process(&mut self, process: &Name) {
+        let positions = &mut self.positions;
+        self.waiting.retain(|(_, owner), waiter| {
+            let stays = *waiter != process;
+            if !stays {
+                positions.remove(owner);
+            }
+            stays
+        });
+    }
+
+    /// Judges that `served`, which has left the line, was served.
+    fn judge(&self, at: Nanos, key: &Name, served: Waiter<'h>, verdicts: &mut Verdicts) {
+        let Some(((first, _), waiter)) = self.waiting.first_key_value() else { return };
+        if *first >= served.position {
+            return;
+        }
+        let detail = format!(
+            "{} (place {} in line) was given the lock at {at}, while {waiter} (place {first}) was waiting",
+            served.process, served.position,
+        );
+        verdicts.convict(VerdictKind::Unfair, at, key, &[served.process, waiter], detail);
+    }
+}

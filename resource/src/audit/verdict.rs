@@ -1,0 +1,166 @@
+//! What the audit finds: a verdict, its kind, and the list that the judges add to.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::history::Nanos;
+use super::name::Name;
+
+/// What was violated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictKind {
+    /// Two holders were inside their critical sections at once.
+    Overlap,
+    /// The resource accepted a write whose token is not above all that it had accepted.
+    StaleWrite,
+    /// The resource accepted a write of an older grant after a newer holder had read or claimed it.
+    LateWrite,
+    /// A read-modify-write was overwritten by one that had not seen it.
+    LostUpdate,
+    /// An acquire that began after an earlier grant had returned got a token that is not greater.
+    TokenRegressed,
+    /// A client deleted or extended a lock that it did not own.
+    ForeignRelease,
+    /// After all faults healed, a waiter was not served, or a key stayed locked past its time to live.
+    Stuck,
+    /// A FIFO lock served a later arrival first.
+    Unfair,
+}
+
+impl VerdictKind {
+    /// Every kind, in order.
+    pub const ALL: [Self; 8] = [
+        Self::Overlap,
+        Self::StaleWrite,
+        Self::LateWrite,
+        Self::LostUpdate,
+        Self::TokenRegressed,
+        Self::ForeignRelease,
+        Self::Stuck,
+        Self::Unfair,
+    ];
+
+    /// The kind's name, as expectation files have it: `stale_write`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Overlap => "overlap",
+            Self::StaleWrite => "stale_write",
+            Self::LateWrite => "late_write",
+            Self::LostUpdate => "lost_update",
+            Self::TokenRegressed => "token_regressed",
+            Self::ForeignRelease => "foreign_release",
+            Self::Stuck => "stuck",
+            Self::Unfair => "unfair",
+        }
+    }
+
+    /// One sentence for a reader who has never heard of fencing.
+    pub const fn explain(self) -> &'static str {
+        match self {
+            Self::Overlap => {
+                "Two workers did at the same time what the lock should let only one do at a time; any lock that expires \
+                 by itself allows this when its holder is paused for longer than it lasts."
+            }
+            Self::StaleWrite => {
+                "The resource took a write from a worker whose turn was over, after a write of a later turn, and so \
+                 newer data was overwritten by older."
+            }
+            Self::LateWrite => {
+                "The resource took a write from a worker whose turn was over although the next worker had already \
+                 looked at it, and so that worker goes on with data that is no longer there."
+            }
+            Self::LostUpdate => {
+                "A worker read the resource, another one changed it, and the first then wrote without having seen the \
+                 change, which is lost."
+            }
+            Self::TokenRegressed => {
+                "The lock numbers its grants so that the resource can tell old from new, and here a later grant got a \
+                 number that is not higher than an earlier one's."
+            }
+            Self::ForeignRelease => {
+                "A client removed or prolonged a lock that belonged to another client, which was not told and goes on \
+                 as if it were alone."
+            }
+            Self::Stuck => {
+                "Everything was working again, and yet a worker that asked for the lock was not served in time, or the \
+                 lock stayed taken for longer than it may."
+            }
+            Self::Unfair => {
+                "The lock promises to serve workers in the order in which they lined up, and served one that had come \
+                 later first."
+            }
+        }
+    }
+}
+
+impl fmt::Display for VerdictKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A word that names no verdict.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no verdict: the verdicts are {}", VerdictKind::ALL.map(VerdictKind::as_str).join(", "))]
+pub struct VerdictKindError {
+    text: String,
+}
+
+impl FromStr for VerdictKind {
+    type Err = VerdictKindError;
+
+    fn from_str(text: &str) -> Result<Self, VerdictKindError> {
+        let found = Self::ALL.into_iter().find(|kind| kind.as_str() == text);
+        found.ok_or_else(|| VerdictKindError { text: text.to_owned() })
+    }
+}
+
+/// One violation, found in a history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// What was violated.
+    pub kind: VerdictKind,
+    /// The lock and resource that it concerns, hashed ([`dlock::id_hash`]).
+    pub key: Name,
+    /// The processes that it concerns. Where one harmed another, the one that did comes first.
+    pub processes: Vec<Name>,
+    /// When, in true time.
+    pub at: Nanos,
+    /// One sentence with the names, tokens and times of the case.
+    pub detail: String,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}: {}", self.kind, self.at, self.detail)
+    }
+}
+
+/// The verdicts found so far.
+#[derive(Default)]
+pub(super) struct Verdicts {
+    found: Vec<Verdict>,
+}
+
+impl Verdicts {
+    pub(super) fn convict(
+        &mut self,
+        kind: VerdictKind,
+        at: Nanos,
+        key: &Name,
+        processes: &[&Name],
+        detail: String,
+    ) {
+        let processes = processes.iter().copied().cloned().collect();
+        self.found.push(Verdict { kind, key: key.clone(), processes, at, detail });
+    }
+
+    /// The verdicts in the order of their times; of one time, in the order of [`VerdictKind`].
+    pub(super) fn sorted(mut self) -> Vec<Verdict> {
+        self.found.sort_by_key(|verdict| (verdict.at, verdict.kind));
+        self.found
+    }
+}

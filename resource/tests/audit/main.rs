@@ -1,0 +1,17 @@
+//! The audit, verdict by verdict: what it must convict, and the near misses that it must not.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod correct_histories;
+mod counts;
+mod foreign_release;
+mod json_lines;
+mod late_write;
+mod lost_update;
+mod overlap;
+mod stale_write;
+mod story;
+mod stuck;
+mod token_regressed;
+mod tracing_events;
+mod unfair;
+mod verdict_names;

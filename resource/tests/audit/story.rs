@@ -1,0 +1,136 @@
+//! Histories in a few words: `(milliseconds, process, what happened)`.
+
+use resource::audit::{Event, Kind, Name, Nanos, Rules, Verdict, VerdictKind, audit};
+
+/// The key of every event, unless `on` puts it elsewhere.
+pub(crate) const KEY: &str = "2f1a6b03c9de";
+
+pub(crate) fn history<'a>(events: impl IntoIterator<Item = (u64, &'a str, Kind)>) -> Vec<Event> {
+    let event = |(millis, process, kind): (u64, &str, Kind)| Event {
+        at: millis_at(millis),
+        process: process.into(),
+        kind,
+    };
+    events.into_iter().map(event).collect()
+}
+
+pub(crate) fn millis_at(millis: u64) -> Nanos {
+    Nanos(millis * 1_000_000)
+}
+
+/// Judged for safety alone.
+pub(crate) fn judge<'a>(events: impl IntoIterator<Item = (u64, &'a str, Kind)>) -> Vec<Verdict> {
+    audit(&history(events), &Rules::default())
+}
+
+/// The verdicts' kinds and processes: `stale_write a b`.
+pub(crate) fn lines(verdicts: &[Verdict]) -> Vec<String> {
+    let line = |verdict: &Verdict| {
+        let processes = verdict.processes.iter().map(|process| format!(" {process}"));
+        verdict.kind.to_string() + &processes.collect::<String>()
+    };
+    verdicts.iter().map(line).collect()
+}
+
+/// The only verdict, which must be of that kind.
+pub(crate) fn only(kind: VerdictKind, verdicts: &[Verdict]) -> &Verdict {
+    assert_eq!(verdicts.iter().map(|verdict| verdict.kind).collect::<Vec<_>>(), [kind], "{verdicts:#?}");
+    &verdicts[0]
+}
+
+/// The owner prefix of the acquisition of `worker`; a name with a colon is one already.
+pub(crate) fn owner(worker: &str) -> Name {
+    if worker.contains(':') { worker.into() } else { format!("{worker}:7f3c9e12").as_str().into() }
+}
+
+fn key() -> Name {
+    KEY.into()
+}
+
+pub(crate) fn requested(worker: &str) -> Kind {
+    Kind::LeaseRequested { key: key(), owner: owner(worker), ttl_millis: Some(2000) }
+}
+
+pub(crate) fn queued(worker: &str, position: u64) -> Kind {
+    Kind::LeaseQueued { key: key(), owner: owner(worker), position }
+}
+
+pub(crate) fn acquired(worker: &str, token: u64) -> Kind {
+    let (key, owner) = (key(), owner(worker));
+    Kind::LeaseAcquired { key, owner, token, ttl_millis: Some(2000), valid_micros: Some(1_978_000) }
+}
+
+pub(crate) fn not_acquired(worker: &str) -> Kind {
+    Kind::LeaseNotAcquired { key: key(), owner: owner(worker), outcome: Some("timeout".into()) }
+}
+
+pub(crate) fn renewed(worker: &str, token: u64) -> Kind {
+    Kind::LeaseRenewed { key: key(), owner: owner(worker), token, valid_micros: Some(1_978_000) }
+}
+
+pub(crate) fn released(worker: &str, token: u64, outcome: &str) -> Kind {
+    Kind::LeaseReleased { key: key(), owner: owner(worker), token, outcome: Some(outcome.into()) }
+}
+
+pub(crate) fn entered(worker: &str, token: u64) -> Kind {
+    Kind::SectionEntered { key: key(), owner: owner(worker), token }
+}
+
+pub(crate) fn left(worker: &str, token: u64) -> Kind {
+    Kind::SectionLeft { key: key(), owner: owner(worker), token, outcome: None }
+}
+
+pub(crate) fn crashed() -> Kind {
+    Kind::ProcessCrashed { detail: None }
+}
+
+/// A plain write, the last of its grant.
+pub(crate) fn accepted(worker: &str, token: u64, version: u64) -> Kind {
+    Kind::WriteAccepted { key: key(), owner: Some(owner(worker)), token, seq: None, version, body: None }
+}
+
+pub(crate) fn accepted_number(worker: &str, token: u64, seq: u64, version: u64) -> Kind {
+    Kind::WriteAccepted { key: key(), owner: Some(owner(worker)), token, seq: Some(seq), version, body: None }
+}
+
+/// A write of a client that sends its token and no owner.
+pub(crate) fn accepted_unnamed(token: u64, version: u64) -> Kind {
+    Kind::WriteAccepted { key: key(), owner: None, token, seq: None, version, body: None }
+}
+
+pub(crate) fn repeated(worker: &str, token: u64, version: u64) -> Kind {
+    Kind::WriteRepeated { key: key(), owner: Some(owner(worker)), token, seq: None, version, body: None }
+}
+
+pub(crate) fn rejected(worker: &str, token: u64, seen: u64) -> Kind {
+    let (key, owner) = (key(), Some(owner(worker)));
+    Kind::WriteRejected { key, owner, token, seq: None, seen, outcome: Some("stale".into()) }
+}
+
+/// A plain read.
+pub(crate) fn read(worker: &str, version: u64) -> Kind {
+    Kind::ResourceRead { key: key(), owner: Some(owner(worker)), token: None, version, seen: 0 }
+}
+
+/// A fenced read, which claims the token.
+pub(crate) fn claimed(worker: &str, token: u64, version: u64) -> Kind {
+    Kind::ResourceRead { key: key(), owner: Some(owner(worker)), token: Some(token), version, seen: token }
+}
+
+pub(crate) fn granted(worker: &str, token: u64) -> Kind {
+    let (key, owner, client) =
+        (key(), owner(worker), owner(worker).as_str().split(':').next().unwrap().into());
+    Kind::KeyGranted { key, owner, token: Some(token), ttl_millis: Some(2000), client }
+}
+
+pub(crate) fn extended(held: &str, client: &str) -> Kind {
+    Kind::KeyExtended { key: key(), owner: owner(held), ttl_millis: Some(2000), client: client.into() }
+}
+
+pub(crate) fn deleted(held: &str, client: &str) -> Kind {
+    Kind::KeyDeleted { key: key(), owner: owner(held), client: client.into() }
+}
+
+pub(crate) fn expired(held: &str) -> Kind {
+    Kind::KeyExpired { key: key(), owner: Some(owner(held)) }
+}

@@ -1,0 +1,106 @@
+use std::time::Duration;
+
+use resource::audit::{Kind, Rules, Verdict, VerdictKind, audit};
+
+use crate::story::{
+    acquired, crashed, deleted, expired, extended, granted, history, lines, millis_at, not_acquired, only,
+    requested,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Faults healed at 10 s; a request is served within 3 s; the run ends at 20 s.
+fn rules() -> Rules {
+    Rules {
+        end: millis_at(20_000),
+        healed_at: Some(millis_at(10_000)),
+        served_within: Some(3 * SECOND),
+        grace: SECOND,
+        ..Rules::default()
+    }
+}
+
+fn judge<'a>(events: impl IntoIterator<Item = (u64, &'a str, Kind)>) -> Vec<Verdict> {
+    audit(&history(events), &rules())
+}
+
+#[test]
+fn a_waiter_that_is_never_served() {
+    let verdicts = judge([(500, "a", requested("a"))]);
+    let verdict = only(VerdictKind::Stuck, &verdicts);
+    assert_eq!(
+        verdict.detail,
+        "a asked for the lock at 0.500 and had no answer by 13.000, 3 s after the last fault healed"
+    );
+    assert_eq!(verdict.at, millis_at(13_000));
+}
+
+#[test]
+fn a_waiter_that_is_served_too_late() {
+    let verdicts = judge([(11_000, "a", requested("a")), (14_001, "a", acquired("a", 1))]);
+    let verdict = only(VerdictKind::Stuck, &verdicts);
+    assert_eq!(
+        verdict.detail,
+        "a asked for the lock at 11.000 and had no answer by 14.000, 3 s after it asked"
+    );
+}
+
+#[test]
+fn waiters_that_were_served_refused_crashed_or_may_still_wait() {
+    let verdicts = judge([
+        (500, "a", requested("a")),
+        (1_000, "d", requested("d")),
+        (9_000, "d", crashed()),
+        (13_000, "a", acquired("a", 1)),
+        (15_000, "b", requested("b")),
+        (18_000, "b", not_acquired("b")),
+        (17_500, "c", requested("c")),
+    ]);
+    assert_eq!(verdicts, []);
+}
+
+#[test]
+fn a_key_that_outlives_its_time_to_live() {
+    let verdicts = judge([(500, "redis", granted("a", 1)), (12_000, "redis", extended("a", "a"))]);
+    let verdict = only(VerdictKind::Stuck, &verdicts);
+    assert_eq!(
+        verdict.detail,
+        "redis still held the lock of a (owner a:7f3c9e12) at 20.000: it was stored at 12.000 and had to end by 14.000"
+    );
+}
+
+#[test]
+fn keys_that_ended_or_may_still_be_held() {
+    let verdicts = judge([
+        (500, "redis-1", granted("a", 1)),
+        (2_500, "redis-1", expired("a")),
+        (600, "redis-2", granted("a", 1)),
+        (700, "redis-2", deleted("a", "a")),
+        (800, "redis-3", granted("a", 1)),
+        (900, "redis-3", Kind::ServerStopped { detail: None }),
+        (1_000, "redis-4", granted("a", 1)),
+        (17_000, "redis-4", extended("a", "a")),
+    ]);
+    assert_eq!(verdicts, [], "the last extension ends at 19 s, and the grace with the run");
+}
+
+/// B01: the process died between SETNX and PEXPIRE.
+#[test]
+fn a_key_without_a_time_to_live_is_held_against_the_run_s() {
+    let forever = || match granted("a", 1) {
+        Kind::KeyGranted { key, owner, token, client, .. } => {
+            Kind::KeyGranted { key, owner, token, client, ttl_millis: None }
+        }
+        kind => kind,
+    };
+    let with_ttl = |ttl| audit(&history([(500, "redis", forever())]), &Rules { ttl, ..rules() });
+    assert_eq!(lines(&with_ttl(Some(2 * SECOND))), ["stuck a redis"]);
+    assert_eq!(with_ttl(None), []);
+}
+
+#[test]
+fn while_faults_last_nothing_is_stuck() {
+    let story = history([(500, "a", requested("a")), (500, "redis", granted("b", 1))]);
+    assert_eq!(audit(&story, &rules()).len(), 2);
+    assert_eq!(audit(&story, &Rules { healed_at: None, ..rules() }), []);
+}

@@ -1,0 +1,62 @@
+use resource::audit::{Kind, Rules, Verdict, VerdictKind, audit};
+
+use crate::story::{acquired, crashed, expired, granted, history, not_acquired, only, queued};
+
+fn judge<'a>(events: impl IntoIterator<Item = (u64, &'a str, Kind)>) -> Vec<Verdict> {
+    audit(&history(events), &Rules { fifo: true, ..Rules::default() })
+}
+
+fn a_then_b_in_line() -> [(u64, &'static str, Kind); 2] {
+    [(1, "a", queued("a", 10)), (2, "b", queued("b", 11))]
+}
+
+#[test]
+fn the_later_is_served_first() {
+    let story =
+        || a_then_b_in_line().into_iter().chain([(5, "b", acquired("b", 1)), (9, "a", acquired("a", 2))]);
+    let verdicts = judge(story());
+    let verdict = only(VerdictKind::Unfair, &verdicts);
+    assert_eq!(
+        verdict.detail,
+        "b (place 11 in line) was given the lock at 0.005, while a (place 10) was waiting"
+    );
+    assert_eq!(audit(&history(story()), &Rules::default()), [], "a lock that promises no order");
+}
+
+#[test]
+fn in_order_of_their_places() {
+    let served = [(5, "a", acquired("a", 1)), (9, "b", acquired("b", 2))];
+    assert_eq!(judge(a_then_b_in_line().into_iter().chain(served)), []);
+}
+
+#[test]
+fn who_has_left_the_line_is_not_overtaken() {
+    for leaves in [("a", not_acquired("a")), ("a", crashed()), ("server", expired("a"))] {
+        let rest = [(4, leaves.0, leaves.1), (5, "b", acquired("b", 1))];
+        assert_eq!(judge(a_then_b_in_line().into_iter().chain(rest)), []);
+    }
+}
+
+#[test]
+fn a_grant_whose_news_is_late_was_in_order() {
+    let rest = [
+        (3, "server", granted("a", 1)),
+        (2003, "server", expired("a")),
+        (2004, "server", granted("b", 2)),
+        (2005, "b", acquired("b", 2)),
+        (2006, "a", acquired("a", 1)),
+    ];
+    assert_eq!(judge(a_then_b_in_line().into_iter().chain(rest)), []);
+}
+
+#[test]
+fn a_grant_out_of_order_is_seen_at_the_server_and_reported_once() {
+    let rest = [(3, "server", granted("b", 1)), (4, "b", acquired("b", 1))];
+    let verdicts = judge(a_then_b_in_line().into_iter().chain(rest));
+    assert_eq!(only(VerdictKind::Unfair, &verdicts).at.to_string(), "0.003");
+}
+
+#[test]
+fn who_was_never_in_line_is_not_judged() {
+    assert_eq!(judge([(1, "a", queued("a", 10)), (5, "b", acquired("b", 1))]), []);
+}
