@@ -127,6 +127,13 @@ impl<B: Backend> Handle<B> {
         let until = held.now() + held.lock.options().request_timeout * RELEASE_TIMEOUTS;
         held.release(until).await
     }
+
+    /// Gives the handle up without a word to the lock server: the lease ends by its TTL. For those who want others to wait
+    /// that long, such as a job that must not run again at once.
+    pub fn leave(self) {
+        self.held.phase.store(Phase::Ended as u8, Ordering::Release);
+        self.held.changed.notify_waiters();
+    }
 }
 
 impl<B: Backend> Drop for Handle<B> {

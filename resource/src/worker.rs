@@ -7,7 +7,9 @@ use std::future::Future;
 use std::time::Duration;
 
 use bytes::Bytes;
-use dlock::{AcquireError, Backend, FencingToken, Handle, Lock, LockKey, Owner, ReleaseError, Released, Runtime};
+use dlock::{
+    AcquireError, Backend, Cap, FencingToken, Handle, Lock, LockKey, Owner, ReleaseError, Released, Runtime,
+};
 
 use crate::client::{Client, ClientError, PutAnswer, ReadAnswer, Retry};
 use crate::fence::WriteSeq;
@@ -206,7 +208,7 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
         let section = Section::enter(&job.key, handle.owner(), token);
         let ending = match job.renew {
             None => self.section(job, &resource, &handle).await,
-            Some(cap) => match handle.while_held(cap, self.section(job, &resource, &handle)).await {
+            Some(cap) => match handle.while_held(Cap(cap), self.section(job, &resource, &handle)).await {
                 Ok(ending) => ending,
                 Err(_) => Ending::Lost,
             },
