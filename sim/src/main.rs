@@ -1,3 +1,116 @@
-//! The `sim` command.
+//! The `sim` command: parses its arguments, calls the library, prints what it says.
+//!
+//! Exit codes: 0 as expected, 1 not as expected, 2 bad input.
+#![allow(clippy::disallowed_methods, reason = "the command shows how long things took; the simulation never sees its clock")]
 
-fn main() {}
+mod cli;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use sim::schedule::Arm;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Distributed locks, proved: real lock clients against simulated servers, networks, clocks and disks.
+///
+/// Without a command: the safety experiment, with fencing off and on, then some seconds of random schedules.
+#[derive(Parser)]
+#[command(name = "sim", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Runs the random schedule that a seed gives.
+    Run {
+        /// The seed that the schedule and all its randomness come from.
+        #[arg(long)]
+        seed: u64,
+        /// Whether the resource checks fencing tokens.
+        #[arg(long, default_value = "on")]
+        fence: Fence,
+        /// Prints the trace, a line an event.
+        #[arg(long)]
+        trace: bool,
+        /// Prints one JSON object instead of text.
+        #[arg(long, conflicts_with = "trace")]
+        json: bool,
+    },
+    /// Runs a schedule file and compares the verdicts with those it demands.
+    Replay {
+        /// The schedule, such as seeds/gc-pause.toml.
+        file: PathBuf,
+        /// Prints one JSON object instead of text.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Replays every schedule of a folder, a line each.
+    Corpus {
+        /// The folder with the schedules.
+        #[arg(default_value = "seeds")]
+        folder: PathBuf,
+    },
+    /// Runs random schedules, with fencing off and on, in search of a violation.
+    Explore {
+        /// How many schedules to run.
+        #[arg(long)]
+        seeds: u64,
+        /// The first seed.
+        #[arg(long, default_value_t = 0)]
+        first: u64,
+        /// How many threads to use; by default as many as there are cores.
+        #[arg(long)]
+        threads: Option<usize>,
+        /// The folder in which violations are saved, as schedules that replay.
+        #[arg(long, default_value = "violations")]
+        out: PathBuf,
+    },
+    /// Serves the simulated Redis on a real port of this machine, for any Redis client.
+    ServeRedis {
+        /// The port on 127.0.0.1; 0 picks a free one.
+        #[arg(long)]
+        port: u16,
+    },
+}
+
+/// Whether the resource checks fencing tokens.
+#[derive(Clone, Copy, ValueEnum)]
+enum Fence {
+    /// It refuses stale tokens.
+    On,
+    /// The unsafe baseline: it takes every write.
+    Off,
+}
+
+impl From<Fence> for Arm {
+    fn from(fence: Fence) -> Self {
+        match fence {
+            Fence::On => Self::Fenced,
+            Fence::Off => Self::Unfenced,
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        None => cli::demo::demo(),
+        Some(Command::Run { seed, fence, trace, json }) => cli::replay::random(seed, fence.into(), trace, json),
+        Some(Command::Replay { file, json }) => cli::replay::file(&file, json),
+        Some(Command::Corpus { folder }) => cli::corpus::corpus(&folder),
+        Some(Command::Explore { seeds, first, threads, out }) => cli::explore::explore(first, seeds, threads, &out),
+        Some(Command::ServeRedis { port }) => sim::serve::serve_redis(port).map(|()| true).map_err(Into::into),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("sim: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

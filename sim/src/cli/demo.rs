@@ -1,0 +1,84 @@
+//! Without a command: the safety experiment in both arms, then some seconds of random schedules.
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use resource::audit::Kind;
+use sim::run::{Report, run};
+use sim::schedule::{Arm, Schedule};
+use sim::trace::side_by_side;
+
+use super::explore::{bar, cores, show, table};
+use super::{Outcome, arm_name, print};
+
+/// The schedule of the experiment, the file that the corpus replays too.
+const EXPERIMENT: &str = include_str!("../../../seeds/gc-pause.toml");
+
+/// For how long random schedules are run.
+const SEARCH: Duration = Duration::from_secs(5);
+
+/// Shows both. Not as expected if an arm of the experiment does not give its verdict, or a promise is broken.
+pub(crate) fn demo() -> Outcome {
+    let schedule = Schedule::parse("seeds/gc-pause.toml", EXPERIMENT)?;
+    let unfenced = run(&schedule, Arm::Unfenced, schedule.seed)?;
+    let fenced = run(&schedule, Arm::Fenced, schedule.seed)?;
+    let mut text = format!("The safety experiment: {}\n\n", schedule.about);
+    text += &side_by_side(&[(arm_name(Arm::Unfenced), &unfenced), (arm_name(Arm::Fenced), &fenced)]);
+    text.push('\n');
+    let mut as_expected = true;
+    for report in [&unfenced, &fenced] {
+        text += &verdicts(report);
+        let demanded = schedule.expect.of(report.arm);
+        for mismatch in demanded.map(|demanded| report.mismatches(demanded)).unwrap_or_default() {
+            as_expected = false;
+            let _ = writeln!(text, "  NOT as expected: {mismatch}");
+        }
+    }
+    print(&text)?;
+    Ok(search()? && as_expected)
+}
+
+/// An arm in some lines: its verdicts, who wrote, and the 409.
+fn verdicts(report: &Report) -> String {
+    let mut text = format!("{}:\n", arm_name(report.arm));
+    for verdict in &report.verdicts {
+        let _ = writeln!(text, "  {}: {}", verdict.kind, verdict.detail);
+    }
+    let summary = report.summary();
+    let writers: Vec<String> = summary.accepted.iter().map(ToString::to_string).collect();
+    let _ = writeln!(text, "  accepted writers (worker:token): {}", writers.join(", "));
+    for event in &report.events {
+        if let Kind::WriteRejected { seen, token, .. } = &event.kind {
+            let answer = format!(r#"409 {{"error":"stale fencing token","seen":{seen},"got":{token}}}"#);
+            let _ = writeln!(text, "  refused: {answer}");
+        }
+    }
+    text
+}
+
+fn search() -> Outcome {
+    let seeds = 0..u64::MAX;
+    print(&format!("\nNow random schedules for {} seconds:\n\n", SEARCH.as_secs()))?;
+    let began = Instant::now();
+    let bar = bar(0);
+    bar.set_length(100);
+    let (tally, violations) = sim::explore::explore(seeds, cores(None), |tally| {
+        bar.set_length(estimate(tally.schedules, began.elapsed()));
+        show(&bar, tally);
+        began.elapsed() < SEARCH
+    })?;
+    bar.finish_and_clear();
+    print(&table(&tally, began.elapsed().as_secs_f64()))?;
+    for violation in &violations {
+        let seed = violation.seed;
+        let fence = if violation.arm == Arm::Fenced { "on" } else { "off" };
+        print(&format!("violation: cargo run --release -- run --seed {seed} --fence {fence} --trace\n"))?;
+    }
+    Ok(violations.is_empty())
+}
+
+/// How many schedules there will be at the end, going by those so far.
+fn estimate(schedules: u64, elapsed: Duration) -> u64 {
+    let share = (elapsed.as_secs_f64() / SEARCH.as_secs_f64()).clamp(0.001, 1.0);
+    ((schedules as f64 / share) as u64).max(schedules)
+}

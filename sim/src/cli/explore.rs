@@ -1,0 +1,91 @@
+//! `explore`: random schedules in search of a violation, and the tally that the demonstration shows too.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::time::Instant;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use sim::explore::{Tally, Violation};
+use sim::run::run;
+use sim::schedule::{Arm, Verdict};
+
+use super::{Outcome, arm_name, print, replay};
+
+/// Runs `seeds` schedules from `first` on. Not as expected if one breaks a promise.
+pub(crate) fn explore(first: u64, seeds: u64, threads: Option<usize>, out: &Path) -> Outcome {
+    let began = Instant::now();
+    let bar = bar(seeds);
+    let end = first.saturating_add(seeds);
+    let (tally, violations) = sim::explore::explore(first..end, cores(threads), |tally| {
+        show(&bar, tally);
+        true
+    })?;
+    bar.finish_and_clear();
+    print(&table(&tally, began.elapsed().as_secs_f64()))?;
+    for violation in &violations {
+        report(violation, out)?;
+    }
+    Ok(violations.is_empty())
+}
+
+/// How many threads to use.
+pub(crate) fn cores(threads: Option<usize>) -> usize {
+    threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// A progress bar over so many schedules; it hides itself where there is no terminal.
+pub(crate) fn bar(length: u64) -> ProgressBar {
+    let bar = ProgressBar::new(length);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} schedules, {msg}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// Shows how far the search is.
+pub(crate) fn show(bar: &ProgressBar, tally: &Tally) {
+    // Not at every schedule: the terminal is slower than the simulation.
+    if tally.schedules % 64 == 0 {
+        bar.set_position(tally.schedules);
+        bar.set_message(format!("{} violations", tally.violations));
+    }
+}
+
+/// How many runs had each verdict, with fencing off and on.
+pub(crate) fn table(tally: &Tally, seconds: f64) -> String {
+    let mut text = format!(
+        "{} random schedules in both arms in {seconds:.1} s ({:.0} runs a second), {} faults, {} commands\n\n",
+        tally.schedules,
+        2.0 * tally.schedules as f64 / seconds.max(1e-9),
+        tally.faults,
+        tally.commands
+    );
+    let _ = writeln!(text, "{:<18}{:>14}{:>14}", "verdict", arm_name(Arm::Unfenced), arm_name(Arm::Fenced));
+    for verdict in Verdict::ALL {
+        let count = |arm| tally.verdicts.get(&(arm, *verdict)).copied().unwrap_or_default();
+        let _ = writeln!(text, "{:<18}{:>14}{:>14}", verdict.to_string(), count(Arm::Unfenced), count(Arm::Fenced));
+    }
+    let _ = writeln!(text, "\nwrites refused with 409: {}; violations: {}", tally.refused, tally.violations);
+    text
+}
+
+/// Saves a violation as a schedule, and prints its trace and the command that replays it.
+fn report(violation: &Violation, out: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let failed = |error: std::io::Error| format!("{}: {error}; choose another folder with --out", out.display());
+    std::fs::create_dir_all(out).map_err(failed)?;
+    let fence = if violation.arm == Arm::Fenced { "on" } else { "off" };
+    let path = out.join(format!("seed-{}-{fence}.toml", violation.seed));
+    std::fs::write(&path, violation.schedule.to_toml()).map_err(failed)?;
+    let kinds: Vec<String> = violation.broken.iter().map(ToString::to_string).collect();
+    let run = run(&violation.schedule, violation.arm, violation.seed)?;
+    print(&format!(
+        "\nviolation: {} with fencing {fence}, seed {}\n\n{}\n{}\n{}\nreplay it: cargo run --release -- replay {}\n",
+        kinds.join(", "),
+        violation.seed,
+        violation.schedule.to_toml(),
+        run.trace(),
+        replay::summary(&run),
+        path.display()
+    ))?;
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! `run` and `replay`: one schedule, its trace and its verdicts.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::time::Instant;
+
+use sim::run::{Mismatch, Report, run};
+use sim::schedule::{Arm, Schedule, draw};
+
+use super::json::Object;
+use super::{Outcome, arm_name, print};
+
+/// Runs the schedule drawn from `seed` in one arm. Not as expected if a promise is broken.
+pub(crate) fn random(seed: u64, arm: Arm, trace: bool, json: bool) -> Outcome {
+    let schedule = draw(seed);
+    let began = Instant::now();
+    let report = run(&schedule, arm, seed)?;
+    let kept = sim::explore::violation(&schedule, &report).is_none();
+    if json {
+        let mut object = Object::new(&schedule, "drawn from the seed".to_owned());
+        object.add(&report, began.elapsed(), None);
+        print(&object.text()?)?;
+        return Ok(kept);
+    }
+    let mut text = format!("{}\n\n", schedule.about);
+    if trace {
+        text += &report.trace();
+        text.push('\n');
+    }
+    text += &summary(&report);
+    if !kept {
+        let _ = writeln!(text, "a promise is broken: no known limit of this schedule explains these verdicts");
+    }
+    print(&text)?;
+    Ok(kept)
+}
+
+/// Runs the schedule in `file`, each arm that it has expectations of.
+pub(crate) fn file(file: &Path, json: bool) -> Outcome {
+    let schedule = Schedule::load(file)?;
+    let mut object = Object::new(&schedule, file.display().to_string());
+    let mut text = format!("{}: {}\n", file.display(), schedule.about);
+    let mut as_expected = true;
+    for arm in schedule.expect.arms() {
+        let began = Instant::now();
+        let report = run(&schedule, arm, schedule.seed)?;
+        let mismatches = schedule.expect.of(arm).map(|demanded| report.mismatches(demanded));
+        as_expected &= mismatches.as_ref().is_none_or(Vec::is_empty);
+        object.add(&report, began.elapsed(), mismatches.as_deref());
+        let _ = write!(text, "\n── {} ──\n{}\n{}", arm_name(arm), report.trace(), summary(&report));
+        text += &comparison(mismatches.as_deref());
+    }
+    print(&if json { object.text()? } else { text })?;
+    Ok(as_expected)
+}
+
+/// The verdicts in words, and what became of the writes.
+pub(crate) fn summary(report: &Report) -> String {
+    let mut text = String::new();
+    for verdict in &report.verdicts {
+        let _ = writeln!(text, "{:>8}  {}: {}", verdict.at.to_string(), verdict.kind, verdict.detail);
+    }
+    if report.verdicts.is_empty() {
+        text += "no verdict\n";
+    }
+    let counts = report.summary();
+    let _ = writeln!(
+        text,
+        "accepted {}; refused {}; {} grants; {:.3} s simulated, {} commands; trace {:016x}",
+        items(&counts.accepted),
+        items(&counts.refused),
+        counts.grants,
+        report.simulated.as_secs_f64(),
+        report.commands,
+        report.hash
+    );
+    text
+}
+
+fn comparison(mismatches: Option<&[Mismatch]>) -> String {
+    match mismatches {
+        None => "the schedule demands nothing of this arm\n".to_owned(),
+        Some([]) => "as expected\n".to_owned(),
+        Some(mismatches) => mismatches.iter().map(|mismatch| format!("NOT as expected: {mismatch}\n")).collect(),
+    }
+}
+
+fn items(writes: &[resource::audit::WriteBy]) -> String {
+    let items: Vec<String> = writes.iter().map(ToString::to_string).collect();
+    if items.is_empty() { "none".to_owned() } else { items.join(" ") }
+}

@@ -1,0 +1,49 @@
+//! The known limits: which verdicts a schedule's own choices explain.
+
+use std::collections::BTreeSet;
+
+use crate::schedule::{Arm, Part, Persistence, ReadMode, ReleaseMode, Schedule, Verdict, What};
+
+/// The verdicts that a run of the schedule may have without a promise being broken.
+///
+/// - `overlap`: always. Every lock that releases itself allows it under a pause, and no fence can prevent it.
+/// - Without fencing, `stale_write`, `late_write` and `lost_update`: that is what fencing is for.
+/// - `late_write` and `lost_update` with fencing, if a worker reads without claiming: write-only fencing has that hole.
+/// - `token_regressed` where the counter may be lost: no persistence that outlives the crash, a lagging replica, an eviction.
+///   The writes of the regressed grants are then refused; what was accepted stays safe.
+/// - `foreign_release`, if a worker releases by GET and DEL.
+pub fn allowed(schedule: &Schedule, arm: Arm) -> BTreeSet<Verdict> {
+    let mut allowed = BTreeSet::from([Verdict::Overlap]);
+    if arm == Arm::Unfenced {
+        allowed.extend([Verdict::StaleWrite, Verdict::LateWrite, Verdict::LostUpdate]);
+    }
+    if schedule.workers.iter().any(|worker| worker.read == ReadMode::Plain) {
+        allowed.extend([Verdict::LateWrite, Verdict::LostUpdate]);
+    }
+    if schedule.faults.iter().any(|fault| may_lose_the_counter(schedule, &fault.what)) {
+        allowed.insert(Verdict::TokenRegressed);
+    }
+    if schedule.workers.iter().any(|worker| worker.release == ReleaseMode::GetDel) {
+        allowed.insert(Verdict::ForeignRelease);
+    }
+    allowed
+}
+
+/// Whether the fault may take from a lock server what it has acknowledged.
+fn may_lose_the_counter(schedule: &Schedule, what: &What) -> bool {
+    match what {
+        What::Crash { process, power_loss, .. } if schedule.servers().contains(process) => {
+            match schedule.redis.persistence {
+                Persistence::None => true,
+                Persistence::EverySec => *power_loss,
+                Persistence::Always => false,
+            }
+        }
+        What::Stop { process, .. } => {
+            schedule.servers().contains(process) && schedule.redis.persistence == Persistence::None
+        }
+        What::Promote { .. } => true,
+        What::Evict { part, .. } => *part != Some(Part::Owner),
+        _ => false,
+    }
+}

@@ -1,0 +1,136 @@
+//! The workers of a run: the real lock library and the real HTTP client, on the simulated world.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+
+use dlock::redis::Redis;
+use dlock::{AcquireError, Backend, DriftMargin, Handle, Lock, LockKey, Options, Runtime};
+use resource::client::{Client, Retry};
+use resource::worker::{Job, Pauses, Reading, Step, Worker};
+
+use super::cluster::{Cluster, LOCK_ADDRESS, RESOURCE_ADDRESS};
+use crate::mutants::GetThenDel;
+use crate::schedule::{ReadMode, ReleaseMode, Schedule, Worker as Spec};
+use crate::world::process::ProcessId;
+use crate::world::runtime::SimRuntime;
+
+/// What makes a worker pause: a fault that struck in the step's event takes hold here.
+#[derive(Clone)]
+struct Yields(SimRuntime);
+
+impl Pauses for Yields {
+    async fn at(&self, _: Step) {
+        self.0.yield_now().await;
+    }
+}
+
+/// The main task of a worker: all its rounds, then the word that it is done.
+pub(super) async fn main(cluster: Arc<Cluster>, id: ProcessId, schedule: Arc<Schedule>, number: usize) {
+    let spec = &schedule.workers[number];
+    let runtime = SimRuntime::new(cluster.world(), id);
+    runtime.sleep_until(runtime.now() + spec.starts.duration()).await;
+    let redis = Redis::new(runtime.clone(), LOCK_ADDRESS);
+    match spec.release {
+        ReleaseMode::GetDel => {
+            let backend = GetThenDel::new(redis, LOCK_ADDRESS);
+            rounds(&cluster, &runtime, &schedule, spec, backend).await;
+        }
+        ReleaseMode::Script | ReleaseMode::None => rounds(&cluster, &runtime, &schedule, spec, redis).await,
+    }
+    cluster.finished(id);
+}
+
+async fn rounds<B: Backend<Runtime = SimRuntime>>(
+    cluster: &Cluster,
+    runtime: &SimRuntime,
+    schedule: &Schedule,
+    spec: &Spec,
+    backend: B,
+) {
+    // The schedule was validated: a key or a TTL that can't be used does not get here.
+    let (Ok(key), Ok(lock)) = (lock_key(schedule.key_of(spec)), Lock::new(backend, options(schedule, spec))) else {
+        return;
+    };
+    let client = Client::new(runtime.clone(), RESOURCE_ADDRESS);
+    let worker = Worker::new(lock, client, Yields(runtime.clone()));
+    let job = job(key, spec);
+    for polls in &spec.cancel_at {
+        drop_after(*polls, worker.acquire(&job)).await;
+        runtime.sleep_until(runtime.now() + spec.think.duration()).await;
+    }
+    for _ in 0..spec.rounds {
+        if let Some(Ok(handle)) = cancellable(cluster, runtime, worker.acquire(&job)).await {
+            // A grant that can't be used ends in the events; the next round goes on.
+            let _ = worker.hold(&job, handle).await;
+        }
+        runtime.sleep_until(runtime.now() + spec.think.duration()).await;
+    }
+}
+
+/// The key of a resource that a schedule writes `type:id`.
+pub(super) fn lock_key(name: &str) -> Result<LockKey, dlock::KeyError> {
+    let (kind, id) = name.split_once(':').unwrap_or(("resource", name));
+    LockKey::new(kind, id)
+}
+
+/// The lock's options, as a schedule sets them.
+pub(super) fn options(schedule: &Schedule, spec: &Spec) -> Options {
+    let mut options = Options::new(schedule.ttl_of(spec).duration());
+    options.instance = Some(spec.name.clone());
+    if let Some(margin) = schedule.drift_margin {
+        options.drift = DriftMargin::constant(margin.duration());
+    }
+    options
+}
+
+fn job(key: LockKey, spec: &Spec) -> Job {
+    Job {
+        key,
+        patience: spec.deadline.duration(),
+        reading: match spec.read {
+            ReadMode::None => Reading::None,
+            ReadMode::Plain => Reading::Plain,
+            ReadMode::Fenced => Reading::Fenced,
+        },
+        work: spec.work.duration(),
+        check: spec.check,
+        renew: spec.renew.then(|| spec.renew_cap.map_or(RENEW_CAP, |cap| cap.duration())),
+        writes: u64::from(spec.writes),
+        retry: spec.retry_put.then(Retry::default),
+        answer_within: spec.deadline.duration(),
+        release: spec.release != ReleaseMode::None,
+    }
+}
+
+/// The longest time that a lease is renewed, if the schedule names none: longer than any run.
+const RENEW_CAP: std::time::Duration = std::time::Duration::from_secs(3600);
+
+/// Drops `future` after it has been polled `polls` times, if it is not ready by then.
+async fn drop_after<F: Future>(polls: u32, future: F) {
+    let mut future = pin!(future);
+    let mut polled = 0;
+    std::future::poll_fn(move |cx| {
+        polled += 1;
+        let ready = future.as_mut().poll(cx).is_ready();
+        if ready || polled >= polls { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+}
+
+/// Runs an acquire until it ends or a fault drops it.
+async fn cancellable<B: Backend>(
+    cluster: &Cluster,
+    runtime: &SimRuntime,
+    acquire: impl Future<Output = Result<Handle<B>, AcquireError>>,
+) -> Option<Result<Handle<B>, AcquireError>> {
+    let mut acquire = pin!(acquire);
+    std::future::poll_fn(|cx| {
+        if cluster.poll_cancelled(runtime.process(), cx) {
+            return Poll::Ready(None);
+        }
+        Pin::as_mut(&mut acquire).poll(cx).map(Some)
+    })
+    .await
+}

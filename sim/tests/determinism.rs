@@ -1,0 +1,68 @@
+//! The same seed gives the same trace, byte for byte: run twice, in any order, on any number of threads.
+
+mod support;
+
+use std::sync::Mutex;
+
+use sim::run::{Report, run};
+use sim::schedule::{Arm, draw};
+
+/// Everything that a run records, as text: where it differs is where the runs part.
+fn record(report: &Report) -> String {
+    let mut text = Vec::new();
+    for event in &report.events {
+        event.write_json(&mut text).unwrap();
+    }
+    String::from_utf8(text).unwrap() + &format!("hash {:016x}, {} commands", report.hash, report.commands)
+}
+
+fn trace(seed: u64) -> String {
+    let schedule = draw(seed);
+    [Arm::Unfenced, Arm::Fenced].map(|arm| record(&run(&schedule, arm, seed).unwrap())).join("\n")
+}
+
+/// Fails at the first event that differs.
+fn assert_same(seed: u64, one: &str, other: &str) {
+    if one == other {
+        return;
+    }
+    let (number, (one, other)) =
+        one.lines().zip(other.lines()).enumerate().find(|(_, (one, other))| one != other).unwrap_or((0, ("", "")));
+    panic!(
+        "seed {seed} gave two traces; the first difference is event {number}:\n{one}\n{other}\n{}",
+        support::replay_line("determinism", seed)
+    );
+}
+
+#[test]
+fn a_seed_gives_one_trace_in_any_order_and_on_two_threads() {
+    let seeds: Vec<u64> = support::seeds(60).collect();
+    let first: Vec<String> = seeds.iter().map(|seed| trace(*seed)).collect();
+    let mut reversed: Vec<String> = seeds.iter().rev().map(|seed| trace(*seed)).collect();
+    reversed.reverse();
+    let together = Mutex::new(vec![String::new(); seeds.len()]);
+    std::thread::scope(|scope| {
+        for half in 0..2 {
+            let (seeds, together) = (&seeds, &together);
+            scope.spawn(move || {
+                for number in (half..seeds.len()).step_by(2) {
+                    let trace = trace(seeds[number]);
+                    together.lock().unwrap()[number] = trace;
+                }
+            });
+        }
+    });
+    let together = together.into_inner().unwrap();
+    for (number, seed) in seeds.iter().enumerate() {
+        assert_same(*seed, &first[number], &reversed[number]);
+        assert_same(*seed, &first[number], &together[number]);
+    }
+}
+
+#[test]
+fn two_seeds_give_two_traces() {
+    // The hash of nothing would be the same for all.
+    let hashes: std::collections::BTreeSet<u64> =
+        (0..20).map(|seed| run(&draw(seed), Arm::Fenced, seed).unwrap().hash).collect();
+    assert_eq!(hashes.len(), 20);
+}
