@@ -256,7 +256,9 @@ impl<B: Backend> Held<B> {
         let answer = self.ask_renewal(&mut sent.trail, bound.min(self.valid_until())).await;
         // A lease whose validity is over stays lost, even if the server has renewed it: others may have been told.
         if let Err(lost) = self.check() {
-            self.renewal_failed(Outcome::Expired);
+            if self.phase() < Phase::Stopped {
+                self.renewal_failed(Outcome::Expired);
+            }
             return Err(RenewError::Lost(lost));
         }
         match answer {
