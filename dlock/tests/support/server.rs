@@ -127,7 +127,7 @@ impl Server {
             }
             let answer = self.state.lock().unwrap().execute(number, &request, self.world.now());
             match fault {
-                Fault::LoseAnswer => std::future::pending().await,
+                Fault::LoseAnswer => return stream.read_to_end(&mut Vec::new()).await.map(|_| ()),
                 Fault::Reset => return Ok(()),
                 _ => stream.get_mut().write_all(answer.as_bytes()).await?,
             }
