@@ -10,7 +10,7 @@ use crate::key::LockKey;
 use crate::lock::Lock;
 use crate::metrics;
 use crate::removal;
-use crate::runtime::{Instant, Runtime, timeout_at};
+use crate::runtime::{Elapsed, Instant, Runtime, timeout_at};
 use crate::token::{FencingToken, Owner};
 
 /// An acquisition whose end is not known yet. Dropped before it ended, it was cancelled; whatever the server may have
@@ -33,9 +33,14 @@ pub(crate) struct Lease {
 /// What one request came to.
 pub(crate) enum Step {
     Granted(Lease),
-    Held { left: Option<Duration> },
+    Held {
+        left: Option<Duration>,
+    },
+    /// Granted, with nothing of its validity left; it is being given back.
     Late,
     Failed(BackendError),
+    /// The deadline passed while the server was being asked.
+    Cut,
 }
 
 impl<'a, B: Backend> Attempt<'a, B> {
@@ -52,12 +57,13 @@ impl<'a, B: Backend> Attempt<'a, B> {
     /// Asks once. The owner stays the same from step to step, so that a grant whose answer got lost is recognised.
     pub(crate) async fn step(&mut self, deadline: Instant) -> Step {
         match self.ask(deadline).await {
-            Ok(Answer::Granted { token, since, left }) => self.judge(token, since, left),
-            Ok(Answer::Held { left }) => {
+            Ok(Ok(Answer::Granted { token, since, left })) => self.judge(token, since, left),
+            Ok(Ok(Answer::Held { left })) => {
                 metrics::contended(&self.claim.key);
                 Step::Held { left }
             }
-            Err(error) => Step::Failed(error),
+            Ok(Err(error)) => Step::Failed(error),
+            Err(Elapsed) => Step::Cut,
         }
     }
 
@@ -81,20 +87,20 @@ impl<'a, B: Backend> Attempt<'a, B> {
 
     /// Goes on as another owner, after a release was sent in the name of the one before: that release may arrive late,
     /// and must then not end a lease that is in use.
-    pub(crate) fn renew_owner(&mut self) {
+    pub(crate) fn change_owner(&mut self) {
         Event::NotAcquired { outcome: Outcome::Expired }.emit(&self.claim.key, &self.claim.owner);
         self.claim.owner = new_owner(self.lock);
         Event::Requested { ttl: self.claim.ttl }.emit(&self.claim.key, &self.claim.owner);
     }
 
-    async fn ask(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+    async fn ask(&mut self, deadline: Instant) -> Result<Result<Answer, BackendError>, Elapsed> {
         let runtime = self.lock.runtime();
         let patience = runtime.now() + self.lock.options().request_timeout;
         let call = self.lock.backend().acquire(&self.claim, &mut self.trail, patience);
         if deadline >= patience {
-            return call.await;
+            return Ok(call.await);
         }
-        timeout_at(runtime, deadline, call).await.unwrap_or(Err(BackendError::NoAnswer))
+        timeout_at(runtime, deadline, call).await
     }
 
     /// A grant counts only while something of its validity is left; a later one is given back at once.

@@ -43,12 +43,8 @@ pub enum AcquireError {
     )]
     DeadlinePassed,
     /// Another owner held the lock until the deadline.
-    #[error(
-        "another owner held the lock until the deadline, for {waited:?}: wait longer, or do the work later"
-    )]
+    #[error("another owner held the lock until the deadline: wait longer, or do the work later")]
     Contended {
-        /// How long the call waited.
-        waited: Duration,
         /// How long the other's lease still lives unless renewed, if the server can tell.
         retry_after: Option<Duration>,
     },
@@ -66,6 +62,14 @@ pub enum AcquireError {
 }
 
 impl AcquireError {
+    /// How long the other owner's lease still lived when the server was last asked, if another's it was.
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Contended { retry_after } => *retry_after,
+            _ => None,
+        }
+    }
+
     pub(crate) const fn outcome(&self) -> Outcome {
         match self {
             Self::DeadlinePassed => Outcome::Timeout,

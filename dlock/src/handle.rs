@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::mem;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -16,10 +17,11 @@ use crate::error::{LostError, ReleaseError, RenewError};
 use crate::event::{Event, Outcome};
 use crate::key::LockKey;
 use crate::lock::Lock;
+use crate::metrics;
+use crate::removal::{self, Sent};
 use crate::runtime::{Instant, Runtime, timeout_at};
 use crate::token::{FencingToken, Owner};
 use crate::watchdog::{self, Cap};
-use crate::{metrics, removal};
 
 /// How many request timeouts [`Handle::release`] lasts at most, not counting the last request.
 const RELEASE_TIMEOUTS: u32 = 3;
@@ -175,8 +177,8 @@ pub(crate) struct Held<B: Backend> {
     pub(crate) loops: AtomicU64,
     /// Wakes whoever waits for a new phase or loop.
     pub(crate) changed: Notify,
-    /// Held by the renewal or release under way, so that none overtakes another.
-    trail: Mutex<B::Trail>,
+    /// What was sent; held by the renewal or release under way, so that none overtakes another.
+    sent: Mutex<Sent<B::Trail>>,
 }
 
 /// The life of a lease, one way.
@@ -205,7 +207,7 @@ impl<B: Backend> Held<B> {
             phase: AtomicU8::new(Phase::Held as u8),
             loops: AtomicU64::new(0),
             changed: Notify::new(),
-            trail: Mutex::new(trail),
+            sent: Mutex::new(Sent::new(trail)),
         }
     }
 
@@ -256,12 +258,14 @@ impl<B: Backend> Held<B> {
 
     /// Asks for the full TTL again, no longer than `bound` or the end of the validity; answers when to do so next.
     pub(crate) async fn renew(&self, bound: Instant) -> Result<Instant, RenewError> {
-        let mut trail = self.trail.lock().await;
+        let mut sent = self.sent.lock().await;
         self.check()?;
-        let answer = self.ask_renewal(&mut trail, bound.min(self.valid_until())).await;
+        let answer = self.ask_renewal(&mut sent.trail, bound.min(self.valid_until())).await;
         // A lease whose validity is over stays lost, even if the server has renewed it: others may have been told.
         if let Err(lost) = self.check() {
-            self.renewal_failed(Outcome::Expired);
+            if self.phase() < Phase::Stopped {
+                self.renewal_failed(Outcome::Expired);
+            }
             return Err(RenewError::Lost(lost));
         }
         match answer {
@@ -329,8 +333,8 @@ impl<B: Backend> Held<B> {
     }
 
     async fn release(&self, until: Instant) -> Result<Released, ReleaseError> {
-        let mut trail = self.trail.lock().await;
-        let answer = removal::confirm(&self.lock, &self.claim, &mut trail, self.valid_until(), until).await;
+        let mut sent = self.sent.lock().await;
+        let answer = removal::confirm(&self.lock, &self.claim, &mut sent, self.valid_until(), until).await;
         self.phase.store(Phase::Ended as u8, Ordering::Release);
         let outcome = match &answer {
             Ok(Released::Done) => Outcome::Done,
@@ -339,8 +343,8 @@ impl<B: Backend> Held<B> {
         };
         metrics::released(&self.claim.key, outcome);
         self.emit(Event::Released { token: self.token, outcome });
-        if answer.is_ok() && trail.is_open() {
-            removal::sweep(self.lock.clone(), self.claim.clone(), std::mem::take(&mut trail));
+        if answer.is_ok() && sent.trail.is_open() {
+            removal::sweep(self.lock.clone(), self.claim.clone(), mem::take(&mut sent.trail));
         }
         answer.map_err(|source| ReleaseError::Unconfirmed { ends_in: self.claim.ttl, source })
     }

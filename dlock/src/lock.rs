@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::attempt::{Attempt, Step};
 use crate::backend::{Backend, BackendError};
@@ -44,29 +45,29 @@ impl<B: Backend> Lock<B> {
     /// (a wrong password, say) ends the wait before.
     pub async fn acquire(&self, key: &LockKey, deadline: Instant) -> Result<Handle<B>, AcquireError> {
         let mut attempt = Attempt::begin(self, key);
-        let started = attempt.started();
-        if started >= deadline {
+        if attempt.started() >= deadline {
             return Err(attempt.fail(AcquireError::DeadlinePassed, AcquireError::outcome));
         }
-        for retry in 0.. {
-            let (failure, left) = match attempt.step(deadline).await {
+        let mut failure = AcquireError::Unavailable(BackendError::NoAnswer);
+        for retry in 0u32.. {
+            match attempt.step(deadline).await {
                 Step::Granted(lease) => return Ok(attempt.succeed(lease)),
-                Step::Held { left } => {
-                    let waited = self.runtime().now().saturating_since(started);
-                    (AcquireError::Contended { waited, retry_after: left }, left)
+                Step::Held { left } => failure = AcquireError::Contended { retry_after: left },
+                Step::Late => failure = AcquireError::Late,
+                Step::Failed(error) if !error.is_passing() => {
+                    return Err(attempt.fail(AcquireError::Refused(error), AcquireError::outcome));
                 }
-                Step::Late => (AcquireError::Late, None),
-                Step::Failed(error) => (unavailable(error), None),
-            };
-            let over = matches!(failure, AcquireError::Refused(_)) || self.runtime().now() >= deadline;
-            if over || !self.wait(retry, left, deadline).await {
-                return Err(attempt.fail(failure, AcquireError::outcome));
+                Step::Failed(error) => failure = AcquireError::Unavailable(error),
+                Step::Cut => break,
             }
-            if matches!(failure, AcquireError::Late) {
-                attempt.renew_owner();
+            if !self.wait(retry, failure.retry_after(), deadline).await {
+                break;
+            }
+            if failure == AcquireError::Late {
+                attempt.change_owner();
             }
         }
-        unreachable!("the retries outlast every deadline")
+        Err(attempt.fail(failure, AcquireError::outcome))
     }
 
     /// Asks for the lease on `key` once, for at most [`Options::request_timeout`].
@@ -81,6 +82,7 @@ impl<B: Backend> Lock<B> {
             Step::Held { left } => TryAcquireError::Held { retry_after: left },
             Step::Late => TryAcquireError::Late,
             Step::Failed(error) => TryAcquireError::Backend(error),
+            Step::Cut => TryAcquireError::Backend(BackendError::NoAnswer),
         };
         Err(attempt.fail(error, TryAcquireError::outcome))
     }
@@ -104,7 +106,7 @@ impl<B: Backend> Lock<B> {
     }
 
     /// Waits before the retry numbered `retry`; false if that reaches the deadline.
-    async fn wait(&self, retry: u32, left: Option<std::time::Duration>, deadline: Instant) -> bool {
+    async fn wait(&self, retry: u32, left: Option<Duration>, deadline: Instant) -> bool {
         let wait = wait_for_holder(self.backoff(retry), left);
         let until = (self.runtime().now() + wait).min(deadline);
         self.runtime().sleep_until(until).await;
@@ -112,7 +114,7 @@ impl<B: Backend> Lock<B> {
     }
 
     /// A wait drawn for the retry numbered `retry`.
-    pub(crate) fn backoff(&self, retry: u32) -> std::time::Duration {
+    pub(crate) fn backoff(&self, retry: u32) -> Duration {
         let mut random = [0; 8];
         self.runtime().fill_random(&mut random);
         self.options().backoff.wait(retry, random)
@@ -129,8 +131,4 @@ impl<B: Backend> fmt::Debug for Lock<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lock").field("options", self.options()).finish_non_exhaustive()
     }
-}
-
-fn unavailable(error: BackendError) -> AcquireError {
-    if error.is_passing() { AcquireError::Unavailable(error) } else { AcquireError::Refused(error) }
 }

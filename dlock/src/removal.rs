@@ -1,18 +1,34 @@
 //! Giving up a lease: asking until the server has confirmed it.
 
+use std::mem;
+
 use crate::backend::{Backend, BackendError, Claim, Trail};
 use crate::handle::Released;
 use crate::lock::Lock;
 use crate::runtime::{Instant, Runtime};
 
+/// What was sent for a lease.
+pub(crate) struct Sent<T> {
+    /// The backend's memory of it.
+    pub(crate) trail: T,
+    /// Whether a release was.
+    pub(crate) release: bool,
+}
+
+impl<T> Sent<T> {
+    pub(crate) fn new(trail: T) -> Self {
+        Self { trail, release: false }
+    }
+}
+
 /// Releases `claim` in the background until no request of it can take effect any more, or until its TTL has passed since
 /// now: what arrives later than that, nobody can take back but the TTL itself.
-pub(crate) fn sweep<B: Backend>(lock: Lock<B>, claim: Claim, mut trail: B::Trail) {
+pub(crate) fn sweep<B: Backend>(lock: Lock<B>, claim: Claim, trail: B::Trail) {
     let runtime = lock.runtime().clone();
     let until = runtime.now() + claim.ttl;
     runtime.spawn(async move {
         // Nobody is left to tell; what was not confirmed ends by its TTL.
-        let _ = settle(&lock, &claim, &mut trail, until).await;
+        let _ = settle(&lock, &claim, &mut Sent::new(trail), until).await;
     });
 }
 
@@ -20,22 +36,20 @@ pub(crate) fn sweep<B: Backend>(lock: Lock<B>, claim: Claim, mut trail: B::Trail
 async fn settle<B: Backend>(
     lock: &Lock<B>,
     claim: &Claim,
-    trail: &mut B::Trail,
+    sent: &mut Sent<B::Trail>,
     until: Instant,
 ) -> Result<(), BackendError> {
-    for retry in 0.. {
-        confirm(lock, claim, trail, Instant::from_nanos(0), until).await?;
-        if !trail.is_open() || !pause(lock, retry, until).await {
+    for retry in 0u32.. {
+        confirm(lock, claim, sent, lock.runtime().now(), until).await?;
+        if !sent.trail.is_open() || !pause(lock, retry, until).await {
             break;
         }
     }
     Ok(())
 }
 
-/// Releases until the server has answered.
-///
-/// A lease that could not have expired before `valid_until` and is gone when a release is asked for again was ended by the
-/// release whose answer got lost.
+/// Releases until the server has answered. A lease that is gone before it can have expired, at `valid_until`, was ended
+/// by an earlier release whose answer got lost.
 ///
 /// # Errors
 ///
@@ -43,15 +57,17 @@ async fn settle<B: Backend>(
 pub(crate) async fn confirm<B: Backend>(
     lock: &Lock<B>,
     claim: &Claim,
-    trail: &mut B::Trail,
+    sent: &mut Sent<B::Trail>,
     valid_until: Instant,
     until: Instant,
 ) -> Result<Released, BackendError> {
     let mut retry = 0;
     loop {
         let now = lock.runtime().now();
-        match lock.backend().release(claim, trail, now + lock.options().request_timeout).await {
-            Ok(Released::NotOwner) if retry > 0 && now < valid_until => return Ok(Released::Done),
+        let again = mem::replace(&mut sent.release, true);
+        let patience = now + lock.options().request_timeout;
+        match lock.backend().release(claim, &mut sent.trail, patience).await {
+            Ok(Released::NotOwner) if again && now < valid_until => return Ok(Released::Done),
             Ok(answer) => return Ok(answer),
             Err(error) if !error.is_passing() || !pause(lock, retry, until).await => return Err(error),
             Err(_) => retry += 1,

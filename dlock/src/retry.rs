@@ -39,9 +39,11 @@ impl Backoff {
     }
 }
 
-/// The wait of a client that was told that the lock will be free in `left`, if it was told: its own backoff, cut off
-/// just after that time. Zero would spin, so it is at least 1 ms.
+/// The wait of a client that was told that the lock will be free in `left`, if it was told: its own `backoff`, cut off
+/// shortly after that time. A sixteenth of the backoff is added, so that those who were told the same moment do not all
+/// come at once. It is at least 1 ms: none would spin.
 pub(crate) fn wait_for_holder(backoff: Duration, left: Option<Duration>) -> Duration {
-    const AFTER: Duration = Duration::from_millis(1);
-    left.map_or(backoff, |left| backoff.min(left + AFTER)).max(AFTER)
+    const LEAST: Duration = Duration::from_millis(1);
+    let Some(left) = left else { return backoff.max(LEAST) };
+    backoff.min(left.saturating_add(backoff / 16)).max(LEAST)
 }

@@ -1,0 +1,133 @@
+//! What a lock says of itself: each transition once, each number under its name.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use dlock::{BackendError, Cap, Lock, LockKey, Options, Released, Runtime};
+use support::backend::{Fake, Order};
+use support::observe::{Events, Meter};
+use support::{World, key, ms};
+
+/// Runs `story` under a subscriber and a recorder of its own.
+fn observed(story: impl FnOnce(&World, &Fake, &Lock<Fake>, &Events)) -> Meter {
+    let world = World::default();
+    let fake = Fake::new(&world);
+    let mut options = Options::new(ms(1200));
+    options.instance = Some("worker-4".into());
+    let lock = Lock::new(fake.clone(), options).unwrap();
+    let (events, meter) = (Events::default(), Meter::default());
+    tracing::subscriber::with_default(events.clone(), || {
+        metrics::with_local_recorder(&meter, || story(&world, &fake, &lock, &events));
+    });
+    meter
+}
+
+#[test]
+fn a_lease_that_goes_well() {
+    let meter = observed(|world, fake, lock, events| {
+        fake.on_acquire([Order::Held(None), Order::After(ms(5))]);
+        let handle = world.run(lock.acquire(&key(), world.now() + ms(5000))).unwrap();
+        assert_eq!(events.field("valid_micros").as_deref(), Some("1181000"));
+        assert_eq!(events.field("owner_token_prefix").as_deref(), Some(handle.owner().prefix()));
+        assert_eq!(events.field("resource_id_hash").as_deref(), Some(key().id_hash()));
+        world.run(handle.renew()).unwrap();
+        world.pass(ms(100));
+        assert_eq!(world.run(handle.release()).unwrap(), Released::Done);
+        let expected = [
+            "lease_requested",
+            "lease_acquired",
+            "lease_renewed",
+            "lease_release_requested",
+            "lease_released done",
+        ];
+        assert_eq!(events.take(), expected);
+    });
+    assert_eq!(meter.sum("redis_lease_acquire_total{orders,done}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_contention_total{orders}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_extend_total{orders,done}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_release_total{orders,done}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_held_ms{orders}"), 105.0);
+    assert!((30.0..=55.0).contains(&meter.sum("redis_lease_acquire_latency_ms{orders}")));
+    assert!(!meter.has("redis_lease_lost_total{orders}"));
+    assert!(!meter.has("release_by_non_owner_total{orders}"));
+}
+
+#[test]
+fn a_lease_that_is_lost_and_then_released() {
+    let meter = observed(|world, fake, lock, events| {
+        let handle = world.run(lock.try_acquire(&key())).unwrap();
+        let reset = Order::Fail(BackendError::Disconnected { reason: "reset".into() });
+        fake.on_renew([reset, Order::NotOwner]);
+        fake.on_release([Order::NotOwner]);
+        world.run(handle.while_held(Cap(ms(9000)), std::future::pending::<()>())).unwrap_err();
+        world.run(handle.lost());
+        assert!(world.run(handle.renew()).is_err());
+        assert_eq!(world.run(handle.release()).unwrap(), Released::NotOwner);
+        let expected = [
+            "lease_requested",
+            "lease_acquired",
+            "lease_renew_failed error",
+            "lease_renew_failed not_owner",
+            "lease_lost not_owner",
+            "lease_release_requested",
+            "lease_released not_owner",
+        ];
+        assert_eq!(events.take(), expected);
+    });
+    assert_eq!(meter.sum("redis_lease_lost_total{orders}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_extend_total{orders,not_owner}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_release_total{orders,not_owner}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_stale_release_total{orders}"), 1.0);
+    assert_eq!(meter.sum("release_by_non_owner_total{orders}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_held_ms{orders}"), 450.0);
+}
+
+#[test]
+fn acquires_that_fail() {
+    let meter = observed(|world, fake, lock, events| {
+        fake.on_acquire(std::iter::repeat_n(Order::Held(None), 9));
+        assert!(world.run(lock.acquire(&key(), world.now() + ms(30))).is_err());
+        assert!(world.run(lock.acquire(&key(), world.now())).is_err());
+        drop(lock.try_acquire(&key()));
+        let expected = [
+            "lease_requested",
+            "lease_not_acquired contended",
+            "lease_requested",
+            "lease_not_acquired timeout",
+        ];
+        assert_eq!(events.take(), expected, "a future that was never polled says nothing");
+    });
+    assert_eq!(meter.sum("redis_lease_acquire_total{orders,contended}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_acquire_total{orders,timeout}"), 1.0);
+}
+
+#[test]
+fn an_acquire_that_is_cancelled() {
+    let meter = observed(|world, fake, lock, events| {
+        fake.on_acquire([Order::LoseAnswer]);
+        let wanted = key();
+        let mut acquire = Box::pin(lock.acquire(&wanted, world.now() + ms(5000)));
+        world.run(std::future::poll_fn(|cx| {
+            assert!(acquire.as_mut().poll(cx).is_pending());
+            std::task::Poll::Ready(())
+        }));
+        drop(acquire);
+        world.pass(ms(10));
+        assert_eq!(events.take(), ["lease_requested", "lease_not_acquired cancelled"]);
+        assert_eq!(fake.calls("release").len(), 1);
+    });
+    assert_eq!(meter.sum("redis_lease_acquire_total{orders,cancelled}"), 1.0);
+}
+
+#[test]
+fn an_id_never_stands_in_an_event_in_full() {
+    observed(|world, _, lock, events| {
+        let secret = LockKey::new("accounts", "jane@example.org").unwrap();
+        let handle = world.run(lock.try_acquire(&secret)).unwrap();
+        for field in ["resource_id_hash", "owner_token_prefix", "resource_type"] {
+            let text = events.field(field).unwrap();
+            assert!(!text.contains("jane") && text != handle.owner().as_str(), "{field} is {text}");
+        }
+    });
+}

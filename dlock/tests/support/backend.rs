@@ -1,0 +1,162 @@
+//! A lock server that does as it is told, call by call.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use dlock::backend::{Answer, Backend, BackendError, Claim, Renewal, Trail};
+use dlock::{FencingToken, Instant, Released, Runtime};
+
+use super::World;
+
+/// What the server makes of one call. Without orders it does the usual thing at once.
+#[derive(Clone)]
+pub enum Order {
+    /// Does it, and answers after that time.
+    After(Duration),
+    /// Says that another owner has the lease, for that time.
+    Held(Option<Duration>),
+    /// Says that the caller does not own the lease.
+    NotOwner,
+    /// Executes it and never answers.
+    LoseAnswer,
+    /// Answers with an error.
+    Fail(BackendError),
+}
+
+/// A call that arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    pub what: &'static str,
+    pub owner: String,
+    pub at: Instant,
+}
+
+#[derive(Clone)]
+pub struct Fake {
+    world: World,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    acquires: VecDeque<Order>,
+    renewals: VecDeque<Order>,
+    releases: VecDeque<Order>,
+    calls: Vec<Call>,
+    granted: u64,
+}
+
+/// Open while a grant may exist that the client has not been told of.
+#[derive(Default)]
+pub struct Asked(bool);
+
+impl Trail for Asked {
+    fn is_open(&self) -> bool {
+        self.0
+    }
+}
+
+impl Fake {
+    pub fn new(world: &World) -> Self {
+        Self { world: world.clone(), state: Arc::default() }
+    }
+
+    pub fn on_acquire(&self, orders: impl IntoIterator<Item = Order>) {
+        self.state.lock().unwrap().acquires.extend(orders);
+    }
+
+    pub fn on_renew(&self, orders: impl IntoIterator<Item = Order>) {
+        self.state.lock().unwrap().renewals.extend(orders);
+    }
+
+    pub fn on_release(&self, orders: impl IntoIterator<Item = Order>) {
+        self.state.lock().unwrap().releases.extend(orders);
+    }
+
+    /// The calls of one kind, in order of arrival.
+    pub fn calls(&self, what: &str) -> Vec<Call> {
+        self.state.lock().unwrap().calls.iter().filter(|call| call.what == what).cloned().collect()
+    }
+
+    async fn obey(
+        &self,
+        what: &'static str,
+        claim: &Claim,
+        patience: Instant,
+    ) -> Result<Order, BackendError> {
+        let call = Call { what, owner: claim.owner.as_str().into(), at: self.world.now() };
+        let order = {
+            let mut state = self.state.lock().unwrap();
+            state.calls.push(call);
+            let orders = match what {
+                "acquire" => &mut state.acquires,
+                "renew" => &mut state.renewals,
+                _ => &mut state.releases,
+            };
+            orders.pop_front().unwrap_or(Order::After(Duration::ZERO))
+        };
+        match &order {
+            Order::After(time) => self.world.sleep_until(self.world.now() + *time).await,
+            Order::LoseAnswer => {
+                self.world.sleep_until(patience).await;
+                return Err(BackendError::NoAnswer);
+            }
+            Order::Fail(error) => return Err(error.clone()),
+            Order::Held(_) | Order::NotOwner => {}
+        }
+        Ok(order)
+    }
+}
+
+impl Backend for Fake {
+    type Runtime = World;
+    type Trail = Asked;
+
+    fn runtime(&self) -> &World {
+        &self.world
+    }
+
+    async fn acquire(
+        &self,
+        claim: &Claim,
+        trail: &mut Asked,
+        patience: Instant,
+    ) -> Result<Answer, BackendError> {
+        let since = self.world.now();
+        trail.0 = true;
+        let order = self.obey("acquire", claim, patience).await?;
+        trail.0 = false;
+        if let Order::Held(left) = order {
+            return Ok(Answer::Held { left });
+        }
+        let mut state = self.state.lock().unwrap();
+        state.granted += 1;
+        let token = FencingToken::new(state.granted).unwrap();
+        Ok(Answer::Granted { token, since, left: claim.ttl })
+    }
+
+    async fn renew(
+        &self,
+        claim: &Claim,
+        _trail: &mut Asked,
+        patience: Instant,
+    ) -> Result<Renewal, BackendError> {
+        let since = self.world.now();
+        match self.obey("renew", claim, patience).await? {
+            Order::NotOwner => Ok(Renewal::NotOwner),
+            _ => Ok(Renewal::Extended { since }),
+        }
+    }
+
+    async fn release(
+        &self,
+        claim: &Claim,
+        trail: &mut Asked,
+        patience: Instant,
+    ) -> Result<Released, BackendError> {
+        let order = self.obey("release", claim, patience).await?;
+        trail.0 = false;
+        Ok(if matches!(order, Order::NotOwner) { Released::NotOwner } else { Released::Done })
+    }
+}

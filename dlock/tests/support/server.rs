@@ -1,0 +1,235 @@
+//! A Redis server that knows three scripts: it speaks RESP2 over streams in memory, and errs as it is told.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use dlock::{Instant, Runtime};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
+
+use super::World;
+
+/// What goes wrong with one script call.
+#[derive(Clone, Copy)]
+pub enum Fault {
+    /// Nothing.
+    None,
+    /// It is executed and the answer never leaves; the connection stays silent from then on.
+    LoseAnswer,
+    /// It is executed and the connection closed.
+    Reset,
+    /// It arrives only after that time; what follows on the connection waits behind it.
+    Delay(Duration),
+    /// The server answers with this error.
+    Error(&'static str),
+}
+
+#[derive(Clone)]
+pub struct Server {
+    world: World,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    faults: VecDeque<Fault>,
+    /// Scripts by digest, once loaded.
+    scripts: BTreeMap<String, &'static str>,
+    values: BTreeMap<String, (String, Option<Instant>)>,
+    connections: usize,
+    refuse: bool,
+    hang: bool,
+    log: Vec<String>,
+}
+
+impl Server {
+    pub fn new(world: World) -> Self {
+        Self { world, state: Arc::default() }
+    }
+
+    /// What goes wrong with the next script calls, one by one.
+    pub fn faults(&self, faults: impl IntoIterator<Item = Fault>) {
+        self.state.lock().unwrap().faults.extend(faults);
+    }
+
+    pub fn refuse_connections(&self, refuse: bool) {
+        self.state.lock().unwrap().refuse = refuse;
+    }
+
+    /// New connections get no answer, as if packets were dropped.
+    pub fn hang_connections(&self, hang: bool) {
+        self.state.lock().unwrap().hang = hang;
+    }
+
+    pub fn forget_scripts(&self) {
+        self.state.lock().unwrap().scripts.clear();
+    }
+
+    /// How many connections were asked for.
+    pub fn connections(&self) -> usize {
+        self.state.lock().unwrap().connections
+    }
+
+    /// The scripts that were executed: `connection script owner answer`.
+    pub fn log(&self) -> Vec<String> {
+        self.state.lock().unwrap().log.clone()
+    }
+
+    /// The value at `key`, unless expired.
+    pub fn value(&self, key: &str) -> Option<String> {
+        let now = self.world.now();
+        self.state.lock().unwrap().live(key, now).map(|(value, _)| value)
+    }
+
+    pub fn set(&self, key: &str, value: &str) {
+        self.state.lock().unwrap().values.insert(key.into(), (value.into(), None));
+    }
+
+    pub async fn accept(&self) -> io::Result<DuplexStream> {
+        let (number, refuse, hang) = {
+            let mut state = self.state.lock().unwrap();
+            state.connections += 1;
+            (state.connections, state.refuse, state.hang)
+        };
+        // A connection takes a round trip.
+        self.world.sleep_until(self.world.now() + Duration::from_micros(100)).await;
+        if hang {
+            std::future::pending::<()>().await;
+        }
+        if refuse {
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        }
+        let (near, far) = tokio::io::duplex(64 * 1024);
+        let server = self.clone();
+        self.world.spawn(async move {
+            let _ = server.serve(number, far).await;
+        });
+        Ok(near)
+    }
+
+    async fn serve(&self, number: usize, stream: DuplexStream) -> io::Result<()> {
+        let mut stream = BufReader::new(stream);
+        loop {
+            let request = read_request(&mut stream).await?;
+            if let Some(missing) = self.missing(&request) {
+                stream.get_mut().write_all(missing).await?;
+                continue;
+            }
+            let fault = self.state.lock().unwrap().faults.pop_front().unwrap_or(Fault::None);
+            match fault {
+                Fault::Delay(time) => self.world.sleep_until(self.world.now() + time).await,
+                Fault::Error(text) => {
+                    stream.get_mut().write_all(format!("-{text}\r\n").as_bytes()).await?;
+                    continue;
+                }
+                Fault::None | Fault::LoseAnswer | Fault::Reset => {}
+            }
+            let answer = self.state.lock().unwrap().execute(number, &request, self.world.now());
+            match fault {
+                Fault::LoseAnswer => return stream.read_to_end(&mut Vec::new()).await.map(|_| ()),
+                Fault::Reset => return Ok(()),
+                _ => stream.get_mut().write_all(answer.as_bytes()).await?,
+            }
+        }
+    }
+
+    /// `NOSCRIPT`, if that is the answer. EVAL loads the script under the digest that was asked for before.
+    fn missing(&self, request: &[String]) -> Option<&'static [u8]> {
+        let mut state = self.state.lock().unwrap();
+        let name = if request[0] == "EVAL" { Some(script_name(&request[1])) } else { None };
+        if let Some(name) = name {
+            state.scripts.insert(request[1].clone(), name);
+            for loaded in state.scripts.values_mut().filter(|loaded| loaded.is_empty()) {
+                *loaded = name;
+            }
+        }
+        if state.scripts.get(&request[1]).is_some_and(|name| !name.is_empty()) {
+            return None;
+        }
+        state.scripts.insert(request[1].clone(), "");
+        Some(b"-NOSCRIPT No matching script. Please use EVAL.\r\n")
+    }
+}
+
+impl State {
+    fn live(&self, key: &str, now: Instant) -> Option<(String, Option<Instant>)> {
+        self.values.get(key).filter(|(_, end)| end.is_none_or(|end| end > now)).cloned()
+    }
+
+    fn execute(&mut self, number: usize, request: &[String], now: Instant) -> String {
+        let name = self.scripts[&request[1]];
+        let keys: usize = request[2].parse().unwrap();
+        let owner_key = &request[3];
+        let args = &request[3 + keys..];
+        let holder = self.live(owner_key, now);
+        let owned = holder.as_ref().is_some_and(|(value, _)| *value == args[0]);
+        let answer = match name {
+            "acquire" => self.acquire(owner_key, &request[4], args, holder, now),
+            "renew" if owned => {
+                self.put(owner_key, args, now);
+                ":1\r\n".into()
+            }
+            "release" if owned => {
+                self.values.remove(owner_key);
+                ":1\r\n".into()
+            }
+            _ => ":0\r\n".into(),
+        };
+        self.log.push(format!("{number} {name} {} {}", args[0], answer.trim_end().replace("\r\n", " ")));
+        answer
+    }
+
+    fn acquire(
+        &mut self,
+        owner_key: &str,
+        fence_key: &str,
+        args: &[String],
+        holder: Option<(String, Option<Instant>)>,
+        now: Instant,
+    ) -> String {
+        let fence: u64 = self.values.get(fence_key).map_or(0, |(value, _)| value.parse().unwrap());
+        let Some((holder, end)) = holder else {
+            self.put(owner_key, args, now);
+            self.values.insert(fence_key.into(), ((fence + 1).to_string(), None));
+            return format!("*2\r\n:1\r\n:{}\r\n", fence + 1);
+        };
+        let left = end.map_or("-1".into(), |end| end.saturating_since(now).as_millis().to_string());
+        if holder == args[0] {
+            return format!("*3\r\n:1\r\n:{fence}\r\n:{left}\r\n");
+        }
+        format!("*2\r\n:0\r\n:{left}\r\n")
+    }
+
+    fn put(&mut self, key: &str, args: &[String], now: Instant) {
+        let end = now + Duration::from_millis(args[1].parse().unwrap());
+        self.values.insert(key.into(), (args[0].clone(), Some(end)));
+    }
+}
+
+fn script_name(text: &str) -> &'static str {
+    match text {
+        _ if text.contains("'INCR'") => "acquire",
+        _ if text.contains("'PEXPIRE'") => "renew",
+        _ => "release",
+    }
+}
+
+async fn read_request(stream: &mut BufReader<DuplexStream>) -> io::Result<Vec<String>> {
+    let mut request = Vec::new();
+    for _ in 0..read_number(stream).await? {
+        let mut text = vec![0; read_number(stream).await? + 2];
+        stream.read_exact(&mut text).await?;
+        text.truncate(text.len() - 2);
+        request.push(String::from_utf8(text).unwrap());
+    }
+    Ok(request)
+}
+
+async fn read_number(stream: &mut BufReader<DuplexStream>) -> io::Result<usize> {
+    let mut line = String::new();
+    if stream.read_line(&mut line).await? == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(line[1..].trim_end().parse().unwrap())
+}

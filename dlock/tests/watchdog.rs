@@ -1,0 +1,215 @@
+//! Renewal: when it happens, and that the work stops when it fails.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use std::future::{pending, poll_fn};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Poll;
+
+use dlock::{BackendError, Cap, Handle, Instant, Lock, LostError, Options, Released, RenewError, Runtime};
+use support::backend::{Fake, Order};
+use support::{World, key, ms};
+
+const LONG: Cap = Cap(std::time::Duration::from_secs(3600));
+
+/// A held lease of 1.2 s, granted at 0: the validity ends at 1186 ms unless renewed.
+fn held() -> (World, Fake, Handle<Fake>) {
+    let world = World::default();
+    let fake = Fake::new(&world);
+    let lock = Lock::new(fake.clone(), Options::new(ms(1200))).unwrap();
+    let handle = world.run(lock.try_acquire(&key())).unwrap();
+    (world, fake, handle)
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::from_nanos(0) + ms(millis)
+}
+
+fn unreachable() -> Order {
+    Order::Fail(BackendError::Disconnected { reason: "reset".into() })
+}
+
+#[test]
+fn renews_every_third_of_the_ttl_while_there_is_work() {
+    let (world, fake, handle) = held();
+    let work = world.sleep_until(at(3000));
+    world.run(handle.while_held(LONG, work)).unwrap();
+    let times: Vec<_> = fake.calls("renew").iter().map(|call| call.at).collect();
+    assert_eq!(times, [400, 800, 1200, 1600, 2000, 2400, 2800].map(at));
+    assert_eq!(handle.valid_until(), at(2800 + 1186));
+    world.pass(ms(5000));
+    assert_eq!(fake.calls("renew").len(), 7, "the work has ended");
+}
+
+#[test]
+fn work_is_dropped_when_the_validity_is_over_and_not_later() {
+    let (world, fake, handle) = held();
+    fake.on_renew(std::iter::repeat_n(Order::LoseAnswer, 99));
+    let guard = Arc::new(());
+    let inside = Arc::clone(&guard);
+    let work = async move {
+        let _inside = inside;
+        pending::<()>().await;
+    };
+    let lost = world.run(handle.while_held(LONG, work)).unwrap_err();
+    assert_eq!(lost, LostError::Expired);
+    assert_eq!(world.now(), at(1186));
+    assert_eq!(Arc::strong_count(&guard), 1, "the work was dropped");
+    assert!(fake.calls("renew").len() > 1, "one failure is no reason to give up");
+    assert!(!handle.is_valid());
+}
+
+#[test]
+fn a_failed_renewal_is_tried_again_while_validity_is_left() {
+    let (world, fake, handle) = held();
+    fake.on_renew([unreachable(), unreachable()]);
+    world.run(handle.while_held(LONG, world.sleep_until(at(700)))).unwrap();
+    assert_eq!(fake.calls("renew").len(), 3);
+    assert_eq!(handle.valid_until(), at(500 + 1186));
+}
+
+#[test]
+fn another_owner_ends_the_work_at_once() {
+    let (world, fake, handle) = held();
+    fake.on_renew([Order::NotOwner]);
+    let lost = world.run(handle.while_held(LONG, pending::<()>())).unwrap_err();
+    assert_eq!(lost, LostError::NotOwner);
+    assert_eq!(world.now(), at(400));
+    assert_eq!(handle.remaining(), ms(0));
+}
+
+#[test]
+fn the_cap_ends_the_work_while_the_lease_is_still_valid() {
+    let (world, fake, handle) = held();
+    let lost = world.run(handle.while_held(Cap(ms(2500)), pending::<()>())).unwrap_err();
+    assert_eq!(lost, LostError::Capped);
+    assert_eq!(world.now(), at(2500));
+    assert!(handle.is_valid());
+    assert_eq!(world.run(handle.release()).unwrap(), Released::Done);
+    assert_eq!(fake.calls("renew").len(), 6);
+}
+
+#[test]
+fn after_a_pause_the_work_does_not_run_on() {
+    let (world, _, handle) = held();
+    let polls = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&polls);
+    let pauser = world.clone();
+    let work = poll_fn(move |cx| {
+        // The process stops inside the work, for longer than the lease; it is runnable again at once.
+        if counted.fetch_add(1, Ordering::SeqCst) == 0 {
+            pauser.pause(ms(5000));
+            cx.waker().wake_by_ref();
+        }
+        Poll::<()>::Pending
+    });
+    assert_eq!(world.run(handle.while_held(LONG, work)).unwrap_err(), LostError::Expired);
+    assert_eq!(polls.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn an_extension_counts_from_before_the_request() {
+    let (world, fake, handle) = held();
+    world.pass(ms(100));
+    fake.on_renew([Order::After(ms(250))]);
+    world.run(handle.renew()).unwrap();
+    assert_eq!(world.now(), at(350));
+    assert_eq!(handle.valid_until(), at(100 + 1186));
+}
+
+#[test]
+fn a_lease_whose_validity_is_over_stays_lost() {
+    let (world, fake, handle) = held();
+    world.pause(ms(1186));
+    assert_eq!(world.run(handle.renew()).unwrap_err(), RenewError::Lost(LostError::Expired));
+    assert!(fake.calls("renew").is_empty(), "refused without asking");
+    assert!(!handle.is_valid());
+}
+
+#[test]
+fn an_answer_that_comes_after_the_validity_revives_nothing() {
+    let (world, fake, handle) = held();
+    world.pass(ms(1100));
+    fake.on_renew([Order::After(ms(200))]);
+    assert_eq!(world.run(handle.renew()).unwrap_err(), RenewError::Lost(LostError::Expired));
+    assert_eq!(world.now(), at(1186), "loss is declared in time");
+}
+
+#[test]
+fn lost_follows_a_lease_that_is_renewed() {
+    let (world, _, handle) = held();
+    let lost = handle.lost();
+    world.pass(ms(1000));
+    world.run(handle.renew()).unwrap();
+    world.run(lost);
+    assert_eq!(world.now(), at(1000 + 1186));
+}
+
+#[test]
+fn lost_completes_when_a_renewal_finds_another_owner() {
+    let (world, fake, handle) = held();
+    fake.on_renew([Order::NotOwner]);
+    handle.keep_alive(LONG);
+    world.run(handle.lost());
+    assert_eq!(world.now(), at(400));
+}
+
+#[test]
+fn keep_alive_renews_by_itself_until_the_release() {
+    let (world, fake, handle) = held();
+    handle.keep_alive(LONG);
+    world.pass(ms(3000));
+    assert!(handle.is_valid());
+    assert_eq!(fake.calls("renew").len(), 7);
+    assert_eq!(world.run(handle.release()).unwrap(), Released::Done);
+    world.pass(ms(5000));
+    assert_eq!(fake.calls("renew").len(), 7);
+    assert_eq!(world.tasks(), 0);
+}
+
+#[test]
+fn keep_alive_ends_with_a_handle_that_is_dropped() {
+    let (world, fake, handle) = held();
+    handle.keep_alive(LONG);
+    drop(handle);
+    world.pass(ms(5000));
+    assert!(fake.calls("renew").is_empty());
+    assert_eq!(fake.calls("release").len(), 1);
+    assert_eq!(world.tasks(), 0);
+}
+
+#[test]
+fn keep_alive_lets_the_lease_run_out_at_its_cap() {
+    let (world, fake, handle) = held();
+    handle.keep_alive(Cap(ms(1000)));
+    world.run(handle.lost());
+    assert_eq!(fake.calls("renew").len(), 2);
+    assert_eq!(world.now(), at(800 + 1186));
+}
+
+#[test]
+fn a_second_keep_alive_replaces_the_first() {
+    let (world, fake, handle) = held();
+    handle.keep_alive(Cap(ms(500)));
+    handle.keep_alive(LONG);
+    world.pass(ms(2900));
+    assert!(handle.is_valid());
+    assert_eq!(fake.calls("renew").len(), 7);
+}
+
+/// B09: the renewal outlives the unlock.
+#[test]
+fn a_release_stops_the_renewal_under_way() {
+    let (world, fake, handle) = held();
+    fake.on_renew([Order::After(ms(290))]);
+    handle.keep_alive(LONG);
+    world.pass(ms(450));
+    assert_eq!(fake.calls("renew").len(), 1, "under way");
+    world.run(handle.release()).unwrap();
+    assert_eq!(world.now(), at(450), "the release does not wait for its answer");
+    world.pass(ms(5000));
+    assert_eq!(fake.calls("renew").len(), 1);
+}
