@@ -3,7 +3,9 @@
 
 use dlock::FencingToken;
 use proptest::prelude::*;
-use resource::fence::{Fence, Fencing, Mark, Position, Reason, Receipt, Refusal, WriteOutcome, WriteSeq, judge};
+use resource::fence::{
+    Fence, Fencing, Mark, Position, Reason, Receipt, Refusal, WriteOutcome, WriteSeq, judge,
+};
 use resource::{BodyDigest, OwnerToken};
 
 /// A request. Small numbers, so that tokens, positions, owners and bodies meet often.
@@ -163,7 +165,10 @@ fn a_claim_shuts_the_older_holder_out_and_lets_its_own_in() {
     let plain = |number, name| Mark { position: Position::write(token(number), None), owner: owner(name) };
     fence.claim(&Mark { position: Position::claim(token(34)), owner: owner("b") }, Fencing::On).unwrap();
     let late = fence.write(plain(33, "a"), body, Fencing::On);
-    assert_eq!(late, WriteOutcome::Refused(Refusal { reason: Reason::Stale, seen: token(34), got: token(33) }));
+    assert_eq!(
+        late,
+        WriteOutcome::Refused(Refusal { reason: Reason::Stale, seen: token(34), got: token(33) })
+    );
     let own = fence.write(plain(34, "b"), body, Fencing::On);
     assert_eq!(own, WriteOutcome::Accepted(Receipt { version: 1, max_fence: token(34) }));
 }
