@@ -116,6 +116,8 @@ where
     hyper::server::conn::http1::Builder::new()
         .header_read_timeout(None)
         .auto_date_header(false)
+        // A client may close its half once it has asked: what arrived whole is judged and answered.
+        .half_close(true)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(app.router()))
 }
 

@@ -1,0 +1,265 @@
+//! The client on connections that fail: what it may say of a request, and that a retry is recognised.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+#[path = "common/world.rs"]
+mod world;
+
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use dlock::{FencingToken, Owner};
+use resource::client::{Client, ClientError, Failure, PutAnswer, ReadAnswer, Retry};
+use resource::fence::WriteSeq;
+use resource::http::{App, Config};
+use resource::store::{MemoryStore, Snapshot, Write};
+use resource::{OwnerToken, ResourceKey};
+use world::{Link, World, run};
+
+fn app() -> App {
+    App::new(Arc::new(MemoryStore::new()), Config::default())
+}
+
+fn key() -> ResourceKey {
+    ResourceKey::new("acme/orders:42 ö%2F").unwrap()
+}
+
+fn token(number: u64) -> FencingToken {
+    FencingToken::new(number).unwrap()
+}
+
+fn owner(name: &str) -> OwnerToken {
+    OwnerToken::new(name).unwrap()
+}
+
+fn write(number: u64, name: &str) -> Write {
+    Write {
+        token: token(number),
+        seq: None,
+        owner: Some(owner(name)),
+        body: Bytes::from(format!("by {name}")),
+    }
+}
+
+fn client(world: &World) -> Client<World> {
+    Client::new(world.clone(), "resource:80")
+}
+
+#[test]
+fn writes_and_reads_share_one_connection() {
+    run(&app(), &[], async |world| {
+        let client = client(&world);
+        let deadline = World::at(9);
+        let empty = Snapshot { value: None, version: 0, max_fence: None };
+        assert_eq!(client.read(&key(), deadline).await, Ok(ReadAnswer::Read(empty)));
+        assert_eq!(
+            client.put(&key(), &write(33, "a"), deadline).await,
+            Ok(PutAnswer::Accepted { version: 1 })
+        );
+        let claimed = Snapshot { value: Some("by a".into()), version: 1, max_fence: Some(token(34)) };
+        let claim = client.fenced_read(&key(), token(34), Some(&owner("b")), deadline).await;
+        assert_eq!(claim, Ok(ReadAnswer::Read(claimed)));
+        let first = Write { seq: Some(WriteSeq::FIRST), ..write(34, "b") };
+        assert_eq!(client.put(&key(), &first, deadline).await, Ok(PutAnswer::Accepted { version: 2 }));
+        assert_eq!(
+            client.put(&key(), &write(34, "b"), deadline).await,
+            Ok(PutAnswer::Accepted { version: 3 })
+        );
+        assert_eq!(world.opened(), 1);
+    });
+}
+
+#[test]
+fn refusals_say_what_was_seen() {
+    run(&app(), &[], async |world| {
+        let client = client(&world);
+        let deadline = World::at(9);
+        client.put(&key(), &write(34, "b"), deadline).await.unwrap();
+        let (seen, got) = (token(34), token(33));
+        assert_eq!(client.put(&key(), &write(33, "a"), deadline).await, Ok(PutAnswer::Stale { seen, got }));
+        let claim = client.fenced_read(&key(), got, Some(&owner("a")), deadline).await;
+        assert_eq!(claim, Ok(ReadAnswer::Stale { seen, got }));
+        let foreign = client.put(&key(), &write(34, "a"), deadline).await;
+        assert_eq!(foreign, Ok(PutAnswer::ForeignOwner { seen, got: seen }));
+        let claim = client.fenced_read(&key(), seen, Some(&owner("a")), deadline).await;
+        assert_eq!(claim, Ok(ReadAnswer::ForeignOwner { seen, got: seen }));
+    });
+}
+
+#[test]
+fn any_bytes_come_back_as_they_went() {
+    run(&app(), &[], async |world| {
+        let client = client(&world);
+        for (number, body) in [(1, &b"\xff\x00\xfe"[..]), (2, b""), (3, "\"ö\u{0}\n".as_bytes())] {
+            let body = Bytes::from_static(body);
+            client
+                .put(&key(), &Write { body: body.clone(), ..write(number, "a") }, World::at(9))
+                .await
+                .unwrap();
+            match client.read(&key(), World::at(9)).await {
+                Ok(ReadAnswer::Read(snapshot)) => assert_eq!(snapshot.value, Some(body)),
+                other => panic!("{other:?}"),
+            }
+        }
+    });
+}
+
+/// A reply can be lost in three ways. Each time the write is applied, the client does not know, and the very same write
+/// again is answered as if it were the first.
+#[test]
+fn a_lost_reply_is_unknown_and_the_retry_is_recognised() {
+    for (link, timeout) in [(Link::LosesReplies, true), (Link::ResetsBeforeReply, false)] {
+        run(&app(), &[link], async |world| {
+            let client = client(&world);
+            let lost = client.put(&key(), &write(33, "a"), World::at(1)).await.unwrap_err();
+            assert!(matches!(lost, ClientError::Unknown(_)), "{link:?}: {lost:?}");
+            assert_eq!(lost.is_timeout(), timeout, "{link:?}");
+            let again = client.put(&key(), &write(33, "a"), World::at(2)).await;
+            assert_eq!(again, Ok(PutAnswer::Accepted { version: 1 }), "{link:?}");
+            assert_eq!(world.opened(), 2, "{link:?}");
+        });
+    }
+}
+
+#[test]
+fn put_with_retry_outlasts_lost_replies() {
+    let app = app();
+    let links = [Link::LosesReplies, Link::Refused, Link::ResetsBeforeReply, Link::Hangs];
+    run(&app, &links, async |world| {
+        let answer =
+            client(&world).put_with_retry(&key(), &write(33, "a"), World::at(9), Retry::default()).await;
+        assert_eq!(answer, Ok(PutAnswer::Accepted { version: 1 }));
+        assert_eq!(world.opened(), 5);
+    });
+    assert_eq!(app.metrics().writes_accepted(), 1);
+}
+
+/// The last attempt was not sent, an earlier one may have been applied: the write as a whole is unknown.
+#[test]
+fn one_unknown_attempt_makes_the_write_unknown() {
+    let mut links = vec![Link::LosesReplies];
+    links.resize(100, Link::Refused);
+    run(&app(), &links, async |world| {
+        let answer =
+            client(&world).put_with_retry(&key(), &write(33, "a"), World::at(3), Retry::default()).await;
+        assert!(matches!(answer, Err(ClientError::Unknown(Failure::Network(_)))), "{answer:?}");
+        assert!(dlock::Runtime::now(&world) <= World::at(3));
+    });
+}
+
+#[test]
+fn a_write_that_never_left_is_not_sent() {
+    let app = app();
+    let refused = |answer: &Result<PutAnswer, ClientError>| {
+        matches!(answer, Err(ClientError::NotSent(Failure::Network(_))))
+    };
+    run(&app, &[Link::Refused, Link::Hangs], async |world| {
+        let client = client(&world);
+        let answer = client.put(&key(), &write(33, "a"), World::at(1)).await;
+        assert!(refused(&answer), "{answer:?}");
+        let answer = client.put(&key(), &write(33, "a"), World::at(1)).await;
+        assert_eq!(answer, Err(ClientError::NotSent(Failure::Timeout)));
+    });
+    run(&app, &[Link::Refused; 100], async |world| {
+        let answer =
+            client(&world).put_with_retry(&key(), &write(33, "a"), World::at(1), Retry::default()).await;
+        assert!(refused(&answer), "{answer:?}");
+    });
+    assert_eq!(app.metrics().writes_accepted(), 0);
+}
+
+/// A process that was paused past its deadline has an open connection at hand; the write stays with it all the same.
+#[test]
+fn a_deadline_in_the_past_sends_nothing() {
+    let app = app();
+    run(&app, &[], async |world| {
+        let client = client(&world);
+        client.put(&key(), &write(33, "a"), World::at(1)).await.unwrap();
+        world.pause(Duration::from_secs(5));
+        let late = client.put(&key(), &write(34, "a"), World::at(1)).await;
+        assert_eq!(late, Err(ClientError::NotSent(Failure::Timeout)));
+    });
+    assert_eq!(app.metrics().writes_accepted(), 1);
+}
+
+#[test]
+fn a_connection_that_was_closed_while_idle_is_replaced() {
+    run(&app(), &[Link::ClosesAfterReply, Link::ClosesAfterReply], async |world| {
+        let client = client(&world);
+        for number in 1..=3 {
+            let answer = client.put(&key(), &write(number, "a"), World::at(9)).await;
+            assert_eq!(answer, Ok(PutAnswer::Accepted { version: number }));
+        }
+        assert_eq!(world.opened(), 3);
+    });
+}
+
+/// Drops a call after each number of polls, until it needs no more. The next call must not read the dropped one's answer.
+#[test]
+fn a_dropped_call_takes_its_connection_with_it() {
+    let dropped = (1..).take_while(|polls| drop_after(*polls)).count();
+    assert!(dropped >= 1, "no call was dropped while its answer was out");
+}
+
+/// False if the call was done after `polls` polls.
+fn drop_after(polls: usize) -> bool {
+    let pending = std::cell::Cell::new(true);
+    run(&app(), &[], async |world| {
+        let (client, key, dropped) = (client(&world), key(), write(2, "a"));
+        client.put(&key, &write(1, "a"), World::at(9)).await.unwrap();
+        let mut call = Box::pin(client.put(&key, &dropped, World::at(9)));
+        for _ in 0..polls {
+            if std::future::poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await.is_ready() {
+                return pending.set(false);
+            }
+            tokio::task::yield_now().await;
+        }
+        drop(call);
+        let answer = client.read(&key, World::at(9)).await;
+        assert!(matches!(answer, Ok(ReadAnswer::Read(_))), "{polls}: {answer:?}");
+        assert_eq!(world.opened(), 2, "after {polls} polls");
+        assert_eq!(world.closed(), 1, "after {polls} polls the dropped call's connection is closed");
+    });
+    pending.get()
+}
+
+#[test]
+fn calls_at_the_same_time_have_connections_of_their_own() {
+    run(&app(), &[], async |world| {
+        let client = client(&world);
+        let (one, two, write) = (key(), ResourceKey::new("other").unwrap(), write(33, "a"));
+        let calls = (client.put(&one, &write, World::at(9)), client.read(&two, World::at(9)));
+        let (first, second) = futures_util::future::join(calls.0, calls.1).await;
+        assert_eq!(first, Ok(PutAnswer::Accepted { version: 1 }));
+        assert!(matches!(second, Ok(ReadAnswer::Read(Snapshot { value: None, .. }))), "{second:?}");
+        assert_eq!(world.opened(), 2);
+        client.read(&two, World::at(9)).await.unwrap();
+        assert_eq!(world.opened(), 2, "one of the two was kept");
+    });
+}
+
+#[test]
+fn a_malformed_request_is_explained() {
+    run(&app(), &[], async |world| {
+        let large = Write { body: Bytes::from(vec![0; 64 * 1024 + 1]), ..write(33, "a") };
+        match client(&world).put_with_retry(&key(), &large, World::at(9), Retry::default()).await {
+            Err(ClientError::Refused { status: 413, error, help }) => {
+                assert!(error.contains("65536") && !help.is_empty(), "{error}; {help}");
+            }
+            other => panic!("{other:?}"),
+        }
+    });
+}
+
+#[test]
+fn a_lock_owner_is_sent_as_it_is() {
+    run(&app(), &[], async |world| {
+        let locks = Owner::random(&world, Some("wörker-4"));
+        let mine = Write { owner: Some(OwnerToken::try_from(&locks).unwrap()), ..write(34, "x") };
+        let client = client(&world);
+        client.put(&key(), &mine, World::at(9)).await.unwrap();
+        // Recognised as a retry: the service has the same owner on record.
+        assert_eq!(client.put(&key(), &mine, World::at(9)).await, Ok(PutAnswer::Accepted { version: 1 }));
+    });
+}

@@ -1,0 +1,352 @@
+//! The service's contract, byte by byte over HTTP/1.1.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+#[path = "common/disk.rs"]
+#[expect(dead_code, reason = "its power is lost in store_contract.rs")]
+mod disk;
+#[path = "common/events.rs"]
+mod events;
+
+use std::sync::Arc;
+
+use disk::Disk;
+use events::{Event, Events};
+use resource::Fencing;
+use resource::http::{App, Config, serve_connection};
+use resource::store::{MemoryStore, RedbStore};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+fn app() -> App {
+    App::new(Arc::new(MemoryStore::new()), Config::default())
+}
+
+fn unfenced() -> App {
+    App::new(Arc::new(MemoryStore::new()), Config { fencing: Fencing::Off, ..Config::default() })
+}
+
+/// An answer: status, head and body.
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Answer {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body)
+            .unwrap_or_else(|_| panic!("no JSON: {} {:?}", self.status, self.body))
+    }
+
+    fn pair(&self) -> (u16, Value) {
+        (self.status, self.json())
+    }
+}
+
+/// Sends the request on a connection of its own.
+fn ask(app: &App, line: &str, headers: &[&str], body: &[u8]) -> Answer {
+    let mut request = format!("{line} HTTP/1.1\r\nHost: resource\r\nConnection: close\r\n").into_bytes();
+    for header in headers {
+        request.extend(header.as_bytes());
+        request.extend(b"\r\n");
+    }
+    if !headers
+        .iter()
+        .any(|header| header.starts_with("Content-Length") || header.starts_with("Transfer-Encoding"))
+    {
+        request.extend(format!("Content-Length: {}\r\n", body.len()).as_bytes());
+    }
+    request.extend(b"\r\n");
+    request.extend(body);
+    exchange(app, &request)
+}
+
+fn exchange(app: &App, request: &[u8]) -> Answer {
+    let (mut near, far) = duplex(1 << 20);
+    let mut bytes = Vec::new();
+    let executor = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    executor.block_on(async {
+        near.write_all(request).await.unwrap();
+        near.shutdown().await.unwrap();
+        // The connection ends in an error if the request does.
+        let _ = serve_connection(far, app).await;
+        near.read_to_end(&mut bytes).await.unwrap();
+    });
+    let text = String::from_utf8(bytes).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    Answer { status, head: head.to_lowercase(), body: body.to_owned() }
+}
+
+fn put(app: &App, token: u64, owner: Option<&str>, body: &str) -> Answer {
+    let mut headers = vec![format!("X-Fence-Token: {token}")];
+    headers.extend(owner.map(|owner| format!("X-Lock-Owner: {owner}")));
+    let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+    ask(app, "PUT /r/orders:42", &headers, body.as_bytes())
+}
+
+fn read(app: &App) -> Value {
+    ask(app, "GET /r/orders:42", &[], b"").json()
+}
+
+/// The contract of the lab text, §8.
+#[test]
+fn a_token_at_or_below_the_highest_is_refused() {
+    let app = app();
+    assert_eq!(put(&app, 33, None, "a").pair(), (200, json!({"version": 1, "max_fence": 33})));
+    assert_eq!(put(&app, 34, None, "b").pair(), (200, json!({"version": 2, "max_fence": 34})));
+    let stale = |got: u64| (409, json!({"error": "stale fencing token", "seen": 34, "got": got}));
+    assert_eq!(put(&app, 33, None, "a").pair(), stale(33));
+    assert_eq!(put(&app, 34, None, "b").pair(), stale(34));
+    assert_eq!(read(&app), json!({"value": "b", "max_fence": 34, "version": 2}));
+}
+
+#[test]
+fn the_answer_is_exactly_the_published_text() {
+    let app = app();
+    put(&app, 34, None, "b");
+    assert_eq!(put(&app, 33, None, "a").body, r#"{"error":"stale fencing token","seen":34,"got":33}"#);
+    let head = put(&app, 33, None, "a").head;
+    assert!(head.contains("content-type: application/json"), "{head}");
+    assert!(!head.contains("\r\ndate:"), "the service reads no clock: {head}");
+}
+
+#[test]
+fn another_owner_with_the_same_token_is_refused_as_such() {
+    let app = app();
+    put(&app, 34, Some("b:1"), "b");
+    let foreign = json!({"error": "fencing token of another owner", "seen": 34, "got": 34});
+    assert_eq!(put(&app, 34, Some("a:1"), "a").pair(), (409, foreign));
+    assert_eq!(
+        put(&app, 34, Some("b:1"), "b").pair(),
+        (200, json!({"version": 1, "max_fence": 34})),
+        "a retry"
+    );
+}
+
+#[test]
+fn numbered_writes_count_up_and_the_plain_one_is_last() {
+    let app = app();
+    let numbered =
+        |seq: u64| ask(&app, "PUT /r/k", &["X-Fence-Token: 7", &format!("X-Fence-Seq: {seq}")], b"x").status;
+    assert_eq!([numbered(1), numbered(2), numbered(2), numbered(1)], [200, 200, 409, 409]);
+    assert_eq!(ask(&app, "PUT /r/k", &["X-Fence-Token: 7"], b"x").status, 200);
+    assert_eq!(numbered(u64::MAX - 1), 409);
+}
+
+#[test]
+fn a_fenced_read_claims_its_token() {
+    let app = app();
+    let claim = |token: &str| ask(&app, "GET /r/orders:42", &[token], b"").pair();
+    assert_eq!(claim("X-Fence-Token: 34"), (200, json!({"value": null, "max_fence": 34, "version": 0})));
+    let stale = json!({"error": "stale fencing token", "seen": 34, "got": 33});
+    assert_eq!(put(&app, 33, None, "a").pair(), (409, stale.clone()));
+    assert_eq!(claim("X-Fence-Token: 33"), (409, stale));
+    assert_eq!(put(&app, 34, None, "b").status, 200);
+    assert_eq!(claim("X-Fence-Token: 34").0, 200, "claiming again what one has is fine");
+}
+
+#[test]
+fn a_key_never_written_reads_as_null() {
+    assert_eq!(read(&app()), json!({"value": null, "max_fence": 0, "version": 0}));
+}
+
+#[test]
+fn a_value_that_is_no_text_is_in_hexadecimal() {
+    let app = app();
+    assert_eq!(ask(&app, "PUT /r/k", &["X-Fence-Token: 1"], &[0xff, 0x00, 0x1f]).status, 200);
+    let read = ask(&app, "GET /r/k", &[], b"").json();
+    assert_eq!(read, json!({"value": "ff001f", "encoding": "hex", "max_fence": 1, "version": 1}));
+}
+
+#[test]
+fn two_spellings_of_a_key_are_one_key() {
+    let app = app();
+    ask(&app, "PUT /r/acme%2Forders%3a42", &["X-Fence-Token: 1"], b"x");
+    assert_eq!(ask(&app, "GET /r/acme%2forders:42?page=2", &[], b"").json()["value"], "x");
+}
+
+#[test]
+fn without_fencing_the_late_writer_corrupts_the_value() {
+    let app = unfenced();
+    put(&app, 34, None, "b");
+    assert_eq!(put(&app, 33, None, "a").pair(), (200, json!({"version": 2, "max_fence": 34})));
+    assert_eq!(read(&app), json!({"value": "a", "max_fence": 34, "version": 2}));
+}
+
+/// Each bad request: status, what the reason says, the request. Nothing is stored, with fencing or without.
+#[test]
+fn bad_requests_are_explained_and_store_nothing() {
+    let long = format!("PUT /r/{}", "k".repeat(257));
+    let owner = format!("X-Lock-Owner: {}", "o".repeat(257));
+    let table: &[(u16, &str, &str, &[&str])] = &[
+        (400, "missing", "PUT /r/orders:42", &[]),
+        (400, "\"\"", "PUT /r/orders:42", &["X-Fence-Token:"]),
+        (400, "\"0\"", "PUT /r/orders:42", &["X-Fence-Token: 0"]),
+        (400, "\"-1\"", "PUT /r/orders:42", &["X-Fence-Token: -1"]),
+        (400, "\"+1\"", "PUT /r/orders:42", &["X-Fence-Token: +1"]),
+        (400, "\"1.5\"", "PUT /r/orders:42", &["X-Fence-Token: 1.5"]),
+        (400, "\"abc\"", "PUT /r/orders:42", &["X-Fence-Token: abc"]),
+        (400, "\"1, 2\"", "PUT /r/orders:42", &["X-Fence-Token: 1, 2"]),
+        (400, "18446744073709551616", "PUT /r/orders:42", &["X-Fence-Token: 18446744073709551616"]),
+        (400, "more than once", "PUT /r/orders:42", &["X-Fence-Token: 1", "X-Fence-Token: 1"]),
+        (400, "X-Fence-Token", "GET /r/orders:42", &["X-Fence-Token: x"]),
+        (400, "X-Fence-Seq", "PUT /r/orders:42", &["X-Fence-Token: 1", "X-Fence-Seq: 0"]),
+        (400, "X-Fence-Seq", "PUT /r/orders:42", &["X-Fence-Token: 1", "X-Fence-Seq: -1"]),
+        (400, "X-Fence-Seq", "PUT /r/orders:42", &["X-Fence-Token: 1", "X-Fence-Seq: x"]),
+        (400, "X-Fence-Seq", "PUT /r/orders:42", &["X-Fence-Token: 1", "X-Fence-Seq: 18446744073709551615"]),
+        (
+            400,
+            "more than once",
+            "PUT /r/orders:42",
+            &["X-Fence-Token: 1", "X-Fence-Seq: 1", "X-Fence-Seq: 2"],
+        ),
+        (400, "owner", "PUT /r/orders:42", &["X-Fence-Token: 1", "X-Lock-Owner:"]),
+        (400, "257 bytes", "PUT /r/orders:42", &["X-Fence-Token: 1", &owner]),
+        (400, "more than once", "GET /r/orders:42", &["X-Lock-Owner: a", "X-Lock-Owner: b"]),
+        (400, "257 bytes", &long, &["X-Fence-Token: 1"]),
+        (400, "percent", "PUT /r/orders%4", &["X-Fence-Token: 1"]),
+        (400, "UTF-8", "PUT /r/orders%ff", &["X-Fence-Token: 1"]),
+        (400, "control", "PUT /r/orders%0a", &["X-Fence-Token: 1"]),
+        (404, "path", "PUT /r/", &["X-Fence-Token: 1"]),
+        (404, "path", "PUT /r/acme/orders:42", &["X-Fence-Token: 1"]),
+        (404, "path", "PUT /orders:42", &["X-Fence-Token: 1"]),
+        (405, "method", "POST /r/orders:42", &["X-Fence-Token: 1"]),
+        (405, "method", "DELETE /r/orders:42", &["X-Fence-Token: 1"]),
+        (405, "method", "PUT /metrics", &["X-Fence-Token: 1"]),
+    ];
+    for app in [app(), unfenced()] {
+        for (status, reason, line, headers) in table {
+            let answer = ask(&app, line, headers, b"x");
+            let text = answer.json();
+            assert_eq!(answer.status, *status, "{line} {headers:?}: {text}");
+            assert!(text["error"].as_str().unwrap().contains(reason), "{line} {headers:?}: {text}");
+            assert!(!text["help"].as_str().unwrap().is_empty(), "{line} {headers:?}: {text}");
+        }
+        assert_eq!(read(&app), json!({"value": null, "max_fence": 0, "version": 0}));
+        assert_eq!(app.metrics().writes_accepted(), 0);
+        assert!(scrape(&app).contains(&format!("\nresource_bad_requests_total {}\n", table.len())));
+    }
+}
+
+#[test]
+fn a_body_above_the_limit_is_refused_however_it_is_sent() {
+    let app = App::new(Arc::new(MemoryStore::new()), Config { body_bytes_max: 8, ..Config::default() });
+    let put = |headers: &[&str], body: &[u8]| {
+        let headers: Vec<&str> = [&["X-Fence-Token: 1"], headers].concat();
+        ask(&app, "PUT /r/orders:42", &headers, body)
+    };
+    let refused = put(&[], b"123456789");
+    assert_eq!(
+        (refused.status, refused.json()["error"].as_str().unwrap()),
+        (413, "the body is larger than 8 bytes")
+    );
+    assert_eq!(put(&["Transfer-Encoding: chunked"], b"9\r\n123456789\r\n0\r\n\r\n").status, 413);
+    assert_eq!(put(&["Content-Length: 7"], b"123").status, 400, "a body that ends early is not stored");
+    assert_eq!(read(&app)["version"], 0);
+    assert_eq!(put(&["Transfer-Encoding: chunked"], b"8\r\n12345678\r\n0\r\n\r\n").status, 200);
+    assert_eq!(read(&app)["value"], "12345678");
+}
+
+#[test]
+fn an_unknown_method_names_those_that_are_known() {
+    let head = ask(&app(), "PATCH /r/k", &[], b"").head;
+    assert!(head.contains("allow: get, head, put"), "{head}");
+}
+
+#[test]
+fn a_failing_disk_is_an_error_and_no_acknowledgement() {
+    let disk = Disk::default();
+    let app = App::new(Arc::new(RedbStore::create(disk.clone()).unwrap()), Config::default());
+    disk.fail_after(0);
+    let answer = put(&app, 34, None, "b");
+    assert_eq!(answer.status, 503);
+    assert!(answer.json()["help"].as_str().unwrap().contains("may have been applied"));
+    assert!(scrape(&app).contains("\nresource_store_failures_total 1\n"));
+}
+
+fn scrape(app: &App) -> String {
+    ask(app, "GET /metrics", &[], b"").body
+}
+
+#[test]
+fn metrics_count_each_outcome_and_no_other_service() {
+    let (app, other) = (app(), app());
+    put(&app, 34, Some("b"), "b");
+    put(&app, 34, Some("b"), "b");
+    put(&app, 33, Some("a"), "a");
+    put(&app, 34, Some("a"), "a");
+    ask(&app, "GET /r/orders:42", &["X-Fence-Token: 33"], b"");
+    read(&app);
+    let text = scrape(&app);
+    for line in [
+        "# TYPE resource_stale_token_rejections_total counter",
+        "resource_stale_token_rejections_total 2",
+        "redis_lease_fencing_rejected_total{downstream=\"resource\"} 3",
+        "resource_writes_total{outcome=\"accepted\"} 1",
+        "resource_writes_total{outcome=\"repeated\"} 1",
+        "resource_writes_total{outcome=\"stale\"} 1",
+        "resource_writes_total{outcome=\"owner\"} 1",
+        "resource_reads_total{outcome=\"answered\"} 1",
+        "resource_reads_total{outcome=\"stale\"} 1",
+        "resource_bad_requests_total 0",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+    }
+    assert!(scrape(&other).contains("\nresource_stale_token_rejections_total 0\n"));
+}
+
+/// The vocabulary that the audit reads, field by field.
+#[test]
+fn each_decision_is_told_once() {
+    let events = Events::default();
+    let _guard = events.collect_here();
+    let app = app();
+    let mine = ["X-Fence-Token: 34", "X-Lock-Owner: b:7f3c9e120000", "X-Fence-Seq: 1"];
+    ask(&app, "GET /r/orders%3A42", &mine[..2], b"");
+    ask(&app, "PUT /r/orders:42", &mine, b"b");
+    ask(&app, "PUT /r/orders:42", &mine, b"b");
+    put(&app, 33, None, "a");
+    put(&app, 34, Some("a:1"), "a");
+    ask(&app, "GET /r/orders:42", &["X-Fence-Token: 33", "X-Lock-Owner: a:1"], b"");
+    read(&app);
+    put(&app, 0, None, "malformed: no decision");
+    let hash = dlock::id_hash("orders:42");
+    // SHA-256 of "b".
+    let body = "3e23e8160039594a";
+    let common = |fields: Value| {
+        let mut fields: Event = fields
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(name, value)| {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                (&*Box::leak(name.clone().into_boxed_str()), text)
+            })
+            .collect();
+        fields.insert("resource_id_hash", hash.clone());
+        fields
+    };
+    let b = "b:7f3c9e12";
+    let expected: Vec<Event> = [
+        json!({"event": "resource_read", "owner_token_prefix": b, "fencing_token": 34, "version": 0, "seen": 34}),
+        json!({"event": "write_accepted", "owner_token_prefix": b, "fencing_token": 34, "seq": 1, "version": 1, "body": body}),
+        json!({"event": "write_repeated", "owner_token_prefix": b, "fencing_token": 34, "seq": 1, "version": 1, "body": body}),
+        json!({"event": "write_rejected", "fencing_token": 33, "seen": 34, "outcome": "stale"}),
+        json!({"event": "write_rejected", "owner_token_prefix": "a:1", "fencing_token": 34, "seen": 34, "outcome": "owner"}),
+        json!({"event": "read_rejected", "owner_token_prefix": "a:1", "fencing_token": 33, "seen": 34, "outcome": "stale"}),
+        json!({"event": "resource_read", "version": 1, "seen": 34}),
+    ].into_iter().map(common).collect();
+    assert_eq!(events.all(), expected);
+}
+
+#[test]
+fn a_connection_serves_many_requests() {
+    let app = app();
+    let request = |last: &str| {
+        format!("PUT /r/k HTTP/1.1\r\nHost: r\r\nX-Fence-Token: 1\r\nContent-Length: 1\r\n{last}\r\nx")
+    };
+    let answers = exchange(&app, format!("{}{}", request(""), request("Connection: close\r\n")).as_bytes());
+    assert_eq!(answers.status, 200);
+    assert!(answers.body.contains("HTTP/1.1 409"), "{}", answers.body);
+}
