@@ -24,10 +24,8 @@ pub(super) struct LostUpdate<'h> {
 struct Resource<'h> {
     /// How many writes were accepted.
     writes: u64,
-    /// The last accepted write, and the last of another owner than that. With the two, the last write that is not by a
-    /// given owner is found without a search.
+    /// The last accepted write.
     last: Option<Write<'h>>,
-    last_of_another: Option<Write<'h>>,
     readers: BTreeMap<&'h Name, Knowledge>,
 }
 
@@ -72,10 +70,8 @@ impl<'h> LostUpdate<'h> {
 impl<'h> Resource<'h> {
     fn judge(&self, key: &'h Name, write: Write<'h>, holders: &Holders<'h>, verdicts: &mut Verdicts) {
         let Some(known) = write.owner.and_then(|owner| self.readers.get(owner)) else { return };
-        let Some(lost) = self.last_write_not_by(write.owner) else { return };
-        if lost.number <= known.writes {
-            return;
-        }
+        // It is another owner's: a reader has seen its own.
+        let Some(lost) = self.last.filter(|last| last.number > known.writes) else { return };
         let writer = holders.process(key, write.owner, write.token);
         let victim = holders.process(key, lost.owner, lost.token);
         let detail = format!(
@@ -86,15 +82,8 @@ impl<'h> Resource<'h> {
         verdicts.convict(VerdictKind::LostUpdate, write.at, key, &[&writer, &victim], detail);
     }
 
-    fn last_write_not_by(&self, owner: Option<&Name>) -> Option<Write<'h>> {
-        if self.last.is_some_and(|write| write.owner != owner) { self.last } else { self.last_of_another }
-    }
-
     fn keep(&mut self, write: Write<'h>) {
         self.writes = write.number;
-        if self.last.is_some_and(|last| last.owner != write.owner) {
-            self.last_of_another = self.last;
-        }
         self.last = Some(write);
         if let Some(known) = write.owner.and_then(|owner| self.readers.get_mut(owner)) {
             known.writes = write.number;

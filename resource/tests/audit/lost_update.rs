@@ -62,9 +62,8 @@ fn a_change_between_two_own_writes_is_lost_and_reported_once() {
     assert_eq!(verdict.at.to_string(), "0.004");
 }
 
-/// The change is neither the last write nor the last of another owner than the last writer's seen from its own side.
 #[test]
-fn a_change_behind_the_own_write_of_another_reader() {
+fn of_several_changes_the_last_is_named() {
     let verdicts = judge([
         (1, "resource", read("b", 0)),
         (2, "resource", accepted("a", 1, 1)),

@@ -78,6 +78,8 @@ fn keys_that_ended_or_may_still_be_held() {
         (700, "redis-2", deleted("a", "a")),
         (800, "redis-3", granted("a", 1)),
         (900, "redis-3", Kind::ServerStopped { detail: None }),
+        (950, "redis-5", granted("a", 1)),
+        (950, "redis-5", crashed()),
         (1_000, "redis-4", granted("a", 1)),
         (17_000, "redis-4", extended("a", "a")),
     ]);

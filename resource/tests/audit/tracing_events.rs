@@ -103,6 +103,61 @@ fn every_event_of_a_lease_becomes_an_event_of_a_history() {
 }
 
 #[test]
+fn every_field_of_the_other_events_is_taken() {
+    let events = recorded(|| {
+        let (key, owner) = ("2f1a6b03c9de", "a:7f3c9e12");
+        tracing::info!(
+            event = "write_rejected",
+            resource_id_hash = key,
+            owner_token_prefix = owner,
+            fencing_token = 1_u64,
+            seq = 4_u64,
+            seen = 2_u64,
+            outcome = "stale",
+        );
+        tracing::info!(
+            event = "write_accepted",
+            resource_id_hash = key,
+            owner_token_prefix = owner,
+            fencing_token = 1_u64,
+            version = 9_u64,
+            body = "0011223344556677",
+        );
+        tracing::info!(
+            event = "key_extended",
+            resource_id_hash = key,
+            owner_token_prefix = owner,
+            ttl_millis = 5_u64,
+            client = "a",
+        );
+        tracing::info!(event = "worker_step", step = "read");
+    });
+    let (key, owner) = (|| "2f1a6b03c9de".into(), || "a:7f3c9e12".into());
+    let named = || Some(owner());
+    let expected = [
+        Kind::WriteRejected {
+            key: key(),
+            owner: named(),
+            token: 1,
+            seq: Some(4),
+            seen: 2,
+            outcome: Some("stale".into()),
+        },
+        Kind::WriteAccepted {
+            key: key(),
+            owner: named(),
+            token: 1,
+            seq: None,
+            version: 9,
+            body: Some("0011223344556677".into()),
+        },
+        Kind::KeyExtended { key: key(), owner: owner(), ttl_millis: Some(5), client: "a".into() },
+        Kind::WorkerStep { step: "read".into(), key: None, owner: None },
+    ];
+    assert_eq!(events, expected.map(Ok));
+}
+
+#[test]
 fn values_given_by_their_display_and_signed_numbers_are_taken_too() {
     let events = recorded(|| {
         let detail = "redis-1 and everything behind it was cut off from a";

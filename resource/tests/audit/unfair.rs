@@ -38,6 +38,12 @@ fn who_has_left_the_line_is_not_overtaken() {
 }
 
 #[test]
+fn the_crash_of_another_process_moves_nobody() {
+    let rest = [(4, "c", crashed()), (5, "b", acquired("b", 1))];
+    only(VerdictKind::Unfair, &judge(a_then_b_in_line().into_iter().chain(rest)));
+}
+
+#[test]
 fn a_grant_whose_news_is_late_was_in_order() {
     let rest = [
         (3, "server", granted("a", 1)),
