@@ -8,13 +8,15 @@
 //! - `fault`: [`When`] and [`What`]; `raw`: how a file writes them
 //! - `point`: the [`Point`]s of the protocol at which a fault may be aimed
 //! - `expect`: what a run of the schedule must give
-//! - `validate`: the rules that a schedule must keep; `error`: how a broken one finds its line
+//! - `validate`, `aim`, `apply`: the rules that a schedule must keep; `error`: how a broken one finds its line
 //! - `span`: times as `500ms`; `names`: enums whose variants have names in files; `write`: a schedule as TOML again
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+mod aim;
+mod apply;
 mod cluster;
 mod error;
 mod expect;
