@@ -31,6 +31,11 @@ impl Schedule {
         }
     }
 
+    /// The points that the process can pass, given its options.
+    pub fn points_of(&self, process: &str) -> impl Iterator<Item = Point> {
+        Point::of(Kind::of(process)).filter(move |point| self.never_passes(process, *point).is_none())
+    }
+
     /// Whether a process of that name exists, which `user` refers to.
     pub(super) fn check_process(&self, place: Place, name: &str, user: &str) -> Result<(), Invalid> {
         let known = self.processes();
@@ -50,18 +55,10 @@ impl Schedule {
                 format!("`{process}` has no point `{point}`: {} has {}", kind.noun(), known.join(", "));
             return Err(after.says(problem));
         }
-        let worker = self.workers.iter().find(|worker| worker.name == process);
-        let never = match (kind, worker) {
-            (Kind::Worker, Some(worker)) => never_passes(worker, point).map(str::to_owned),
-            (Kind::Resource, _) => self.resource_never_passes(point).map(str::to_owned),
-            (Kind::Replica, _) if !self.promotes(process) => {
-                Some("it serves nobody until a `promote`".to_owned())
-            }
-            _ => None,
-        };
-        if let Some(why) = never {
+        if let Some(why) = self.never_passes(process, point) {
             return Err(after.says(format!("`{process}` never passes `{point}`: {why}")));
         }
+        let worker = self.worker(process);
         match worker.filter(|worker| once_a_round(point) && nth > worker.rounds && !self.restarts(process)) {
             None => Ok(()),
             Some(worker) => {
@@ -71,6 +68,16 @@ impl Schedule {
                 );
                 Err(place.key("nth").says(problem))
             }
+        }
+    }
+
+    /// Why a process never passes a point that its kind has, if the schedule says so.
+    fn never_passes(&self, process: &str, point: Point) -> Option<&'static str> {
+        match Kind::of(process) {
+            Kind::Worker => self.worker(process).and_then(|worker| worker_never_passes(worker, point)),
+            Kind::Resource => self.resource_never_passes(point),
+            Kind::Replica if !self.promotes(process) => Some("it serves nobody until a `promote`"),
+            _ => None,
         }
     }
 
@@ -98,7 +105,7 @@ impl Schedule {
 }
 
 /// Why the worker never passes the point, if its options say so.
-fn never_passes(worker: &Worker, point: Point) -> Option<&'static str> {
+fn worker_never_passes(worker: &Worker, point: Point) -> Option<&'static str> {
     match point {
         Point::Read if worker.read == ReadMode::None => Some("its `read` is none"),
         Point::Checked if !worker.check => Some("its `check` is false"),

@@ -171,6 +171,14 @@ impl When {
     pub fn after(process: &str, point: Point) -> Self {
         Self::After { process: process.into(), point, nth: 1, plus: Span::ZERO }
     }
+
+    /// How long after the point, or after the start of the run, the fault strikes.
+    pub fn plus(&self) -> Span {
+        match self {
+            Self::At(at) => *at,
+            Self::After { plus, .. } => *plus,
+        }
+    }
 }
 
 impl Link {

@@ -7,6 +7,13 @@ use std::collections::BTreeSet;
 use super::error::Place;
 use super::{Expect, Invalid, Kind, Outcome, Schedule, Span, System, Worker};
 
+/// The shortest TTL, well above the drift margin.
+const TTL_MIN: Span = Span::from_millis(10);
+/// The longest TTL: schedules run for minutes.
+const TTL_MAX: Span = Span::from_secs(3600);
+/// The longest name of a worker in bytes: `dlock` allows as many in owner tokens.
+const NAME_BYTES_MAX: usize = 64;
+
 impl Schedule {
     /// Whether it can be run as it stands. [`Schedule::parse`] has asked already.
     ///
@@ -14,7 +21,7 @@ impl Schedule {
     ///
     /// [`Invalid`] for the first rule that it breaks, in the order of the file.
     pub fn validate(&self) -> Result<(), Invalid> {
-        check_span("ttl", self.ttl)?;
+        check_ttl(&Place::top("ttl"), self.ttl)?;
         self.check_keys()?;
         check_span("limit", self.limit)?;
         if let Some(within) = self.within {
@@ -119,12 +126,13 @@ impl Schedule {
 
     fn check_lease(&self, place: &Place, worker: &Worker) -> Result<(), Invalid> {
         let name = &worker.name;
-        for (field, span) in
-            [("deadline", Some(worker.deadline)), ("ttl", worker.ttl), ("renew_cap", worker.renew_cap)]
-        {
+        for (field, span) in [("deadline", Some(worker.deadline)), ("renew_cap", worker.renew_cap)] {
             if span.is_some_and(|span| span.is_zero()) {
                 return Err(place.key(field).says(format!("`{field}` of `{name}` is 0s: give it some time")));
             }
+        }
+        if let Some(ttl) = worker.ttl {
+            check_ttl(&place.key("ttl"), ttl)?;
         }
         if worker.renew_cap.is_some() && !worker.renew {
             return Err(place
@@ -151,13 +159,23 @@ fn check_span(field: &'static str, span: Span) -> Result<(), Invalid> {
     }
 }
 
+/// `dlock` refuses what leaves nothing after its drift margin, and what is above a year.
+fn check_ttl(place: &Place, ttl: Span) -> Result<(), Invalid> {
+    if (TTL_MIN..=TTL_MAX).contains(&ttl) {
+        return Ok(());
+    }
+    Err(place.says(format!("`ttl` = {ttl}: it must be from {TTL_MIN} to {TTL_MAX}")))
+}
+
 /// A worker's name ends up in owner tokens, traces and expectations: it must read well there, and be no server's.
 fn check_name(place: &Place, name: &str) -> Result<(), Invalid> {
     if name.is_empty() {
         return Err(place.says("a worker has no name: write name = \"a\""));
     }
     let letters = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
-    let problem = if !letters || name.starts_with('-') {
+    let problem = if name.len() > NAME_BYTES_MAX {
+        format!("`{name}` is too long for a worker's name: {NAME_BYTES_MAX} bytes are allowed")
+    } else if !letters || name.starts_with('-') {
         format!("`{name}` is no name for a worker: take lower-case letters, digits and dashes")
     } else if Kind::of(name) != Kind::Worker {
         format!("`{name}` is no name for a worker: {} is called so", Kind::of(name).noun())
