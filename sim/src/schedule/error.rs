@@ -67,8 +67,8 @@ impl Place {
     }
 
     /// This place with something wrong in it.
-    pub(super) fn says(self, problem: impl Into<String>) -> Invalid {
-        Invalid { place: self, problem: problem.into() }
+    pub(super) fn says(&self, problem: impl Into<String>) -> Invalid {
+        Invalid { place: self.clone(), problem: problem.into() }
     }
 
     fn turn(&self, turn: Turn) -> Self {

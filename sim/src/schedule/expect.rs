@@ -64,10 +64,13 @@ pub struct Outcome {
     /// The writes that it refused, in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<Vec<Write>>,
+    /// The fenced reads that it refused, in order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused_reads: Option<Vec<Write>>,
     /// The retries that it recognised as writes accepted before, in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeated: Option<Vec<Write>>,
-    /// How many leases the lock servers granted.
+    /// How many leases workers got; a grant whose reply never reached its worker is not among them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grants: Option<u32>,
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::names::names;
-use super::point::Point;
+use super::point::{Kind, Point};
 use super::raw::RawWhat;
 use super::{Shift, Span, is_default};
 
@@ -171,6 +171,14 @@ impl When {
     pub fn after(process: &str, point: Point) -> Self {
         Self::After { process: process.into(), point, nth: 1, plus: Span::ZERO }
     }
+
+    /// How long after the point, or after the start of the run, the fault strikes.
+    pub fn plus(&self) -> Span {
+        match self {
+            Self::At(at) => *at,
+            Self::After { plus, .. } => *plus,
+        }
+    }
 }
 
 impl Link {
@@ -232,7 +240,8 @@ impl What {
         }
     }
 
-    /// How long after it struck it has healed by itself: `None` if it never does, zero for what is over at once.
+    /// How long after it struck it has healed by itself: `None` if it never does, zero for what is over at once. The
+    /// death of a worker needs no healing: the others must get on without it.
     pub fn heals_after(&self) -> Option<Span> {
         match self {
             Self::Pause { lasts, .. }
@@ -240,6 +249,9 @@ impl What {
             | Self::Partition { lasts, .. }
             | Self::Rate { lasts, .. } => *lasts,
             Self::Delay { by, lasts, .. } => lasts.map(|lasts| lasts.plus(*by)),
+            Self::Crash { process, restart_after: None, .. } if Kind::of(process) == Kind::Worker => {
+                Some(Span::ZERO)
+            }
             Self::Crash { restart_after, .. } | Self::Stop { restart_after, .. } => *restart_after,
             Self::Slew { over, .. } => Some(*over),
             Self::Resume { .. }

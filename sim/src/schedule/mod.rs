@@ -8,14 +8,19 @@
 //! - `fault`: [`When`] and [`What`]; `raw`: how a file writes them
 //! - `point`: the [`Point`]s of the protocol at which a fault may be aimed
 //! - `expect`: what a run of the schedule must give
-//! - `validate`: the rules that a schedule must keep; `error`: how a broken one finds its line
+//! - `validate`, `aim`, `apply`: the rules that a schedule must keep; `error`: how a broken one finds its line
+//! - `draw`: random schedules, for exploration; `draw_fault`: their faults
 //! - `span`: times as `500ms`; `names`: enums whose variants have names in files; `write`: a schedule as TOML again
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+mod aim;
+mod apply;
 mod cluster;
+mod draw;
+mod draw_fault;
 mod error;
 mod expect;
 mod fault;
@@ -28,6 +33,7 @@ mod worker;
 mod write;
 
 pub use cluster::{Latency, Network, Persistence, Redis, Resource, Store, System};
+pub use draw::draw;
 pub use error::{Invalid, Place, ScheduleError};
 pub use expect::{Arm, Expect, Outcome, Verdict, Write, WriteError};
 pub use fault::{Fault, Link, Part, What, When};
@@ -155,6 +161,11 @@ impl Schedule {
             System::Etcd => numbered("etcd", ENSEMBLE),
             System::ZooKeeper => numbered("zookeeper", ENSEMBLE),
         }
+    }
+
+    /// The worker with this name.
+    pub fn worker(&self, name: &str) -> Option<&Worker> {
+        self.workers.iter().find(|worker| worker.name == name)
     }
 
     /// The key that this worker locks and writes.

@@ -1,14 +1,243 @@
-//! The rules.
+//! The rules that a schedule must keep: names exist, numbers make sense, and nothing in it could be a silent no-op.
+//!
+//! The rules for faults are in `aim` (when) and `apply` (what).
 
-use super::{Invalid, Schedule};
+use std::collections::BTreeSet;
+
+use super::error::Place;
+use super::{Expect, Invalid, Kind, Outcome, Schedule, Span, System, Worker};
+
+/// The shortest TTL, well above the drift margin.
+const TTL_MIN: Span = Span::from_millis(10);
+/// The longest TTL: schedules run for minutes.
+const TTL_MAX: Span = Span::from_secs(3600);
+/// The longest name of a worker in bytes: `dlock` allows as many in owner tokens.
+const NAME_BYTES_MAX: usize = 64;
 
 impl Schedule {
-    /// Whether it can be run.
+    /// Whether it can be run as it stands. [`Schedule::parse`] has asked already.
     ///
     /// # Errors
     ///
-    /// [`Invalid`] for the first rule that it breaks.
+    /// [`Invalid`] for the first rule that it breaks, in the order of the file.
     pub fn validate(&self) -> Result<(), Invalid> {
+        check_ttl(&Place::top("ttl"), self.ttl)?;
+        self.check_keys()?;
+        check_span("limit", self.limit)?;
+        if let Some(within) = self.within {
+            check_span("within", within)?;
+        }
+        self.check_cluster()?;
+        self.check_workers()?;
+        self.check_faults()?;
+        check_expect(self, &self.expect)
+    }
+
+    fn check_keys(&self) -> Result<(), Invalid> {
+        let place = Place::top("keys");
+        if self.keys.is_empty() {
+            return Err(place.says("`keys` is empty: workers need a key to lock"));
+        }
+        let mut seen = BTreeSet::new();
+        for (at, key) in self.keys.iter().enumerate() {
+            let place = place.index(at);
+            let lock_key = key.split_once(':').map(|(kind, id)| dlock::LockKey::new(kind, id));
+            match lock_key {
+                None => {
+                    return Err(place.says(format!("`{key}` is no key: write type:id, such as orders:42")));
+                }
+                Some(Err(error)) => return Err(place.says(format!("`{key}` is no key: {error}"))),
+                Some(Ok(_)) if !seen.insert(key) => {
+                    return Err(place.says(format!("two keys are called `{key}`")));
+                }
+                Some(Ok(_)) => {}
+            }
+        }
         Ok(())
     }
+
+    fn check_cluster(&self) -> Result<(), Invalid> {
+        let latency = self.network.latency;
+        if latency.min > latency.max {
+            let problem = format!("`latency` is empty: min = {} is above max = {}", latency.min, latency.max);
+            return Err(Place::top("network").key("latency").says(problem));
+        }
+        let redis = Place::top("redis");
+        match self.system {
+            System::Redis if self.redis.nodes != 1 => {
+                let problem = format!("`nodes` = {}: `redis` has one, `redlock` several", self.redis.nodes);
+                Err(redis.key("nodes").says(problem))
+            }
+            System::Redlock if self.redis.nodes < 3 => {
+                let problem = format!("`nodes` = {}: `redlock` needs at least 3", self.redis.nodes);
+                Err(redis.key("nodes").says(problem))
+            }
+            System::Redlock if self.redis.replica => Err(redis
+                .key("replica")
+                .says("`replica` does not apply to `redlock`: its nodes are on their own")),
+            System::Etcd | System::ZooKeeper if self.redis != super::Redis::default() => {
+                Err(redis.says(format!("`redis` does not apply to `{}`", self.system)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_workers(&self) -> Result<(), Invalid> {
+        let place = Place::top("worker");
+        if self.workers.is_empty() {
+            return Err(place.says("a schedule needs a worker at least"));
+        }
+        let mut seen = BTreeSet::new();
+        for (at, worker) in self.workers.iter().enumerate() {
+            let place = place.index(at);
+            check_name(&place, &worker.name)?;
+            if !seen.insert(&worker.name) {
+                return Err(place.key("name").says(format!("two workers are called `{}`", worker.name)));
+            }
+            self.check_worker(&place, worker)?;
+        }
+        Ok(())
+    }
+
+    fn check_worker(&self, place: &Place, worker: &Worker) -> Result<(), Invalid> {
+        let name = &worker.name;
+        if worker.starts >= self.limit {
+            let problem = format!(
+                "`{name}` starts at {}, when the run is over (`limit` = {})",
+                worker.starts, self.limit
+            );
+            return Err(place.key("starts").says(problem));
+        }
+        if let Some(key) = worker.key.as_ref().filter(|key| !self.keys.contains(key)) {
+            let problem =
+                format!("unknown key `{key}` of `{name}`: the schedule has {}", self.keys.join(", "));
+            return Err(place.key("key").says(problem));
+        }
+        for (field, count) in [("rounds", worker.rounds), ("writes", worker.writes)] {
+            if count == 0 {
+                return Err(place
+                    .key(field)
+                    .says(format!("`{field}` of `{name}` is 0: it must be 1 at least")));
+            }
+        }
+        self.check_lease(place, worker)?;
+        check_cancels(place, worker)
+    }
+
+    fn check_lease(&self, place: &Place, worker: &Worker) -> Result<(), Invalid> {
+        let name = &worker.name;
+        for (field, span) in [("deadline", Some(worker.deadline)), ("renew_cap", worker.renew_cap)] {
+            if span.is_some_and(|span| span.is_zero()) {
+                return Err(place.key(field).says(format!("`{field}` of `{name}` is 0s: give it some time")));
+            }
+        }
+        if let Some(ttl) = worker.ttl {
+            check_ttl(&place.key("ttl"), ttl)?;
+        }
+        if worker.renew_cap.is_some() && !worker.renew {
+            return Err(place
+                .key("renew_cap")
+                .says(format!("`renew_cap` needs `renew = true`: `{name}` does not renew")));
+        }
+        let ttl = self.ttl_of(worker);
+        match self.drift_margin.filter(|margin| *margin >= ttl) {
+            None => Ok(()),
+            Some(margin) => {
+                let problem =
+                    format!("`drift_margin` = {margin} leaves nothing of the TTL of `{name}`, {ttl}");
+                Err(Place::top("drift_margin").says(problem))
+            }
+        }
+    }
+}
+
+fn check_span(field: &'static str, span: Span) -> Result<(), Invalid> {
+    if span.is_zero() {
+        Err(Place::top(field).says(format!("`{field}` is 0s: give it some time")))
+    } else {
+        Ok(())
+    }
+}
+
+/// `dlock` refuses what leaves nothing after its drift margin, and what is above a year.
+fn check_ttl(place: &Place, ttl: Span) -> Result<(), Invalid> {
+    if (TTL_MIN..=TTL_MAX).contains(&ttl) {
+        return Ok(());
+    }
+    Err(place.says(format!("`ttl` = {ttl}: it must be from {TTL_MIN} to {TTL_MAX}")))
+}
+
+/// A worker's name ends up in owner tokens, traces and expectations: it must read well there, and be no server's.
+fn check_name(place: &Place, name: &str) -> Result<(), Invalid> {
+    if name.is_empty() {
+        return Err(place.says("a worker has no name: write name = \"a\""));
+    }
+    let letters = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    let problem = if name.len() > NAME_BYTES_MAX {
+        format!("`{name}` is too long for a worker's name: {NAME_BYTES_MAX} bytes are allowed")
+    } else if !letters || name.starts_with('-') {
+        format!("`{name}` is no name for a worker: take lower-case letters, digits and dashes")
+    } else if Kind::of(name) != Kind::Worker {
+        format!("`{name}` is no name for a worker: {} is called so", Kind::of(name).noun())
+    } else {
+        return Ok(());
+    };
+    Err(place.key("name").says(problem))
+}
+
+fn check_cancels(place: &Place, worker: &Worker) -> Result<(), Invalid> {
+    let (place, name) = (place.key("cancel_at"), &worker.name);
+    if let Some(at) = worker.cancel_at.iter().position(|pending| *pending == 0) {
+        return Err(place
+            .index(at)
+            .says(format!("`cancel_at` of `{name}` holds a 0: pendings are counted from 1")));
+    }
+    if worker.cancel_at.len() as u64 > u64::from(worker.rounds) {
+        let problem = format!(
+            "`cancel_at` of `{name}` has {} entries for {} rounds",
+            worker.cancel_at.len(),
+            worker.rounds
+        );
+        return Err(place.says(problem));
+    }
+    Ok(())
+}
+
+fn check_expect(schedule: &Schedule, expect: &Expect) -> Result<(), Invalid> {
+    let place = Place::top("expect");
+    if let Some(outcome) = &expect.unfenced {
+        let place = place.key("unfenced");
+        for (field, writes) in [("refused", &outcome.refused), ("refused_reads", &outcome.refused_reads)] {
+            if let Some(first) = writes.as_ref().and_then(|writes| writes.first()) {
+                let problem = format!("`{field}` holds {first}: a resource without fencing refuses nothing");
+                return Err(place.key(field).says(problem));
+            }
+        }
+        check_outcome(schedule, &place, outcome)?;
+    }
+    match &expect.fenced {
+        Some(outcome) => check_outcome(schedule, &place.key("fenced"), outcome),
+        None => Ok(()),
+    }
+}
+
+fn check_outcome(schedule: &Schedule, place: &Place, outcome: &Outcome) -> Result<(), Invalid> {
+    let lists = [
+        ("accepted", &outcome.accepted),
+        ("refused", &outcome.refused),
+        ("refused_reads", &outcome.refused_reads),
+        ("repeated", &outcome.repeated),
+    ];
+    let names = || schedule.workers.iter().map(|worker| worker.name.as_str());
+    for (field, writes) in lists {
+        for (at, write) in writes.iter().flatten().enumerate() {
+            if !names().any(|name| name == write.worker) {
+                let known = names().collect::<Vec<_>>().join(", ");
+                let problem =
+                    format!("unknown worker `{}` in `{field}`: the schedule has {known}", write.worker);
+                return Err(place.key(field).index(at).says(problem));
+            }
+        }
+    }
+    Ok(())
 }

@@ -1,0 +1,278 @@
+//! Random faults, all of a kind that heals by itself. More often than not they are aimed: at the time between a grant and
+//! the write, and at replies about to leave a server, since that is where locks break.
+
+use crate::entropy::Site;
+
+use super::draw::{one_of, span};
+use super::{Fault, Kind, Link, Part, Persistence, Point, Schedule, Shift, Span, Store, What, When};
+
+/// The kinds of faults, as often as they are drawn. Those that a schedule can't have fall back to the first.
+const KINDS: [Strike; 31] = {
+    use Strike::*;
+    [
+        HolderPause,
+        HolderPause,
+        HolderPause,
+        HolderPause,
+        HolderPause,
+        HolderPause, //
+        AnyPause,
+        LostReply,
+        LostReply,
+        LostReply,
+        LostReply, //
+        ServerCrash,
+        ServerCrash,
+        ServerCrash,
+        ServerStop,
+        ResourceCrash,
+        ResourceCrash,
+        WorkerCrash,
+        WorkerCrash, //
+        Cut,
+        Cut,
+        Partition,
+        Partition,
+        Delay,
+        Delay,
+        Delay, //
+        Clock,
+        Clock,
+        Promote,
+        Evict,
+        Cancel,
+    ]
+};
+
+#[derive(Clone, Copy)]
+enum Strike {
+    HolderPause,
+    AnyPause,
+    LostReply,
+    ServerCrash,
+    ServerStop,
+    ResourceCrash,
+    WorkerCrash,
+    Cut,
+    Partition,
+    Delay,
+    Clock,
+    Promote,
+    Evict,
+    Cancel,
+}
+
+/// A fault for `schedule`, drawn from `site` and from nothing else.
+pub(super) fn draw_fault(schedule: &Schedule, site: &mut Site) -> Fault {
+    let kind = one_of(site, &KINDS);
+    let mut draw = Draw { schedule, site };
+    match kind {
+        Strike::LostReply => draw.lost_reply(),
+        Strike::ServerCrash => draw.server_crash(),
+        Strike::ServerStop => draw.server_stop(),
+        Strike::ResourceCrash if schedule.resource.store == Store::Redb => draw.resource_crash(),
+        Strike::WorkerCrash => draw.worker_crash(),
+        Strike::AnyPause => draw.any_pause(),
+        Strike::Cut => draw.cut(),
+        Strike::Partition => draw.partition(),
+        Strike::Delay => draw.delay(),
+        Strike::Clock => draw.clock(),
+        Strike::Promote if schedule.redis.replica => draw.promote(),
+        Strike::Evict => draw.evict(),
+        Strike::Cancel => draw.cancel(),
+        Strike::HolderPause | Strike::ResourceCrash | Strike::Promote => draw.holder_pause(),
+    }
+}
+
+struct Draw<'a> {
+    schedule: &'a Schedule,
+    site: &'a mut Site,
+}
+
+impl Draw<'_> {
+    /// The classic: a holder stops between its grant and its write, often for longer than its lease.
+    fn holder_pause(&mut self) -> Fault {
+        let process = self.worker();
+        let in_section =
+            |point: &Point| (Point::Granted..=Point::Checked).contains(point) && *point != Point::NotGranted;
+        let points: Vec<_> = self.schedule.points_of(&process).filter(in_section).collect();
+        let when = When::After {
+            point: one_of(self.site, &points),
+            nth: 1,
+            plus: Span::ZERO,
+            process: process.clone(),
+        };
+        let when = self.nth_round(when);
+        Fault { when, what: What::Pause { process, lasts: Some(self.up_to_ttls(3)) } }
+    }
+
+    fn any_pause(&mut self) -> Fault {
+        let process = self.process();
+        let when = self.when();
+        Fault { when, what: What::Pause { process, lasts: Some(self.up_to_ttls(3)) } }
+    }
+
+    /// A reset while a reply is on its way, at a lock server or at the resource.
+    fn lost_reply(&mut self) -> Fault {
+        let server = if self.site.chance(0.5) { "redis-1" } else { "resource" };
+        let point = match server {
+            "redis-1" => one_of(self.site, &[Point::Granted, Point::Granted, Point::Deleted, Point::EvalSha]),
+            _ => Point::Accepted,
+        };
+        let nth = 1 + self.site.below(3) as u32;
+        let when = When::After { process: server.into(), point, nth, plus: Span::ZERO };
+        let link = Link::new(&self.worker(), server);
+        Fault { when, what: What::Reset { link } }
+    }
+
+    fn server_crash(&mut self) -> Fault {
+        let (process, when) = (self.server(), self.when());
+        let durable = self.schedule.redis.persistence != Persistence::None;
+        let power_loss = self.site.chance(0.5) && durable;
+        Fault { when, what: What::Crash { process, power_loss, restart_after: Some(self.up_to_ttls(2)) } }
+    }
+
+    fn server_stop(&mut self) -> Fault {
+        let (process, when) = (self.server(), self.when());
+        Fault { when, what: What::Stop { process, restart_after: Some(self.up_to_ttls(2)) } }
+    }
+
+    fn resource_crash(&mut self) -> Fault {
+        let (process, when, power_loss) = ("resource".into(), self.when(), self.site.chance(0.5));
+        Fault { when, what: What::Crash { process, power_loss, restart_after: Some(self.up_to_ttls(2)) } }
+    }
+
+    fn worker_crash(&mut self) -> Fault {
+        let (process, when) = (self.worker(), self.when());
+        let (restarts, after) = (self.site.chance(0.5), self.up_to_ttls(2));
+        Fault {
+            when,
+            what: What::Crash { process, power_loss: false, restart_after: restarts.then_some(after) },
+        }
+    }
+
+    fn cut(&mut self) -> Fault {
+        let (link, when, both) = (self.link(), self.when(), self.site.chance(0.5));
+        Fault { when, what: What::Cut { link, both, lasts: Some(self.up_to_ttls(3)) } }
+    }
+
+    /// Some workers on one side, all else on the other.
+    fn partition(&mut self) -> Fault {
+        let when = self.when();
+        let mut groups = vec![vec![self.worker()], Vec::new()];
+        for process in self.schedule.processes() {
+            let side = usize::from(!(Kind::of(&process) == Kind::Worker && self.site.chance(0.3)));
+            if process != groups[0][0] {
+                groups[side].push(process);
+            }
+        }
+        Fault { when, what: What::Partition { groups, lasts: Some(self.up_to_ttls(3)) } }
+    }
+
+    fn delay(&mut self) -> Fault {
+        let (link, when, both) = (self.link(), self.when(), self.site.chance(0.3));
+        let (by, lasts) = (self.up_to_ttls(2), Some(self.up_to_ttls(1)));
+        Fault { when, what: What::Delay { link, by, both, lasts } }
+    }
+
+    fn clock(&mut self) -> Fault {
+        let (process, when) = (self.process(), self.when());
+        let by = self.shift();
+        let (over, lasts) = (self.up_to_ttls(3), Some(self.up_to_ttls(3)));
+        let percent = one_of(self.site, &[50, 90, 99, 101, 110, 200]);
+        let what = match self.site.below(3) {
+            0 => What::Step { process, by },
+            1 => What::Slew { process, by, over },
+            _ => What::Rate { process, factor: f64::from(percent) / 100.0, lasts },
+        };
+        Fault { when, what }
+    }
+
+    fn promote(&mut self) -> Fault {
+        Fault { when: self.when(), what: What::Promote { replica: "replica-1".into() } }
+    }
+
+    fn evict(&mut self) -> Fault {
+        let (when, key) = (self.when(), self.site.below(self.schedule.keys.len() as u64) as usize);
+        let part = one_of(self.site, &[Some(Part::Owner), Some(Part::Fence), None]);
+        Fault { when, what: What::Evict { key: self.schedule.keys[key].clone(), part } }
+    }
+
+    /// Just after a worker has begun to acquire.
+    fn cancel(&mut self) -> Fault {
+        let worker = self.worker();
+        let plus = span(self.site, Span::ZERO, Span::from_millis(50));
+        let when =
+            self.nth_round(When::After { process: worker.clone(), point: Point::Requested, nth: 1, plus });
+        Fault { when, what: What::Cancel { worker } }
+    }
+
+    /// Aimed twice in three times, else at some time early in the run.
+    fn when(&mut self) -> When {
+        let early = self.up_to_ttls(4);
+        let (process, plus) = (self.passer(), self.up_to_ttls(1));
+        let points: Vec<_> = self.schedule.points_of(&process).filter(worth_aiming_at).collect();
+        let point = one_of(self.site, &points);
+        let plus = if self.site.chance(0.3) { plus } else { Span::ZERO };
+        let aimed = self.nth_round(When::After { process, point, nth: 1, plus });
+        if self.site.chance(0.67) { aimed } else { When::At(early) }
+    }
+
+    /// The same in a later round, now and then, of a worker that has one.
+    fn nth_round(&mut self, mut when: When) -> When {
+        let draw = self.site.below(3) as u32;
+        if let When::After { process, nth, .. } = &mut when {
+            let rounds = self.schedule.worker(process).map_or(3, |worker| worker.rounds);
+            *nth = 1 + draw.min(rounds - 1);
+        }
+        when
+    }
+
+    /// A process whose points are passed: no replica, which serves nobody at first.
+    fn passer(&mut self) -> String {
+        match self.site.below(4) {
+            0 => "redis-1".into(),
+            1 => "resource".into(),
+            _ => self.worker(),
+        }
+    }
+
+    fn process(&mut self) -> String {
+        let mut processes = self.schedule.processes();
+        let at = self.site.below(processes.len() as u64) as usize;
+        processes.swap_remove(at)
+    }
+
+    fn server(&mut self) -> String {
+        let mut servers = self.schedule.servers();
+        let at = self.site.below(servers.len() as u64) as usize;
+        servers.swap_remove(at)
+    }
+
+    fn worker(&mut self) -> String {
+        let at = self.site.below(self.schedule.workers.len() as u64) as usize;
+        self.schedule.workers[at].name.clone()
+    }
+
+    /// From a worker to a server or the resource, or back.
+    fn link(&mut self) -> Link {
+        let (worker, server) = (self.worker(), self.server());
+        let other = if self.site.chance(0.5) { server } else { "resource".into() };
+        if self.site.chance(0.5) { Link::new(&worker, &other) } else { Link::new(&other, &worker) }
+    }
+
+    fn up_to_ttls(&mut self, ttls: u64) -> Span {
+        span(self.site, Span::from_millis(1), self.schedule.ttl.times(ttls))
+    }
+
+    fn shift(&mut self) -> Shift {
+        let (by, back) = (self.up_to_ttls(2), self.site.chance(0.5));
+        let nanos = i64::try_from(by.as_nanos()).unwrap_or(i64::MAX);
+        Shift::from_nanos(if back { -nanos } else { nanos })
+    }
+}
+
+/// Points that come up in most runs. A lock works by scripts: of the commands, only EVALSHA does.
+fn worth_aiming_at(point: &Point) -> bool {
+    *point == Point::EvalSha || !(point.is_command() || matches!(point, Point::NotGranted | Point::Lost))
+}
