@@ -6,8 +6,13 @@ compile_error!(
      environment overrides that file: unset RUSTFLAGS, or add `--cfg madsim` to it."
 );
 
+pub mod corpus;
 pub mod entropy;
+pub mod explore;
+pub mod mutants;
 pub mod record;
+pub mod run;
 pub mod schedule;
+pub mod servers;
 pub mod trace;
 pub mod world;

@@ -1,0 +1,389 @@
+//! The servers of a run and what survives their crashes, and who of the workers is done.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use resource::Fencing;
+use resource::audit::{Event, Kind, Name};
+use resource::http::{self, App, Config};
+use resource::store::{MemoryStore, RedbStore};
+
+use super::inject::Injector;
+use super::workload;
+use crate::record::note;
+use crate::schedule::{Arm, Kind as ProcessKind, Part, Persistence, Schedule, Store};
+use crate::servers::redis::{self, Effect, LockView, Observer, Server, ServerOptions, ServerWorld};
+use crate::world::disk::{Disk, File};
+use crate::world::process::ProcessId;
+use crate::world::{World, lock};
+
+/// Where workers reach the lock server: the name follows the primary when a replica is promoted.
+pub(super) const LOCK_ADDRESS: &str = "redis:6379";
+/// Where workers reach the resource.
+pub(super) const RESOURCE_ADDRESS: &str = "resource:80";
+
+/// All that a run starts, stops and starts again.
+pub(super) struct Cluster {
+    world: World,
+    schedule: Arc<Schedule>,
+    fencing: Fencing,
+    /// One for each process, by number.
+    machines: Vec<Machine>,
+    injector: OnceLock<Weak<Injector>>,
+    progress: Mutex<Progress>,
+    longest_ttl: u64,
+}
+
+/// What a process leaves behind when it dies.
+struct Machine {
+    disk: Disk,
+    server: Mutex<Option<Server<Machinery>>>,
+    /// Commands that its servers executed in earlier lives.
+    executed: Mutex<u64>,
+}
+
+#[derive(Default)]
+struct Progress {
+    /// Workers that have rounds left.
+    busy: BTreeSet<usize>,
+    /// Locks that a server holds for somebody: the server and the resource.
+    held: BTreeSet<(Name, Name)>,
+    /// Workers whose acquire is to be dropped.
+    cancelled: BTreeSet<usize>,
+    cancellable: Vec<Waker>,
+    harness: Option<Waker>,
+}
+
+/// What a simulated Redis needs of its machine.
+pub(crate) struct Machinery {
+    world: World,
+    process: ProcessId,
+}
+
+impl ServerWorld for Machinery {
+    fn wall_micros(&self) -> u64 {
+        self.world.process(self.process).clock().wall(self.world.now()) / 1000
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        let runtime = crate::world::runtime::SimRuntime::new(&self.world, self.process);
+        dlock::Runtime::sleep_until(&runtime, dlock::Runtime::now(&runtime) + duration).await;
+    }
+}
+
+/// Tells the history what a server does to locks, and the faults which commands it executes.
+struct Watch {
+    locks: LockView,
+    server: String,
+    injector: Weak<Injector>,
+}
+
+impl Observer for Watch {
+    fn changed(&self, client: &str, effects: &[Effect]) {
+        self.locks.changed(client, effects);
+    }
+
+    fn executed(&self, _: &str, command: &'static str) {
+        if let Some(injector) = self.injector.upgrade() {
+            injector.on_command(&self.server, command);
+        }
+    }
+}
+
+impl Cluster {
+    pub(super) fn new(world: &World, schedule: &Schedule, arm: Arm) -> Arc<Self> {
+        let machine =
+            |_| Machine { disk: Disk::new(), server: Mutex::default(), executed: Mutex::default() };
+        let ttls = schedule.workers.iter().map(|worker| schedule.ttl_of(worker).as_nanos());
+        let progress = Progress { busy: (0..schedule.workers.len()).collect(), ..Progress::default() };
+        if let Some(primary) = world.find("redis-1") {
+            world.alias("redis", primary);
+        }
+        Arc::new(Self {
+            world: world.clone(),
+            fencing: if arm == Arm::Fenced { Fencing::On } else { Fencing::Off },
+            machines: world.processes().map(machine).collect(),
+            injector: OnceLock::new(),
+            progress: Mutex::new(progress),
+            longest_ttl: ttls.max().unwrap_or_default(),
+            schedule: Arc::new(schedule.clone()),
+        })
+    }
+
+    pub(super) fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Makes the faults known, which hear of every command.
+    pub(super) fn tell(&self, injector: &Arc<Injector>) {
+        let _ = self.injector.set(Arc::downgrade(injector));
+    }
+
+    pub(super) fn start_all(self: &Arc<Self>) {
+        for id in self.world.processes() {
+            let main = self.main(id);
+            self.world.spawn(id, main);
+        }
+    }
+
+    /// Starts a dead process anew.
+    pub(super) fn start(self: &Arc<Self>, id: ProcessId) {
+        let main = self.main(id);
+        self.world.restart(id, main);
+    }
+
+    /// Kills a process, with what it had not synced if power is lost.
+    pub(super) fn crash(&self, id: ProcessId, power_loss: bool) {
+        let machine = &self.machines[id.0];
+        machine.disk.crash(power_loss);
+        if let Some(server) = lock(&machine.server).take() {
+            *lock(&machine.executed) += server.executed();
+        }
+        self.world.crash(id, power_loss);
+        let name = Name::from(self.world.process(id).name());
+        lock(&self.progress).held.retain(|(server, _)| *server != name);
+    }
+
+    /// A process that died stays away.
+    pub(super) fn gone(&self, id: ProcessId) {
+        if self.is_worker(id) {
+            self.finished(id);
+        }
+    }
+
+    /// Ends a server as a clean shutdown does: what it wrote is synced.
+    pub(super) fn shut_down(&self, id: ProcessId) {
+        if let Some(server) = lock(&self.machines[id.0].server).as_ref() {
+            server.shut_down();
+        }
+    }
+
+    /// The replica takes over: it becomes a primary, and the lock's address leads to it.
+    pub(super) fn promote(&self, replica: &str) {
+        let Some(id) = self.world.find(replica) else { return };
+        if let Some(server) = lock(&self.machines[id.0].server).as_ref() {
+            server.promote();
+            note(replica, Kind::ServerPromoted { detail: None });
+            self.world.alias("redis", id);
+        }
+    }
+
+    /// The primary drops a lock's keys, as under pressure of memory.
+    pub(super) fn evict(&self, key: &str, part: Option<Part>) {
+        let (Some(id), Ok(key)) = (self.world.find("redis"), workload::lock_key(key)) else { return };
+        let server = lock(&self.machines[id.0].server).clone();
+        let Some(server) = server else { return };
+        for (this, name) in [(Part::Owner, key.owner_key()), (Part::Fence, key.fence_key())] {
+            if part.is_none_or(|part| part == this) {
+                server.evict(name.as_bytes());
+            }
+        }
+        let what = part.map_or("keys".to_owned(), |part| format!("{part} key"));
+        note(self.world.process(id).name(), Kind::FaultApplied { detail: Name::from(format!("evicts the {what} of {key}").as_str()) });
+    }
+
+    /// The worker drops its acquire when it is next polled.
+    pub(super) fn cancel(&self, worker: &str) {
+        if let Some(id) = self.world.find(worker) {
+            let mut progress = lock(&self.progress);
+            progress.cancelled.insert(id.0);
+            progress.cancellable.drain(..).for_each(Waker::wake);
+        }
+    }
+
+    /// Whether the worker's acquire is to be dropped now; else the task is woken when it is.
+    pub(super) fn poll_cancelled(&self, id: ProcessId, cx: &mut Context<'_>) -> bool {
+        if !self.schedule.may_cancel() {
+            return false;
+        }
+        let mut progress = lock(&self.progress);
+        if progress.cancelled.remove(&id.0) {
+            return true;
+        }
+        progress.cancellable.push(cx.waker().clone());
+        false
+    }
+
+    /// A worker has no rounds left.
+    pub(super) fn finished(&self, id: ProcessId) {
+        let mut progress = lock(&self.progress);
+        progress.busy.remove(&id.0);
+        progress.wake();
+    }
+
+    /// Keeps track of the locks that are held.
+    pub(super) fn on_event(&self, event: &Event) {
+        let mut progress = lock(&self.progress);
+        match &event.kind {
+            Kind::KeyGranted { key, .. } => {
+                progress.held.insert((event.process.clone(), key.clone()));
+            }
+            Kind::KeyDeleted { key, .. } | Kind::KeyExpired { key, .. } => {
+                progress.held.remove(&(event.process.clone(), key.clone()));
+                progress.wake();
+            }
+            _ => {}
+        }
+    }
+
+    /// Completes when no worker has rounds left, or at the true time `limit`.
+    pub(super) async fn served(&self, limit: u64) {
+        self.until(limit, |progress| progress.busy.is_empty()).await;
+    }
+
+    /// Completes when what is under way has arrived and no lock is held: at the latest some time after its TTL.
+    pub(super) async fn settled(&self, limit: u64) {
+        let latency = self.schedule.network.latency.max.as_nanos();
+        self.world.sleep_until(self.world.now() + 4 * latency).await;
+        let grace = super::KEY_GRACE.as_nanos() as u64 + 1_000_000_000;
+        let limit = limit.max(self.world.now()).min(self.world.now() + self.longest_ttl + grace);
+        self.until(limit, |progress| progress.held.is_empty()).await;
+    }
+
+    /// Commands that the lock servers executed so far.
+    pub(super) fn commands(&self) -> u64 {
+        let count = |machine: &Machine| {
+            let running = lock(&machine.server).as_ref().map_or(0, Server::executed);
+            *lock(&machine.executed) + running
+        };
+        self.machines.iter().map(count).sum()
+    }
+
+    /// Drops the servers: they and the world would keep each other alive.
+    pub(super) fn forget(&self) {
+        for machine in &self.machines {
+            lock(&machine.server).take();
+        }
+    }
+
+    async fn until(&self, limit: u64, done: impl Fn(&Progress) -> bool) {
+        let mut sleep = std::pin::pin!(self.world.sleep_until(limit));
+        std::future::poll_fn(|cx| {
+            let mut progress = lock(&self.progress);
+            if done(&progress) {
+                return Poll::Ready(());
+            }
+            progress.harness = Some(cx.waker().clone());
+            drop(progress);
+            sleep.as_mut().poll(cx)
+        })
+        .await;
+    }
+
+    fn is_worker(&self, id: ProcessId) -> bool {
+        id.0 < self.schedule.workers.len()
+    }
+
+    /// The main task of a process in its next life.
+    fn main(self: &Arc<Self>, id: ProcessId) -> Main {
+        let cluster = Arc::clone(self);
+        match ProcessKind::of(self.world.process(id).name()) {
+            ProcessKind::Resource => Box::pin(cluster.serve_resource(id)),
+            ProcessKind::Worker => {
+                let schedule = Arc::clone(&self.schedule);
+                Box::pin(workload::main(cluster, id, schedule, id.0))
+            }
+            _ => Box::pin(cluster.serve_redis(id)),
+        }
+    }
+
+    async fn serve_redis(self: Arc<Self>, id: ProcessId) {
+        let name = self.world.process(id).name().to_owned();
+        let server = self.new_server(id, &name);
+        *lock(&self.machines[id.0].server) = Some(server.clone());
+        if self.schedule.redis.replica && name == "replica-1" {
+            self.world.spawn(id, replicate(self.world.clone(), id, server.clone()));
+        }
+        let background = server.clone();
+        self.world.spawn(id, async move { background.background().await });
+        // The address is the process's own: nobody else can have it.
+        let Ok(mut listener) = self.world.listen(id, &format!("{name}:6379")) else { return };
+        loop {
+            let (stream, client) = listener.accept().await;
+            let server = server.clone();
+            self.world.spawn(id, async move { server.serve_connection(stream, &client).await });
+        }
+    }
+
+    fn new_server(&self, id: ProcessId, name: &str) -> Server<Machinery> {
+        let mut options = ServerOptions::new(name);
+        options.observer = Arc::new(Watch {
+            locks: LockView::default(),
+            server: name.to_owned(),
+            injector: self.injector.get().cloned().unwrap_or_default(),
+        });
+        options.persistence = match self.schedule.redis.persistence {
+            Persistence::None => redis::Persistence::None,
+            Persistence::EverySec => redis::Persistence::EverySec(Arc::new(self.machines[id.0].disk.open())),
+            Persistence::Always => redis::Persistence::Always(Arc::new(self.machines[id.0].disk.open())),
+        };
+        let server = Server::new(options, Machinery { world: self.world.clone(), process: id });
+        if self.schedule.redis.fence_start > 0 && self.world.process(id).life() == 0 {
+            for key in self.schedule.keys.iter().filter_map(|key| workload::lock_key(key).ok()) {
+                let start = self.schedule.redis.fence_start.to_string();
+                server.preset(key.fence_key().as_bytes(), start.as_bytes());
+            }
+        }
+        server
+    }
+
+    async fn serve_resource(self: Arc<Self>, id: ProcessId) {
+        let config = Config { fencing: self.fencing, ..Config::default() };
+        let app = match self.schedule.resource.store {
+            Store::Memory => App::new(Arc::new(MemoryStore::new()), config),
+            Store::Redb => match RedbStore::create(self.machines[id.0].disk.open()) {
+                Ok(store) => App::new(Arc::new(store), config),
+                Err(error) => {
+                    note("resource", Kind::ServerStopped { detail: Some(Name::from(error.to_string().as_str())) });
+                    return;
+                }
+            },
+        };
+        let Ok(mut listener) = self.world.listen(id, RESOURCE_ADDRESS) else { return };
+        loop {
+            let (stream, _) = listener.accept().await;
+            let serving = http::serve_connection(stream, &app);
+            // A connection that breaks is its client's affair.
+            self.world.spawn(id, async move { drop(serving.await) });
+        }
+    }
+}
+
+type Main = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Follows the primary, anew whenever the connection breaks.
+async fn replicate(world: World, id: ProcessId, replica: Server<Machinery>) {
+    let runtime = crate::world::runtime::SimRuntime::new(&world, id);
+    while replica.is_replica() {
+        if let Ok(stream) = dlock::Runtime::connect(&runtime, "redis-1:6379").await {
+            replica.replicate_from(stream).await;
+        }
+        let retry = dlock::Runtime::now(&runtime) + Duration::from_millis(100);
+        dlock::Runtime::sleep_until(&runtime, retry).await;
+    }
+}
+
+impl redis::AppendFile for File {
+    fn append(&self, bytes: &[u8]) {
+        // A dead process writes no more.
+        let _ = File::append(self, bytes);
+    }
+
+    fn sync(&self) {
+        let _ = File::sync(self);
+    }
+
+    fn contents(&self) -> Vec<u8> {
+        File::contents(self).unwrap_or_default()
+    }
+}
+
+impl Progress {
+    fn wake(&mut self) {
+        if let Some(waker) = self.harness.take() {
+            waker.wake();
+        }
+    }
+}
