@@ -5,3 +5,6 @@ compile_error!(
     "`sim` needs `--cfg madsim`. The workspace sets it in .cargo/config.toml, but a RUSTFLAGS variable in the \
      environment overrides that file: unset RUSTFLAGS, or add `--cfg madsim` to it."
 );
+
+pub mod serve;
+pub mod servers;
