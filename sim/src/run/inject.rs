@@ -192,7 +192,7 @@ impl Injector {
             }
             What::Delay { link, by, both, lasts } => {
                 let links = self.directions(link, *both);
-                let by = by.as_duration();
+                let by = by.duration();
                 links.iter().for_each(|(from, to)| world.delay(*from, *to, by));
                 let text = format!("delays {} by {}", arrow(link, *both), span(by.as_nanos() as u64));
                 self.announce(&text, *lasts, move || {

@@ -62,7 +62,7 @@ impl Report {
 
     /// The kinds of the verdicts.
     pub fn kinds(&self) -> BTreeSet<Expected> {
-        self.verdicts.iter().map(|verdict| Expected::from(verdict.kind)).collect()
+        self.verdicts.iter().filter_map(|verdict| verdict.kind.as_str().parse::<Expected>().ok()).collect()
     }
 
     /// Whether the resource took a write that it should not have taken: what fencing must prevent.

@@ -80,7 +80,7 @@ pub(super) fn options(schedule: &Schedule, spec: &Spec) -> Options {
     let mut options = Options::new(schedule.ttl_of(spec).duration());
     options.instance = Some(spec.name.clone());
     if let Some(margin) = schedule.drift_margin {
-        options.drift = DriftMargin::constant(margin.duration());
+        options.drift = DriftMargin { per_mille: 0, constant: margin.duration() };
     }
     options
 }

@@ -1,0 +1,3 @@
+//! The simulated lock servers: what clients can observe of the real ones, in their real wire protocols.
+
+pub mod redis;

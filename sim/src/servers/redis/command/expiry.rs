@@ -1,0 +1,159 @@
+//! Commands that set, read and remove expiries. Source: `expire.c` of Redis 7.0.
+
+use super::NOT_AN_INTEGER;
+use crate::servers::redis::number::parse_i64;
+use crate::servers::redis::reply::Reply;
+use crate::servers::redis::request::Args;
+use crate::servers::redis::state::State;
+
+/// How an argument tells a time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unit {
+    /// Seconds, or milliseconds.
+    pub(super) in_seconds: bool,
+    /// From the epoch on, or from now on.
+    pub(super) is_absolute: bool,
+}
+
+pub(super) const SECONDS: Unit = Unit { in_seconds: true, is_absolute: false };
+pub(super) const MILLIS: Unit = Unit { in_seconds: false, is_absolute: false };
+pub(super) const UNIX_SECONDS: Unit = Unit { in_seconds: true, is_absolute: true };
+pub(super) const UNIX_MILLIS: Unit = Unit { in_seconds: false, is_absolute: true };
+
+impl Unit {
+    /// The absolute time in milliseconds that `number` stands for, or `None` out of range.
+    fn resolve(self, number: i64, now_ms: i64) -> Option<i64> {
+        let millis = if self.in_seconds { number.checked_mul(1000)? } else { number };
+        if self.is_absolute { Some(millis) } else { millis.checked_add(now_ms) }
+    }
+
+    /// Reads an expiry that must be positive, as an option of SET does.
+    pub(super) fn parse_positive(self, text: &[u8], now_ms: i64, command: &str) -> Result<i64, Reply> {
+        let number = parse_i64(text).ok_or(Reply::error(NOT_AN_INTEGER))?;
+        let positive = Some(number).filter(|number| *number > 0);
+        positive.and_then(|number| self.resolve(number, now_ms)).ok_or_else(|| invalid_expire_time(command))
+    }
+}
+
+pub(super) fn expire(state: &mut State, args: Args<'_>) -> Reply {
+    set_expiry(state, args, SECONDS, "expire")
+}
+
+pub(super) fn pexpire(state: &mut State, args: Args<'_>) -> Reply {
+    set_expiry(state, args, MILLIS, "pexpire")
+}
+
+pub(super) fn expireat(state: &mut State, args: Args<'_>) -> Reply {
+    set_expiry(state, args, UNIX_SECONDS, "expireat")
+}
+
+pub(super) fn pexpireat(state: &mut State, args: Args<'_>) -> Reply {
+    set_expiry(state, args, UNIX_MILLIS, "pexpireat")
+}
+
+pub(super) fn ttl(state: &mut State, args: Args<'_>) -> Reply {
+    // Rounded to the nearest second, as Redis does.
+    time_left(state, args.at(1), |at, now_ms| ((at - now_ms).max(0) + 500) / 1000)
+}
+
+pub(super) fn pttl(state: &mut State, args: Args<'_>) -> Reply {
+    time_left(state, args.at(1), |at, now_ms| (at - now_ms).max(0))
+}
+
+pub(super) fn expiretime(state: &mut State, args: Args<'_>) -> Reply {
+    time_left(state, args.at(1), |at, _| (at + 500) / 1000)
+}
+
+pub(super) fn pexpiretime(state: &mut State, args: Args<'_>) -> Reply {
+    time_left(state, args.at(1), |at, _| at)
+}
+
+pub(super) fn persist(state: &mut State, args: Args<'_>) -> Reply {
+    let key = args.at(1);
+    if state.lookup(key).is_none_or(|entry| entry.expires_at.is_none()) {
+        return Reply::Integer(0);
+    }
+    state.expire_at(key, None);
+    Reply::Integer(1)
+}
+
+fn invalid_expire_time(command: &str) -> Reply {
+    Reply::error_text(format!("ERR invalid expire time in '{command}' command"))
+}
+
+fn time_left(state: &mut State, key: &[u8], answer: impl Fn(i64, i64) -> i64) -> Reply {
+    let now_ms = state.now_ms();
+    Reply::Integer(match state.lookup(key) {
+        None => -2,
+        Some(entry) => entry.expires_at.map_or(-1, |at| answer(at, now_ms)),
+    })
+}
+
+fn set_expiry(state: &mut State, args: Args<'_>, unit: Unit, command: &str) -> Reply {
+    let conditions = match Conditions::parse(args.skip(3)) {
+        Ok(conditions) => conditions,
+        Err(error) => return error,
+    };
+    let (key, now_ms) = (args.at(1), state.now_ms());
+    let Some(number) = parse_i64(args.at(2)) else { return Reply::error(NOT_AN_INTEGER) };
+    let Some(at) = unit.resolve(number, now_ms) else { return invalid_expire_time(command) };
+    let Some(entry) = state.lookup(key) else { return Reply::Integer(0) };
+    if !conditions.hold(entry.expires_at, at) {
+        return Reply::Integer(0);
+    }
+    if at <= now_ms && !state.is_replica {
+        state.delete(key);
+    } else {
+        state.expire_at(key, Some(at));
+    }
+    Reply::Integer(1)
+}
+
+/// The options of EXPIRE: when the new expiry may take the place of the old one.
+#[derive(Debug, Default)]
+struct Conditions {
+    /// NX: only if there is none yet.
+    if_none: bool,
+    /// XX: only if there is one.
+    if_some: bool,
+    /// GT: only if it is later. No expiry counts as the latest.
+    if_later: bool,
+    /// LT: only if it is earlier.
+    if_earlier: bool,
+}
+
+impl Conditions {
+    fn parse(args: Args<'_>) -> Result<Self, Reply> {
+        let mut conditions = Self::default();
+        for option in args.iter() {
+            *match option.to_ascii_lowercase().as_slice() {
+                b"nx" => &mut conditions.if_none,
+                b"xx" => &mut conditions.if_some,
+                b"gt" => &mut conditions.if_later,
+                b"lt" => &mut conditions.if_earlier,
+                _ => {
+                    let text = [b"ERR Unsupported option ", option].concat();
+                    return Err(Reply::error_text(text));
+                }
+            } = true;
+        }
+        let Self { if_none, if_some, if_later, if_earlier } = conditions;
+        if if_none && (if_some || if_later || if_earlier) {
+            let text = "ERR NX and XX, GT or LT options at the same time are not compatible";
+            return Err(Reply::error(text));
+        }
+        if if_later && if_earlier {
+            return Err(Reply::error("ERR GT and LT options at the same time are not compatible"));
+        }
+        Ok(conditions)
+    }
+
+    fn hold(&self, current: Option<i64>, wanted: i64) -> bool {
+        let later = current.is_some_and(|current| wanted > current);
+        let earlier = current.is_none_or(|current| wanted < current);
+        (!self.if_none || current.is_none())
+            && (!self.if_some || current.is_some())
+            && (!self.if_later || later)
+            && (!self.if_earlier || earlier)
+    }
+}

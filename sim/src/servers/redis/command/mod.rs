@@ -1,0 +1,92 @@
+//! The commands: one table with each command's name, arity and rights, as `commands.def` of Redis 7.0 has them.
+
+mod expiry;
+mod keys;
+pub(crate) mod server;
+mod strings;
+mod table;
+
+use super::reply::Reply;
+use super::request::Args;
+use super::state::State;
+
+pub(crate) use table::{COMMANDS, find};
+
+/// A command.
+#[derive(Debug)]
+pub(crate) struct Command {
+    /// In lower case.
+    pub(crate) name: &'static str,
+    /// The number of arguments, the name included; a negative one is a minimum.
+    pub(crate) arity: i32,
+    /// Changes keys: refused by a replica.
+    pub(crate) writes: bool,
+    pub(crate) run: Run,
+}
+
+/// What carries a command out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Run {
+    /// Works on the keys alone; scripts may call it.
+    Keys(fn(&mut State, Args<'_>) -> Reply),
+    /// Works on the connection or on the whole server; scripts may not call it.
+    Server(ServerCommand),
+}
+
+/// The commands that need more than the keys.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ServerCommand {
+    Client,
+    Command,
+    Config,
+    Eval,
+    EvalSha,
+    Hello,
+    Info,
+    Quit,
+    Reset,
+    Script,
+}
+
+impl Command {
+    pub(crate) fn takes(&self, arguments: usize) -> bool {
+        let least = usize::try_from(self.arity.unsigned_abs()).unwrap_or(usize::MAX);
+        if self.arity < 0 { arguments >= least } else { arguments == least }
+    }
+}
+
+pub(crate) const NOT_AN_INTEGER: &str = "ERR value is not an integer or out of range";
+pub(crate) const SYNTAX_ERROR: &str = "ERR syntax error";
+pub(crate) const READ_ONLY: &str = "READONLY You can't write against a read only replica.";
+
+pub(crate) fn wrong_arity(name: &str) -> Reply {
+    Reply::error_text(format!("ERR wrong number of arguments for '{name}' command"))
+}
+
+/// Quotes what the client sent, cut short as Redis does it.
+pub(crate) fn unknown_command(args: Args<'_>) -> Reply {
+    const SHOWN_BYTES_MAX: usize = 128;
+    let name = args.at(0);
+    let mut text = b"ERR unknown command '".to_vec();
+    text.extend_from_slice(&name[..name.len().min(SHOWN_BYTES_MAX)]);
+    text.extend_from_slice(b"', with args beginning with: ");
+    let mut shown = 0;
+    for arg in args.skip(1).iter() {
+        if shown >= SHOWN_BYTES_MAX {
+            break;
+        }
+        let arg = &arg[..arg.len().min(SHOWN_BYTES_MAX - shown)];
+        text.push(b'\'');
+        text.extend_from_slice(arg);
+        text.extend_from_slice(b"' ");
+        shown += arg.len() + 3;
+    }
+    Reply::error_text(text)
+}
+
+pub(crate) fn unknown_subcommand(command: &str, subcommand: &[u8]) -> Reply {
+    let mut text = b"ERR unknown subcommand '".to_vec();
+    text.extend_from_slice(&subcommand[..subcommand.len().min(128)]);
+    text.extend_from_slice(format!("'. Try {} HELP.", command.to_ascii_uppercase()).as_bytes());
+    Reply::error_text(text)
+}

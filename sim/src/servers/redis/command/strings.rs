@@ -1,0 +1,276 @@
+//! Commands on values. Source: `t_string.c` of Redis 7.0.
+
+use std::sync::Arc;
+
+use super::expiry::{MILLIS, SECONDS, UNIX_MILLIS, UNIX_SECONDS, Unit};
+use super::{NOT_AN_INTEGER, SYNTAX_ERROR, wrong_arity};
+use crate::servers::redis::number::parse_i64;
+use crate::servers::redis::reply::Reply;
+use crate::servers::redis::request::Args;
+use crate::servers::redis::state::State;
+
+pub(super) fn get(state: &mut State, args: Args<'_>) -> Reply {
+    state.value(args.at(1)).map_or(Reply::Nil, Reply::Bulk)
+}
+
+pub(super) fn set(state: &mut State, args: Args<'_>) -> Reply {
+    let options = match Options::parse(args.skip(3), OptionsOf::Set) {
+        Ok(options) => options,
+        Err(error) => return error,
+    };
+    let expires_at = match options.expires_at(state.now_ms(), "set") {
+        Ok(expires_at) => expires_at,
+        Err(error) => return error,
+    };
+    let key = args.at(1);
+    let former = state.lookup(key).cloned();
+    let allowed = match options.condition {
+        Some(Condition::IfAbsent) => former.is_none(),
+        Some(Condition::IfPresent) => former.is_some(),
+        None => true,
+    };
+    let kept = former.as_ref().and_then(|entry| entry.expires_at).filter(|_| options.keeps_expiry);
+    let answer = match former {
+        Some(former) if options.answers_former => Reply::Bulk(former.value),
+        None if options.answers_former => Reply::Nil,
+        _ if allowed => Reply::OK,
+        _ => Reply::Nil,
+    };
+    if allowed {
+        state.set(key, args.at(2).into(), expires_at.or(kept));
+    }
+    answer
+}
+
+pub(super) fn setnx(state: &mut State, args: Args<'_>) -> Reply {
+    if state.lookup(args.at(1)).is_some() {
+        return Reply::Integer(0);
+    }
+    state.set(args.at(1), args.at(2).into(), None);
+    Reply::Integer(1)
+}
+
+pub(super) fn setex(state: &mut State, args: Args<'_>) -> Reply {
+    set_until(state, args, SECONDS, "setex")
+}
+
+pub(super) fn psetex(state: &mut State, args: Args<'_>) -> Reply {
+    set_until(state, args, MILLIS, "psetex")
+}
+
+pub(super) fn getset(state: &mut State, args: Args<'_>) -> Reply {
+    let former = state.value(args.at(1));
+    state.set(args.at(1), args.at(2).into(), None);
+    former.map_or(Reply::Nil, Reply::Bulk)
+}
+
+pub(super) fn getdel(state: &mut State, args: Args<'_>) -> Reply {
+    let former = state.value(args.at(1));
+    state.delete(args.at(1));
+    former.map_or(Reply::Nil, Reply::Bulk)
+}
+
+pub(super) fn getex(state: &mut State, args: Args<'_>) -> Reply {
+    let options = match Options::parse(args.skip(2), OptionsOf::GetEx) {
+        Ok(options) => options,
+        Err(error) => return error,
+    };
+    let (key, now_ms) = (args.at(1), state.now_ms());
+    let Some(entry) = state.lookup(key).cloned() else { return Reply::Nil };
+    match options.expires_at(now_ms, "getex") {
+        Err(error) => return error,
+        Ok(Some(at)) if at <= now_ms => {
+            state.delete(key);
+        }
+        Ok(Some(at)) => state.expire_at(key, Some(at)),
+        Ok(None) if options.persists && entry.expires_at.is_some() => state.expire_at(key, None),
+        Ok(None) => {}
+    }
+    Reply::Bulk(entry.value)
+}
+
+pub(super) fn append(state: &mut State, args: Args<'_>) -> Reply {
+    let key = args.at(1);
+    let former = state.lookup(key).cloned();
+    let (head, expires_at) = former.map_or((Arc::default(), None), |entry| (entry.value, entry.expires_at));
+    let value = [&head, args.at(2)].concat();
+    let length = value.len();
+    state.set(key, value.into(), expires_at);
+    Reply::count(length)
+}
+
+pub(super) fn strlen(state: &mut State, args: Args<'_>) -> Reply {
+    Reply::count(state.lookup(args.at(1)).map_or(0, |entry| entry.value.len()))
+}
+
+pub(super) fn mget(state: &mut State, args: Args<'_>) -> Reply {
+    Reply::Array(args.skip(1).iter().map(|key| state.value(key).map_or(Reply::Nil, Reply::Bulk)).collect())
+}
+
+pub(super) fn mset(state: &mut State, args: Args<'_>) -> Reply {
+    if args.len().is_multiple_of(2) {
+        return wrong_arity("mset");
+    }
+    set_pairs(state, args);
+    Reply::OK
+}
+
+pub(super) fn msetnx(state: &mut State, args: Args<'_>) -> Reply {
+    if args.len().is_multiple_of(2) {
+        return wrong_arity("msetnx");
+    }
+    if args.skip(1).iter().step_by(2).any(|key| state.lookup(key).is_some()) {
+        return Reply::Integer(0);
+    }
+    set_pairs(state, args);
+    Reply::Integer(1)
+}
+
+pub(super) fn incr(state: &mut State, args: Args<'_>) -> Reply {
+    add(state, args.at(1), 1)
+}
+
+pub(super) fn decr(state: &mut State, args: Args<'_>) -> Reply {
+    add(state, args.at(1), -1)
+}
+
+pub(super) fn incrby(state: &mut State, args: Args<'_>) -> Reply {
+    match parse_i64(args.at(2)) {
+        Some(by) => add(state, args.at(1), by),
+        None => Reply::error(NOT_AN_INTEGER),
+    }
+}
+
+pub(super) fn decrby(state: &mut State, args: Args<'_>) -> Reply {
+    match parse_i64(args.at(2)).map(i64::checked_neg) {
+        Some(Some(by)) => add(state, args.at(1), by),
+        Some(None) => Reply::error("ERR decrement would overflow"),
+        None => Reply::error(NOT_AN_INTEGER),
+    }
+}
+
+fn add(state: &mut State, key: &[u8], by: i64) -> Reply {
+    let current = match state.lookup(key) {
+        None => Some(0),
+        Some(entry) => parse_i64(&entry.value),
+    };
+    let Some(current) = current else { return Reply::error(NOT_AN_INTEGER) };
+    let Some(value) = current.checked_add(by) else {
+        return Reply::error("ERR increment or decrement would overflow");
+    };
+    state.count(key, value, by);
+    Reply::Integer(value)
+}
+
+fn set_until(state: &mut State, args: Args<'_>, unit: Unit, command: &str) -> Reply {
+    match unit.parse_positive(args.at(2), state.now_ms(), command) {
+        Ok(at) => {
+            // Whatever stood there has expired or is overwritten.
+            state.lookup(args.at(1));
+            state.set(args.at(1), args.at(3).into(), Some(at));
+            Reply::OK
+        }
+        Err(error) => error,
+    }
+}
+
+fn set_pairs(state: &mut State, args: Args<'_>) {
+    for at in (1..args.len()).step_by(2) {
+        state.lookup(args.at(at));
+        state.set(args.at(at), args.at(at + 1).into(), None);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OptionsOf {
+    Set,
+    GetEx,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Condition {
+    IfAbsent,
+    IfPresent,
+}
+
+/// The options of SET and GETEX.
+#[derive(Debug, Default)]
+struct Options<'a> {
+    condition: Option<Condition>,
+    answers_former: bool,
+    keeps_expiry: bool,
+    persists: bool,
+    expiry: Option<(ExpiryUnit, &'a [u8])>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ExpiryUnit {
+    Ex,
+    Px,
+    ExAt,
+    PxAt,
+}
+
+impl<'a> Options<'a> {
+    /// Reads the options; those that contradict each other are a syntax error, a repeated one is not.
+    fn parse(args: Args<'a>, of: OptionsOf) -> Result<Self, Reply> {
+        let mut options = Self::default();
+        let mut rest = args.iter();
+        while let Some(option) = rest.next() {
+            let option = option.to_ascii_lowercase();
+            let accepted = match (of, option.as_slice()) {
+                (OptionsOf::Set, b"nx") => options.require(Condition::IfAbsent),
+                (OptionsOf::Set, b"xx") => options.require(Condition::IfPresent),
+                (OptionsOf::Set, b"get") => {
+                    options.answers_former = true;
+                    true
+                }
+                (OptionsOf::Set, b"keepttl") => {
+                    options.keeps_expiry = true;
+                    options.expiry.is_none()
+                }
+                (OptionsOf::GetEx, b"persist") => {
+                    options.persists = true;
+                    options.expiry.is_none()
+                }
+                (_, name) => expiry_unit(name).is_some_and(|unit| options.expire(unit, rest.next())),
+            };
+            if !accepted {
+                return Err(Reply::error(SYNTAX_ERROR));
+            }
+        }
+        Ok(options)
+    }
+
+    fn require(&mut self, condition: Condition) -> bool {
+        *self.condition.get_or_insert(condition) == condition
+    }
+
+    fn expire(&mut self, unit: ExpiryUnit, time: Option<&'a [u8]>) -> bool {
+        let Some(time) = time else { return false };
+        let fits = self.expiry.is_none_or(|(former, _)| former == unit);
+        self.expiry = Some((unit, time));
+        fits && !self.keeps_expiry && !self.persists
+    }
+
+    fn expires_at(&self, now_ms: i64, command: &str) -> Result<Option<i64>, Reply> {
+        let Some((unit, time)) = self.expiry else { return Ok(None) };
+        let unit = match unit {
+            ExpiryUnit::Ex => SECONDS,
+            ExpiryUnit::Px => MILLIS,
+            ExpiryUnit::ExAt => UNIX_SECONDS,
+            ExpiryUnit::PxAt => UNIX_MILLIS,
+        };
+        unit.parse_positive(time, now_ms, command).map(Some)
+    }
+}
+
+fn expiry_unit(name: &[u8]) -> Option<ExpiryUnit> {
+    match name {
+        b"ex" => Some(ExpiryUnit::Ex),
+        b"px" => Some(ExpiryUnit::Px),
+        b"exat" => Some(ExpiryUnit::ExAt),
+        b"pxat" => Some(ExpiryUnit::PxAt),
+        _ => None,
+    }
+}

@@ -1,0 +1,85 @@
+//! One connection: requests in, replies out.
+
+use std::io;
+
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use super::core::Client;
+use super::reply::Reply;
+use super::request::RequestParser;
+use super::{Server, ServerWorld};
+
+/// Replies that pile up beyond this are sent before more requests are read.
+const OUTPUT_BYTES_MAX: usize = 64 * 1024;
+
+pub(super) struct Connection<'a, W, S> {
+    server: &'a Server<W>,
+    stream: S,
+    /// What the world calls the client.
+    label: &'a str,
+    client: Client,
+    parser: RequestParser,
+    input: BytesMut,
+    output: Vec<u8>,
+}
+
+impl<'a, W: ServerWorld, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, W, S> {
+    pub(super) fn new(server: &'a Server<W>, stream: S, label: &'a str) -> Self {
+        let client = server.core().connect();
+        let (input, output) = (BytesMut::with_capacity(4096), Vec::with_capacity(1024));
+        Self { server, stream, label, client, parser: RequestParser::default(), input, output }
+    }
+
+    /// Serves until the client leaves or the stream breaks.
+    pub(super) async fn serve(mut self) -> io::Result<()> {
+        while !self.client.is_closing {
+            if self.stream.read_buf(&mut self.input).await? == 0 {
+                break;
+            }
+            while self.answer() {
+                self.send().await?;
+            }
+            self.send().await?;
+        }
+        Ok(())
+    }
+
+    /// Answers the requests that have arrived, and tells whether it stopped short because of the replies' size.
+    fn answer(&mut self) -> bool {
+        let mut used = 0;
+        while !self.client.is_closing && self.output.len() < OUTPUT_BYTES_MAX {
+            match self.parser.parse(&self.input[used..]) {
+                Ok(Some(size)) => {
+                    let args = self.parser.args(&self.input[used..]);
+                    if !args.is_empty() {
+                        self.server.execute(&mut self.client, self.label, args).encode(&mut self.output);
+                    }
+                    used += size;
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    Reply::error_text(format!("ERR {error}")).encode(&mut self.output);
+                    self.client.is_closing = true;
+                }
+            }
+        }
+        self.input.advance(used);
+        self.output.len() >= OUTPUT_BYTES_MAX && !self.client.is_closing
+    }
+
+    async fn send(&mut self) -> io::Result<()> {
+        if self.output.is_empty() {
+            return Ok(());
+        }
+        self.stream.write_all(&self.output).await?;
+        self.output.clear();
+        self.stream.flush().await
+    }
+}
+
+impl<W, S> Drop for Connection<'_, W, S> {
+    fn drop(&mut self) {
+        self.server.core().connected -= 1;
+    }
+}

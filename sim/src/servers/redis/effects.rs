@@ -1,0 +1,100 @@
+//! What commands do to the keys: one stream of facts, which observers, the append-only file and the replicas read.
+
+use std::sync::Arc;
+
+use super::number::push_i64;
+use super::reply::push_command;
+
+/// One change of one key. Times are milliseconds since the Unix epoch on the server's wall clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// A value was stored, with its expiry, in place of `former`.
+    Set {
+        /// The key.
+        key: Arc<[u8]>,
+        /// The new value.
+        value: Arc<[u8]>,
+        /// When the key ends, or `None` if it stays.
+        expires_at: Option<i64>,
+        /// The value that stood there before.
+        former: Option<Arc<[u8]>>,
+    },
+    /// A counter moved by `by`; its expiry stayed.
+    Counted {
+        /// The key.
+        key: Arc<[u8]>,
+        /// The counter's new value.
+        value: i64,
+        /// By how much it moved.
+        by: i64,
+    },
+    /// Only the expiry changed.
+    Extended {
+        /// The key.
+        key: Arc<[u8]>,
+        /// The value, which stayed.
+        value: Arc<[u8]>,
+        /// When the key ends, or `None` if it stays.
+        expires_at: Option<i64>,
+    },
+    /// A key left.
+    Removed {
+        /// The key.
+        key: Arc<[u8]>,
+        /// Its last value.
+        value: Arc<[u8]>,
+        /// Why.
+        cause: Removal,
+    },
+    /// All keys left at once (FLUSHALL).
+    Flushed,
+}
+
+/// Why a key left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// A client deleted it.
+    Deleted,
+    /// Its time was up.
+    Expired,
+    /// The server was short of memory (a fault: [`super::Server::evict`]).
+    Evicted,
+}
+
+impl Effect {
+    /// Appends the effect as the command that repeats it, as Redis writes it to its append-only file and replicas: with
+    /// absolute times, so that it means the same whenever it is read.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Set { key, value, expires_at: None, .. } => push_command(out, &[b"SET", key, value]),
+            Self::Set { key, value, expires_at: Some(at), .. } => {
+                push_command(out, &[b"SET", key, value, b"PXAT", &decimal(*at)]);
+            }
+            Self::Counted { key, by, .. } => push_command(out, &[b"INCRBY", key, &decimal(*by)]),
+            Self::Extended { key, expires_at: Some(at), .. } => {
+                push_command(out, &[b"PEXPIREAT", key, &decimal(*at)]);
+            }
+            Self::Extended { key, expires_at: None, .. } => push_command(out, &[b"PERSIST", key]),
+            Self::Removed { key, .. } => push_command(out, &[b"DEL", key]),
+            Self::Flushed => push_command(out, &[b"FLUSHALL"]),
+        }
+    }
+}
+
+/// Appends the effects of one command or script. Several go inside MULTI and EXEC, so that a file that was cut short
+/// or a stream that broke off never shows half a script.
+pub(crate) fn encode_unit(effects: &[Effect], out: &mut Vec<u8>) {
+    if effects.len() > 1 {
+        push_command(out, &[b"MULTI"]);
+    }
+    effects.iter().for_each(|effect| effect.encode(out));
+    if effects.len() > 1 {
+        push_command(out, &[b"EXEC"]);
+    }
+}
+
+fn decimal(number: i64) -> Vec<u8> {
+    let mut digits = Vec::with_capacity(20);
+    push_i64(&mut digits, number);
+    digits
+}

@@ -1,0 +1,69 @@
+//! The text of INFO and CLIENT INFO.
+
+use std::fmt::Write;
+
+use super::core::{Client, Core};
+use super::request::Args;
+
+/// The Redis whose behaviour is modelled.
+pub(crate) const VERSION: &str = "7.0.15";
+
+/// INFO's answer: the sections that were asked for, or all.
+pub(crate) fn text(core: &Core, asked: Args<'_>) -> String {
+    let wants = |section: &str| {
+        let every = [&b"all"[..], b"everything", b"default"];
+        let is_asked = |name: &[u8]| {
+            name.eq_ignore_ascii_case(section.as_bytes())
+                || every.iter().any(|every| name.eq_ignore_ascii_case(every))
+        };
+        asked.is_empty() || asked.iter().any(is_asked)
+    };
+    let sections = [
+        ("Server", server as fn(&Core, &mut String)),
+        ("Clients", clients),
+        ("Stats", stats),
+        ("Replication", replication),
+        ("Keyspace", keyspace),
+    ];
+    let mut text = String::new();
+    for (name, write) in sections.into_iter().filter(|(name, _)| wants(name)) {
+        if !text.is_empty() {
+            text.push_str("\r\n");
+        }
+        let _ = write!(text, "# {name}\r\n");
+        write(core, &mut text);
+    }
+    text
+}
+
+/// The line of CLIENT INFO.
+pub(crate) fn client_line(client: &Client) -> String {
+    format!("id={} name={} db=0 resp=2\n", client.id, String::from_utf8_lossy(&client.name))
+}
+
+fn server(_: &Core, text: &mut String) {
+    let _ = write!(text, "redis_version:{VERSION}\r\nredis_mode:standalone\r\narch_bits:64\r\n");
+}
+
+fn clients(core: &Core, text: &mut String) {
+    let _ = write!(text, "connected_clients:{}\r\nblocked_clients:0\r\n", core.connected);
+}
+
+fn stats(core: &Core, text: &mut String) {
+    let _ = write!(text, "total_connections_received:{}\r\n", core.clients);
+    let _ = write!(text, "total_commands_processed:{}\r\n", core.state.executed);
+    let _ = write!(text, "expired_keys:{}\r\n", core.state.expired);
+}
+
+fn replication(core: &Core, text: &mut String) {
+    let role = if core.state.is_replica { "slave" } else { "master" };
+    let _ = write!(text, "role:{role}\r\n");
+}
+
+fn keyspace(core: &Core, text: &mut String) {
+    let keys = core.state.keyspace.len();
+    if keys > 0 {
+        let volatile = core.state.keyspace.iter().filter(|(_, entry)| entry.expires_at.is_some()).count();
+        let _ = write!(text, "db0:keys={keys},expires={volatile},avg_ttl=0\r\n");
+    }
+}

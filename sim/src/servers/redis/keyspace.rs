@@ -1,0 +1,110 @@
+//! The keys: strings by name, some with an expiry.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
+
+/// A key's value, and when it ends.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) value: Arc<[u8]>,
+    /// Milliseconds since the Unix epoch on the server's wall clock. Not on a monotonic clock: a clock that steps
+    /// forward expires keys at once, one that steps back prolongs them, as in Redis.
+    pub(crate) expires_at: Option<i64>,
+}
+
+/// All keys, in order of their names.
+#[derive(Debug, Default)]
+pub(crate) struct Keyspace {
+    entries: BTreeMap<Arc<[u8]>, Entry>,
+    /// Expiries in the order in which they fall due. An entry that changed since leaves its old line here, which counts
+    /// for nothing once [`Keyspace::pop_due`] meets it.
+    due: BinaryHeap<Reverse<(i64, Arc<[u8]>)>>,
+}
+
+impl Entry {
+    /// Whether the key has ended at `now_ms`. A key lives through the millisecond of its expiry, as in Redis.
+    pub(crate) fn is_expired(&self, now_ms: i64) -> bool {
+        self.expires_at.is_some_and(|at| now_ms > at)
+    }
+}
+
+impl Keyspace {
+    /// What is stored under `key`, expired or not.
+    pub(crate) fn entry(&self, key: &[u8]) -> Option<&Entry> {
+        self.entries.get(key)
+    }
+
+    /// Stores `entry` under `key` and returns the key's name and the former entry.
+    pub(crate) fn insert(&mut self, key: &[u8], entry: Entry) -> (Arc<[u8]>, Option<Entry>) {
+        let expires_at = entry.expires_at;
+        let name: Arc<[u8]> = key.into();
+        let former = self.entries.insert(name.clone(), entry);
+        if let Some(at) = expires_at {
+            self.push_due(at, name.clone());
+        }
+        (name, former)
+    }
+
+    /// Changes the expiry of `key` and returns its name and value, or `None` if it does not exist.
+    pub(crate) fn expire_at(&mut self, key: &[u8], at: Option<i64>) -> Option<(Arc<[u8]>, Arc<[u8]>)> {
+        let value = {
+            let entry = self.entries.get_mut(key)?;
+            entry.expires_at = at;
+            entry.value.clone()
+        };
+        let name: Arc<[u8]> = key.into();
+        if let Some(at) = at {
+            self.push_due(at, name.clone());
+        }
+        Some((name, value))
+    }
+
+    pub(crate) fn remove(&mut self, key: &[u8]) -> Option<(Arc<[u8]>, Entry)> {
+        self.entries.remove_entry(key)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+        self.due.clear();
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Arc<[u8]>, &Entry)> {
+        self.entries.iter()
+    }
+
+    /// A time before which no key falls due, or `None` if no key has an expiry.
+    pub(crate) fn next_due(&self) -> Option<i64> {
+        self.due.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Removes the key that fell due first, if any had by `now_ms`.
+    pub(crate) fn pop_due(&mut self, now_ms: i64) -> Option<(Arc<[u8]>, Entry)> {
+        while self.next_due().is_some_and(|at| now_ms > at) {
+            let Reverse((at, key)) = self.due.pop()?;
+            let is_current = self.entries.get(&key).is_some_and(|entry| entry.expires_at == Some(at));
+            if is_current {
+                return self.remove(&key);
+            }
+        }
+        None
+    }
+
+    fn push_due(&mut self, at: i64, key: Arc<[u8]>) {
+        if self.due.len() > 2 * self.entries.len() + 64 {
+            self.rebuild_due();
+        }
+        self.due.push(Reverse((at, key)));
+    }
+
+    /// Drops the lines of changed entries, so that a key set a million times an hour takes up one line.
+    fn rebuild_due(&mut self) {
+        let lines =
+            self.entries.iter().filter_map(|(key, entry)| Some(Reverse((entry.expires_at?, key.clone()))));
+        self.due = lines.collect();
+    }
+}

@@ -1,0 +1,112 @@
+//! Between Lua's values and Redis' replies. Source: `script_lua.c` of Redis 7.0.
+
+use std::sync::Arc;
+
+use mlua::{Lua, Table, Value};
+
+use super::Digest;
+use crate::servers::redis::number::format_f64;
+use crate::servers::redis::reply::Reply;
+
+/// Tables inside tables that a reply may have; a table that holds itself ends here.
+const DEPTH_MAX: usize = 1000;
+
+/// The reply that a script's return value stands for.
+pub(super) fn reply(value: &Value) -> Reply {
+    nested_reply(value, 0)
+}
+
+/// The reply to a script that failed: its error, its name and the line.
+pub(super) fn failure(failure: &Value, script: &Digest) -> Reply {
+    let table = failure.as_table();
+    let text = table.and_then(|table| field(table, "err")).unwrap_or_else(|| b"ERR unknown error".to_vec());
+    let mut text = text;
+    text.extend_from_slice(b" script: ");
+    text.extend_from_slice(script);
+    if let Some(line) = table.and_then(|table| table.raw_get::<Option<i64>>("line").ok().flatten()) {
+        text.extend_from_slice(format!(", on @user_script:{line}.").as_bytes());
+    }
+    Reply::error_text(text)
+}
+
+/// The reply when the interpreter itself failed, short of memory for instance.
+pub(super) fn host_error(error: &mlua::Error, script: &Digest) -> Reply {
+    Reply::error_text(format!("ERR {error} script: {}", String::from_utf8_lossy(script)))
+}
+
+pub(super) fn compile_error(error: &mlua::Error) -> Reply {
+    let text = match error {
+        mlua::Error::SyntaxError { message, .. } => message.clone(),
+        other => other.to_string(),
+    };
+    Reply::error_text(format!("ERR Error compiling script (new function): {text}"))
+}
+
+/// What `redis.call` returns for `reply`: a value; or a text and its kind, true for a status and false for an error.
+pub(super) fn call_result(lua: &Lua, reply: &Reply) -> mlua::Result<(Value, Option<bool>)> {
+    Ok(match reply {
+        Reply::Status(text) => (Value::String(lua.create_string(text)?), Some(true)),
+        Reply::Error(text) => (Value::String(lua.create_string(text)?), Some(false)),
+        other => (value(lua, other)?, None),
+    })
+}
+
+fn nested_reply(value: &Value, depth: usize) -> Reply {
+    match value {
+        Value::String(text) => Reply::Bulk(Arc::from(&*text.as_bytes())),
+        Value::Integer(number) => Reply::Integer(*number),
+        Value::Number(number) => Reply::Integer(truncate(*number)),
+        Value::Boolean(true) => Reply::Integer(1),
+        Value::Table(table) => table_reply(table, depth),
+        _ => Reply::Nil,
+    }
+}
+
+fn table_reply(table: &Table, depth: usize) -> Reply {
+    if depth >= DEPTH_MAX {
+        return Reply::error("ERR reached lua stack limit");
+    }
+    if let Some(text) = field(table, "err") {
+        return Reply::error_text(text);
+    }
+    if let Some(text) = field(table, "ok") {
+        return Reply::Status(text.into());
+    }
+    if let Ok(Value::Number(number)) = table.raw_get("double") {
+        return Reply::bulk(format_f64(number));
+    }
+    let items = (1..).map_while(|index| match table.raw_get(index) {
+        Ok(Value::Nil) | Err(_) => None,
+        Ok(item) => Some(nested_reply(&item, depth + 1)),
+    });
+    Reply::Array(items.collect())
+}
+
+/// A field that holds a text.
+fn field(table: &Table, name: &str) -> Option<Vec<u8>> {
+    match table.raw_get(name) {
+        Ok(Value::String(text)) => Some(text.as_bytes().to_vec()),
+        _ => None,
+    }
+}
+
+/// A number as C converts it on the machines that Redis runs on: towards zero, and the least one if it does not fit.
+fn truncate(number: f64) -> i64 {
+    // 2^63 is the first number above the range.
+    let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number);
+    if fits { number as i64 } else { i64::MIN }
+}
+
+fn value(lua: &Lua, reply: &Reply) -> mlua::Result<Value> {
+    Ok(match reply {
+        Reply::Bulk(bytes) => Value::String(lua.create_string(bytes)?),
+        Reply::Integer(number) => Value::Integer(*number),
+        Reply::Nil | Reply::Silence => Value::Boolean(false),
+        Reply::Status(text) => Value::Table(lua.create_table_from([("ok", lua.create_string(text)?)])?),
+        Reply::Error(text) => Value::Table(lua.create_table_from([("err", lua.create_string(text)?)])?),
+        Reply::Array(items) => {
+            let items = items.iter().map(|item| value(lua, item)).collect::<mlua::Result<Vec<_>>>()?;
+            Value::Table(lua.create_sequence_from(items)?)
+        }
+    })
+}

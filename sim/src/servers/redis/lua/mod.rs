@@ -1,0 +1,221 @@
+//! Runs scripts in a real Lua 5.1, as Redis does.
+//!
+//! An interpreter costs a quarter of a short run, so interpreters are pooled by the process: a server borrows one and
+//! gives it back when it ends. Nothing of a server stays in it but compiled functions, which are named by the digest of
+//! their text. *Which* scripts a server knows is the server's affair.
+
+mod convert;
+mod library;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mlua::chunk::ChunkMode;
+use mlua::{Function, Lua, Value};
+
+use super::reply::Reply;
+use super::request::{ArgBuffer, Args};
+use super::state::State;
+
+/// Compiled functions kept by one interpreter; a server that is sent more texts than this compiles them again.
+const FUNCTIONS_MAX: usize = 1024;
+/// Arguments that are passed to the interpreter on its stack; more go through tables.
+const FLAT_ARGUMENTS_MAX: usize = 64;
+
+static POOL: Mutex<Vec<Engine>> = Mutex::new(Vec::new());
+
+/// The lower-case hexadecimal SHA-1 of a script's text: the script's name.
+pub(crate) type Digest = [u8; 40];
+
+/// An interpreter on loan from the pool.
+#[derive(Debug)]
+pub(crate) struct PooledEngine(Option<Engine>);
+
+#[derive(Debug)]
+struct Engine {
+    lua: Lua,
+    environment: mlua::Table,
+    run: Function,
+    run_flat: Function,
+    functions: BTreeMap<Digest, Function>,
+    running: Arc<Mutex<Running>>,
+}
+
+/// What `redis.call` works on.
+#[derive(Debug, Default)]
+struct Running {
+    /// The server's data while one of its scripts runs, an empty stand-in between.
+    state: Box<State>,
+    arguments: ArgBuffer,
+    /// Instructions that the script may still execute, in thousands.
+    budget: u32,
+    /// The script was declared as one that does not write.
+    is_read_only: bool,
+}
+
+/// A script: its text without the shebang line, and what that line declares.
+#[derive(Clone, Debug)]
+pub(crate) struct Script {
+    text: Arc<[u8]>,
+    is_read_only: bool,
+}
+
+pub(crate) fn digest(text: &[u8]) -> Digest {
+    let mut hex = [0; 40];
+    let digest = sha1_smol::Sha1::from(text).digest().bytes();
+    for (at, byte) in digest.iter().enumerate() {
+        hex[2 * at] = b"0123456789abcdef"[usize::from(byte >> 4)];
+        hex[2 * at + 1] = b"0123456789abcdef"[usize::from(byte & 15)];
+    }
+    hex
+}
+
+impl PooledEngine {
+    /// An interpreter from the pool, or a new one.
+    pub(crate) fn take() -> mlua::Result<Self> {
+        let pooled = lock(&POOL).pop();
+        Ok(Self(Some(match pooled {
+            Some(engine) => engine,
+            None => Engine::new()?,
+        })))
+    }
+
+    /// Checks that the script compiles.
+    pub(crate) fn compile(&mut self, name: &Digest, script: &Script) -> Result<(), Reply> {
+        self.engine().function(name, script).map(|_| ())
+    }
+
+    /// Runs a script on `state` and returns its answer. `args` are the keys, `keys` of them, and the arguments.
+    pub(crate) fn run(
+        &mut self,
+        name: &Digest,
+        script: &Script,
+        keys: usize,
+        args: Args<'_>,
+        state: &mut Box<State>,
+    ) -> Reply {
+        let engine = self.engine();
+        let function = match engine.function(name, script) {
+            Ok(function) => function,
+            Err(error) => return error,
+        };
+        lock(&engine.running).begin(state, script.is_read_only);
+        let outcome = engine.call(&function, keys, args);
+        lock(&engine.running).end(state);
+        match outcome {
+            Ok((true, value)) => convert::reply(&value),
+            Ok((false, failure)) => convert::failure(&failure, name),
+            Err(error) => convert::host_error(&error, name),
+        }
+    }
+
+    fn engine(&mut self) -> &mut Engine {
+        // Only `drop` empties it.
+        #[allow(clippy::expect_used, reason = "an interpreter is on loan until it is dropped")]
+        self.0.as_mut().expect("the interpreter is on loan")
+    }
+}
+
+impl Drop for PooledEngine {
+    fn drop(&mut self) {
+        if let Some(engine) = self.0.take() {
+            lock(&POOL).push(engine);
+        }
+    }
+}
+
+impl Engine {
+    fn new() -> mlua::Result<Self> {
+        let lua = Lua::new();
+        let running = Arc::new(Mutex::new(Running::default()));
+        library::limit_instructions(&lua, &running)?;
+        let host = library::functions(&lua, &running)?;
+        let sandbox = lua.load(include_str!("sandbox.lua")).set_name("@sandbox.lua").into_function()?;
+        let (environment, run, run_flat) = sandbox.call(host)?;
+        Ok(Self { lua, environment, run, run_flat, functions: BTreeMap::new(), running })
+    }
+
+    fn function(&mut self, name: &Digest, script: &Script) -> Result<Function, Reply> {
+        if let Some(function) = self.functions.get(name) {
+            return Ok(function.clone());
+        }
+        if self.functions.len() >= FUNCTIONS_MAX {
+            self.functions.clear();
+        }
+        let chunk = self.lua.load(&*script.text).set_name("@user_script").set_mode(ChunkMode::Text);
+        let function = chunk.set_environment(self.environment.clone()).into_function();
+        let function = function.map_err(|error| convert::compile_error(&error))?;
+        self.functions.insert(*name, function.clone());
+        Ok(function)
+    }
+
+    fn call(&self, function: &Function, keys: usize, args: Args<'_>) -> mlua::Result<(bool, Value)> {
+        if args.len() <= FLAT_ARGUMENTS_MAX {
+            let texts = args.iter().map(|arg| self.lua.create_string(arg));
+            let texts = texts.collect::<mlua::Result<mlua::Variadic<_>>>()?;
+            return self.run_flat.call((function, keys, texts));
+        }
+        let table = |args: Vec<&[u8]>| {
+            let texts = args.iter().map(|arg| self.lua.create_string(arg));
+            self.lua.create_sequence_from(texts.collect::<mlua::Result<Vec<_>>>()?)
+        };
+        let names = table(args.iter().take(keys).collect())?;
+        self.run.call((function, names, table(args.iter().skip(keys).collect())?))
+    }
+}
+
+impl Running {
+    fn begin(&mut self, state: &mut Box<State>, is_read_only: bool) {
+        std::mem::swap(&mut self.state, state);
+        self.budget = library::BUDGET_THOUSANDS;
+        self.is_read_only = is_read_only;
+    }
+
+    fn end(&mut self, state: &mut Box<State>) {
+        std::mem::swap(&mut self.state, state);
+    }
+}
+
+impl Script {
+    /// Reads a script's text. Its first line may be a shebang, `#!lua flags=no-writes`.
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, Reply> {
+        let Some(shebang) = text.strip_prefix(b"#!") else {
+            return Ok(Self { text: text.into(), is_read_only: false });
+        };
+        let Some(end) = shebang.iter().position(|byte| *byte == b'\n') else {
+            return Err(Reply::error("ERR Invalid script shebang"));
+        };
+        let line = String::from_utf8_lossy(&shebang[..end]);
+        let mut words = line.split_whitespace();
+        match words.next() {
+            Some("lua") => {}
+            other => {
+                let engine = other.unwrap_or_default();
+                return Err(Reply::error_text(format!("ERR Unexpected engine in script shebang: {engine}")));
+            }
+        }
+        let mut is_read_only = false;
+        for word in words {
+            let Some(flags) = word.strip_prefix("flags=") else {
+                return Err(Reply::error_text(format!("ERR Unknown lua shebang option: {word}")));
+            };
+            for flag in flags.split(',').filter(|flag| !flag.is_empty()) {
+                match flag {
+                    "no-writes" => is_read_only = true,
+                    "allow-oom" | "allow-stale" | "no-cluster" | "allow-cross-slot-keys" => {}
+                    _ => {
+                        let text = format!("ERR Unexpected flag in script shebang: {flag}");
+                        return Err(Reply::error_text(text));
+                    }
+                }
+            }
+        }
+        // The line feed stays, so that errors name the right line.
+        Ok(Self { text: shebang[end..].into(), is_read_only })
+    }
+}
+
+/// Locks, also what a panicking thread left locked: nothing in it is half done that matters.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

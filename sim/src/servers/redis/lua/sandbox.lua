@@ -1,0 +1,228 @@
+-- What a script sees, built once for each interpreter: Redis' own functions, the libraries of Lua 5.1 that Redis
+-- leaves in, and nothing that could leave a trace for the next script. Arguments: the functions that Rust provides.
+-- Returns: the environment of scripts; the function that runs one.
+--
+-- Redis marks tables read-only inside its patched Lua. Plain Lua has no such mark, so each table that scripts could
+-- reach is hidden behind an empty proxy that reads through and refuses writes.
+
+local call_raw, sha1hex, next_u31, seed, caller_line = ...
+
+local error, select, type, tostring, unpack, floor = error, select, type, tostring, unpack, math.floor
+local raw_next, raw_rawset, raw_setmetatable, raw_getmetatable = next, rawset, setmetatable, getmetatable
+local raw_pcall, raw_xpcall, raw_load, raw_loadstring = pcall, xpcall, load, loadstring
+local raw_rawget, setfenv, sub, byte = rawget, setfenv, string.sub, string.byte
+
+local READ_ONLY = 'Attempt to modify a readonly table'
+local contents_of = raw_setmetatable({}, { __mode = 'k' })
+
+local function refuse_write() error(READ_ONLY, 2) end
+
+local function guard(contents)
+  local proxy = raw_setmetatable({}, { __index = contents, __newindex = refuse_write })
+  contents_of[proxy] = contents
+  return proxy
+end
+
+local function copy(from, names)
+  local to = {}
+  for name in names:gmatch('%S+') do to[name] = from[name] end
+  return to
+end
+
+-- The reply is a value and nil, or a text and its kind: true for a status, false for an error.
+local function convert(value, kind)
+  if kind == nil then return value end
+  if kind then return { ok = value } end
+  return { err = value, ignore_error_stats_update = true }
+end
+
+local function call_or_raise(value, kind)
+  if kind == nil then return value end
+  if kind then return { ok = value } end
+  error({ err = value, ignore_error_stats_update = true })
+end
+
+local function fail(text) error({ err = text }) end
+
+local redis = {
+  LOG_DEBUG = 0, LOG_VERBOSE = 1, LOG_NOTICE = 2, LOG_WARNING = 3,
+  REPL_ALL = 3, REPL_AOF = 1, REPL_NONE = 0, REPL_REPLICA = 2, REPL_SLAVE = 2,
+  REDIS_VERSION = '7.0.15', REDIS_VERSION_NUM = 458767,
+}
+
+function redis.call(...) return call_or_raise(call_raw(...)) end
+
+function redis.pcall(...) return convert(call_raw(...)) end
+
+function redis.sha1hex(...)
+  if select('#', ...) ~= 1 then fail('ERR wrong number of arguments') end
+  local text = ...
+  if type(text) ~= 'string' and type(text) ~= 'number' then text = '' end
+  return sha1hex(text)
+end
+
+function redis.error_reply(...)
+  local text = ...
+  if select('#', ...) ~= 1 or type(text) ~= 'string' then
+    return { err = 'ERR wrong number or type of arguments' }
+  end
+  if byte(text) == 45 then text = sub(text, 2) end
+  text = text:gsub('[\r\n]+$', '')
+  if not text:find(' ', 1, true) then text = 'ERR ' .. text end
+  return { err = text }
+end
+
+function redis.status_reply(...)
+  local text = ...
+  if select('#', ...) ~= 1 or type(text) ~= 'string' then
+    return { err = 'ERR wrong number or type of arguments' }
+  end
+  return { ok = text }
+end
+
+function redis.log(...)
+  local level = ...
+  if select('#', ...) < 2 then fail('ERR redis.log() requires two arguments or more.') end
+  if type(level) ~= 'number' then fail('ERR First argument must be a number (log level).') end
+  if level < 0 or level > 3 then fail('ERR Invalid debug level.') end
+end
+
+function redis.setresp(...)
+  if select('#', ...) ~= 1 then fail('ERR redis.setresp() requires one argument.') end
+  if ... ~= 2 then fail('ERR RESP version must be 2.') end
+end
+
+function redis.set_repl(...)
+  if select('#', ...) ~= 1 then fail('ERR redis.set_repl() requires one argument.') end
+end
+
+function redis.replicate_commands() return true end
+
+function redis.breakpoint() return false end
+
+function redis.debug() end
+
+local math_library = copy(math, [[abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp huge ldexp log log10
+  max min mod modf pi pow rad sin sinh sqrt tan tanh]])
+
+function math_library.random(...)
+  local low, high = 1, ...
+  local count = select('#', ...)
+  local share = next_u31() % 2147483647 / 2147483647
+  if count == 0 then return share end
+  if count == 2 then low, high = ... end
+  if count > 2 then error('wrong number of arguments', 2) end
+  low, high = floor(low), floor(high)
+  if low > high then error("bad argument #" .. count .. " to 'random' (interval is empty)", 2) end
+  return floor(share * (high - low + 1)) + low
+end
+
+function math_library.randomseed(number) seed(number) end
+
+local builtins = copy(_G, [[_VERSION assert collectgarbage error gcinfo ipairs next rawequal rawget select tonumber
+  tostring type unpack]])
+local environment = guard(builtins)
+
+-- An error that Redis raised as a table reaches the script as its text.
+local function unwrap(ok, first, ...)
+  if not ok and type(first) == 'table' then
+    local text = raw_rawget(first, 'err')
+    if type(text) == 'string' then return false, text end
+  end
+  return ok, first, ...
+end
+
+function builtins.pcall(...) return unwrap(raw_pcall(...)) end
+
+builtins.xpcall = raw_xpcall
+
+function builtins.next(t, key) return raw_next(contents_of[t] or t, key) end
+
+function builtins.pairs(t)
+  if type(t) ~= 'table' then error("bad argument #1 to 'pairs' (table expected, got " .. type(t) .. ")", 2) end
+  return raw_next, contents_of[t] or t, nil
+end
+
+function builtins.rawset(t, key, value)
+  if contents_of[t] then error(READ_ONLY, 0) end
+  return raw_rawset(t, key, value)
+end
+
+function builtins.rawget(t, key) return raw_rawget(contents_of[t] or t, key) end
+
+function builtins.setmetatable(t, metatable)
+  if contents_of[t] then error(READ_ONLY, 0) end
+  return raw_setmetatable(t, metatable)
+end
+
+local string_library
+
+function builtins.getmetatable(value)
+  if type(value) == 'string' then return guard({ __index = string_library }) end
+  if contents_of[value] then return guard({}) end
+  return raw_getmetatable(value)
+end
+
+-- Compiled code could forge anything, so only text is loaded.
+local function load_text(text, name)
+  if byte(text) == 27 then return nil, 'bad binary format' end
+  local chunk, failure = raw_loadstring(text, name)
+  if chunk then setfenv(chunk, environment) end
+  return chunk, failure
+end
+
+function builtins.loadstring(text, name) return load_text(text, name) end
+
+function builtins.load(read, name)
+  local text = ''
+  while true do
+    local part = read()
+    if part == nil or part == '' then return load_text(text, name or '=(load)') end
+    text = text .. part
+  end
+end
+
+string_library = guard(copy(string, [[byte char find format gfind gmatch gsub len lower match rep reverse sub
+  upper]]))
+raw_getmetatable('').__index = string_library
+
+builtins._G = environment
+builtins.string = string_library
+builtins.math = guard(math_library)
+builtins.table = guard(copy(table, 'concat foreach foreachi getn insert maxn remove setn sort'))
+builtins.coroutine = guard(copy(coroutine, 'create resume running status wrap yield'))
+builtins.redis = guard(redis)
+builtins.KEYS = {}
+builtins.ARGV = {}
+
+raw_setmetatable(builtins, {
+  __index = function(_, name)
+    error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 2)
+  end,
+})
+
+-- Adds where the script was when it failed.
+local function explain(failure)
+  if type(failure) ~= 'table' then failure = { err = 'ERR ' .. tostring(failure) } end
+  failure.line = caller_line()
+  return failure
+end
+
+local function run(script, keys, arguments)
+  builtins.KEYS, builtins.ARGV = keys, arguments
+  return raw_xpcall(script, explain)
+end
+
+-- The common cases get their tables without a detour through the host.
+local function run_flat(script, count, ...)
+  if count == 1 then
+    return run(script, { (...) }, { select(2, ...) })
+  elseif count == 2 then
+    local first, second = ...
+    return run(script, { first, second }, { select(3, ...) })
+  end
+  local all = { ... }
+  return run(script, { unpack(all, 1, count) }, { unpack(all, count + 1) })
+end
+
+return environment, run, run_flat

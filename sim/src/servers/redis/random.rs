@@ -1,0 +1,25 @@
+//! The generator behind `math.random`: the linear congruence of `drand48`, which Redis carries along so that scripts
+//! draw the same numbers on every machine. Source: `rand.c` of Redis.
+
+/// The 48 bits of the generator.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rand48(u64);
+
+impl Default for Rand48 {
+    fn default() -> Self {
+        Self(0x1234_ABCD_330E)
+    }
+}
+
+impl Rand48 {
+    pub(crate) fn seeded(seed: i32) -> Self {
+        Self(u64::from(seed.cast_unsigned()) << 16 | 0x330E)
+    }
+
+    /// The next number below 2^31.
+    pub(crate) fn next_u31(&mut self) -> u32 {
+        self.0 = self.0.wrapping_mul(0x5_DEEC_E66D).wrapping_add(0xB) & 0xFFFF_FFFF_FFFF;
+        // 48 less 17 bits are 31.
+        (self.0 >> 17) as u32
+    }
+}

@@ -1,0 +1,131 @@
+//! What commands act on: the keyspace, the time of the running command, and the record of what it did.
+
+use std::sync::Arc;
+
+use super::effects::{Effect, Removal};
+use super::keyspace::{Entry, Keyspace};
+use super::random::Rand48;
+use super::reply::Reply;
+use super::request::Args;
+
+/// The server's data. A script takes it into the interpreter while it runs.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub(crate) keyspace: Keyspace,
+    /// The wall clock when the running command or script began. It stands still until the end: a key that lives when a
+    /// script begins lives until the script ends.
+    pub(crate) now_micros: i64,
+    /// A replica refuses writes, and leaves expiry to its primary.
+    pub(crate) is_replica: bool,
+    /// What has been done since the record was last taken.
+    pub(crate) record: Record,
+    /// Commands executed since the server started, those inside scripts included.
+    pub(crate) executed: u64,
+    /// Keys expired since the server started.
+    pub(crate) expired: u64,
+    /// The generator behind `math.random`.
+    pub(crate) random: Rand48,
+}
+
+/// The effects and the names of the commands that were executed, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Record {
+    pub(crate) effects: Vec<Effect>,
+    pub(crate) commands: Vec<&'static str>,
+}
+
+impl Record {
+    pub(crate) fn clear(&mut self) {
+        self.effects.clear();
+        self.commands.clear();
+    }
+}
+
+impl State {
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.now_micros / 1000
+    }
+
+    /// Carries out a command on keys.
+    pub(crate) fn execute(
+        &mut self,
+        name: &'static str,
+        run: fn(&mut State, Args<'_>) -> Reply,
+        args: Args<'_>,
+    ) -> Reply {
+        self.executed(name);
+        run(self, args)
+    }
+
+    pub(crate) fn executed(&mut self, name: &'static str) {
+        self.executed += 1;
+        self.record.commands.push(name);
+    }
+
+    /// The entry under `key`. One whose time is up is not there any more: a primary removes it on this occasion.
+    pub(crate) fn lookup(&mut self, key: &[u8]) -> Option<&Entry> {
+        if self.keyspace.entry(key)?.is_expired(self.now_ms()) {
+            if !self.is_replica {
+                self.remove(key, Removal::Expired);
+            }
+            return None;
+        }
+        self.keyspace.entry(key)
+    }
+
+    pub(crate) fn value(&mut self, key: &[u8]) -> Option<Arc<[u8]>> {
+        self.lookup(key).map(|entry| entry.value.clone())
+    }
+
+    pub(crate) fn set(&mut self, key: &[u8], value: Arc<[u8]>, expires_at: Option<i64>) {
+        let (key, former) = self.keyspace.insert(key, Entry { value: value.clone(), expires_at });
+        let former = former.map(|entry| entry.value);
+        self.record.effects.push(Effect::Set { key, value, expires_at, former });
+    }
+
+    /// Moves a counter and keeps its expiry.
+    pub(crate) fn count(&mut self, key: &[u8], value: i64, by: i64) {
+        let mut text = Vec::with_capacity(20);
+        super::number::push_i64(&mut text, value);
+        let expires_at = self.keyspace.entry(key).and_then(|entry| entry.expires_at);
+        let (key, _) = self.keyspace.insert(key, Entry { value: text.into(), expires_at });
+        self.record.effects.push(Effect::Counted { key, value, by });
+    }
+
+    pub(crate) fn expire_at(&mut self, key: &[u8], at: Option<i64>) {
+        if let Some((key, value)) = self.keyspace.expire_at(key, at) {
+            self.record.effects.push(Effect::Extended { key, value, expires_at: at });
+        }
+    }
+
+    /// Removes `key` and tells whether it was there.
+    pub(crate) fn remove(&mut self, key: &[u8], cause: Removal) -> bool {
+        let Some((key, entry)) = self.keyspace.remove(key) else { return false };
+        self.record_removal(key, entry, cause);
+        true
+    }
+
+    /// Removes what a client wants deleted; a key whose time is up has expired instead.
+    pub(crate) fn delete(&mut self, key: &[u8]) -> bool {
+        self.lookup(key).is_some() && self.remove(key, Removal::Deleted)
+    }
+
+    pub(crate) fn flush(&mut self) {
+        self.keyspace.clear();
+        self.record.effects.push(Effect::Flushed);
+    }
+
+    /// Removes every key whose time is up.
+    pub(crate) fn expire_due(&mut self) {
+        while let Some((key, entry)) = self.keyspace.pop_due(self.now_ms()) {
+            self.record_removal(key, entry, Removal::Expired);
+        }
+    }
+
+    fn record_removal(&mut self, key: Arc<[u8]>, entry: Entry, cause: Removal) {
+        if cause == Removal::Expired {
+            self.expired += 1;
+        }
+        self.record.effects.push(Effect::Removed { key, value: entry.value, cause });
+    }
+}
