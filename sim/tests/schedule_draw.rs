@@ -37,7 +37,8 @@ fn every_fault_heals_before_the_run_ends() {
 #[test]
 fn every_kind_of_fault_is_drawn_aimed_and_timed() {
     let schedules: Vec<_> = (0..SEEDS).map(draw).collect();
-    let verbs: BTreeSet<_> = schedules.iter().flat_map(|s| &s.faults).map(|fault| fault.what.verb()).collect();
+    let verbs: BTreeSet<_> =
+        schedules.iter().flat_map(|s| &s.faults).map(|fault| fault.what.verb()).collect();
     // A drawn pause ends by itself, so nothing needs a `resume`.
     let all = "cancel crash cut delay evict partition pause promote rate reset slew step stop";
     assert_eq!(verbs.into_iter().collect::<Vec<_>>().join(" "), all);

@@ -42,7 +42,11 @@ fn the_corpus_holds_every_scenario_of_one_redis() {
 #[test]
 fn every_file_says_what_it_shows_and_what_it_must_give() {
     for (name, schedule) in corpus() {
-        assert!(schedule.about.len() > 40, "{name}: about = {:?} tells a stranger too little", schedule.about);
+        assert!(
+            schedule.about.len() > 40,
+            "{name}: about = {:?} tells a stranger too little",
+            schedule.about
+        );
         assert!(!schedule.expect.is_empty(), "{name} expects nothing");
     }
 }
