@@ -203,3 +203,79 @@ pub(crate) fn hex_into(text: &mut String, bytes: &[u8]) {
         text.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The part of a key by which Redis Cluster chooses its slot: between the first brace and the next closing one.
+    fn hash_tag(key: String) -> String {
+        let start = key.find('{').unwrap() + 1;
+        let end = start + key[start..].find('}').unwrap();
+        assert!(end > start, "an empty tag would not count");
+        key[start..end].to_owned()
+    }
+
+    proptest! {
+        #[test]
+        fn both_keys_of_a_lock_share_a_slot(kind in "\\PC{1,40}", id in "\\PC{1,40}") {
+            let key = LockKey::new(&kind, &id).unwrap();
+            prop_assert_eq!(hash_tag(key.owner_key()), key.name());
+            prop_assert_eq!(hash_tag(key.fence_key()), key.name());
+        }
+
+        #[test]
+        fn unlike_parts_have_unlike_names(
+            one in (proptest::option::of("[a:/{}#%0-9A-F]{1,4}"), "[a:/{}#%0-9A-F]{1,4}", "[a:/{}#%0-9A-F]{1,4}"),
+            two in (proptest::option::of("[a:/{}#%0-9A-F]{1,4}"), "[a:/{}#%0-9A-F]{1,4}", "[a:/{}#%0-9A-F]{1,4}"),
+        ) {
+            let name = |(tenant, kind, id): &(Option<String>, String, String)| {
+                let key = match tenant {
+                    Some(tenant) => LockKey::for_tenant(tenant, kind, id),
+                    None => LockKey::new(kind, id),
+                };
+                key.unwrap().name().to_owned()
+            };
+            prop_assert_eq!(one == two, name(&one) == name(&two));
+        }
+
+        #[test]
+        fn a_sensitive_id_stands_nowhere(id in "[a-z]{13,40}") {
+            let key = LockKey::sensitive(None, "account", &id).unwrap();
+            let shown = format!("{:?}{}{}", key, key.owner_key(), key.fence_key());
+            prop_assert!(!shown.contains(&id));
+            prop_assert_ne!(key, LockKey::new("account", &id).unwrap());
+        }
+    }
+
+    #[test]
+    fn names_are_the_same_on_every_process_and_release() {
+        let key = LockKey::for_tenant("acme", "orders", "a/b:1").unwrap();
+        assert_eq!(key.owner_key(), "lock:v1:{acme/orders:a%2Fb%3A1}:owner");
+        assert_eq!(key.fence_key(), "lock:v1:{acme/orders:a%2Fb%3A1}:fence");
+        assert_eq!(LockKey::new("orders", "42").unwrap().id_hash(), id_hash("orders:42"));
+        assert_eq!(id_hash("abc"), "ba7816bf8f01");
+        let sensitive = LockKey::sensitive(None, "mail", "abc").unwrap();
+        assert_eq!(sensitive.name(), "mail:#ba7816bf8f01cfea414140de5dae2223");
+    }
+
+    #[test]
+    fn bad_parts_are_refused_by_name() {
+        let part = |error: KeyError| match error {
+            KeyError::Empty { part } | KeyError::Oversized { part, .. } | KeyError::Control { part, .. } => {
+                part
+            }
+        };
+        assert_eq!(part(LockKey::new("", "1").unwrap_err()), "resource type");
+        assert_eq!(part(LockKey::new("a", "").unwrap_err()), "resource id");
+        assert_eq!(part(LockKey::for_tenant("", "a", "1").unwrap_err()), "tenant");
+        assert_eq!(part(LockKey::new("a", "1\r\nDEL").unwrap_err()), "resource id");
+        let error = LockKey::new("a", &"x".repeat(257)).unwrap_err();
+        assert!(error.to_string().contains("LockKey::sensitive"), "{error}");
+        assert!(LockKey::new("a", &"x".repeat(256)).is_ok());
+        assert!(LockKey::sensitive(None, "a", &"x".repeat(65_536)).is_ok());
+        assert!(LockKey::sensitive(None, "a", &"x".repeat(65_537)).is_err());
+    }
+}
