@@ -79,7 +79,7 @@ fn rate(work: impl Fn(u64) -> u64, turn: u64) -> f64 {
 }
 
 fn safety() {
-    let text = include_str!("../../seeds/gc-pause.toml");
+    let text = include_str!("../../../seeds/gc-pause.toml");
     let schedule = Schedule::parse("seeds/gc-pause.toml", text).unwrap();
     let mut best = 0.0_f64;
     for turn in 0..TURNS {
