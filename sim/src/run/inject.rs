@@ -66,7 +66,12 @@ impl Injector {
 
     /// A server has executed a command.
     pub(super) fn on_command(self: &Arc<Self>, server: &str, command: &str) {
-        if let Ok(point) = command.parse() {
+        let commands = self.faults.iter().filter_map(|armed| match &armed.fault.when {
+            When::After { point, .. } if point.is_command() => Some(*point),
+            _ => None,
+        });
+        // Most schedules aim at no command: they pay for none.
+        if let Some(point) = commands.into_iter().find(|point| point.name().eq_ignore_ascii_case(command)) {
             self.on_point(server, point);
         }
     }
