@@ -47,7 +47,10 @@ pub enum Effect {
         cause: Removal,
     },
     /// All keys left at once (FLUSHALL).
-    Flushed,
+    Flushed {
+        /// The keys and their values.
+        entries: Vec<(Arc<[u8]>, Arc<[u8]>)>,
+    },
 }
 
 /// Why a key left.
@@ -76,7 +79,7 @@ impl Effect {
             }
             Self::Extended { key, expires_at: None, .. } => push_command(out, &[b"PERSIST", key]),
             Self::Removed { key, .. } => push_command(out, &[b"DEL", key]),
-            Self::Flushed => push_command(out, &[b"FLUSHALL"]),
+            Self::Flushed { .. } => push_command(out, &[b"FLUSHALL"]),
         }
     }
 }

@@ -21,6 +21,7 @@ pub(crate) fn text(core: &Core, asked: Args<'_>) -> String {
     let sections = [
         ("Server", server as fn(&Core, &mut String)),
         ("Clients", clients),
+        ("Persistence", persistence),
         ("Stats", stats),
         ("Replication", replication),
         ("Keyspace", keyspace),
@@ -49,6 +50,10 @@ fn clients(core: &Core, text: &mut String) {
     let _ = write!(text, "connected_clients:{}\r\nblocked_clients:0\r\n", core.connected);
 }
 
+fn persistence(core: &Core, text: &mut String) {
+    let _ = write!(text, "loading:0\r\naof_enabled:{}\r\n", u8::from(core.journal.is_enabled()));
+}
+
 fn stats(core: &Core, text: &mut String) {
     let _ = write!(text, "total_connections_received:{}\r\n", core.clients);
     let _ = write!(text, "total_commands_processed:{}\r\n", core.state.executed);
@@ -57,7 +62,9 @@ fn stats(core: &Core, text: &mut String) {
 
 fn replication(core: &Core, text: &mut String) {
     let role = if core.state.is_replica { "slave" } else { "master" };
-    let _ = write!(text, "role:{role}\r\n");
+    let replication = &core.replication;
+    let _ = write!(text, "role:{role}\r\nconnected_slaves:{}\r\n", replication.connected());
+    let _ = write!(text, "master_replid:{}\r\nmaster_repl_offset:{}\r\n", replication.id, replication.offset);
 }
 
 fn keyspace(core: &Core, text: &mut String) {

@@ -64,9 +64,10 @@ impl Keyspace {
         self.entries.remove_entry(key)
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.entries.clear();
+    /// Removes everything and returns the keys and their values.
+    pub(crate) fn clear(&mut self) -> Vec<(Arc<[u8]>, Arc<[u8]>)> {
         self.due.clear();
+        std::mem::take(&mut self.entries).into_iter().map(|(key, entry)| (key, entry.value)).collect()
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -101,7 +101,7 @@ fn set_expiry(state: &mut State, args: Args<'_>, unit: Unit, command: &str) -> R
     if !conditions.hold(entry.expires_at, at) {
         return Reply::Integer(0);
     }
-    if at <= now_ms && !state.is_replica {
+    if at <= now_ms && !state.is_replaying {
         state.delete(key);
     } else {
         state.expire_at(key, Some(at));

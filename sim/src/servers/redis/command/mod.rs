@@ -2,15 +2,18 @@
 
 mod expiry;
 mod keys;
+mod replica;
 pub(crate) mod server;
 mod strings;
 mod table;
+
+use std::borrow::Cow;
 
 use super::reply::Reply;
 use super::request::Args;
 use super::state::State;
 
-pub(crate) use table::{COMMANDS, find};
+pub(crate) use table::COMMANDS;
 
 /// A command.
 #[derive(Debug)]
@@ -18,7 +21,9 @@ pub(crate) struct Command {
     /// In lower case.
     pub(crate) name: &'static str,
     /// The number of arguments, the name included; a negative one is a minimum.
-    pub(crate) arity: i32,
+    arity: i32,
+    /// The second words that the command takes and their arities, if it takes only some.
+    subcommands: &'static [(&'static str, i32)],
     /// Changes keys: refused by a replica.
     pub(crate) writes: bool,
     pub(crate) run: Run,
@@ -43,16 +48,48 @@ pub(crate) enum ServerCommand {
     EvalSha,
     Hello,
     Info,
+    Psync,
     Quit,
+    ReplConf,
+    ReplicaOf,
     Reset,
+    Role,
     Script,
+    Wait,
 }
 
-impl Command {
-    pub(crate) fn takes(&self, arguments: usize) -> bool {
-        let least = usize::try_from(self.arity.unsigned_abs()).unwrap_or(usize::MAX);
-        if self.arity < 0 { arguments >= least } else { arguments == least }
+/// What the words of a request stand for.
+#[derive(Debug)]
+pub(crate) enum Lookup {
+    Found(&'static Command),
+    Unknown,
+    /// The command is known, its second word is not.
+    UnknownSubcommand(&'static Command),
+    /// There are too few or too many words; the name is the whole one, `client|setname`.
+    WrongArity(Cow<'static, str>),
+}
+
+/// Finds the command that `args` calls. There must be one word at least.
+pub(crate) fn look_up(args: Args<'_>) -> Lookup {
+    let Some(command) = table::find(args.at(0)) else { return Lookup::Unknown };
+    if !command.subcommands.is_empty() && args.len() > 1 {
+        let wanted = |(name, _): &&(&str, _)| args.at(1).eq_ignore_ascii_case(name.as_bytes());
+        match command.subcommands.iter().find(wanted) {
+            None => return Lookup::UnknownSubcommand(command),
+            Some((_, arity)) if fits(*arity, args.len()) => {}
+            Some((name, _)) => return Lookup::WrongArity(format!("{}|{name}", command.name).into()),
+        }
     }
+    if fits(command.arity, args.len()) {
+        Lookup::Found(command)
+    } else {
+        Lookup::WrongArity(command.name.into())
+    }
+}
+
+fn fits(arity: i32, arguments: usize) -> bool {
+    let least = usize::try_from(arity.unsigned_abs()).unwrap_or(usize::MAX);
+    if arity < 0 { arguments >= least } else { arguments == least }
 }
 
 pub(crate) const NOT_AN_INTEGER: &str = "ERR value is not an integer or out of range";

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mlua::{Lua, Table, Value};
+use mlua::{Lua, LuaString, Table, Value};
 
 use super::Digest;
 use crate::servers::redis::number::format_f64;
@@ -42,13 +42,36 @@ pub(super) fn compile_error(error: &mlua::Error) -> Reply {
     Reply::error_text(format!("ERR Error compiling script (new function): {text}"))
 }
 
-/// What `redis.call` returns for `reply`: a value; or a text and its kind, true for a status and false for an error.
-pub(super) fn call_result(lua: &Lua, reply: &Reply) -> mlua::Result<(Value, Option<bool>)> {
-    Ok(match reply {
-        Reply::Status(text) => (Value::String(lua.create_string(text)?), Some(true)),
-        Reply::Error(text) => (Value::String(lua.create_string(text)?), Some(false)),
-        other => (value(lua, other)?, None),
-    })
+/// What `redis.pcall` returns for an error reply.
+pub(super) fn error_table(lua: &Lua, text: &[u8]) -> mlua::Result<Value> {
+    let table = lua.create_table_from([("err", lua.create_string(text)?)])?;
+    table.raw_set("ignore_error_stats_update", true)?;
+    Ok(Value::Table(table))
+}
+
+/// Makes the tables that stand for status replies, `{ok = 'OK'}`. Scripts that set keys see one a call, so the strings
+/// in it are made once.
+#[derive(Clone, Debug)]
+pub(super) struct StatusTable {
+    field: LuaString,
+    ok: LuaString,
+}
+
+impl StatusTable {
+    pub(super) fn new(lua: &Lua) -> mlua::Result<Self> {
+        Ok(Self { field: lua.create_string("ok")?, ok: lua.create_string("OK")? })
+    }
+
+    /// What `redis.call` returns for `reply`.
+    pub(super) fn value(&self, lua: &Lua, reply: &Reply) -> mlua::Result<Value> {
+        let Reply::Status(text) = reply else { return value(lua, reply) };
+        let table = lua.create_table_with_capacity(0, 1)?;
+        match &**text {
+            b"OK" => table.raw_set(&self.field, &self.ok)?,
+            text => table.raw_set(&self.field, lua.create_string(text)?)?,
+        }
+        Ok(Value::Table(table))
+    }
 }
 
 fn nested_reply(value: &Value, depth: usize) -> Reply {

@@ -129,7 +129,7 @@ impl Engine {
         let lua = Lua::new();
         let running = Arc::new(Mutex::new(Running::default()));
         library::limit_instructions(&lua, &running)?;
-        let host = library::functions(&lua, &running)?;
+        let host = library::host(&lua, &running)?;
         let sandbox = lua.load(include_str!("sandbox.lua")).set_name("@sandbox.lua").into_function()?;
         let (environment, run, run_flat) = sandbox.call(host)?;
         Ok(Self { lua, environment, run, run_flat, functions: BTreeMap::new(), running })
