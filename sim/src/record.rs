@@ -96,7 +96,8 @@ struct RecordLayer;
 
 impl<S: Subscriber> Layer<S> for RecordLayer {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        if metadata.is_event() && TARGETS.contains(&metadata.target()) {
+        // Not only events: `tracing::enabled!` asks with call sites of its own.
+        if !metadata.is_span() && TARGETS.contains(&metadata.target()) {
             Interest::always()
         } else {
             Interest::never()

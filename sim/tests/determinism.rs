@@ -26,8 +26,12 @@ fn assert_same(seed: u64, one: &str, other: &str) {
     if one == other {
         return;
     }
-    let (number, (one, other)) =
-        one.lines().zip(other.lines()).enumerate().find(|(_, (one, other))| one != other).unwrap_or((0, ("", "")));
+    let (number, (one, other)) = one
+        .lines()
+        .zip(other.lines())
+        .enumerate()
+        .find(|(_, (one, other))| one != other)
+        .unwrap_or((0, ("", "")));
     panic!(
         "seed {seed} gave two traces; the first difference is event {number}:\n{one}\n{other}\n{}",
         support::replay_line("determinism", seed)

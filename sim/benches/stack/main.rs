@@ -7,7 +7,13 @@
 //!    trace hash included.
 //!
 //! `cargo bench -p sim -- memory` runs a million schedules on two threads instead and prints the peak of the memory.
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a benchmark reads the clock")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    missing_docs,
+    reason = "a benchmark reads the clock"
+)]
 
 mod memory;
 mod ours;
@@ -51,7 +57,10 @@ fn main() {
             best[number] = best[number].max(rate);
         }
     }
-    println!("calls a second, {} workers, {} servers, {} rounds, one core:", SHAPE.workers, SHAPE.servers, SHAPE.rounds);
+    println!(
+        "calls a second, {} workers, {} servers, {} rounds, one core:",
+        SHAPE.workers, SHAPE.servers, SHAPE.rounds
+    );
     for ((name, _), rate) in contenders.iter().zip(best) {
         println!("  {rate:>10.0}  {name}");
     }
@@ -94,5 +103,9 @@ fn safety() {
     }
     let report = run(&schedule, Arm::Fenced, 0).unwrap();
     println!("safety experiment, fencing on, one core, audit and trace hash included:");
-    println!("  {best:>10.0}  schedules a second, {} events and {} commands each", report.events.len(), report.commands);
+    println!(
+        "  {best:>10.0}  schedules a second, {} events and {} commands each",
+        report.events.len(),
+        report.commands
+    );
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dlock::backend::{Answer, Backend, BackendError, Claim, Renewal};
 use dlock::redis::{Redis, Trail};
-use dlock::{Instant, Released, Runtime, timeout_at};
+use dlock::{Instant, Released, Runtime};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, FromRedisValue, RedisConnectionInfo, RedisError};
 
@@ -21,8 +21,10 @@ impl<R: Runtime> GetThenDel<R> {
     }
 
     async fn get_then_del(&self, claim: &Claim) -> Result<Released, BackendError> {
-        let unreachable =
-            |reason: std::io::Error| BackendError::Unreachable { address: self.address.to_string(), reason: reason.to_string() };
+        let unreachable = |reason: std::io::Error| BackendError::Unreachable {
+            address: self.address.to_string(),
+            reason: reason.to_string(),
+        };
         let stream = self.runtime().connect(&self.address).await.map_err(unreachable)?;
         let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
         let info = RedisConnectionInfo::default();
@@ -40,7 +42,10 @@ impl<R: Runtime> GetThenDel<R> {
     }
 }
 
-async fn ask<T: FromRedisValue>(connection: &mut MultiplexedConnection, command: &Cmd) -> Result<T, BackendError> {
+async fn ask<T: FromRedisValue>(
+    connection: &mut MultiplexedConnection,
+    command: &Cmd,
+) -> Result<T, BackendError> {
     command.query_async(connection).await.map_err(disconnected)
 }
 
@@ -56,17 +61,27 @@ impl<R: Runtime> Backend for GetThenDel<R> {
         self.correct.runtime()
     }
 
-    async fn acquire(&self, claim: &Claim, trail: &mut Trail, patience: Instant) -> Result<Answer, BackendError> {
+    async fn acquire(
+        &self,
+        claim: &Claim,
+        trail: &mut Trail,
+        patience: Instant,
+    ) -> Result<Answer, BackendError> {
         self.correct.acquire(claim, trail, patience).await
     }
 
-    async fn renew(&self, claim: &Claim, trail: &mut Trail, patience: Instant) -> Result<Renewal, BackendError> {
+    async fn renew(
+        &self,
+        claim: &Claim,
+        trail: &mut Trail,
+        patience: Instant,
+    ) -> Result<Renewal, BackendError> {
         self.correct.renew(claim, trail, patience).await
     }
 
-    async fn release(&self, claim: &Claim, _: &mut Trail, patience: Instant) -> Result<Released, BackendError> {
-        let released = timeout_at(self.runtime(), patience, self.get_then_del(claim)).await;
-        released.unwrap_or(Err(BackendError::NoAnswer))
+    /// Without a deadline, as in the libraries that it stands for.
+    async fn release(&self, claim: &Claim, _: &mut Trail, _: Instant) -> Result<Released, BackendError> {
+        self.get_then_del(claim).await
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use ::redb::StorageBackend;
 use resource::Fencing;
 use resource::audit::{Event, Kind, Name};
 use resource::http::{self, App, Config};
@@ -14,7 +15,7 @@ use super::inject::Injector;
 use super::workload;
 use crate::record::note;
 use crate::schedule::{Arm, Kind as ProcessKind, Part, Persistence, Schedule, Store, What};
-use crate::servers::redis::{self, Effect, Observer, Server, ServerOptions, ServerWorld};
+use crate::servers::redis::{self, Effect, LockView, Observer, Server, ServerOptions, ServerWorld};
 use crate::world::disk::{Disk, File};
 use crate::world::process::ProcessId;
 use crate::world::{World, lock};
@@ -77,13 +78,14 @@ impl ServerWorld for Machinery {
 
 /// Tells the history what a server does to locks, and the faults which commands it executes.
 struct Watch {
+    locks: LockView,
     server: String,
     injector: Weak<Injector>,
 }
 
 impl Observer for Watch {
-    fn changed(&self, client: &str, effects: &[Effect]) {
-        let _ = (client, effects);
+    fn changed(&self, client: &str, wall_ms: i64, effects: &[Effect]) {
+        self.locks.changed(client, wall_ms, effects);
     }
 
     fn executed(&self, _: &str, command: &'static str) {
@@ -95,8 +97,7 @@ impl Observer for Watch {
 
 impl Cluster {
     pub(super) fn new(world: &World, schedule: &Schedule, arm: Arm) -> Arc<Self> {
-        let machine =
-            |_| Machine { disk: Disk::new(), server: Mutex::default(), executed: Mutex::default() };
+        let machine = |_| Machine { disk: Disk::new(), server: Mutex::default(), executed: Mutex::default() };
         let ttls = schedule.workers.iter().map(|worker| schedule.ttl_of(worker).as_nanos());
         let progress = Progress { busy: (0..schedule.workers.len()).collect(), ..Progress::default() };
         if let Some(primary) = world.find("redis-1") {
@@ -158,7 +159,7 @@ impl Cluster {
     /// Ends a server as a clean shutdown does: what it wrote is synced.
     pub(super) fn shut_down(&self, id: ProcessId) {
         if let Some(server) = lock(&self.machines[id.0].server).as_ref() {
-            let _ = server;
+            server.shut_down();
         }
     }
 
@@ -166,7 +167,7 @@ impl Cluster {
     pub(super) fn promote(&self, replica: &str) {
         let Some(id) = self.world.find(replica) else { return };
         if let Some(server) = lock(&self.machines[id.0].server).as_ref() {
-            let _ = server;
+            server.promote();
             note(replica, Kind::ServerPromoted { detail: None });
             self.world.alias("redis", id);
         }
@@ -179,11 +180,21 @@ impl Cluster {
         let Some(server) = server else { return };
         for (this, name) in [(Part::Owner, key.owner_key()), (Part::Fence, key.fence_key())] {
             if part.is_none_or(|part| part == this) {
-                let _ = (&server,name);
+                server.evict(name.as_bytes());
             }
         }
         let what = part.map_or("keys".to_owned(), |part| format!("{part} key"));
-        note(self.world.process(id).name(), Kind::FaultApplied { detail: Name::from(format!("evicts the {what} of {key}").as_str()) });
+        note(
+            self.world.process(id).name(),
+            Kind::FaultApplied { detail: Name::from(format!("evicts the {what} of {key}").as_str()) },
+        );
+    }
+
+    /// The wall clock of a process was set: a server's keys may be due earlier than it believes.
+    pub(super) fn clock_changed(&self, id: ProcessId) {
+        if let Some(server) = lock(&self.machines[id.0].server).as_ref() {
+            server.clock_changed();
+        }
     }
 
     /// The worker drops its acquire when it is next polled.
@@ -295,8 +306,11 @@ impl Cluster {
         let name = self.world.process(id).name().to_owned();
         let server = self.new_server(id, &name);
         *lock(&self.machines[id.0].server) = Some(server.clone());
+        if self.schedule.redis.replica && name == "replica-1" {
+            self.world.spawn(id, replicate(self.world.clone(), id, server.clone()));
+        }
         let background = server.clone();
-        drop(background);
+        self.world.spawn(id, async move { background.background().await });
         // The address is the process's own: nobody else can have it.
         let Ok(mut listener) = self.world.listen(id, &format!("{name}:6379")) else { return };
         loop {
@@ -309,14 +323,23 @@ impl Cluster {
     fn new_server(&self, id: ProcessId, name: &str) -> Server<Machinery> {
         let mut options = ServerOptions::new(name);
         options.observer = Arc::new(Watch {
+            locks: LockView,
             server: name.to_owned(),
             injector: self.injector.get().cloned().unwrap_or_default(),
         });
+        options.persistence = match self.schedule.redis.persistence {
+            Persistence::None => redis::Persistence::None,
+            Persistence::EverySec => {
+                redis::Persistence::EverySecond(Arc::new(self.machines[id.0].disk.open()))
+            }
+            Persistence::Always => redis::Persistence::Always(Arc::new(self.machines[id.0].disk.open())),
+        };
+        options.is_replica = name == "replica-1" && self.world.process(id).life() == 0;
         let server = Server::new(options, Machinery { world: self.world.clone(), process: id });
         if self.schedule.redis.fence_start > 0 && self.world.process(id).life() == 0 {
             for key in self.schedule.keys.iter().filter_map(|key| workload::lock_key(key).ok()) {
                 let start = self.schedule.redis.fence_start.to_string();
-                let _ = (&key,&start);
+                server.preset(key.fence_key().as_bytes(), start.as_bytes());
             }
         }
         server
@@ -329,7 +352,10 @@ impl Cluster {
             Store::Redb => match RedbStore::create(self.machines[id.0].disk.open()) {
                 Ok(store) => App::new(Arc::new(store), config),
                 Err(error) => {
-                    note("resource", Kind::ServerStopped { detail: Some(Name::from(error.to_string().as_str())) });
+                    note(
+                        "resource",
+                        Kind::ServerStopped { detail: Some(Name::from(error.to_string().as_str())) },
+                    );
                     return;
                 }
             },
@@ -345,6 +371,38 @@ impl Cluster {
 }
 
 type Main = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Follows the primary, anew whenever the connection breaks.
+async fn replicate(world: World, id: ProcessId, replica: Server<Machinery>) {
+    let runtime = crate::world::runtime::SimRuntime::new(&world, id);
+    while replica.is_replica() {
+        if let Ok(stream) = dlock::Runtime::connect(&runtime, "redis-1:6379").await {
+            // A broken connection is followed by the next.
+            let _ = replica.follow(stream).await;
+        }
+        let retry = dlock::Runtime::now(&runtime) + Duration::from_millis(100);
+        dlock::Runtime::sleep_until(&runtime, retry).await;
+    }
+}
+
+impl redis::AppendFile for File {
+    fn append(&self, bytes: &[u8]) {
+        // A dead process writes no more.
+        let _ = File::append(self, bytes);
+    }
+
+    fn sync(&self) {
+        let _ = File::sync(self);
+    }
+
+    fn contents(&self) -> Vec<u8> {
+        File::contents(self).unwrap_or_default()
+    }
+
+    fn truncate(&self, bytes: usize) {
+        let _ = StorageBackend::set_len(self, bytes as u64);
+    }
+}
 
 impl Progress {
     fn wake(&mut self) {

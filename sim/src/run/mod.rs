@@ -33,7 +33,9 @@ pub enum RunError {
     #[error("no thread for the run: {0}; run fewer at once (--threads)")]
     Thread(#[from] std::io::Error),
     /// Something panicked: a defect of ours, or of a library that the run drives.
-    #[error("the run of seed {seed} panicked: {message}; this is a defect of the simulator, please report it with the seed")]
+    #[error(
+        "the run of seed {seed} panicked: {message}; this is a defect of the simulator, please report it with the seed"
+    )]
     Panicked {
         /// The run's seed.
         seed: u64,
@@ -59,14 +61,22 @@ pub enum RunError {
 pub fn run(schedule: &Schedule, arm: Arm, seed: u64) -> Result<Report, RunError> {
     schedule.validate()?;
     let schedule = schedule.clone();
-    #[allow(clippy::disallowed_methods, reason = "each run gets a fresh thread; nothing in it sees another's")]
-    let thread = std::thread::Builder::new().name("run".to_owned()).spawn(move || on_this_thread(&schedule, arm, seed))?;
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "each run gets a fresh thread; nothing in it sees another's"
+    )]
+    let thread = std::thread::Builder::new()
+        .name("run".to_owned())
+        .spawn(move || on_this_thread(&schedule, arm, seed))?;
     match thread.join() {
         Ok(report) => report,
         Err(panic) => {
             let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
             let message = text.or_else(|| panic.downcast_ref::<String>().cloned());
-            Err(RunError::Panicked { seed, message: message.unwrap_or_else(|| "without a message".to_owned()) })
+            Err(RunError::Panicked {
+                seed,
+                message: message.unwrap_or_else(|| "without a message".to_owned()),
+            })
         }
     }
 }

@@ -50,7 +50,8 @@ async fn rounds<B: Backend<Runtime = SimRuntime>>(
     backend: B,
 ) {
     // The schedule was validated: a key or a TTL that can't be used does not get here.
-    let (Ok(key), Ok(lock)) = (lock_key(schedule.key_of(spec)), Lock::new(backend, options(schedule, spec))) else {
+    let (Ok(key), Ok(lock)) = (lock_key(schedule.key_of(spec)), Lock::new(backend, options(schedule, spec)))
+    else {
         return;
     };
     let client = Client::new(runtime.clone(), RESOURCE_ADDRESS);

@@ -21,7 +21,11 @@ pub fn seeds(count: u64) -> std::ops::Range<u64> {
 
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no whole number: give one, such as {variable}=42")))
+    Some(
+        text.parse().unwrap_or_else(|_| {
+            panic!("{variable}={text} is no whole number: give one, such as {variable}=42")
+        }),
+    )
 }
 
 /// The line that runs this test again with one seed.

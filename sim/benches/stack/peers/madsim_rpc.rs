@@ -39,7 +39,11 @@ pub fn run(shape: Shape, seed: u64) -> u64 {
                 let table = Arc::clone(&table);
                 async move {
                     let mut table = table.lock().unwrap();
-                    if call.release { table.release(call.key, call.owner) } else { table.acquire(call.key, call.owner) }
+                    if call.release {
+                        table.release(call.key, call.owner)
+                    } else {
+                        table.acquire(call.key, call.owner)
+                    }
                 }
             });
             std::future::pending::<()>().await;

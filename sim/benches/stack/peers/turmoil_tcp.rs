@@ -69,7 +69,8 @@ async fn work(shape: Shape, worker: usize, calls: &AtomicU64) -> turmoil::Result
     }
     for round in 0..shape.rounds {
         for release in [0, 1] {
-            let exchanges = streams.iter_mut().map(|stream| exchange(stream, release, worker as u64, round as u64));
+            let exchanges =
+                streams.iter_mut().map(|stream| exchange(stream, release, worker as u64, round as u64));
             for answer in join_all(exchanges).await {
                 assert_ne!(answer?, 0);
                 calls.fetch_add(1, Ordering::Relaxed);

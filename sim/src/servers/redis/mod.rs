@@ -125,6 +125,21 @@ impl<W: ServerWorld> Server<W> {
         self.act(|core| core.state.flush());
     }
 
+    /// Sets a key as if it had always been there: the state in which a run begins.
+    pub fn preset(&self, key: &[u8], value: &[u8]) {
+        self.act(|core| core.state.set(key, value.into(), None));
+    }
+
+    /// What a clean shutdown does last: all that was written is synced.
+    pub fn shut_down(&self) {
+        self.core().journal.sync();
+    }
+
+    /// Whether it follows a primary.
+    pub fn is_replica(&self) -> bool {
+        self.core().state.is_replica
+    }
+
     fn expire_due(&self) {
         self.act(|core| {
             if !core.state.is_replica {
