@@ -178,16 +178,17 @@ impl Cluster {
         let (Some(id), Ok(key)) = (self.world.find("redis"), workload::lock_key(key)) else { return };
         let server = lock(&self.machines[id.0].server).clone();
         let Some(server) = server else { return };
-        for (this, name) in [(Part::Owner, key.owner_key()), (Part::Fence, key.fence_key())] {
-            if part.is_none_or(|part| part == this) {
-                server.evict(name.as_bytes());
-            }
-        }
         let what = part.map_or("keys".to_owned(), |part| format!("{part} key"));
-        note(
-            self.world.process(id).name(),
-            Kind::FaultApplied { detail: Name::from(format!("evicts the {what} of {key}").as_str()) },
-        );
+        let text = format!("evicts the {what} of {key}");
+        note(self.world.process(id).name(), Kind::FaultApplied { detail: Name::from(text.as_str()) });
+        // In the server's own process: it is what it does by itself.
+        self.world.spawn(id, async move {
+            for (this, name) in [(Part::Owner, key.owner_key()), (Part::Fence, key.fence_key())] {
+                if part.is_none_or(|part| part == this) {
+                    server.evict(name.as_bytes());
+                }
+            }
+        });
     }
 
     /// The wall clock of a process was set: a server's keys may be due earlier than it believes.
