@@ -159,6 +159,8 @@ fn one_fault_at_a_time() {
     let two = r#"what = { pause = "a", crash = "redis-1" }"#;
     refused(WHAT, two, "24: `pause` and `crash` in one fault: write a fault for each");
     refused(WHAT, r#"what = { pause = "a", by = "1s" }"#, "24: `by` does not apply to `pause`");
+    let lasts = r#"what = { reset = ["a", "resource"], for = "1s" }"#;
+    refused(WHAT, lasts, "24: `for` does not apply to `reset`");
     let both = r#"what = { reset = ["a", "resource"], both = true }"#;
     refused(WHAT, both, "24: `both` does not apply to `reset`");
     let verbs =

@@ -155,6 +155,7 @@ mod tests {
                 (1..=FAULTS_MAX).rev().map(|number| numbered_fault(&options, &entropy, number)).collect();
             faults.reverse();
             several += usize::from(schedule.faults.len() > 1);
+            assert_ne!(faults[0], faults[1], "seed {seed}");
             let mut drawn = faults.iter();
             assert!(schedule.faults.iter().all(|fault| drawn.any(|other| other == fault)), "seed {seed}");
         }

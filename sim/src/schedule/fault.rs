@@ -29,7 +29,7 @@ pub enum When {
         process: String,
         /// The point.
         point: Point,
-        /// The how manieth passing counts, from 1.
+        /// Which passing counts: the first is 1.
         nth: u32,
         /// How much later the fault strikes.
         plus: Span,
