@@ -223,18 +223,22 @@ fn a_cleanup_is_repeated_when_the_way_of_the_request_is_gone() {
 
 #[test]
 fn a_request_that_arrives_after_the_release_is_released_too() {
-    let (world, server, lock) = world();
-    acquire(&world, &lock);
-    world.pass(ms(10));
-    // The first request is stuck; the second is granted and released before the first arrives.
-    server.faults([Fault::Delay(ms(900))]);
-    let handle = acquire(&world, &lock);
-    assert!(server.log().last().unwrap().starts_with("2 acquire"));
-    assert_eq!(world.run(handle.release()).unwrap(), Released::Done);
-    assert_eq!(holder(&server), None);
-    world.pass(ms(2500));
-    assert!(server.log().iter().filter(|line| line.starts_with("1 acquire")).count() == 2);
-    assert_eq!(holder(&server), None, "{:#?}", server.log());
+    for fault in [Fault::Delay(ms(900)), Fault::Late(ms(900))] {
+        let (world, server, lock) = world();
+        acquire(&world, &lock);
+        world.pass(ms(10));
+        // The first request is stuck; the second is granted and released before the first arrives.
+        server.faults([fault]);
+        let handle = acquire(&world, &lock);
+        assert!(server.log().last().unwrap().starts_with("2 acquire"));
+        let start = world.now();
+        assert_eq!(world.run(handle.release()).unwrap(), Released::Done);
+        assert_eq!(world.now(), start, "it does not queue behind what is stuck");
+        assert_eq!(holder(&server), None);
+        world.pass(ms(2500));
+        assert_eq!(server.log().iter().filter(|line| line.starts_with("1 acquire")).count(), 2);
+        assert_eq!(holder(&server), None, "{:#?}", server.log());
+    }
 }
 
 #[test]

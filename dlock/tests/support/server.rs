@@ -21,6 +21,8 @@ pub enum Fault {
     Reset,
     /// It arrives only after that time; what follows on the connection waits behind it.
     Delay(Duration),
+    /// The connection is closed at once, but the request is executed after that time.
+    Late(Duration),
     /// The server answers with this error.
     Error(&'static str),
 }
@@ -119,6 +121,12 @@ impl Server {
             let fault = self.state.lock().unwrap().faults.pop_front().unwrap_or(Fault::None);
             match fault {
                 Fault::Delay(time) => self.world.sleep_until(self.world.now() + time).await,
+                Fault::Late(time) => {
+                    drop(stream);
+                    self.world.sleep_until(self.world.now() + time).await;
+                    self.state.lock().unwrap().execute(number, &request, self.world.now());
+                    return Ok(());
+                }
                 Fault::Error(text) => {
                     stream.get_mut().write_all(format!("-{text}\r\n").as_bytes()).await?;
                     continue;
