@@ -141,12 +141,20 @@ fn worker() -> impl Strategy<Value = Worker> {
 }
 
 fn outcome() -> impl Strategy<Value = Outcome> {
-    let writes = || of(vec((name(), 1..=u64::MAX).prop_map(|(worker, token)| Write { worker, token }), 0..3));
+    let writes = || {
+        of(vec(
+            (name(), 1..=u64::MAX)
+                .prop_map(|(worker, token)| Write { worker: worker.as_str().into(), token }),
+            0..3,
+        ))
+    };
     let lists = (writes(), writes(), writes(), writes());
-    (btree_set(select(Verdict::ALL), 0..8), lists, of(any::<u32>())).prop_map(|(verdicts, lists, grants)| {
-        let (accepted, refused, refused_reads, repeated) = lists;
-        Outcome { verdicts, accepted, refused, refused_reads, repeated, grants }
-    })
+    (btree_set(select(Verdict::ALL.to_vec()), 0..8), lists, of(any::<u32>())).prop_map(
+        |(verdicts, lists, grants)| {
+            let (accepted, refused, refused_reads, repeated) = lists;
+            Outcome { verdicts, accepted, refused, refused_reads, repeated, grants }
+        },
+    )
 }
 
 fn cluster() -> impl Strategy<Value = (Network, Redis, Resource)> {

@@ -62,7 +62,7 @@ pub(crate) fn table(tally: &Tally, seconds: f64) -> String {
     );
     let _ = writeln!(text, "{:<18}{:>14}{:>14}", "verdict", arm_name(Arm::Unfenced), arm_name(Arm::Fenced));
     for verdict in Verdict::ALL {
-        let count = |arm| tally.verdicts.get(&(arm, *verdict)).copied().unwrap_or_default();
+        let count = |arm| tally.verdicts.get(&(arm, verdict)).copied().unwrap_or_default();
         let _ = writeln!(
             text,
             "{:<18}{:>14}{:>14}",

@@ -57,12 +57,13 @@ async fn rounds<B: Backend<Runtime = SimRuntime>>(
     let client = Client::new(runtime.clone(), RESOURCE_ADDRESS);
     let worker = Worker::new(lock, client, Yields(runtime.clone()));
     let job = job(key, spec);
-    for polls in &spec.cancel_at {
-        drop_after(*polls, worker.acquire(&job)).await;
-        runtime.sleep_until(runtime.now() + spec.think.duration()).await;
-    }
-    for _ in 0..spec.rounds {
-        if let Some(Ok(handle)) = cancellable(cluster, runtime, worker.acquire(&job)).await {
+    for round in 0..spec.rounds {
+        let acquire = worker.acquire(&job);
+        let acquired = match spec.cancel_at.get(round as usize) {
+            Some(pending) => drop_when_pending(*pending, acquire).await,
+            None => cancellable(cluster, runtime, acquire).await,
+        };
+        if let Some(Ok(handle)) = acquired {
             // A grant that can't be used ends in the events; the next round goes on.
             let _ = worker.hold(&job, handle).await;
         }
@@ -108,16 +109,18 @@ fn job(key: LockKey, spec: &Spec) -> Job {
 /// The longest time that a lease is renewed, if the schedule names none: longer than any run.
 const RENEW_CAP: std::time::Duration = std::time::Duration::from_secs(3600);
 
-/// Drops `future` after it has been polled `polls` times, if it is not ready by then.
-async fn drop_after<F: Future>(polls: u32, future: F) {
+/// Runs `future` until it ends, or drops it when it has been pending for the `nth` time.
+async fn drop_when_pending<F: Future>(nth: u32, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
-    let mut polled = 0;
-    std::future::poll_fn(move |cx| {
-        polled += 1;
-        let ready = future.as_mut().poll(cx).is_ready();
-        if ready || polled >= polls { Poll::Ready(()) } else { Poll::Pending }
+    let mut pending = 0;
+    std::future::poll_fn(move |cx| match future.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => {
+            pending += 1;
+            if pending >= nth { Poll::Ready(None) } else { Poll::Pending }
+        }
     })
-    .await;
+    .await
 }
 
 /// Runs an acquire until it ends or a fault drops it.
