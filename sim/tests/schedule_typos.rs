@@ -274,7 +274,7 @@ fn the_cluster() {
 fn expectations() {
     let refuses = "33: `refused` holds a:1: a resource without fencing refuses nothing";
     refused(r#"accepted = ["b:2", "a:1"]"#, "accepted = []\nrefused = [\"a:1\"]", refuses);
-    let no_write = "names no write: give the worker and its fencing token, such as a:1";
+    let no_write = "names no write: give the worker and its token, as in `b:2`";
     refused(r#""b:2""#, r#""b""#, &format!("32: `b` {no_write}"));
     refused(r#""b:2""#, r#""b:0""#, &format!("32: `b:0` {no_write}"));
     refused(r#"verdicts = ["overlap", "stale_write"]"#, "", "30: missing field `verdicts`");
