@@ -220,7 +220,7 @@ mod tests {
 
     /// Where to cut, and whether the first part is a tenant.
     fn cuts() -> impl Strategy<Value = (usize, usize, bool)> {
-        (0..9usize, 0..9usize, any::<bool>())
+        (1..4usize, 1..4usize, any::<bool>())
     }
 
     /// The parts between the cuts, without the characters that were cut at.
@@ -243,21 +243,25 @@ mod tests {
             prop_assert_eq!(hash_tag(key.fence_key()), key.name());
         }
 
-        /// Two ways of cutting one text into parts: what collides once the separators are put back unescaped.
-        #[test]
-        fn unlike_parts_have_unlike_names(text in "[a2F:/{}#%]{3,9}", one in cuts(), two in cuts()) {
-            let (one, two) = (cut(&text, one), cut(&text, two));
-            if let (Ok(one_key), Ok(two_key)) = (key_of(&one), key_of(&two)) {
-                prop_assert_eq!(one == two, one_key.name() == two_key.name());
-            }
-        }
-
         #[test]
         fn a_sensitive_id_stands_nowhere(id in "[a-z]{13,40}") {
             let key = LockKey::sensitive(None, "account", &id).unwrap();
             let shown = format!("{:?}{}{}", key, key.owner_key(), key.fence_key());
             prop_assert!(!shown.contains(&id));
             prop_assert_ne!(key, LockKey::new("account", &id).unwrap());
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4096))]
+
+        /// Two ways of cutting one text into parts: what collides once the separators are put back unescaped.
+        #[test]
+        fn unlike_parts_have_unlike_names(text in "[a:/]{3,6}|[2F:/%]{3,9}", one in cuts(), two in cuts()) {
+            let (one, two) = (cut(&text, one), cut(&text, two));
+            if let (Ok(one_key), Ok(two_key)) = (key_of(&one), key_of(&two)) {
+                prop_assert_eq!(one == two, one_key.name() == two_key.name());
+            }
         }
     }
 

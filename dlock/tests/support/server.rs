@@ -42,6 +42,8 @@ struct State {
     connections: usize,
     refuse: bool,
     hang: bool,
+    /// Its ends of connections that it does not read from, if it stopped.
+    unread: Option<Vec<DuplexStream>>,
     log: Vec<String>,
 }
 
@@ -62,6 +64,11 @@ impl Server {
     /// New connections get no answer, as if packets were dropped.
     pub fn hang_connections(&self, hang: bool) {
         self.state.lock().unwrap().hang = hang;
+    }
+
+    /// New connections are open but nothing is read from them, and their buffers are full at once.
+    pub fn stop_reading(&self, stop: bool) {
+        self.state.lock().unwrap().unread = stop.then(Vec::new);
     }
 
     pub fn forget_scripts(&self) {
@@ -101,6 +108,11 @@ impl Server {
         }
         if refuse {
             return Err(io::ErrorKind::ConnectionRefused.into());
+        }
+        if let Some(unread) = &mut self.state.lock().unwrap().unread {
+            let (near, far) = tokio::io::duplex(16);
+            unread.push(far);
+            return Ok(near);
         }
         let (near, far) = tokio::io::duplex(64 * 1024);
         let server = self.clone();
