@@ -31,8 +31,7 @@ pub struct LockKey(Arc<Parts>);
 struct Parts {
     /// `tenant/type:id`, each part escaped: unlike keys have unlike names.
     name: Box<str>,
-    /// Shared, since the metrics label every sample with it.
-    resource_type: Arc<str>,
+    resource_type: Box<str>,
     id_hash: Box<str>,
 }
 
@@ -147,11 +146,6 @@ impl LockKey {
     pub(crate) fn stored<'a>(&'a self, part: &'a str) -> [&'a str; 3] {
         [PREFIX, &self.0.name, part]
     }
-
-    /// The type of the resource, for labels that outlive the key.
-    pub(crate) fn resource_type_shared(&self) -> Arc<str> {
-        Arc::clone(&self.0.resource_type)
-    }
 }
 
 impl fmt::Display for LockKey {
@@ -199,8 +193,10 @@ fn hex(bytes: &[u8], digits: usize) -> String {
 
 /// Appends `bytes` in hexadecimal.
 pub(crate) fn hex_into(text: &mut String, bytes: &[u8]) {
-    for digit in bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]) {
-        text.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for byte in bytes {
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
     }
 }
 
