@@ -90,7 +90,8 @@ impl Core {
 
     /// Hands the effects of the last command to the append-only file and to the replicas.
     pub(crate) fn publish(&mut self) {
-        if self.state.record.effects.is_empty() {
+        let has_readers = self.journal.is_enabled() || self.replication.connected() > 0;
+        if self.state.record.effects.is_empty() || !has_readers {
             return;
         }
         self.unit.clear();

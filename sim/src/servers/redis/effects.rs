@@ -49,8 +49,17 @@ pub enum Effect {
     /// All keys left at once (FLUSHALL).
     Flushed {
         /// The keys and their values.
-        entries: Vec<(Arc<[u8]>, Arc<[u8]>)>,
+        entries: Vec<KeyValue>,
     },
+}
+
+/// A key and its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyValue {
+    /// The key.
+    pub key: Arc<[u8]>,
+    /// The value.
+    pub value: Arc<[u8]>,
 }
 
 /// Why a key left.

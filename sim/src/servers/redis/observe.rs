@@ -67,7 +67,9 @@ impl Story<'_> {
             }
             Effect::Removed { key, value, cause } => self.tell_removal(key, value, *cause),
             Effect::Flushed { entries } => {
-                entries.iter().for_each(|(key, value)| self.tell_removal(key, value, Removal::Deleted));
+                entries
+                    .iter()
+                    .for_each(|entry| self.tell_removal(&entry.key, &entry.value, Removal::Deleted));
             }
             Effect::Counted { .. } => {}
         }

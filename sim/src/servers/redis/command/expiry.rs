@@ -7,7 +7,7 @@ use crate::servers::redis::request::Args;
 use crate::servers::redis::state::State;
 
 /// How an argument tells a time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unit {
     /// Seconds, or milliseconds.
     pub(super) in_seconds: bool,

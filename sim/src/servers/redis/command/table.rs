@@ -1,6 +1,7 @@
 //! The table itself, in order of names, and its search.
 
 use super::{Args, Command, Reply, Run, ServerCommand, State, expiry, keys, strings};
+use crate::servers::redis::word::Word;
 
 /// A command on keys.
 const fn keys_command(
@@ -100,17 +101,20 @@ pub(crate) static COMMANDS: [Command; 56] = [
     server("wait", 3, ServerCommand::Wait),
 ];
 
-/// The longest name in the table.
-const NAME_BYTES_MAX: usize = 12;
+/// The names of [`COMMANDS`], side by side for the search.
+static NAMES: [Word; COMMANDS.len()] = {
+    let mut names = [Word::new(""); COMMANDS.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = Word::new(COMMANDS[at].name);
+        at += 1;
+    }
+    names
+};
 
 /// The command called `name`, in any case.
 pub(super) fn find(name: &[u8]) -> Option<&'static Command> {
-    let mut lower = [0; NAME_BYTES_MAX];
-    let lower = lower.get_mut(..name.len())?;
-    lower.copy_from_slice(name);
-    lower.make_ascii_lowercase();
-    let at = COMMANDS.binary_search_by(|command| command.name.as_bytes().cmp(lower)).ok()?;
-    Some(&COMMANDS[at])
+    NAMES.binary_search(&Word::of(name)).ok().map(|at| &COMMANDS[at])
 }
 
 #[cfg(test)]
