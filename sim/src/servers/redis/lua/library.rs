@@ -87,7 +87,11 @@ impl Running {
         for arg in args {
             match arg {
                 Value::String(text) => self.arguments.push(&text.as_bytes()),
-                Value::Integer(number) => self.arguments.push_with(|out| push_i64(out, *number)),
+                // Lua has one kind of numbers; beyond 17 digits Redis writes them with an exponent.
+                Value::Integer(number) if number.unsigned_abs() < 100_000_000_000_000_000 => {
+                    self.arguments.push_with(|out| push_i64(out, *number));
+                }
+                Value::Integer(number) => self.arguments.push(format_f64(*number as f64).as_bytes()),
                 Value::Number(number) => self.arguments.push(format_f64(*number).as_bytes()),
                 _ => return Reply::error("ERR Lua redis lib command arguments must be strings or integers"),
             }

@@ -119,7 +119,8 @@ impl PooledEngine {
 
 impl Drop for PooledEngine {
     fn drop(&mut self) {
-        if let Some(engine) = self.0.take() {
+        // After a panic the interpreter may hold half a script.
+        if let Some(engine) = self.0.take().filter(|_| !std::thread::panicking()) {
             lock(&POOL).push(engine);
         }
     }
