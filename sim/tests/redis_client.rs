@@ -1,4 +1,5 @@
 //! The client that production uses, over a stream, as the lock uses it.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod redis_support;
 

@@ -77,3 +77,26 @@ fn info_has_the_sections_that_clients_read() {
         );
     });
 }
+
+/// A change by anyone, or the key's end, keeps a watched transaction from being carried out.
+#[test]
+fn a_watched_key_that_changed_stops_the_transaction() {
+    run(async {
+        let clock = Clock::new();
+        let server = server(&clock);
+        let (mut client, mut other) = (Client::new(&server), Client::new(&server));
+        for change in ["SET a 2", "PEXPIRE a 5000", "DEL a", "FLUSHALL", "PING"] {
+            client.call("SET a 1 PX 1000").await;
+            client.call("WATCH a b").await;
+            other.call(change).await;
+            client.call("MULTI").await;
+            assert_eq!(client.call("INCR n").await, "+QUEUED");
+            let is_carried_out = client.call("EXEC").await != "nil";
+            assert_eq!(is_carried_out, change == "PING", "{change}");
+        }
+        client.call("WATCH a").await;
+        clock.advance_ms(1001).await;
+        client.call("MULTI").await;
+        assert_eq!(client.call("EXEC").await, "nil");
+    });
+}

@@ -1,4 +1,5 @@
 //! Observers hear every effect once, in order; the view of locks tells them in the vocabulary of histories.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod redis_support;
 

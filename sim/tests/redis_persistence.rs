@@ -153,14 +153,19 @@ fn a_file_that_was_cut_off_anywhere_gives_whole_commands() {
             let file = fill(&clock, script).await;
             file.tear(cut);
             let mut client = Client::new(&start(&clock, Persistence::Always(file.clone())));
-            let state = client.call("MGET a b n c").await;
-            let whole = [r#"[nil, nil, nil, nil]"#, r#"["1", nil, nil, nil]"#, r#"["1", "1", "1", nil]"#];
+            let state = client.call("MGET a b n c e f").await;
+            let whole = [
+                "[nil, nil, nil, nil, nil, nil]",
+                r#"["1", nil, nil, nil, nil, nil]"#,
+                r#"["1", "1", "1", nil, nil, nil]"#,
+                r#"["1", "1", "1", "1", nil, nil]"#,
+            ];
             assert!(whole.contains(&state.as_str()), "{state} after {cut} bytes were lost");
             // What is written from now on must be readable behind what is left.
             client.call("SET d 1").await;
             let mut client = Client::new(&start(&clock, Persistence::Always(file)));
             assert_eq!(client.call("GET d").await, r#""1""#);
-            assert_eq!(client.call("MGET a b n c").await, state);
+            assert_eq!(client.call("MGET a b n c e f").await, state);
         }
     });
 }
@@ -171,5 +176,8 @@ async fn fill(clock: &Clock, script: &str) -> Arc<CrashFile> {
     client.call("SET a 1").await;
     client.call_words(&["EVAL", script, "0"]).await;
     client.call("SET c 1").await;
+    for line in ["MULTI", "SET e 1", "SET f 1", "EXEC"] {
+        client.call(line).await;
+    }
     file
 }

@@ -6,6 +6,7 @@ mod replica;
 pub(crate) mod server;
 mod strings;
 mod table;
+pub(crate) mod transaction;
 
 use std::borrow::Cow;
 
@@ -44,10 +45,13 @@ pub(crate) enum ServerCommand {
     Client,
     Command,
     Config,
+    Discard,
     Eval,
     EvalSha,
+    Exec,
     Hello,
     Info,
+    Multi,
     Psync,
     Quit,
     ReplConf,
@@ -55,7 +59,9 @@ pub(crate) enum ServerCommand {
     Reset,
     Role,
     Script,
+    Unwatch,
     Wait,
+    Watch,
 }
 
 /// What the words of a request stand for.

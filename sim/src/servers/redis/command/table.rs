@@ -42,7 +42,7 @@ const CONFIG: &[(&str, i32)] = &[("get", -3), ("resetstat", 2), ("set", -4)];
 const SCRIPT: &[(&str, i32)] = &[("exists", -3), ("flush", -2), ("kill", 2), ("load", 3)];
 
 /// All commands, sorted by name.
-pub(crate) static COMMANDS: [Command; 56] = [
+pub(crate) static COMMANDS: [Command; 61] = [
     writes("append", 3, strings::append),
     container("client", -2, ServerCommand::Client, CLIENT),
     container("command", -1, ServerCommand::Command, COMMAND),
@@ -51,9 +51,11 @@ pub(crate) static COMMANDS: [Command; 56] = [
     writes("decr", 2, strings::decr),
     writes("decrby", 3, strings::decrby),
     writes("del", -2, keys::del),
+    server("discard", 1, ServerCommand::Discard),
     reads("echo", 2, keys::echo),
     server("eval", -3, ServerCommand::Eval),
     server("evalsha", -3, ServerCommand::EvalSha),
+    server("exec", 1, ServerCommand::Exec),
     reads("exists", -2, keys::exists),
     writes("expire", -3, expiry::expire),
     writes("expireat", -3, expiry::expireat),
@@ -72,6 +74,7 @@ pub(crate) static COMMANDS: [Command; 56] = [
     reads("mget", -2, strings::mget),
     writes("mset", -3, strings::mset),
     writes("msetnx", -3, strings::msetnx),
+    server("multi", 1, ServerCommand::Multi),
     writes("persist", 2, expiry::persist),
     writes("pexpire", -3, expiry::pexpire),
     writes("pexpireat", -3, expiry::pexpireat),
@@ -98,7 +101,9 @@ pub(crate) static COMMANDS: [Command; 56] = [
     reads("ttl", 2, expiry::ttl),
     reads("type", 2, keys::kind),
     writes("unlink", -2, keys::del),
+    server("unwatch", 1, ServerCommand::Unwatch),
     server("wait", 3, ServerCommand::Wait),
+    server("watch", -2, ServerCommand::Watch),
 ];
 
 /// The names of [`COMMANDS`], side by side for the search.

@@ -127,7 +127,7 @@ fn value(lua: &Lua, reply: &Reply) -> mlua::Result<Value> {
     Ok(match reply {
         Reply::Bulk(bytes) => Value::String(lua.create_string(bytes)?),
         Reply::Integer(number) => Value::Integer(*number),
-        Reply::Nil | Reply::Silence => Value::Boolean(false),
+        Reply::Nil | Reply::NilArray | Reply::Silence => Value::Boolean(false),
         Reply::Status(text) => Value::Table(lua.create_table_from([("ok", lua.create_string(text)?)])?),
         Reply::Error(text) => Value::Table(lua.create_table_from([("err", lua.create_string(text)?)])?),
         Reply::Array(items) => {
