@@ -29,10 +29,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The size of one exchange.
 #[derive(Clone, Copy)]
-pub struct Shape {
-    pub workers: usize,
-    pub servers: usize,
-    pub rounds: usize,
+pub(crate) struct Shape {
+    pub(crate) workers: usize,
+    pub(crate) servers: usize,
+    pub(crate) rounds: usize,
 }
 
 const SHAPE: Shape = Shape { workers: 3, servers: 5, rounds: 10 };

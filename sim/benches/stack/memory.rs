@@ -5,7 +5,7 @@ use std::time::Instant;
 const SCHEDULES: u64 = 1_000_000;
 
 /// Runs a million random schedules on two threads and prints the peak after each tenth.
-pub fn million() {
+pub(crate) fn million() {
     let began = Instant::now();
     let step = SCHEDULES / 10;
     for tenth in 0..10 {

@@ -29,7 +29,7 @@ impl ServerWorld for Clock {
 }
 
 /// Runs the exchange once, on a fresh thread, and returns the number of commands that clients sent.
-pub fn run(shape: Shape, seed: u64) -> u64 {
+pub(crate) fn run(shape: Shape, seed: u64) -> u64 {
     std::thread::spawn(move || {
         let runtime = madsim::runtime::Runtime::with_seed_and_config(seed, madsim::Config::default());
         runtime.block_on(exchange(shape, seed))

@@ -28,7 +28,7 @@ fn address(group: u8, number: usize) -> SocketAddr {
 }
 
 /// Runs the exchange once and returns the number of calls that were answered.
-pub fn run(shape: Shape, seed: u64) -> u64 {
+pub(crate) fn run(shape: Shape, seed: u64) -> u64 {
     let runtime = Runtime::with_seed_and_config(seed, madsim::Config::default());
     for server in 0..shape.servers {
         let node = runtime.create_node().ip(address(1, server).ip()).build();

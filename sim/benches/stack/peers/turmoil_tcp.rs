@@ -15,7 +15,7 @@ use crate::Shape;
 const PORT: u16 = 6379;
 
 /// Runs the exchange once and returns the number of calls that were answered.
-pub fn run(shape: Shape, seed: u64) -> u64 {
+pub(crate) fn run(shape: Shape, seed: u64) -> u64 {
     // The latencies are those of our links.
     let mut sim = Builder::new()
         .rng_seed(seed)

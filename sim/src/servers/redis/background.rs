@@ -28,6 +28,13 @@ impl Core {
         }
     }
 
+    /// Removes the keys whose time is up, unless that is for a primary to decide.
+    pub(super) fn expire_due(&mut self) {
+        if !self.state.is_replica {
+            self.state.expire_due();
+        }
+    }
+
     /// Whether the background task sleeps past the next thing to do.
     pub(super) fn oversleeps(&self) -> bool {
         self.alarm_micros.is_some_and(|alarm| self.next_task().is_some_and(|task| task < alarm))
@@ -98,9 +105,7 @@ impl<W: ServerWorld> Server<W> {
     fn tick(&self) {
         self.act(|core| {
             core.alarm_micros = None;
-            if !core.state.is_replica {
-                core.state.expire_due();
-            }
+            core.expire_due();
             let since_sync = core.state.now_micros.abs_diff(core.synced_micros);
             if core.journal.is_dirty() && since_sync >= SYNC_MICROS.unsigned_abs() {
                 core.journal.sync();

@@ -99,5 +99,6 @@ impl<W, S> Drop for Connection<'_, W, S> {
         let mut core = self.server.core();
         core.connected -= 1;
         core.replication.remove(self.client.id);
+        core.watches.remove(self.client.id);
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::command::{self, Lookup, Run, server};
+use super::command::transaction::{self, Transaction};
+use super::command::{self, Command, Lookup, Run, server};
 use super::effects::encode_unit;
 use super::lua::{Digest, PooledEngine, Script};
 use super::persistence::Journal;
@@ -10,6 +11,7 @@ use super::replication::{Feed, Replication};
 use super::reply::Reply;
 use super::request::Args;
 use super::state::{Record, State};
+use super::watch::Watches;
 
 /// All that connections share.
 #[derive(Debug, Default)]
@@ -18,6 +20,7 @@ pub(crate) struct Core {
     pub(crate) scripts: BTreeMap<Digest, Script>,
     pub(crate) journal: Journal,
     pub(crate) replication: Replication,
+    pub(crate) watches: Watches,
     /// Connections since the server started; the newest has this number.
     pub(crate) clients: u64,
     /// Connections that are open.
@@ -39,6 +42,10 @@ pub(crate) struct Client {
     pub(crate) name: Vec<u8>,
     /// The connection ends once the reply is out.
     pub(crate) is_closing: bool,
+    /// Set by MULTI, until EXEC or DISCARD.
+    pub(crate) transaction: Option<Transaction>,
+    /// The commands of a transaction are carried out: none may block.
+    pub(crate) is_in_exec: bool,
     /// The replication stream as it was after the client's last write: what WAIT waits for.
     pub(crate) written_offset: u64,
     /// Set by WAIT: the reply comes when enough replicas have acknowledged.
@@ -68,17 +75,30 @@ impl Core {
     /// Carries out one request. `args` holds at least the command's name.
     pub(crate) fn execute(&mut self, client: &mut Client, args: Args<'_>, now_micros: i64) -> Reply {
         self.state.now_micros = now_micros;
-        let command = match command::look_up(args) {
-            Lookup::Found(command) => command,
-            Lookup::Unknown => return command::unknown_command(args),
-            Lookup::UnknownSubcommand(command) => {
-                return command::unknown_subcommand(command.name, args.at(1));
+        match self.admit(args) {
+            Ok(command) => {
+                let queued = client.transaction.as_mut().and_then(|queue| queue.queue(command, args));
+                queued.unwrap_or_else(|| self.carry_out(command, client, args))
             }
-            Lookup::WrongArity(name) => return command::wrong_arity(&name),
-        };
-        if command.writes && self.state.is_replica {
-            return Reply::error(command::READ_ONLY);
+            Err(refusal) => transaction::refuse(self, client, args, refusal),
         }
+    }
+
+    /// The command that `args` call, if the server takes it.
+    fn admit(&self, args: Args<'_>) -> Result<&'static Command, Reply> {
+        match command::look_up(args) {
+            Lookup::Found(command) if command.writes && self.state.is_replica => {
+                Err(Reply::error(command::READ_ONLY))
+            }
+            Lookup::Found(command) => Ok(command),
+            Lookup::Unknown => Err(command::unknown_command(args)),
+            Lookup::UnknownSubcommand(command) => Err(command::unknown_subcommand(command.name, args.at(1))),
+            Lookup::WrongArity(name) => Err(command::wrong_arity(&name)),
+        }
+    }
+
+    /// Carries out a command that was admitted.
+    pub(crate) fn carry_out(&mut self, command: &Command, client: &mut Client, args: Args<'_>) -> Reply {
         match command.run {
             Run::Keys(run) => self.state.execute(command.name, run, args),
             Run::Server(run) => {
@@ -90,7 +110,9 @@ impl Core {
 
     /// Hands the effects of the last command to the append-only file and to the replicas.
     pub(crate) fn publish(&mut self) {
-        if self.state.record.effects.is_empty() {
+        self.watches.touch(&self.state.record.effects);
+        let has_readers = self.journal.is_enabled() || self.replication.connected() > 0;
+        if self.state.record.effects.is_empty() || !has_readers {
             return;
         }
         self.unit.clear();

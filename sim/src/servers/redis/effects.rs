@@ -49,8 +49,17 @@ pub enum Effect {
     /// All keys left at once (FLUSHALL).
     Flushed {
         /// The keys and their values.
-        entries: Vec<(Arc<[u8]>, Arc<[u8]>)>,
+        entries: Vec<KeyValue>,
     },
+}
+
+/// A key and its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyValue {
+    /// The key.
+    pub key: Arc<[u8]>,
+    /// The value.
+    pub value: Arc<[u8]>,
 }
 
 /// Why a key left.
@@ -65,6 +74,17 @@ pub enum Removal {
 }
 
 impl Effect {
+    /// Whether it changes the value or the expiry of the key called `name`.
+    pub(crate) fn changes(&self, name: &[u8]) -> bool {
+        match self {
+            Self::Set { key, .. }
+            | Self::Counted { key, .. }
+            | Self::Extended { key, .. }
+            | Self::Removed { key, .. } => **key == *name,
+            Self::Flushed { entries } => entries.iter().any(|entry| *entry.key == *name),
+        }
+    }
+
     /// Appends the effect as the command that repeats it, as Redis writes it to its append-only file and replicas: with
     /// absolute times, so that it means the same whenever it is read.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {

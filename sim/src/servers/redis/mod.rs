@@ -3,6 +3,11 @@
 //! Read [`request`] and [`reply`] for the wire protocol (RESP2), [`command`] for what each command does, [`lua`] for
 //! scripts, [`state`] and [`keyspace`] for the data, [`effects`] for what leaves the server: observers, the append-only
 //! file and replicas read one stream of effects.
+//!
+//! What is left out, on purpose: values other than strings, databases other than 0, publish and
+//! subscribe, access control, RESP3, the libraries `cjson`, `cmsgpack`, `struct` and `bit` of Lua. Commands that are left
+//! out are answered as Redis answers unknown ones. Keys are listed in order, where Redis lists them in none. A script
+//! that runs on is stopped with an error after twenty million instructions, where Redis answers BUSY to the others.
 
 mod background;
 mod command;
@@ -22,6 +27,8 @@ mod replication;
 mod reply;
 mod request;
 mod state;
+mod watch;
+mod word;
 
 use std::fmt;
 use std::future::Future;
@@ -31,7 +38,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 
-pub use effects::{Effect, Removal};
+pub use effects::{Effect, KeyValue, Removal};
 pub use observe::{LockView, Observer};
 pub use persistence::{AppendFile, Persistence};
 
@@ -99,7 +106,10 @@ impl<W: ServerWorld> Server<W> {
         let (wake, promoted, acknowledged) = Default::default();
         let core = Mutex::new(core);
         let server = Self { shared: Arc::new(Shared { world, options, core, wake, promoted, acknowledged }) };
-        server.expire_due();
+        server.act(|core| {
+            core.synced_micros = core.state.now_micros;
+            core.expire_due();
+        });
         server
     }
 
@@ -138,14 +148,6 @@ impl<W: ServerWorld> Server<W> {
     /// Whether it follows a primary.
     pub fn is_replica(&self) -> bool {
         self.core().state.is_replica
-    }
-
-    fn expire_due(&self) {
-        self.act(|core| {
-            if !core.state.is_replica {
-                core.state.expire_due();
-            }
-        });
     }
 
     /// Does something that no client asked for, and publishes its effects.

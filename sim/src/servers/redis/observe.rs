@@ -67,7 +67,9 @@ impl Story<'_> {
             }
             Effect::Removed { key, value, cause } => self.tell_removal(key, value, *cause),
             Effect::Flushed { entries } => {
-                entries.iter().for_each(|(key, value)| self.tell_removal(key, value, Removal::Deleted));
+                entries
+                    .iter()
+                    .for_each(|entry| self.tell_removal(&entry.key, &entry.value, Removal::Deleted));
             }
             Effect::Counted { .. } => {}
         }
@@ -88,7 +90,7 @@ impl Story<'_> {
             resource_id_hash = dlock::id_hash(name),
             owner_token_prefix = owner_prefix(&String::from_utf8_lossy(owner)),
             fencing_token = fencing_token(name),
-            ttl_millis = expires_at.map(|at| u64::try_from(at - self.wall_ms).unwrap_or(0)),
+            ttl_millis = expires_at.map(|at| u64::try_from(at.saturating_sub(self.wall_ms)).unwrap_or(0)),
             client = self.client,
         );
     }

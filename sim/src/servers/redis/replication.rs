@@ -30,7 +30,7 @@ pub(crate) type Feed = UnboundedReceiver<Arc<[u8]>>;
 pub(crate) struct Replication {
     /// Names the history of the data, as `master_replid` does.
     pub(crate) id: String,
-    /// Bytes of the stream so far.
+    /// Bytes of the stream so far. Effects that neither a file nor a replica reads are not counted.
     pub(crate) offset: u64,
     links: Vec<Link>,
 }

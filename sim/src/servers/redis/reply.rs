@@ -18,6 +18,8 @@ pub(crate) enum Reply {
     Bulk(Arc<[u8]>),
     /// `$-1`: there is none.
     Nil,
+    /// `*-1`: a transaction that was not carried out.
+    NilArray,
     /// `*2`.
     Array(Vec<Reply>),
     /// Nothing goes out: the connection has become something else.
@@ -58,6 +60,7 @@ impl Reply {
             Self::Error(text) => push_line(out, b'-', text),
             Self::Integer(number) => push_header(out, b':', *number),
             Self::Bulk(bytes) => push_bulk(out, bytes),
+            Self::NilArray => out.extend_from_slice(b"*-1\r\n"),
             Self::Nil => out.extend_from_slice(b"$-1\r\n"),
             Self::Array(items) => {
                 push_length(out, b'*', items.len());

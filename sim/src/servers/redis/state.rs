@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::effects::{Effect, Removal};
+use super::effects::{Effect, KeyValue, Removal};
 use super::keyspace::{Entry, Keyspace};
 use super::random::Rand48;
 use super::reply::Reply;
@@ -96,7 +96,7 @@ impl State {
     }
 
     pub(crate) fn expire_at(&mut self, key: &[u8], at: Option<i64>) {
-        if let Some((key, value)) = self.keyspace.expire_at(key, at) {
+        if let Some(KeyValue { key, value }) = self.keyspace.expire_at(key, at) {
             self.record.effects.push(Effect::Extended { key, value, expires_at: at });
         }
     }

@@ -6,6 +6,7 @@ mod replica;
 pub(crate) mod server;
 mod strings;
 mod table;
+pub(crate) mod transaction;
 
 use std::borrow::Cow;
 
@@ -44,10 +45,13 @@ pub(crate) enum ServerCommand {
     Client,
     Command,
     Config,
+    Discard,
     Eval,
     EvalSha,
+    Exec,
     Hello,
     Info,
+    Multi,
     Psync,
     Quit,
     ReplConf,
@@ -55,7 +59,9 @@ pub(crate) enum ServerCommand {
     Reset,
     Role,
     Script,
+    Unwatch,
     Wait,
+    Watch,
 }
 
 /// What the words of a request stand for.
@@ -94,6 +100,9 @@ fn fits(arity: i32, arguments: usize) -> bool {
 
 pub(crate) const NOT_AN_INTEGER: &str = "ERR value is not an integer or out of range";
 pub(crate) const SYNTAX_ERROR: &str = "ERR syntax error";
+/// How much of a request an error repeats.
+const SHOWN_BYTES_MAX: usize = 128;
+
 pub(crate) const READ_ONLY: &str = "READONLY You can't write against a read only replica.";
 
 pub(crate) fn wrong_arity(name: &str) -> Reply {
@@ -102,28 +111,32 @@ pub(crate) fn wrong_arity(name: &str) -> Reply {
 
 /// Quotes what the client sent, cut short as Redis does it.
 pub(crate) fn unknown_command(args: Args<'_>) -> Reply {
-    const SHOWN_BYTES_MAX: usize = 128;
-    let name = args.at(0);
     let mut text = b"ERR unknown command '".to_vec();
-    text.extend_from_slice(&name[..name.len().min(SHOWN_BYTES_MAX)]);
+    text.extend_from_slice(shown(args.at(0), SHOWN_BYTES_MAX));
     text.extend_from_slice(b"', with args beginning with: ");
-    let mut shown = 0;
+    let mut left = SHOWN_BYTES_MAX;
     for arg in args.skip(1).iter() {
-        if shown >= SHOWN_BYTES_MAX {
+        if left == 0 {
             break;
         }
-        let arg = &arg[..arg.len().min(SHOWN_BYTES_MAX - shown)];
+        let arg = shown(arg, left);
         text.push(b'\'');
         text.extend_from_slice(arg);
         text.extend_from_slice(b"' ");
-        shown += arg.len() + 3;
+        left = left.saturating_sub(arg.len() + 3);
     }
     Reply::error_text(text)
 }
 
+/// As much of a text as Redis prints: it takes texts for C strings here.
+fn shown(text: &[u8], bytes_max: usize) -> &[u8] {
+    let end = text.iter().take(bytes_max).position(|byte| *byte == 0);
+    &text[..end.unwrap_or(text.len().min(bytes_max))]
+}
+
 pub(crate) fn unknown_subcommand(command: &str, subcommand: &[u8]) -> Reply {
     let mut text = b"ERR unknown subcommand '".to_vec();
-    text.extend_from_slice(&subcommand[..subcommand.len().min(128)]);
+    text.extend_from_slice(shown(subcommand, SHOWN_BYTES_MAX));
     text.extend_from_slice(format!("'. Try {} HELP.", command.to_ascii_uppercase()).as_bytes());
     Reply::error_text(text)
 }

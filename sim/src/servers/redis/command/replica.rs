@@ -47,6 +47,9 @@ pub(super) fn wait(core: &Core, client: &mut Client, args: Args<'_>) -> Reply {
         Some(..0) => return Reply::error("ERR timeout is negative"),
         Some(timeout_ms) => timeout_ms,
     };
+    if client.is_in_exec {
+        return Reply::count(core.replication.acknowledged(client.written_offset));
+    }
     let deadline = core.state.now_micros.saturating_add(timeout_ms.saturating_mul(1000));
     client.wait = Some(Wait {
         replicas: usize::try_from(replicas).unwrap_or(0),

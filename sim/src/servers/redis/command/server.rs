@@ -1,6 +1,6 @@
 //! Commands that work on the connection, on scripts or on the whole server.
 
-use super::{NOT_AN_INTEGER, SYNTAX_ERROR, ServerCommand, replica};
+use super::{NOT_AN_INTEGER, SYNTAX_ERROR, ServerCommand, replica, transaction};
 use crate::servers::redis::core::{Client, Core};
 use crate::servers::redis::glob;
 use crate::servers::redis::info;
@@ -16,10 +16,13 @@ pub(crate) fn run(command: ServerCommand, core: &mut Core, client: &mut Client, 
         ServerCommand::Client => connection(client, args),
         ServerCommand::Command => catalogue(args),
         ServerCommand::Config => config(core, args),
+        ServerCommand::Discard => transaction::discard(core, client),
         ServerCommand::Eval => eval(core, args),
         ServerCommand::EvalSha => eval_sha(core, args),
+        ServerCommand::Exec => transaction::exec(core, client),
         ServerCommand::Hello => hello(core, client, args),
         ServerCommand::Info => Reply::bulk(info::text(core, args.skip(1))),
+        ServerCommand::Multi => transaction::multi(client),
         ServerCommand::Psync => replica::psync(core, client),
         ServerCommand::Quit => {
             client.is_closing = true;
@@ -29,11 +32,18 @@ pub(crate) fn run(command: ServerCommand, core: &mut Core, client: &mut Client, 
         ServerCommand::ReplicaOf => replica::replica_of(core, args),
         ServerCommand::Reset => {
             client.name.clear();
+            client.transaction = None;
+            core.watches.remove(client.id);
             Reply::status("RESET")
         }
         ServerCommand::Role => replica::role(core),
         ServerCommand::Script => script(core, args),
+        ServerCommand::Unwatch => {
+            core.watches.remove(client.id);
+            Reply::OK
+        }
         ServerCommand::Wait => replica::wait(core, client, args),
+        ServerCommand::Watch => transaction::watch(core, client, args),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The table itself, in order of names, and its search.
 
 use super::{Args, Command, Reply, Run, ServerCommand, State, expiry, keys, strings};
+use crate::servers::redis::word::Word;
 
 /// A command on keys.
 const fn keys_command(
@@ -41,7 +42,7 @@ const CONFIG: &[(&str, i32)] = &[("get", -3), ("resetstat", 2), ("set", -4)];
 const SCRIPT: &[(&str, i32)] = &[("exists", -3), ("flush", -2), ("kill", 2), ("load", 3)];
 
 /// All commands, sorted by name.
-pub(crate) static COMMANDS: [Command; 56] = [
+pub(crate) static COMMANDS: [Command; 61] = [
     writes("append", 3, strings::append),
     container("client", -2, ServerCommand::Client, CLIENT),
     container("command", -1, ServerCommand::Command, COMMAND),
@@ -50,9 +51,11 @@ pub(crate) static COMMANDS: [Command; 56] = [
     writes("decr", 2, strings::decr),
     writes("decrby", 3, strings::decrby),
     writes("del", -2, keys::del),
+    server("discard", 1, ServerCommand::Discard),
     reads("echo", 2, keys::echo),
     server("eval", -3, ServerCommand::Eval),
     server("evalsha", -3, ServerCommand::EvalSha),
+    server("exec", 1, ServerCommand::Exec),
     reads("exists", -2, keys::exists),
     writes("expire", -3, expiry::expire),
     writes("expireat", -3, expiry::expireat),
@@ -71,6 +74,7 @@ pub(crate) static COMMANDS: [Command; 56] = [
     reads("mget", -2, strings::mget),
     writes("mset", -3, strings::mset),
     writes("msetnx", -3, strings::msetnx),
+    server("multi", 1, ServerCommand::Multi),
     writes("persist", 2, expiry::persist),
     writes("pexpire", -3, expiry::pexpire),
     writes("pexpireat", -3, expiry::pexpireat),
@@ -97,20 +101,25 @@ pub(crate) static COMMANDS: [Command; 56] = [
     reads("ttl", 2, expiry::ttl),
     reads("type", 2, keys::kind),
     writes("unlink", -2, keys::del),
+    server("unwatch", 1, ServerCommand::Unwatch),
     server("wait", 3, ServerCommand::Wait),
+    server("watch", -2, ServerCommand::Watch),
 ];
 
-/// The longest name in the table.
-const NAME_BYTES_MAX: usize = 12;
+/// The names of [`COMMANDS`], side by side for the search.
+static NAMES: [Word; COMMANDS.len()] = {
+    let mut names = [Word::new(""); COMMANDS.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = Word::new(COMMANDS[at].name);
+        at += 1;
+    }
+    names
+};
 
 /// The command called `name`, in any case.
 pub(super) fn find(name: &[u8]) -> Option<&'static Command> {
-    let mut lower = [0; NAME_BYTES_MAX];
-    let lower = lower.get_mut(..name.len())?;
-    lower.copy_from_slice(name);
-    lower.make_ascii_lowercase();
-    let at = COMMANDS.binary_search_by(|command| command.name.as_bytes().cmp(lower)).ok()?;
-    Some(&COMMANDS[at])
+    NAMES.binary_search(&Word::of(name)).ok().map(|at| &COMMANDS[at])
 }
 
 #[cfg(test)]

@@ -19,8 +19,11 @@ pub(super) fn reply(value: &Value) -> Reply {
 /// The reply to a script that failed: its error, its name and the line.
 pub(super) fn failure(failure: &Value, script: &Digest) -> Reply {
     let table = failure.as_table();
-    let text = table.and_then(|table| field(table, "err")).unwrap_or_else(|| b"ERR unknown error".to_vec());
-    let mut text = text;
+    let mut text = match table {
+        Some(table) => field(table, "err").unwrap_or_else(|| b"ERR unknown error".to_vec()),
+        // The handler that makes a table of it failed itself.
+        None => [b"ERR ", failure.to_string().unwrap_or_default().as_bytes()].concat(),
+    };
     text.extend_from_slice(b" script: ");
     text.extend_from_slice(script);
     if let Some(line) = table.and_then(|table| table.raw_get::<Option<i64>>("line").ok().flatten()) {
@@ -124,7 +127,7 @@ fn value(lua: &Lua, reply: &Reply) -> mlua::Result<Value> {
     Ok(match reply {
         Reply::Bulk(bytes) => Value::String(lua.create_string(bytes)?),
         Reply::Integer(number) => Value::Integer(*number),
-        Reply::Nil | Reply::Silence => Value::Boolean(false),
+        Reply::Nil | Reply::NilArray | Reply::Silence => Value::Boolean(false),
         Reply::Status(text) => Value::Table(lua.create_table_from([("ok", lua.create_string(text)?)])?),
         Reply::Error(text) => Value::Table(lua.create_table_from([("err", lua.create_string(text)?)])?),
         Reply::Array(items) => {

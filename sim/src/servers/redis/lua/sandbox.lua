@@ -12,6 +12,7 @@ local raw_next, raw_rawset, raw_setmetatable, raw_getmetatable = next, rawset, s
 local raw_pcall, raw_xpcall, raw_load, raw_loadstring = pcall, xpcall, load, loadstring
 local raw_rawget, setfenv, sub, byte = rawget, setfenv, string.sub, string.byte
 
+local STOPPED = 'the script ran for too long and was stopped'
 local READ_ONLY = 'Attempt to modify a readonly table'
 local contents_of = raw_setmetatable({}, { __mode = 'k' })
 
@@ -84,9 +85,15 @@ local function plain(failure)
   return text
 end
 
+-- A script that used up its instructions shall not go on because it caught the error.
+local function rethrow_stop()
+  if host.is_stopped() then error(STOPPED, 0) end
+end
+
 -- Redis' pcall returns the text of an error table.
 local function unwrap(ok, failure, ...)
   if ok then return ok, failure, ... end
+  rethrow_stop()
   failure = plain(failure)
   if type(failure) == 'table' then
     local text = raw_rawget(failure, 'err')
@@ -100,14 +107,20 @@ function builtins.pcall(...)
   return unwrap(raw_pcall(...))
 end
 
+local function handled(ok, ...)
+  if not ok then rethrow_stop() end
+  return ok, ...
+end
+
 function builtins.xpcall(body, handler)
-  return raw_xpcall(body, function(failure) return handler(plain(failure)) end)
+  return handled(raw_xpcall(body, function(failure) return handler(plain(failure)) end))
 end
 
 local coroutine_library = copy(coroutine, 'create running status wrap yield')
 
 local function resumed(ok, failure, ...)
   if ok then return ok, failure, ... end
+  rethrow_stop()
   return false, plain(failure)
 end
 
@@ -188,9 +201,25 @@ local function explain(failure)
   return failure
 end
 
+-- The fields that make a table more than an array.
+local KINDS = { 'err', 'ok', 'double', 'map', 'set', 'big_number', 'verbatim_string' }
+
+-- Whether the script returned; whether what follows are the items of an array, or one value; the values. Short arrays
+-- are taken apart here: the host would need a call for each item and for each field that might be there.
+local function outcome(ok, value)
+  if not ok or type(value) ~= 'table' or contents_of[value] then return ok, false, value end
+  for at = 1, 7 do
+    if raw_rawget(value, KINDS[at]) ~= nil then return true, false, value end
+  end
+  local count = 0
+  while raw_rawget(value, count + 1) ~= nil do count = count + 1 end
+  if count > 16 then return true, false, value end
+  return true, true, unpack(value, 1, count)
+end
+
 local function run(script, keys, arguments)
   builtins.KEYS, builtins.ARGV = keys, arguments
-  return raw_xpcall(script, explain)
+  return outcome(raw_xpcall(script, explain))
 end
 
 -- The common cases get their tables without a detour through the host.
