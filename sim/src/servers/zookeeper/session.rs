@@ -61,3 +61,32 @@ pub(crate) fn password(id: i64) -> [u8; PASSWORD_BYTES] {
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_password_is_the_real_servers() {
+        let captured = 0x0562_73d8_89a9_9624_d48f_d6c7_1775_9303_u128;
+        assert_eq!(password(0x0100_0054_bc62_0008), captured.to_be_bytes());
+    }
+
+    #[test]
+    fn sessions_expire_at_the_tick_after_their_timeout() {
+        let tick = Duration::from_millis(100);
+        let millis =
+            |now: u64, timeout| expiry(now * 1_000_000, Duration::from_millis(timeout), tick) / 1_000_000;
+        assert_eq!(
+            (millis(0, 1000), millis(1, 1000), millis(99, 1000), millis(100, 1000)),
+            (1100, 1100, 1100, 1200)
+        );
+    }
+
+    #[test]
+    fn session_numbers_name_their_member() {
+        let (first, third) = (first_id(0, 5_000_000_000), first_id(2, 5_000_000_000));
+        assert_eq!((first >> 56, third >> 56), (1, 3));
+        assert_eq!(first & 0xff_ffff_ffff_ffff, 5000 << 16);
+    }
+}
