@@ -111,6 +111,25 @@ fn replies_of_the_real_server_are_understood() {
 }
 
 #[test]
+fn every_field_of_a_stat_is_in_its_place() {
+    let captured = "0000000700000000000000070000000000000000000000020000000000000004000001a1f8b32255000001a1f8b3229e000000020000000300000000000000000000000000000003000000030000000000000007";
+    let stat = Stat {
+        czxid: 2,
+        mzxid: 4,
+        ctime: 0x01a1_f8b3_2255,
+        mtime: 0x01a1_f8b3_229e,
+        version: 2,
+        cversion: 3,
+        aversion: 0,
+        ephemeral_owner: 0,
+        data_length: 3,
+        num_children: 3,
+        pzxid: 7,
+    };
+    assert_eq!(reply(Op::Exists, captured).1, Reply::Stat(stat));
+}
+
+#[test]
 fn an_event_has_the_bytes_of_the_real_server() {
     let captured = "ffffffffffffffffffffffff0000000000000002000000030000000d2f672d30303030303030303032";
     let event = WatcherEvent { kind: EventKind::Deleted, path: NODE.to_owned() };

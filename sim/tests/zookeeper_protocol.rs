@@ -199,3 +199,22 @@ fn four_letters_get_an_answer_in_plain_text() {
         assert_eq!(ask("zk-3", b"srvr").await, "This ZooKeeper instance is not currently serving requests\n");
     });
 }
+
+#[test]
+fn a_server_tells_of_one_change_and_then_forgets_the_watch() {
+    in_zoo(|zoo| async move {
+        settled(&zoo).await;
+        let mut raw = Raw::connect(&zoo, "zk-1").await;
+        raw.log_in(&new_session()).await.unwrap();
+        raw.ask(1, &create("/t")).await;
+        // Two watches on one node are one at the server.
+        for number in [2, 3] {
+            raw.ask(number, &Request::Data { path: "/t".to_owned(), watch: true }).await;
+        }
+        let set = Request::SetData { path: "/t".to_owned(), data: vec![1], version: -1 };
+        raw.stream.write_all(&set.encode(4)).await.unwrap();
+        assert_eq!(raw.event().await, (EventKind::DataChanged, "/t".to_owned()));
+        assert_eq!(raw.header().await.xid, 4);
+        assert_eq!(raw.ask(5, &set).await.xid, 5, "no second event");
+    });
+}
