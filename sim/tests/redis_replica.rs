@@ -1,4 +1,5 @@
 //! A replica follows late, refuses writes, and can take over: with what had reached it.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod redis_support;
 
