@@ -40,7 +40,8 @@ fn a_schedule_that_gives_its_verdicts_exits_with_0() {
 
 #[test]
 fn a_schedule_that_does_not_exits_with_1_and_says_what_differs() {
-    let file = changed("hopeful.toml", r#"verdicts = ["overlap", "stale_write"]"#, r#"verdicts = ["overlap"]"#);
+    let file =
+        changed("hopeful.toml", r#"verdicts = ["overlap", "stale_write"]"#, r#"verdicts = ["overlap"]"#);
     let output = sim(&["replay", &file]);
     assert_eq!(output.status.code(), Some(1));
     let expected = "NOT as expected: verdicts: expected overlap, found overlap, stale_write";
@@ -64,7 +65,16 @@ fn json_is_one_object_with_all_that_it_promises() {
     for arguments in [&["replay", "seeds/gc-pause.toml", "--json"][..], &["run", "--seed", "7", "--json"]] {
         let output = sim(arguments);
         let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        for field in ["seed", "schedule", "verdicts", "counts", "trace_hash", "simulated_seconds", "commands", "wall_seconds"] {
+        for field in [
+            "seed",
+            "schedule",
+            "verdicts",
+            "counts",
+            "trace_hash",
+            "simulated_seconds",
+            "commands",
+            "wall_seconds",
+        ] {
             assert!(object.get(field).is_some(), "{arguments:?} lacks {field}: {object}");
         }
     }

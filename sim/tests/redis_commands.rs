@@ -56,7 +56,7 @@ fn connections_have_numbers_and_names() {
         let hello = second.call("HELLO 2 SETNAME other").await;
         assert!(hello.contains(r#""proto", :2, "id", :2"#), "{hello}");
         assert_eq!(second.call("CLIENT GETNAME").await, r#""other""#);
-        assert_eq!(second.call("HELLO 3").await, "-NOPROTO unsupported protocol version");
+        assert_eq!(second.call("HELLO 4").await, "-NOPROTO unsupported protocol version");
         assert_eq!(second.call("QUIT").await, "+OK");
         assert_eq!(second.reply().await, "closed");
     });

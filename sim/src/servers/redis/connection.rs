@@ -45,7 +45,7 @@ impl<'a, W: ServerWorld, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, W, S>
                     return feed_replica(self.server, self.client.id, &mut self.stream, feed).await;
                 }
                 if let Some(wait) = self.client.wait.take() {
-                    Reply::count(self.server.wait(wait).await).encode(&mut self.output);
+                    Reply::count(self.server.wait(wait).await).encode(&mut self.output, self.client.protocol);
                 } else if !stopped {
                     break;
                 }
@@ -62,13 +62,15 @@ impl<'a, W: ServerWorld, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, W, S>
                 Ok(Some(size)) => {
                     let args = self.parser.args(&self.input[used..]);
                     if !args.is_empty() {
-                        self.server.execute(&mut self.client, self.label, args).encode(&mut self.output);
+                        self.server
+                            .execute(&mut self.client, self.label, args)
+                            .encode(&mut self.output, self.client.protocol);
                     }
                     used += size;
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    Reply::error_text(format!("ERR {error}")).encode(&mut self.output);
+                    Reply::error_text(format!("ERR {error}")).encode(&mut self.output, self.client.protocol);
                     self.client.is_closing = true;
                 }
             }

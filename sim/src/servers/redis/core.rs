@@ -8,7 +8,7 @@ use super::effects::encode_unit;
 use super::lua::{Digest, PooledEngine, Script};
 use super::persistence::Journal;
 use super::replication::{Feed, Replication};
-use super::reply::Reply;
+use super::reply::{Protocol, Reply};
 use super::request::Args;
 use super::state::{Record, State};
 use super::watch::Watches;
@@ -40,6 +40,8 @@ pub(crate) struct Client {
     pub(crate) id: u64,
     /// What CLIENT SETNAME gave it.
     pub(crate) name: Vec<u8>,
+    /// What HELLO agreed on.
+    pub(crate) protocol: Protocol,
     /// The connection ends once the reply is out.
     pub(crate) is_closing: bool,
     /// Set by MULTI, until EXEC or DISCARD.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::core::{Client, Core};
+use super::reply::Protocol;
 use super::request::Args;
 
 /// The Redis whose behaviour is modelled.
@@ -39,7 +40,8 @@ pub(crate) fn text(core: &Core, asked: Args<'_>) -> String {
 
 /// The line of CLIENT INFO.
 pub(crate) fn client_line(client: &Client) -> String {
-    format!("id={} name={} db=0 resp=2\n", client.id, String::from_utf8_lossy(&client.name))
+    let resp = if client.protocol == Protocol::Resp3 { 3 } else { 2 };
+    format!("id={} name={} db=0 resp={resp}\n", client.id, String::from_utf8_lossy(&client.name))
 }
 
 fn server(_: &Core, text: &mut String) {

@@ -18,7 +18,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::core::Core;
 use super::effects::Effect;
 use super::replay::Replay;
-use super::reply::{Reply, push_command};
+use super::reply::{Protocol, Reply, push_command};
 use super::request::{ArgBuffer, RequestParser};
 use super::{Server, ServerWorld};
 
@@ -82,8 +82,9 @@ impl Core {
         let snapshot = self.snapshot();
         let Replication { id, offset, links } = &mut self.replication;
         let mut start = Vec::new();
-        Reply::Status(format!("FULLRESYNC {id} {offset}").into_bytes().into()).encode(&mut start);
-        Reply::bulk(snapshot).encode(&mut start);
+        Reply::Status(format!("FULLRESYNC {id} {offset}").into_bytes().into())
+            .encode(&mut start, Protocol::Resp2);
+        Reply::bulk(snapshot).encode(&mut start, Protocol::Resp2);
         let (sender, feed) = unbounded_channel();
         // The receiver is in our hands: it can't be closed yet.
         let _ = sender.send(start.into());

@@ -6,7 +6,7 @@ use crate::servers::redis::glob;
 use crate::servers::redis::info;
 use crate::servers::redis::lua::{self, Digest};
 use crate::servers::redis::number::parse_i64;
-use crate::servers::redis::reply::Reply;
+use crate::servers::redis::reply::{Protocol, Reply};
 use crate::servers::redis::request::Args;
 
 const NO_SCRIPT: &str = "NOSCRIPT No matching script. Please use EVAL.";
@@ -21,7 +21,7 @@ pub(crate) fn run(command: ServerCommand, core: &mut Core, client: &mut Client, 
         ServerCommand::EvalSha => eval_sha(core, args),
         ServerCommand::Exec => transaction::exec(core, client),
         ServerCommand::Hello => hello(core, client, args),
-        ServerCommand::Info => Reply::bulk(info::text(core, args.skip(1))),
+        ServerCommand::Info => Reply::verbatim(info::text(core, args.skip(1))),
         ServerCommand::Multi => transaction::multi(client),
         ServerCommand::Psync => replica::psync(core, client),
         ServerCommand::Quit => {
@@ -33,6 +33,7 @@ pub(crate) fn run(command: ServerCommand, core: &mut Core, client: &mut Client, 
         ServerCommand::Reset => {
             client.name.clear();
             client.transaction = None;
+            client.protocol = Protocol::Resp2;
             core.watches.remove(client.id);
             Reply::status("RESET")
         }
@@ -104,7 +105,7 @@ fn connection(client: &mut Client, args: Args<'_>) -> Reply {
             b"on" | b"off" => Reply::OK,
             _ => Reply::error(SYNTAX_ERROR),
         },
-        _ => Reply::bulk(info::client_line(client)),
+        _ => Reply::verbatim(info::client_line(client)),
     }
 }
 
@@ -116,11 +117,12 @@ fn set_name(client: &mut Client, name: &[u8]) -> Reply {
     Reply::OK
 }
 
-/// HELLO speaks RESP2 only, as Redis did before version 6.
 fn hello(core: &Core, client: &mut Client, args: Args<'_>) -> Reply {
+    let mut protocol = client.protocol;
     if args.len() > 1 {
-        match parse_i64(args.at(1)) {
-            Some(2) => {}
+        protocol = match parse_i64(args.at(1)) {
+            Some(2) => Protocol::Resp2,
+            Some(3) => Protocol::Resp3,
             Some(_) => return Reply::error("NOPROTO unsupported protocol version"),
             None => return Reply::error("ERR Protocol version is not an integer or out of range"),
         }
@@ -136,16 +138,16 @@ fn hello(core: &Core, client: &mut Client, args: Args<'_>) -> Reply {
             return reply;
         }
     }
-    let fields = [
+    client.protocol = protocol;
+    Reply::Map(vec![
         ("server", Reply::bulk("redis")),
         ("version", Reply::bulk(info::VERSION)),
-        ("proto", Reply::Integer(2)),
+        ("proto", Reply::Integer(if protocol == Protocol::Resp3 { 3 } else { 2 })),
         ("id", Reply::Integer(client.id.cast_signed())),
         ("mode", Reply::bulk("standalone")),
         ("role", Reply::bulk(if core.state.is_replica { "replica" } else { "master" })),
         ("modules", Reply::Array(Vec::new())),
-    ];
-    Reply::Array(fields.into_iter().flat_map(|(name, value)| [Reply::bulk(name), value]).collect())
+    ])
 }
 
 /// Clients ask for the catalogue to check and complete what people type; an empty one tells them nothing wrong.
@@ -153,7 +155,8 @@ fn catalogue(args: Args<'_>) -> Reply {
     if args.len() > 1 && args.at(1).eq_ignore_ascii_case(b"count") {
         return Reply::count(super::COMMANDS.len());
     }
-    Reply::Array(Vec::new())
+    let is_docs = args.len() > 1 && args.at(1).eq_ignore_ascii_case(b"docs");
+    if is_docs { Reply::Map(Vec::new()) } else { Reply::Array(Vec::new()) }
 }
 
 /// There is nothing to set; benchmarks and clients ask all the same.
@@ -169,7 +172,7 @@ fn config(core: &Core, args: Args<'_>) -> Reply {
             let asked =
                 |name: &str| args.skip(2).iter().any(|pattern| glob::matches(pattern, name.as_bytes()));
             let found = known.into_iter().filter(|(name, _)| asked(name));
-            Reply::Array(found.flat_map(|(name, value)| [Reply::bulk(name), Reply::bulk(value)]).collect())
+            Reply::Map(found.map(|(name, value)| (name, Reply::bulk(value))).collect())
         }
         b"set" => {
             let option = args.at(2);

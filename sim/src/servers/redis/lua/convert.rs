@@ -125,13 +125,22 @@ fn truncate(number: f64) -> i64 {
 
 fn value(lua: &Lua, reply: &Reply) -> mlua::Result<Value> {
     Ok(match reply {
-        Reply::Bulk(bytes) => Value::String(lua.create_string(bytes)?),
+        Reply::Bulk(bytes) | Reply::Verbatim(bytes) => Value::String(lua.create_string(bytes)?),
         Reply::Integer(number) => Value::Integer(*number),
         Reply::Nil | Reply::NilArray | Reply::Silence => Value::Boolean(false),
         Reply::Status(text) => Value::Table(lua.create_table_from([("ok", lua.create_string(text)?)])?),
         Reply::Error(text) => Value::Table(lua.create_table_from([("err", lua.create_string(text)?)])?),
         Reply::Array(items) => {
             let items = items.iter().map(|item| value(lua, item)).collect::<mlua::Result<Vec<_>>>()?;
+            Value::Table(lua.create_sequence_from(items)?)
+        }
+        // Scripts speak RESP2 with the server, whatever their callers speak.
+        Reply::Map(fields) => {
+            let mut items = Vec::with_capacity(2 * fields.len());
+            for (name, field) in fields {
+                items.push(Value::String(lua.create_string(name)?));
+                items.push(value(lua, field)?);
+            }
             Value::Table(lua.create_sequence_from(items)?)
         }
     })
