@@ -45,6 +45,11 @@ fn main() {
     if std::env::args().any(|argument| argument == "memory") {
         return memory::million();
     }
+    if std::env::args().any(|argument| argument == "profile") {
+        // For a profiler: nothing but our own exchange and the safety experiment.
+        (0..200).for_each(|seed| assert!(ours::run(SHAPE, seed) > 0));
+        return safety(1);
+    }
     let contenders: [(&str, fn(Shape, u64) -> u64); 3] = [
         ("whole stack: redis client, RESP2, Lua, network, events, hash", ours::run),
         ("madsim Endpoint RPC", on_a_thread(peers::madsim_rpc::run)),
@@ -66,7 +71,7 @@ fn main() {
     }
     println!("  {:>10.2}  of madsim's RPC", best[0] / best[1]);
     println!("  {:>10.1}  times turmoil", best[0] / best[2]);
-    safety();
+    safety(TURNS);
 }
 
 /// madsim's runs need a fresh thread each, as ours do.
@@ -87,11 +92,11 @@ fn rate(work: impl Fn(u64) -> u64, turn: u64) -> f64 {
     done as f64 / began.elapsed().as_secs_f64()
 }
 
-fn safety() {
+fn safety(turns: usize) {
     let text = include_str!("../../../seeds/gc-pause.toml");
     let schedule = Schedule::parse("seeds/gc-pause.toml", text).unwrap();
     let mut best = 0.0_f64;
-    for turn in 0..TURNS {
+    for turn in 0..turns {
         best = best.max(rate(
             |seed| {
                 let report = run(&schedule, Arm::Fenced, seed).unwrap();

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use turmoil::Builder;
 use turmoil::net::{TcpListener, TcpStream};
@@ -68,11 +67,9 @@ async fn work(shape: Shape, worker: usize, calls: &AtomicU64) -> turmoil::Result
         streams.push(TcpStream::connect((format!("redis-{server}"), PORT)).await?);
     }
     for round in 0..shape.rounds {
-        for release in [0, 1] {
-            let exchanges =
-                streams.iter_mut().map(|stream| exchange(stream, release, worker as u64, round as u64));
-            for answer in join_all(exchanges).await {
-                assert_ne!(answer?, 0);
+        for stream in &mut streams {
+            for release in [0, 1] {
+                assert_ne!(exchange(stream, release, worker as u64, round as u64).await?, 0);
                 calls.fetch_add(1, Ordering::Relaxed);
             }
         }
