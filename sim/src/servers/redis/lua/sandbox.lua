@@ -201,18 +201,18 @@ local function explain(failure)
   return failure
 end
 
--- The fields that make a table more than an array.
-local KINDS = { 'err', 'ok', 'double', 'map', 'set', 'big_number', 'verbatim_string' }
-
 -- Whether the script returned; whether what follows are the items of an array, or one value; the values. Short arrays
--- are taken apart here: the host would need a call for each item and for each field that might be there.
+-- are taken apart here: the host would need a call for each item and for each field that might be there. A table with a
+-- metatable is left to the host, so that a plain index reads what is there and nothing else.
 local function outcome(ok, value)
-  if not ok or type(value) ~= 'table' or contents_of[value] then return ok, false, value end
-  for at = 1, 7 do
-    if raw_rawget(value, KINDS[at]) ~= nil then return true, false, value end
+  if not ok or type(value) ~= 'table' or raw_getmetatable(value) then return ok, false, value end
+  -- The fields that make a table more than an array.
+  if value.err ~= nil or value.ok ~= nil or value.double ~= nil or value.map ~= nil or value.set ~= nil
+    or value.big_number ~= nil or value.verbatim_string ~= nil then
+    return true, false, value
   end
   local count = 0
-  while raw_rawget(value, count + 1) ~= nil do count = count + 1 end
+  while value[count + 1] ~= nil do count = count + 1 end
   if count > 16 then return true, false, value end
   return true, true, unpack(value, 1, count)
 end
