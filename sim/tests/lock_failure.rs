@@ -47,7 +47,10 @@ fn the_work_stops_before_the_validity_ends_when_renewals_fail() {
         let lost: Result<(), _> = handle.while_held(Cap(LONG), work).await;
         assert_eq!(lost, Err(LostError::Expired));
         assert!(*last_worked.lock().unwrap() < handle.valid_until());
-        assert!(a.now().saturating_since(handle.valid_until()) < Duration::from_millis(1), "at its end, no later");
+        assert!(
+            a.now().saturating_since(handle.valid_until()) < Duration::from_millis(1),
+            "at its end, no later"
+        );
         assert!(b.lock.try_acquire(&key()).await.is_err(), "no other holder before the work has stopped");
         lab.sleep(GRACE).await;
         let next = b.lock.try_acquire(&key()).await.unwrap();
@@ -173,7 +176,10 @@ fn an_acquire_that_is_dropped_leaves_no_key_wherever_it_stood() {
         }
         dropped += 1;
     }
-    assert!(dropped >= 3, "it waits for the connection, the script by its digest, and by its text: {dropped}");
+    assert!(
+        dropped >= 3,
+        "it waits for the connection, the script by its digest, and by its text: {dropped}"
+    );
 }
 
 /// A lock on a connection that is open, with scripts that the server knows: one round trip an operation.
@@ -195,7 +201,10 @@ fn an_acquire_whose_answer_is_lost_asks_again_and_gets_the_same_token() {
         assert_eq!(handle.fence().as_u64(), 2);
         assert_eq!(lab.counter().await, Some(2), "granted once");
         assert_eq!(lab.owner().await.as_deref(), Some(handle.owner().as_str()));
-        assert!(handle.valid_until() < began + LONG, "it lives since the first request, not since the second");
+        assert!(
+            handle.valid_until() < began + LONG,
+            "it lives since the first request, not since the second"
+        );
         assert_eq!(handle.release().await, Ok(Released::Done));
         assert_eq!(lab.owner().await, None);
     });

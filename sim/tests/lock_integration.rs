@@ -202,7 +202,10 @@ fn a_ttl_that_the_drift_margin_uses_up_is_refused_before_anything_is_sent() {
         let redis = Redis::new(a.runtime.clone(), "redis:6379");
         for millis in [0, 1, 2] {
             let error = Lock::new(redis.clone(), Options::new(Duration::from_millis(millis))).unwrap_err();
-            assert!(matches!(error, OptionsError::TtlZero { .. } | OptionsError::TtlTooShort { .. }), "{error}");
+            assert!(
+                matches!(error, OptionsError::TtlZero { .. } | OptionsError::TtlTooShort { .. }),
+                "{error}"
+            );
         }
         lab.sleep(LATENCY * 10).await;
         assert_eq!(lab.executed(), 0);

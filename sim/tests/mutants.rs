@@ -1,7 +1,8 @@
 //! Every mistake is found: each mutant is convicted, and the correct lock and resource are not, on the very same schedules.
 //!
-//! A mutant is either convicted by the explorer's own rule on a schedule drawn at random ([`Hunt::Drawn`]), or by a schedule
-//! aimed at it ([`Hunt::Aimed`]), which demands of the correct one what the mutant does not give.
+//! A mutant is convicted by the explorer's own rule on a schedule drawn at random ([`Hunt::Drawn`]), by an overlap on a drawn
+//! schedule in which nothing excuses one ([`Hunt::Inexcusable`]), or by a schedule aimed at it ([`Hunt::Aimed`]), which
+//! demands of the correct one what the mutant does not give.
 
 mod support;
 
@@ -16,33 +17,44 @@ use sim::schedule::{Arm, Schedule, Verdict, draw};
 enum Hunt {
     /// By drawn schedules: in so many seeds at most.
     Drawn { seeds: u64 },
+    /// By an overlap in drawn schedules without anything that would excuse one: in so many seeds at most.
+    Inexcusable { seeds: u64 },
     /// By this schedule, in one of so many seeds: the run of the arm has the verdict that the correct one does not have.
     Aimed { schedule: Schedule, arm: Arm, shows: Verdict, seeds: u64 },
 }
 
-fn hunt(mutant: Mutant) -> Hunt {
-    let aimed = |text: &str, arm, shows| {
-        let schedule = Schedule::parse(mutant.as_str(), text).unwrap();
-        Hunt::Aimed { schedule, arm, shows, seeds: 20 }
-    };
+fn hunts(mutant: Mutant) -> Vec<Hunt> {
+    let aimed_at = |schedule, arm, shows, seeds| Hunt::Aimed { schedule, arm, shows, seeds };
+    let aimed =
+        |text: &str, arm, shows| aimed_at(Schedule::parse(mutant.as_str(), text).unwrap(), arm, shows, 20);
+    let known = |name: &str, shows| aimed_at(corpus(name), Arm::Fenced, shows, 1);
     match mutant {
-        Mutant::BlindDel
-        | Mutant::CounterDeleted
-        | Mutant::SetnxThenPexpire
-        | Mutant::ForgetsOnRestart
-        | Mutant::AcceptsEqual => Hunt::Drawn { seeds: 600 },
-        Mutant::NoCleanup => Hunt::Aimed {
-            schedule: corpus("ambiguous-acquire-given-up"),
-            arm: Arm::Fenced,
-            shows: Verdict::Stuck,
-            seeds: 1,
-        },
-        Mutant::SilentReacquire => aimed(EVICTED_BEFORE_RENEWAL, Arm::Unfenced, Verdict::StaleWrite),
-        Mutant::ValidityFromReply => aimed(SLOW_REPLY, Arm::Fenced, Verdict::Overlap),
-        Mutant::MarginAdded => aimed(WIDE_MARGIN, Arm::Fenced, Verdict::Overlap),
-        Mutant::WallClock => aimed(CLOCK_STEPS_BACK, Arm::Fenced, Verdict::Overlap),
-        Mutant::TokenByGet => aimed(EVICTED_BEFORE_ANSWER, Arm::Unfenced, Verdict::StaleWrite),
-        Mutant::CheckThenWrite => aimed(WRITES_MEET, Arm::Fenced, Verdict::StaleWrite),
+        Mutant::BlindDel | Mutant::CounterDeleted | Mutant::SetnxThenPexpire => {
+            vec![Hunt::Drawn { seeds: 200 }]
+        }
+        Mutant::ForgetsOnRestart => {
+            vec![Hunt::Drawn { seeds: 400 }, known("resource-restart", Verdict::StaleWrite)]
+        }
+        Mutant::AcceptsEqual => vec![
+            Hunt::Drawn { seeds: 200 },
+            known("failover-lost-lock", Verdict::StaleWrite),
+            known("ambiguous-put", Verdict::StaleWrite),
+        ],
+        Mutant::NoCleanup => vec![known("ambiguous-acquire-given-up", Verdict::Stuck)],
+        Mutant::SilentReacquire => vec![aimed(EVICTED_BEFORE_RENEWAL, Arm::Unfenced, Verdict::StaleWrite)],
+        Mutant::ValidityFromReply => {
+            vec![aimed(SLOW_REPLY, Arm::Fenced, Verdict::Overlap), Hunt::Inexcusable { seeds: 3000 }]
+        }
+        Mutant::MarginAdded => {
+            vec![aimed(WIDE_MARGIN, Arm::Fenced, Verdict::Overlap), Hunt::Inexcusable { seeds: 3000 }]
+        }
+        Mutant::WallClock => {
+            vec![aimed(CLOCK_STEPS_BACK, Arm::Fenced, Verdict::Overlap), Hunt::Inexcusable { seeds: 3000 }]
+        }
+        Mutant::TokenByGet => vec![aimed(EVICTED_BEFORE_ANSWER, Arm::Unfenced, Verdict::StaleWrite)],
+        Mutant::CheckThenWrite => {
+            vec![aimed(WRITES_MEET, Arm::Fenced, Verdict::StaleWrite), Hunt::Drawn { seeds: 2000 }]
+        }
     }
 }
 
@@ -210,11 +222,16 @@ fn corpus(name: &str) -> Schedule {
     support::corpus().into_iter().find(|(found, _)| found == name).unwrap().1
 }
 
-/// Convicts `mutant`, or panics.
+/// Convicts `mutant` in each way that it must be found, or panics.
 fn convict(mutant: Mutant) {
-    match hunt(mutant) {
-        Hunt::Drawn { seeds } => convict_drawn(mutant, seeds),
-        Hunt::Aimed { schedule, arm, shows, seeds } => convict_aimed(mutant, &schedule, arm, shows, seeds),
+    for hunt in hunts(mutant) {
+        match hunt {
+            Hunt::Drawn { seeds } => convict_drawn(mutant, seeds),
+            Hunt::Inexcusable { seeds } => convict_inexcusable(mutant, seeds),
+            Hunt::Aimed { schedule, arm, shows, seeds } => {
+                convict_aimed(mutant, &schedule, arm, shows, seeds);
+            }
+        }
     }
 }
 
@@ -226,6 +243,19 @@ fn convict_drawn(mutant: Mutant, seeds: u64) {
             let Some(violation) = violation(&schedule, &report) else { continue };
             acquit(&schedule, arm, seed);
             return tell(mutant, &violation.broken, arm, seed, &report);
+        }
+    }
+    panic!("{mutant} went through {seeds} schedules unseen");
+}
+
+fn convict_inexcusable(mutant: Mutant, seeds: u64) {
+    for seed in support::seeds(seeds) {
+        let schedule = support::without_excuses(draw(seed));
+        let report = run_with(&schedule, Arm::Fenced, seed, Some(mutant)).unwrap();
+        if report.kinds().contains(&Verdict::Overlap) {
+            let correct = run(&schedule, Arm::Fenced, seed).unwrap();
+            assert!(!correct.kinds().contains(&Verdict::Overlap), "the correct one:\n{}", correct.trace());
+            return tell(mutant, &BTreeSet::from([Verdict::Overlap]), Arm::Fenced, seed, &report);
         }
     }
     panic!("{mutant} went through {seeds} schedules unseen");
@@ -245,7 +275,12 @@ fn convict_aimed(mutant: Mutant, schedule: &Schedule, arm: Arm, shows: Verdict, 
     for seed in support::seeds(seeds) {
         let correct = run(schedule, arm, seed).unwrap();
         assert_eq!(correct.struck, schedule.faults.len(), "{mutant}, seed {seed}:\n{}", correct.trace());
-        assert_eq!(correct.mismatches(demanded), [], "the correct one, {mutant}, seed {seed}:\n{}", correct.trace());
+        assert_eq!(
+            correct.mismatches(demanded),
+            [],
+            "the correct one, {mutant}, seed {seed}:\n{}",
+            correct.trace()
+        );
         let report = run_with(schedule, arm, seed, Some(mutant)).unwrap();
         if found.is_none() && report.kinds().contains(&shows) {
             found = Some(seed);
@@ -261,7 +296,9 @@ fn tell(mutant: Mutant, broken: &BTreeSet<Verdict>, arm: Arm, seed: u64, report:
     if let Some(verdict) = report.verdicts.iter().find(|verdict| broken.contains(&verdict.kind.to_string())) {
         println!("  {}", verdict.detail);
     }
-    println!("  {}", support::replay_line("mutants", seed));
+    // The harness names the thread after the test.
+    let test = std::thread::current().name().unwrap_or_default().to_owned();
+    println!("  {}", support::replay_line(&format!("mutants {test} -- --nocapture"), seed));
 }
 
 #[test]

@@ -50,7 +50,12 @@ impl MutantStore {
     }
 
     /// The refusal of a write, told; `None` if it may pass.
-    fn refusal(&self, key: &ResourceKey, write: &Write, passes: impl Fn(&Fence) -> bool) -> Option<WriteOutcome> {
+    fn refusal(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        passes: impl Fn(&Fence) -> bool,
+    ) -> Option<WriteOutcome> {
         let entries = lock(&self.entries);
         let fence = entries.get(key).map(|entry| &entry.fence)?;
         if passes(fence) {

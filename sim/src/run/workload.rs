@@ -43,7 +43,9 @@ pub(super) async fn main(cluster: Arc<Cluster>, id: ProcessId, schedule: Arc<Sch
             let backend = GetThenDel::new(redis, LOCK_ADDRESS);
             rounds(&cluster, &runtime, &schedule, spec, backend).await;
         }
-        (None, ReleaseMode::Script | ReleaseMode::None) => rounds(&cluster, &runtime, &schedule, spec, redis).await,
+        (None, ReleaseMode::Script | ReleaseMode::None) => {
+            rounds(&cluster, &runtime, &schedule, spec, redis).await
+        }
     }
     cluster.finished(id);
 }
