@@ -15,8 +15,8 @@ use sim::schedule::{Arm, Schedule, Verdict, draw};
 
 /// How a mutant is found.
 enum Hunt {
-    /// By drawn schedules: in so many seeds at most.
-    Drawn { seeds: u64 },
+    /// By this verdict, which nothing explains, on drawn schedules: in so many seeds at most.
+    Drawn { shows: Verdict, seeds: u64 },
     /// By an overlap in drawn schedules without anything that would excuse one: in so many seeds at most.
     Inexcusable { seeds: u64 },
     /// By this schedule, in one of so many seeds: the run of the arm has the verdict that the correct one does not have.
@@ -27,16 +27,17 @@ fn hunts(mutant: Mutant) -> Vec<Hunt> {
     let aimed_at = |schedule, arm, shows, seeds| Hunt::Aimed { schedule, arm, shows, seeds };
     let aimed =
         |text: &str, arm, shows| aimed_at(Schedule::parse(mutant.as_str(), text).unwrap(), arm, shows, 20);
+    let drawn = |shows, seeds| Hunt::Drawn { shows, seeds };
     let known = |name: &str, shows| aimed_at(corpus(name), Arm::Fenced, shows, 1);
     match mutant {
-        Mutant::BlindDel | Mutant::CounterDeleted | Mutant::SetnxThenPexpire => {
-            vec![Hunt::Drawn { seeds: 200 }]
-        }
+        Mutant::SetnxThenPexpire => vec![drawn(Verdict::Stuck, 200)],
+        Mutant::BlindDel => vec![drawn(Verdict::ForeignRelease, 200)],
+        Mutant::CounterDeleted => vec![drawn(Verdict::TokenRegressed, 20)],
         Mutant::ForgetsOnRestart => {
-            vec![Hunt::Drawn { seeds: 400 }, known("resource-restart", Verdict::StaleWrite)]
+            vec![drawn(Verdict::StaleWrite, 400), known("resource-restart", Verdict::StaleWrite)]
         }
         Mutant::AcceptsEqual => vec![
-            Hunt::Drawn { seeds: 200 },
+            drawn(Verdict::StaleWrite, 200),
             known("failover-lost-lock", Verdict::StaleWrite),
             known("ambiguous-put", Verdict::StaleWrite),
         ],
@@ -46,14 +47,14 @@ fn hunts(mutant: Mutant) -> Vec<Hunt> {
             vec![aimed(SLOW_REPLY, Arm::Fenced, Verdict::Overlap), Hunt::Inexcusable { seeds: 3000 }]
         }
         Mutant::MarginAdded => {
-            vec![aimed(WIDE_MARGIN, Arm::Fenced, Verdict::Overlap), Hunt::Inexcusable { seeds: 3000 }]
+            vec![aimed(WIDE_MARGIN, Arm::Fenced, Verdict::Overlap)]
         }
         Mutant::WallClock => {
             vec![aimed(CLOCK_STEPS_BACK, Arm::Fenced, Verdict::Overlap), Hunt::Inexcusable { seeds: 3000 }]
         }
         Mutant::TokenByGet => vec![aimed(EVICTED_BEFORE_ANSWER, Arm::Unfenced, Verdict::StaleWrite)],
         Mutant::CheckThenWrite => {
-            vec![aimed(WRITES_MEET, Arm::Fenced, Verdict::StaleWrite), Hunt::Drawn { seeds: 2000 }]
+            vec![aimed(WRITES_MEET, Arm::Fenced, Verdict::StaleWrite), drawn(Verdict::StaleWrite, 3000)]
         }
     }
 }
@@ -226,7 +227,7 @@ fn corpus(name: &str) -> Schedule {
 fn convict(mutant: Mutant) {
     for hunt in hunts(mutant) {
         match hunt {
-            Hunt::Drawn { seeds } => convict_drawn(mutant, seeds),
+            Hunt::Drawn { shows, seeds } => convict_drawn(mutant, shows, seeds),
             Hunt::Inexcusable { seeds } => convict_inexcusable(mutant, seeds),
             Hunt::Aimed { schedule, arm, shows, seeds } => {
                 convict_aimed(mutant, &schedule, arm, shows, seeds);
@@ -235,12 +236,15 @@ fn convict(mutant: Mutant) {
     }
 }
 
-fn convict_drawn(mutant: Mutant, seeds: u64) {
+fn convict_drawn(mutant: Mutant, shows: Verdict, seeds: u64) {
     for seed in support::seeds(seeds) {
         let schedule = draw(seed);
         for arm in [Arm::Unfenced, Arm::Fenced] {
             let report = run_with(&schedule, arm, seed, Some(mutant)).unwrap();
             let Some(violation) = violation(&schedule, &report) else { continue };
+            if !violation.broken.contains(&shows) {
+                continue;
+            }
             acquit(&schedule, arm, seed);
             return tell(mutant, &violation.broken, arm, seed, &report);
         }

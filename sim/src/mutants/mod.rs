@@ -1,7 +1,7 @@
 //! Mutants: locks and resources with one mistake that real ones made. The simulator must convict each of them.
 //!
 //! [`Mutant`] names them; [`crate::run::run_with`] runs a schedule with one. A lock's mistakes are in a file each, beside the
-//! correct backend that does all else ([`lock`]); a resource's are in [`store`].
+//! correct backend that does all else (`lock.rs`); a resource's are in `store.rs`.
 
 mod blind_del;
 mod counter_deleted;

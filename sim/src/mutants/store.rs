@@ -1,7 +1,7 @@
 //! Resources with one mistake. Each keeps a value and a fence for each key, and tells its decisions as the real stores do.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,33 +17,38 @@ use crate::world::runtime::SimRuntime;
 /// The longest time that the slow disk of [`Mutant::CheckThenWrite`] needs between its check and its write.
 const DISK_MAX: Duration = Duration::from_millis(64);
 
-/// A resource with the mistake of `mutant`. All that it knows is in memory, so a restart is a new store: that alone is
-/// [`Mutant::ForgetsOnRestart`].
+/// A resource with the mistake of `mutant`.
 pub(crate) struct MutantStore {
     mutant: Mutant,
     runtime: SimRuntime,
-    entries: Mutex<BTreeMap<ResourceKey, Entry>>,
+    rows: Rows,
 }
 
+/// What a resource stores. Kept by its machine, it outlives a restart of the process, as on a disk that syncs at once.
+pub(crate) type Rows = Arc<Mutex<BTreeMap<ResourceKey, Row>>>;
+
+/// A key's value and its fence.
 #[derive(Default)]
-struct Entry {
+pub(crate) struct Row {
     fence: Fence,
     value: Option<Bytes>,
 }
 
 impl MutantStore {
-    pub(crate) fn new(mutant: Mutant, runtime: SimRuntime) -> Self {
-        Self { mutant, runtime, entries: Mutex::default() }
+    /// A resource on the stored `rows`, or one that has forgotten them.
+    pub(crate) fn new(mutant: Mutant, runtime: SimRuntime, rows: &Rows) -> Self {
+        let rows = if mutant == Mutant::ForgetsOnRestart { Rows::default() } else { Arc::clone(rows) };
+        Self { mutant, runtime, rows }
     }
 
     /// Judges and writes at once, as the fence rule has it, and tells so.
     fn apply(&self, key: &ResourceKey, write: &Write, fencing: Fencing) -> WriteOutcome {
         let digest = BodyDigest::of(&write.body);
-        let mut entries = lock(&self.entries);
-        let entry = entries.entry(key.clone()).or_default();
-        let outcome = entry.fence.write(write.mark(), digest, fencing);
+        let mut rows = lock(&self.rows);
+        let row = rows.entry(key.clone()).or_default();
+        let outcome = row.fence.write(write.mark(), digest, fencing);
         if matches!(outcome, WriteOutcome::Accepted(_)) {
-            entry.value = Some(write.body.clone());
+            row.value = Some(write.body.clone());
         }
         event::write_decided(key, write, digest, &outcome);
         outcome
@@ -56,8 +61,8 @@ impl MutantStore {
         write: &Write,
         passes: impl Fn(&Fence) -> bool,
     ) -> Option<WriteOutcome> {
-        let entries = lock(&self.entries);
-        let fence = entries.get(key).map(|entry| &entry.fence)?;
+        let rows = lock(&self.rows);
+        let fence = rows.get(key).map(|row| &row.fence)?;
         if passes(fence) {
             return None;
         }
@@ -118,14 +123,14 @@ impl Store for MutantStore {
         read: &Read,
         fencing: Fencing,
     ) -> Result<ReadOutcome, StoreError> {
-        let mut entries = lock(&self.entries);
-        let entry = entries.entry(key.clone()).or_default();
-        let claimed = read.mark().map_or(Ok(()), |mark| entry.fence.claim(&mark, fencing));
+        let mut rows = lock(&self.rows);
+        let row = rows.entry(key.clone()).or_default();
+        let claimed = read.mark().map_or(Ok(()), |mark| row.fence.claim(&mark, fencing));
         let outcome = match claimed {
             Ok(()) => ReadOutcome::Read(Snapshot {
-                value: entry.value.clone(),
-                version: entry.fence.version,
-                max_fence: entry.fence.max_fence(),
+                value: row.value.clone(),
+                version: row.fence.version,
+                max_fence: row.fence.max_fence(),
             }),
             Err(refusal) => ReadOutcome::Refused(refusal),
         };

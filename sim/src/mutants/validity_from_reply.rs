@@ -13,9 +13,14 @@ pub(super) async fn acquire(
     trail: &mut MutantTrail,
     patience: Instant,
 ) -> Result<Answer, BackendError> {
+    let sent = lock.runtime().now();
     let answer = lock.correct.acquire(claim, &mut trail.correct, patience).await?;
     Ok(match answer {
-        Answer::Granted { token, left, .. } => Answer::Granted { token, since: lock.runtime().now(), left },
+        Answer::Granted { token, since, left } => {
+            // A lease that was granted to an earlier request is as much too young, and no more.
+            let on_its_way = lock.runtime().now().saturating_since(sent);
+            Answer::Granted { token, since: since + on_its_way, left }
+        }
         held => held,
     })
 }

@@ -17,11 +17,11 @@ pub(super) async fn acquire(
     trail: &mut MutantTrail,
     patience: Instant,
 ) -> Result<Answer, BackendError> {
-    let sent = lock.runtime().wall_nanos();
+    let began = Readings::of(lock.runtime());
     let answer = lock.correct.acquire(claim, &mut trail.correct, patience).await?;
     Ok(match answer {
-        Answer::Granted { token, left, .. } => {
-            Answer::Granted { token, since: since(lock.runtime(), sent), left }
+        Answer::Granted { token, since, left } => {
+            Answer::Granted { token, since: began.believe(since, lock.runtime()), left }
         }
         held => held,
     })
@@ -33,20 +33,31 @@ pub(super) async fn renew(
     trail: &mut MutantTrail,
     patience: Instant,
 ) -> Result<Renewal, BackendError> {
-    let sent = lock.runtime().wall_nanos();
+    let began = Readings::of(lock.runtime());
     let renewal = lock.correct.renew(claim, &mut trail.correct, patience).await?;
     Ok(match renewal {
-        Renewal::Extended { .. } => Renewal::Extended { since: since(lock.runtime(), sent) },
+        Renewal::Extended { since } => Renewal::Extended { since: began.believe(since, lock.runtime()) },
         lost => lost,
     })
 }
 
-/// When the request was sent, if the wall clock is to be believed, which read `sent` then.
-fn since(runtime: &SimRuntime, sent: u64) -> Instant {
-    let (now, wall) = (runtime.now(), runtime.wall_nanos());
-    if wall >= sent {
-        now - Duration::from_nanos(wall - sent)
-    } else {
-        now + Duration::from_nanos(sent - wall)
+/// The two clocks at one moment.
+struct Readings {
+    monotonic: Instant,
+    wall: u64,
+}
+
+impl Readings {
+    fn of(runtime: &SimRuntime) -> Self {
+        Self { monotonic: runtime.now(), wall: runtime.wall_nanos() }
+    }
+
+    /// The lease's `since`, off by what the wall clock was stepped by since these readings: a step back makes it younger.
+    fn believe(&self, since: Instant, runtime: &SimRuntime) -> Instant {
+        let now = Self::of(runtime);
+        let passed = now.monotonic.saturating_since(self.monotonic);
+        let wall = Duration::from_nanos(now.wall.saturating_sub(self.wall));
+        let back = Duration::from_nanos(self.wall.saturating_sub(now.wall));
+        (since + passed + back) - wall
     }
 }

@@ -14,7 +14,7 @@ use resource::store::{MemoryStore, RedbStore};
 use super::inject::Injector;
 use super::workload;
 use crate::mutants::Mutant;
-use crate::mutants::store::MutantStore;
+use crate::mutants::store::{MutantStore, Rows};
 use crate::record::note;
 use crate::schedule::{Arm, Kind as ProcessKind, Part, Persistence, Schedule, Store, What};
 use crate::servers::redis::{self, Effect, LockView, Observer, Server, ServerOptions, ServerWorld};
@@ -35,6 +35,8 @@ pub(super) struct Cluster {
     fencing: Fencing,
     /// The one mistake of the run's locks or of its resource, if it has one.
     mutant: Option<Mutant>,
+    /// What a resource with a mistake has stored.
+    rows: Rows,
     /// One for each process, by number.
     machines: Vec<Machine>,
     injector: OnceLock<Weak<Injector>>,
@@ -112,6 +114,7 @@ impl Cluster {
             world: world.clone(),
             fencing: if arm == Arm::Fenced { Fencing::On } else { Fencing::Off },
             mutant,
+            rows: Rows::default(),
             machines: world.processes().map(machine).collect(),
             injector: OnceLock::new(),
             progress: Mutex::new(progress),
@@ -363,7 +366,7 @@ impl Cluster {
         let app = match (mistake, self.schedule.resource.store) {
             (Some(mutant), _) => {
                 let runtime = SimRuntime::new(&self.world, id);
-                App::new(Arc::new(MutantStore::new(mutant, runtime)), config)
+                App::new(Arc::new(MutantStore::new(mutant, runtime, &self.rows)), config)
             }
             (None, Store::Memory) => App::new(Arc::new(MemoryStore::new()), config),
             (None, Store::Redb) => match RedbStore::create(self.machines[id.0].disk.open()) {
