@@ -320,6 +320,11 @@ impl Cluster {
     async fn serve_redis(self: Arc<Self>, id: ProcessId) {
         let name = self.world.process(id).name().to_owned();
         let server = self.new_server(id, &name);
+        // A fault may have waited for what a server does as it starts, and have killed it: the dead don't listen, or the
+        // next life would find its address taken.
+        if !self.world.process(id).is_alive() {
+            return;
+        }
         *lock(&self.machines[id.0].server) = Some(server.clone());
         if self.schedule.redis.replica && name == "replica-1" {
             self.world.spawn(id, replicate(self.world.clone(), id, server.clone()));

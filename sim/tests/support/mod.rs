@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use sim::schedule::{Kind, Persistence, Schedule, What};
+use sim::schedule::{Fault, Kind, Link, Persistence, Point, Schedule, What, When};
 
 /// The schedules in `seeds/`, by name.
 pub fn corpus() -> Vec<(String, Schedule)> {
@@ -51,5 +51,17 @@ pub fn without_excuses(mut schedule: Schedule) -> Schedule {
         What::Reset { .. } | What::Cancel { .. } => true,
         _ => false,
     });
+    schedule
+}
+
+/// The same, with the first worker cut off from the lock server for two TTLs as soon as it works under the lock: its
+/// renewals fail, and all depends on when it stops.
+pub fn cut_off_while_working(schedule: Schedule) -> Schedule {
+    let mut schedule = without_excuses(schedule);
+    let worker = schedule.workers[0].name.clone();
+    let link = Link::new(&worker, "redis-1");
+    let when = When::after(&worker, Point::Entered);
+    let what = What::Cut { link, both: true, lasts: Some(schedule.ttl.times(2)) };
+    schedule.faults.push(Fault { when, what });
     schedule
 }
