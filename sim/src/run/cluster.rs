@@ -13,11 +13,14 @@ use resource::store::{MemoryStore, RedbStore};
 
 use super::inject::Injector;
 use super::workload;
+use crate::mutants::Mutant;
+use crate::mutants::store::{MutantStore, Rows};
 use crate::record::note;
 use crate::schedule::{Arm, Kind as ProcessKind, Part, Persistence, Schedule, Store, What};
 use crate::servers::redis::{self, Effect, LockView, Observer, Server, ServerOptions, ServerWorld};
 use crate::world::disk::{Disk, File};
 use crate::world::process::ProcessId;
+use crate::world::runtime::SimRuntime;
 use crate::world::{World, lock};
 
 /// Where workers reach the lock server: the name follows the primary when a replica is promoted.
@@ -30,6 +33,10 @@ pub(super) struct Cluster {
     world: World,
     schedule: Arc<Schedule>,
     fencing: Fencing,
+    /// The one mistake of the run's locks or of its resource, if it has one.
+    mutant: Option<Mutant>,
+    /// What a resource with a mistake has stored.
+    rows: Rows,
     /// One for each process, by number.
     machines: Vec<Machine>,
     injector: OnceLock<Weak<Injector>>,
@@ -71,7 +78,7 @@ impl ServerWorld for Machinery {
     }
 
     async fn sleep(&self, duration: Duration) {
-        let runtime = crate::world::runtime::SimRuntime::new(&self.world, self.process);
+        let runtime = SimRuntime::new(&self.world, self.process);
         dlock::Runtime::sleep_until(&runtime, dlock::Runtime::now(&runtime) + duration).await;
     }
 }
@@ -96,7 +103,7 @@ impl Observer for Watch {
 }
 
 impl Cluster {
-    pub(super) fn new(world: &World, schedule: &Schedule, arm: Arm) -> Arc<Self> {
+    pub(super) fn new(world: &World, schedule: &Schedule, arm: Arm, mutant: Option<Mutant>) -> Arc<Self> {
         let machine = |_| Machine { disk: Disk::new(), server: Mutex::default(), executed: Mutex::default() };
         let ttls = schedule.workers.iter().map(|worker| schedule.ttl_of(worker).as_nanos());
         let progress = Progress { busy: (0..schedule.workers.len()).collect(), ..Progress::default() };
@@ -106,6 +113,8 @@ impl Cluster {
         Arc::new(Self {
             world: world.clone(),
             fencing: if arm == Arm::Fenced { Fencing::On } else { Fencing::Off },
+            mutant,
+            rows: Rows::default(),
             machines: world.processes().map(machine).collect(),
             injector: OnceLock::new(),
             progress: Mutex::new(progress),
@@ -117,6 +126,11 @@ impl Cluster {
 
     pub(super) fn world(&self) -> &World {
         &self.world
+    }
+
+    /// The mistake of the run's locks, if they have one.
+    pub(super) fn lock_mutant(&self) -> Option<Mutant> {
+        self.mutant.filter(|mutant| !mutant.is_of_resource())
     }
 
     /// Makes the faults known, which hear of every command.
@@ -306,6 +320,11 @@ impl Cluster {
     async fn serve_redis(self: Arc<Self>, id: ProcessId) {
         let name = self.world.process(id).name().to_owned();
         let server = self.new_server(id, &name);
+        // A fault may have waited for what a server does as it starts, and have killed it: the dead don't listen, or the
+        // next life would find its address taken.
+        if !self.world.process(id).is_alive() {
+            return;
+        }
         *lock(&self.machines[id.0].server) = Some(server.clone());
         if self.schedule.redis.replica && name == "replica-1" {
             self.world.spawn(id, replicate(self.world.clone(), id, server.clone()));
@@ -348,9 +367,14 @@ impl Cluster {
 
     async fn serve_resource(self: Arc<Self>, id: ProcessId) {
         let config = Config { fencing: self.fencing, ..Config::default() };
-        let app = match self.schedule.resource.store {
-            Store::Memory => App::new(Arc::new(MemoryStore::new()), config),
-            Store::Redb => match RedbStore::create(self.machines[id.0].disk.open()) {
+        let mistake = self.mutant.filter(|mutant| mutant.is_of_resource());
+        let app = match (mistake, self.schedule.resource.store) {
+            (Some(mutant), _) => {
+                let runtime = SimRuntime::new(&self.world, id);
+                App::new(Arc::new(MutantStore::new(mutant, runtime, &self.rows)), config)
+            }
+            (None, Store::Memory) => App::new(Arc::new(MemoryStore::new()), config),
+            (None, Store::Redb) => match RedbStore::create(self.machines[id.0].disk.open()) {
                 Ok(store) => App::new(Arc::new(store), config),
                 Err(error) => {
                     note(
@@ -375,7 +399,7 @@ type Main = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Follows the primary, anew whenever the connection breaks.
 async fn replicate(world: World, id: ProcessId, replica: Server<Machinery>) {
-    let runtime = crate::world::runtime::SimRuntime::new(&world, id);
+    let runtime = SimRuntime::new(&world, id);
     while replica.is_replica() {
         if let Ok(stream) = dlock::Runtime::connect(&runtime, "redis-1:6379").await {
             // A broken connection is followed by the next.

@@ -12,6 +12,7 @@ use resource::worker::{Job, Pauses, Reading, Step, Worker};
 
 use super::cluster::{Cluster, LOCK_ADDRESS, RESOURCE_ADDRESS};
 use crate::mutants::GetThenDel;
+use crate::mutants::lock::MutantLock;
 use crate::schedule::{ReadMode, ReleaseMode, Schedule, Worker as Spec};
 use crate::world::process::ProcessId;
 use crate::world::runtime::SimRuntime;
@@ -32,12 +33,19 @@ pub(super) async fn main(cluster: Arc<Cluster>, id: ProcessId, schedule: Arc<Sch
     let runtime = SimRuntime::new(cluster.world(), id);
     runtime.sleep_until(runtime.now() + spec.starts.duration()).await;
     let redis = Redis::new(runtime.clone(), LOCK_ADDRESS);
-    match spec.release {
-        ReleaseMode::GetDel => {
+    match (cluster.lock_mutant(), spec.release) {
+        (Some(mutant), _) => {
+            let drift = options(&schedule, spec).drift;
+            let backend = MutantLock::new(redis, LOCK_ADDRESS, mutant, drift);
+            rounds(&cluster, &runtime, &schedule, spec, backend).await;
+        }
+        (None, ReleaseMode::GetDel) => {
             let backend = GetThenDel::new(redis, LOCK_ADDRESS);
             rounds(&cluster, &runtime, &schedule, spec, backend).await;
         }
-        ReleaseMode::Script | ReleaseMode::None => rounds(&cluster, &runtime, &schedule, spec, redis).await,
+        (None, ReleaseMode::Script | ReleaseMode::None) => {
+            rounds(&cluster, &runtime, &schedule, spec, redis).await
+        }
     }
     cluster.finished(id);
 }
