@@ -1,4 +1,5 @@
 //! The same seed gives the same trace, byte for byte: run twice, in any order, on any number of threads.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 

@@ -3,6 +3,7 @@
 //! A mutant is convicted by the explorer's own rule on a schedule drawn at random ([`Hunt::Drawn`]), by an overlap on a drawn
 //! schedule in which nothing excuses one ([`Hunt::CutOff`]), or by a schedule aimed at it ([`Hunt::Aimed`]), which
 //! demands of the correct one what the mutant does not give.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod support;
 
@@ -14,6 +15,7 @@ use sim::run::{Report, run, run_with};
 use sim::schedule::{Arm, Schedule, Verdict, draw};
 
 /// How a mutant is found.
+#[allow(clippy::large_enum_variant, reason = "a handful of them")]
 enum Hunt {
     /// By this verdict, which nothing explains, on drawn schedules: in so many seeds at most.
     Drawn { shows: Verdict, seeds: u64 },

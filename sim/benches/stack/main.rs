@@ -50,34 +50,41 @@ fn main() {
         (0..200).for_each(|seed| assert!(ours::run(SHAPE, seed) > 0));
         return safety(1);
     }
-    let contenders: [(&str, fn(Shape, u64) -> u64); 3] = [
-        ("whole stack: redis client, RESP2, Lua, network, events, hash", ours::run),
-        ("madsim Endpoint RPC", on_a_thread(peers::madsim_rpc::run)),
-        ("turmoil TCP", peers::turmoil_tcp::run),
+    let contenders = [
+        Contender { name: "whole stack: redis client, RESP2, Lua, network, events, hash", run: ours::run },
+        Contender { name: "madsim Endpoint RPC, plain structs", run: peers::madsim_rpc::run },
+        Contender {
+            name: "turmoil TCP, plain frames, our latencies",
+            run: peers::turmoil_tcp::with_our_latencies,
+        },
+        Contender {
+            name: "turmoil TCP, plain frames, its own defaults",
+            run: peers::turmoil_tcp::with_its_defaults,
+        },
     ];
-    let mut best = [0.0_f64; 3];
+    let mut best = [0.0_f64; 4];
     for turn in 0..TURNS {
-        for (number, (_, contender)) in contenders.iter().enumerate() {
-            let rate = rate(|seed| contender(SHAPE, seed), turn as u64);
-            best[number] = best[number].max(rate);
+        for (contender, best) in contenders.iter().zip(&mut best) {
+            *best = best.max(rate(|seed| (contender.run)(SHAPE, seed), turn as u64));
         }
     }
     println!(
         "calls a second, {} workers, {} servers, {} rounds, one core:",
         SHAPE.workers, SHAPE.servers, SHAPE.rounds
     );
-    for ((name, _), rate) in contenders.iter().zip(best) {
-        println!("  {rate:>10.0}  {name}");
+    for (contender, rate) in contenders.iter().zip(best) {
+        println!("  {rate:>10.0}  {}", contender.name);
     }
     println!("  {:>10.2}  of madsim's RPC", best[0] / best[1]);
-    println!("  {:>10.1}  times turmoil", best[0] / best[2]);
+    println!("  {:>10.1}  times turmoil at our latencies", best[0] / best[2]);
+    println!("  {:>10.1}  times turmoil at its defaults", best[0] / best[3]);
     safety(TURNS);
 }
 
-/// madsim's runs need a fresh thread each, as ours do.
-const fn on_a_thread(run: fn(Shape, u64) -> u64) -> fn(Shape, u64) -> u64 {
-    let _ = run;
-    |shape, seed| std::thread::spawn(move || peers::madsim_rpc::run(shape, seed)).join().unwrap()
+/// Something that makes the exchange, given its shape and a seed, and says how many calls were answered.
+struct Contender {
+    name: &'static str,
+    run: fn(Shape, u64) -> u64,
 }
 
 /// Units of work a second: `work` returns how many it did.

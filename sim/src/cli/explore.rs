@@ -45,7 +45,7 @@ pub(crate) fn bar(length: u64) -> ProgressBar {
 /// Shows how far the search is.
 pub(crate) fn show(bar: &ProgressBar, tally: &Tally) {
     // Not at every schedule: the terminal is slower than the simulation.
-    if tally.schedules % 64 == 0 {
+    if tally.schedules.is_multiple_of(64) {
         bar.set_position(tally.schedules);
         bar.set_message(format!("{} violations", tally.violations));
     }

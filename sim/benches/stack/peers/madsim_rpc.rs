@@ -26,8 +26,12 @@ fn address(group: u8, number: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, group, 1 + number as u8], 1))
 }
 
-/// Runs the exchange once and returns the number of calls that were answered.
+/// Runs the exchange once, on a fresh thread as ours does, and returns the number of calls that were answered.
 pub(crate) fn run(shape: Shape, seed: u64) -> u64 {
+    std::thread::spawn(move || on_this_thread(shape, seed)).join().unwrap()
+}
+
+fn on_this_thread(shape: Shape, seed: u64) -> u64 {
     let runtime = Runtime::with_seed_and_config(seed, madsim::Config::default());
     for server in 0..shape.servers {
         let node = runtime.create_node().ip(address(1, server).ip()).build();
