@@ -2,6 +2,7 @@
 //! that restart, callers that leave.
 //!
 //! The list is that of `distributed-coordination-part-018`, sections 31, "Failure Tests", and 32.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "support/lab.rs"]
 mod lab;

@@ -3,6 +3,7 @@
 //! A mutant is convicted by the explorer's own rule on a schedule drawn at random ([`Hunt::Drawn`]), by an overlap on a drawn
 //! schedule in which nothing excuses one ([`Hunt::CutOff`]), or by a schedule aimed at it ([`Hunt::Aimed`]), which
 //! demands of the correct one what the mutant does not give.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
 
@@ -21,11 +22,12 @@ enum Hunt {
     /// many seeds at most.
     CutOff { seeds: u64 },
     /// By this schedule, in one of so many seeds: the run of the arm has the verdict that the correct one does not have.
-    Aimed { schedule: Schedule, arm: Arm, shows: Verdict, seeds: u64 },
+    Aimed { schedule: Box<Schedule>, arm: Arm, shows: Verdict, seeds: u64 },
 }
 
 fn hunts(mutant: Mutant) -> Vec<Hunt> {
-    let aimed_at = |schedule, arm, shows, seeds| Hunt::Aimed { schedule, arm, shows, seeds };
+    let aimed_at =
+        |schedule, arm, shows, seeds| Hunt::Aimed { schedule: Box::new(schedule), arm, shows, seeds };
     let aimed =
         |text: &str, arm, shows| aimed_at(Schedule::parse(mutant.as_str(), text).unwrap(), arm, shows, 20);
     let drawn = |shows, seeds| Hunt::Drawn { shows, seeds };
