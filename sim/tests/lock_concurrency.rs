@@ -1,7 +1,7 @@
 //! Many acquirers of one lock at once: one holder at a time, all served, tokens in the order of the grants.
 //!
 //! The list is that of `distributed-coordination-part-018`, section 31, "Concurrency Tests".
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "support/lab.rs"]
 mod lab;

@@ -1,6 +1,6 @@
 //! Mutual exclusion where nothing excuses its loss: drawn schedules in which all holders renew, and no process pauses, no
 //! clock is bent and no lock server forgets. The explorer must allow an overlap, since a pause explains one; here none does.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
 

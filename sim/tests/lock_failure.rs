@@ -2,7 +2,7 @@
 //! that restart, callers that leave.
 //!
 //! The list is that of `distributed-coordination-part-018`, sections 31, "Failure Tests", and 32.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "support/lab.rs"]
 mod lab;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dlock::redis::Redis;
-use dlock::{Cap, FencingToken, Handle, LostError, ReleaseError, Released, Runtime};
+use dlock::{Cap, FencingToken, Handle, LostError, ReleaseError, Released, Runtime, timeout_at};
 use lab::{LATENCY, Lab, Member, in_lab, key};
 use resource::client::PutAnswer;
 use resource::store::Write;
@@ -145,31 +145,63 @@ fn a_release_that_never_arrives_says_so_and_the_ttl_ends_the_lease() {
     });
 }
 
-/// Drops `future` when it has been pending for the `nth` time; tells what it gave if it ended before.
-async fn drop_when_pending<F: Future>(nth: usize, future: F) -> Option<F::Output> {
+/// Polls `future` until it has been pending for the `nth` time, leaves it alone for `time`, in which what it has begun goes
+/// on without it, and drops it. Tells what it gave if it ended before.
+async fn drop_when_pending<F: Future>(lab: &Lab, nth: usize, time: Duration, future: F) -> Option<F::Output> {
     let (mut future, mut pending) = (pin!(future), 0);
-    std::future::poll_fn(move |cx| match future.as_mut().poll(cx) {
+    let ended = std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
         Poll::Ready(output) => Poll::Ready(Some(output)),
         Poll::Pending => {
             pending += 1;
             if pending >= nth { Poll::Ready(None) } else { Poll::Pending }
         }
     })
-    .await
+    .await;
+    if ended.is_none() {
+        lab.sleep(time).await;
+    }
+    ended
+}
+
+/// Drops an acquire at its `nth` await point after `time`; whether it had ended before.
+fn acquire_dropped_at(nth: usize, time: Duration) -> bool {
+    in_lab(1, |lab| async move {
+        let a = lab.member(0, LONG);
+        let acquired = drop_when_pending(&lab, nth, time, a.lock.try_acquire(&key())).await;
+        let ended = acquired.is_some();
+        drop(acquired);
+        // For what is on its way, and for the release behind it.
+        lab.sleep(Duration::from_millis(200)).await;
+        assert_eq!(lab.owner().await, None, "pending for the {nth}th time, dropped after {time:?}");
+        ended
+    })
 }
 
 #[test]
 fn an_acquire_that_is_dropped_leaves_no_key_wherever_it_stood() {
+    for millis in 0..8 {
+        let dropped =
+            (1..).take_while(|nth| !acquire_dropped_at(*nth, Duration::from_millis(millis))).count();
+        assert!(
+            dropped >= 3,
+            "it waits for the connection, the script by its digest, and by its text: {dropped}"
+        );
+    }
+}
+
+#[test]
+fn an_acquire_that_is_dropped_leaves_no_key_whenever_that_is() {
+    // Every half of a millisecond: also while the request, or its answer, is on its way.
     let mut dropped = 0;
-    for nth in 1.. {
+    for halves in 0.. {
         let ended = in_lab(1, |lab| async move {
             let a = lab.member(0, LONG);
-            let acquired = drop_when_pending(nth, a.lock.try_acquire(&key())).await;
-            let ended = acquired.is_some();
+            let deadline = a.within(Duration::from_micros(500 * halves));
+            let acquired = timeout_at(&a.runtime, deadline, a.lock.try_acquire(&key())).await;
+            let ended = acquired.is_ok();
             drop(acquired);
-            // For what is on its way, and for the release behind it.
             lab.sleep(Duration::from_millis(200)).await;
-            assert_eq!(lab.owner().await, None, "dropped when pending for the {nth}th time");
+            assert_eq!(lab.owner().await, None, "dropped after {halves} half milliseconds");
             ended
         });
         if ended {
@@ -177,10 +209,7 @@ fn an_acquire_that_is_dropped_leaves_no_key_wherever_it_stood() {
         }
         dropped += 1;
     }
-    assert!(
-        dropped >= 3,
-        "it waits for the connection, the script by its digest, and by its text: {dropped}"
-    );
+    assert!(dropped > 12, "it takes three round trips: {dropped}");
 }
 
 /// A lock on a connection that is open, with scripts that the server knows: one round trip an operation.

@@ -1,7 +1,7 @@
 //! The lock library against a simulated Redis: what each operation does to the server, and says of it.
 //!
 //! The list is that of `distributed-coordination-part-018`, section 31, "Integration Tests with Redis".
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "support/counts.rs"]
 mod counts;

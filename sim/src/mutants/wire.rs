@@ -26,7 +26,7 @@ impl<R: Runtime> Wire<R> {
         };
         let stream = self.runtime.connect(&self.address).await.map_err(unreachable)?;
         let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
-        let info = RedisConnectionInfo::default().set_skip_set_lib_name();
+        let info = RedisConnectionInfo::default();
         let (connection, driver) =
             MultiplexedConnection::new_with_config(&info, stream, config).await.map_err(disconnected)?;
         self.runtime.spawn(driver);
