@@ -1,3 +1,4 @@
 //! The simulated lock servers: what clients can observe of the real ones, in their real wire protocols.
 
+pub mod etcd;
 pub mod redis;
