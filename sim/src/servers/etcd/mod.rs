@@ -11,6 +11,7 @@ mod core;
 mod error;
 mod lease;
 mod locks;
+mod on_world;
 mod quorum;
 mod service;
 mod store;
@@ -25,6 +26,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 
 pub use locks::{LockChange, LockEvent};
+pub use on_world::SimMembers;
 
 use core::Core;
 
