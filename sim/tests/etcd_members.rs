@@ -29,10 +29,16 @@ fn a_member_without_a_quorum_times_out_and_reads_the_past_only() {
         let waited = etcd.now() - began;
         assert!((7000..7010).contains(&waited), "{waited}");
         assert_eq!(refusal(lone.get("a", None).await), "Unavailable: etcdserver: request timed out");
-        assert_eq!(refusal(lone.lease_grant(5, None).await), "Unavailable: etcdserver: request timed out");
+        // By now it knows of no leader, and etcd's words change.
+        assert_eq!(refusal(lone.lease_grant(5, None).await), "Unknown: context deadline exceeded");
+        assert_eq!(refusal(lone.lease_time_to_live(5, None).await), "Unavailable: etcdserver: no leader");
         let stale = lone.get("a", Some(GetOptions::new().with_serializable())).await.unwrap();
         assert_eq!((stale.kvs()[0].value(), stale.header().unwrap().revision()), (&b"1"[..], 2));
-        assert_eq!(client.get("a", None).await.unwrap().kvs()[0].value(), b"2", "the timed out put did nothing");
+        assert_eq!(
+            client.get("a", None).await.unwrap().kvs()[0].value(),
+            b"2",
+            "the timed out put did nothing"
+        );
     });
 }
 
@@ -129,6 +135,22 @@ fn leases_outlive_their_time_while_there_is_no_leader() {
         etcd.cluster.isolate(1, false);
         etcd.at(12_000).await;
         assert_eq!(client.get("a", None).await.unwrap().count(), 0);
+    });
+}
+
+#[test]
+fn a_client_that_needs_a_leader_is_told_at_once_that_there_is_none() {
+    in_cluster(|etcd| async move {
+        let mut client = etcd.client_that_needs_a_leader(0).await;
+        let mut stream = client.watch("a", None).await.unwrap();
+        assert!(stream.message().await.unwrap().unwrap().created());
+        etcd.cluster.isolate(1, true);
+        etcd.cluster.isolate(2, true);
+        let ended = stream.message().await;
+        assert_eq!(refusal(ended), "Unavailable: etcdserver: no leader");
+        assert!((2900..3300).contains(&etcd.now()), "three election timeouts: {}", etcd.now());
+        assert_eq!(refusal(client.put("a", "1", None).await), "Unavailable: etcdserver: no leader");
+        assert!(etcd.now() < 3310, "{}", etcd.now());
     });
 }
 

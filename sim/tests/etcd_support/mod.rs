@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use dlock::{Runtime, timeout_at};
-use etcd_client::{Channel, Client, Error};
+use etcd_client::{Channel, Client, ConnectOptions, Error};
 use hyper_util::rt::TokioIo;
 use sim::entropy::Entropy;
 use sim::servers::etcd::{Cluster, ClusterOptions, LockChange, Observer, SimMembers};
@@ -18,24 +18,26 @@ use sim::world::runtime::SimRuntime;
 use sim::world::stream::SimStream;
 use tonic::transport::{Endpoint, Uri};
 
-pub const MS: u64 = 1_000_000;
+pub(crate) const MS: u64 = 1_000_000;
 
 /// A cluster of three members and two clients.
 #[derive(Clone)]
-pub struct Etcd {
-    pub world: World,
-    pub cluster: Cluster<SimMembers>,
-    pub members: Vec<ProcessId>,
-    pub log: Arc<Log>,
+pub(crate) struct Etcd {
+    pub(crate) world: World,
+    pub(crate) cluster: Cluster<SimMembers>,
+    pub(crate) members: Vec<ProcessId>,
+    pub(crate) log: Arc<Log>,
 }
 
 /// What observers were told.
 #[derive(Default)]
-pub struct Log(pub Mutex<Vec<String>>);
+pub(crate) struct Log(pub(crate) Mutex<Vec<String>>);
 
 impl Observer for Log {
     fn locks_changed(&self, client: &str, changes: &[LockChange]) {
-        let texts = changes.iter().map(|change| format!("{client}: {} {} {:?}", change.name, change.owner, change.what));
+        let texts = changes
+            .iter()
+            .map(|change| format!("{client}: {} {} {:?}", change.name, change.owner, change.what));
         self.0.lock().unwrap().extend(texts);
     }
 
@@ -45,7 +47,7 @@ impl Observer for Log {
 }
 
 /// Runs `test` in a world in which each segment takes 1 ms.
-pub fn in_cluster<F: Future>(test: impl FnOnce(Etcd) -> F) -> F::Output {
+pub(crate) fn in_cluster<F: Future>(test: impl FnOnce(Etcd) -> F) -> F::Output {
     let runtime = madsim::runtime::Runtime::with_seed_and_config(1, madsim::Config::default());
     runtime.block_on(async {
         let etcd = Etcd::start(Duration::from_millis(1));
@@ -56,7 +58,7 @@ pub fn in_cluster<F: Future>(test: impl FnOnce(Etcd) -> F) -> F::Output {
 }
 
 impl Etcd {
-    pub fn start(latency: Duration) -> Self {
+    pub(crate) fn start(latency: Duration) -> Self {
         let names = ["etcd-1", "etcd-2", "etcd-3", "a", "b"];
         let world = World::new(Entropy::new(1), &names, (latency, latency));
         let members: Vec<_> = names[..3].iter().map(|name| world.find(name).unwrap()).collect();
@@ -72,43 +74,51 @@ impl Etcd {
     }
 
     /// The real client, of the process `a`, connected to a member.
-    pub async fn client(&self, member: usize) -> Client {
+    pub(crate) async fn client(&self, member: usize) -> Client {
         self.client_of("a", member).await
     }
 
-    pub async fn client_of(&self, process: &str, member: usize) -> Client {
+    pub(crate) async fn client_of(&self, process: &str, member: usize) -> Client {
+        self.connect(process, member, ConnectOptions::new()).await
+    }
+
+    pub(crate) async fn client_that_needs_a_leader(&self, member: usize) -> Client {
+        self.connect("a", member, ConnectOptions::new().with_require_leader(true)).await
+    }
+
+    async fn connect(&self, process: &str, member: usize, options: ConnectOptions) -> Client {
         let runtime = self.runtime(process);
         let uri = format!("http://etcd-{}:2379", member + 1);
         let endpoint = Endpoint::from_shared(uri).unwrap().executor(Spawner(runtime.clone()));
         let channel = endpoint.connect_with_connector_lazy(Connector(runtime));
-        Client::from_channel(Channel::Tonic(channel), None).await.unwrap()
+        Client::from_channel(Channel::Tonic(channel), Some(options)).await.unwrap()
     }
 
-    pub fn runtime(&self, process: &str) -> SimRuntime {
+    pub(crate) fn runtime(&self, process: &str) -> SimRuntime {
         SimRuntime::new(&self.world, self.world.find(process).unwrap())
     }
 
-    pub async fn at(&self, millis: u64) {
+    pub(crate) async fn at(&self, millis: u64) {
         self.world.sleep_until(millis * MS).await;
     }
 
-    pub fn now(&self) -> u64 {
+    pub(crate) fn now(&self) -> u64 {
         self.world.now() / MS
     }
 
     /// The result within so many milliseconds of the process's clock, or `None`.
-    pub async fn within<F: Future>(&self, millis: u64, future: F) -> Option<F::Output> {
+    pub(crate) async fn within<F: Future>(&self, millis: u64, future: F) -> Option<F::Output> {
         let runtime = self.runtime("a");
         timeout_at(&runtime, runtime.now() + Duration::from_millis(millis), future).await.ok()
     }
 
-    pub fn told(&self) -> Vec<String> {
+    pub(crate) fn told(&self) -> Vec<String> {
         self.log.0.lock().unwrap().clone()
     }
 }
 
 /// Code and text of a refusal.
-pub fn refusal<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
+pub(crate) fn refusal<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
     match result.unwrap_err() {
         Error::GRpcStatus(status) => format!("{:?}: {}", status.code(), status.message()),
         other => other.to_string(),
@@ -117,7 +127,7 @@ pub fn refusal<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
 
 /// Runs tonic's tasks in a process.
 #[derive(Clone)]
-pub struct Spawner(SimRuntime);
+pub(crate) struct Spawner(SimRuntime);
 
 impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Spawner {
     fn execute(&self, task: F) {
@@ -127,7 +137,7 @@ impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Spawner
 
 /// Opens simulated streams for tonic.
 #[derive(Clone)]
-pub struct Connector(SimRuntime);
+pub(crate) struct Connector(SimRuntime);
 
 impl tower_service::Service<Uri> for Connector {
     type Response = TokioIo<SimStream>;

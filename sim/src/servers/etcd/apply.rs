@@ -3,6 +3,7 @@
 use super::core::Core;
 use super::error::Refusal;
 use super::lease::{Lease, Renewal};
+use super::quorum::Need;
 use super::store::State;
 use super::store::write::Write;
 use super::watch::Moment;
@@ -41,7 +42,7 @@ impl<W: EtcdWorld> Cluster<W> {
         needs_leader: bool,
     ) -> Result<Option<i64>, Refusal> {
         let deadline = self.now(member).saturating_add(self.request_nanos());
-        self.ready(member, needs_leader).await?;
+        self.ready(member, needs_leader, Need::Lease).await?;
         let renew = || {
             if !self.is_serving(member) {
                 return None;

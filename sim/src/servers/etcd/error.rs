@@ -17,9 +17,11 @@ pub(super) enum Refusal {
     LeaseExists,
     LeaseTtlTooLarge,
     Timeout,
+    /// A proposal that was made while the member knew no leader.
+    Deadline,
     NoLeader,
     NotLeader,
-    MemberNotFound,
+    BadTransferee,
     AuthNotEnabled,
 }
 
@@ -38,9 +40,10 @@ impl Refusal {
             Self::LeaseExists => "etcdserver: lease already exists",
             Self::LeaseTtlTooLarge => "etcdserver: too large lease TTL",
             Self::Timeout => "etcdserver: request timed out",
+            Self::Deadline => "context deadline exceeded",
             Self::NoLeader => "etcdserver: no leader",
             Self::NotLeader => "etcdserver: not leader",
-            Self::MemberNotFound => "etcdserver: member not found",
+            Self::BadTransferee => "etcdserver: bad leader transferee",
             Self::AuthNotEnabled => "etcdserver: authentication is not enabled",
         }
     }
@@ -54,9 +57,12 @@ impl Refusal {
             | Self::TooManyOps
             | Self::DuplicateKey => Code::InvalidArgument,
             Self::Compacted | Self::FutureRevision | Self::LeaseTtlTooLarge => Code::OutOfRange,
-            Self::LeaseNotFound | Self::MemberNotFound => Code::NotFound,
-            Self::LeaseExists | Self::NotLeader | Self::AuthNotEnabled => Code::FailedPrecondition,
+            Self::LeaseNotFound => Code::NotFound,
+            Self::LeaseExists | Self::NotLeader | Self::BadTransferee | Self::AuthNotEnabled => {
+                Code::FailedPrecondition
+            }
             Self::Timeout | Self::NoLeader => Code::Unavailable,
+            Self::Deadline => Code::Unknown,
         }
     }
 }

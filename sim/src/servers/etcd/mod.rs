@@ -77,6 +77,9 @@ pub struct ClusterOptions {
     pub members: Vec<(String, String)>,
     /// etcd's `--election-timeout`. A leader that is not heard for this long, up to 1.6 times of it, is replaced.
     pub election_timeout: Duration,
+    /// Whether the Lock service looks, after a wait, if the waiter's own lease still lives. etcd 3.4 does not, and hands the
+    /// lock to a waiter whose lease has ended (etcd issue 11456); later versions do.
+    pub rechecks_waiters: bool,
     /// Told of what the cluster does.
     pub observer: Arc<dyn Observer>,
 }
@@ -89,6 +92,7 @@ impl ClusterOptions {
             name: name.into(),
             members: names.iter().map(member).collect(),
             election_timeout: Duration::from_secs(1),
+            rechecks_waiters: true,
             observer: Arc::new(()),
         }
     }

@@ -27,6 +27,17 @@ const STREAM_TIMEOUTS: u64 = 3;
 /// How often a quiet watch that asked for progress hears of it (watch.go).
 const PROGRESS_NANOS: u64 = 600_000_000_000;
 
+/// What a request needs a quorum for. It decides how etcd words that there was none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// A proposal to Raft.
+    Write,
+    /// A linearizable read.
+    Read,
+    /// The leader itself, which alone knows how long leases have left.
+    Lease,
+}
+
 impl<W: EtcdWorld> Cluster<W> {
     /// Cuts a member off from the others, or connects it again. Clients still reach it.
     pub fn isolate(&self, member: usize, is_isolated: bool) {
@@ -56,15 +67,21 @@ impl<W: EtcdWorld> Cluster<W> {
     }
 
     /// Waits until the member may answer.
-    pub(super) async fn ready(&self, member: usize, needs_leader: bool) -> Result<(), Refusal> {
+    pub(super) async fn ready(&self, member: usize, needs_leader: bool, need: Need) -> Result<(), Refusal> {
         if self.is_serving(member) {
             return Ok(());
         }
-        if needs_leader && !self.knows_leader(&self.core(), member, 1) {
+        let knows_leader = self.knows_leader(&self.core(), member, 1);
+        if needs_leader && !knows_leader {
             return Err(Refusal::NoLeader);
         }
         let deadline = self.now(member).saturating_add(self.request_nanos());
-        self.wait_until(member, deadline, || self.is_serving(member).then_some(())).await
+        let ready = self.wait_until(member, deadline, || self.is_serving(member).then_some(())).await;
+        ready.map_err(|_| match need {
+            Need::Write if !knows_leader => Refusal::Deadline,
+            Need::Write | Need::Read => Refusal::Timeout,
+            Need::Lease => Refusal::NoLeader,
+        })
     }
 
     /// Waits until `done` gives something, looking after every change; until `deadline` on the member's clock.

@@ -34,7 +34,7 @@ pub(super) struct WatchOrder {
 }
 
 /// A member's view at one instant.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     /// Its revision is the one that the member has applied.
     pub(super) header: PbResponseHeader,
@@ -93,7 +93,9 @@ impl WatchStream {
         let next = if order.start_revision > 0 { order.start_revision } else { applied + 1 };
         let compact_revision = store.compacted().min(applied);
         if next < compact_revision {
-            self.send(PbWatchResponse { canceled: true, compact_revision, ..at.answer(id) });
+            // etcd names no revision here.
+            let blank = Moment { header: PbResponseHeader { revision: 0, ..at.header }, ..*at };
+            self.send(PbWatchResponse { canceled: true, compact_revision, ..blank.answer(id) });
             return;
         }
         self.watches.insert(id, Watch { order, next, sent_at: at.now });
@@ -159,7 +161,7 @@ impl WatchStream {
 
 impl Moment {
     fn answer(&self, watch_id: i64) -> PbWatchResponse {
-        PbWatchResponse { header: Some(self.header.clone()), watch_id, ..PbWatchResponse::default() }
+        PbWatchResponse { header: Some(self.header), watch_id, ..PbWatchResponse::default() }
     }
 }
 

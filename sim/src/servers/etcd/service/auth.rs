@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use etcd_client::proto::{PbAuthDisableResponse, PbAuthenticateResponse, PbResponseHeader};
+use etcd_client::proto::{
+    PbAuthDisableResponse, PbAuthRoleListResponse, PbAuthUserListResponse, PbAuthenticateResponse,
+    PbResponseHeader,
+};
 use hyper::Request;
 use hyper::body::Incoming;
 use tonic::Status;
@@ -35,6 +38,12 @@ pub(super) fn call<W: EtcdWorld>(endpoint: &Arc<Endpoint<W>>, request: Request<I
                 Ok(StatusResponse { header, enabled: false })
             })
         }
+        "/etcdserverpb.Auth/UserList" => raw::unary(request, move |_: tonic::Request<Anything>| async move {
+            Ok(PbAuthUserListResponse { header, ..Default::default() })
+        }),
+        "/etcdserverpb.Auth/RoleList" => raw::unary(request, move |_: tonic::Request<Anything>| async move {
+            Ok(PbAuthRoleListResponse { header, ..Default::default() })
+        }),
         "/etcdserverpb.Auth/AuthDisable" => {
             raw::unary(request, move |_: tonic::Request<Anything>| async move {
                 Ok(PbAuthDisableResponse { header })

@@ -9,6 +9,7 @@ use tonic::{Request, Response, Status};
 
 use super::Endpoint;
 use crate::servers::etcd::EtcdWorld;
+use crate::servers::etcd::quorum::Need;
 use crate::servers::etcd::store::check;
 use crate::servers::etcd::store::read::View;
 use crate::servers::etcd::store::write::Write;
@@ -25,7 +26,7 @@ impl<W: EtcdWorld> PbKvService for Endpoint<W> {
             |core: &mut super::Core| core.state.store.range(&request, View::at(core.members[member].applied));
         let mut response = match request.serializable {
             true => self.carry_out_locally("Range", read)?,
-            false => self.carry_out("Range", &metadata, read).await?,
+            false => self.carry_out("Range", Need::Read, &metadata, read).await?,
         };
         self.fill(&mut response.header);
         Ok(Response::new(response))
@@ -48,7 +49,7 @@ impl<W: EtcdWorld> PbKvService for Endpoint<W> {
             write.commit();
             Ok(response)
         };
-        let mut response = self.carry_out("Put", &metadata, put).await?;
+        let mut response = self.carry_out("Put", Need::Write, &metadata, put).await?;
         self.fill(&mut response.header);
         Ok(Response::new(response))
     }
@@ -65,7 +66,7 @@ impl<W: EtcdWorld> PbKvService for Endpoint<W> {
             write.commit();
             Ok(response)
         };
-        let mut response = self.carry_out("DeleteRange", &metadata, delete).await?;
+        let mut response = self.carry_out("DeleteRange", Need::Write, &metadata, delete).await?;
         self.fill(&mut response.header);
         Ok(Response::new(response))
     }
@@ -73,7 +74,8 @@ impl<W: EtcdWorld> PbKvService for Endpoint<W> {
     async fn txn(&self, request: Request<PbTxnRequest>) -> Result<Response<PbTxnResponse>, Status> {
         let (metadata, _, request) = request.into_parts();
         check::txn(&request)?;
-        let mut response = self.carry_out("Txn", &metadata, |core| core.state.txn(request)).await?;
+        let mut response =
+            self.carry_out("Txn", Need::Write, &metadata, |core| core.state.txn(request)).await?;
         self.fill(&mut response.header);
         Ok(Response::new(response))
     }
@@ -87,7 +89,7 @@ impl<W: EtcdWorld> PbKvService for Endpoint<W> {
             let applied = core.members.iter().map(|member| member.applied).min().unwrap_or_default();
             core.state.store.compact(request.revision, applied)
         };
-        self.carry_out("Compact", &metadata, compact).await?;
+        self.carry_out("Compact", Need::Write, &metadata, compact).await?;
         Ok(Response::new(PbCompactionResponse { header: self.header() }))
     }
 }

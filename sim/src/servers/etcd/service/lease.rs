@@ -14,6 +14,7 @@ use tonic::{Request, Response, Status, Streaming};
 use super::{Endpoint, needs_leader};
 use crate::servers::etcd::EtcdWorld;
 use crate::servers::etcd::apply::revoke;
+use crate::servers::etcd::quorum::Need;
 
 type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
@@ -32,7 +33,7 @@ impl<W: EtcdWorld> PbLeaseService for Endpoint<W> {
             let now = self.cluster.now(core.leader);
             core.state.lessor.grant(id, request.ttl, least, now).map(|ttl| (id, ttl))
         };
-        let (id, ttl) = self.carry_out("LeaseGrant", &metadata, grant).await?;
+        let (id, ttl) = self.carry_out("LeaseGrant", Need::Write, &metadata, grant).await?;
         Ok(Response::new(PbLeaseGrantResponse { header: self.header(), id, ttl, error: String::new() }))
     }
 
@@ -41,7 +42,8 @@ impl<W: EtcdWorld> PbLeaseService for Endpoint<W> {
         request: Request<PbLeaseRevokeRequest>,
     ) -> Result<Response<PbLeaseRevokeResponse>, Status> {
         let (metadata, _, request) = request.into_parts();
-        self.carry_out("LeaseRevoke", &metadata, |core| revoke(&mut core.state, request.id)).await?;
+        self.carry_out("LeaseRevoke", Need::Write, &metadata, |core| revoke(&mut core.state, request.id))
+            .await?;
         Ok(Response::new(PbLeaseRevokeResponse { header: self.header() }))
     }
 
@@ -84,7 +86,7 @@ impl<W: EtcdWorld> PbLeaseService for Endpoint<W> {
                 keys: if request.keys { lease.keys.iter().cloned().collect() } else { Vec::new() },
             }))
         };
-        let mut response = self.carry_out("LeaseTimeToLive", &metadata, look).await?;
+        let mut response = self.carry_out("LeaseTimeToLive", Need::Lease, &metadata, look).await?;
         response.header = self.header();
         Ok(Response::new(response))
     }
@@ -93,7 +95,8 @@ impl<W: EtcdWorld> PbLeaseService for Endpoint<W> {
         &self,
         request: Request<PbLeaseLeasesRequest>,
     ) -> Result<Response<PbLeaseLeasesResponse>, Status> {
-        let leases = self.carry_out("LeaseLeases", request.metadata(), |core| Ok(core.state.lessor.by_end()));
+        let leases = self
+            .carry_out("LeaseLeases", Need::Read, request.metadata(), |core| Ok(core.state.lessor.by_end()));
         let leases = leases.await?.into_iter().map(|id| PbLeaseStatus { id }).collect();
         Ok(Response::new(PbLeaseLeasesResponse { header: self.header(), leases }))
     }

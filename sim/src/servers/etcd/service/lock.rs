@@ -7,11 +7,12 @@ use std::sync::Arc;
 use etcd_client::proto::{PbLockResponse, PbPutRequest, PbUnlockResponse};
 use hyper::Request;
 use hyper::body::Incoming;
-use tonic::{Code, Status};
+use tonic::Status;
 
 use super::{Endpoint, Replying, needs_leader, raw, unknown_method};
 use crate::servers::etcd::core::Core;
 use crate::servers::etcd::error::Refusal;
+use crate::servers::etcd::quorum::Need;
 use crate::servers::etcd::store::span::{Span, prefix_end};
 use crate::servers::etcd::store::write::Write;
 use crate::servers::etcd::{Cluster, EtcdWorld};
@@ -37,12 +38,19 @@ struct UnlockRequest {
 pub(super) fn call<W: EtcdWorld>(endpoint: &Arc<Endpoint<W>>, request: Request<Incoming>) -> Replying {
     let endpoint = Arc::clone(endpoint);
     match request.uri().path() {
-        "/v3lockpb.Lock/Lock" => raw::unary(request, |request| async move { endpoint.lock(request).await }),
+        "/v3lockpb.Lock/Lock" => {
+            raw::unary(request, |request| async move { endpoint.lock(request).await.map_err(without_code) })
+        }
         "/v3lockpb.Lock/Unlock" => {
-            raw::unary(request, |request| async move { endpoint.unlock(request).await })
+            raw::unary(request, |request| async move { endpoint.unlock(request).await.map_err(without_code) })
         }
         _ => raw::refuse(unknown_method(&request)),
     }
+}
+
+/// The service passes on the errors of a client of its own, whose codes are lost on the way.
+fn without_code(status: Status) -> Status {
+    Status::unknown(status.message())
 }
 
 /// A caller's place in the queue. Dropped before the lock is its own, it gives the place up.
@@ -58,7 +66,7 @@ impl<W: EtcdWorld> Endpoint<W> {
     async fn lock(&self, request: tonic::Request<LockRequest>) -> Result<PbLockResponse, Status> {
         let needs_leader = needs_leader(request.metadata());
         let request = request.into_inner();
-        self.cluster.ready(self.member, needs_leader).await?;
+        self.cluster.ready(self.member, needs_leader, Need::Write).await?;
         let prefix = [&request.name[..], b"/"].concat();
         let (mut place, position) = self.enqueue(&prefix, request.lease)?;
         self.executed("Lock");
@@ -69,11 +77,10 @@ impl<W: EtcdWorld> Endpoint<W> {
         // The wait has no end of its own: the client drops the call when it has had enough.
         self.cluster.wait_until(self.member, u64::MAX, is_first).await?;
         let core = self.cluster.core();
-        // The place's lease may have ended meanwhile (etcd issue 11456).
         let kept = core.state.store.latest(&place.key).is_some_and(|kv| kv.create_revision == position);
-        if !kept {
+        if !kept && self.cluster.shared.options.rechecks_waiters {
             place.is_kept = true;
-            return Err(Status::new(Code::Unknown, "mutex: session is expired"));
+            return Err(Status::unknown("mutex: session is expired"));
         }
         let header = Some(core.header(self.member));
         drop(core);
@@ -87,7 +94,7 @@ impl<W: EtcdWorld> Endpoint<W> {
         if key.is_empty() {
             return Err(Refusal::EmptyKey.into());
         }
-        self.cluster.ready(self.member, needs_leader).await?;
+        self.cluster.ready(self.member, needs_leader, Need::Write).await?;
         self.carry_out_locally("Unlock", |core| {
             delete(core, &key);
             Ok(())
@@ -133,7 +140,7 @@ impl<W: EtcdWorld> Drop for Place<W> {
         let (client, key) = (Arc::clone(&self.client), std::mem::take(&mut self.key));
         self.cluster.shared.world.spawn(member, async move {
             // Without a quorum the key stays until its lease ends.
-            if cluster.ready(member, false).await.is_ok() {
+            if cluster.ready(member, false, Need::Write).await.is_ok() {
                 let _ = cluster.apply(&client, |core| {
                     delete(core, &key);
                     Ok(())

@@ -74,7 +74,7 @@ impl<W: EtcdWorld> PbMaintenanceService for Endpoint<W> {
         }
         let target = request.into_inner().target_id;
         let count = self.cluster.shared.options.members.len();
-        let member = (0..count).find(|&member| member_id(member) == target).ok_or(Refusal::MemberNotFound)?;
+        let member = (0..count).find(|&member| member_id(member) == target).ok_or(Refusal::BadTransferee)?;
         if !self.cluster.move_leader(member) {
             return Err(Refusal::Timeout.into());
         }

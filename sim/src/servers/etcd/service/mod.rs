@@ -29,6 +29,7 @@ use tower_service::Service as _;
 
 use super::core::Core;
 use super::error::Refusal;
+use super::quorum::Need;
 use super::{Cluster, EtcdWorld};
 
 type Replying = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
@@ -64,10 +65,11 @@ impl<W: EtcdWorld> Endpoint<W> {
     async fn carry_out<T>(
         &self,
         call: &'static str,
+        need: Need,
         metadata: &MetadataMap,
         request: impl FnOnce(&mut Core) -> Result<T, Refusal>,
     ) -> Result<T, Status> {
-        self.cluster.ready(self.member, needs_leader(metadata)).await?;
+        self.cluster.ready(self.member, needs_leader(metadata), need).await?;
         self.carry_out_locally(call, request)
     }
 

@@ -77,7 +77,10 @@ impl<'a> Touched<'a> {
     fn by(ops: &'a [PbTxnRequestOp]) -> Result<Self, Refusal> {
         let mut touched = Self::default();
         for op in ops {
-            if let Some(PbTxnOpRequest::RequestDeleteRange(delete)) = &op.request {
+            // Of an open range etcd overlooks that it meets a put.
+            if let Some(PbTxnOpRequest::RequestDeleteRange(delete)) = &op.request
+                && delete.range_end != [0]
+            {
                 touched.deletes.push(Span::new(&delete.key, &delete.range_end));
             }
         }

@@ -88,7 +88,8 @@ impl Store {
         }
         self.compacted = revision;
         let floor = revision.min(applied);
-        self.log = self.log.split_off(&(floor + 1));
+        // A watch may still begin at the compacted revision.
+        self.log = self.log.split_off(&floor);
         self.keys.retain(|_, history| history.compact(floor));
         Ok(())
     }

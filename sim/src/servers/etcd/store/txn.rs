@@ -1,7 +1,8 @@
 //! Transactions. Source: etcd's `applyV3.Txn` (server/etcdserver/apply.go).
 
 use etcd_client::proto::{
-    PbResponseOp, PbTxnOpRequest, PbTxnOpResponse, PbTxnRequest, PbTxnRequestOp, PbTxnResponse,
+    PbResponseHeader, PbResponseOp, PbTxnOpRequest, PbTxnOpResponse, PbTxnRequest, PbTxnRequestOp,
+    PbTxnResponse,
 };
 
 use super::write::Write;
@@ -59,7 +60,8 @@ impl Write<'_> {
             }
             PbTxnOpRequest::RequestTxn(txn) => {
                 let mut response = self.run(txn, path);
-                response.header = Some(self.header());
+                // etcd leaves the header of an inner transaction blank.
+                response.header = Some(PbResponseHeader::default());
                 PbTxnOpResponse::ResponseTxn(response)
             }
         })
