@@ -38,7 +38,7 @@ fn main() {
 fn one_run() -> u64 {
     let runtime = madsim::runtime::Runtime::with_seed_and_config(1, madsim::Config::default());
     runtime.block_on(async {
-        let etcd = Etcd::start(Duration::from_micros(100));
+        let etcd = Etcd::start(Duration::from_micros(100), |options| options);
         calls(&etcd).await;
         let executed = etcd.cluster.executed();
         etcd.world.end().await;

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use dlock::Runtime;
 use etcd_client::{Compare, CompareOp, GetOptions, LockOptions, PutOptions, Txn, TxnOp};
-use etcd_support::{Etcd, in_cluster, refusal};
+use etcd_support::{Etcd, in_cluster, in_cluster_of, refusal};
+use sim::servers::etcd::ClusterOptions;
 
 const NAME: &str = "lock/v1/orders:42";
 
@@ -83,22 +84,34 @@ fn a_lock_under_a_lease_goes_with_it_and_may_be_taken_again() {
     });
 }
 
+/// What a waiter hears whose lease ends three seconds before the holder leaves.
+async fn outwaited(etcd: Etcd) -> Result<(), etcd_client::Error> {
+    let mut client = etcd.client(0).await;
+    let held = client.lock(NAME, None).await.unwrap();
+    let mut waiter = etcd.client_of("b", 1).await;
+    let lease = waiter.lease_grant(2, None).await.unwrap().id();
+    let unlocking = etcd.clone();
+    etcd.runtime("a").spawn(async move {
+        unlocking.at(5000).await;
+        client.unlock(held.key()).await.unwrap();
+    });
+    waiter.lock(NAME, Some(LockOptions::new().with_lease(lease))).await.map(drop)
+}
+
 #[test]
 fn a_waiter_whose_lease_ended_does_not_get_the_lock() {
     in_cluster(|etcd| async move {
-        let mut client = etcd.client(0).await;
-        let held = client.lock(NAME, None).await.unwrap();
-        let mut waiter = etcd.client_of("b", 1).await;
-        let lease = waiter.lease_grant(2, None).await.unwrap().id();
-        let waiting = waiter.lock(NAME, Some(LockOptions::new().with_lease(lease)));
-        let runtime = etcd.runtime("a");
-        let unlocking = etcd.clone();
-        let key = held.key().to_vec();
-        runtime.spawn(async move {
-            unlocking.at(5000).await;
-            client.unlock(key).await.unwrap();
-        });
-        assert_eq!(refusal(waiting.await), "Unknown: mutex: session is expired");
+        assert_eq!(refusal(outwaited(etcd).await), "Unknown: mutex: session is expired");
+    });
+}
+
+#[test]
+fn a_waiter_whose_lease_ended_gets_the_lock_of_an_old_etcd() {
+    let old = |options| ClusterOptions { rechecks_waiters: false, ..options };
+    in_cluster_of(old, |etcd| async move {
+        let waiting = outwaited(etcd.clone()).await;
+        assert!(waiting.is_ok(), "as etcd 3.4.23 does it");
+        assert_eq!(keys(&etcd).await, 0, "nobody stands in the queue");
     });
 }
 

@@ -2,13 +2,14 @@
 #![allow(dead_code, clippy::unwrap_used, reason = "each test uses its part")]
 
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use dlock::{Runtime, timeout_at};
 use etcd_client::{Channel, Client, ConnectOptions, Error};
+use futures_util::future::{Either, select};
 use hyper_util::rt::TokioIo;
 use sim::entropy::Entropy;
 use sim::servers::etcd::{Cluster, ClusterOptions, LockChange, Observer, SimMembers};
@@ -19,6 +20,9 @@ use sim::world::stream::SimStream;
 use tonic::transport::{Endpoint, Uri};
 
 pub(crate) const MS: u64 = 1_000_000;
+
+/// No test takes longer than an hour of simulated time.
+const LIMIT_NANOS: u64 = 3_600_000 * MS;
 
 /// A cluster of three members and two clients.
 #[derive(Clone)]
@@ -48,24 +52,36 @@ impl Observer for Log {
 
 /// Runs `test` in a world in which each segment takes 1 ms.
 pub(crate) fn in_cluster<F: Future>(test: impl FnOnce(Etcd) -> F) -> F::Output {
+    in_cluster_of(|options| options, test)
+}
+
+/// As [`in_cluster`], with other options.
+pub(crate) fn in_cluster_of<F: Future>(
+    change: fn(ClusterOptions) -> ClusterOptions,
+    test: impl FnOnce(Etcd) -> F,
+) -> F::Output {
     let runtime = madsim::runtime::Runtime::with_seed_and_config(1, madsim::Config::default());
     runtime.block_on(async {
-        let etcd = Etcd::start(Duration::from_millis(1));
-        let result = test(etcd.clone()).await;
+        let etcd = Etcd::start(Duration::from_millis(1), change);
+        let limit = pin!(etcd.world.sleep_until(LIMIT_NANOS));
+        let result = match select(pin!(test(etcd.clone())), limit).await {
+            Either::Left((result, _)) => result,
+            Either::Right(_) => panic!("the test hangs: simulated time is up"),
+        };
         etcd.world.end().await;
         result
     })
 }
 
 impl Etcd {
-    pub(crate) fn start(latency: Duration) -> Self {
+    pub(crate) fn start(latency: Duration, change: fn(ClusterOptions) -> ClusterOptions) -> Self {
         let names = ["etcd-1", "etcd-2", "etcd-3", "a", "b"];
         let world = World::new(Entropy::new(1), &names, (latency, latency));
         let members: Vec<_> = names[..3].iter().map(|name| world.find(name).unwrap()).collect();
         let processes = SimMembers::new(&world, &members);
         let log = Arc::new(Log::default());
         let options = ClusterOptions { observer: log.clone(), ..processes.options("etcd") };
-        let cluster = Cluster::new(options, processes);
+        let cluster = Cluster::new(change(options), processes);
         let etcd = Self { world, cluster, members, log };
         for (member, id) in etcd.members.iter().enumerate() {
             etcd.world.spawn(*id, etcd.cluster.clone().member_main(member));

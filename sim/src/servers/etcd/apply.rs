@@ -60,7 +60,26 @@ impl<W: EtcdWorld> Cluster<W> {
     /// The member learns all that it can reach, and its watches hear of it.
     pub(super) fn catch_up(&self, core: &mut Core, member: usize) {
         let revision = core.state.store.revision();
-        if core.members[member].applied == revision || !self.serves(core, member) {
+        if core.members[member].applied < revision && self.serves(core, member) {
+            self.learn(core, member);
+        }
+    }
+
+    /// As [`Cluster::catch_up`], for all members.
+    pub(super) fn catch_up_all(&self, core: &mut Core) {
+        if !self.has_majority(core, core.leader) {
+            return;
+        }
+        for member in 0..core.members.len() {
+            if self.reach(core, member, core.leader) {
+                self.learn(core, member);
+            }
+        }
+    }
+
+    fn learn(&self, core: &mut Core, member: usize) {
+        let revision = core.state.store.revision();
+        if core.members[member].applied == revision {
             return;
         }
         core.members[member].applied = revision;
@@ -90,9 +109,7 @@ impl<W: EtcdWorld> Cluster<W> {
         let has_changed = core.state.store.revision() != before;
         if has_changed {
             core.follow_locks(before + 1, is_expired);
-            for member in 0..core.members.len() {
-                self.catch_up(&mut core, member);
-            }
+            self.catch_up_all(&mut core);
         }
         let untold = std::mem::take(&mut core.untold);
         drop(core);

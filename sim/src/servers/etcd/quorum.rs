@@ -171,7 +171,7 @@ impl<W: EtcdWorld> Cluster<W> {
         self.serves(core, member) || silence < timeouts * self.election_nanos()
     }
 
-    fn has_majority(&self, core: &Core, member: usize) -> bool {
+    pub(super) fn has_majority(&self, core: &Core, member: usize) -> bool {
         let count = core.members.len();
         2 * (0..count).filter(|&other| self.reach(core, member, other)).count() > count
     }
@@ -211,8 +211,8 @@ impl<W: EtcdWorld> Cluster<W> {
             if self.reach(core, member, other) {
                 core.members[other].heard_at = self.now(other);
             }
-            self.catch_up(core, other);
         }
+        self.catch_up_all(core);
     }
 
     fn told_of_leader(&self, mut core: std::sync::MutexGuard<'_, Core>) {
@@ -227,9 +227,7 @@ impl<W: EtcdWorld> Cluster<W> {
     /// Links have changed.
     fn reconsider(&self) {
         let mut core = self.core();
-        for member in 0..core.members.len() {
-            self.catch_up(&mut core, member);
-        }
+        self.catch_up_all(&mut core);
         drop(core);
         self.shared.changed.notify_waiters();
     }
