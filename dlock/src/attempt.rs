@@ -1,6 +1,7 @@
 //! One acquisition under way, and what becomes of it when its future is dropped.
 
 use std::mem;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::backend::{Answer, Backend, BackendError, Claim, Trail};
@@ -8,7 +9,7 @@ use crate::event::{Event, Outcome};
 use crate::handle::Handle;
 use crate::key::LockKey;
 use crate::lock::Lock;
-use crate::metrics;
+use crate::metrics::Meter;
 use crate::removal;
 use crate::runtime::{Elapsed, Instant, Runtime, timeout_at};
 use crate::token::{FencingToken, Owner};
@@ -19,6 +20,7 @@ pub(crate) struct Attempt<'a, B: Backend> {
     lock: &'a Lock<B>,
     claim: Claim,
     trail: B::Trail,
+    meter: Arc<Meter>,
     started: Instant,
     ended: bool,
 }
@@ -27,6 +29,8 @@ pub(crate) struct Attempt<'a, B: Backend> {
 pub(crate) struct Lease {
     pub(crate) token: FencingToken,
     pub(crate) since: Instant,
+    /// When the answer was judged.
+    pub(crate) at: Instant,
     pub(crate) valid_until: Instant,
 }
 
@@ -47,7 +51,8 @@ impl<'a, B: Backend> Attempt<'a, B> {
     pub(crate) fn begin(lock: &'a Lock<B>, key: &LockKey) -> Self {
         let claim = Claim { key: key.clone(), owner: new_owner(lock), ttl: lock.terms().ttl };
         Event::Requested { ttl: claim.ttl }.emit(&claim.key, &claim.owner);
-        Self { lock, claim, trail: B::Trail::default(), started: lock.runtime().now(), ended: false }
+        let (trail, meter) = (B::Trail::default(), lock.meters().of(key));
+        Self { lock, claim, trail, meter, started: lock.runtime().now(), ended: false }
     }
 
     pub(crate) fn started(&self) -> Instant {
@@ -55,11 +60,11 @@ impl<'a, B: Backend> Attempt<'a, B> {
     }
 
     /// Asks once. The owner stays the same from step to step, so that a grant whose answer got lost is recognised.
-    pub(crate) async fn step(&mut self, deadline: Instant) -> Step {
-        match self.ask(deadline).await {
+    pub(crate) async fn step(&mut self, now: Instant, deadline: Instant) -> Step {
+        match self.ask(now, deadline).await {
             Ok(Ok(Answer::Granted { token, since, left })) => self.judge(token, since, left),
             Ok(Ok(Answer::Held { left })) => {
-                metrics::contended(&self.claim.key);
+                self.meter.contended();
                 Step::Held { left }
             }
             Ok(Err(error)) => Step::Failed(error),
@@ -70,13 +75,12 @@ impl<'a, B: Backend> Attempt<'a, B> {
     /// Hands over to the handle.
     pub(crate) fn succeed(mut self, lease: Lease) -> Handle<B> {
         self.ended = true;
-        let now = self.lock.runtime().now();
-        metrics::acquired(&self.claim.key, now.saturating_since(self.started));
-        let valid = lease.valid_until.saturating_since(now);
+        self.meter.acquired(lease.at.saturating_since(self.started));
+        let valid = lease.valid_until.saturating_since(lease.at);
         let event = Event::Acquired { token: lease.token, ttl: self.claim.ttl, valid };
         event.emit(&self.claim.key, &self.claim.owner);
         let trail = mem::take(&mut self.trail);
-        Handle::new(self.lock.clone(), self.claim.clone(), trail, lease)
+        Handle::new(self.lock.clone(), self.claim.clone(), trail, Arc::clone(&self.meter), lease)
     }
 
     /// Ends with `error`; what may have been granted is given back.
@@ -93,9 +97,13 @@ impl<'a, B: Backend> Attempt<'a, B> {
         Event::Requested { ttl: self.claim.ttl }.emit(&self.claim.key, &self.claim.owner);
     }
 
-    async fn ask(&mut self, deadline: Instant) -> Result<Result<Answer, BackendError>, Elapsed> {
+    async fn ask(
+        &mut self,
+        now: Instant,
+        deadline: Instant,
+    ) -> Result<Result<Answer, BackendError>, Elapsed> {
         let runtime = self.lock.runtime();
-        let patience = runtime.now() + self.lock.options().request_timeout;
+        let patience = now + self.lock.options().request_timeout;
         let call = self.lock.backend().acquire(&self.claim, &mut self.trail, patience);
         if deadline >= patience {
             return Ok(call.await);
@@ -106,8 +114,9 @@ impl<'a, B: Backend> Attempt<'a, B> {
     /// A grant counts only while something of its validity is left; a later one is given back at once.
     fn judge(&mut self, token: FencingToken, since: Instant, left: Duration) -> Step {
         let valid_until = self.lock.terms().valid_until(since, left);
-        if self.lock.runtime().now() < valid_until {
-            return Step::Granted(Lease { token, since, valid_until });
+        let at = self.lock.runtime().now();
+        if at < valid_until {
+            return Step::Granted(Lease { token, since, at, valid_until });
         }
         self.give_back();
         Step::Late
@@ -115,7 +124,7 @@ impl<'a, B: Backend> Attempt<'a, B> {
 
     fn end(&mut self, outcome: Outcome) {
         self.ended = true;
-        metrics::not_acquired(&self.claim.key, outcome);
+        self.meter.not_acquired(outcome);
         Event::NotAcquired { outcome }.emit(&self.claim.key, &self.claim.owner);
         if self.trail.is_open() {
             self.give_back();

@@ -28,6 +28,17 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// All of them, in the order of their declaration.
+    pub const ALL: [Self; 7] = [
+        Self::Done,
+        Self::Contended,
+        Self::NotOwner,
+        Self::Timeout,
+        Self::Expired,
+        Self::Cancelled,
+        Self::Error,
+    ];
+
     /// The value of the field `outcome`, and of the metrics' label.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -17,7 +17,7 @@ use crate::error::{LostError, ReleaseError, RenewError};
 use crate::event::{Event, Outcome};
 use crate::key::LockKey;
 use crate::lock::Lock;
-use crate::metrics;
+use crate::metrics::Meter;
 use crate::removal::{self, Sent};
 use crate::runtime::{Instant, Runtime, timeout_at};
 use crate::token::{FencingToken, Owner};
@@ -42,8 +42,8 @@ pub enum Released {
 }
 
 impl<B: Backend> Handle<B> {
-    pub(crate) fn new(lock: Lock<B>, claim: Claim, trail: B::Trail, lease: Lease) -> Self {
-        Self { held: Arc::new(Held::new(lock, claim, trail, lease)) }
+    pub(crate) fn new(lock: Lock<B>, claim: Claim, trail: B::Trail, meter: Arc<Meter>, lease: Lease) -> Self {
+        Self { held: Arc::new(Held::new(lock, claim, trail, meter, lease)) }
     }
 
     /// What is locked.
@@ -125,9 +125,9 @@ impl<B: Backend> Handle<B> {
     /// [`ReleaseError::Unconfirmed`] if the server did not answer in time: the lease ends by its TTL then.
     pub async fn release(self) -> Result<Released, ReleaseError> {
         let held = &self.held;
-        held.stop();
-        let until = held.now() + held.lock.options().request_timeout * RELEASE_TIMEOUTS;
-        held.release(until).await
+        let now = held.now();
+        held.stop(now);
+        held.release(now, now + held.lock.options().request_timeout * RELEASE_TIMEOUTS).await
     }
 
     /// Gives the handle up without a word to the lock server: the lease ends by its TTL. For those who want others to wait
@@ -140,15 +140,15 @@ impl<B: Backend> Handle<B> {
 
 impl<B: Backend> Drop for Handle<B> {
     fn drop(&mut self) {
-        self.held.stop();
         if self.held.phase() == Phase::Ended {
             return;
         }
         let held = Arc::clone(&self.held);
-        let until = held.now() + held.claim.ttl;
+        let now = held.now();
+        held.stop(now);
         // The answer is in the events and metrics.
         self.held.lock.runtime().spawn(async move {
-            let _ = held.release(until).await;
+            let _ = held.release(held.now(), now + held.claim.ttl).await;
         });
     }
 }
@@ -169,6 +169,7 @@ pub(crate) struct Held<B: Backend> {
     pub(crate) lock: Lock<B>,
     pub(crate) claim: Claim,
     token: FencingToken,
+    meter: Arc<Meter>,
     acquired_at: Instant,
     /// In nanoseconds on the runtime's clock. It only grows.
     valid_until: AtomicU64,
@@ -197,12 +198,13 @@ pub(crate) enum Phase {
 }
 
 impl<B: Backend> Held<B> {
-    fn new(lock: Lock<B>, claim: Claim, trail: B::Trail, lease: Lease) -> Self {
+    fn new(lock: Lock<B>, claim: Claim, trail: B::Trail, meter: Arc<Meter>, lease: Lease) -> Self {
         Self {
             acquired_at: lease.since,
             lock,
             claim,
             token: lease.token,
+            meter,
             valid_until: AtomicU64::new(lease.valid_until.as_nanos()),
             phase: AtomicU8::new(Phase::Held as u8),
             loops: AtomicU64::new(0),
@@ -294,14 +296,14 @@ impl<B: Backend> Held<B> {
         let terms = self.lock.terms();
         let until = terms.valid_until(since, terms.ttl);
         self.valid_until.fetch_max(until.as_nanos(), Ordering::AcqRel);
-        metrics::extended(&self.claim.key, Outcome::Done);
+        self.meter.extended(Outcome::Done);
         let valid = until.saturating_since(self.now());
         self.emit(Event::Renewed { token: self.token, valid });
         terms.renew_at(since)
     }
 
     fn renewal_failed(&self, outcome: Outcome) {
-        metrics::extended(&self.claim.key, outcome);
+        self.meter.extended(outcome);
         self.emit(Event::RenewFailed { token: self.token, outcome });
     }
 
@@ -312,36 +314,37 @@ impl<B: Backend> Held<B> {
             LostError::Expired | LostError::Capped => (Phase::Expired, Outcome::Expired),
         };
         if self.advance(Phase::Held, phase) {
-            metrics::lost(&self.claim.key);
-            metrics::held(&self.claim.key, self.now().saturating_since(self.acquired_at));
+            self.meter.lost();
+            self.meter.held(self.now().saturating_since(self.acquired_at));
             self.emit(Event::Lost { token: self.token, outcome });
         }
         why
     }
 
     /// Begins the release: no renewal starts from here on, and the one under way is dropped.
-    fn stop(&self) {
+    fn stop(&self, now: Instant) {
         let before = self.phase.fetch_max(Phase::Stopped as u8, Ordering::AcqRel);
         if before >= Phase::Stopped as u8 {
             return;
         }
         if before == Phase::Held as u8 {
-            metrics::held(&self.claim.key, self.now().saturating_since(self.acquired_at));
+            self.meter.held(now.saturating_since(self.acquired_at));
         }
         self.changed.notify_waiters();
         self.emit(Event::ReleaseRequested { token: self.token });
     }
 
-    async fn release(&self, until: Instant) -> Result<Released, ReleaseError> {
+    async fn release(&self, now: Instant, until: Instant) -> Result<Released, ReleaseError> {
         let mut sent = self.sent.lock().await;
-        let answer = removal::confirm(&self.lock, &self.claim, &mut sent, self.valid_until(), until).await;
+        let answer =
+            removal::confirm(&self.lock, &self.claim, &mut sent, self.valid_until(), now, until).await;
         self.phase.store(Phase::Ended as u8, Ordering::Release);
         let outcome = match &answer {
             Ok(Released::Done) => Outcome::Done,
             Ok(Released::NotOwner) => Outcome::NotOwner,
             Err(error) => error.outcome(),
         };
-        metrics::released(&self.claim.key, outcome);
+        self.meter.released(outcome);
         self.emit(Event::Released { token: self.token, outcome });
         if answer.is_ok() && sent.trail.is_open() {
             removal::sweep(self.lock.clone(), self.claim.clone(), mem::take(&mut sent.trail));

@@ -31,8 +31,7 @@ pub struct LockKey(Arc<Parts>);
 struct Parts {
     /// `tenant/type:id`, each part escaped: unlike keys have unlike names.
     name: Box<str>,
-    /// Shared, since the metrics label every sample with it.
-    resource_type: Arc<str>,
+    resource_type: Box<str>,
     id_hash: Box<str>,
 }
 
@@ -147,11 +146,6 @@ impl LockKey {
     pub(crate) fn stored<'a>(&'a self, part: &'a str) -> [&'a str; 3] {
         [PREFIX, &self.0.name, part]
     }
-
-    /// The type of the resource, for labels that outlive the key.
-    pub(crate) fn resource_type_shared(&self) -> Arc<str> {
-        Arc::clone(&self.0.resource_type)
-    }
 }
 
 impl fmt::Display for LockKey {
@@ -199,7 +193,100 @@ fn hex(bytes: &[u8], digits: usize) -> String {
 
 /// Appends `bytes` in hexadecimal.
 pub(crate) fn hex_into(text: &mut String, bytes: &[u8]) {
-    for digit in bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]) {
-        text.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for byte in bytes {
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The part of a key by which Redis Cluster chooses its slot: between the first brace and the next closing one.
+    fn hash_tag(key: String) -> String {
+        let start = key.find('{').unwrap() + 1;
+        let end = start + key[start..].find('}').unwrap();
+        assert!(end > start, "an empty tag would not count");
+        key[start..end].to_owned()
+    }
+
+    /// Where to cut, and whether the first part is a tenant.
+    fn cuts() -> impl Strategy<Value = (usize, usize, bool)> {
+        (1..4usize, 1..4usize, any::<bool>())
+    }
+
+    /// The parts between the cuts, without the characters that were cut at.
+    fn cut(text: &str, (tenant, kind, has_tenant): (usize, usize, bool)) -> [&str; 3] {
+        let part = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
+        let start = if has_tenant { tenant + 1 } else { 0 };
+        let tenant = if has_tenant { part(0, tenant) } else { "" };
+        [tenant, part(start, start + kind), part(start + kind + 1, text.len())]
+    }
+
+    fn key_of([tenant, kind, id]: &[&str; 3]) -> Result<LockKey, KeyError> {
+        if tenant.is_empty() { LockKey::new(kind, id) } else { LockKey::for_tenant(tenant, kind, id) }
+    }
+
+    proptest! {
+        #[test]
+        fn both_keys_of_a_lock_share_a_slot(kind in "\\PC{1,40}", id in "\\PC{1,40}") {
+            let key = LockKey::new(&kind, &id).unwrap();
+            prop_assert_eq!(hash_tag(key.owner_key()), key.name());
+            prop_assert_eq!(hash_tag(key.fence_key()), key.name());
+        }
+
+        #[test]
+        fn a_sensitive_id_stands_nowhere(id in "[a-z]{13,40}") {
+            let key = LockKey::sensitive(None, "account", &id).unwrap();
+            let shown = format!("{:?}{}{}", key, key.owner_key(), key.fence_key());
+            prop_assert!(!shown.contains(&id));
+            prop_assert_ne!(key, LockKey::new("account", &id).unwrap());
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4096))]
+
+        /// Two ways of cutting one text into parts: what collides once the separators are put back unescaped.
+        #[test]
+        fn unlike_parts_have_unlike_names(text in "[a:/]{3,6}|[2F:/%]{3,9}", one in cuts(), two in cuts()) {
+            let (one, two) = (cut(&text, one), cut(&text, two));
+            if let (Ok(one_key), Ok(two_key)) = (key_of(&one), key_of(&two)) {
+                prop_assert_eq!(one == two, one_key.name() == two_key.name());
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_the_same_on_every_process_and_release() {
+        let key = LockKey::for_tenant("acme", "orders", "a/b:1").unwrap();
+        assert_eq!(key.owner_key(), "lock:v1:{acme/orders:a%2Fb%3A1}:owner");
+        assert_eq!(key.fence_key(), "lock:v1:{acme/orders:a%2Fb%3A1}:fence");
+        assert_eq!(LockKey::new("orders", "42").unwrap().id_hash(), id_hash("orders:42"));
+        assert_eq!(id_hash("abc"), "ba7816bf8f01");
+        let sensitive = LockKey::sensitive(None, "mail", "abc").unwrap();
+        assert_eq!(sensitive.name(), "mail:#ba7816bf8f01cfea414140de5dae2223");
+    }
+
+    #[test]
+    fn bad_parts_are_refused_by_name() {
+        let part = |error: KeyError| match error {
+            KeyError::Empty { part } | KeyError::Oversized { part, .. } | KeyError::Control { part, .. } => {
+                part
+            }
+        };
+        assert_eq!(part(LockKey::new("", "1").unwrap_err()), "resource type");
+        assert_eq!(part(LockKey::new("a", "").unwrap_err()), "resource id");
+        assert_eq!(part(LockKey::for_tenant("", "a", "1").unwrap_err()), "tenant");
+        assert_eq!(part(LockKey::new("a", "1\r\nDEL").unwrap_err()), "resource id");
+        let error = LockKey::new("a", &"x".repeat(257)).unwrap_err();
+        assert!(error.to_string().contains("LockKey::sensitive"), "{error}");
+        assert!(LockKey::new("a", &"x".repeat(256)).is_ok());
+        assert!(LockKey::sensitive(None, "a", &"x".repeat(65_536)).is_ok());
+        assert!(LockKey::sensitive(None, "a", &"x".repeat(65_537)).is_err());
     }
 }

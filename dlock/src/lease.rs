@@ -59,3 +59,77 @@ impl Terms {
         (now + (self.ttl / 24).max(Duration::from_millis(1))).min(valid_until)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MILLI: u64 = 1_000_000;
+
+    prop_compose! {
+        /// Terms as `Options::terms` lets them pass, up to a day.
+        fn terms()(ttl in 1..86_400_000u64, per_mille in 0..1000u32, constant in 0..10u64) -> Option<Terms> {
+            let ttl = Duration::from_millis(ttl);
+            let drift = DriftMargin { per_mille, constant: Duration::from_millis(constant) }.of(ttl);
+            (drift < ttl).then_some(Terms { ttl, drift })
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn validity_ends_before_the_ttl_by_the_margin(
+            terms in terms().prop_filter_map("margin", |terms| terms),
+            since in 0..u64::MAX / 2,
+        ) {
+            let since = Instant::from_nanos(since);
+            let valid = terms.valid_until(since, terms.ttl).saturating_since(since);
+            prop_assert_eq!(valid + terms.drift, terms.ttl);
+            prop_assert!(!valid.is_zero());
+        }
+
+        #[test]
+        fn validity_never_exceeds_what_the_server_has_left(
+            terms in terms().prop_filter_map("margin", |terms| terms),
+            since in 0..u64::MAX / 2,
+            left in 0..100_000_000u64,
+        ) {
+            let (since, left) = (Instant::from_nanos(since), Duration::from_millis(left));
+            let valid = terms.valid_until(since, left).saturating_since(since);
+            prop_assert!(valid <= left.saturating_sub(terms.drift));
+            prop_assert!(valid < terms.ttl || terms.drift.is_zero());
+        }
+
+        /// Two clocks whose rates differ by less than the share never trust the lease at once with its next holder.
+        #[test]
+        fn the_margin_covers_its_share_of_clock_drift(ttl in 500..86_400_000u64, slow_ppm in 0..9_900u64) {
+            let ttl = Duration::from_millis(ttl);
+            let terms = Terms { ttl, drift: DriftMargin::default().of(ttl) };
+            let trusted = terms.valid_until(Instant::from_nanos(0), ttl).as_nanos();
+            // While the holder's slow clock counts `trusted`, more time passes on the server's.
+            let passed = u128::from(trusted) * 1_000_000 / u128::from(1_000_000 - slow_ppm);
+            prop_assert!(passed < ttl.as_nanos());
+        }
+
+        #[test]
+        fn renewals_come_in_time_to_be_repeated(ttl in 10..86_400_000u64, since in 0..u64::MAX / 2) {
+            let ttl = Duration::from_millis(ttl);
+            let terms = Terms { ttl, drift: DriftMargin::default().of(ttl) };
+            let since = Instant::from_nanos(since);
+            let (due, until) = (terms.renew_at(since), terms.valid_until(since, ttl));
+            prop_assert!(since < due && due < until);
+            let again = terms.retry_at(due, until);
+            prop_assert!(due < again && again <= until);
+            prop_assert_eq!(terms.retry_at(until, until), until);
+        }
+    }
+
+    #[test]
+    fn a_grant_older_than_its_lease_is_not_valid_at_all() {
+        let terms = Terms { ttl: Duration::from_millis(10), drift: Duration::from_millis(3) };
+        let since = Instant::from_nanos(5 * MILLI);
+        assert_eq!(terms.valid_until(since, Duration::from_millis(2)), since);
+        assert_eq!(terms.valid_until(since, Duration::from_millis(10)), Instant::from_nanos(12 * MILLI));
+    }
+}

@@ -31,7 +31,8 @@
 //! - `lock.rs`: acquire, straight from top to bottom; `attempt.rs`: one acquisition under way, and what happens when it
 //!   is dropped.
 //! - `handle.rs`: a lease that is held; `watchdog.rs` renews it; `removal.rs` gives it up.
-//! - `backend.rs`: what a lock server must do; `redis/`: the one on Redis, scripts included.
+//! - `backend.rs`: what a lock server must do; `redis/`: the one on Redis, scripts included; `zookeeper/`: a session of
+//!   ZooKeeper's.
 //! - `event.rs`, `metrics.rs`: what a lock says of itself.
 
 mod attempt;
@@ -51,6 +52,8 @@ mod retry;
 mod runtime;
 mod token;
 mod watchdog;
+#[cfg(feature = "zookeeper")]
+pub mod zookeeper;
 
 pub use backend::{Backend, BackendError};
 pub use error::{AcquireError, LostError, ReleaseError, RenewError, TryAcquireError};

@@ -10,6 +10,7 @@ use crate::error::{AcquireError, TryAcquireError};
 use crate::handle::Handle;
 use crate::key::LockKey;
 use crate::lease::Terms;
+use crate::metrics::Meters;
 use crate::options::{Options, OptionsError};
 use crate::retry::wait_for_holder;
 use crate::runtime::{Instant, Runtime};
@@ -21,6 +22,7 @@ struct Inner<B> {
     backend: B,
     options: Options,
     terms: Terms,
+    meters: Meters,
 }
 
 impl<B: Backend> Lock<B> {
@@ -31,7 +33,7 @@ impl<B: Backend> Lock<B> {
     /// [`OptionsError`] for options that no lock can work with; above all a TTL that the drift margin uses up.
     pub fn new(backend: B, options: Options) -> Result<Self, OptionsError> {
         let terms = options.terms()?;
-        Ok(Self(Arc::new(Inner { backend, options, terms })))
+        Ok(Self(Arc::new(Inner { backend, options, terms, meters: Meters::default() })))
     }
 
     /// Waits until the lease on `key` is acquired or `deadline` passes.
@@ -48,9 +50,10 @@ impl<B: Backend> Lock<B> {
         if attempt.started() >= deadline {
             return Err(attempt.fail(AcquireError::DeadlinePassed, AcquireError::outcome));
         }
+        let mut now = attempt.started();
         let mut failure = AcquireError::Unavailable(BackendError::NoAnswer);
         for retry in 0u32.. {
-            match attempt.step(deadline).await {
+            match attempt.step(now, deadline).await {
                 Step::Granted(lease) => return Ok(attempt.succeed(lease)),
                 Step::Held { left } => failure = AcquireError::Contended { retry_after: left },
                 Step::Late => failure = AcquireError::Late,
@@ -60,7 +63,8 @@ impl<B: Backend> Lock<B> {
                 Step::Failed(error) => failure = AcquireError::Unavailable(error),
                 Step::Cut => break,
             }
-            if !self.wait(retry, failure.retry_after(), deadline).await {
+            now = self.wait(retry, failure.retry_after(), deadline).await;
+            if now >= deadline {
                 break;
             }
             if failure == AcquireError::Late {
@@ -77,7 +81,8 @@ impl<B: Backend> Lock<B> {
     /// [`TryAcquireError::Held`] if another owner holds it, with the time left to it.
     pub async fn try_acquire(&self, key: &LockKey) -> Result<Handle<B>, TryAcquireError> {
         let mut attempt = Attempt::begin(self, key);
-        let error = match attempt.step(attempt.started() + self.options().request_timeout).await {
+        let now = attempt.started();
+        let error = match attempt.step(now, now + self.options().request_timeout).await {
             Step::Granted(lease) => return Ok(attempt.succeed(lease)),
             Step::Held { left } => TryAcquireError::Held { retry_after: left },
             Step::Late => TryAcquireError::Late,
@@ -105,12 +110,16 @@ impl<B: Backend> Lock<B> {
         self.0.terms
     }
 
-    /// Waits before the retry numbered `retry`; false if that reaches the deadline.
-    async fn wait(&self, retry: u32, left: Option<Duration>, deadline: Instant) -> bool {
+    pub(crate) fn meters(&self) -> &Meters {
+        &self.0.meters
+    }
+
+    /// Waits before the retry numbered `retry`, at most to `deadline`, and tells the time then.
+    async fn wait(&self, retry: u32, left: Option<Duration>, deadline: Instant) -> Instant {
         let wait = wait_for_holder(self.backoff(retry), left);
         let until = (self.runtime().now() + wait).min(deadline);
         self.runtime().sleep_until(until).await;
-        self.runtime().now() < deadline
+        self.runtime().now()
     }
 
     /// A wait drawn for the retry numbered `retry`.

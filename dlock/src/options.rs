@@ -127,3 +127,59 @@ pub enum OptionsError {
         max: Duration,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(change: impl FnOnce(&mut Options)) -> Result<Terms, OptionsError> {
+        let mut options = Options::new(Duration::from_secs(2));
+        change(&mut options);
+        options.terms()
+    }
+
+    #[test]
+    fn the_usual_options_are_fine() {
+        let terms = options(|_| ()).unwrap();
+        assert_eq!(terms.ttl, Duration::from_secs(2));
+        assert_eq!(terms.drift, Duration::from_millis(22));
+    }
+
+    #[test]
+    fn what_is_below_a_millisecond_is_cut_off() {
+        let terms = options(|options| options.ttl = Duration::from_micros(1_500_999)).unwrap();
+        assert_eq!(terms.ttl, Duration::from_millis(1500));
+    }
+
+    #[test]
+    fn ttls_that_no_lease_can_have_are_refused() {
+        let ttl = |ttl| options(move |options| options.ttl = ttl).unwrap_err();
+        assert!(matches!(ttl(Duration::ZERO), OptionsError::TtlZero { .. }));
+        assert!(matches!(ttl(Duration::from_nanos(999_999)), OptionsError::TtlZero { .. }));
+        assert!(matches!(ttl(Duration::from_millis(2)), OptionsError::TtlTooShort { .. }));
+        assert!(matches!(ttl(Duration::MAX), OptionsError::TtlTooLong { .. }));
+    }
+
+    #[test]
+    fn a_margin_that_leaves_nothing_is_refused() {
+        let error = options(|options| options.drift.per_mille = 1000).unwrap_err();
+        assert!(error.to_string().contains("longer TTL or a smaller margin"), "{error}");
+        assert!(options(|options| options.drift.constant = Duration::MAX).is_err());
+    }
+
+    #[test]
+    fn waits_that_spin_or_never_end_are_refused() {
+        assert!(options(|options| options.backoff.base = Duration::ZERO).is_err());
+        assert!(options(|options| options.backoff.max = Duration::from_millis(49)).is_err());
+        assert!(options(|options| options.request_timeout = Duration::ZERO).is_err());
+    }
+
+    #[test]
+    fn names_that_would_blur_an_owner_token_are_refused() {
+        for name in ["", "two\nlines", &"x".repeat(65)] {
+            let error = options(|options| options.instance = Some(name.into())).unwrap_err();
+            assert!(matches!(error, OptionsError::Instance { .. }));
+        }
+        assert!(options(|options| options.instance = Some("host-4:17".into())).is_ok());
+    }
+}

@@ -40,7 +40,8 @@ async fn settle<B: Backend>(
     until: Instant,
 ) -> Result<(), BackendError> {
     for retry in 0u32.. {
-        confirm(lock, claim, sent, lock.runtime().now(), until).await?;
+        let now = lock.runtime().now();
+        confirm(lock, claim, sent, now, now, until).await?;
         if !sent.trail.is_open() || !pause(lock, retry, until).await {
             break;
         }
@@ -59,19 +60,22 @@ pub(crate) async fn confirm<B: Backend>(
     claim: &Claim,
     sent: &mut Sent<B::Trail>,
     valid_until: Instant,
+    mut now: Instant,
     until: Instant,
 ) -> Result<Released, BackendError> {
     let mut retry = 0;
     loop {
-        let now = lock.runtime().now();
         let again = mem::replace(&mut sent.release, true);
         let patience = now + lock.options().request_timeout;
         match lock.backend().release(claim, &mut sent.trail, patience).await {
-            Ok(Released::NotOwner) if again && now < valid_until => return Ok(Released::Done),
+            Ok(Released::NotOwner) if again && lock.runtime().now() < valid_until => {
+                return Ok(Released::Done);
+            }
             Ok(answer) => return Ok(answer),
             Err(error) if !error.is_passing() || !pause(lock, retry, until).await => return Err(error),
             Err(_) => retry += 1,
         }
+        now = lock.runtime().now();
     }
 }
 

@@ -47,3 +47,54 @@ pub(crate) fn wait_for_holder(backoff: Duration, left: Option<Duration>) -> Dura
     let Some(left) = left else { return backoff.max(LEAST) };
     backoff.min(left.saturating_add(backoff / 16)).max(LEAST)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_wait_is_between_half_and_the_whole_of_its_bound(
+            base in 1..10_000u64, max in 0..100_000u64, retry: u32, random: [u8; 8],
+        ) {
+            let base = Duration::from_millis(base);
+            let backoff = Backoff { base, max: base + Duration::from_millis(max) };
+            let (wait, longest) = (backoff.wait(retry, random), backoff.longest(retry));
+            prop_assert!(longest / 2 <= wait && wait <= longest, "{wait:?} of {longest:?}");
+            prop_assert!(longest <= backoff.max && longest >= base.min(backoff.max));
+        }
+
+        #[test]
+        fn the_bound_never_shrinks(base in 1..10_000u64, retry in 0..u32::MAX) {
+            let backoff = Backoff { base: Duration::from_millis(base), max: Duration::from_secs(3600) };
+            prop_assert!(backoff.longest(retry) <= backoff.longest(retry + 1));
+        }
+
+        #[test]
+        fn a_waiter_comes_after_the_lease_ended_or_by_its_own_backoff(wait in 0..10_000u64, left in 0..10_000u64) {
+            let (wait, left) = (Duration::from_millis(wait), Duration::from_millis(left));
+            let chosen = wait_for_holder(wait, Some(left));
+            prop_assert!(chosen >= Duration::from_millis(1), "none spins");
+            prop_assert!(chosen <= wait.max(Duration::from_millis(1)));
+            prop_assert!(chosen >= wait.min(left));
+        }
+    }
+
+    #[test]
+    fn the_whole_range_is_drawn_from() {
+        let backoff = Backoff::default();
+        assert_eq!(backoff.wait(0, [0; 8]), Duration::from_millis(25));
+        assert_eq!(backoff.wait(0, [255; 8]), Duration::from_millis(50));
+        assert_eq!(backoff.wait(3, [255; 8]), Duration::from_millis(400));
+        assert_eq!(backoff.wait(63, [255; 8]), Duration::from_secs(2));
+    }
+
+    #[test]
+    fn without_word_from_the_server_the_backoff_stands() {
+        let wait = Duration::from_millis(40);
+        assert_eq!(wait_for_holder(wait, None), wait);
+        assert_eq!(wait_for_holder(Duration::ZERO, None), Duration::from_millis(1));
+    }
+}

@@ -88,6 +88,48 @@ impl Owner {
 /// The part of an owner token that may be logged: see [`Owner::prefix`]. Works on any text.
 pub(crate) fn owner_prefix(owner: &str) -> &str {
     let digits = owner.rfind(':').map_or(0, |colon| colon + 1);
-    let end = owner.char_indices().nth(digits + 8).map_or(owner.len(), |(at, _)| at);
+    let end = owner[digits..].char_indices().nth(8).map_or(owner.len(), |(at, _)| digits + at);
     &owner[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_token_reads_as_it_was_written(number in 1..=u64::MAX) {
+            let token = FencingToken::new(number).unwrap();
+            prop_assert_eq!(token.to_string().parse(), Ok(token));
+        }
+
+        #[test]
+        fn a_prefix_shows_no_more_than_eight_digits_of_the_secret(name in "\\PC{0,12}", bytes: [u8; 16]) {
+            let mut text = name.clone();
+            text.push(':');
+            hex_into(&mut text, &bytes);
+            let shown = owner_prefix(&text);
+            prop_assert!(text.starts_with(shown));
+            prop_assert_eq!(shown.len(), name.len() + 1 + 8);
+        }
+    }
+
+    #[test]
+    fn what_is_no_token_is_refused() {
+        for text in ["", "0", "-1", "+1", " 1", "1 ", "1.0", "0x1", "18446744073709551616"] {
+            let error = text.parse::<FencingToken>().unwrap_err();
+            assert!(error.to_string().contains("from 1 to"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_owner_is_128_bits_behind_the_name_of_its_process() {
+        let owner = |text: &str| Owner(text.into());
+        assert_eq!(owner("a:7f3c9e12ffffffffffffffffffffffff").prefix(), "a:7f3c9e12");
+        assert_eq!(owner("7f3c9e12ffffffffffffffffffffffff").prefix(), "7f3c9e12");
+        assert_eq!(owner("köln:7f3c9e12ffffffffffffffffffffffff").prefix(), "köln:7f3c9e12");
+        assert_eq!(owner("short").prefix(), "short");
+    }
 }

@@ -84,6 +84,20 @@ fn a_lease_that_is_lost_and_then_released() {
 }
 
 #[test]
+fn a_lease_that_runs_out_at_its_cap_is_lost_though_nobody_watches() {
+    let meter = observed(|world, _, lock, events| {
+        let handle = world.run(lock.try_acquire(&key())).unwrap();
+        handle.keep_alive(Cap(ms(100)));
+        world.pass(ms(2000));
+        assert_eq!(events.take(), ["lease_requested", "lease_acquired", "lease_lost expired"]);
+        drop(handle);
+        world.pass(ms(10));
+        assert_eq!(events.take(), ["lease_release_requested", "lease_released done"]);
+    });
+    assert_eq!(meter.sum("redis_lease_lost_total{orders}"), 1.0);
+}
+
+#[test]
 fn acquires_that_fail() {
     let meter = observed(|world, fake, lock, events| {
         fake.on_acquire(std::iter::repeat_n(Order::Held(None), 9));

@@ -37,6 +37,11 @@ fn holder(server: &Server) -> Option<String> {
     server.value(&key().owner_key())
 }
 
+/// How many releases were executed.
+fn releases(server: &Server) -> usize {
+    server.log().iter().filter(|line| line.contains(" release ")).count()
+}
+
 fn token(number: u64) -> FencingToken {
     FencingToken::new(number).unwrap()
 }
@@ -53,6 +58,8 @@ fn acquire_renew_release() {
     assert!(holder(&server).is_some());
     assert_eq!(world.run(handle.release()).unwrap(), Released::Done);
     assert_eq!(holder(&server), None);
+    world.pass(ms(3000));
+    assert_eq!(releases(&server), 1, "an answer settles it");
     assert_eq!(acquire(&world, &lock).fence(), token(2));
     assert_eq!(server.connections(), 1);
 }
@@ -203,7 +210,7 @@ fn a_cleanup_follows_the_request_whose_answer_is_missing() {
     world.pass(ms(400));
     let log = server.log();
     let late = log.iter().rposition(|line| line.starts_with("1 acquire")).unwrap();
-    assert!(log[late + 1..].iter().any(|line| line.contains("release") && line.ends_with(":1")), "{log:#?}");
+    assert!(log[late + 1].starts_with("1 release") && log[late + 1].ends_with(":1"), "{log:#?}");
     assert_eq!(holder(&server), None);
 }
 
@@ -223,18 +230,22 @@ fn a_cleanup_is_repeated_when_the_way_of_the_request_is_gone() {
 
 #[test]
 fn a_request_that_arrives_after_the_release_is_released_too() {
-    let (world, server, lock) = world();
-    acquire(&world, &lock);
-    world.pass(ms(10));
-    // The first request is stuck; the second is granted and released before the first arrives.
-    server.faults([Fault::Delay(ms(900))]);
-    let handle = acquire(&world, &lock);
-    assert!(server.log().last().unwrap().starts_with("2 acquire"));
-    assert_eq!(world.run(handle.release()).unwrap(), Released::Done);
-    assert_eq!(holder(&server), None);
-    world.pass(ms(2500));
-    assert!(server.log().iter().filter(|line| line.starts_with("1 acquire")).count() == 2);
-    assert_eq!(holder(&server), None, "{:#?}", server.log());
+    for fault in [Fault::Delay(ms(900)), Fault::Late(ms(900))] {
+        let (world, server, lock) = world();
+        acquire(&world, &lock);
+        world.pass(ms(10));
+        // The first request is stuck; the second is granted and released before the first arrives.
+        server.faults([fault]);
+        let handle = acquire(&world, &lock);
+        assert!(server.log().last().unwrap().starts_with("2 acquire"));
+        let start = world.now();
+        assert_eq!(world.run(handle.release()).unwrap(), Released::Done);
+        assert_eq!(world.now(), start, "it does not queue behind what is stuck");
+        assert_eq!(holder(&server), None);
+        world.pass(ms(2500));
+        assert_eq!(server.log().iter().filter(|line| line.starts_with("1 acquire")).count(), 2);
+        assert_eq!(holder(&server), None, "{:#?}", server.log());
+    }
 }
 
 #[test]
@@ -271,8 +282,7 @@ fn cancel<F: Future>(world: &World, future: F, polls: usize) {
 #[test]
 fn a_grant_whose_future_was_dropped_before_it_was_read_is_given_back() {
     let (world, server, lock) = world();
-    acquire(&world, &lock);
-    world.pass(ms(10));
+    world.run(acquire(&world, &lock).release()).unwrap();
     {
         let wanted = key();
         let mut future: Pin<Box<_>> = Box::pin(lock.acquire(&wanted, world.now() + ms(20_000)));
@@ -281,8 +291,29 @@ fn a_grant_whose_future_was_dropped_before_it_was_read_is_given_back() {
         world.pass(ms(1));
         assert!(holder(&server).is_some(), "granted, and nobody knows");
     }
-    world.pass(ms(1));
+    world.pass(ms(3000));
     assert_eq!(holder(&server), None);
+    assert_eq!(releases(&server), 2, "one for each grant");
+}
+
+#[test]
+fn a_cleanup_that_found_the_only_grant_is_over() {
+    let (world, server, lock) = world();
+    world.run(acquire(&world, &lock).release()).unwrap();
+    server.faults([Fault::Reset]);
+    assert!(world.run(lock.try_acquire(&key())).is_err());
+    world.pass(ms(3000));
+    assert_eq!(holder(&server), None);
+    assert_eq!(releases(&server), 2);
+}
+
+#[test]
+fn a_connection_whose_writes_are_stuck_does_not_outlive_its_users() {
+    let (world, server, lock) = world();
+    server.stop_reading(true);
+    assert!(world.run(lock.try_acquire(&key())).is_err());
+    world.pass(ms(5000));
+    assert_eq!(world.tasks(), 0);
 }
 
 #[test]

@@ -40,10 +40,12 @@ fn a_lease_that_was_gone_when_asked_for_again_was_ended_by_the_lost_release() {
 
 #[test]
 fn a_lease_that_may_have_expired_before_the_second_release_is_not_called_released() {
-    let (world, fake, handle) = held();
-    world.pass(ms(1900));
-    fake.on_release([Order::LoseAnswer, Order::NotOwner]);
-    assert_eq!(world.run(handle.release()).unwrap(), Released::NotOwner);
+    for (start, second) in [(1900, Order::NotOwner), (1300, Order::NotOwnerAfter(ms(300)))] {
+        let (world, fake, handle) = held();
+        world.pass(ms(start));
+        fake.on_release([Order::LoseAnswer, second]);
+        assert_eq!(world.run(handle.release()).unwrap(), Released::NotOwner);
+    }
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! The live runtime over a loopback socket.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "the test is the server")]
 
 use std::time::Duration;

@@ -3,27 +3,27 @@
 //!
 //! To read it: [`fence`] is the rule, [`store`] keeps what the rule must remember, [`http`] serves both, [`client`] asks.
 
-/// The judgement of a history.
+// The judgement of a history.
 pub mod audit;
-/// The client of the service: writes, reads and claims, and what a lost reply means.
+// The client of the service: writes, reads and claims, and what a lost reply means.
 pub mod client;
-/// The digest of a body.
+// The digest of a body.
 mod digest;
-/// The events with the target `resource`.
+// The events with the target `resource`.
 pub mod event;
-/// The rule over positions: pure, no I/O.
+// The rule over positions: pure, no I/O.
 pub mod fence;
-/// The service: an axum app, and one HTTP/1.1 connection of it over any stream.
+// The service: an axum app, and one HTTP/1.1 connection of it over any stream.
 pub mod http;
-/// The name of a resource, in text and in a URL.
+// The name of a resource, in text and in a URL.
 mod key;
-/// The counters of one service, and their Prometheus text.
+// The counters of one service, and their Prometheus text.
 mod metrics;
-/// The owner token that came with a request.
+// The owner token that came with a request.
 mod owner;
-/// Where values and fences are kept: in memory, or on a disk.
+// Where values and fences are kept: in memory, or on a disk.
 pub mod store;
-/// The worker: acquire, read, work, check, write, release.
+// The worker: acquire, read, work, check, write, release.
 pub mod worker;
 
 pub use digest::BodyDigest;

@@ -195,6 +195,19 @@ fn a_connection_that_was_closed_while_idle_is_replaced() {
     });
 }
 
+/// The request is handed to a connection that is open as far as the client knows. hyper gives it back unsent.
+#[test]
+fn a_connection_that_ends_as_it_is_used_is_replaced() {
+    run(&app(), &[], async |world| {
+        let client = client(&world);
+        client.put(&key(), &write(1, "a"), World::at(9)).await.unwrap();
+        world.end_connections();
+        let answer = client.put(&key(), &write(2, "a"), World::at(9)).await;
+        assert_eq!(answer, Ok(PutAnswer::Accepted { version: 2 }));
+        assert_eq!(world.opened(), 2);
+    });
+}
+
 /// Drops a call after each number of polls, until it needs no more. The next call must not read the dropped one's answer.
 #[test]
 fn a_dropped_call_takes_its_connection_with_it() {

@@ -50,7 +50,7 @@ impl Model {
     fn ask(&mut self, ask: &Ask) -> Answer {
         let writes = || self.0.iter().filter(|past| !past.is_claim());
         let version = writes().count() as u64;
-        if ask.owner.is_some() && writes().last() == Some(ask) {
+        if ask.owner.is_some() && writes().next_back() == Some(ask) {
             return Answer::Repeated { version };
         }
         let highest = self.0.iter().map(|past| past.token).max().unwrap_or(0);

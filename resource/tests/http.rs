@@ -193,6 +193,7 @@ fn bad_requests_are_explained_and_store_nothing() {
         (400, "X-Fence-Token", "GET /r/orders:42", &["X-Fence-Token: x"]),
         (400, "X-Fence-Seq", "PUT /r/orders:42", &["X-Fence-Token: 1", "X-Fence-Seq: 0"]),
         (400, "X-Fence-Seq", "PUT /r/orders:42", &["X-Fence-Token: 1", "X-Fence-Seq: -1"]),
+        (400, "X-Fence-Seq", "PUT /r/orders:42", &["X-Fence-Token: 1", "X-Fence-Seq: +1"]),
         (400, "X-Fence-Seq", "PUT /r/orders:42", &["X-Fence-Token: 1", "X-Fence-Seq: x"]),
         (400, "X-Fence-Seq", "PUT /r/orders:42", &["X-Fence-Token: 1", "X-Fence-Seq: 18446744073709551615"]),
         (
@@ -300,7 +301,7 @@ fn metrics_count_each_outcome_and_no_other_service() {
 #[test]
 fn each_decision_is_told_once() {
     let events = Events::default();
-    let _guard = events.collect_here();
+    events.collect_here();
     let app = app();
     let mine = ["X-Fence-Token: 34", "X-Lock-Owner: b:7f3c9e120000", "X-Fence-Seq: 1"];
     ask(&app, "GET /r/orders%3A42", &mine[..2], b"");

@@ -133,7 +133,7 @@ fn without_fencing_a_stale_write_is_applied(store: impl Store) {
 /// all the tokens, so that nearly every check has a rival.
 fn race(store: &impl Store, racers: u64, tokens: u64, events: &Events) -> Vec<(u64, u64)> {
     let run = |racer: u64| {
-        let _guard = events.collect_here();
+        events.collect_here();
         let climb = (1..=tokens).map(|number| (number, format!("{racer}")));
         let sent =
             climb.map(|(number, body)| (number, write(store, &key("k"), &plain(number, &body), ON).unwrap()));

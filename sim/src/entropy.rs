@@ -75,3 +75,100 @@ impl Site {
         self.stream.fill_bytes(bytes);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn first(seed: u64, name: &str) -> [u64; 3] {
+        let mut site = Entropy::new(seed).site(name);
+        [site.u64(), site.u64(), site.u64()]
+    }
+
+    /// A change of these numbers is a change of every run of every seed that anyone has kept.
+    #[test]
+    fn the_numbers_of_a_site_never_change() {
+        assert_eq!(
+            first(0, "link: a to redis-1"),
+            [18_040_894_121_998_969_229, 10_880_744_715_113_647_940, 9_938_809_527_902_751_131]
+        );
+        assert_eq!(
+            first(42, ""),
+            [13_015_758_384_887_863_235, 864_923_284_842_959_060, 5_490_121_343_583_684_979]
+        );
+        let mut site = Entropy::new(7).site("node: a");
+        let mut bytes = [0; 7];
+        site.fill(&mut bytes);
+        assert_eq!((bytes, site.u64()), ([20, 104, 39, 66, 79, 79, 59], 12_467_555_184_401_370_562));
+    }
+
+    #[test]
+    fn seeds_and_names_have_streams_of_their_own() {
+        let streams = [first(0, "a"), first(1, "a"), first(0, "b"), first(1, "b"), first(u64::MAX, "a")];
+        for (at, stream) in streams.iter().enumerate() {
+            assert!(!streams[..at].contains(stream), "stream {at} is another's: {stream:?}");
+        }
+    }
+
+    /// The bound is low enough that a biased draw shows, and the counts are those of one fixed stream.
+    #[test]
+    fn draws_are_spread_evenly() {
+        let mut site = Entropy::new(1).site("dice");
+        let mut counts = [0_u32; 6];
+        let mut heads = 0;
+        for _ in 0..60_000 {
+            counts[site.below(6) as usize] += 1;
+            heads += u32::from(site.chance(0.25));
+        }
+        assert!(counts.iter().all(|count| (9_600..10_400).contains(count)), "{counts:?}");
+        assert!((14_600..15_400).contains(&heads), "{heads}");
+    }
+
+    #[test]
+    fn the_ends_of_a_draw() {
+        let mut site = Entropy::new(1).site("ends");
+        assert_eq!(site.below(0), 0);
+        assert_eq!(site.below(1), 0);
+        assert_eq!(site.range_nanos(9, 3), 9);
+        assert!((0..1000).all(|_| !site.chance(0.0) && site.chance(1.0)));
+        let mut pair = std::collections::BTreeSet::new();
+        for _ in 0..100 {
+            pair.insert(site.range_nanos(4, 5));
+        }
+        assert_eq!(pair.into_iter().collect::<Vec<_>>(), [4, 5]);
+    }
+
+    proptest! {
+            #[test]
+            fn a_site_is_not_moved_by_another(seed: u64, before in 0..40_usize, between in 0..40_usize) {
+                let entropy = Entropy::new(seed);
+                let mut alone = entropy.site("a");
+                let (mut site, mut other) = (entropy.site("a"), entropy.site("b"));
+                for _ in 0..before {
+     other.u64();
+    }
+                for _ in 0..20 {
+                    prop_assert_eq!(site.u64(), alone.u64());
+                    for _ in 0..between {
+     other.below(10);
+    }
+                }
+            }
+
+            #[test]
+            fn a_draw_takes_one_number_whatever_it_draws(seed: u64, bound: u64, min: u64, max: u64, p: f64) {
+                let entropy = Entropy::new(seed);
+                let (mut site, mut plain) = (entropy.site("a"), entropy.site("a"));
+                prop_assert!(site.below(bound) < bound.max(1));
+                let drawn = site.range_nanos(min, max);
+                prop_assert!(drawn >= min && drawn <= max.max(min));
+                site.chance(p);
+                for _ in 0..3 {
+     plain.u64();
+    }
+                prop_assert_eq!(site.u64(), plain.u64());
+            }
+        }
+}

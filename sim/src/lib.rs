@@ -15,6 +15,7 @@ pub mod run;
 pub mod schedule;
 pub mod serve;
 pub mod serve_etcd;
+pub mod serve_zookeeper;
 pub mod servers;
 pub mod trace;
 pub mod world;

@@ -1,7 +1,10 @@
 //! The `sim` command: parses its arguments, calls the library, prints what it says.
 //!
 //! Exit codes: 0 as expected, 1 not as expected, 2 bad input.
-#![allow(clippy::disallowed_methods, reason = "the command shows how long things took; the simulation never sees its clock")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the command shows how long things took; the simulation never sees its clock"
+)]
 
 mod cli;
 
@@ -99,11 +102,17 @@ impl From<Fence> for Arm {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         None => cli::demo::demo(),
-        Some(Command::Run { seed, fence, trace, json }) => cli::replay::random(seed, fence.into(), trace, json),
+        Some(Command::Run { seed, fence, trace, json }) => {
+            cli::replay::random(seed, fence.into(), trace, json)
+        }
         Some(Command::Replay { file, json }) => cli::replay::file(&file, json),
         Some(Command::Corpus { folder }) => cli::corpus::corpus(&folder),
-        Some(Command::Explore { seeds, first, threads, out }) => cli::explore::explore(first, seeds, threads, &out),
-        Some(Command::ServeRedis { port }) => sim::serve::serve_redis(port).map(|()| true).map_err(Into::into),
+        Some(Command::Explore { seeds, first, threads, out }) => {
+            cli::explore::explore(first, seeds, threads, &out)
+        }
+        Some(Command::ServeRedis { port }) => {
+            sim::serve::serve_redis(port).map(|()| true).map_err(Into::into)
+        }
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

@@ -31,6 +31,8 @@ struct Recording {
     names: Vec<Name>,
     events: Vec<Event>,
     hash: Box<Xxh3Default>,
+    /// One event's bytes on their way to the hash: many small updates would cost more than all else here.
+    bytes: Vec<u8>,
     /// Hears of every event, in the middle of the task that caused it.
     listener: Rc<dyn Fn(&Event)>,
     /// An event that could not be understood: a mistake in the vocabulary, which fails the run.
@@ -58,6 +60,7 @@ pub fn start(world: &World, listener: impl Fn(&Event) + 'static) {
         names,
         events: Vec::with_capacity(64),
         hash: Box::default(),
+        bytes: Vec::with_capacity(512),
         listener: Rc::new(listener),
         mistake: None,
     };
@@ -74,11 +77,12 @@ pub fn note(process: &str, kind: Kind) {
     RUN.with_borrow_mut(|run| {
         let Some(run) = run else { return };
         let event = Event { at: Nanos(run.world.now()), process: Name::from(process), kind };
-        let mut hash = Hashing(&mut run.hash);
-        hash.number(event.at.0);
-        hash.text(process);
+        let mut bytes = Bytes(&mut run.bytes);
+        bytes.number(event.at.0);
+        bytes.text(process);
         // A `Debug` of the few events of the harness is cheap enough.
-        hash.text(&format!("{:?}", event.kind));
+        bytes.text(&format!("{:?}", event.kind));
+        run.hash_bytes();
         run.events.push(event);
     });
 }
@@ -96,7 +100,8 @@ struct RecordLayer;
 
 impl<S: Subscriber> Layer<S> for RecordLayer {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        if metadata.is_event() && TARGETS.contains(&metadata.target()) {
+        // Not only events: `tracing::enabled!` asks with call sites of its own.
+        if !metadata.is_span() && TARGETS.contains(&metadata.target()) {
             Interest::always()
         } else {
             Interest::never()
@@ -125,12 +130,14 @@ impl Recording {
             Err(_) => return None,
         };
         let at = self.world.now();
-        let mut hashing = Hashing(&mut self.hash);
-        hashing.number(at);
-        hashing.number(process as u64);
-        let mut visitor = Visitor { record: Record::default(), hash: hashing };
+        let mut bytes = Bytes(&mut self.bytes);
+        bytes.number(at);
+        bytes.number(process as u64);
+        let mut visitor = Visitor { record: Record::default(), bytes };
         event.record(&mut visitor);
-        match Kind::try_from(visitor.record) {
+        let kind = Kind::try_from(visitor.record);
+        self.hash_bytes();
+        match kind {
             Ok(kind) => {
                 let event = Event { at: Nanos(at), process: self.names[process].clone(), kind };
                 self.events.push(event.clone());
@@ -144,41 +151,48 @@ impl Recording {
     }
 }
 
+impl Recording {
+    fn hash_bytes(&mut self) {
+        self.hash.update(&self.bytes);
+        self.bytes.clear();
+    }
+}
+
 /// Keeps an event's fields and hashes them as they come.
 struct Visitor<'a> {
     record: Record,
-    hash: Hashing<'a>,
+    bytes: Bytes<'a>,
 }
 
-struct Hashing<'a>(&'a mut Xxh3Default);
+struct Bytes<'a>(&'a mut Vec<u8>);
 
-impl Hashing<'_> {
+impl Bytes<'_> {
     fn number(&mut self, number: u64) {
-        self.0.update(&number.to_le_bytes());
+        self.0.extend_from_slice(&number.to_le_bytes());
     }
 
     fn text(&mut self, text: &str) {
         self.number(text.len() as u64);
-        self.0.update(text.as_bytes());
+        self.0.extend_from_slice(text.as_bytes());
     }
 }
 
 impl Visit for Visitor<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.hash.text(field.name());
-        self.hash.text(value);
+        self.bytes.text(field.name());
+        self.bytes.text(value);
         self.record.record_str(field, value);
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.hash.text(field.name());
-        self.hash.number(value);
+        self.bytes.text(field.name());
+        self.bytes.number(value);
         self.record.record_u64(field, value);
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.hash.text(field.name());
-        self.hash.text(&format!("{value:?}"));
+        self.bytes.text(field.name());
+        self.bytes.text(&format!("{value:?}"));
         self.record.record_debug(field, value);
     }
 }

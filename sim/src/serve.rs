@@ -51,6 +51,8 @@ pub fn serve_redis(port: u16) -> Result<(), ServeError> {
 
 async fn serve(listener: &TcpListener) -> ! {
     let server = Server::new(ServerOptions::new("redis"), Machine);
+    let background = server.clone();
+    tokio::spawn(async move { background.background().await });
     loop {
         // A connection that broke before it was accepted, or a passing shortage of sockets.
         let Ok((stream, peer)) = listener.accept().await else {

@@ -1,4 +1,5 @@
 //! The same seed gives the same trace, byte for byte: run twice, in any order, on any number of threads.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 
@@ -26,8 +27,12 @@ fn assert_same(seed: u64, one: &str, other: &str) {
     if one == other {
         return;
     }
-    let (number, (one, other)) =
-        one.lines().zip(other.lines()).enumerate().find(|(_, (one, other))| one != other).unwrap_or((0, ("", "")));
+    let (number, (one, other)) = one
+        .lines()
+        .zip(other.lines())
+        .enumerate()
+        .find(|(_, (one, other))| one != other)
+        .unwrap_or((0, ("", "")));
     panic!(
         "seed {seed} gave two traces; the first difference is event {number}:\n{one}\n{other}\n{}",
         support::replay_line("determinism", seed)

@@ -1,4 +1,5 @@
 //! Random schedules keep every promise: with fencing on, no stale write is accepted; no verdict is without an explanation.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 

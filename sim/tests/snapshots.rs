@@ -1,4 +1,5 @@
 //! The corpus' traces, as text that diffs.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 

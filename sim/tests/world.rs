@@ -1,4 +1,5 @@
 //! The world itself: clocks, links, pauses and crashes, as two processes that talk to each other see them.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::io::ErrorKind;
 use std::sync::{Arc, Mutex};

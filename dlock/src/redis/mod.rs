@@ -32,7 +32,7 @@ pub struct Redis<R: Runtime>(Arc<Inner<R>>);
 
 struct Inner<R> {
     link: Link<R>,
-    scripts: Scripts,
+    scripts: &'static Scripts,
 }
 
 impl<R: Runtime> Redis<R> {
@@ -43,7 +43,7 @@ impl<R: Runtime> Redis<R> {
 
     /// The same with a user, a password or a database.
     pub fn with_info(runtime: R, address: &str, info: RedisConnectionInfo) -> Self {
-        Self(Arc::new(Inner { link: Link::new(runtime, address, info), scripts: Scripts::new() }))
+        Self(Arc::new(Inner { link: Link::new(runtime, address, info), scripts: Scripts::shared() }))
     }
 
     /// Has the server do `task`, by `way` or on the shared connection; `sending` is told before anything is sent. A

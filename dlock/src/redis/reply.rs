@@ -102,3 +102,40 @@ fn is_passing(error: &ServerError) -> bool {
     PASSING.contains(&error.code())
         || error.details().is_some_and(|text| text.contains("max number of clients"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(numbers: &[i64]) -> Result<Grant, BackendError> {
+        read_grant(&Value::Array(numbers.iter().copied().map(Value::Int).collect()))
+    }
+
+    #[test]
+    fn each_answer_of_the_acquire_script_is_read() {
+        let token = FencingToken::new(7).unwrap();
+        let left = Duration::from_millis(40);
+        assert_eq!(read(&[1, 7]), Ok(Grant::New { token }));
+        assert_eq!(read(&[1, 7, 40]), Ok(Grant::Known { token, left }));
+        assert_eq!(read(&[1, 7, -1]), Ok(Grant::Known { token, left: Duration::ZERO }));
+        assert_eq!(read(&[0, 40]), Ok(Grant::Held { left: Some(left) }));
+        assert_eq!(read(&[0, -1]), Ok(Grant::Held { left: None }));
+    }
+
+    #[test]
+    fn a_lease_whose_counter_is_gone_is_no_grant() {
+        for numbers in [&[1][..], &[1, 0], &[1, -5], &[1, 0, 40]] {
+            let error = read(numbers).unwrap_err();
+            assert!(!error.is_passing());
+            assert!(error.to_string().contains("fencing counter"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_no_script_says_is_refused() {
+        for value in [Value::Nil, Value::Okay, Value::Int(1), Value::Array(vec![])] {
+            assert!(!read_grant(&value).unwrap_err().is_passing());
+        }
+        assert!(read(&[2, 7]).is_err());
+    }
+}

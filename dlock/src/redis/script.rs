@@ -1,6 +1,7 @@
 //! The scripts, and the commands that run them.
 
 use std::io::Write;
+use std::sync::LazyLock;
 
 use redis::{Cmd, RedisError, RedisWrite, ServerErrorKind, ToRedisArgs, Value};
 
@@ -32,13 +33,16 @@ pub(super) struct Scripts {
     release: Script,
 }
 
+/// Digested once in the life of the program.
+static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| Scripts {
+    acquire: Script::new(include_str!("acquire.lua")),
+    renew: Script::new(include_str!("renew.lua")),
+    release: Script::new(include_str!("release.lua")),
+});
+
 impl Scripts {
-    pub(super) fn new() -> Self {
-        Self {
-            acquire: Script::new(include_str!("acquire.lua")),
-            renew: Script::new(include_str!("renew.lua")),
-            release: Script::new(include_str!("release.lua")),
-        }
+    pub(super) fn shared() -> &'static Self {
+        &SCRIPTS
     }
 
     /// Runs the script of `task` by its digest, or by its text if the server does not know it; it does from then on.

@@ -69,9 +69,11 @@ impl Trail {
         }
     }
 
-    /// The connection behind whose requests a release must queue: that of the latest open one, if it still lives.
+    /// The connection behind whose requests a release must queue: that of the latest open one, if it still lives. A lease
+    /// that is known to be granted need not wait for those: what they may still bring about is cleaned up after it.
     pub(super) fn last_way(&self) -> Option<&Arc<Connection>> {
-        self.open.last().map(|sent| &sent.by).filter(|by| by.is_open())
+        let latest = if self.granted { None } else { self.open.last() };
+        latest.map(|sent| &sent.by).filter(|by| by.is_open())
     }
 }
 

@@ -18,6 +18,8 @@ pub enum Order {
     Held(Option<Duration>),
     /// Says that the caller does not own the lease.
     NotOwner,
+    /// The same, after that time.
+    NotOwnerAfter(Duration),
     /// Executes it and never answers.
     LoseAnswer,
     /// Answers with an error.
@@ -97,7 +99,9 @@ impl Fake {
             orders.pop_front().unwrap_or(Order::After(Duration::ZERO))
         };
         match &order {
-            Order::After(time) => self.world.sleep_until(self.world.now() + *time).await,
+            Order::After(time) | Order::NotOwnerAfter(time) => {
+                self.world.sleep_until(self.world.now() + *time).await
+            }
             Order::LoseAnswer => {
                 self.world.sleep_until(patience).await;
                 return Err(BackendError::NoAnswer);
@@ -144,7 +148,7 @@ impl Backend for Fake {
     ) -> Result<Renewal, BackendError> {
         let since = self.world.now();
         match self.obey("renew", claim, patience).await? {
-            Order::NotOwner => Ok(Renewal::NotOwner),
+            Order::NotOwner | Order::NotOwnerAfter(_) => Ok(Renewal::NotOwner),
             _ => Ok(Renewal::Extended { since }),
         }
     }
@@ -157,6 +161,10 @@ impl Backend for Fake {
     ) -> Result<Released, BackendError> {
         let order = self.obey("release", claim, patience).await?;
         trail.0 = false;
-        Ok(if matches!(order, Order::NotOwner) { Released::NotOwner } else { Released::Done })
+        Ok(if matches!(order, Order::NotOwner | Order::NotOwnerAfter(_)) {
+            Released::NotOwner
+        } else {
+            Released::Done
+        })
     }
 }

@@ -35,6 +35,8 @@ pub struct World(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     now: AtomicU64,
+    /// How far the timers have come: they are looked at only when nothing else can run, as a busy runtime does.
+    fired: AtomicU64,
     drawn: AtomicU64,
     timers: Mutex<BTreeMap<(u64, u64), Waker>>,
     tasks: Mutex<Vec<Arc<Task>>>,
@@ -74,6 +76,7 @@ impl World {
             }
             if !self.run_tasks() && !main.woken.load(Ordering::SeqCst) {
                 assert!(self.next_timer(), "everything waits, and no timer is set");
+                self.fire();
             }
         }
     }
@@ -83,10 +86,10 @@ impl World {
         self.run(self.sleep_until(self.now() + time));
     }
 
-    /// Lets `time` pass at once, as if the process had been stopped: nothing runs in between.
+    /// Lets `time` pass at once, as if the process had been stopped: nothing runs in between, and timers fire only after
+    /// what can run now.
     pub fn pause(&self, time: Duration) {
         self.0.now.fetch_add(u64::try_from(time.as_nanos()).unwrap(), Ordering::SeqCst);
-        self.fire();
     }
 
     /// How many tasks are under way.
@@ -113,12 +116,12 @@ impl World {
         let next = self.0.timers.lock().unwrap().keys().next().map(|&(at, _)| at);
         if let Some(at) = next {
             self.0.now.fetch_max(at, Ordering::SeqCst);
-            self.fire();
         }
         next.is_some()
     }
 
     fn fire(&self) {
+        self.0.fired.store(self.now().as_nanos(), Ordering::SeqCst);
         let mut timers = self.0.timers.lock().unwrap();
         let later = timers.split_off(&(self.now().as_nanos() + 1, 0));
         for waker in std::mem::replace(&mut *timers, later).into_values() {
@@ -138,7 +141,7 @@ impl Runtime for World {
         let world = self.clone();
         let id = self.0.drawn.fetch_add(1, Ordering::SeqCst);
         std::future::poll_fn(move |cx| {
-            if world.now() >= deadline {
+            if world.0.fired.load(Ordering::SeqCst) >= deadline.as_nanos() {
                 return Poll::Ready(());
             }
             let waker = cx.waker().clone();

@@ -21,6 +21,8 @@ pub enum Fault {
     Reset,
     /// It arrives only after that time; what follows on the connection waits behind it.
     Delay(Duration),
+    /// The connection is closed at once, but the request is executed after that time.
+    Late(Duration),
     /// The server answers with this error.
     Error(&'static str),
 }
@@ -40,6 +42,8 @@ struct State {
     connections: usize,
     refuse: bool,
     hang: bool,
+    /// Its ends of connections that it does not read from, if it stopped.
+    unread: Option<Vec<DuplexStream>>,
     log: Vec<String>,
 }
 
@@ -60,6 +64,11 @@ impl Server {
     /// New connections get no answer, as if packets were dropped.
     pub fn hang_connections(&self, hang: bool) {
         self.state.lock().unwrap().hang = hang;
+    }
+
+    /// New connections are open but nothing is read from them, and their buffers are full at once.
+    pub fn stop_reading(&self, stop: bool) {
+        self.state.lock().unwrap().unread = stop.then(Vec::new);
     }
 
     pub fn forget_scripts(&self) {
@@ -100,6 +109,11 @@ impl Server {
         if refuse {
             return Err(io::ErrorKind::ConnectionRefused.into());
         }
+        if let Some(unread) = &mut self.state.lock().unwrap().unread {
+            let (near, far) = tokio::io::duplex(16);
+            unread.push(far);
+            return Ok(near);
+        }
         let (near, far) = tokio::io::duplex(64 * 1024);
         let server = self.clone();
         self.world.spawn(async move {
@@ -119,6 +133,12 @@ impl Server {
             let fault = self.state.lock().unwrap().faults.pop_front().unwrap_or(Fault::None);
             match fault {
                 Fault::Delay(time) => self.world.sleep_until(self.world.now() + time).await,
+                Fault::Late(time) => {
+                    drop(stream);
+                    self.world.sleep_until(self.world.now() + time).await;
+                    self.state.lock().unwrap().execute(number, &request, self.world.now());
+                    return Ok(());
+                }
                 Fault::Error(text) => {
                     stream.get_mut().write_all(format!("-{text}\r\n").as_bytes()).await?;
                     continue;

@@ -2,10 +2,11 @@
 //!
 //! Judged by the lock servers' own events: `key_deleted` and `key_extended` name the owner that the key held and the
 //! client that acted, `key_granted` the client that the owner belongs to. A client that clears what it was granted itself
-//! does no wrong, whenever it does it. A history without server events (live runs) holds nothing to judge by, and neither
+//! does no wrong, whenever it does it, and a lock server is no client: what it drops by itself (an eviction) or is told by
+//! its primary is nobody's release. A history without server events (live runs) holds nothing to judge by, and neither
 //! does an owner whose grant is not in it: no verdict is then no proof.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::history::Event;
 use super::name::Name;
@@ -16,6 +17,8 @@ use super::vocabulary::Kind;
 pub(super) struct Ownership<'h> {
     /// The grants of each key and owner: the latest of each server.
     granted: BTreeMap<(&'h Name, &'h Name), Vec<Grant<'h>>>,
+    /// The servers that have granted anything.
+    servers: BTreeSet<&'h Name>,
 }
 
 struct Grant<'h> {
@@ -30,6 +33,7 @@ impl<'h> Ownership<'h> {
                 let grants = self.granted.entry((key, owner)).or_default();
                 grants.retain(|grant| *grant.server != event.process);
                 grants.push(Grant { server: &event.process, client });
+                self.servers.insert(&event.process);
             }
             Kind::KeyDeleted { key, owner, client } => {
                 self.judge(event, (key, owner, client), "deleted", verdicts);
@@ -49,7 +53,7 @@ impl<'h> Ownership<'h> {
         verdicts: &mut Verdicts,
     ) {
         let Some(holder) = self.client_of(key, owner, &event.process) else { return };
-        if holder == client {
+        if holder == client || self.servers.contains(client) {
             return;
         }
         let detail = format!(

@@ -91,7 +91,8 @@ impl FromStr for WriteBy {
     fn from_str(text: &str) -> Result<Self, WriteByError> {
         let parts = text.rsplit_once(':').filter(|(worker, _)| !worker.is_empty());
         let parsed = parts.and_then(|(worker, token)| {
-            Some(Self { worker: Name::from(worker), token: token.parse().ok()? })
+            let token: dlock::FencingToken = token.parse().ok()?;
+            Some(Self { worker: Name::from(worker), token: token.as_u64() })
         });
         parsed.ok_or_else(|| WriteByError { text: text.to_owned() })
     }

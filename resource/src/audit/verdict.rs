@@ -10,7 +10,7 @@ use super::name::Name;
 
 /// What was violated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(try_from = "String", into = "&'static str")]
 pub enum VerdictKind {
     /// Two holders were inside their critical sections at once.
     Overlap,
@@ -104,7 +104,7 @@ impl fmt::Display for VerdictKind {
 
 /// A word that names no verdict.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no verdict: the verdicts are {}", VerdictKind::ALL.map(VerdictKind::as_str).join(", "))]
+#[error("unknown verdict `{text}`: known are {}", VerdictKind::ALL.map(VerdictKind::as_str).join(", "))]
 pub struct VerdictKindError {
     text: String,
 }
@@ -115,6 +115,20 @@ impl FromStr for VerdictKind {
     fn from_str(text: &str) -> Result<Self, VerdictKindError> {
         let found = Self::ALL.into_iter().find(|kind| kind.as_str() == text);
         found.ok_or_else(|| VerdictKindError { text: text.to_owned() })
+    }
+}
+
+impl TryFrom<String> for VerdictKind {
+    type Error = VerdictKindError;
+
+    fn try_from(text: String) -> Result<Self, VerdictKindError> {
+        text.parse()
+    }
+}
+
+impl From<VerdictKind> for &'static str {
+    fn from(kind: VerdictKind) -> Self {
+        kind.as_str()
     }
 }
 

@@ -8,7 +8,6 @@ use axum::http::{HeaderMap, Uri};
 use bytes::Bytes;
 use dlock::FencingToken;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::Body as _;
 
 use super::answer::Problem;
 use super::{FENCE_SEQ, FENCE_TOKEN, LOCK_OWNER};
@@ -85,12 +84,8 @@ fn invalid(name: &str, text: &str, help: &'static str) -> Problem {
 }
 
 async fn body(body: Body, bytes_max: usize) -> Result<Bytes, Problem> {
-    if usize::try_from(body.size_hint().lower()).is_ok_and(|bytes| bytes <= bytes_max) {
-        let collected = Limited::new(body, bytes_max).collect().await;
-        collected.map(|body| body.to_bytes()).map_err(|error| unreadable(&*error, bytes_max))
-    } else {
-        Err(Problem::oversized_body(bytes_max))
-    }
+    let collected = Limited::new(body, bytes_max).collect().await;
+    collected.map(|body| body.to_bytes()).map_err(|error| unreadable(&*error, bytes_max))
 }
 
 fn unreadable(error: &(dyn Error + Send + Sync + 'static), bytes_max: usize) -> Problem {

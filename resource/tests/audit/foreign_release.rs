@@ -65,3 +65,10 @@ fn a_promoted_replica_serves_the_grants_of_the_old_primary() {
 fn an_owner_whose_grant_is_unknown_is_not_judged() {
     assert_eq!(judge([(9, "redis", deleted("a", "b"))]), []);
 }
+
+/// Evictions, and what a replica is told by its primary.
+#[test]
+fn a_server_that_drops_a_lock_by_itself_is_no_client() {
+    let verdicts = judge([(0, "redis", granted("a", 1)), (9, "redis", deleted("a", "redis"))]);
+    assert_eq!(verdicts, []);
+}

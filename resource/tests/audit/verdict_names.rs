@@ -9,7 +9,7 @@ fn a_kind_has_one_name_for_display_parsing_and_json() {
         assert_eq!(serde_json::to_string(&kind).unwrap(), format!("\"{kind}\""));
     }
     let error = "stale".parse::<VerdictKind>().unwrap_err().to_string();
-    assert!(error.starts_with("`stale` is no verdict: the verdicts are overlap, stale_write,"), "{error}");
+    assert!(error.starts_with("unknown verdict `stale`: known are overlap, stale_write,"), "{error}");
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Collects the events of the target `resource`, as the audit will see them.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 
 use tracing::field::{Field, Visit};
-use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::Registry;
 
@@ -15,23 +15,40 @@ pub(crate) type Event = BTreeMap<&'static str, String>;
 #[derive(Clone, Default)]
 pub(crate) struct Events(Arc<Mutex<Vec<Event>>>);
 
+thread_local! {
+    static COLLECTOR: RefCell<Option<Events>> = const { RefCell::new(None) };
+}
+
 impl Events {
-    /// Collects what this thread emits, until the guard is dropped.
-    pub(crate) fn collect_here(&self) -> DefaultGuard {
-        tracing::subscriber::set_default(Registry::default().with(self.clone()))
+    /// Collects what this thread emits from now on.
+    ///
+    /// One global subscriber hands each event to its thread's collector. A subscriber of its own for every test would
+    /// race with the other tests for tracing's call-site caches, and lose events.
+    pub(crate) fn collect_here(&self) {
+        static GLOBAL: Once = Once::new();
+        GLOBAL.call_once(|| {
+            tracing::subscriber::set_global_default(Registry::default().with(PerThread)).unwrap()
+        });
+        COLLECTOR.set(Some(self.clone()));
     }
 
     pub(crate) fn all(&self) -> Vec<Event> {
         self.0.lock().unwrap().clone()
     }
+
+    fn push(&self, event: Event) {
+        self.0.lock().unwrap().push(event);
+    }
 }
 
-impl<S: tracing::Subscriber> Layer<S> for Events {
+struct PerThread;
+
+impl<S: tracing::Subscriber> Layer<S> for PerThread {
     fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
         if event.metadata().target() == "resource" {
             let mut fields = Fields::default();
             event.record(&mut fields);
-            self.0.lock().unwrap().push(fields.0);
+            COLLECTOR.with_borrow(|events| events.iter().for_each(|events| events.push(fields.0.clone())));
         }
     }
 }

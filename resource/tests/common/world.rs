@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -41,6 +42,8 @@ struct State {
     links: VecDeque<Link>,
     opened: usize,
     closed: usize,
+    /// What the client sees of its open connections has ended.
+    ended: Arc<AtomicBool>,
 }
 
 /// Runs `test` in a world where `app` serves and the first connections are `links`.
@@ -53,6 +56,7 @@ pub(crate) fn run<F: Future<Output = ()>>(app: &App, links: &[Link], test: impl 
         links: links.iter().copied().collect(),
         opened: 0,
         closed: 0,
+        ended: Arc::default(),
     };
     let world = World(Arc::new(Mutex::new(state)));
     let idle = world.clone();
@@ -82,6 +86,12 @@ impl World {
         state.now = state.now + time;
     }
 
+    /// Ends the open connections: the client has yet to notice.
+    pub(crate) fn end_connections(&self) {
+        let mut state = self.state();
+        std::mem::take(&mut state.ended).store(true, Ordering::Relaxed);
+    }
+
     /// Nothing is left to do before the next sleeper wakes: goes there.
     fn jump(&self) {
         let mut state = self.state();
@@ -98,13 +108,14 @@ impl World {
 
     fn serve(&self, app: &App, link: Link) -> Stream {
         let (near, far) = duplex(64 * 1024);
-        let connection = serve_connection(Stream { inner: far, link, wrote: false }, app);
+        let connection =
+            serve_connection(Stream { inner: far, link, wrote: false, ended: Arc::default() }, app);
         let world = self.clone();
         self.spawn(async move {
             let _ = connection.await;
             world.state().closed += 1;
         });
-        Stream { inner: near, link: Link::Good, wrote: false }
+        Stream { inner: near, link: Link::Good, wrote: false, ended: self.state().ended.clone() }
     }
 }
 
@@ -172,6 +183,7 @@ pub(crate) struct Stream {
     inner: DuplexStream,
     link: Link,
     wrote: bool,
+    ended: Arc<AtomicBool>,
 }
 
 impl AsyncRead for Stream {
@@ -180,6 +192,9 @@ impl AsyncRead for Stream {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.ended.load(Ordering::Relaxed) {
+            return Poll::Ready(Ok(()));
+        }
         Pin::new(&mut self.inner).poll_read(cx, buf)
     }
 }

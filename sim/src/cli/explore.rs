@@ -45,7 +45,7 @@ pub(crate) fn bar(length: u64) -> ProgressBar {
 /// Shows how far the search is.
 pub(crate) fn show(bar: &ProgressBar, tally: &Tally) {
     // Not at every schedule: the terminal is slower than the simulation.
-    if tally.schedules % 64 == 0 {
+    if tally.schedules.is_multiple_of(64) {
         bar.set_position(tally.schedules);
         bar.set_message(format!("{} violations", tally.violations));
     }
@@ -62,8 +62,14 @@ pub(crate) fn table(tally: &Tally, seconds: f64) -> String {
     );
     let _ = writeln!(text, "{:<18}{:>14}{:>14}", "verdict", arm_name(Arm::Unfenced), arm_name(Arm::Fenced));
     for verdict in Verdict::ALL {
-        let count = |arm| tally.verdicts.get(&(arm, *verdict)).copied().unwrap_or_default();
-        let _ = writeln!(text, "{:<18}{:>14}{:>14}", verdict.to_string(), count(Arm::Unfenced), count(Arm::Fenced));
+        let count = |arm| tally.verdicts.get(&(arm, verdict)).copied().unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "{:<18}{:>14}{:>14}",
+            verdict.to_string(),
+            count(Arm::Unfenced),
+            count(Arm::Fenced)
+        );
     }
     let _ = writeln!(text, "\nwrites refused with 409: {}; violations: {}", tally.refused, tally.violations);
     text
@@ -71,7 +77,8 @@ pub(crate) fn table(tally: &Tally, seconds: f64) -> String {
 
 /// Saves a violation as a schedule, and prints its trace and the command that replays it.
 fn report(violation: &Violation, out: &Path) -> Result<(), Box<dyn std::error::Error>> {
-    let failed = |error: std::io::Error| format!("{}: {error}; choose another folder with --out", out.display());
+    let failed =
+        |error: std::io::Error| format!("{}: {error}; choose another folder with --out", out.display());
     std::fs::create_dir_all(out).map_err(failed)?;
     let fence = if violation.arm == Arm::Fenced { "on" } else { "off" };
     let path = out.join(format!("seed-{}-{fence}.toml", violation.seed));

@@ -29,7 +29,8 @@ pub(crate) fn random(seed: u64, arm: Arm, trace: bool, json: bool) -> Outcome {
     }
     text += &summary(&report);
     if !kept {
-        let _ = writeln!(text, "a promise is broken: no known limit of this schedule explains these verdicts");
+        let _ =
+            writeln!(text, "a promise is broken: no known limit of this schedule explains these verdicts");
     }
     print(&text)?;
     Ok(kept)
@@ -81,7 +82,9 @@ fn comparison(mismatches: Option<&[Mismatch]>) -> String {
     match mismatches {
         None => "the schedule demands nothing of this arm\n".to_owned(),
         Some([]) => "as expected\n".to_owned(),
-        Some(mismatches) => mismatches.iter().map(|mismatch| format!("NOT as expected: {mismatch}\n")).collect(),
+        Some(mismatches) => {
+            mismatches.iter().map(|mismatch| format!("NOT as expected: {mismatch}\n")).collect()
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub use allowed::allowed;
 
 use crate::run::{Report, RunError, run};
-use crate::schedule::{Arm, Outcome, Schedule, Verdict, Write, draw};
+use crate::schedule::{Arm, Outcome, Schedule, Verdict, draw};
 use crate::world::lock;
 
 /// What a search has found so far.
@@ -151,13 +151,10 @@ pub fn violation(schedule: &Schedule, report: &Report) -> Option<Violation> {
 /// What a run gave, as the demand of a schedule.
 pub fn outcome(report: &Report) -> Outcome {
     let summary = report.summary();
-    let writes = |writes: &[resource::audit::WriteBy]| {
-        Some(writes.iter().map(|by| Write { worker: by.worker.to_string(), token: by.token }).collect())
-    };
     Outcome {
         verdicts: report.kinds(),
-        accepted: writes(&summary.accepted),
-        refused: writes(&summary.refused),
+        accepted: Some(summary.accepted),
+        refused: Some(summary.refused),
         ..Outcome::default()
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use ::redb::StorageBackend;
 use resource::Fencing;
 use resource::audit::{Event, Kind, Name};
 use resource::http::{self, App, Config};
@@ -12,11 +13,14 @@ use resource::store::{MemoryStore, RedbStore};
 
 use super::inject::Injector;
 use super::workload;
+use crate::mutants::Mutant;
+use crate::mutants::store::{MutantStore, Rows};
 use crate::record::note;
 use crate::schedule::{Arm, Kind as ProcessKind, Part, Persistence, Schedule, Store, What};
-use crate::servers::redis::{self, Effect, Observer, Server, ServerOptions, ServerWorld};
+use crate::servers::redis::{self, Effect, LockView, Observer, Server, ServerOptions, ServerWorld};
 use crate::world::disk::{Disk, File};
 use crate::world::process::ProcessId;
+use crate::world::runtime::SimRuntime;
 use crate::world::{World, lock};
 
 /// Where workers reach the lock server: the name follows the primary when a replica is promoted.
@@ -29,6 +33,10 @@ pub(super) struct Cluster {
     world: World,
     schedule: Arc<Schedule>,
     fencing: Fencing,
+    /// The one mistake of the run's locks or of its resource, if it has one.
+    mutant: Option<Mutant>,
+    /// What a resource with a mistake has stored.
+    rows: Rows,
     /// One for each process, by number.
     machines: Vec<Machine>,
     injector: OnceLock<Weak<Injector>>,
@@ -70,20 +78,21 @@ impl ServerWorld for Machinery {
     }
 
     async fn sleep(&self, duration: Duration) {
-        let runtime = crate::world::runtime::SimRuntime::new(&self.world, self.process);
+        let runtime = SimRuntime::new(&self.world, self.process);
         dlock::Runtime::sleep_until(&runtime, dlock::Runtime::now(&runtime) + duration).await;
     }
 }
 
 /// Tells the history what a server does to locks, and the faults which commands it executes.
 struct Watch {
+    locks: LockView,
     server: String,
     injector: Weak<Injector>,
 }
 
 impl Observer for Watch {
-    fn changed(&self, client: &str, effects: &[Effect]) {
-        let _ = (client, effects);
+    fn changed(&self, client: &str, wall_ms: i64, effects: &[Effect]) {
+        self.locks.changed(client, wall_ms, effects);
     }
 
     fn executed(&self, _: &str, command: &'static str) {
@@ -94,9 +103,8 @@ impl Observer for Watch {
 }
 
 impl Cluster {
-    pub(super) fn new(world: &World, schedule: &Schedule, arm: Arm) -> Arc<Self> {
-        let machine =
-            |_| Machine { disk: Disk::new(), server: Mutex::default(), executed: Mutex::default() };
+    pub(super) fn new(world: &World, schedule: &Schedule, arm: Arm, mutant: Option<Mutant>) -> Arc<Self> {
+        let machine = |_| Machine { disk: Disk::new(), server: Mutex::default(), executed: Mutex::default() };
         let ttls = schedule.workers.iter().map(|worker| schedule.ttl_of(worker).as_nanos());
         let progress = Progress { busy: (0..schedule.workers.len()).collect(), ..Progress::default() };
         if let Some(primary) = world.find("redis-1") {
@@ -105,6 +113,8 @@ impl Cluster {
         Arc::new(Self {
             world: world.clone(),
             fencing: if arm == Arm::Fenced { Fencing::On } else { Fencing::Off },
+            mutant,
+            rows: Rows::default(),
             machines: world.processes().map(machine).collect(),
             injector: OnceLock::new(),
             progress: Mutex::new(progress),
@@ -116,6 +126,11 @@ impl Cluster {
 
     pub(super) fn world(&self) -> &World {
         &self.world
+    }
+
+    /// The mistake of the run's locks, if they have one.
+    pub(super) fn lock_mutant(&self) -> Option<Mutant> {
+        self.mutant.filter(|mutant| !mutant.is_of_resource())
     }
 
     /// Makes the faults known, which hear of every command.
@@ -158,7 +173,7 @@ impl Cluster {
     /// Ends a server as a clean shutdown does: what it wrote is synced.
     pub(super) fn shut_down(&self, id: ProcessId) {
         if let Some(server) = lock(&self.machines[id.0].server).as_ref() {
-            let _ = server;
+            server.shut_down();
         }
     }
 
@@ -166,7 +181,7 @@ impl Cluster {
     pub(super) fn promote(&self, replica: &str) {
         let Some(id) = self.world.find(replica) else { return };
         if let Some(server) = lock(&self.machines[id.0].server).as_ref() {
-            let _ = server;
+            server.promote();
             note(replica, Kind::ServerPromoted { detail: None });
             self.world.alias("redis", id);
         }
@@ -177,13 +192,24 @@ impl Cluster {
         let (Some(id), Ok(key)) = (self.world.find("redis"), workload::lock_key(key)) else { return };
         let server = lock(&self.machines[id.0].server).clone();
         let Some(server) = server else { return };
-        for (this, name) in [(Part::Owner, key.owner_key()), (Part::Fence, key.fence_key())] {
-            if part.is_none_or(|part| part == this) {
-                let _ = (&server,name);
-            }
-        }
         let what = part.map_or("keys".to_owned(), |part| format!("{part} key"));
-        note(self.world.process(id).name(), Kind::FaultApplied { detail: Name::from(format!("evicts the {what} of {key}").as_str()) });
+        let text = format!("evicts the {what} of {key}");
+        note(self.world.process(id).name(), Kind::FaultApplied { detail: Name::from(text.as_str()) });
+        // In the server's own process: it is what it does by itself.
+        self.world.spawn(id, async move {
+            for (this, name) in [(Part::Owner, key.owner_key()), (Part::Fence, key.fence_key())] {
+                if part.is_none_or(|part| part == this) {
+                    server.evict(name.as_bytes());
+                }
+            }
+        });
+    }
+
+    /// The wall clock of a process was set: a server's keys may be due earlier than it believes.
+    pub(super) fn clock_changed(&self, id: ProcessId) {
+        if let Some(server) = lock(&self.machines[id.0].server).as_ref() {
+            server.clock_changed();
+        }
     }
 
     /// The worker drops its acquire when it is next polled.
@@ -294,9 +320,17 @@ impl Cluster {
     async fn serve_redis(self: Arc<Self>, id: ProcessId) {
         let name = self.world.process(id).name().to_owned();
         let server = self.new_server(id, &name);
+        // A fault may have waited for what a server does as it starts, and have killed it: the dead don't listen, or the
+        // next life would find its address taken.
+        if !self.world.process(id).is_alive() {
+            return;
+        }
         *lock(&self.machines[id.0].server) = Some(server.clone());
+        if self.schedule.redis.replica && name == "replica-1" {
+            self.world.spawn(id, replicate(self.world.clone(), id, server.clone()));
+        }
         let background = server.clone();
-        drop(background);
+        self.world.spawn(id, async move { background.background().await });
         // The address is the process's own: nobody else can have it.
         let Ok(mut listener) = self.world.listen(id, &format!("{name}:6379")) else { return };
         loop {
@@ -309,14 +343,23 @@ impl Cluster {
     fn new_server(&self, id: ProcessId, name: &str) -> Server<Machinery> {
         let mut options = ServerOptions::new(name);
         options.observer = Arc::new(Watch {
+            locks: LockView,
             server: name.to_owned(),
             injector: self.injector.get().cloned().unwrap_or_default(),
         });
+        options.persistence = match self.schedule.redis.persistence {
+            Persistence::None => redis::Persistence::None,
+            Persistence::EverySec => {
+                redis::Persistence::EverySecond(Arc::new(self.machines[id.0].disk.open()))
+            }
+            Persistence::Always => redis::Persistence::Always(Arc::new(self.machines[id.0].disk.open())),
+        };
+        options.is_replica = name == "replica-1" && self.world.process(id).life() == 0;
         let server = Server::new(options, Machinery { world: self.world.clone(), process: id });
         if self.schedule.redis.fence_start > 0 && self.world.process(id).life() == 0 {
             for key in self.schedule.keys.iter().filter_map(|key| workload::lock_key(key).ok()) {
                 let start = self.schedule.redis.fence_start.to_string();
-                let _ = (&key,&start);
+                server.preset(key.fence_key().as_bytes(), start.as_bytes());
             }
         }
         server
@@ -324,12 +367,20 @@ impl Cluster {
 
     async fn serve_resource(self: Arc<Self>, id: ProcessId) {
         let config = Config { fencing: self.fencing, ..Config::default() };
-        let app = match self.schedule.resource.store {
-            Store::Memory => App::new(Arc::new(MemoryStore::new()), config),
-            Store::Redb => match RedbStore::create(self.machines[id.0].disk.open()) {
+        let mistake = self.mutant.filter(|mutant| mutant.is_of_resource());
+        let app = match (mistake, self.schedule.resource.store) {
+            (Some(mutant), _) => {
+                let runtime = SimRuntime::new(&self.world, id);
+                App::new(Arc::new(MutantStore::new(mutant, runtime, &self.rows)), config)
+            }
+            (None, Store::Memory) => App::new(Arc::new(MemoryStore::new()), config),
+            (None, Store::Redb) => match RedbStore::create(self.machines[id.0].disk.open()) {
                 Ok(store) => App::new(Arc::new(store), config),
                 Err(error) => {
-                    note("resource", Kind::ServerStopped { detail: Some(Name::from(error.to_string().as_str())) });
+                    note(
+                        "resource",
+                        Kind::ServerStopped { detail: Some(Name::from(error.to_string().as_str())) },
+                    );
                     return;
                 }
             },
@@ -345,6 +396,38 @@ impl Cluster {
 }
 
 type Main = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Follows the primary, anew whenever the connection breaks.
+async fn replicate(world: World, id: ProcessId, replica: Server<Machinery>) {
+    let runtime = SimRuntime::new(&world, id);
+    while replica.is_replica() {
+        if let Ok(stream) = dlock::Runtime::connect(&runtime, "redis-1:6379").await {
+            // A broken connection is followed by the next.
+            let _ = replica.follow(stream).await;
+        }
+        let retry = dlock::Runtime::now(&runtime) + Duration::from_millis(100);
+        dlock::Runtime::sleep_until(&runtime, retry).await;
+    }
+}
+
+impl redis::AppendFile for File {
+    fn append(&self, bytes: &[u8]) {
+        // A dead process writes no more.
+        let _ = File::append(self, bytes);
+    }
+
+    fn sync(&self) {
+        let _ = File::sync(self);
+    }
+
+    fn contents(&self) -> Vec<u8> {
+        File::contents(self).unwrap_or_default()
+    }
+
+    fn truncate(&self, bytes: usize) {
+        let _ = StorageBackend::set_len(self, bytes as u64);
+    }
+}
 
 impl Progress {
     fn wake(&mut self) {

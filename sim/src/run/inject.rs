@@ -66,7 +66,12 @@ impl Injector {
 
     /// A server has executed a command.
     pub(super) fn on_command(self: &Arc<Self>, server: &str, command: &str) {
-        if let Ok(point) = command.parse() {
+        let mut commands = self.faults.iter().filter_map(|armed| match &armed.fault.when {
+            When::After { point, .. } if point.is_command() => Some(*point),
+            _ => None,
+        });
+        // Most schedules aim at no command: they pay for none.
+        if let Some(point) = commands.find(|point| point.name().eq_ignore_ascii_case(command)) {
             self.on_point(server, point);
         }
     }
@@ -188,7 +193,9 @@ impl Injector {
                 let links = self.directions(link, *both);
                 links.iter().for_each(|(from, to)| world.cut(*from, *to));
                 let text = format!("cut {}", arrow(link, *both));
-                self.announce(&text, *lasts, move || links.iter().for_each(|(from, to)| world.heal(*from, *to)));
+                self.announce(&text, *lasts, move || {
+                    links.iter().for_each(|(from, to)| world.heal(*from, *to))
+                });
             }
             What::Delay { link, by, both, lasts } => {
                 let links = self.directions(link, *both);
@@ -204,7 +211,9 @@ impl Injector {
                 links.iter().for_each(|(from, to)| world.cut(*from, *to));
                 let sides: Vec<_> = groups.iter().map(|group| group.join(",")).collect();
                 let text = format!("partition {}", sides.join(" | "));
-                self.announce(&text, *lasts, move || links.iter().for_each(|(from, to)| world.heal(*from, *to)));
+                self.announce(&text, *lasts, move || {
+                    links.iter().for_each(|(from, to)| world.heal(*from, *to))
+                });
             }
             What::Reset { link } => {
                 world.reset(self.id(&link.from), self.id(&link.to));
@@ -218,6 +227,7 @@ impl Injector {
         match what {
             What::Step { process, by } => {
                 self.world.step_clock(self.id(process), by.as_nanos());
+                self.cluster.clock_changed(self.id(process));
                 note(process, applied(&format!("clock stepped by {by}")));
             }
             What::Slew { process, by, over } => {

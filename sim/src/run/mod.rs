@@ -13,6 +13,7 @@ use std::time::Duration;
 use resource::audit::{Nanos, Rules, audit};
 
 use crate::entropy::Entropy;
+use crate::mutants::Mutant;
 use crate::record;
 use crate::schedule::{Arm, Invalid, Schedule};
 use crate::trace::text::Names;
@@ -33,7 +34,9 @@ pub enum RunError {
     #[error("no thread for the run: {0}; run fewer at once (--threads)")]
     Thread(#[from] std::io::Error),
     /// Something panicked: a defect of ours, or of a library that the run drives.
-    #[error("the run of seed {seed} panicked: {message}; this is a defect of the simulator, please report it with the seed")]
+    #[error(
+        "the run of seed {seed} panicked: {message}; this is a defect of the simulator, please report it with the seed"
+    )]
     Panicked {
         /// The run's seed.
         seed: u64,
@@ -57,34 +60,66 @@ pub enum RunError {
 ///
 /// [`RunError`] if the schedule is not valid, or the run itself fails. A verdict is not an error.
 pub fn run(schedule: &Schedule, arm: Arm, seed: u64) -> Result<Report, RunError> {
+    run_with(schedule, arm, seed, None)
+}
+
+/// As [`run`], with one mistake in every worker's lock or in the resource: what the simulator must find.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_with(
+    schedule: &Schedule,
+    arm: Arm,
+    seed: u64,
+    mutant: Option<Mutant>,
+) -> Result<Report, RunError> {
     schedule.validate()?;
     let schedule = schedule.clone();
-    #[allow(clippy::disallowed_methods, reason = "each run gets a fresh thread; nothing in it sees another's")]
-    let thread = std::thread::Builder::new().name("run".to_owned()).spawn(move || on_this_thread(&schedule, arm, seed))?;
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "each run gets a fresh thread; nothing in it sees another's"
+    )]
+    let thread = std::thread::Builder::new()
+        .name("run".to_owned())
+        .spawn(move || on_this_thread(&schedule, arm, seed, mutant))?;
     match thread.join() {
         Ok(report) => report,
         Err(panic) => {
             let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
             let message = text.or_else(|| panic.downcast_ref::<String>().cloned());
-            Err(RunError::Panicked { seed, message: message.unwrap_or_else(|| "without a message".to_owned()) })
+            Err(RunError::Panicked {
+                seed,
+                message: message.unwrap_or_else(|| "without a message".to_owned()),
+            })
         }
     }
 }
 
-fn on_this_thread(schedule: &Schedule, arm: Arm, seed: u64) -> Result<Report, RunError> {
+fn on_this_thread(
+    schedule: &Schedule,
+    arm: Arm,
+    seed: u64,
+    mutant: Option<Mutant>,
+) -> Result<Report, RunError> {
     // madsim's own randomness orders the tasks that are ready at the same instant.
     let runtime = madsim::runtime::Runtime::with_seed_and_config(seed, madsim::Config::default());
-    let result = runtime.block_on(in_world(schedule, arm, seed));
+    let result = runtime.block_on(in_world(schedule, arm, seed, mutant));
     drop(runtime);
     result
 }
 
-async fn in_world(schedule: &Schedule, arm: Arm, seed: u64) -> Result<Report, RunError> {
+async fn in_world(
+    schedule: &Schedule,
+    arm: Arm,
+    seed: u64,
+    mutant: Option<Mutant>,
+) -> Result<Report, RunError> {
     let names = schedule.processes();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let latency = &schedule.network.latency;
     let world = World::new(Entropy::new(seed), &names, (latency.min.duration(), latency.max.duration()));
-    let cluster = Cluster::new(&world, schedule, arm);
+    let cluster = Cluster::new(&world, schedule, arm, mutant);
     let injector = Injector::new(&world, &cluster, &schedule.faults);
     cluster.tell(&injector);
     let (watching, counting) = (Arc::clone(&injector), Arc::clone(&cluster));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-use resource::audit::{Event, Kind, Summary, Verdict, WriteBy};
+use resource::audit::{Event, Kind, Name, Summary, Verdict};
 
 use crate::schedule::{Arm, Outcome, Verdict as Expected, Write};
 use crate::trace::text::{self, Names, holder};
@@ -35,7 +35,7 @@ pub struct Report {
 /// A way in which a run is not what its schedule demands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// What was compared: `verdicts`, `accepted`, `refused`, `repeated` or `grants`.
+    /// What was compared: `verdicts`, `accepted`, `refused`, `refused_reads`, `repeated` or `grants`.
     pub what: &'static str,
     /// What the schedule demands.
     pub expected: String,
@@ -62,7 +62,7 @@ impl Report {
 
     /// The kinds of the verdicts.
     pub fn kinds(&self) -> BTreeSet<Expected> {
-        self.verdicts.iter().filter_map(|verdict| verdict.kind.as_str().parse::<Expected>().ok()).collect()
+        self.verdicts.iter().map(|verdict| verdict.kind).collect()
     }
 
     /// Whether the resource took a write that it should not have taken: what fencing must prevent.
@@ -74,7 +74,7 @@ impl Report {
     pub fn repeated(&self) -> Vec<Write> {
         let repeated = |event: &Event| match &event.kind {
             Kind::WriteRepeated { owner, token, .. } => {
-                Some(Write { worker: holder(owner.as_ref()).to_owned(), token: *token })
+                Some(Write { worker: Name::from(holder(owner.as_ref())), token: *token })
             }
             _ => None,
         };
@@ -91,8 +91,9 @@ impl Report {
                 compare(&mut mismatches, what, &list(demanded), &found);
             }
         };
-        writes("accepted", &demanded.accepted, list::<&WriteBy>(&summary.accepted));
-        writes("refused", &demanded.refused, list::<&WriteBy>(&summary.refused));
+        writes("accepted", &demanded.accepted, list::<&Write>(&summary.accepted));
+        writes("refused", &demanded.refused, list::<&Write>(&summary.refused));
+        writes("refused_reads", &demanded.refused_reads, list::<&Write>(&summary.refused_reads));
         writes("repeated", &demanded.repeated, list(self.repeated()));
         if let Some(grants) = demanded.grants {
             compare(&mut mismatches, "grants", &grants.to_string(), &summary.grants.to_string());

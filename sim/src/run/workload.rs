@@ -12,6 +12,7 @@ use resource::worker::{Job, Pauses, Reading, Step, Worker};
 
 use super::cluster::{Cluster, LOCK_ADDRESS, RESOURCE_ADDRESS};
 use crate::mutants::GetThenDel;
+use crate::mutants::lock::MutantLock;
 use crate::schedule::{ReadMode, ReleaseMode, Schedule, Worker as Spec};
 use crate::world::process::ProcessId;
 use crate::world::runtime::SimRuntime;
@@ -32,12 +33,19 @@ pub(super) async fn main(cluster: Arc<Cluster>, id: ProcessId, schedule: Arc<Sch
     let runtime = SimRuntime::new(cluster.world(), id);
     runtime.sleep_until(runtime.now() + spec.starts.duration()).await;
     let redis = Redis::new(runtime.clone(), LOCK_ADDRESS);
-    match spec.release {
-        ReleaseMode::GetDel => {
+    match (cluster.lock_mutant(), spec.release) {
+        (Some(mutant), _) => {
+            let drift = options(&schedule, spec).drift;
+            let backend = MutantLock::new(redis, LOCK_ADDRESS, mutant, drift);
+            rounds(&cluster, &runtime, &schedule, spec, backend).await;
+        }
+        (None, ReleaseMode::GetDel) => {
             let backend = GetThenDel::new(redis, LOCK_ADDRESS);
             rounds(&cluster, &runtime, &schedule, spec, backend).await;
         }
-        ReleaseMode::Script | ReleaseMode::None => rounds(&cluster, &runtime, &schedule, spec, redis).await,
+        (None, ReleaseMode::Script | ReleaseMode::None) => {
+            rounds(&cluster, &runtime, &schedule, spec, redis).await
+        }
     }
     cluster.finished(id);
 }
@@ -50,18 +58,20 @@ async fn rounds<B: Backend<Runtime = SimRuntime>>(
     backend: B,
 ) {
     // The schedule was validated: a key or a TTL that can't be used does not get here.
-    let (Ok(key), Ok(lock)) = (lock_key(schedule.key_of(spec)), Lock::new(backend, options(schedule, spec))) else {
+    let (Ok(key), Ok(lock)) = (lock_key(schedule.key_of(spec)), Lock::new(backend, options(schedule, spec)))
+    else {
         return;
     };
     let client = Client::new(runtime.clone(), RESOURCE_ADDRESS);
     let worker = Worker::new(lock, client, Yields(runtime.clone()));
     let job = job(key, spec);
-    for polls in &spec.cancel_at {
-        drop_after(*polls, worker.acquire(&job)).await;
-        runtime.sleep_until(runtime.now() + spec.think.duration()).await;
-    }
-    for _ in 0..spec.rounds {
-        if let Some(Ok(handle)) = cancellable(cluster, runtime, worker.acquire(&job)).await {
+    for round in 0..spec.rounds {
+        let acquire = worker.acquire(&job);
+        let acquired = match spec.cancel_at.get(round as usize) {
+            Some(pending) => drop_when_pending(*pending, acquire).await,
+            None => cancellable(cluster, runtime, acquire).await,
+        };
+        if let Some(Ok(handle)) = acquired {
             // A grant that can't be used ends in the events; the next round goes on.
             let _ = worker.hold(&job, handle).await;
         }
@@ -107,16 +117,18 @@ fn job(key: LockKey, spec: &Spec) -> Job {
 /// The longest time that a lease is renewed, if the schedule names none: longer than any run.
 const RENEW_CAP: std::time::Duration = std::time::Duration::from_secs(3600);
 
-/// Drops `future` after it has been polled `polls` times, if it is not ready by then.
-async fn drop_after<F: Future>(polls: u32, future: F) {
+/// Runs `future` until it ends, or drops it when it has been pending for the `nth` time.
+async fn drop_when_pending<F: Future>(nth: u32, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
-    let mut polled = 0;
-    std::future::poll_fn(move |cx| {
-        polled += 1;
-        let ready = future.as_mut().poll(cx).is_ready();
-        if ready || polled >= polls { Poll::Ready(()) } else { Poll::Pending }
+    let mut pending = 0;
+    std::future::poll_fn(move |cx| match future.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => {
+            pending += 1;
+            if pending >= nth { Poll::Ready(None) } else { Poll::Pending }
+        }
     })
-    .await;
+    .await
 }
 
 /// Runs an acquire until it ends or a fault drops it.

@@ -7,8 +7,8 @@ use crate::entropy::{Entropy, Site};
 
 use super::draw_fault::draw_fault;
 use super::{
-    Latency, Network, Persistence, ReadMode, Redis, ReleaseMode, Resource, Schedule, Span, Store, System,
-    Worker,
+    Fault, Latency, Network, Persistence, ReadMode, Redis, ReleaseMode, Resource, Schedule, Span, Store,
+    System, Worker,
 };
 
 /// The most faults of a drawn schedule.
@@ -31,7 +31,7 @@ pub fn draw(seed: u64) -> Schedule {
     schedule.seed = seed;
     let count = entropy.site("draw: faults").below(FAULTS_MAX + 1);
     for number in 1..=count {
-        let fault = draw_fault(&schedule, &mut entropy.site(&format!("draw: fault {number}")));
+        let fault = numbered_fault(&schedule, &entropy, number);
         schedule.faults.push(fault);
         // A second promotion, say: left out, which moves no other fault.
         if schedule.validate().is_err() {
@@ -51,6 +51,11 @@ pub(super) fn one_of<T: Copy>(site: &mut Site, choices: &[T]) -> T {
 pub(super) fn span(site: &mut Site, min: Span, max: Span) -> Span {
     let millis = |span: Span| span.as_nanos() / 1_000_000;
     Span::from_millis(site.range_nanos(millis(min), millis(max)))
+}
+
+/// Each from a site of its own, and from the options: no fault knows of another.
+fn numbered_fault(schedule: &Schedule, entropy: &Entropy, number: u64) -> Fault {
+    draw_fault(schedule, &mut entropy.site(&format!("draw: fault {number}")))
 }
 
 fn draw_options(site: &mut Site) -> Schedule {
@@ -132,4 +137,28 @@ fn long_enough(schedule: &Schedule) -> Span {
     });
     let end = busy.max().unwrap_or_default().plus(faults).plus(schedule.within()).plus(schedule.ttl);
     Span::from_secs(end.as_nanos().div_ceil(1_000_000_000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_the_same_whichever_others_were_drawn() {
+        let mut several = 0;
+        for seed in 0..200 {
+            let (entropy, schedule) = (Entropy::new(seed), draw(seed));
+            let mut options = schedule.clone();
+            options.faults.clear();
+            // All that could have been drawn, the last first: what the schedule has is among them, in order.
+            let mut faults: Vec<_> =
+                (1..=FAULTS_MAX).rev().map(|number| numbered_fault(&options, &entropy, number)).collect();
+            faults.reverse();
+            several += usize::from(schedule.faults.len() > 1);
+            assert_ne!(faults[0], faults[1], "seed {seed}");
+            let mut drawn = faults.iter();
+            assert!(schedule.faults.iter().all(|fault| drawn.any(|other| other == fault)), "seed {seed}");
+        }
+        assert!(several > 50, "only {several} schedules have several faults");
+    }
 }

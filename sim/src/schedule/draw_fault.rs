@@ -6,43 +6,23 @@ use crate::entropy::Site;
 use super::draw::{one_of, span};
 use super::{Fault, Kind, Link, Part, Persistence, Point, Schedule, Shift, Span, Store, What, When};
 
-/// The kinds of faults, as often as they are drawn. Those that a schedule can't have fall back to the first.
-const KINDS: [Strike; 31] = {
-    use Strike::*;
-    [
-        HolderPause,
-        HolderPause,
-        HolderPause,
-        HolderPause,
-        HolderPause,
-        HolderPause, //
-        AnyPause,
-        LostReply,
-        LostReply,
-        LostReply,
-        LostReply, //
-        ServerCrash,
-        ServerCrash,
-        ServerCrash,
-        ServerStop,
-        ResourceCrash,
-        ResourceCrash,
-        WorkerCrash,
-        WorkerCrash, //
-        Cut,
-        Cut,
-        Partition,
-        Partition,
-        Delay,
-        Delay,
-        Delay, //
-        Clock,
-        Clock,
-        Promote,
-        Evict,
-        Cancel,
-    ]
-};
+/// The kinds of faults, and how often each is drawn. One that a schedule can't have becomes a pause of a holder.
+const KINDS: [(Strike, u64); 14] = [
+    (Strike::HolderPause, 6),
+    (Strike::AnyPause, 1),
+    (Strike::LostReply, 4),
+    (Strike::ServerCrash, 3),
+    (Strike::ServerStop, 1),
+    (Strike::ResourceCrash, 2),
+    (Strike::WorkerCrash, 2),
+    (Strike::Cut, 2),
+    (Strike::Partition, 2),
+    (Strike::Delay, 3),
+    (Strike::Clock, 2),
+    (Strike::Promote, 1),
+    (Strike::Evict, 1),
+    (Strike::Cancel, 1),
+];
 
 #[derive(Clone, Copy)]
 enum Strike {
@@ -64,7 +44,7 @@ enum Strike {
 
 /// A fault for `schedule`, drawn from `site` and from nothing else.
 pub(super) fn draw_fault(schedule: &Schedule, site: &mut Site) -> Fault {
-    let kind = one_of(site, &KINDS);
+    let kind = draw_kind(site);
     let mut draw = Draw { schedule, site };
     match kind {
         Strike::LostReply => draw.lost_reply(),
@@ -82,6 +62,17 @@ pub(super) fn draw_fault(schedule: &Schedule, site: &mut Site) -> Fault {
         Strike::Cancel => draw.cancel(),
         Strike::HolderPause | Strike::ResourceCrash | Strike::Promote => draw.holder_pause(),
     }
+}
+
+fn draw_kind(site: &mut Site) -> Strike {
+    let mut at = site.below(KINDS.iter().map(|(_, weight)| weight).sum());
+    for (kind, weight) in KINDS {
+        if at < weight {
+            return kind;
+        }
+        at -= weight;
+    }
+    Strike::HolderPause
 }
 
 struct Draw<'a> {

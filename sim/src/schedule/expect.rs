@@ -1,34 +1,12 @@
 //! What a schedule must give: for each arm, the verdicts and the writes that the resource took and refused.
 
 use std::collections::BTreeSet;
-use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::names::{as_text, names};
+use super::names::names;
 
-names! {
-    /// A verdict of the audit (DESIGN §7).
-    pub enum Verdict as "verdict" {
-        /// Two holders were inside their critical sections at once.
-        Overlap = "overlap",
-        /// The resource accepted a write whose token is not above all it had accepted.
-        StaleWrite = "stale_write",
-        /// It accepted a write of an older grant after a newer holder had read or claimed the resource.
-        LateWrite = "late_write",
-        /// A read-modify-write was overwritten by one that had not seen it.
-        LostUpdate = "lost_update",
-        /// An acquire that began after an earlier grant had returned got a token that is not greater.
-        TokenRegressed = "token_regressed",
-        /// A client deleted or extended a lock that it did not own.
-        ForeignRelease = "foreign_release",
-        /// A waiter was not served within the bound, or a key stayed locked past its TTL.
-        Stuck = "stuck",
-        /// A FIFO lock served a later arrival first.
-        Unfair = "unfair",
-    }
-}
+pub use resource::audit::{VerdictKind as Verdict, WriteBy as Write};
 
 names! {
     /// One of the two ways in which a schedule is run.
@@ -75,20 +53,6 @@ pub struct Outcome {
     pub grants: Option<u32>,
 }
 
-/// A write, as expectations name it: `worker:token`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Write {
-    /// The worker that sent it.
-    pub worker: String,
-    /// Its fencing token.
-    pub token: u64,
-}
-
-/// A text that names no write.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` names no write: give the worker and its fencing token, such as a:1")]
-pub struct WriteError(String);
-
 impl Expect {
     /// Whether nothing is expected.
     pub fn is_empty(&self) -> bool {
@@ -108,25 +72,3 @@ impl Expect {
         Arm::ALL.iter().copied().filter(|arm| self.is_empty() || self.of(*arm).is_some())
     }
 }
-
-impl fmt::Display for Write {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.worker, self.token)
-    }
-}
-
-impl FromStr for Write {
-    type Err = WriteError;
-
-    fn from_str(text: &str) -> Result<Self, WriteError> {
-        let error = || WriteError(text.into());
-        let (worker, token) = text.rsplit_once(':').ok_or_else(error)?;
-        let token: dlock::FencingToken = token.parse().map_err(|_| error())?;
-        if worker.is_empty() {
-            return Err(error());
-        }
-        Ok(Self { worker: worker.into(), token: token.as_u64() })
-    }
-}
-
-as_text!(Write, "a write, such as \"a:1\"");

@@ -29,7 +29,7 @@ pub enum When {
         process: String,
         /// The point.
         point: Point,
-        /// The how manieth passing counts, from 1.
+        /// Which passing counts: the first is 1.
         nth: u32,
         /// How much later the fault strikes.
         plus: Span,
@@ -38,7 +38,7 @@ pub enum When {
 
 /// A link from one process to another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(from = "(String, String)", into = "(String, String)")]
+#[serde(try_from = "Vec<String>", into = "[String; 2]")]
 pub struct Link {
     /// The process at whose end segments enter.
     pub from: String,
@@ -188,15 +188,19 @@ impl Link {
     }
 }
 
-impl From<(String, String)> for Link {
-    fn from((from, to): (String, String)) -> Self {
-        Self { from, to }
+impl TryFrom<Vec<String>> for Link {
+    type Error = &'static str;
+
+    fn try_from(ends: Vec<String>) -> Result<Self, &'static str> {
+        let [from, to] =
+            <[String; 2]>::try_from(ends).map_err(|_| "a link has two ends: [\"from\", \"to\"]")?;
+        Ok(Self { from, to })
     }
 }
 
-impl From<Link> for (String, String) {
+impl From<Link> for [String; 2] {
     fn from(link: Link) -> Self {
-        (link.from, link.to)
+        [link.from, link.to]
     }
 }
 

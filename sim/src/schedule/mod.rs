@@ -35,7 +35,7 @@ mod write;
 pub use cluster::{Latency, Network, Persistence, Redis, Resource, Store, System};
 pub use draw::draw;
 pub use error::{Invalid, Place, ScheduleError};
-pub use expect::{Arm, Expect, Outcome, Verdict, Write, WriteError};
+pub use expect::{Arm, Expect, Outcome, Verdict, Write};
 pub use fault::{Fault, Link, Part, What, When};
 pub use names::UnknownName;
 pub use point::{Kind, Point};

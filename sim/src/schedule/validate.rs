@@ -231,7 +231,7 @@ fn check_outcome(schedule: &Schedule, place: &Place, outcome: &Outcome) -> Resul
     let names = || schedule.workers.iter().map(|worker| worker.name.as_str());
     for (field, writes) in lists {
         for (at, write) in writes.iter().flatten().enumerate() {
-            if !names().any(|name| name == write.worker) {
+            if !names().any(|name| name == write.worker.as_str()) {
                 let known = names().collect::<Vec<_>>().join(", ");
                 let problem =
                     format!("unknown worker `{}` in `{field}`: the schedule has {known}", write.worker);

@@ -13,7 +13,8 @@ const WIDTH: usize = 38;
 /// The reports' traces in columns, under their titles. Lines that happen at the same place of each trace stand side by
 /// side; a column that ends earlier stays empty.
 pub fn side_by_side(columns: &[(&str, &Report)]) -> String {
-    let traces: Vec<Vec<String>> = columns.iter().map(|(_, report)| lines(&report.events, &report.names)).collect();
+    let traces: Vec<Vec<String>> =
+        columns.iter().map(|(_, report)| lines(&report.events, &report.names)).collect();
     let mut text = row(columns.iter().map(|(title, _)| *title));
     text += &row(columns.iter().map(|_| "─".repeat(WIDTH)).collect::<Vec<_>>().iter().map(String::as_str));
     let rows = traces.iter().map(Vec::len).max().unwrap_or_default();
@@ -49,9 +50,13 @@ fn brief(kind: &Kind, names: &Names) -> Option<String> {
         Kind::LeaseLost { .. } => "knows its lease is lost".to_owned(),
         Kind::KeyExpired { owner, .. } => format!("lease of {} expired", holder(owner.as_ref())),
         Kind::WriteAccepted { token, owner, .. } => format!("PUT {} token {token} → 200", writer(owner)),
-        Kind::WriteRepeated { token, owner, .. } => format!("PUT {} token {token} → 200 again", writer(owner)),
+        Kind::WriteRepeated { token, owner, .. } => {
+            format!("PUT {} token {token} → 200 again", writer(owner))
+        }
         Kind::WriteRejected { token, owner, .. } => format!("PUT {} token {token} → 409", writer(owner)),
-        Kind::WriteAnswered { outcome, .. } => format!("its write: {}", outcome.as_ref().map_or("", Name::as_str)),
+        Kind::WriteAnswered { outcome, .. } => {
+            format!("its write: {}", outcome.as_ref().map_or("", Name::as_str))
+        }
         Kind::FaultApplied { detail } | Kind::FaultHealed { detail } => detail.to_string(),
         Kind::ProcessCrashed { .. } => "crashed".to_owned(),
         _ => return None,

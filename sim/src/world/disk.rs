@@ -1,6 +1,8 @@
 //! A disk, behind an operating system's cache: what a process writes survives its crash, what it has not synced does not
 //! survive a loss of power.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io;
 use std::sync::{Arc, Mutex};
 
@@ -10,14 +12,19 @@ use super::lock;
 #[derive(Clone, Debug, Default)]
 pub struct Disk(Arc<Mutex<State>>);
 
+/// The unit in which the file is kept.
+const PAGE: usize = 4096;
+
+type Page = Box<[u8; PAGE]>;
+
 #[derive(Debug, Default)]
 struct State {
-    /// As the operating system sees it.
-    cached: Vec<u8>,
-    /// As it would be after a loss of power.
-    durable: Vec<u8>,
-    /// The part of the file that differs, from and to; empty if nothing does.
-    dirty: Option<(usize, usize)>,
+    /// The file as the operating system sees it; a page that was never written is zero and takes no space.
+    pages: BTreeMap<usize, Page>,
+    length: usize,
+    /// What a loss of power brings back: the pages as they were at the last sync, if they were written since.
+    undo: BTreeMap<usize, Option<Page>>,
+    durable_length: usize,
     syncs: u64,
     /// Counts the file's openings: a handle from before a crash writes no more.
     life: u32,
@@ -48,8 +55,7 @@ impl Disk {
         let mut state = lock(&self.0);
         state.life += 1;
         if power_loss {
-            state.cached = state.durable.clone();
-            state.dirty = None;
+            state.lose_power();
         }
     }
 
@@ -60,27 +66,69 @@ impl Disk {
 }
 
 impl State {
-    fn mark(&mut self, from: usize, to: usize) {
-        self.dirty = Some(self.dirty.map_or((from, to), |(start, end)| (start.min(from), end.max(to))));
+    /// The page, to be changed: what it was at the last sync is kept first.
+    fn page_mut(&mut self, number: usize) -> &mut [u8; PAGE] {
+        let page = self.pages.entry(number);
+        self.undo.entry(number).or_insert_with(|| match &page {
+            Entry::Occupied(page) => Some(page.get().clone()),
+            Entry::Vacant(_) => None,
+        });
+        page.or_insert_with(|| Box::new([0; PAGE]))
     }
 
-    fn write(&mut self, offset: usize, data: &[u8]) {
-        let end = offset + data.len();
-        if end > self.cached.len() {
-            self.cached.resize(end, 0);
+    fn write(&mut self, mut offset: usize, mut data: &[u8]) {
+        self.length = self.length.max(offset + data.len());
+        while !data.is_empty() {
+            let within = offset % PAGE;
+            let (part, rest) = data.split_at(data.len().min(PAGE - within));
+            self.page_mut(offset / PAGE)[within..within + part.len()].copy_from_slice(part);
+            offset += part.len();
+            data = rest;
         }
-        self.cached[offset..end].copy_from_slice(data);
-        self.mark(offset, end);
+    }
+
+    fn read(&self, mut offset: usize, mut out: &mut [u8]) {
+        while !out.is_empty() {
+            let within = offset % PAGE;
+            let (part, rest) = out.split_at_mut(out.len().min(PAGE - within));
+            match self.pages.get(&(offset / PAGE)) {
+                Some(page) => part.copy_from_slice(&page[within..within + part.len()]),
+                None => part.fill(0),
+            }
+            offset += part.len();
+            out = rest;
+        }
+    }
+
+    /// Cuts the file, or lengthens it by zeros.
+    fn set_length(&mut self, length: usize) {
+        let old = std::mem::replace(&mut self.length, length);
+        if length >= old {
+            return;
+        }
+        if !length.is_multiple_of(PAGE) {
+            self.page_mut(length / PAGE)[length % PAGE..].fill(0);
+        }
+        let beyond = self.pages.split_off(&length.div_ceil(PAGE));
+        for (number, page) in beyond {
+            self.undo.entry(number).or_insert(Some(page));
+        }
     }
 
     fn sync(&mut self) {
         self.syncs += 1;
-        self.durable.resize(self.cached.len(), 0);
-        if let Some((from, to)) = self.dirty.take() {
-            let to = to.min(self.cached.len());
-            let from = from.min(to);
-            self.durable[from..to].copy_from_slice(&self.cached[from..to]);
+        self.undo.clear();
+        self.durable_length = self.length;
+    }
+
+    fn lose_power(&mut self) {
+        for (number, page) in std::mem::take(&mut self.undo) {
+            match page {
+                Some(page) => self.pages.insert(number, page),
+                None => self.pages.remove(&number),
+            };
         }
+        self.length = self.durable_length;
     }
 }
 
@@ -101,7 +149,7 @@ impl File {
     ///
     /// If the process that opened the file is dead.
     pub fn append(&self, data: &[u8]) -> io::Result<()> {
-        self.with(|state| state.write(state.cached.len(), data))
+        self.with(|state| state.write(state.length, data))
     }
 
     /// Makes all that was written durable.
@@ -119,7 +167,11 @@ impl File {
     ///
     /// As [`File::append`].
     pub fn contents(&self) -> io::Result<Vec<u8>> {
-        self.with(|state| state.cached.clone())
+        self.with(|state| {
+            let mut contents = vec![0; state.length];
+            state.read(0, &mut contents);
+            contents
+        })
     }
 }
 
@@ -129,27 +181,23 @@ fn position(offset: u64) -> io::Result<usize> {
 
 impl redb::StorageBackend for File {
     fn len(&self) -> io::Result<u64> {
-        self.with(|state| state.cached.len() as u64)
+        self.with(|state| state.length as u64)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let offset = position(offset)?;
-        self.with(|state| match state.cached.get(offset..offset + out.len()) {
-            Some(data) => {
-                out.copy_from_slice(data);
-                Ok(())
+        self.with(|state| {
+            if offset + out.len() > state.length {
+                return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            None => Err(io::ErrorKind::UnexpectedEof.into()),
+            state.read(offset, out);
+            Ok(())
         })?
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         let len = position(len)?;
-        self.with(|state| {
-            let old = state.cached.len();
-            state.cached.resize(len, 0);
-            state.mark(old.min(len), old.max(len));
-        })
+        self.with(|state| state.set_length(len))
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -164,6 +212,7 @@ impl redb::StorageBackend for File {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use redb::StorageBackend;
 
     use super::*;
@@ -179,6 +228,43 @@ mod tests {
         assert_eq!(disk.open().contents().unwrap(), b"synced written");
         disk.crash(true);
         assert_eq!(disk.open().contents().unwrap(), b"synced ");
+    }
+
+    proptest! {
+        /// Against a plain copy of the whole file.
+        #[test]
+        fn a_file_is_what_was_written_and_after_a_loss_of_power_what_was_synced(
+            steps in prop::collection::vec((0..5, 0..20_000_u64, 0..9000_usize), 1..30),
+        ) {
+            let disk = Disk::new();
+            let mut file = disk.open();
+            let (mut cached, mut durable) = (Vec::new(), Vec::new());
+            for (step, offset, length) in steps {
+                let at = offset as usize;
+                match step {
+                    0 | 1 => {
+                        let data = vec![length as u8 | 1; length];
+                        StorageBackend::write(&file, offset, &data).unwrap();
+                        cached.resize(cached.len().max(at + length), 0);
+                        cached[at..at + length].copy_from_slice(&data);
+                    }
+                    2 => {
+                        file.set_len(offset).unwrap();
+                        cached.resize(at, 0);
+                    }
+                    3 => {
+                        file.sync().unwrap();
+                        durable = cached.clone();
+                    }
+                    _ => {
+                        disk.crash(true);
+                        file = disk.open();
+                        cached = durable.clone();
+                    }
+                }
+                prop_assert!(file.contents().unwrap() == cached);
+            }
+        }
     }
 
     #[test]

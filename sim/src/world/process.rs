@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use madsim::runtime::{Handle, NodeHandle};
@@ -24,17 +24,19 @@ pub struct ProcessId(pub(crate) usize);
 pub struct Process {
     name: Box<str>,
     id: NodeId,
+    /// Whether it has not crashed. The three atomics change with `state` locked; they are read at every step of every
+    /// stream, which must be cheap.
+    alive: AtomicBool,
+    /// Counts restarts: what belongs to an earlier life may not act in this one.
+    life: AtomicU32,
+    /// Pauses that are not over; they may overlap.
+    pauses: AtomicU32,
     state: Mutex<State>,
 }
 
 struct State {
     node: NodeHandle,
     clock: Clock,
-    /// Counts restarts: what belongs to an earlier life may not act in this one.
-    life: u32,
-    alive: bool,
-    /// Pauses that are not over; they may overlap.
-    pauses: u32,
     /// Tasks that ran into the pause.
     gated: Vec<Waker>,
     /// Tasks asleep, to be woken when the clock's rate changes.
@@ -49,15 +51,19 @@ impl Process {
         let origin = entropy.site(&format!("clock {name}")).below(86_400_000_000_000);
         let state = State {
             clock: Clock::new(origin),
-            life: 0,
-            alive: true,
-            pauses: 0,
             gated: Vec::new(),
             sleepers: BTreeMap::new(),
             sleeper_next: 0,
             node,
         };
-        Self { name: name.into(), id: state.node.id(), state: Mutex::new(state) }
+        Self {
+            name: name.into(),
+            id: state.node.id(),
+            alive: AtomicBool::new(true),
+            life: AtomicU32::new(0),
+            pauses: AtomicU32::new(0),
+            state: Mutex::new(state),
+        }
     }
 
     /// The process's name in the schedule.
@@ -67,23 +73,22 @@ impl Process {
 
     /// Whether it has not crashed, or has been restarted since.
     pub fn is_alive(&self) -> bool {
-        lock(&self.state).alive
+        self.alive.load(Ordering::Relaxed)
     }
 
     /// Whether it is paused.
     pub fn is_paused(&self) -> bool {
-        lock(&self.state).pauses > 0
+        self.pauses.load(Ordering::Relaxed) > 0
     }
 
     /// Whether it is in its `life`th life, and alive.
     pub(crate) fn lives(&self, life: u32) -> bool {
-        let state = lock(&self.state);
-        state.alive && state.life == life
+        self.is_alive() && self.life() == life
     }
 
     /// How often it was restarted.
     pub(crate) fn life(&self) -> u32 {
-        lock(&self.state).life
+        self.life.load(Ordering::Relaxed)
     }
 
     pub(super) fn node(&self) -> NodeId {
@@ -106,11 +111,10 @@ impl Process {
 
     /// Ready unless the process is paused; then the task is woken when the pause ends.
     pub(super) fn poll_running(&self, cx: &mut Context<'_>) -> Poll<()> {
-        let mut state = lock(&self.state);
-        if state.pauses == 0 {
+        if !self.is_paused() {
             return Poll::Ready(());
         }
-        state.gated.push(cx.waker().clone());
+        lock(&self.state).gated.push(cx.waker().clone());
         Poll::Pending
     }
 
@@ -143,28 +147,25 @@ impl World {
 
     /// Stops the process where it is. Pauses nest: it runs again when each has been ended.
     pub fn pause(&self, id: ProcessId) {
-        let mut state = lock(&self.process(id).state);
-        state.pauses += 1;
-        if state.pauses == 1 && state.alive {
-            self.handle().pause(self.process(id).node());
+        let process = self.process(id);
+        let before = process.pauses.fetch_add(1, Ordering::Relaxed);
+        if before == 0 && process.is_alive() {
+            self.handle().pause(process.node());
         }
     }
 
     /// Ends one pause of the process. Nothing happens if it is not paused.
     pub fn resume(&self, id: ProcessId) {
-        let mut state = lock(&self.process(id).state);
-        match state.pauses {
-            0 => return,
-            1 => state.pauses = 0,
-            _ => {
-                state.pauses -= 1;
-                return;
-            }
+        let process = self.process(id);
+        let pauses = process.pauses.load(Ordering::Relaxed);
+        process.pauses.store(pauses.saturating_sub(1), Ordering::Relaxed);
+        if pauses != 1 {
+            return;
         }
-        if state.alive {
-            self.handle().resume(self.process(id).node());
+        if process.is_alive() {
+            self.handle().resume(process.node());
         }
-        for waker in state.gated.drain(..) {
+        for waker in lock(&process.state).gated.drain(..) {
             waker.wake();
         }
     }
@@ -173,12 +174,12 @@ impl World {
     /// its disk, what the operating system had not yet written survives unless power was lost.
     pub fn crash(&self, id: ProcessId, power_loss: bool) {
         {
-            let mut state = lock(&self.process(id).state);
-            if !state.alive {
+            let process = self.process(id);
+            let mut state = lock(&process.state);
+            if !process.alive.swap(false, Ordering::Relaxed) {
                 return;
             }
-            state.alive = false;
-            state.pauses = 0;
+            process.pauses.store(0, Ordering::Relaxed);
             state.sleepers.clear();
             for waker in state.gated.drain(..) {
                 waker.wake();
@@ -194,14 +195,14 @@ impl World {
     /// Starts a dead process anew, with `main` as its first task. Its clocks have gone on.
     pub fn restart(&self, id: ProcessId, main: impl Future<Output = ()> + Send + 'static) {
         {
-            let mut state = lock(&self.process(id).state);
-            if state.alive {
+            let process = self.process(id);
+            let mut state = lock(&process.state);
+            if process.alive.swap(true, Ordering::Relaxed) {
                 return;
             }
-            state.alive = true;
-            state.life += 1;
-            self.handle().restart(self.process(id).node());
-            if let Some(node) = self.handle().get_node(self.process(id).node()) {
+            process.life.fetch_add(1, Ordering::Relaxed);
+            self.handle().restart(process.node());
+            if let Some(node) = self.handle().get_node(process.node()) {
                 state.node = node;
             }
         }

@@ -1,9 +1,9 @@
 //! What the tests share: the corpus, and the seeds that the environment asks for.
-#![allow(dead_code, reason = "each test uses its part")]
+#![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
 use std::path::Path;
 
-use sim::schedule::Schedule;
+use sim::schedule::{Fault, Kind, Link, Persistence, Point, Schedule, What, When};
 
 /// The schedules in `seeds/`, by name.
 pub fn corpus() -> Vec<(String, Schedule)> {
@@ -21,10 +21,47 @@ pub fn seeds(count: u64) -> std::ops::Range<u64> {
 
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no whole number: give one, such as {variable}=42")))
+    Some(
+        text.parse().unwrap_or_else(|_| {
+            panic!("{variable}={text} is no whole number: give one, such as {variable}=42")
+        }),
+    )
 }
 
 /// The line that runs this test again with one seed.
 pub fn replay_line(test: &str, seed: u64) -> String {
     format!("replay it: SEED={seed} cargo test -p sim --test {test}")
+}
+
+/// The schedule without all that excuses an overlap: every worker renews, so it stops when its lease is over, and no fault
+/// is left that stops a process, bends a clock that leases are measured by, or makes a lock server forget. What is left
+/// (cuts, delays, lost replies, crashes of workers and of the resource, steps of workers' wall clocks, cancelled acquires)
+/// no lock may answer with two holders at once.
+pub fn without_excuses(mut schedule: Schedule) -> Schedule {
+    for worker in &mut schedule.workers {
+        worker.renew = true;
+    }
+    let persistence = schedule.redis.persistence;
+    schedule.faults.retain(|fault| match &fault.what {
+        What::Crash { process, .. } | What::Stop { process, .. } => {
+            matches!(Kind::of(process), Kind::Worker | Kind::Resource) || persistence == Persistence::Always
+        }
+        What::Step { process, .. } => Kind::of(process) == Kind::Worker,
+        What::Cut { .. } | What::Delay { .. } | What::Partition { .. } => true,
+        What::Reset { .. } | What::Cancel { .. } => true,
+        _ => false,
+    });
+    schedule
+}
+
+/// The same, with the first worker cut off from the lock server for two TTLs as soon as it works under the lock: its
+/// renewals fail, and all depends on when it stops.
+pub fn cut_off_while_working(schedule: Schedule) -> Schedule {
+    let mut schedule = without_excuses(schedule);
+    let worker = schedule.workers[0].name.clone();
+    let link = Link::new(&worker, "redis-1");
+    let when = When::after(&worker, Point::Entered);
+    let what = What::Cut { link, both: true, lasts: Some(schedule.ttl.times(2)) };
+    schedule.faults.push(Fault { when, what });
+    schedule
 }

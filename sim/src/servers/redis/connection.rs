@@ -6,6 +6,7 @@ use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::core::Client;
+use super::replication::feed_replica;
 use super::reply::Reply;
 use super::request::RequestParser;
 use super::{Server, ServerWorld};
@@ -37,38 +38,55 @@ impl<'a, W: ServerWorld, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, W, S>
             if self.stream.read_buf(&mut self.input).await? == 0 {
                 break;
             }
-            while self.answer() {
+            loop {
+                let stopped = self.answer();
                 self.send().await?;
+                if let Some(feed) = self.client.feed.take() {
+                    return feed_replica(self.server, self.client.id, &mut self.stream, feed).await;
+                }
+                if let Some(wait) = self.client.wait.take() {
+                    Reply::count(self.server.wait(wait).await).encode(&mut self.output, self.client.protocol);
+                } else if !stopped {
+                    break;
+                }
             }
-            self.send().await?;
         }
         Ok(())
     }
 
-    /// Answers the requests that have arrived, and tells whether it stopped short because of the replies' size.
+    /// Answers the requests that have arrived, and tells whether it stopped before the last.
     fn answer(&mut self) -> bool {
         let mut used = 0;
-        while !self.client.is_closing && self.output.len() < OUTPUT_BYTES_MAX {
+        while !self.must_stop() {
             match self.parser.parse(&self.input[used..]) {
                 Ok(Some(size)) => {
                     let args = self.parser.args(&self.input[used..]);
                     if !args.is_empty() {
-                        self.server.execute(&mut self.client, self.label, args).encode(&mut self.output);
+                        self.server
+                            .execute(&mut self.client, self.label, args)
+                            .encode(&mut self.output, self.client.protocol);
                     }
                     used += size;
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    Reply::error_text(format!("ERR {error}")).encode(&mut self.output);
+                    Reply::error_text(format!("ERR {error}")).encode(&mut self.output, self.client.protocol);
                     self.client.is_closing = true;
                 }
             }
         }
         self.input.advance(used);
-        self.output.len() >= OUTPUT_BYTES_MAX && !self.client.is_closing
+        self.must_stop() && !self.client.is_closing
+    }
+
+    fn must_stop(&self) -> bool {
+        let Client { is_closing, wait, feed, .. } = &self.client;
+        *is_closing || wait.is_some() || feed.is_some() || self.output.len() >= OUTPUT_BYTES_MAX
     }
 
     async fn send(&mut self) -> io::Result<()> {
+        // First what the replies promise, then the replies.
+        self.server.core().journal.write();
         if self.output.is_empty() {
             return Ok(());
         }
@@ -80,6 +98,9 @@ impl<'a, W: ServerWorld, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, W, S>
 
 impl<W, S> Drop for Connection<'_, W, S> {
     fn drop(&mut self) {
-        self.server.core().connected -= 1;
+        let mut core = self.server.core();
+        core.connected -= 1;
+        core.replication.remove(self.client.id);
+        core.watches.remove(self.client.id);
     }
 }

@@ -2,20 +2,36 @@
 
 use std::collections::BTreeMap;
 
-use super::command::{self, Run, server};
+use super::command::transaction::{self, Transaction};
+use super::command::{self, Command, Lookup, Run, server};
+use super::effects::encode_unit;
 use super::lua::{Digest, PooledEngine, Script};
-use super::reply::Reply;
+use super::persistence::Journal;
+use super::replication::{Feed, Replication};
+use super::reply::{Protocol, Reply};
 use super::request::Args;
 use super::state::{Record, State};
+use super::watch::Watches;
 
 /// All that connections share.
 #[derive(Debug, Default)]
 pub(crate) struct Core {
     pub(crate) state: Box<State>,
     pub(crate) scripts: BTreeMap<Digest, Script>,
+    pub(crate) journal: Journal,
+    pub(crate) replication: Replication,
+    pub(crate) watches: Watches,
+    /// Connections since the server started; the newest has this number.
     pub(crate) clients: u64,
+    /// Connections that are open.
     pub(crate) connected: usize,
+    /// When the background task will look again, in microseconds on the wall clock; `None` while it does not sleep.
+    pub(crate) alarm_micros: Option<i64>,
+    /// When the append-only file was last synced.
+    pub(crate) synced_micros: i64,
     engine: Option<PooledEngine>,
+    /// The encoded effects of the last command; kept for its memory.
+    unit: Vec<u8>,
 }
 
 /// One connection's part of the server.
@@ -24,10 +40,31 @@ pub(crate) struct Client {
     pub(crate) id: u64,
     /// What CLIENT SETNAME gave it.
     pub(crate) name: Vec<u8>,
+    /// What HELLO agreed on.
+    pub(crate) protocol: Protocol,
     /// The connection ends once the reply is out.
     pub(crate) is_closing: bool,
+    /// Set by MULTI, until EXEC or DISCARD.
+    pub(crate) transaction: Option<Transaction>,
+    /// The commands of a transaction are carried out: none may block.
+    pub(crate) is_in_exec: bool,
+    /// The replication stream as it was after the client's last write: what WAIT waits for.
+    pub(crate) written_offset: u64,
+    /// Set by WAIT: the reply comes when enough replicas have acknowledged.
+    pub(crate) wait: Option<Wait>,
+    /// Set by PSYNC: the connection belongs to a replica from now on.
+    pub(crate) feed: Option<Feed>,
     /// What the running command did, until the observer has seen it.
     pub(crate) record: Record,
+}
+
+/// How long WAIT blocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    pub(crate) replicas: usize,
+    pub(crate) offset: u64,
+    /// `None`: for as long as it takes.
+    pub(crate) deadline_micros: Option<i64>,
 }
 
 impl Core {
@@ -40,13 +77,30 @@ impl Core {
     /// Carries out one request. `args` holds at least the command's name.
     pub(crate) fn execute(&mut self, client: &mut Client, args: Args<'_>, now_micros: i64) -> Reply {
         self.state.now_micros = now_micros;
-        let Some(command) = command::find(args.at(0)) else { return command::unknown_command(args) };
-        if !command.takes(args.len()) {
-            return command::wrong_arity(command.name);
+        match self.admit(args) {
+            Ok(command) => {
+                let queued = client.transaction.as_mut().and_then(|queue| queue.queue(command, args));
+                queued.unwrap_or_else(|| self.carry_out(command, client, args))
+            }
+            Err(refusal) => transaction::refuse(self, client, args, refusal),
         }
-        if command.writes && self.state.is_replica {
-            return Reply::error(command::READ_ONLY);
+    }
+
+    /// The command that `args` call, if the server takes it.
+    fn admit(&self, args: Args<'_>) -> Result<&'static Command, Reply> {
+        match command::look_up(args) {
+            Lookup::Found(command) if command.writes && self.state.is_replica => {
+                Err(Reply::error(command::READ_ONLY))
+            }
+            Lookup::Found(command) => Ok(command),
+            Lookup::Unknown => Err(command::unknown_command(args)),
+            Lookup::UnknownSubcommand(command) => Err(command::unknown_subcommand(command.name, args.at(1))),
+            Lookup::WrongArity(name) => Err(command::wrong_arity(&name)),
         }
+    }
+
+    /// Carries out a command that was admitted.
+    pub(crate) fn carry_out(&mut self, command: &Command, client: &mut Client, args: Args<'_>) -> Reply {
         match command.run {
             Run::Keys(run) => self.state.execute(command.name, run, args),
             Run::Server(run) => {
@@ -56,22 +110,31 @@ impl Core {
         }
     }
 
+    /// Hands the effects of the last command to the append-only file and to the replicas.
+    pub(crate) fn publish(&mut self) {
+        self.watches.touch(&self.state.record.effects);
+        let has_readers = self.journal.is_enabled() || self.replication.connected() > 0;
+        if self.state.record.effects.is_empty() || !has_readers {
+            return;
+        }
+        self.unit.clear();
+        encode_unit(&self.state.record.effects, &mut self.unit);
+        self.journal.add(&self.unit);
+        self.replication.send(&self.unit);
+    }
+
     /// Moves what was done since the last call into `record`, which must be empty, and keeps its memory for the next.
     pub(crate) fn take_record(&mut self, record: &mut Record) {
         std::mem::swap(&mut self.state.record, record);
     }
 
-    /// Runs a script that the server knows.
+    /// Runs a script, or returns `None` if the server does not know it.
     pub(crate) fn run_script(&mut self, name: &Digest, keys: usize, args: Args<'_>) -> Option<Reply> {
         let script = self.scripts.get(name)?;
-        let engine = match &mut self.engine {
-            Some(engine) => engine,
-            none => match PooledEngine::take() {
-                Ok(engine) => none.insert(engine),
-                Err(error) => return Some(Reply::error_text(format!("ERR no interpreter: {error}"))),
-            },
-        };
-        Some(engine.run(name, script, keys, args, &mut self.state))
+        Some(match engine(&mut self.engine) {
+            Ok(engine) => engine.run(name, script, keys, args, &mut self.state),
+            Err(error) => error,
+        })
     }
 
     /// Learns a script, if it compiles.
@@ -80,15 +143,19 @@ impl Core {
             return Ok(());
         }
         let script = Script::parse(text)?;
-        let engine = match &mut self.engine {
-            Some(engine) => engine,
-            none => none.insert(
-                PooledEngine::take()
-                    .map_err(|error| Reply::error_text(format!("ERR no interpreter: {error}")))?,
-            ),
-        };
-        engine.compile(&name, &script)?;
+        engine(&mut self.engine)?.compile(&name, &script)?;
         self.scripts.insert(name, script);
         Ok(())
+    }
+}
+
+/// The server's interpreter, borrowed when the first script comes.
+fn engine(slot: &mut Option<PooledEngine>) -> Result<&mut PooledEngine, Reply> {
+    match slot {
+        Some(engine) => Ok(engine),
+        none => match PooledEngine::take() {
+            Ok(engine) => Ok(none.insert(engine)),
+            Err(error) => Err(Reply::error_text(format!("ERR no interpreter: {error}"))),
+        },
     }
 }

@@ -47,7 +47,19 @@ pub enum Effect {
         cause: Removal,
     },
     /// All keys left at once (FLUSHALL).
-    Flushed,
+    Flushed {
+        /// The keys and their values.
+        entries: Vec<KeyValue>,
+    },
+}
+
+/// A key and its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyValue {
+    /// The key.
+    pub key: Arc<[u8]>,
+    /// The value.
+    pub value: Arc<[u8]>,
 }
 
 /// Why a key left.
@@ -62,6 +74,17 @@ pub enum Removal {
 }
 
 impl Effect {
+    /// Whether it changes the value or the expiry of the key called `name`.
+    pub(crate) fn changes(&self, name: &[u8]) -> bool {
+        match self {
+            Self::Set { key, .. }
+            | Self::Counted { key, .. }
+            | Self::Extended { key, .. }
+            | Self::Removed { key, .. } => **key == *name,
+            Self::Flushed { entries } => entries.iter().any(|entry| *entry.key == *name),
+        }
+    }
+
     /// Appends the effect as the command that repeats it, as Redis writes it to its append-only file and replicas: with
     /// absolute times, so that it means the same whenever it is read.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
@@ -76,7 +99,7 @@ impl Effect {
             }
             Self::Extended { key, expires_at: None, .. } => push_command(out, &[b"PERSIST", key]),
             Self::Removed { key, .. } => push_command(out, &[b"DEL", key]),
-            Self::Flushed => push_command(out, &[b"FLUSHALL"]),
+            Self::Flushed { .. } => push_command(out, &[b"FLUSHALL"]),
         }
     }
 }

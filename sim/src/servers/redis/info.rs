@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::core::{Client, Core};
+use super::reply::Protocol;
 use super::request::Args;
 
 /// The Redis whose behaviour is modelled.
@@ -21,6 +22,7 @@ pub(crate) fn text(core: &Core, asked: Args<'_>) -> String {
     let sections = [
         ("Server", server as fn(&Core, &mut String)),
         ("Clients", clients),
+        ("Persistence", persistence),
         ("Stats", stats),
         ("Replication", replication),
         ("Keyspace", keyspace),
@@ -38,7 +40,8 @@ pub(crate) fn text(core: &Core, asked: Args<'_>) -> String {
 
 /// The line of CLIENT INFO.
 pub(crate) fn client_line(client: &Client) -> String {
-    format!("id={} name={} db=0 resp=2\n", client.id, String::from_utf8_lossy(&client.name))
+    let resp = if client.protocol == Protocol::Resp3 { 3 } else { 2 };
+    format!("id={} name={} db=0 resp={resp}\n", client.id, String::from_utf8_lossy(&client.name))
 }
 
 fn server(_: &Core, text: &mut String) {
@@ -49,6 +52,10 @@ fn clients(core: &Core, text: &mut String) {
     let _ = write!(text, "connected_clients:{}\r\nblocked_clients:0\r\n", core.connected);
 }
 
+fn persistence(core: &Core, text: &mut String) {
+    let _ = write!(text, "loading:0\r\naof_enabled:{}\r\n", u8::from(core.journal.is_enabled()));
+}
+
 fn stats(core: &Core, text: &mut String) {
     let _ = write!(text, "total_connections_received:{}\r\n", core.clients);
     let _ = write!(text, "total_commands_processed:{}\r\n", core.state.executed);
@@ -57,7 +64,9 @@ fn stats(core: &Core, text: &mut String) {
 
 fn replication(core: &Core, text: &mut String) {
     let role = if core.state.is_replica { "slave" } else { "master" };
-    let _ = write!(text, "role:{role}\r\n");
+    let replication = &core.replication;
+    let _ = write!(text, "role:{role}\r\nconnected_slaves:{}\r\n", replication.connected());
+    let _ = write!(text, "master_replid:{}\r\nmaster_repl_offset:{}\r\n", replication.id, replication.offset);
 }
 
 fn keyspace(core: &Core, text: &mut String) {

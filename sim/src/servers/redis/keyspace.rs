@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
+use super::effects::KeyValue;
+
 /// A key's value, and when it ends.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
@@ -47,7 +49,7 @@ impl Keyspace {
     }
 
     /// Changes the expiry of `key` and returns its name and value, or `None` if it does not exist.
-    pub(crate) fn expire_at(&mut self, key: &[u8], at: Option<i64>) -> Option<(Arc<[u8]>, Arc<[u8]>)> {
+    pub(crate) fn expire_at(&mut self, key: &[u8], at: Option<i64>) -> Option<KeyValue> {
         let value = {
             let entry = self.entries.get_mut(key)?;
             entry.expires_at = at;
@@ -57,16 +59,20 @@ impl Keyspace {
         if let Some(at) = at {
             self.push_due(at, name.clone());
         }
-        Some((name, value))
+        Some(KeyValue { key: name, value })
     }
 
     pub(crate) fn remove(&mut self, key: &[u8]) -> Option<(Arc<[u8]>, Entry)> {
         self.entries.remove_entry(key)
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.entries.clear();
+    /// Removes everything and returns the keys and their values.
+    pub(crate) fn clear(&mut self) -> Vec<KeyValue> {
         self.due.clear();
+        std::mem::take(&mut self.entries)
+            .into_iter()
+            .map(|(key, entry)| KeyValue { key, value: entry.value })
+            .collect()
     }
 
     pub(crate) fn len(&self) -> usize {

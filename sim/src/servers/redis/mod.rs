@@ -3,7 +3,13 @@
 //! Read [`request`] and [`reply`] for the wire protocol (RESP2), [`command`] for what each command does, [`lua`] for
 //! scripts, [`state`] and [`keyspace`] for the data, [`effects`] for what leaves the server: observers, the append-only
 //! file and replicas read one stream of effects.
+//!
+//! What is left out, on purpose: values other than strings, databases other than 0, publish and
+//! subscribe, access control, RESP3, the libraries `cjson`, `cmsgpack`, `struct` and `bit` of Lua. Commands that are left
+//! out are answered as Redis answers unknown ones. Keys are listed in order, where Redis lists them in none. A script
+//! that runs on is stopped with an error after twenty million instructions, where Redis answers BUSY to the others.
 
+mod background;
 mod command;
 mod connection;
 mod core;
@@ -14,10 +20,15 @@ mod keyspace;
 mod lua;
 mod number;
 mod observe;
+mod persistence;
 mod random;
+mod replay;
+mod replication;
 mod reply;
 mod request;
 mod state;
+mod watch;
+mod word;
 
 use std::fmt;
 use std::future::Future;
@@ -25,12 +36,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Notify;
 
-pub use effects::{Effect, Removal};
-pub use observe::Observer;
+pub use effects::{Effect, KeyValue, Removal};
+pub use observe::{LockView, Observer};
+pub use persistence::{AppendFile, Persistence};
 
 use connection::Connection;
 use core::{Client, Core};
+use persistence::Journal;
 use reply::Reply;
 use request::Args;
 use state::Record;
@@ -49,6 +63,10 @@ pub trait ServerWorld: Send + Sync + 'static {
 pub struct ServerOptions {
     /// The server's name: what observers are told when no client caused an effect.
     pub name: String,
+    /// What outlives a restart.
+    pub persistence: Persistence,
+    /// Starts as a replica: refuses writes until it is promoted. [`Server::follow`] connects it to its primary.
+    pub is_replica: bool,
     /// Told of what the server does.
     pub observer: Arc<dyn Observer>,
 }
@@ -62,19 +80,37 @@ struct Shared<W> {
     world: W,
     options: ServerOptions,
     core: Mutex<Core>,
+    /// Wakes the background task.
+    wake: Notify,
+    promoted: Notify,
+    /// A replica has acknowledged more of the stream.
+    acknowledged: Notify,
 }
 
 impl ServerOptions {
-    /// A server called `name`, which nobody observes.
+    /// A primary called `name`, which keeps nothing and which nobody observes.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), observer: Arc::new(()) }
+        Self { name: name.into(), persistence: Persistence::None, is_replica: false, observer: Arc::new(()) }
     }
 }
 
 impl<W: ServerWorld> Server<W> {
-    /// Starts a server.
+    /// Starts a server, with the keys that its append-only file holds. Those whose time ran out meanwhile expire now.
     pub fn new(options: ServerOptions, world: W) -> Self {
-        Self { shared: Arc::new(Shared { world, options, core: Mutex::default() }) }
+        let mut core = Core::default();
+        core.journal = Journal::new(options.persistence.clone());
+        core.replication.id = String::from_utf8_lossy(&lua::digest(options.name.as_bytes())).into_owned();
+        core.state.is_replica = options.is_replica;
+        persistence::load(&mut core, &options.persistence);
+        core.state.record.clear();
+        let (wake, promoted, acknowledged) = Default::default();
+        let core = Mutex::new(core);
+        let server = Self { shared: Arc::new(Shared { world, options, core, wake, promoted, acknowledged }) };
+        server.act(|core| {
+            core.synced_micros = core.state.now_micros;
+            core.expire_due();
+        });
+        server
     }
 
     /// Serves one connection until the client leaves or the stream breaks. `client` is what observers are told of who
@@ -89,20 +125,79 @@ impl<W: ServerWorld> Server<W> {
         self.core().state.executed
     }
 
+    /// Removes a key as a server does that is short of memory: a fault. Tells whether it was there.
+    pub fn evict(&self, key: &[u8]) -> bool {
+        self.act(|core| core.state.remove(key, Removal::Evicted))
+    }
+
+    /// Removes all keys, as FLUSHALL does: a fault.
+    pub fn flush(&self) {
+        self.act(|core| core.state.flush());
+    }
+
+    /// Sets a key as if it had always been there: the state in which a run begins.
+    pub fn preset(&self, key: &[u8], value: &[u8]) {
+        self.act(|core| core.state.set(key, value.into(), None));
+    }
+
+    /// What a clean shutdown does last: all that was written is synced.
+    pub fn shut_down(&self) {
+        self.core().journal.sync();
+    }
+
+    /// Whether it follows a primary.
+    pub fn is_replica(&self) -> bool {
+        self.core().state.is_replica
+    }
+
+    /// Does something that no client asked for, and publishes its effects.
+    fn act<T>(&self, work: impl FnOnce(&mut Core) -> T) -> T {
+        let mut record = Record::default();
+        let mut core = self.core();
+        core.state.now_micros = self.now_micros();
+        let outcome = work(&mut core);
+        core.publish();
+        core.journal.write();
+        core.take_record(&mut record);
+        let wall_ms = core.state.now_ms();
+        drop(core);
+        self.tell(&self.shared.options.name, wall_ms, &record);
+        outcome
+    }
+
     fn execute(&self, client: &mut Client, label: &str, args: Args<'_>) -> Reply {
         let mut core = self.core();
+        let was_replica = core.state.is_replica;
         let reply = core.execute(client, args, self.now_micros());
+        if !core.state.record.effects.is_empty() {
+            core.publish();
+            client.written_offset = core.replication.offset;
+            if core.oversleeps() {
+                self.shared.wake.notify_one();
+            }
+        }
         core.take_record(&mut client.record);
+        let wall_ms = core.state.now_ms();
+        let is_promoted = was_replica && !core.state.is_replica;
         drop(core);
-        self.tell(label, &client.record);
+        if is_promoted {
+            self.promoted();
+        }
+        self.tell(label, wall_ms, &client.record);
         client.record.clear();
         reply
     }
 
-    fn tell(&self, client: &str, record: &Record) {
+    /// Ends what a replica does and begins what a primary does.
+    fn promoted(&self) {
+        self.shared.promoted.notify_waiters();
+        self.shared.wake.notify_one();
+    }
+
+    fn tell(&self, client: &str, wall_ms: i64, record: &Record) {
         let observer = &self.shared.options.observer;
         if !record.effects.is_empty() {
-            observer.changed(client, &record.effects);
+            observer.changed(client, wall_ms, &record.effects);
         }
         record.commands.iter().for_each(|command| observer.executed(client, command));
     }

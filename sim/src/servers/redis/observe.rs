@@ -1,13 +1,14 @@
 //! Watching a server from outside: for traces, histories and faults that wait for a command.
 
-use super::effects::Effect;
+use super::effects::{Effect, Removal};
+use super::number::parse_i64;
 
 /// Told of everything that a server does, in order. It is called while no lock is held, so it may use the server.
 pub trait Observer: Send + Sync {
-    /// What a command or script of `client` did to the keys. Keys that expired on their own come with the name of the
-    /// server as the client.
-    fn changed(&self, client: &str, effects: &[Effect]) {
-        let _ = (client, effects);
+    /// What a command or script of `client` did to the keys, `wall_ms` milliseconds after the Unix epoch on the server's
+    /// clock. What the server did on its own comes with its own name as the client.
+    fn changed(&self, client: &str, wall_ms: i64, effects: &[Effect]) {
+        let _ = (client, wall_ms, effects);
     }
 
     /// A command of `client` was executed, and its reply has not been sent. Commands inside scripts are told too, the
@@ -19,3 +20,120 @@ pub trait Observer: Send + Sync {
 
 /// Watches nothing.
 impl Observer for () {}
+
+/// Tells the story of the locks among the keys, as `tracing` events of the target `server`: `key_granted`,
+/// `key_extended`, `key_deleted`, `key_expired`.
+///
+/// It knows the keys of [`dlock::LockKey`] and leaves all others alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LockView;
+
+impl Observer for LockView {
+    fn changed(&self, client: &str, wall_ms: i64, effects: &[Effect]) {
+        // Hashing names is not for nobody's ears.
+        if tracing::enabled!(target: "server", tracing::Level::INFO) {
+            let story = Story { client, wall_ms, unit: effects };
+            effects.iter().for_each(|effect| story.tell(effect));
+        }
+    }
+}
+
+/// The two keys of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Owner,
+    Fence,
+}
+
+/// The effects of one command or script.
+#[derive(Clone, Copy, Debug)]
+struct Story<'a> {
+    client: &'a str,
+    wall_ms: i64,
+    unit: &'a [Effect],
+}
+
+impl Story<'_> {
+    fn tell(&self, effect: &Effect) {
+        match effect {
+            Effect::Set { key, value, expires_at, former } if former.as_ref() == Some(value) => {
+                self.tell_change("key_extended", key, value, *expires_at, |_| None);
+            }
+            Effect::Set { key, value, expires_at, .. } => {
+                self.tell_change("key_granted", key, value, *expires_at, |name| self.fencing_token(name));
+            }
+            Effect::Extended { key, value, expires_at } => {
+                self.tell_change("key_extended", key, value, *expires_at, |_| None);
+            }
+            Effect::Removed { key, value, cause } => self.tell_removal(key, value, *cause),
+            Effect::Flushed { entries } => {
+                entries
+                    .iter()
+                    .for_each(|entry| self.tell_removal(&entry.key, &entry.value, Removal::Deleted));
+            }
+            Effect::Counted { .. } => {}
+        }
+    }
+
+    fn tell_change(
+        &self,
+        event: &str,
+        key: &[u8],
+        owner: &[u8],
+        expires_at: Option<i64>,
+        fencing_token: impl Fn(&str) -> Option<u64>,
+    ) {
+        let Some((name, Part::Owner)) = lock_of(key) else { return };
+        tracing::info!(
+            target: "server",
+            event,
+            resource_id_hash = dlock::id_hash(name),
+            owner_token_prefix = owner_prefix(&String::from_utf8_lossy(owner)),
+            fencing_token = fencing_token(name),
+            ttl_millis = expires_at.map(|at| u64::try_from(at.saturating_sub(self.wall_ms)).unwrap_or(0)),
+            client = self.client,
+        );
+    }
+
+    fn tell_removal(&self, key: &[u8], owner: &[u8], cause: Removal) {
+        let Some((name, Part::Owner)) = lock_of(key) else { return };
+        tracing::info!(
+            target: "server",
+            event = if cause == Removal::Expired { "key_expired" } else { "key_deleted" },
+            resource_id_hash = dlock::id_hash(name),
+            owner_token_prefix = owner_prefix(&String::from_utf8_lossy(owner)),
+            client = self.client,
+            detail = (cause == Removal::Evicted).then_some("evicted"),
+        );
+    }
+
+    /// The number that the same command or script left in the fence counter of the lock `name`.
+    fn fencing_token(&self, name: &str) -> Option<u64> {
+        self.unit.iter().rev().find_map(|effect| {
+            let (key, number) = match effect {
+                Effect::Counted { key, value, .. } => (key, *value),
+                Effect::Set { key, value, .. } => (key, parse_i64(value)?),
+                _ => return None,
+            };
+            (lock_of(key)? == (name, Part::Fence)).then_some(u64::try_from(number).ok()?)
+        })
+    }
+}
+
+/// The lock's name ([`dlock::LockKey::name`]) and the part that `key` is, if it is a key of a lock.
+fn lock_of(key: &[u8]) -> Option<(&str, Part)> {
+    let key = std::str::from_utf8(key).ok()?;
+    let (name, part) = key.strip_prefix("lock:v1:{")?.rsplit_once("}:")?;
+    match part {
+        "owner" => Some((name, Part::Owner)),
+        "fence" => Some((name, Part::Fence)),
+        _ => None,
+    }
+}
+
+/// What may be logged of an owner token, cut as [`dlock::Owner::prefix`] cuts it.
+fn owner_prefix(owner: &str) -> &str {
+    let digits = owner.rfind(':').map_or(0, |colon| colon + 1);
+    let end = owner.char_indices().nth(digits + 8).map_or(owner.len(), |(at, _)| at);
+    &owner[..end]
+}

@@ -1,4 +1,4 @@
-//! Replies, as commands return them and as they go over the wire (RESP2).
+//! Replies, as commands return them and as they go over the wire: RESP2, or RESP3 for a client that said `HELLO 3`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,10 +18,26 @@ pub(crate) enum Reply {
     Bulk(Arc<[u8]>),
     /// `$-1`: there is none.
     Nil,
+    /// `*-1`: a transaction that was not carried out.
+    NilArray,
     /// `*2`.
     Array(Vec<Reply>),
+    /// Names and values: `%1` in RESP3, an array of both in turn in RESP2.
+    Map(Vec<(&'static str, Reply)>),
+    /// Text for people: `=7` in RESP3, a bulk in RESP2.
+    Verbatim(Arc<[u8]>),
     /// Nothing goes out: the connection has become something else.
     Silence,
+}
+
+/// The protocol that a client speaks: it says so by HELLO, and speaks RESP2 until then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// That of all Redis versions.
+    #[default]
+    Resp2,
+    /// That of Redis 6 and later, as far as the replies here differ in it.
+    Resp3,
 }
 
 impl Reply {
@@ -43,6 +59,10 @@ impl Reply {
         Self::Bulk(bytes.as_ref().into())
     }
 
+    pub(crate) fn verbatim(text: impl AsRef<[u8]>) -> Self {
+        Self::Verbatim(text.as_ref().into())
+    }
+
     pub(crate) fn count(number: usize) -> Self {
         Self::Integer(i64::try_from(number).unwrap_or(i64::MAX))
     }
@@ -52,17 +72,36 @@ impl Reply {
     }
 
     /// Appends the reply as it goes over the wire.
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>, protocol: Protocol) {
         match self {
             Self::Status(text) => push_line(out, b'+', text),
             Self::Error(text) => push_line(out, b'-', text),
             Self::Integer(number) => push_header(out, b':', *number),
             Self::Bulk(bytes) => push_bulk(out, bytes),
+            Self::Nil | Self::NilArray if protocol == Protocol::Resp3 => out.extend_from_slice(b"_\r\n"),
+            Self::NilArray => out.extend_from_slice(b"*-1\r\n"),
             Self::Nil => out.extend_from_slice(b"$-1\r\n"),
             Self::Array(items) => {
                 push_length(out, b'*', items.len());
-                items.iter().for_each(|item| item.encode(out));
+                items.iter().for_each(|item| item.encode(out, protocol));
             }
+            Self::Map(fields) => {
+                match protocol {
+                    Protocol::Resp2 => push_length(out, b'*', 2 * fields.len()),
+                    Protocol::Resp3 => push_length(out, b'%', fields.len()),
+                }
+                for (name, value) in fields {
+                    push_bulk(out, name.as_bytes());
+                    value.encode(out, protocol);
+                }
+            }
+            Self::Verbatim(bytes) if protocol == Protocol::Resp3 => {
+                push_length(out, b'=', bytes.len() + 4);
+                out.extend_from_slice(b"txt:");
+                out.extend_from_slice(bytes);
+                out.extend_from_slice(b"\r\n");
+            }
+            Self::Verbatim(bytes) => push_bulk(out, bytes),
             Self::Silence => {}
         }
     }
@@ -104,4 +143,30 @@ fn push_line(out: &mut Vec<u8>, kind: u8, text: &[u8]) {
         }
     }
     out.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(reply: &Reply, protocol: Protocol) -> String {
+        let mut out = Vec::new();
+        reply.encode(&mut out, protocol);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn what_differs_between_the_protocols() {
+        let reply = Reply::Array(vec![
+            Reply::Nil,
+            Reply::NilArray,
+            Reply::Map(vec![("proto", Reply::Integer(3))]),
+            Reply::verbatim("ab"),
+            Reply::bulk("c"),
+        ]);
+        let resp2 = "*5\r\n$-1\r\n*-1\r\n*2\r\n$5\r\nproto\r\n:3\r\n$2\r\nab\r\n$1\r\nc\r\n";
+        assert_eq!(encoded(&reply, Protocol::Resp2), resp2);
+        let resp3 = "*5\r\n_\r\n_\r\n%1\r\n$5\r\nproto\r\n:3\r\n=6\r\ntxt:ab\r\n$1\r\nc\r\n";
+        assert_eq!(encoded(&reply, Protocol::Resp3), resp3);
+    }
 }

@@ -87,8 +87,13 @@ impl ArgBuffer {
     }
 
     pub(crate) fn push(&mut self, argument: &[u8]) {
+        self.push_with(|bytes| bytes.extend_from_slice(argument));
+    }
+
+    /// Adds the argument that `write` appends.
+    pub(crate) fn push_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.bytes.len();
-        self.bytes.extend_from_slice(argument);
+        write(&mut self.bytes);
         self.spans.push(Span { start, end: self.bytes.len() });
     }
 

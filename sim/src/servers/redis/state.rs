@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::effects::{Effect, Removal};
+use super::effects::{Effect, KeyValue, Removal};
 use super::keyspace::{Entry, Keyspace};
 use super::random::Rand48;
 use super::reply::Reply;
@@ -17,6 +17,9 @@ pub(crate) struct State {
     pub(crate) now_micros: i64,
     /// A replica refuses writes, and leaves expiry to its primary.
     pub(crate) is_replica: bool,
+    /// The running command comes from the append-only file or from the primary. It finds keys whose time is up: whether
+    /// they have expired has been decided where it comes from.
+    pub(crate) is_replaying: bool,
     /// What has been done since the record was last taken.
     pub(crate) record: Record,
     /// Commands executed since the server started, those inside scripts included.
@@ -64,7 +67,7 @@ impl State {
 
     /// The entry under `key`. One whose time is up is not there any more: a primary removes it on this occasion.
     pub(crate) fn lookup(&mut self, key: &[u8]) -> Option<&Entry> {
-        if self.keyspace.entry(key)?.is_expired(self.now_ms()) {
+        if self.keyspace.entry(key)?.is_expired(self.now_ms()) && !self.is_replaying {
             if !self.is_replica {
                 self.remove(key, Removal::Expired);
             }
@@ -93,7 +96,7 @@ impl State {
     }
 
     pub(crate) fn expire_at(&mut self, key: &[u8], at: Option<i64>) {
-        if let Some((key, value)) = self.keyspace.expire_at(key, at) {
+        if let Some(KeyValue { key, value }) = self.keyspace.expire_at(key, at) {
             self.record.effects.push(Effect::Extended { key, value, expires_at: at });
         }
     }
@@ -111,8 +114,8 @@ impl State {
     }
 
     pub(crate) fn flush(&mut self) {
-        self.keyspace.clear();
-        self.record.effects.push(Effect::Flushed);
+        let entries = self.keyspace.clear();
+        self.record.effects.push(Effect::Flushed { entries });
     }
 
     /// Removes every key whose time is up.

@@ -7,7 +7,7 @@ use crate::servers::redis::request::Args;
 use crate::servers::redis::state::State;
 
 /// How an argument tells a time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unit {
     /// Seconds, or milliseconds.
     pub(super) in_seconds: bool,
@@ -52,16 +52,15 @@ pub(super) fn pexpireat(state: &mut State, args: Args<'_>) -> Reply {
 }
 
 pub(super) fn ttl(state: &mut State, args: Args<'_>) -> Reply {
-    // Rounded to the nearest second, as Redis does.
-    time_left(state, args.at(1), |at, now_ms| ((at - now_ms).max(0) + 500) / 1000)
+    time_left(state, args.at(1), |at, now_ms| nearest_second(at.saturating_sub(now_ms).max(0)))
 }
 
 pub(super) fn pttl(state: &mut State, args: Args<'_>) -> Reply {
-    time_left(state, args.at(1), |at, now_ms| (at - now_ms).max(0))
+    time_left(state, args.at(1), |at, now_ms| at.saturating_sub(now_ms).max(0))
 }
 
 pub(super) fn expiretime(state: &mut State, args: Args<'_>) -> Reply {
-    time_left(state, args.at(1), |at, _| (at + 500) / 1000)
+    time_left(state, args.at(1), |at, _| nearest_second(at))
 }
 
 pub(super) fn pexpiretime(state: &mut State, args: Args<'_>) -> Reply {
@@ -75,6 +74,10 @@ pub(super) fn persist(state: &mut State, args: Args<'_>) -> Reply {
     }
     state.expire_at(key, None);
     Reply::Integer(1)
+}
+
+fn nearest_second(millis: i64) -> i64 {
+    millis / 1000 + i64::from(millis % 1000 >= 500)
 }
 
 fn invalid_expire_time(command: &str) -> Reply {
@@ -101,7 +104,7 @@ fn set_expiry(state: &mut State, args: Args<'_>, unit: Unit, command: &str) -> R
     if !conditions.hold(entry.expires_at, at) {
         return Reply::Integer(0);
     }
-    if at <= now_ms && !state.is_replica {
+    if at <= now_ms && !state.is_replaying {
         state.delete(key);
     } else {
         state.expire_at(key, Some(at));

@@ -68,9 +68,13 @@ pub(super) fn ping(_: &mut State, args: Args<'_>) -> Reply {
 
 /// There is one database, as in a Redis that was told `databases 1`.
 pub(super) fn select(_: &mut State, args: Args<'_>) -> Reply {
-    match parse_i64(args.at(1)).and_then(|number| i32::try_from(number).ok()) {
-        Some(0) => Reply::OK,
-        Some(_) => Reply::error("ERR DB index is out of range"),
+    match parse_i64(args.at(1)).map(i32::try_from) {
+        Some(Ok(0)) => Reply::OK,
+        Some(Ok(_)) => Reply::error("ERR DB index is out of range"),
+        Some(Err(_)) => {
+            let (least, most) = (i32::MIN, i32::MAX);
+            Reply::error_text(format!("ERR value is out of range, value must between {least} and {most}"))
+        }
         None => Reply::error(NOT_AN_INTEGER),
     }
 }

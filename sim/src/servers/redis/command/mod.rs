@@ -2,15 +2,19 @@
 
 mod expiry;
 mod keys;
+mod replica;
 pub(crate) mod server;
 mod strings;
 mod table;
+pub(crate) mod transaction;
+
+use std::borrow::Cow;
 
 use super::reply::Reply;
 use super::request::Args;
 use super::state::State;
 
-pub(crate) use table::{COMMANDS, find};
+pub(crate) use table::COMMANDS;
 
 /// A command.
 #[derive(Debug)]
@@ -18,7 +22,9 @@ pub(crate) struct Command {
     /// In lower case.
     pub(crate) name: &'static str,
     /// The number of arguments, the name included; a negative one is a minimum.
-    pub(crate) arity: i32,
+    arity: i32,
+    /// The second words that the command takes and their arities, if it takes only some.
+    subcommands: &'static [(&'static str, i32)],
     /// Changes keys: refused by a replica.
     pub(crate) writes: bool,
     pub(crate) run: Run,
@@ -39,24 +45,64 @@ pub(crate) enum ServerCommand {
     Client,
     Command,
     Config,
+    Discard,
     Eval,
     EvalSha,
+    Exec,
     Hello,
     Info,
+    Multi,
+    Psync,
     Quit,
+    ReplConf,
+    ReplicaOf,
     Reset,
+    Role,
     Script,
+    Unwatch,
+    Wait,
+    Watch,
 }
 
-impl Command {
-    pub(crate) fn takes(&self, arguments: usize) -> bool {
-        let least = usize::try_from(self.arity.unsigned_abs()).unwrap_or(usize::MAX);
-        if self.arity < 0 { arguments >= least } else { arguments == least }
+/// What the words of a request stand for.
+#[derive(Debug)]
+pub(crate) enum Lookup {
+    Found(&'static Command),
+    Unknown,
+    /// The command is known, its second word is not.
+    UnknownSubcommand(&'static Command),
+    /// There are too few or too many words; the name is the whole one, `client|setname`.
+    WrongArity(Cow<'static, str>),
+}
+
+/// Finds the command that `args` calls. There must be one word at least.
+pub(crate) fn look_up(args: Args<'_>) -> Lookup {
+    let Some(command) = table::find(args.at(0)) else { return Lookup::Unknown };
+    if !command.subcommands.is_empty() && args.len() > 1 {
+        let wanted = |(name, _): &&(&str, _)| args.at(1).eq_ignore_ascii_case(name.as_bytes());
+        match command.subcommands.iter().find(wanted) {
+            None => return Lookup::UnknownSubcommand(command),
+            Some((_, arity)) if fits(*arity, args.len()) => {}
+            Some((name, _)) => return Lookup::WrongArity(format!("{}|{name}", command.name).into()),
+        }
     }
+    if fits(command.arity, args.len()) {
+        Lookup::Found(command)
+    } else {
+        Lookup::WrongArity(command.name.into())
+    }
+}
+
+fn fits(arity: i32, arguments: usize) -> bool {
+    let least = usize::try_from(arity.unsigned_abs()).unwrap_or(usize::MAX);
+    if arity < 0 { arguments >= least } else { arguments == least }
 }
 
 pub(crate) const NOT_AN_INTEGER: &str = "ERR value is not an integer or out of range";
 pub(crate) const SYNTAX_ERROR: &str = "ERR syntax error";
+/// How much of a request an error repeats.
+const SHOWN_BYTES_MAX: usize = 128;
+
 pub(crate) const READ_ONLY: &str = "READONLY You can't write against a read only replica.";
 
 pub(crate) fn wrong_arity(name: &str) -> Reply {
@@ -65,28 +111,32 @@ pub(crate) fn wrong_arity(name: &str) -> Reply {
 
 /// Quotes what the client sent, cut short as Redis does it.
 pub(crate) fn unknown_command(args: Args<'_>) -> Reply {
-    const SHOWN_BYTES_MAX: usize = 128;
-    let name = args.at(0);
     let mut text = b"ERR unknown command '".to_vec();
-    text.extend_from_slice(&name[..name.len().min(SHOWN_BYTES_MAX)]);
+    text.extend_from_slice(shown(args.at(0), SHOWN_BYTES_MAX));
     text.extend_from_slice(b"', with args beginning with: ");
-    let mut shown = 0;
+    let mut left = SHOWN_BYTES_MAX;
     for arg in args.skip(1).iter() {
-        if shown >= SHOWN_BYTES_MAX {
+        if left == 0 {
             break;
         }
-        let arg = &arg[..arg.len().min(SHOWN_BYTES_MAX - shown)];
+        let arg = shown(arg, left);
         text.push(b'\'');
         text.extend_from_slice(arg);
         text.extend_from_slice(b"' ");
-        shown += arg.len() + 3;
+        left = left.saturating_sub(arg.len() + 3);
     }
     Reply::error_text(text)
 }
 
+/// As much of a text as Redis prints: it takes texts for C strings here.
+fn shown(text: &[u8], bytes_max: usize) -> &[u8] {
+    let end = text.iter().take(bytes_max).position(|byte| *byte == 0);
+    &text[..end.unwrap_or(text.len().min(bytes_max))]
+}
+
 pub(crate) fn unknown_subcommand(command: &str, subcommand: &[u8]) -> Reply {
     let mut text = b"ERR unknown subcommand '".to_vec();
-    text.extend_from_slice(&subcommand[..subcommand.len().min(128)]);
+    text.extend_from_slice(shown(subcommand, SHOWN_BYTES_MAX));
     text.extend_from_slice(format!("'. Try {} HELP.", command.to_ascii_uppercase()).as_bytes());
     Reply::error_text(text)
 }

@@ -8,6 +8,7 @@ use crate::servers::redis::number::parse_i64;
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
 use crate::servers::redis::state::State;
+use crate::servers::redis::word::Word;
 
 pub(super) fn get(state: &mut State, args: Args<'_>) -> Reply {
     state.value(args.at(1)).map_or(Reply::Nil, Reply::Bulk)
@@ -200,16 +201,21 @@ struct Options<'a> {
     answers_former: bool,
     keeps_expiry: bool,
     persists: bool,
-    expiry: Option<(ExpiryUnit, &'a [u8])>,
+    expiry: Option<(Unit, &'a [u8])>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ExpiryUnit {
-    Ex,
-    Px,
-    ExAt,
-    PxAt,
-}
+const NX: Word = Word::new("nx");
+const XX: Word = Word::new("xx");
+const GET: Word = Word::new("get");
+const KEEPTTL: Word = Word::new("keepttl");
+const PERSIST: Word = Word::new("persist");
+
+const EXPIRY_UNITS: [(Word, Unit); 4] = [
+    (Word::new("ex"), SECONDS),
+    (Word::new("px"), MILLIS),
+    (Word::new("exat"), UNIX_SECONDS),
+    (Word::new("pxat"), UNIX_MILLIS),
+];
 
 impl<'a> Options<'a> {
     /// Reads the options; those that contradict each other are a syntax error, a repeated one is not.
@@ -217,23 +223,25 @@ impl<'a> Options<'a> {
         let mut options = Self::default();
         let mut rest = args.iter();
         while let Some(option) = rest.next() {
-            let option = option.to_ascii_lowercase();
-            let accepted = match (of, option.as_slice()) {
-                (OptionsOf::Set, b"nx") => options.require(Condition::IfAbsent),
-                (OptionsOf::Set, b"xx") => options.require(Condition::IfPresent),
-                (OptionsOf::Set, b"get") => {
+            let accepted = match (of, Word::of(option)) {
+                (OptionsOf::Set, NX) => options.require(Condition::IfAbsent),
+                (OptionsOf::Set, XX) => options.require(Condition::IfPresent),
+                (OptionsOf::Set, GET) => {
                     options.answers_former = true;
                     true
                 }
-                (OptionsOf::Set, b"keepttl") => {
+                (OptionsOf::Set, KEEPTTL) => {
                     options.keeps_expiry = true;
                     options.expiry.is_none()
                 }
-                (OptionsOf::GetEx, b"persist") => {
+                (OptionsOf::GetEx, PERSIST) => {
                     options.persists = true;
                     options.expiry.is_none()
                 }
-                (_, name) => expiry_unit(name).is_some_and(|unit| options.expire(unit, rest.next())),
+                (_, option) => match EXPIRY_UNITS.iter().find(|(name, _)| *name == option) {
+                    Some((_, unit)) => options.expire(*unit, rest.next()),
+                    None => false,
+                },
             };
             if !accepted {
                 return Err(Reply::error(SYNTAX_ERROR));
@@ -246,7 +254,7 @@ impl<'a> Options<'a> {
         *self.condition.get_or_insert(condition) == condition
     }
 
-    fn expire(&mut self, unit: ExpiryUnit, time: Option<&'a [u8]>) -> bool {
+    fn expire(&mut self, unit: Unit, time: Option<&'a [u8]>) -> bool {
         let Some(time) = time else { return false };
         let fits = self.expiry.is_none_or(|(former, _)| former == unit);
         self.expiry = Some((unit, time));
@@ -255,22 +263,6 @@ impl<'a> Options<'a> {
 
     fn expires_at(&self, now_ms: i64, command: &str) -> Result<Option<i64>, Reply> {
         let Some((unit, time)) = self.expiry else { return Ok(None) };
-        let unit = match unit {
-            ExpiryUnit::Ex => SECONDS,
-            ExpiryUnit::Px => MILLIS,
-            ExpiryUnit::ExAt => UNIX_SECONDS,
-            ExpiryUnit::PxAt => UNIX_MILLIS,
-        };
         unit.parse_positive(time, now_ms, command).map(Some)
-    }
-}
-
-fn expiry_unit(name: &[u8]) -> Option<ExpiryUnit> {
-    match name {
-        b"ex" => Some(ExpiryUnit::Ex),
-        b"px" => Some(ExpiryUnit::Px),
-        b"exat" => Some(ExpiryUnit::ExAt),
-        b"pxat" => Some(ExpiryUnit::PxAt),
-        _ => None,
     }
 }

@@ -1,41 +1,61 @@
 //! The table itself, in order of names, and its search.
 
-use super::ServerCommand::*;
-use super::{Command, Run, expiry, keys, strings};
+use super::{Args, Command, Reply, Run, ServerCommand, State, expiry, keys, strings};
+use crate::servers::redis::word::Word;
 
-const fn reads(
+/// A command on keys.
+const fn keys_command(
     name: &'static str,
     arity: i32,
-    run: fn(&mut super::State, super::Args<'_>) -> super::Reply,
+    writes: bool,
+    run: fn(&mut State, Args<'_>) -> Reply,
 ) -> Command {
-    Command { name, arity, writes: false, run: Run::Keys(run) }
+    Command { name, arity, subcommands: &[], writes, run: Run::Keys(run) }
 }
 
-const fn writes(
+const fn reads(name: &'static str, arity: i32, run: fn(&mut State, Args<'_>) -> Reply) -> Command {
+    keys_command(name, arity, false, run)
+}
+
+const fn writes(name: &'static str, arity: i32, run: fn(&mut State, Args<'_>) -> Reply) -> Command {
+    keys_command(name, arity, true, run)
+}
+
+const fn server(name: &'static str, arity: i32, run: ServerCommand) -> Command {
+    container(name, arity, run, &[])
+}
+
+/// A command whose second word says what to do.
+const fn container(
     name: &'static str,
     arity: i32,
-    run: fn(&mut super::State, super::Args<'_>) -> super::Reply,
+    run: ServerCommand,
+    subcommands: &'static [(&'static str, i32)],
 ) -> Command {
-    Command { name, arity, writes: true, run: Run::Keys(run) }
+    Command { name, arity, subcommands, writes: false, run: Run::Server(run) }
 }
 
-const fn server(name: &'static str, arity: i32, run: super::ServerCommand) -> Command {
-    Command { name, arity, writes: false, run: Run::Server(run) }
-}
+const CLIENT: &[(&str, i32)] =
+    &[("getname", 2), ("id", 2), ("info", 2), ("list", -2), ("no-evict", 3), ("setname", 3)];
+const COMMAND: &[(&str, i32)] = &[("count", 2), ("docs", -2), ("info", -2), ("list", -2)];
+const CONFIG: &[(&str, i32)] = &[("get", -3), ("resetstat", 2), ("set", -4)];
+const SCRIPT: &[(&str, i32)] = &[("exists", -3), ("flush", -2), ("kill", 2), ("load", 3)];
 
 /// All commands, sorted by name.
-pub(crate) static COMMANDS: [Command; 50] = [
+pub(crate) static COMMANDS: [Command; 61] = [
     writes("append", 3, strings::append),
-    server("client", -2, Client),
-    server("command", -1, super::ServerCommand::Command),
-    server("config", -2, Config),
+    container("client", -2, ServerCommand::Client, CLIENT),
+    container("command", -1, ServerCommand::Command, COMMAND),
+    container("config", -2, ServerCommand::Config, CONFIG),
     reads("dbsize", 1, keys::dbsize),
     writes("decr", 2, strings::decr),
     writes("decrby", 3, strings::decrby),
     writes("del", -2, keys::del),
+    server("discard", 1, ServerCommand::Discard),
     reads("echo", 2, keys::echo),
-    server("eval", -3, Eval),
-    server("evalsha", -3, EvalSha),
+    server("eval", -3, ServerCommand::Eval),
+    server("evalsha", -3, ServerCommand::EvalSha),
+    server("exec", 1, ServerCommand::Exec),
     reads("exists", -2, keys::exists),
     writes("expire", -3, expiry::expire),
     writes("expireat", -3, expiry::expireat),
@@ -46,48 +66,60 @@ pub(crate) static COMMANDS: [Command; 50] = [
     writes("getdel", 2, strings::getdel),
     writes("getex", -2, strings::getex),
     writes("getset", 3, strings::getset),
-    server("hello", -1, Hello),
+    server("hello", -1, ServerCommand::Hello),
     writes("incr", 2, strings::incr),
     writes("incrby", 3, strings::incrby),
-    server("info", -1, Info),
+    server("info", -1, ServerCommand::Info),
     reads("keys", 2, keys::keys),
     reads("mget", -2, strings::mget),
     writes("mset", -3, strings::mset),
     writes("msetnx", -3, strings::msetnx),
+    server("multi", 1, ServerCommand::Multi),
     writes("persist", 2, expiry::persist),
     writes("pexpire", -3, expiry::pexpire),
     writes("pexpireat", -3, expiry::pexpireat),
     reads("pexpiretime", 2, expiry::pexpiretime),
     reads("ping", -1, keys::ping),
     writes("psetex", 4, strings::psetex),
+    server("psync", -3, ServerCommand::Psync),
     reads("pttl", 2, expiry::pttl),
-    server("quit", -1, Quit),
-    server("reset", 1, Reset),
+    server("quit", -1, ServerCommand::Quit),
+    server("replconf", -1, ServerCommand::ReplConf),
+    server("replicaof", 3, ServerCommand::ReplicaOf),
+    server("reset", 1, ServerCommand::Reset),
+    server("role", 1, ServerCommand::Role),
     reads("scan", -2, keys::scan),
-    server("script", -2, Script),
+    container("script", -2, ServerCommand::Script, SCRIPT),
     reads("select", 2, keys::select),
     writes("set", -3, strings::set),
     writes("setex", 4, strings::setex),
     writes("setnx", 3, strings::setnx),
+    server("slaveof", 3, ServerCommand::ReplicaOf),
     reads("strlen", 2, strings::strlen),
     reads("time", 1, keys::time),
     reads("touch", -2, keys::exists),
     reads("ttl", 2, expiry::ttl),
     reads("type", 2, keys::kind),
     writes("unlink", -2, keys::del),
+    server("unwatch", 1, ServerCommand::Unwatch),
+    server("wait", 3, ServerCommand::Wait),
+    server("watch", -2, ServerCommand::Watch),
 ];
 
-/// The longest name in the table.
-const NAME_BYTES_MAX: usize = 12;
+/// The names of [`COMMANDS`], side by side for the search.
+static NAMES: [Word; COMMANDS.len()] = {
+    let mut names = [Word::new(""); COMMANDS.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = Word::new(COMMANDS[at].name);
+        at += 1;
+    }
+    names
+};
 
 /// The command called `name`, in any case.
-pub(crate) fn find(name: &[u8]) -> Option<&'static Command> {
-    let mut lower = [0; NAME_BYTES_MAX];
-    let lower = lower.get_mut(..name.len())?;
-    lower.copy_from_slice(name);
-    lower.make_ascii_lowercase();
-    let at = COMMANDS.binary_search_by(|command| command.name.as_bytes().cmp(lower)).ok()?;
-    Some(&COMMANDS[at])
+pub(super) fn find(name: &[u8]) -> Option<&'static Command> {
+    NAMES.binary_search(&Word::of(name)).ok().map(|at| &COMMANDS[at])
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mlua::{Lua, Table, Value};
+use mlua::{Lua, LuaString, Table, Value};
 
 use super::Digest;
 use crate::servers::redis::number::format_f64;
@@ -19,8 +19,11 @@ pub(super) fn reply(value: &Value) -> Reply {
 /// The reply to a script that failed: its error, its name and the line.
 pub(super) fn failure(failure: &Value, script: &Digest) -> Reply {
     let table = failure.as_table();
-    let text = table.and_then(|table| field(table, "err")).unwrap_or_else(|| b"ERR unknown error".to_vec());
-    let mut text = text;
+    let mut text = match table {
+        Some(table) => field(table, "err").unwrap_or_else(|| b"ERR unknown error".to_vec()),
+        // The handler that makes a table of it failed itself.
+        None => [b"ERR ", failure.to_string().unwrap_or_default().as_bytes()].concat(),
+    };
     text.extend_from_slice(b" script: ");
     text.extend_from_slice(script);
     if let Some(line) = table.and_then(|table| table.raw_get::<Option<i64>>("line").ok().flatten()) {
@@ -42,13 +45,36 @@ pub(super) fn compile_error(error: &mlua::Error) -> Reply {
     Reply::error_text(format!("ERR Error compiling script (new function): {text}"))
 }
 
-/// What `redis.call` returns for `reply`: a value; or a text and its kind, true for a status and false for an error.
-pub(super) fn call_result(lua: &Lua, reply: &Reply) -> mlua::Result<(Value, Option<bool>)> {
-    Ok(match reply {
-        Reply::Status(text) => (Value::String(lua.create_string(text)?), Some(true)),
-        Reply::Error(text) => (Value::String(lua.create_string(text)?), Some(false)),
-        other => (value(lua, other)?, None),
-    })
+/// What `redis.pcall` returns for an error reply.
+pub(super) fn error_table(lua: &Lua, text: &[u8]) -> mlua::Result<Value> {
+    let table = lua.create_table_from([("err", lua.create_string(text)?)])?;
+    table.raw_set("ignore_error_stats_update", true)?;
+    Ok(Value::Table(table))
+}
+
+/// Makes the tables that stand for status replies, `{ok = 'OK'}`. Scripts that set keys see one a call, so the strings
+/// in it are made once.
+#[derive(Clone, Debug)]
+pub(super) struct StatusTable {
+    field: LuaString,
+    ok: LuaString,
+}
+
+impl StatusTable {
+    pub(super) fn new(lua: &Lua) -> mlua::Result<Self> {
+        Ok(Self { field: lua.create_string("ok")?, ok: lua.create_string("OK")? })
+    }
+
+    /// What `redis.call` returns for `reply`.
+    pub(super) fn value(&self, lua: &Lua, reply: &Reply) -> mlua::Result<Value> {
+        let Reply::Status(text) = reply else { return value(lua, reply) };
+        let table = lua.create_table_with_capacity(0, 1)?;
+        match &**text {
+            b"OK" => table.raw_set(&self.field, &self.ok)?,
+            text => table.raw_set(&self.field, lua.create_string(text)?)?,
+        }
+        Ok(Value::Table(table))
+    }
 }
 
 fn nested_reply(value: &Value, depth: usize) -> Reply {
@@ -99,13 +125,22 @@ fn truncate(number: f64) -> i64 {
 
 fn value(lua: &Lua, reply: &Reply) -> mlua::Result<Value> {
     Ok(match reply {
-        Reply::Bulk(bytes) => Value::String(lua.create_string(bytes)?),
+        Reply::Bulk(bytes) | Reply::Verbatim(bytes) => Value::String(lua.create_string(bytes)?),
         Reply::Integer(number) => Value::Integer(*number),
-        Reply::Nil | Reply::Silence => Value::Boolean(false),
+        Reply::Nil | Reply::NilArray | Reply::Silence => Value::Boolean(false),
         Reply::Status(text) => Value::Table(lua.create_table_from([("ok", lua.create_string(text)?)])?),
         Reply::Error(text) => Value::Table(lua.create_table_from([("err", lua.create_string(text)?)])?),
         Reply::Array(items) => {
             let items = items.iter().map(|item| value(lua, item)).collect::<mlua::Result<Vec<_>>>()?;
+            Value::Table(lua.create_sequence_from(items)?)
+        }
+        // Scripts speak RESP2 with the server, whatever their callers speak.
+        Reply::Map(fields) => {
+            let mut items = Vec::with_capacity(2 * fields.len());
+            for (name, field) in fields {
+                items.push(Value::String(lua.create_string(name)?));
+                items.push(value(lua, field)?);
+            }
             Value::Table(lua.create_sequence_from(items)?)
         }
     })

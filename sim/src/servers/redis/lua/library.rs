@@ -1,38 +1,50 @@
 //! What Rust provides to the sandbox.
 
+use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use mlua::{Function, HookTriggers, Lua, LuaString, MultiValue, Value, VmState};
+use mlua::{Function, HookTriggers, Lua, LuaString, MultiValue, Table, Value, VmState};
 
 use super::{Running, convert, lock};
-use crate::servers::redis::command::{self, Run};
-use crate::servers::redis::number::format_f64;
+use crate::servers::redis::command::{self, Lookup, Run};
+use crate::servers::redis::number::{format_f64, push_i64};
 use crate::servers::redis::random::Rand48;
 use crate::servers::redis::reply::Reply;
 
-/// What a script may execute before it is stopped, in thousands of instructions: about a second. Redis lets a script
+/// What a script may execute before it is stopped, in thousands of instructions: some tenth of a second. Redis lets a script
 /// run on and answers BUSY to everyone else; a simulation would never end.
-pub(super) const BUDGET_THOUSANDS: u32 = 100_000;
+pub(super) const BUDGET_THOUSANDS: u32 = 20_000;
 
-/// The arguments of `sandbox.lua`.
-pub(super) fn functions(
-    lua: &Lua,
-    running: &Arc<Mutex<Running>>,
-) -> mlua::Result<(Function, Function, Function, Function, Function)> {
-    let (calls, draws, seeds) = (running.clone(), running.clone(), running.clone());
-    Ok((
-        lua.create_function(move |lua, args: MultiValue| {
-            let reply = lock(&calls).call(&args);
-            convert::call_result(lua, &reply)
-        })?,
-        lua.create_function(|lua, text: LuaString| lua.create_string(super::digest(&text.as_bytes())))?,
-        lua.create_function(move |_, ()| Ok(lock(&draws).state.random.next_u31()))?,
-        lua.create_function(move |_, seed: f64| {
-            lock(&seeds).state.random = Rand48::seeded(seed as i32);
-            Ok(())
-        })?,
-        lua.create_function(|lua, ()| Ok(caller_line(lua)))?,
-    ))
+/// An error reply that a script has been thrown; any other error is a message of Lua.
+#[derive(Debug)]
+struct ThrownReply(Vec<u8>);
+
+/// The table `host` of `sandbox.lua`.
+///
+/// The functions that scripts call stand in the script's environment as they are, without a wrapper in Lua: a tail call
+/// to a wrapper would take the script's own frame, and with it the line that errors name.
+pub(super) fn host(lua: &Lua, running: &Arc<Mutex<Running>>) -> mlua::Result<Table> {
+    let host = lua.create_table()?;
+    let status = convert::StatusTable::new(lua)?;
+    host.raw_set("pcall", call(lua, running, status.clone(), false)?)?;
+    host.raw_set("call", call(lua, running, status, true)?)?;
+    host.raw_set("sha1hex", lua.create_function(sha1hex)?)?;
+    host.raw_set("log", lua.create_function(log)?)?;
+    let draws = running.clone();
+    let random = move |lua: &Lua, range| random(lua, lock(&draws).state.random.next_u31(), range);
+    host.raw_set("random", lua.create_function(random)?)?;
+    let seeds = running.clone();
+    let seed = move |_: &Lua, seed: f64| {
+        lock(&seeds).state.random = Rand48::seeded(seed as i32);
+        Ok(())
+    };
+    host.raw_set("randomseed", lua.create_function(seed)?)?;
+    let stops = running.clone();
+    let is_stopped = move |_: &Lua, ()| Ok(lock(&stops).budget == 0);
+    host.raw_set("is_stopped", lua.create_function(is_stopped)?)?;
+    host.raw_set("caller_line", lua.create_function(|lua, ()| Ok(caller_line(lua)))?)?;
+    host.raw_set("error_text", lua.create_function(error_text)?)?;
+    Ok(host)
 }
 
 /// Stops scripts that never end.
@@ -48,6 +60,24 @@ pub(super) fn limit_instructions(lua: &Lua, running: &Arc<Mutex<Running>>) -> ml
     })
 }
 
+/// `redis.call`, which throws error replies, and `redis.pcall`, which returns them.
+fn call(
+    lua: &Lua,
+    running: &Arc<Mutex<Running>>,
+    status: convert::StatusTable,
+    throws: bool,
+) -> mlua::Result<Function> {
+    let running = running.clone();
+    lua.create_function(move |lua, args: MultiValue| {
+        let reply = lock(&running).call(&args);
+        match reply {
+            Reply::Error(text) if throws => Err(thrown(text.into_owned())),
+            Reply::Error(text) => convert::error_table(lua, &text),
+            reply => status.value(lua, &reply),
+        }
+    })
+}
+
 impl Running {
     fn call(&mut self, args: &MultiValue) -> Reply {
         if args.is_empty() {
@@ -57,7 +87,11 @@ impl Running {
         for arg in args {
             match arg {
                 Value::String(text) => self.arguments.push(&text.as_bytes()),
-                Value::Integer(number) => self.arguments.push(number.to_string().as_bytes()),
+                // Lua has one kind of numbers; beyond 17 digits Redis writes them with an exponent.
+                Value::Integer(number) if number.unsigned_abs() < 100_000_000_000_000_000 => {
+                    self.arguments.push_with(|out| push_i64(out, *number));
+                }
+                Value::Integer(number) => self.arguments.push(format_f64(*number as f64).as_bytes()),
                 Value::Number(number) => self.arguments.push(format_f64(*number).as_bytes()),
                 _ => return Reply::error("ERR Lua redis lib command arguments must be strings or integers"),
             }
@@ -67,12 +101,15 @@ impl Running {
 
     fn execute(&mut self) -> Reply {
         let args = self.arguments.args();
-        let Some(command) = command::find(args.at(0)) else {
-            return Reply::error("ERR Unknown Redis command called from script");
+        let command = match command::look_up(args) {
+            Lookup::Found(command) => command,
+            Lookup::WrongArity(_) => {
+                return Reply::error("ERR Wrong number of args calling Redis command from script");
+            }
+            Lookup::Unknown | Lookup::UnknownSubcommand(_) => {
+                return Reply::error("ERR Unknown Redis command called from script");
+            }
         };
-        if !command.takes(args.len()) {
-            return Reply::error("ERR Wrong number of args calling Redis command from script");
-        }
         let Run::Keys(run) = command.run else {
             return Reply::error("ERR This Redis command is not allowed from script");
         };
@@ -86,12 +123,98 @@ impl Running {
     }
 }
 
+fn sha1hex(lua: &Lua, args: MultiValue) -> mlua::Result<LuaString> {
+    if args.len() != 1 {
+        return Err(thrown("ERR wrong number of arguments"));
+    }
+    let text = args.front().map(|text| lua.coerce_string(text.clone())).transpose()?.flatten();
+    let digest = text.map_or_else(|| super::digest(b""), |text| super::digest(&text.as_bytes()));
+    lua.create_string(digest)
+}
+
+/// Checks its arguments; there is no log to write to.
+fn log(_: &Lua, args: MultiValue) -> mlua::Result<()> {
+    if args.len() < 2 {
+        return Err(thrown("ERR redis.log() requires two arguments or more."));
+    }
+    let level = match args.front() {
+        Some(Value::Integer(level)) => Some(*level as f64),
+        Some(Value::Number(level)) => Some(*level),
+        _ => None,
+    };
+    match level {
+        None => Err(thrown("ERR First argument must be a number (log level).")),
+        Some(level) if !(0.0..4.0).contains(&level) => Err(thrown("ERR Invalid debug level.")),
+        Some(_) => Ok(()),
+    }
+}
+
+/// A number from 0 to 1, from 1 to the only bound, or between two.
+fn random(lua: &Lua, drawn: u32, range: mlua::Variadic<f64>) -> mlua::Result<f64> {
+    const RANGE: u32 = i32::MAX.cast_unsigned();
+    let share = f64::from(drawn % RANGE) / f64::from(RANGE);
+    let (low, high) = match range.as_slice() {
+        [] => return Ok(share),
+        [high] => (1.0, high.trunc()),
+        [low, high] => (low.trunc(), high.trunc()),
+        _ => return Err(positioned(lua, "wrong number of arguments")),
+    };
+    if low > high {
+        let text = format!("bad argument #{} to 'random' (interval is empty)", range.len());
+        return Err(positioned(lua, &text));
+    }
+    Ok((share * (high - low + 1.0)).floor() + low)
+}
+
+/// The text of what Rust threw, and whether it is an error reply.
+fn error_text(lua: &Lua, thrown: Value) -> mlua::Result<(LuaString, bool)> {
+    let Value::Error(error) = &thrown else {
+        return Ok((lua.create_string(thrown.to_string()?)?, false));
+    };
+    let mut error: &mlua::Error = error;
+    loop {
+        match error {
+            mlua::Error::CallbackError { cause, .. } | mlua::Error::WithContext { cause, .. } => {
+                error = cause
+            }
+            mlua::Error::RuntimeError(text) => return Ok((lua.create_string(text)?, false)),
+            other => {
+                let reply = other.downcast_ref::<ThrownReply>();
+                return match reply {
+                    Some(ThrownReply(text)) => Ok((lua.create_string(text)?, true)),
+                    None => Ok((lua.create_string(other.to_string())?, false)),
+                };
+            }
+        }
+    }
+}
+
+fn thrown(text: impl Into<Vec<u8>>) -> mlua::Error {
+    mlua::Error::external(ThrownReply(text.into()))
+}
+
+/// An error of Lua with the place that Lua would put before it.
+fn positioned(lua: &Lua, text: &str) -> mlua::Error {
+    mlua::Error::runtime(match caller_line(lua) {
+        Some(line) => format!("user_script:{line}: {text}"),
+        None => text.to_owned(),
+    })
+}
+
 /// The line at which the innermost function of the script stands.
 fn caller_line(lua: &Lua) -> Option<usize> {
-    (1..200).find_map(|level| {
+    (0..200).find_map(|level| {
         lua.inspect_stack(level, |frame| {
             let is_script = frame.source().source.is_some_and(|source| source == "@user_script");
             frame.current_line().filter(|_| is_script)
         })?
     })
 }
+
+impl fmt::Display for ThrownReply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl std::error::Error for ThrownReply {}

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mlua::chunk::ChunkMode;
-use mlua::{Function, Lua, Value};
+use mlua::{BString, Either, Function, Lua, MultiValue, Value};
 
 use super::reply::Reply;
 use super::request::{ArgBuffer, Args};
@@ -103,8 +103,9 @@ impl PooledEngine {
         let outcome = engine.call(&function, keys, args);
         lock(&engine.running).end(state);
         match outcome {
-            Ok((true, value)) => convert::reply(&value),
-            Ok((false, failure)) => convert::failure(&failure, name),
+            Ok((true, false, values)) => convert::reply(values.front().unwrap_or(&Value::Nil)),
+            Ok((true, true, values)) => Reply::Array(values.iter().map(convert::reply).collect()),
+            Ok((false, _, values)) => convert::failure(values.front().unwrap_or(&Value::Nil), name),
             Err(error) => convert::host_error(&error, name),
         }
     }
@@ -118,7 +119,8 @@ impl PooledEngine {
 
 impl Drop for PooledEngine {
     fn drop(&mut self) {
-        if let Some(engine) = self.0.take() {
+        // After a panic the interpreter may hold half a script.
+        if let Some(engine) = self.0.take().filter(|_| !std::thread::panicking()) {
             lock(&POOL).push(engine);
         }
     }
@@ -129,7 +131,7 @@ impl Engine {
         let lua = Lua::new();
         let running = Arc::new(Mutex::new(Running::default()));
         library::limit_instructions(&lua, &running)?;
-        let host = library::functions(&lua, &running)?;
+        let host = library::host(&lua, &running)?;
         let sandbox = lua.load(include_str!("sandbox.lua")).set_name("@sandbox.lua").into_function()?;
         let (environment, run, run_flat) = sandbox.call(host)?;
         Ok(Self { lua, environment, run, run_flat, functions: BTreeMap::new(), running })
@@ -149,11 +151,20 @@ impl Engine {
         Ok(function)
     }
 
-    fn call(&self, function: &Function, keys: usize, args: Args<'_>) -> mlua::Result<(bool, Value)> {
+    /// Returns whether the script returned, whether the values are the items of an array or one value, and the values.
+    fn call(
+        &self,
+        function: &Function,
+        keys: usize,
+        args: Args<'_>,
+    ) -> mlua::Result<(bool, bool, MultiValue)> {
         if args.len() <= FLAT_ARGUMENTS_MAX {
-            let texts = args.iter().map(|arg| self.lua.create_string(arg));
-            let texts = texts.collect::<mlua::Result<mlua::Variadic<_>>>()?;
-            return self.run_flat.call((function, keys, texts));
+            // A `&str` is pushed onto the interpreter's stack as it is; other bytes take the way round.
+            let texts = args.iter().map(|arg| match std::str::from_utf8(arg) {
+                Ok(text) => Either::Left(text),
+                Err(_) => Either::Right(BString::from(arg)),
+            });
+            return self.run_flat.call((function, keys, texts.collect::<mlua::Variadic<_>>()));
         }
         let table = |args: Vec<&[u8]>| {
             let texts = args.iter().map(|arg| self.lua.create_string(arg));

@@ -5,13 +5,14 @@
 -- Redis marks tables read-only inside its patched Lua. Plain Lua has no such mark, so each table that scripts could
 -- reach is hidden behind an empty proxy that reads through and refuses writes.
 
-local call_raw, sha1hex, next_u31, seed, caller_line = ...
+local host = ...
 
-local error, select, type, tostring, unpack, floor = error, select, type, tostring, unpack, math.floor
+local error, select, type, tostring, unpack = error, select, type, tostring, unpack
 local raw_next, raw_rawset, raw_setmetatable, raw_getmetatable = next, rawset, setmetatable, getmetatable
 local raw_pcall, raw_xpcall, raw_load, raw_loadstring = pcall, xpcall, load, loadstring
 local raw_rawget, setfenv, sub, byte = rawget, setfenv, string.sub, string.byte
 
+local STOPPED = 'the script ran for too long and was stopped'
 local READ_ONLY = 'Attempt to modify a readonly table'
 local contents_of = raw_setmetatable({}, { __mode = 'k' })
 
@@ -29,37 +30,12 @@ local function copy(from, names)
   return to
 end
 
--- The reply is a value and nil, or a text and its kind: true for a status, false for an error.
-local function convert(value, kind)
-  if kind == nil then return value end
-  if kind then return { ok = value } end
-  return { err = value, ignore_error_stats_update = true }
-end
-
-local function call_or_raise(value, kind)
-  if kind == nil then return value end
-  if kind then return { ok = value } end
-  error({ err = value, ignore_error_stats_update = true })
-end
-
-local function fail(text) error({ err = text }) end
-
 local redis = {
+  call = host.call, pcall = host.pcall, sha1hex = host.sha1hex, log = host.log,
   LOG_DEBUG = 0, LOG_VERBOSE = 1, LOG_NOTICE = 2, LOG_WARNING = 3,
   REPL_ALL = 3, REPL_AOF = 1, REPL_NONE = 0, REPL_REPLICA = 2, REPL_SLAVE = 2,
   REDIS_VERSION = '7.0.15', REDIS_VERSION_NUM = 458767,
 }
-
-function redis.call(...) return call_or_raise(call_raw(...)) end
-
-function redis.pcall(...) return convert(call_raw(...)) end
-
-function redis.sha1hex(...)
-  if select('#', ...) ~= 1 then fail('ERR wrong number of arguments') end
-  local text = ...
-  if type(text) ~= 'string' and type(text) ~= 'number' then text = '' end
-  return sha1hex(text)
-end
 
 function redis.error_reply(...)
   local text = ...
@@ -80,21 +56,11 @@ function redis.status_reply(...)
   return { ok = text }
 end
 
-function redis.log(...)
-  local level = ...
-  if select('#', ...) < 2 then fail('ERR redis.log() requires two arguments or more.') end
-  if type(level) ~= 'number' then fail('ERR First argument must be a number (log level).') end
-  if level < 0 or level > 3 then fail('ERR Invalid debug level.') end
+function redis.setresp(version)
+  if version ~= 2 then error({ err = 'ERR RESP version must be 2.' }) end
 end
 
-function redis.setresp(...)
-  if select('#', ...) ~= 1 then fail('ERR redis.setresp() requires one argument.') end
-  if ... ~= 2 then fail('ERR RESP version must be 2.') end
-end
-
-function redis.set_repl(...)
-  if select('#', ...) ~= 1 then fail('ERR redis.set_repl() requires one argument.') end
-end
+function redis.set_repl() end
 
 function redis.replicate_commands() return true end
 
@@ -104,37 +70,63 @@ function redis.debug() end
 
 local math_library = copy(math, [[abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp huge ldexp log log10
   max min mod modf pi pow rad sin sinh sqrt tan tanh]])
-
-function math_library.random(...)
-  local low, high = 1, ...
-  local count = select('#', ...)
-  local share = next_u31() % 2147483647 / 2147483647
-  if count == 0 then return share end
-  if count == 2 then low, high = ... end
-  if count > 2 then error('wrong number of arguments', 2) end
-  low, high = floor(low), floor(high)
-  if low > high then error("bad argument #" .. count .. " to 'random' (interval is empty)", 2) end
-  return floor(share * (high - low + 1)) + low
-end
-
-function math_library.randomseed(number) seed(number) end
+math_library.random, math_library.randomseed = host.random, host.randomseed
 
 local builtins = copy(_G, [[_VERSION assert collectgarbage error gcinfo ipairs next rawequal rawget select tonumber
   tostring type unpack]])
 local environment = guard(builtins)
 
--- An error that Redis raised as a table reaches the script as its text.
-local function unwrap(ok, first, ...)
-  if not ok and type(first) == 'table' then
-    local text = raw_rawget(first, 'err')
-    if type(text) == 'string' then return false, text end
-  end
-  return ok, first, ...
+-- What is thrown inside Rust arrives as an opaque value. Scripts shall see what Redis throws: a table for the error of
+-- a command, a text for any other.
+local function plain(failure)
+  if type(failure) ~= 'userdata' then return failure end
+  local text, is_reply = host.error_text(failure)
+  if is_reply then return { err = text, ignore_error_stats_update = true } end
+  return text
 end
 
-function builtins.pcall(...) return unwrap(raw_pcall(...)) end
+-- A script that used up its instructions shall not go on because it caught the error.
+local function rethrow_stop()
+  if host.is_stopped() then error(STOPPED, 0) end
+end
 
-builtins.xpcall = raw_xpcall
+-- Redis' pcall returns the text of an error table.
+local function unwrap(ok, failure, ...)
+  if ok then return ok, failure, ... end
+  rethrow_stop()
+  failure = plain(failure)
+  if type(failure) == 'table' then
+    local text = raw_rawget(failure, 'err')
+    if type(text) == 'string' then return false, text end
+  end
+  return false, failure
+end
+
+function builtins.pcall(...)
+  if select('#', ...) == 0 then return false, "bad argument #1 to 'pcall' (value expected)" end
+  return unwrap(raw_pcall(...))
+end
+
+local function handled(ok, ...)
+  if not ok then rethrow_stop() end
+  return ok, ...
+end
+
+function builtins.xpcall(body, handler)
+  return handled(raw_xpcall(body, function(failure) return handler(plain(failure)) end))
+end
+
+local coroutine_library = copy(coroutine, 'create running status wrap yield')
+
+local function resumed(ok, failure, ...)
+  if ok then return ok, failure, ... end
+  rethrow_stop()
+  return false, plain(failure)
+end
+
+local raw_resume = coroutine.resume
+
+function coroutine_library.resume(...) return resumed(raw_resume(...)) end
 
 function builtins.next(t, key) return raw_next(contents_of[t] or t, key) end
 
@@ -182,7 +174,7 @@ function builtins.load(read, name)
   end
 end
 
-string_library = guard(copy(string, [[byte char find format gfind gmatch gsub len lower match rep reverse sub
+string_library = guard(copy(string, [[byte char dump find format gfind gmatch gsub len lower match rep reverse sub
   upper]]))
 raw_getmetatable('').__index = string_library
 
@@ -190,7 +182,7 @@ builtins._G = environment
 builtins.string = string_library
 builtins.math = guard(math_library)
 builtins.table = guard(copy(table, 'concat foreach foreachi getn insert maxn remove setn sort'))
-builtins.coroutine = guard(copy(coroutine, 'create resume running status wrap yield'))
+builtins.coroutine = guard(coroutine_library)
 builtins.redis = guard(redis)
 builtins.KEYS = {}
 builtins.ARGV = {}
@@ -203,14 +195,31 @@ raw_setmetatable(builtins, {
 
 -- Adds where the script was when it failed.
 local function explain(failure)
+  failure = plain(failure)
   if type(failure) ~= 'table' then failure = { err = 'ERR ' .. tostring(failure) } end
-  failure.line = caller_line()
+  failure.line = host.caller_line()
   return failure
+end
+
+-- Whether the script returned; whether what follows are the items of an array, or one value; the values. Short arrays
+-- are taken apart here: the host would need a call for each item and for each field that might be there. A table with a
+-- metatable is left to the host, so that a plain index reads what is there and nothing else.
+local function outcome(ok, value)
+  if not ok or type(value) ~= 'table' or raw_getmetatable(value) then return ok, false, value end
+  -- The fields that make a table more than an array.
+  if value.err ~= nil or value.ok ~= nil or value.double ~= nil or value.map ~= nil or value.set ~= nil
+    or value.big_number ~= nil or value.verbatim_string ~= nil then
+    return true, false, value
+  end
+  local count = 0
+  while value[count + 1] ~= nil do count = count + 1 end
+  if count > 16 then return true, false, value end
+  return true, true, unpack(value, 1, count)
 end
 
 local function run(script, keys, arguments)
   builtins.KEYS, builtins.ARGV = keys, arguments
-  return raw_xpcall(script, explain)
+  return outcome(raw_xpcall(script, explain))
 end
 
 -- The common cases get their tables without a detour through the host.

@@ -1,0 +1,339 @@
+//! A session, as its users see it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::driver::Driver;
+use super::error::Error;
+use super::options::ClientOptions;
+use super::session::{Session, Shared, State};
+use super::watches::Watch;
+use super::wire::{CreateMode, Reply, Request, Stat, WireError};
+use crate::runtime::{Instant, Runtime, timeout_at};
+
+/// One ZooKeeper session. Clones share it; when the last one is dropped, the session is closed.
+///
+/// Requests go out in the order in which they are made and are executed in that order. Each waits until `patience` for a
+/// connection and an answer. A request whose future is dropped before it was sent is never sent.
+pub struct Client<R: Runtime> {
+    shared: Arc<Shared<R>>,
+    orders: mpsc::UnboundedSender<Order>,
+}
+
+/// A node that was created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Created {
+    /// Its path, with the digits that the server has appended to a sequential one.
+    pub path: String,
+    /// Its stat; `czxid` grows from creation to creation.
+    pub stat: Stat,
+}
+
+/// The children of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Children {
+    /// Their names without the parent's path, in no order.
+    pub names: Vec<String>,
+    /// The parent's stat.
+    pub stat: Stat,
+}
+
+/// A request on its way from a client to the driver.
+pub(super) struct Order {
+    pub(super) request: Request,
+    pub(super) ticket: Arc<Ticket>,
+    pub(super) reply: oneshot::Sender<Result<Answer, Error>>,
+}
+
+/// Taken once: by the driver to send the request, or by the caller to withdraw it.
+#[derive(Default)]
+pub(super) struct Ticket(AtomicBool);
+
+/// Withdraws the request when its caller is dropped.
+struct Withdrawal(Arc<Ticket>);
+
+/// What came of a request that was executed.
+pub(super) struct Answer {
+    /// `None`: an exists on a node that is missing.
+    pub(super) reply: Option<Reply>,
+    pub(super) watch: Option<Watch>,
+}
+
+impl Ticket {
+    /// Whether the caller of this is the one who may decide.
+    pub(super) fn take(&self) -> bool {
+        !self.0.swap(true, Ordering::AcqRel)
+    }
+
+    pub(super) fn is_taken(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Withdrawal {
+    fn drop(&mut self) {
+        self.0.take();
+    }
+}
+
+impl<R: Runtime> Client<R> {
+    /// Begins a session: the servers are tried one by one, for as long as a client lives.
+    pub fn new(runtime: R, options: ClientOptions) -> Self {
+        let shared = Arc::new(Shared::new(runtime.clone(), options));
+        let (orders, receiver) = mpsc::unbounded_channel();
+        runtime.spawn(Driver::new(Arc::clone(&shared), receiver).run());
+        Self { shared, orders }
+    }
+
+    /// How the session stands.
+    pub fn state(&self) -> State {
+        self.shared.state()
+    }
+
+    /// Waits until the state is another than `known`, and returns it. States that passed quickly may be missed.
+    pub async fn state_after(&self, known: State) -> State {
+        self.shared.state_after(known).await
+    }
+
+    /// The session, once a server has granted it. It stays known when it is over.
+    pub fn session(&self) -> Option<Session> {
+        self.shared.session()
+    }
+
+    /// Until when the session may be trusted to live at the servers: the negotiated timeout, counted from the sending of
+    /// the last message that was answered, less the drift margin. It grows with every answer, pings' included. `None`
+    /// before the first.
+    ///
+    /// It says nothing when the session is over by a server's word: see [`Client::state`].
+    pub fn valid_until(&self) -> Option<Instant> {
+        self.shared.valid_until()
+    }
+
+    /// The outside world, as the client sees it.
+    pub fn runtime(&self) -> &R {
+        &self.shared.runtime
+    }
+
+    /// Waits for the first connection, and returns the session.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotSent`] if there is none by `patience`; [`Error::SessionExpired`] or [`Error::Closed`].
+    pub async fn established(&self, patience: Instant) -> Result<Session, Error> {
+        let wait = async {
+            let mut state = self.state();
+            while state == State::Disconnected {
+                state = self.state_after(state).await;
+            }
+            state
+        };
+        match timeout_at(self.runtime(), patience, wait).await {
+            Ok(State::Connected) => self.session().ok_or_else(|| self.shared.not_sent()),
+            _ => Err(self.shared.not_sent()),
+        }
+    }
+
+    /// Creates a node.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoNode`] without a parent, [`Error::NodeExists`], [`Error::NoChildrenForEphemerals`],
+    /// [`Error::BadArguments`]; and what every request may meet: see [`Error`].
+    pub async fn create(
+        &self,
+        path: &str,
+        data: &[u8],
+        mode: CreateMode,
+        patience: Instant,
+    ) -> Result<Created, Error> {
+        let request = Request::Create { path: path.to_owned(), data: data.to_vec(), mode, with_stat: true };
+        match self.ask(request, patience).await?.reply {
+            Some(Reply::Created { path, stat }) => Ok(Created { path, stat }),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Deletes a node; with a version, only if its data still has that one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoNode`], [`Error::BadVersion`], [`Error::NotEmpty`], and the general ones.
+    pub async fn delete(&self, path: &str, version: Option<i32>, patience: Instant) -> Result<(), Error> {
+        let request = Request::Delete { path: path.to_owned(), version: version.unwrap_or(-1) };
+        self.ask(request, patience).await.map(drop)
+    }
+
+    /// The stat of a node, or `None` if there is no such node.
+    ///
+    /// # Errors
+    ///
+    /// The general ones.
+    pub async fn exists(&self, path: &str, patience: Instant) -> Result<Option<Stat>, Error> {
+        let request = Request::Exists { path: path.to_owned(), watch: false };
+        stat(self.ask(request, patience).await?.reply)
+    }
+
+    /// The same, and a watch for when the node comes, goes or gets other data.
+    ///
+    /// # Errors
+    ///
+    /// The general ones.
+    pub async fn exists_watched(
+        &self,
+        path: &str,
+        patience: Instant,
+    ) -> Result<(Option<Stat>, Watch), Error> {
+        let request = Request::Exists { path: path.to_owned(), watch: true };
+        let (reply, watch) = self.ask_watched(request, patience).await?;
+        Ok((stat(reply)?, watch))
+    }
+
+    /// A node's data and stat.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoNode`], and the general ones.
+    pub async fn data(&self, path: &str, patience: Instant) -> Result<(Vec<u8>, Stat), Error> {
+        let request = Request::Data { path: path.to_owned(), watch: false };
+        data(self.ask(request, patience).await?.reply)
+    }
+
+    /// The same, and a watch for when the node goes or gets other data. Nothing is watched if there is no node.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoNode`], and the general ones.
+    pub async fn data_watched(&self, path: &str, patience: Instant) -> Result<(Vec<u8>, Stat, Watch), Error> {
+        let request = Request::Data { path: path.to_owned(), watch: true };
+        let (reply, watch) = self.ask_watched(request, patience).await?;
+        let (data, stat) = data(reply)?;
+        Ok((data, stat, watch))
+    }
+
+    /// Sets a node's data; with a version, only if it still has that one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoNode`], [`Error::BadVersion`], and the general ones.
+    pub async fn set_data(
+        &self,
+        path: &str,
+        data: &[u8],
+        version: Option<i32>,
+        patience: Instant,
+    ) -> Result<Stat, Error> {
+        let version = version.unwrap_or(-1);
+        let request = Request::SetData { path: path.to_owned(), data: data.to_vec(), version };
+        stat(self.ask(request, patience).await?.reply)?.ok_or_else(unexpected)
+    }
+
+    /// A node's children.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoNode`], and the general ones.
+    pub async fn children(&self, path: &str, patience: Instant) -> Result<Children, Error> {
+        let request = Request::Children { path: path.to_owned(), watch: false, with_stat: true };
+        children(self.ask(request, patience).await?.reply)
+    }
+
+    /// The same, and a watch for when a child comes or goes, or the node goes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoNode`], and the general ones.
+    pub async fn children_watched(&self, path: &str, patience: Instant) -> Result<(Children, Watch), Error> {
+        let request = Request::Children { path: path.to_owned(), watch: true, with_stat: true };
+        let (reply, watch) = self.ask_watched(request, patience).await?;
+        Ok((children(reply)?, watch))
+    }
+
+    /// Has the server catch up with the leader, so that a read that follows sees all that was written before this.
+    ///
+    /// # Errors
+    ///
+    /// The general ones.
+    pub async fn sync(&self, path: &str, patience: Instant) -> Result<(), Error> {
+        self.ask(Request::Sync { path: path.to_owned() }, patience).await.map(drop)
+    }
+
+    /// Ends the session: its ephemeral nodes are deleted. What was asked before is executed first.
+    ///
+    /// # Errors
+    ///
+    /// The general ones. After [`Error::NotSent`] the session goes on, after all others it is over for this client, and
+    /// at the servers when its timeout has passed at the latest.
+    pub async fn close(&self, patience: Instant) -> Result<(), Error> {
+        self.ask(Request::Close, patience).await.map(drop)
+    }
+
+    async fn ask_watched(
+        &self,
+        request: Request,
+        patience: Instant,
+    ) -> Result<(Option<Reply>, Watch), Error> {
+        let answer = self.ask(request, patience).await?;
+        Ok((answer.reply, answer.watch.ok_or_else(unexpected)?))
+    }
+
+    async fn ask(&self, request: Request, patience: Instant) -> Result<Answer, Error> {
+        let (reply, answer) = oneshot::channel();
+        let withdrawal = Withdrawal(Arc::default());
+        let ticket = Arc::clone(&withdrawal.0);
+        if self.orders.send(Order { request, ticket, reply }).is_err() {
+            return Err(self.shared.not_sent());
+        }
+        match timeout_at(self.runtime(), patience, answer).await {
+            Ok(Ok(result)) => result,
+            // The driver has ended.
+            Ok(Err(_)) if withdrawal.0.take() => Err(self.shared.not_sent()),
+            Ok(Err(_)) => Err(Error::ConnectionLoss),
+            Err(_) if withdrawal.0.take() => Err(self.shared.not_sent()),
+            Err(_) => Err(Error::NoAnswer),
+        }
+    }
+}
+
+impl<R: Runtime> Clone for Client<R> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), orders: self.orders.clone() }
+    }
+}
+
+impl<R: Runtime> fmt::Debug for Client<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = f.debug_struct("Client");
+        fields.field("servers", &self.shared.options.servers).field("state", &self.state());
+        fields.finish_non_exhaustive()
+    }
+}
+
+fn stat(reply: Option<Reply>) -> Result<Option<Stat>, Error> {
+    match reply {
+        Some(Reply::Stat(stat)) => Ok(Some(stat)),
+        None => Ok(None),
+        Some(_) => Err(unexpected()),
+    }
+}
+
+fn data(reply: Option<Reply>) -> Result<(Vec<u8>, Stat), Error> {
+    match reply {
+        Some(Reply::Data { data, stat }) => Ok((data, stat)),
+        _ => Err(unexpected()),
+    }
+}
+
+fn children(reply: Option<Reply>) -> Result<Children, Error> {
+    match reply {
+        Some(Reply::Children { names, stat: Some(stat) }) => Ok(Children { names, stat }),
+        _ => Err(unexpected()),
+    }
+}
+
+/// A reply is read by the operation that was asked for, so this can't happen; and if it does, it is no panic.
+fn unexpected() -> Error {
+    Error::Protocol(WireError::Truncated)
+}

@@ -1,0 +1,276 @@
+//! The task behind a session: it connects, serves the connection until it is lost, and connects again.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::mpsc::error::TryRecvError;
+
+use super::client::{Answer, Order};
+use super::error::Error;
+use super::link::{Link, Pending, Wake};
+use super::session::{Session, Shared, State};
+use super::wire::{
+    ConnectRequest, ConnectResponse, Op, PASSWORD_BYTES, Reader, Reply, ReplyHeader, Request, WatcherEvent,
+    WireError, code, xid,
+};
+use crate::runtime::{Runtime, timeout_at};
+
+pub(super) struct Driver<R: Runtime> {
+    shared: Arc<Shared<R>>,
+    orders: UnboundedReceiver<Order>,
+    /// Orders that came while there was no connection, oldest first.
+    waiting: VecDeque<Order>,
+    session: Option<(Session, [u8; PASSWORD_BYTES])>,
+    last_zxid: i64,
+    /// Counts the attempts to connect; the server to try is this, modulo their number.
+    attempts: usize,
+    /// Attempts since the last connection.
+    failures: usize,
+}
+
+/// How a connection, or the attempt to get one, ended.
+enum End {
+    /// Another may do better.
+    Lost(String),
+    /// The server says that the session is over.
+    Expired,
+    /// The session was closed, or is to be.
+    Closed,
+}
+
+impl<R: Runtime> Driver<R> {
+    pub(super) fn new(shared: Arc<Shared<R>>, orders: UnboundedReceiver<Order>) -> Self {
+        let mut random = [0; 2];
+        shared.runtime.fill_random(&mut random);
+        let attempts = usize::from(u16::from_le_bytes(random));
+        let waiting = VecDeque::new();
+        Self { shared, orders, waiting, session: None, last_zxid: 0, attempts, failures: 0 }
+    }
+
+    /// Runs until the session is over or no client is left.
+    pub(super) async fn run(mut self) {
+        let end = loop {
+            let end = match self.connect().await {
+                Ok(link) => self.serve(link).await,
+                Err(end) => end,
+            };
+            match end {
+                End::Lost(reason) => self.shared.failed(reason),
+                End::Expired => break State::Expired,
+                End::Closed => break State::Closed,
+            }
+            if !self.keep_waiting() {
+                break State::Closed;
+            }
+            self.back_off().await;
+        };
+        self.shared.set_state(end);
+    }
+
+    /// Opens a connection to the next server and takes the session up there, or begins it.
+    async fn connect(&mut self) -> Result<Link<R>, End> {
+        let shared = Arc::clone(&self.shared);
+        let servers = &shared.options.servers;
+        let Some(address) = servers.get(self.attempts % servers.len().max(1)) else {
+            return Err(End::Lost("no server was named: fill ClientOptions::servers".to_owned()));
+        };
+        self.attempts = self.attempts.wrapping_add(1);
+        self.failures += 1;
+        // Three attempts fit into a session.
+        let deadline = shared.runtime.now() + self.timeout() / 3;
+        match timeout_at(&shared.runtime, deadline, self.log_in(address)).await {
+            Ok(result) => result,
+            Err(_) => Err(End::Lost(format!("{address} did not answer in time"))),
+        }
+    }
+
+    async fn log_in(&mut self, address: &str) -> Result<Link<R>, End> {
+        let runtime = &self.shared.runtime;
+        let stream = runtime.connect(address).await;
+        let stream = stream.map_err(|error| End::Lost(format!("{address}: {error}")))?;
+        let mut link = Link::new(runtime.clone(), stream, self.timeout());
+        let (session_id, password) =
+            self.session.map_or((0, [0; PASSWORD_BYTES]), |(session, password)| (session.id, password));
+        let request = ConnectRequest {
+            last_zxid_seen: self.last_zxid,
+            timeout_millis: i32::try_from(self.shared.options.session_timeout.as_millis())
+                .unwrap_or(i32::MAX),
+            session_id,
+            password,
+            read_only: false,
+        };
+        let sent = link.send(&request.encode());
+        let response = loop {
+            match link.frame() {
+                Ok(Some(frame)) => break ConnectResponse::decode(&frame),
+                Ok(None) => {}
+                Err(error) => break Err(error),
+            }
+            // No order is taken before the session stands.
+            let (_sender, mut none) = tokio::sync::mpsc::unbounded_channel();
+            if !matches!(link.wake(&mut none).await, Wake::Arrived) {
+                return Err(End::Lost(format!("{address} closed the connection")));
+            }
+        };
+        let response = response.map_err(|error| End::Lost(format!("{address}: {error}")))?;
+        let Some(timeout) = u64::try_from(response.timeout_millis).ok().filter(|&millis| millis > 0) else {
+            return Err(End::Expired);
+        };
+        let session = Session { id: response.session_id, timeout: Duration::from_millis(timeout) };
+        self.session = Some((session, response.password));
+        self.shared.established(session);
+        self.shared.answered(sent);
+        link.set_timeout(session.timeout);
+        Ok(link)
+    }
+
+    /// Serves a connection until its end. Whatever it leaves unanswered has an unknown outcome.
+    async fn serve(&mut self, mut link: Link<R>) -> End {
+        self.failures = 0;
+        self.shared.set_state(State::Connected);
+        self.waiting.drain(..).for_each(|order| link.order(order));
+        let end = self.exchange(&mut link).await;
+        if let End::Lost(_) = end {
+            self.shared.set_state(State::Disconnected);
+        }
+        let closing = link.pending.iter().any(|pending| pending.order.request == Request::Close);
+        for pending in link.pending {
+            let _ = pending.order.reply.send(Err(Error::ConnectionLoss));
+        }
+        if closing { End::Closed } else { end }
+    }
+
+    async fn exchange(&mut self, link: &mut Link<R>) -> End {
+        loop {
+            match link.wake(&mut self.orders).await {
+                Wake::Arrived => match self.hear(link) {
+                    Ok(None) => {}
+                    Ok(Some(end)) => return end,
+                    Err(error) => return End::Lost(error.to_string()),
+                },
+                Wake::Order(Some(order)) => {
+                    link.order(order);
+                    while let Ok(order) = self.orders.try_recv() {
+                        link.order(order);
+                    }
+                }
+                Wake::Order(None) => {
+                    self.say_goodbye(link).await;
+                    return End::Closed;
+                }
+                Wake::Lost => return End::Lost("the connection broke".to_owned()),
+            }
+        }
+    }
+
+    /// Handles all frames that have arrived.
+    fn hear(&mut self, link: &mut Link<R>) -> Result<Option<End>, WireError> {
+        while let Some(frame) = link.frame()? {
+            let mut reader = Reader::new(&frame);
+            let header = ReplyHeader::read(&mut reader)?;
+            if header.zxid > 0 {
+                self.last_zxid = self.last_zxid.max(header.zxid);
+            }
+            match header.xid {
+                xid::NOTIFICATION => link.watches.fire(&WatcherEvent::read(&mut reader)?),
+                xid::PING => link.ping.take().into_iter().for_each(|sent| self.shared.answered(sent)),
+                _ => {
+                    if let Some(end) = self.settle(link, header, &mut reader)? {
+                        return Ok(Some(end));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Gives a reply to whoever asked.
+    fn settle(
+        &self,
+        link: &mut Link<R>,
+        header: ReplyHeader,
+        reader: &mut Reader<'_>,
+    ) -> Result<Option<End>, WireError> {
+        let first = link.pending.front().ok_or(WireError::Unknown { number: header.xid })?;
+        if first.xid != header.xid {
+            return Err(WireError::Unknown { number: header.xid });
+        }
+        let result = read_result(&first.order.request, header.err, reader)?;
+        let Some(Pending { sent, order, .. }) = link.pending.pop_front() else { return Ok(None) };
+        let end = match (&result, order.request.op()) {
+            (Err(Error::SessionExpired), _) => Some(End::Lost("the session has expired".to_owned())),
+            (Err(Error::SessionMoved), _) => Some(End::Lost("the session has moved".to_owned())),
+            (Ok(_), Op::Close) => Some(End::Closed),
+            _ => None,
+        };
+        if end.is_none() {
+            self.shared.answered(sent);
+        }
+        let result = result.map(|reply| Answer { reply, watch: watch(&order.request, link) });
+        if let Some(End::Closed) = end {
+            self.shared.set_state(State::Closed);
+        }
+        let _ = order.reply.send(result);
+        Ok(end)
+    }
+
+    /// No client is left: ends the session, so that nobody has to wait for its timeout. At best effort.
+    async fn say_goodbye(&mut self, link: &mut Link<R>) {
+        link.send(&Request::Close.encode(0));
+        let (_sender, mut none) = tokio::sync::mpsc::unbounded_channel();
+        let deadline = self.shared.runtime.now() + self.timeout() / 3;
+        let closed = async { while let Wake::Arrived = link.wake(&mut none).await {} };
+        let _ = timeout_at(&self.shared.runtime, deadline, closed).await;
+    }
+
+    /// Forgets orders that were withdrawn; false if no client is left.
+    fn keep_waiting(&mut self) -> bool {
+        loop {
+            match self.orders.try_recv() {
+                Ok(order) => self.waiting.push_back(order),
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => return false,
+            }
+        }
+        self.waiting.retain(|order| !order.ticket.is_taken());
+        true
+    }
+
+    /// Every server gets its try at once; then a wait.
+    async fn back_off(&self) {
+        let Shared { runtime, options, .. } = &*self.shared;
+        let Some(round) = self.failures.checked_sub(options.servers.len().max(1)) else { return };
+        let mut random = [0; 8];
+        runtime.fill_random(&mut random);
+        let wait = options.backoff.wait(u32::try_from(round).unwrap_or(u32::MAX), random);
+        runtime.sleep_until(runtime.now() + wait).await;
+    }
+
+    fn timeout(&self) -> Duration {
+        self.session.map_or(self.shared.options.session_timeout, |(session, _)| session.timeout)
+    }
+}
+
+/// The body of a reply. That a node does not exist is an answer to exists, not an error.
+fn read_result(
+    request: &Request,
+    err: i32,
+    reader: &mut Reader<'_>,
+) -> Result<Result<Option<Reply>, Error>, WireError> {
+    match (err, request.op()) {
+        (code::OK, op) => Reply::read(op, reader).map(|reply| Ok(Some(reply))),
+        (code::NO_NODE, Op::Exists) => Ok(Ok(None)),
+        (err, _) => Ok(Err(Error::of(err, request.path()))),
+    }
+}
+
+fn watch<R: Runtime>(request: &Request, link: &mut Link<R>) -> Option<super::watches::Watch> {
+    match request {
+        Request::Exists { path, watch: true }
+        | Request::Data { path, watch: true }
+        | Request::Children { path, watch: true, .. } => Some(link.watches.add(request.op(), path)),
+        _ => None,
+    }
+}

@@ -1,0 +1,111 @@
+//! What the client and its driver both know of the session.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::error::Error;
+use super::options::ClientOptions;
+use crate::runtime::{Instant, Runtime};
+
+/// How a session stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// No connection: the session may go on, or be over without our knowing. The servers are tried one by one.
+    Disconnected,
+    /// A server answers for the session.
+    Connected,
+    /// A server has said that the session is over. Final.
+    Expired,
+    /// This client has closed the session. Final.
+    Closed,
+}
+
+/// A session that a server has granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// Its number: the `ephemeral_owner` of its ephemeral nodes.
+    pub id: i64,
+    /// The timeout that the server settled on.
+    pub timeout: Duration,
+}
+
+pub(super) struct Shared<R> {
+    pub(super) runtime: R,
+    pub(super) options: ClientOptions,
+    state: watch::Sender<State>,
+    facts: Mutex<Facts>,
+}
+
+#[derive(Default)]
+struct Facts {
+    session: Option<Session>,
+    valid_until: Option<Instant>,
+    /// What the last attempt to connect failed with.
+    failure: Option<String>,
+}
+
+impl<R: Runtime> Shared<R> {
+    pub(super) fn new(runtime: R, options: ClientOptions) -> Self {
+        Self { runtime, options, state: watch::Sender::new(State::Disconnected), facts: Mutex::default() }
+    }
+
+    pub(super) fn state(&self) -> State {
+        *self.state.borrow()
+    }
+
+    pub(super) fn set_state(&self, state: State) {
+        self.state.send_replace(state);
+    }
+
+    /// Waits until the state is another than `known`.
+    pub(super) async fn state_after(&self, known: State) -> State {
+        let mut states = self.state.subscribe();
+        // The sender lives as long as `self`.
+        states.wait_for(|state| *state != known).await.map_or(known, |state| *state)
+    }
+
+    pub(super) fn session(&self) -> Option<Session> {
+        self.facts().session
+    }
+
+    pub(super) fn valid_until(&self) -> Option<Instant> {
+        self.facts().valid_until
+    }
+
+    /// Notes the session that a server has granted, or taken up again.
+    pub(super) fn established(&self, session: Session) {
+        let mut facts = self.facts();
+        facts.session = Some(session);
+        facts.failure = None;
+    }
+
+    /// Notes that a message was answered which was sent at `sent`: the server has counted the timeout from then, or later.
+    pub(super) fn answered(&self, sent: Instant) {
+        let mut facts = self.facts();
+        let Some(Session { timeout, .. }) = facts.session else { return };
+        let until = (sent + timeout.saturating_sub(self.options.drift.of(timeout))).max(sent);
+        facts.valid_until = facts.valid_until.max(Some(until));
+    }
+
+    pub(super) fn failed(&self, reason: String) {
+        self.facts().failure = Some(reason);
+    }
+
+    /// Why a request was not sent.
+    pub(super) fn not_sent(&self) -> Error {
+        match self.state() {
+            State::Expired => Error::SessionExpired,
+            State::Closed => Error::Closed,
+            State::Connected | State::Disconnected => {
+                let reason = self.facts().failure.clone();
+                Error::NotSent { reason: reason.unwrap_or_else(|| "none has been opened yet".to_owned()) }
+            }
+        }
+    }
+
+    fn facts(&self) -> MutexGuard<'_, Facts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,78 @@
+//! Who waits for which node. A watch fires once.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::sync::oneshot;
+
+use super::wire::{EventKind, Op, WatcherEvent};
+
+/// A change to come: completes once, when the watched node changes or the connection is lost. Dropping it is free.
+#[derive(Debug)]
+pub struct Watch(oneshot::Receiver<Fired>);
+
+/// Why a [`Watch`] completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fired {
+    /// The node came to be.
+    Created,
+    /// The node is gone.
+    Deleted,
+    /// The node's data was set.
+    DataChanged,
+    /// A child of the node came or went.
+    ChildrenChanged,
+    /// The connection was lost, and the watch with it: anything may have happened. Read again.
+    Disconnected,
+}
+
+impl Future for Watch {
+    type Output = Fired;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Fired> {
+        Pin::new(&mut self.0).poll(cx).map(|fired| fired.unwrap_or(Fired::Disconnected))
+    }
+}
+
+/// The watches that one connection's server keeps for us.
+///
+/// A server keeps one watch for all that are set on the same node on one connection, and tells once: so does this.
+#[derive(Default)]
+pub(super) struct Watches {
+    /// Set by exists and getData.
+    data: BTreeMap<String, Vec<oneshot::Sender<Fired>>>,
+    /// Set by getChildren.
+    child: BTreeMap<String, Vec<oneshot::Sender<Fired>>>,
+}
+
+impl Watches {
+    /// Notes a watch that the reply to `op` on `path` has confirmed.
+    pub(super) fn add(&mut self, op: Op, path: &str) -> Watch {
+        let (fire, watch) = oneshot::channel();
+        let map =
+            if matches!(op, Op::Children | Op::ChildrenStat) { &mut self.child } else { &mut self.data };
+        let waiting = map.entry(path.to_owned()).or_default();
+        waiting.retain(|waiter| !waiter.is_closed());
+        waiting.push(fire);
+        Watch(watch)
+    }
+
+    /// Wakes whoever waits for this.
+    pub(super) fn fire(&mut self, event: &WatcherEvent) {
+        let (fired, data, child) = match event.kind {
+            EventKind::Created => (Fired::Created, true, false),
+            EventKind::Deleted => (Fired::Deleted, true, true),
+            EventKind::DataChanged => (Fired::DataChanged, true, false),
+            EventKind::ChildrenChanged => (Fired::ChildrenChanged, false, true),
+        };
+        for (map, concerned) in [(&mut self.data, data), (&mut self.child, child)] {
+            let waiting = if concerned { map.remove(&event.path) } else { None };
+            for waiter in waiting.into_iter().flatten() {
+                // Whoever has dropped the watch does not care.
+                let _ = waiter.send(fired);
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What the whole stack costs, in one run and as ratios.
+//!
+//! 1. Redis commands a second: three workers acquire and release by script on five servers, ten rounds; the real `redis`
+//!    client, RESP2, Lua, the simulated network, with every event recorded and hashed. Against the same exchange over
+//!    madsim's own `Endpoint` RPC and over turmoil's TCP, whose messages carry no protocol at all.
+//! 2. Safety-experiment schedules a second: two workers, one Redis, the HTTP resource, a pause of five seconds, audit and
+//!    trace hash included.
+//!
+//! `cargo bench -p sim -- memory` runs a million schedules on two threads instead and prints the peak of the memory.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    missing_docs,
+    reason = "a benchmark reads the clock"
+)]
+
+mod memory;
+mod ours;
+mod peers;
+
+use std::time::{Duration, Instant};
+
+use sim::run::run;
+use sim::schedule::{Arm, Schedule};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The size of one exchange.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) workers: usize,
+    pub(crate) servers: usize,
+    pub(crate) rounds: usize,
+}
+
+const SHAPE: Shape = Shape { workers: 3, servers: 5, rounds: 10 };
+
+/// Each contender is measured so often, in turn, for so long; the best turn counts, since noise only slows down.
+const TURNS: usize = 5;
+const TURN: Duration = Duration::from_millis(800);
+
+fn main() {
+    if std::env::args().any(|argument| argument == "memory") {
+        return memory::million();
+    }
+    if std::env::args().any(|argument| argument == "profile") {
+        // For a profiler: nothing but our own exchange and the safety experiment.
+        (0..200).for_each(|seed| assert!(ours::run(SHAPE, seed) > 0));
+        return safety(1);
+    }
+    let contenders = [
+        Contender { name: "whole stack: redis client, RESP2, Lua, network, events, hash", run: ours::run },
+        Contender { name: "madsim Endpoint RPC, plain structs", run: peers::madsim_rpc::run },
+        Contender {
+            name: "turmoil TCP, plain frames, our latencies",
+            run: peers::turmoil_tcp::with_our_latencies,
+        },
+        Contender {
+            name: "turmoil TCP, plain frames, its own defaults",
+            run: peers::turmoil_tcp::with_its_defaults,
+        },
+    ];
+    let mut best = [0.0_f64; 4];
+    for turn in 0..TURNS {
+        for (contender, best) in contenders.iter().zip(&mut best) {
+            *best = best.max(rate(|seed| (contender.run)(SHAPE, seed), turn as u64));
+        }
+    }
+    println!(
+        "calls a second, {} workers, {} servers, {} rounds, one core:",
+        SHAPE.workers, SHAPE.servers, SHAPE.rounds
+    );
+    for (contender, rate) in contenders.iter().zip(best) {
+        println!("  {rate:>10.0}  {}", contender.name);
+    }
+    println!("  {:>10.2}  of madsim's RPC", best[0] / best[1]);
+    println!("  {:>10.1}  times turmoil at our latencies", best[0] / best[2]);
+    println!("  {:>10.1}  times turmoil at its defaults", best[0] / best[3]);
+    safety(TURNS);
+}
+
+/// Something that makes the exchange, given its shape and a seed, and says how many calls were answered.
+struct Contender {
+    name: &'static str,
+    run: fn(Shape, u64) -> u64,
+}
+
+/// Units of work a second: `work` returns how many it did.
+fn rate(work: impl Fn(u64) -> u64, turn: u64) -> f64 {
+    let began = Instant::now();
+    let mut done = 0;
+    let mut seed = turn << 32;
+    while began.elapsed() < TURN {
+        done += work(seed);
+        seed += 1;
+    }
+    done as f64 / began.elapsed().as_secs_f64()
+}
+
+fn safety(turns: usize) {
+    let text = include_str!("../../../seeds/gc-pause.toml");
+    let schedule = Schedule::parse("seeds/gc-pause.toml", text).unwrap();
+    let mut best = 0.0_f64;
+    for turn in 0..turns {
+        best = best.max(rate(
+            |seed| {
+                let report = run(&schedule, Arm::Fenced, seed).unwrap();
+                assert!(!report.verdicts.is_empty());
+                1
+            },
+            turn as u64,
+        ));
+    }
+    let report = run(&schedule, Arm::Fenced, 0).unwrap();
+    println!("safety experiment, fencing on, one core, audit and trace hash included:");
+    println!(
+        "  {best:>10.0}  schedules a second, {} events and {} commands each",
+        report.events.len(),
+        report.commands
+    );
+}

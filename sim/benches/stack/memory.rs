@@ -1,0 +1,30 @@
+//! The peak of the memory over a million schedules: it must be low, and flat.
+
+use std::time::Instant;
+
+const SCHEDULES: u64 = 1_000_000;
+
+/// Runs a million random schedules on two threads and prints the peak after each tenth.
+pub(crate) fn million() {
+    let began = Instant::now();
+    let step = SCHEDULES / 10;
+    for tenth in 0..10 {
+        // Each schedule is run in both arms.
+        let first = tenth * step / 2;
+        sim::explore::explore(first..first + step / 2, 2, |_| true).unwrap();
+        println!(
+            "{:>9} runs, {:>6.1} s: peak {} MiB, now {} MiB",
+            (tenth + 1) * step,
+            began.elapsed().as_secs_f64(),
+            status("VmHWM"),
+            status("VmRSS")
+        );
+    }
+}
+
+/// A line of the process's status, in MiB.
+fn status(name: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+}

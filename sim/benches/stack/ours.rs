@@ -1,0 +1,97 @@
+//! The exchange through the whole stack.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use dlock::redis::Redis;
+use dlock::{Lock, LockKey, Options};
+use sim::entropy::Entropy;
+use sim::record;
+use sim::servers::redis::{Server, ServerOptions, ServerWorld};
+use sim::world::World;
+use sim::world::process::ProcessId;
+use sim::world::runtime::SimRuntime;
+
+use crate::Shape;
+
+struct Clock(World);
+
+impl ServerWorld for Clock {
+    fn wall_micros(&self) -> u64 {
+        self.0.now() / 1000
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        self.0.sleep_until(self.0.now() + duration.as_nanos() as u64).await;
+    }
+}
+
+/// Runs the exchange once, on a fresh thread, and returns the number of commands that clients sent.
+pub(crate) fn run(shape: Shape, seed: u64) -> u64 {
+    std::thread::spawn(move || {
+        let runtime = madsim::runtime::Runtime::with_seed_and_config(seed, madsim::Config::default());
+        runtime.block_on(exchange(shape, seed))
+    })
+    .join()
+    .unwrap()
+}
+
+async fn exchange(shape: Shape, seed: u64) -> u64 {
+    let names: Vec<String> = (0..shape.servers)
+        .map(|number| format!("redis-{number}"))
+        .chain((0..shape.workers).map(|number| format!("worker-{number}")))
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let world = World::new(Entropy::new(seed), &names, (Duration::from_millis(1), Duration::from_millis(4)));
+    record::start(&world, |_| {});
+    for number in 0..shape.servers {
+        let id = world.find(&format!("redis-{number}")).unwrap();
+        world.spawn(id, serve(world.clone(), id));
+    }
+    let commands = Arc::new(AtomicU64::new(0));
+    let (done, mut finished) = tokio::sync::mpsc::channel(shape.workers);
+    for number in 0..shape.workers {
+        let id = world.find(&format!("worker-{number}")).unwrap();
+        let (world, commands, done) = (world.clone(), Arc::clone(&commands), done.clone());
+        world.clone().spawn(id, async move {
+            work(shape, world, id, number, &commands).await;
+            let _ = done.send(()).await;
+        });
+    }
+    for _ in 0..shape.workers {
+        finished.recv().await.unwrap();
+    }
+    let recorded = record::finish().unwrap();
+    assert!(recorded.events.len() >= shape.workers * shape.servers * shape.rounds);
+    world.end().await;
+    commands.load(Ordering::Relaxed)
+}
+
+async fn serve(world: World, id: ProcessId) {
+    let name = world.process(id).name().to_owned();
+    let server = Server::new(ServerOptions::new(&name), Clock(world.clone()));
+    let mut listener = world.listen(id, &format!("{name}:6379")).unwrap();
+    loop {
+        let (stream, client) = listener.accept().await;
+        let server = server.clone();
+        world.spawn(id, async move { server.serve_connection(stream, &client).await });
+    }
+}
+
+async fn work(shape: Shape, world: World, id: ProcessId, number: usize, commands: &AtomicU64) {
+    let runtime = SimRuntime::new(&world, id);
+    let key = LockKey::new("orders", &number.to_string()).unwrap();
+    let lock = |server| {
+        let backend = Redis::new(runtime.clone(), &format!("redis-{server}:6379"));
+        Lock::new(backend, Options::new(Duration::from_secs(10))).unwrap()
+    };
+    let locks: Vec<_> = (0..shape.servers).map(lock).collect();
+    for _ in 0..shape.rounds {
+        for lock in &locks {
+            let handle = lock.try_acquire(&key).await.unwrap();
+            handle.release().await.unwrap();
+        }
+        commands.fetch_add(2 * shape.servers as u64, Ordering::Relaxed);
+    }
+}

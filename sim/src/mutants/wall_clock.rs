@@ -1,0 +1,63 @@
+//! B17: the time that a request took is measured on the wall clock. A step back while it is under way makes the lease
+//! younger than it is.
+//!
+//! Source: node-redlock, which subtracts two readings of `Date.now()`.
+
+use std::time::Duration;
+
+use dlock::backend::{Answer, Backend, BackendError, Claim, Renewal};
+use dlock::{Instant, Runtime};
+
+use super::lock::{MutantLock, MutantTrail};
+use crate::world::runtime::SimRuntime;
+
+pub(super) async fn acquire(
+    lock: &MutantLock,
+    claim: &Claim,
+    trail: &mut MutantTrail,
+    patience: Instant,
+) -> Result<Answer, BackendError> {
+    let began = Readings::of(lock.runtime());
+    let answer = lock.correct.acquire(claim, &mut trail.correct, patience).await?;
+    Ok(match answer {
+        Answer::Granted { token, since, left } => {
+            Answer::Granted { token, since: began.believe(since, lock.runtime()), left }
+        }
+        held => held,
+    })
+}
+
+pub(super) async fn renew(
+    lock: &MutantLock,
+    claim: &Claim,
+    trail: &mut MutantTrail,
+    patience: Instant,
+) -> Result<Renewal, BackendError> {
+    let began = Readings::of(lock.runtime());
+    let renewal = lock.correct.renew(claim, &mut trail.correct, patience).await?;
+    Ok(match renewal {
+        Renewal::Extended { since } => Renewal::Extended { since: began.believe(since, lock.runtime()) },
+        lost => lost,
+    })
+}
+
+/// The two clocks at one moment.
+struct Readings {
+    monotonic: Instant,
+    wall: u64,
+}
+
+impl Readings {
+    fn of(runtime: &SimRuntime) -> Self {
+        Self { monotonic: runtime.now(), wall: runtime.wall_nanos() }
+    }
+
+    /// The lease's `since`, off by what the wall clock was stepped by since these readings: a step back makes it younger.
+    fn believe(&self, since: Instant, runtime: &SimRuntime) -> Instant {
+        let now = Self::of(runtime);
+        let passed = now.monotonic.saturating_since(self.monotonic);
+        let wall = Duration::from_nanos(now.wall.saturating_sub(self.wall));
+        let back = Duration::from_nanos(self.wall.saturating_sub(now.wall));
+        (since + passed + back) - wall
+    }
+}

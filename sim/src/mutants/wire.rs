@@ -1,0 +1,51 @@
+//! Plain commands to the lock server, on connections of their own: what a mutant sends beside the library's scripts.
+
+use std::sync::Arc;
+
+use dlock::Runtime;
+use dlock::backend::BackendError;
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Cmd, FromRedisValue, RedisConnectionInfo, RedisError};
+
+/// The way to the server. Each call of [`Wire::open`] is a new connection.
+#[derive(Clone)]
+pub(super) struct Wire<R> {
+    runtime: R,
+    address: Arc<str>,
+}
+
+impl<R: Runtime> Wire<R> {
+    pub(super) fn new(runtime: R, address: &str) -> Self {
+        Self { runtime, address: address.into() }
+    }
+
+    pub(super) async fn open(&self) -> Result<MultiplexedConnection, BackendError> {
+        let unreachable = |reason: std::io::Error| BackendError::Unreachable {
+            address: self.address.to_string(),
+            reason: reason.to_string(),
+        };
+        let stream = self.runtime.connect(&self.address).await.map_err(unreachable)?;
+        let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
+        let info = RedisConnectionInfo::default().set_skip_set_lib_name();
+        let (connection, driver) =
+            MultiplexedConnection::new_with_config(&info, stream, config).await.map_err(disconnected)?;
+        self.runtime.spawn(driver);
+        Ok(connection)
+    }
+
+    /// One command on a connection of its own.
+    pub(super) async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, BackendError> {
+        ask(&mut self.open().await?, command).await
+    }
+}
+
+pub(super) async fn ask<T: FromRedisValue>(
+    connection: &mut MultiplexedConnection,
+    command: &Cmd,
+) -> Result<T, BackendError> {
+    command.query_async(connection).await.map_err(disconnected)
+}
+
+fn disconnected(error: RedisError) -> BackendError {
+    BackendError::Disconnected { reason: error.to_string() }
+}

@@ -1,0 +1,116 @@
+//! What a server does on its own: it expires keys and syncs its file.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::future;
+
+use super::core::{Core, Wait};
+use super::{Server, ServerWorld};
+
+/// Redis looks for expired keys ten times a second.
+const EXPIRY_TICK_MS: i64 = 100;
+/// The interval of the policy `everysec`.
+const SYNC_MICROS: i64 = 1_000_000;
+
+impl Core {
+    /// When there will be something to do, in microseconds on the wall clock.
+    fn next_task(&self) -> Option<i64> {
+        let due_ms = self.state.keyspace.next_due().filter(|_| !self.state.is_replica);
+        // The first tick at which the key's time is over.
+        let tick = due_ms.map(|at| {
+            (at.div_euclid(EXPIRY_TICK_MS).saturating_add(1)).saturating_mul(EXPIRY_TICK_MS * 1000)
+        });
+        let sync = self.journal.is_dirty().then(|| self.synced_micros.saturating_add(SYNC_MICROS));
+        match (tick, sync) {
+            (Some(tick), Some(sync)) => Some(tick.min(sync)),
+            (tick, sync) => tick.or(sync),
+        }
+    }
+
+    /// Removes the keys whose time is up, unless that is for a primary to decide.
+    pub(super) fn expire_due(&mut self) {
+        if !self.state.is_replica {
+            self.state.expire_due();
+        }
+    }
+
+    /// Whether the background task sleeps past the next thing to do.
+    pub(super) fn oversleeps(&self) -> bool {
+        self.alarm_micros.is_some_and(|alarm| self.next_task().is_some_and(|task| task < alarm))
+    }
+}
+
+impl<W: ServerWorld> Server<W> {
+    /// Expires keys that nobody asks for, ten times a second as Redis does, and syncs the append-only file. To be run
+    /// beside the connections for as long as the server is up. While there is nothing to do, it sleeps.
+    pub async fn background(&self) {
+        loop {
+            let sleep = self.sleep_needed();
+            let woken = pin!(self.shared.wake.notified());
+            match sleep {
+                Some(duration) => {
+                    let sleeping = pin!(self.shared.world.sleep(duration));
+                    future::select(woken, sleeping).await;
+                }
+                None => woken.await,
+            }
+            self.tick();
+        }
+    }
+
+    /// To be called when the server's wall clock was set: keys may be due earlier than the background task believes.
+    pub fn clock_changed(&self) {
+        self.shared.wake.notify_one();
+    }
+
+    /// Waits for replicas, and returns how many have acknowledged.
+    pub(super) async fn wait(&self, wait: Wait) -> usize {
+        loop {
+            let acknowledged = pin!(self.shared.acknowledged.notified());
+            let count = self.core().replication.acknowledged(wait.offset);
+            let left_micros = wait.deadline_micros.map(|deadline| deadline - self.now_micros());
+            if count >= wait.replicas || left_micros.is_some_and(|left| left <= 0) {
+                return count;
+            }
+            match left_micros {
+                None => acknowledged.await,
+                Some(left) => {
+                    let left = Duration::from_micros(left.unsigned_abs());
+                    future::select(acknowledged, pin!(self.shared.world.sleep(left))).await;
+                }
+            }
+        }
+    }
+
+    pub(super) fn acknowledge(&self, client: u64, offset: u64) {
+        self.core().replication.acknowledge(client, offset);
+        self.shared.acknowledged.notify_waiters();
+    }
+
+    /// How long the background task may sleep; `None` until it is woken.
+    fn sleep_needed(&self) -> Option<Duration> {
+        let now = self.now_micros();
+        let mut core = self.core();
+        let task = core.next_task();
+        core.alarm_micros = Some(task.unwrap_or(i64::MAX));
+        let mut left = task?.saturating_sub(now).max(0);
+        if core.journal.is_dirty() {
+            // A clock that was set back must not put the sync off.
+            left = left.min(SYNC_MICROS);
+        }
+        Some(Duration::from_micros(left.unsigned_abs()))
+    }
+
+    fn tick(&self) {
+        self.act(|core| {
+            core.alarm_micros = None;
+            core.expire_due();
+            let since_sync = core.state.now_micros.abs_diff(core.synced_micros);
+            if core.journal.is_dirty() && since_sync >= SYNC_MICROS.unsigned_abs() {
+                core.journal.sync();
+                core.synced_micros = core.state.now_micros;
+            }
+        });
+    }
+}

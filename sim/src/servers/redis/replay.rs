@@ -1,0 +1,47 @@
+//! Repeats the effects that a file or a primary tells of.
+
+use super::command::{self, Lookup, Run};
+use super::core::Core;
+use super::request::{ArgBuffer, Args};
+
+/// Applies commands; those between MULTI and EXEC together, once EXEC has come.
+#[derive(Debug, Default)]
+pub(crate) struct Replay {
+    unit: Option<Vec<ArgBuffer>>,
+}
+
+impl Replay {
+    /// Takes in one command. One that is unknown is left out: the stream is our own.
+    pub(crate) fn apply(&mut self, core: &mut Core, args: Args<'_>) {
+        if args.is_empty() {
+            return;
+        }
+        if args.at(0).eq_ignore_ascii_case(b"multi") {
+            self.unit = Some(Vec::new());
+        } else if args.at(0).eq_ignore_ascii_case(b"exec") {
+            let unit = self.unit.take().unwrap_or_default();
+            unit.iter().for_each(|command| run(core, command.args()));
+        } else if let Some(unit) = &mut self.unit {
+            let mut command = ArgBuffer::default();
+            args.iter().for_each(|arg| command.push(arg));
+            unit.push(command);
+        } else {
+            run(core, args);
+        }
+    }
+
+    pub(crate) fn is_between_units(&self) -> bool {
+        self.unit.is_none()
+    }
+}
+
+fn run(core: &mut Core, args: Args<'_>) {
+    if let Lookup::Found(command) = command::look_up(args)
+        && let Run::Keys(run) = command.run
+    {
+        let state = &mut core.state;
+        state.is_replaying = true;
+        run(state, args);
+        state.is_replaying = false;
+    }
+}

@@ -1,0 +1,266 @@
+//! Replicas: what a primary sends them, and how they follow.
+//!
+//! The stream is Redis' own (commands with absolute times, scripts as the effects that they had), asynchronous as
+//! there. The handshake is a short form of Redis': `PSYNC ? -1`, answered by `+FULLRESYNC id offset` and a snapshot in one
+//! bulk string, whose content is commands too and not an RDB file. So replicas follow servers of this kind only.
+
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+
+use bytes::{Buf, BytesMut};
+use futures_util::future::{self, Either};
+use redis_protocol::resp2::decode::decode;
+use redis_protocol::resp2::types::{OwnedFrame, Resp2Frame};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::core::Core;
+use super::effects::Effect;
+use super::replay::Replay;
+use super::reply::{Protocol, Reply, push_command};
+use super::request::{ArgBuffer, RequestParser};
+use super::{Server, ServerWorld};
+
+/// What waits for a replica that the network keeps from it.
+pub(crate) type Feed = UnboundedReceiver<Arc<[u8]>>;
+
+/// The primary's part.
+#[derive(Debug, Default)]
+pub(crate) struct Replication {
+    /// Names the history of the data, as `master_replid` does.
+    pub(crate) id: String,
+    /// Bytes of the stream so far. Effects that neither a file nor a replica reads are not counted.
+    pub(crate) offset: u64,
+    links: Vec<Link>,
+}
+
+/// A replica that is connected.
+#[derive(Debug)]
+struct Link {
+    client: u64,
+    sender: UnboundedSender<Arc<[u8]>>,
+    /// How much of the stream the replica says that it has applied.
+    acknowledged: u64,
+}
+
+impl Replication {
+    /// Sends an encoded unit of effects to all replicas.
+    pub(crate) fn send(&mut self, unit: &[u8]) {
+        self.offset += unit.len() as u64;
+        if !self.links.is_empty() {
+            let unit: Arc<[u8]> = unit.into();
+            self.links.retain(|link| link.sender.send(unit.clone()).is_ok());
+        }
+    }
+
+    pub(crate) fn acknowledge(&mut self, client: u64, offset: u64) {
+        let link = self.links.iter_mut().find(|link| link.client == client);
+        if let Some(link) = link {
+            link.acknowledged = link.acknowledged.max(offset);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, client: u64) {
+        self.links.retain(|link| link.client != client);
+    }
+
+    /// How many replicas are connected.
+    pub(crate) fn connected(&self) -> usize {
+        self.links.len()
+    }
+
+    /// How many replicas have all of the stream up to `offset`.
+    pub(crate) fn acknowledged(&self, offset: u64) -> usize {
+        self.links.iter().filter(|link| link.acknowledged >= offset).count()
+    }
+}
+
+impl Core {
+    /// Begins to feed the replica behind `client`: with everything that is there, then with all that comes.
+    pub(crate) fn add_replica(&mut self, client: u64) -> Feed {
+        let snapshot = self.snapshot();
+        let Replication { id, offset, links } = &mut self.replication;
+        let mut start = Vec::new();
+        Reply::Status(format!("FULLRESYNC {id} {offset}").into_bytes().into())
+            .encode(&mut start, Protocol::Resp2);
+        Reply::bulk(snapshot).encode(&mut start, Protocol::Resp2);
+        let (sender, feed) = unbounded_channel();
+        // The receiver is in our hands: it can't be closed yet.
+        let _ = sender.send(start.into());
+        links.push(Link { client, sender, acknowledged: 0 });
+        feed
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        let mut snapshot = Vec::new();
+        for (key, entry) in self.state.keyspace.iter() {
+            let (key, value, expires_at) = (key.clone(), entry.value.clone(), entry.expires_at);
+            Effect::Set { key, value, expires_at, former: None }.encode(&mut snapshot);
+        }
+        snapshot
+    }
+}
+
+/// Sends `feed` to a replica and takes in what it acknowledges, until one of the two breaks off.
+pub(crate) async fn feed_replica<W: ServerWorld>(
+    server: &Server<W>,
+    client: u64,
+    stream: impl AsyncRead + AsyncWrite,
+    mut feed: Feed,
+) -> io::Result<()> {
+    let (mut reader, mut writer) = tokio::io::split(stream);
+    let sending = async {
+        while let Some(bytes) = feed.recv().await {
+            writer.write_all(&bytes).await?;
+            writer.flush().await?;
+        }
+        Ok(())
+    };
+    let receiving = async {
+        let (mut buffer, mut parser) = (BytesMut::new(), RequestParser::default());
+        while reader.read_buf(&mut buffer).await? > 0 {
+            while let Ok(Some(size)) = parser.parse(&buffer) {
+                let words: Vec<&[u8]> = parser.args(&buffer).iter().collect();
+                if let [_, _, offset] = words[..] {
+                    server.acknowledge(client, super::number::parse_i64(offset).unwrap_or(0).cast_unsigned());
+                }
+                buffer.advance(size);
+            }
+        }
+        Ok(())
+    };
+    match future::select(pin!(receiving), pin!(sending)).await {
+        Either::Left((ended, _)) | Either::Right((ended, _)) => ended,
+    }
+}
+
+/// The replica's part of the stream: reads frames and applies them.
+#[derive(Debug, Default)]
+struct Follower {
+    buffer: BytesMut,
+    replay: Replay,
+    /// The offset of the stream up to which everything is applied; `None` until the snapshot has come.
+    offset: Option<u64>,
+    announced: u64,
+}
+
+impl Follower {
+    /// Applies every frame that has arrived. `false`: the stream makes no sense.
+    fn apply(&mut self, core: &mut Core) -> bool {
+        loop {
+            match decode(&self.buffer) {
+                Ok(Some((frame, size))) => {
+                    self.buffer.advance(size);
+                    if !self.apply_frame(core, &frame, size) {
+                        return false;
+                    }
+                }
+                Ok(None) => return true,
+                Err(_) => return false,
+            }
+        }
+    }
+
+    fn apply_frame(&mut self, core: &mut Core, frame: &OwnedFrame, size: usize) -> bool {
+        match (frame, self.offset) {
+            (OwnedFrame::SimpleString(line), None) => {
+                let words = line.split(|byte| *byte == b' ').collect::<Vec<_>>();
+                let [b"FULLRESYNC", id, offset] = words[..] else { return false };
+                core.replication.id = String::from_utf8_lossy(id).into_owned();
+                self.announced = super::number::parse_i64(offset).unwrap_or(0).cast_unsigned();
+                true
+            }
+            (OwnedFrame::BulkString(snapshot), None) => {
+                self.apply_snapshot(core, snapshot);
+                self.offset = Some(self.announced);
+                true
+            }
+            (OwnedFrame::Array(words), Some(offset)) => {
+                let mut command = ArgBuffer::default();
+                words.iter().filter_map(OwnedFrame::as_bytes).for_each(|word| command.push(word));
+                self.replay.apply(core, command.args());
+                self.offset = Some(offset + size as u64);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn apply_snapshot(&mut self, core: &mut Core, snapshot: &[u8]) {
+        core.state.flush();
+        let (mut read, mut parser) = (0, RequestParser::default());
+        while let Ok(Some(size)) = parser.parse(&snapshot[read..]) {
+            self.replay.apply(core, parser.args(&snapshot[read..]));
+            read += size;
+        }
+    }
+
+    /// What to tell the primary.
+    fn acknowledgement(&self) -> Option<Vec<u8>> {
+        let offset = self.offset?.to_string();
+        let mut request = Vec::new();
+        push_command(&mut request, &[b"REPLCONF", b"ACK", offset.as_bytes()]);
+        Some(request)
+    }
+}
+
+impl<W: ServerWorld> Server<W> {
+    /// Follows the primary at the other end of `stream` as its replica, until the stream breaks or the server is
+    /// promoted. A replica answers reads, refuses writes, and leaves the removal of expired keys to its primary.
+    ///
+    /// What the primary sent so far and the network has not brought yet is lost to a replica that is promoted: the
+    /// replication is asynchronous, as in Redis.
+    ///
+    /// # Errors
+    ///
+    /// The stream's error, or `InvalidData` if the other end is no primary of this kind.
+    pub async fn follow(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin + Send) -> io::Result<()> {
+        self.core().state.is_replica = true;
+        stream.write_all(b"*3\r\n$5\r\nPSYNC\r\n$1\r\n?\r\n$2\r\n-1\r\n").await?;
+        stream.flush().await?;
+        let mut follower = Follower::default();
+        loop {
+            let read = {
+                let promoted = pin!(self.shared.promoted.notified());
+                let reading = pin!(stream.read_buf(&mut follower.buffer));
+                match future::select(promoted, reading).await {
+                    Either::Left(_) => return Ok(()),
+                    Either::Right((read, _)) => read?,
+                }
+            };
+            if read == 0 {
+                return Ok(());
+            }
+            if !self.apply_stream(&mut follower)? {
+                return Ok(());
+            }
+            if let Some(acknowledgement) = follower.acknowledgement() {
+                stream.write_all(&acknowledgement).await?;
+                stream.flush().await?;
+            }
+        }
+    }
+
+    /// Makes a replica a primary: it takes writes and expires keys from now on. Nothing changes for a primary.
+    pub fn promote(&self) {
+        let was_replica = std::mem::take(&mut self.core().state.is_replica);
+        if was_replica {
+            self.promoted();
+        }
+    }
+
+    fn apply_stream(&self, follower: &mut Follower) -> io::Result<bool> {
+        let mut core = self.core();
+        if !core.state.is_replica {
+            return Ok(false);
+        }
+        core.state.now_micros = self.now_micros();
+        let is_sound = follower.apply(&mut core);
+        // Observers heard of these effects from the primary.
+        core.publish();
+        core.state.record.clear();
+        core.journal.write();
+        if is_sound { Ok(true) } else { Err(io::ErrorKind::InvalidData.into()) }
+    }
+}

@@ -1,0 +1,48 @@
+//! Names of commands and options: short, in any case, and compared in one step.
+
+/// A word of up to 16 bytes, in lower case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Word(u128);
+
+impl Word {
+    /// The word written `text`, or one that no [`Word::new`] makes if `text` is longer than any name.
+    pub(crate) fn of(text: &[u8]) -> Self {
+        let mut bytes = [0; 16];
+        match bytes.get_mut(..text.len()) {
+            Some(start) if !text.is_empty() => {
+                start.copy_from_slice(text);
+                bytes.make_ascii_lowercase();
+                Self(u128::from_be_bytes(bytes))
+            }
+            _ => Self(u128::MAX),
+        }
+    }
+
+    /// The word for a name in lower case, at compile time.
+    pub(crate) const fn new(name: &str) -> Self {
+        let name = name.as_bytes();
+        assert!(name.len() <= 16);
+        let mut bytes = [0; 16];
+        let mut at = 0;
+        while at < name.len() {
+            bytes[at] = name[at];
+            at += 1;
+        }
+        Self(u128::from_be_bytes(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_equal_in_any_case_and_ordered_as_texts() {
+        const GET: Word = Word::new("get");
+        assert_eq!(Word::of(b"GeT"), GET);
+        for other in ["", "ge", "gets", "a word far longer than any name"] {
+            assert_ne!(Word::of(other.as_bytes()), GET, "{other}");
+        }
+        assert!(Word::new("get") < Word::new("getdel") && Word::new("getdel") < Word::new("set"));
+    }
+}

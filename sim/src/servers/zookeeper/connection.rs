@@ -1,0 +1,207 @@
+//! One connection: a login, then requests in and replies and events out.
+
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use dlock::zookeeper::wire::{
+    ConnectRequest, ConnectResponse, Frames, Op, PASSWORD_BYTES, Reader, Request, WireError, code, xid,
+};
+use futures_util::future::{Either, select};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::Notify;
+
+use super::core::{Core, Now, needs_leader};
+use super::session::{negotiate, password};
+use super::words;
+use super::{Server, ServerWorld};
+
+pub(super) struct Connection<'a, W: ServerWorld, S> {
+    server: &'a Server<W>,
+    stream: S,
+    /// What the world calls the client.
+    label: &'a str,
+    number: u64,
+    changed: Arc<Notify>,
+    frames: Frames,
+    /// A message that waits for the leader; those behind it wait too.
+    stalled: Option<Bytes>,
+    is_logged_in: bool,
+}
+
+/// What came of a message.
+enum Step {
+    Done(&'static str),
+    /// It can't be answered before the member is in touch again.
+    Stall,
+    /// It makes no sense, or the member does not serve: the connection ends.
+    HangUp,
+}
+
+impl<'a, W: ServerWorld, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, W, S> {
+    pub(super) fn new(server: &'a Server<W>, stream: S, label: &'a str) -> Self {
+        let (number, changed) = server.core().open(server.member);
+        Self {
+            server,
+            stream,
+            label,
+            number,
+            changed,
+            frames: Frames::default(),
+            stalled: None,
+            is_logged_in: false,
+        }
+    }
+
+    /// Serves until the client leaves, the member hangs up or the stream breaks.
+    pub(super) async fn serve(mut self) -> io::Result<()> {
+        loop {
+            if !self.is_logged_in
+                && let Some(answer) = words::answer(self.frames.input(), self.server)
+            {
+                self.stream.write_all(answer.as_bytes()).await?;
+                return self.stream.shutdown().await;
+            }
+            let goes_on = self.answer();
+            let is_closing = self.send().await?;
+            if !goes_on || is_closing {
+                return self.stream.shutdown().await;
+            }
+            if !self.listen().await? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits until there is something to do; false if the client has left.
+    async fn listen(&mut self) -> io::Result<bool> {
+        let stalled = self.stalled.is_some();
+        let shared = &self.server.shared;
+        let pause = async {
+            match stalled {
+                true => self.server.world.sleep(shared.options.tick / 4).await,
+                false => std::future::pending().await,
+            }
+        };
+        let read = pin!(self.stream.read_buf(self.frames.input()));
+        let changed = pin!(self.changed.notified());
+        match select(read, select(changed, pin!(pause))).await {
+            Either::Left((read, _)) => Ok(read? > 0),
+            Either::Right(_) => Ok(true),
+        }
+    }
+
+    /// Handles the messages that have arrived; false if the connection is to end.
+    fn answer(&mut self) -> bool {
+        loop {
+            let frame = match self.stalled.take() {
+                Some(frame) => Ok(Some(frame)),
+                None => self.frames.take(),
+            };
+            let Ok(frame) = frame else { return false };
+            let Some(frame) = frame else { return true };
+            match self.handle(&frame) {
+                Ok(Step::Done(operation)) => self.server.tell(self.label, operation),
+                Ok(Step::Stall) => {
+                    self.stalled = Some(frame);
+                    return true;
+                }
+                Ok(Step::HangUp) | Err(_) => return false,
+            }
+        }
+    }
+
+    fn handle(&mut self, frame: &[u8]) -> Result<Step, WireError> {
+        let server = self.server;
+        server.attended(|core, now| {
+            let member = &core.members[server.member];
+            if !member.is_serving() || core.connections.get(&self.number).is_none_or(|c| c.is_closing) {
+                return Ok(Step::HangUp);
+            }
+            if self.is_logged_in { self.request(core, now, frame) } else { self.log_in(core, now, frame) }
+        })
+    }
+
+    fn log_in(&mut self, core: &mut Core, now: Now, frame: &[u8]) -> Result<Step, WireError> {
+        let request = ConnectRequest::decode(frame)?;
+        let member = &core.members[self.server.member];
+        // A client must not see time go back.
+        if request.last_zxid_seen > member.zxid(core.zxid) {
+            return Ok(Step::HangUp);
+        }
+        if !member.is_in_touch() {
+            return Ok(Step::Stall);
+        }
+        let timeout = negotiate(request.timeout_millis, core.tick);
+        let id = match request.session_id {
+            0 => core.begin_session(self.number, timeout, now),
+            id if core.sessions.contains_key(&id) && request.password == password(id) => {
+                core.move_session(self.number, id, timeout, now);
+                Some(id)
+            }
+            _ => None,
+        };
+        let response = ConnectResponse {
+            timeout_millis: id.map_or(0, |_| i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX)),
+            session_id: id.unwrap_or(0),
+            password: id.map_or([0; PASSWORD_BYTES], password),
+            read_only: false,
+        };
+        core.send(self.number, &response.encode());
+        match id {
+            Some(_) => self.is_logged_in = true,
+            None => core.close(self.number),
+        }
+        Ok(Step::Done("createSession"))
+    }
+
+    fn request(&mut self, core: &mut Core, now: Now, frame: &[u8]) -> Result<Step, WireError> {
+        let mut reader = Reader::new(frame);
+        let (number, operation) = (reader.int()?, reader.int()?);
+        let is_in_touch = core.members[self.server.member].is_in_touch();
+        if is_in_touch && let Some(connected) = core.connections.get(&self.number) {
+            core.touch(connected.session, now);
+        }
+        let Some(op) = Op::from_number(operation) else {
+            // A login needs no answer but a good one: everybody may do everything.
+            let err = if number == xid::AUTH { code::OK } else { code::UNIMPLEMENTED };
+            core.refuse(self.number, number, err);
+            return Ok(Step::Done("unimplemented"));
+        };
+        let request = match Request::read(op, &mut reader) {
+            Ok(request) => request,
+            Err(WireError::Unknown { .. }) => {
+                core.refuse(self.number, number, code::UNIMPLEMENTED);
+                return Ok(Step::Done(op.name()));
+            }
+            Err(error) => return Err(error),
+        };
+        if needs_leader(&request) && !is_in_touch {
+            return Ok(Step::Stall);
+        }
+        core.execute(self.number, number, request, now);
+        Ok(Step::Done(op.name()))
+    }
+
+    /// Sends what waits; true if the connection is to end then.
+    async fn send(&mut self) -> io::Result<bool> {
+        loop {
+            let (output, is_closing) = match self.server.core().connections.get_mut(&self.number) {
+                Some(connected) => (std::mem::take(&mut connected.output), connected.is_closing),
+                None => return Ok(true),
+            };
+            if output.is_empty() {
+                return Ok(is_closing);
+            }
+            self.stream.write_all(&output).await?;
+            self.stream.flush().await?;
+        }
+    }
+}
+
+impl<W: ServerWorld, S> Drop for Connection<'_, W, S> {
+    fn drop(&mut self) {
+        self.server.core().hang_up(self.number);
+    }
+}

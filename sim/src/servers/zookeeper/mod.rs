@@ -1,0 +1,233 @@
+//! A ZooKeeper ensemble, version 3.8, as far as lock clients can observe one.
+//!
+//! Read [`tree`] for the nodes, [`session`] for sessions, [`watch`] for watches, [`core`] for how a request is carried
+//! out, [`member`] for leading and following, [`connection`] for the wire, [`observe`] for what leaves the servers.
+//!
+//! There is one history of transactions behind all members: how ZAB agrees on it is a non-goal, and what it agrees on
+//! survives every crash, as the real one's log does. A member that is out of touch shows the state that it knew, with the
+//! watches of that state, so a read may be stale and a `sync` cures it; the real one's lag of a few milliseconds between a
+//! follower in touch and its leader is left out. The leader hears of a session at once when a message reaches a
+//! follower in touch (the real one within half a tick), and not at all through one out of touch, which goes on answering
+//! pings: a client may then believe in a session that has expired.
+
+mod connection;
+mod core;
+mod member;
+mod observe;
+mod session;
+mod tree;
+mod watch;
+mod words;
+
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+pub use observe::{Change, LockView, Observer, Removal};
+
+use self::core::{Core, Now};
+use crate::world::lock;
+use connection::Connection;
+
+/// What a member needs of the world around it.
+pub trait ServerWorld: Send + Sync + 'static {
+    /// The monotonic clock of the member's machine, in nanoseconds. Sessions expire by the leader's.
+    fn monotonic_nanos(&self) -> u64;
+
+    /// The wall clock of the member's machine: milliseconds since the Unix epoch. Stats show the leader's.
+    fn wall_millis(&self) -> u64;
+
+    /// Completes after `duration` on the monotonic clock.
+    fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send;
+
+    /// Whether the member and the one called `name` can talk to each other: links whole in both directions, the other one
+    /// alive and not paused. It must not use the servers.
+    fn reaches(&self, name: &str) -> bool;
+}
+
+/// How an ensemble is set up.
+pub struct EnsembleOptions {
+    /// The members' names; one alone is a standalone server.
+    pub names: Vec<String>,
+    /// ZooKeeper's `tickTime`: sessions time out after 2 to 20 of them, and expire at whole ones.
+    pub tick: Duration,
+    /// ZooKeeper's `syncLimit`: for how many ticks a member goes on serving out of touch.
+    pub sync_limit: u32,
+    /// Told of what the members do.
+    pub observer: Arc<dyn Observer>,
+}
+
+/// An ensemble: what its members have in common, whichever of them run.
+pub struct Ensemble<W>(Arc<Shared<W>>);
+
+/// A member of an ensemble, in one life of its process. Clones are the same member.
+pub struct Server<W> {
+    shared: Arc<Shared<W>>,
+    member: usize,
+    world: Arc<W>,
+}
+
+struct Shared<W> {
+    options: EnsembleOptions,
+    /// The members' worlds, by number.
+    worlds: Mutex<Vec<Option<Arc<W>>>>,
+    core: Mutex<Core>,
+}
+
+impl EnsembleOptions {
+    /// An ensemble of these members with ticks of 2 s, a `syncLimit` of 5 and no observer: the defaults of ZooKeeper's
+    /// own sample.
+    pub fn new<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
+        let names = names.into_iter().map(Into::into).collect();
+        Self { names, tick: Duration::from_secs(2), sync_limit: 5, observer: Arc::new(()) }
+    }
+}
+
+impl<W: ServerWorld> Ensemble<W> {
+    /// An ensemble none of whose members runs yet.
+    pub fn new(options: EnsembleOptions) -> Self {
+        let members = options.names.len();
+        let core = Mutex::new(Core::new(members, options.tick, options.sync_limit));
+        let worlds = Mutex::new((0..members).map(|_| None).collect());
+        Self(Arc::new(Shared { options, worlds, core }))
+    }
+
+    /// The member called `name`, in a new life of its process; `None` if there is no such member. It serves once
+    /// [`Server::run`] runs.
+    pub fn member(&self, name: &str, world: W) -> Option<Server<W>> {
+        let member = self.0.options.names.iter().position(|known| known == name)?;
+        let world = Arc::new(world);
+        lock(&self.0.worlds)[member] = Some(Arc::clone(&world));
+        Some(Server { shared: Arc::clone(&self.0), member, world })
+    }
+
+    /// The name of the member that leads, if one does.
+    pub fn leader(&self) -> Option<&str> {
+        let leader = lock(&self.0.core).leader()?;
+        self.0.options.names.get(leader).map(String::as_str)
+    }
+
+    /// Has the leader resign and another member in touch lead; all members hang up. Returns the new leader's name, or
+    /// `None` if no other could lead.
+    pub fn change_leader(&self) -> Option<&str> {
+        let new = lock(&self.0.core).change_leader(|member| self.0.now(member, member))?;
+        self.0.options.names.get(new).map(String::as_str)
+    }
+
+    /// How many sessions there are.
+    pub fn sessions(&self) -> usize {
+        lock(&self.0.core).sessions.len()
+    }
+}
+
+impl<W: ServerWorld> Server<W> {
+    /// Takes part in the ensemble until it is dropped, which is the end of the member's process.
+    pub async fn run(&self) {
+        let life = self.core().start(self.member);
+        let _up = Up { server: self.clone(), life };
+        let half_tick = u64::try_from(self.shared.options.tick.as_nanos() / 2).unwrap_or(u64::MAX).max(1);
+        loop {
+            self.attended(|core, now| {
+                if core.leader() == Some(self.member) && core.members[self.member].is_in_touch() {
+                    core.expire(now);
+                }
+            });
+            self.publish(self.name());
+            let now = self.world.monotonic_nanos();
+            self.world.sleep(Duration::from_nanos(half_tick - now % half_tick)).await;
+        }
+    }
+
+    /// Serves one connection until the client leaves, the member hangs up or the stream breaks. `client` is what
+    /// observers are told of who is at the other end.
+    pub async fn serve_connection(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send, client: &str) {
+        // A stream that breaks is the client's end like any other.
+        let _ = Connection::new(self, stream, client).serve().await;
+    }
+
+    /// The member's name.
+    pub fn name(&self) -> &str {
+        &self.shared.options.names[self.member]
+    }
+
+    /// Has the member look whom it reaches, then does `act`.
+    fn attended<T>(&self, act: impl FnOnce(&mut Core, Now) -> T) -> T {
+        let names = self.shared.options.names.iter().enumerate();
+        let reaches: Vec<bool> =
+            names.map(|(other, name)| other == self.member || self.world.reaches(name)).collect();
+        let mut core = self.core();
+        let leader = core.leader().unwrap_or(self.member);
+        let now = self.shared.now(self.member, leader);
+        core.attend(self.member, &reaches, now);
+        let leader = core.leader().unwrap_or(self.member);
+        act(&mut core, self.shared.now(self.member, leader))
+    }
+
+    /// Tells the observer that a request of `client` was executed, and what it did.
+    fn tell(&self, client: &str, operation: &'static str) {
+        self.publish(client);
+        self.shared.options.observer.executed(self.name(), client, operation);
+    }
+
+    fn publish(&self, client: &str) {
+        let changes = self.core().take_record();
+        if !changes.is_empty() {
+            self.shared.options.observer.changed(client, &changes);
+        }
+    }
+}
+
+impl<W> Server<W> {
+    fn core(&self) -> MutexGuard<'_, Core> {
+        lock(&self.shared.core)
+    }
+}
+
+impl<W: ServerWorld> Shared<W> {
+    fn now(&self, own: usize, leader: usize) -> Now {
+        let worlds = lock(&self.worlds);
+        let nanos = |member: usize| worlds[member].as_ref().map_or(0, |world| world.monotonic_nanos());
+        let wall = worlds[leader].as_ref().map_or(0, |world| world.wall_millis());
+        Now { own: nanos(own), leader: nanos(leader), wall_millis: i64::try_from(wall).unwrap_or(i64::MAX) }
+    }
+}
+
+/// A member whose process runs.
+struct Up<W: ServerWorld> {
+    server: Server<W>,
+    life: u64,
+}
+
+impl<W: ServerWorld> Drop for Up<W> {
+    fn drop(&mut self) {
+        self.server.core().stop(self.server.member, self.life);
+    }
+}
+
+impl<W> Clone for Ensemble<W> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<W> Clone for Server<W> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), member: self.member, world: Arc::clone(&self.world) }
+    }
+}
+
+impl<W> fmt::Debug for Ensemble<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ensemble").field("names", &self.0.options.names).finish_non_exhaustive()
+    }
+}
+
+impl<W> fmt::Debug for Server<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.shared.options.names[self.member];
+        f.debug_struct("Server").field("name", name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,92 @@
+//! Sessions: their numbers, their passwords, and when they expire.
+
+use std::time::Duration;
+
+use dlock::zookeeper::wire::PASSWORD_BYTES;
+
+/// A session, as the leader keeps it.
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
+    pub(crate) timeout: Duration,
+    /// When it ends, on the leader's clock: nanoseconds, at a whole tick.
+    pub(crate) expires_at: u64,
+    /// The connection that speaks for it, and the member that has it; it may be gone already.
+    pub(crate) connection: u64,
+    pub(crate) member: usize,
+}
+
+/// When a session that was heard of at `now` (nanoseconds) expires: sessions end in batches, at the tick after their
+/// timeout.
+///
+/// Source: `ExpiryQueue.roundToNextInterval`.
+pub(crate) fn expiry(now: u64, timeout: Duration, tick: Duration) -> u64 {
+    let tick = nanos(tick).max(1);
+    ((now + nanos(timeout)) / tick + 1) * tick
+}
+
+/// The timeout that a client gets which asks for `millis`: between 2 and 20 ticks.
+pub(crate) fn negotiate(millis: i32, tick: Duration) -> Duration {
+    let wish = Duration::from_millis(u64::try_from(millis).unwrap_or_default());
+    wish.clamp(tick * 2, tick * 20)
+}
+
+/// The first session number of a member that starts when its clock shows `now` (nanoseconds): eight bits of the
+/// member's number, forty of milliseconds, the rest to count on.
+///
+/// Source: `SessionTrackerImpl.initializeNextSessionId`.
+pub(crate) fn first_id(member: usize, now: u64) -> i64 {
+    let millis = now / 1_000_000;
+    let server = u64::try_from(member).unwrap_or_default() + 1;
+    i64::from_be_bytes(((server << 56) | ((millis << 24) >> 8)).to_be_bytes())
+}
+
+/// The password of a session: every member can work it out.
+///
+/// Source: `ZooKeeperServer.generatePasswd`, on Java's `Random`.
+pub(crate) fn password(id: i64) -> [u8; PASSWORD_BYTES] {
+    const SECRET: i64 = 0xB341_5C00;
+    const MULTIPLIER: i64 = 0x5_DEEC_E66D;
+    const MASK: i64 = (1 << 48) - 1;
+    let mut seed = (id ^ SECRET ^ MULTIPLIER) & MASK;
+    let mut password = [0; PASSWORD_BYTES];
+    for four in password.chunks_exact_mut(4) {
+        seed = seed.wrapping_mul(MULTIPLIER).wrapping_add(0xB) & MASK;
+        // The upper 32 of 48 bits.
+        let number = seed >> 16;
+        four.copy_from_slice(&number.to_le_bytes()[..4]);
+    }
+    password
+}
+
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_password_is_the_real_servers() {
+        let captured = 0x0562_73d8_89a9_9624_d48f_d6c7_1775_9303_u128;
+        assert_eq!(password(0x0100_0054_bc62_0008), captured.to_be_bytes());
+    }
+
+    #[test]
+    fn sessions_expire_at_the_tick_after_their_timeout() {
+        let tick = Duration::from_millis(100);
+        let millis =
+            |now: u64, timeout| expiry(now * 1_000_000, Duration::from_millis(timeout), tick) / 1_000_000;
+        assert_eq!(
+            (millis(0, 1000), millis(1, 1000), millis(99, 1000), millis(100, 1000)),
+            (1100, 1100, 1100, 1200)
+        );
+    }
+
+    #[test]
+    fn session_numbers_name_their_member() {
+        let (first, third) = (first_id(0, 5_000_000_000), first_id(2, 5_000_000_000));
+        assert_eq!((first >> 56, third >> 56), (1, 3));
+        assert_eq!(first & 0xff_ffff_ffff_ffff, 5000 << 16);
+    }
+}

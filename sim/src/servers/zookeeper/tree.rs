@@ -1,0 +1,213 @@
+//! The tree of nodes: what a transaction does to it, and why it may be refused.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dlock::zookeeper::Stat;
+use dlock::zookeeper::wire::code;
+
+/// Why an operation was refused: one of [`code`].
+pub(crate) type Refusal = i32;
+
+/// The state that a member's transactions have led to. A clone is the state at that moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Tree {
+    nodes: BTreeMap<String, Node>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Node {
+    data: Vec<u8>,
+    /// The session that it ends with, or 0.
+    owner: i64,
+    czxid: i64,
+    mzxid: i64,
+    pzxid: i64,
+    ctime: i64,
+    mtime: i64,
+    version: i32,
+    /// How many children were ever created: the number of the next sequential one.
+    creations: i32,
+    children: BTreeSet<String>,
+}
+
+/// The transaction under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamp {
+    pub(crate) zxid: i64,
+    /// The leader's wall clock: milliseconds since the Unix epoch.
+    pub(crate) millis: i64,
+}
+
+impl Default for Tree {
+    /// What a new ensemble begins with.
+    fn default() -> Self {
+        let mut tree = Self { nodes: BTreeMap::new() };
+        for (path, children) in [
+            ("/", &["zookeeper"][..]),
+            ("/zookeeper", &["config", "quota"]),
+            ("/zookeeper/config", &[]),
+            ("/zookeeper/quota", &[]),
+        ] {
+            let children = children.iter().map(|&name| name.to_owned()).collect();
+            tree.nodes.insert(path.to_owned(), Node { children, ..Node::default() });
+        }
+        tree
+    }
+}
+
+impl Tree {
+    pub(crate) fn stat(&self, path: &str) -> Result<Stat, Refusal> {
+        self.node(path).map(Node::stat)
+    }
+
+    pub(crate) fn data(&self, path: &str) -> Result<(Vec<u8>, Stat), Refusal> {
+        self.node(path).map(|node| (node.data.clone(), node.stat()))
+    }
+
+    pub(crate) fn children(&self, path: &str) -> Result<(Vec<String>, Stat), Refusal> {
+        self.node(path).map(|node| (node.children.iter().cloned().collect(), node.stat()))
+    }
+
+    /// How many nodes there are.
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The paths of a session's ephemeral nodes.
+    pub(crate) fn ephemerals(&self, owner: i64) -> Vec<String> {
+        let owned = self.nodes.iter().filter(|(_, node)| owner != 0 && node.owner == owner);
+        owned.map(|(path, _)| path.clone()).collect()
+    }
+
+    /// Creates a node and returns its path, which differs from `path` if it is sequential.
+    ///
+    /// The checks come in the order in which the real server makes them.
+    pub(crate) fn create(
+        &mut self,
+        path: &str,
+        data: Vec<u8>,
+        owner: i64,
+        sequential: bool,
+        stamp: Stamp,
+    ) -> Result<String, Refusal> {
+        let (parent, _) = path.rsplit_once('/').ok_or(code::BAD_ARGUMENTS)?;
+        let parent = if parent.is_empty() { "/" } else { parent };
+        let creations = self.node(parent)?.creations;
+        let path = if sequential { format!("{path}{creations:010}") } else { path.to_owned() };
+        check_path(&path)?;
+        if self.nodes.contains_key(&path) {
+            return Err(code::NODE_EXISTS);
+        }
+        let above = self.nodes.get_mut(parent).ok_or(code::NO_NODE)?;
+        if above.owner != 0 {
+            return Err(code::NO_CHILDREN_FOR_EPHEMERALS);
+        }
+        above.creations += 1;
+        above.pzxid = stamp.zxid;
+        above.children.insert(name(&path).to_owned());
+        let (zxid, millis) = (stamp.zxid, stamp.millis);
+        let node = Node {
+            data,
+            owner,
+            czxid: zxid,
+            mzxid: zxid,
+            pzxid: zxid,
+            ctime: millis,
+            mtime: millis,
+            ..Node::default()
+        };
+        self.nodes.insert(path.clone(), node);
+        Ok(path)
+    }
+
+    /// Deletes a node and returns its data.
+    pub(crate) fn delete(&mut self, path: &str, version: i32, stamp: Stamp) -> Result<Vec<u8>, Refusal> {
+        if path == "/" || path == "/zookeeper" || path.starts_with("/zookeeper/") {
+            return Err(code::BAD_ARGUMENTS);
+        }
+        let node = self.node(path)?;
+        check_version(node, version)?;
+        if !node.children.is_empty() {
+            return Err(code::NOT_EMPTY);
+        }
+        if let Some(above) = self.nodes.get_mut(parent(path)) {
+            above.children.remove(name(path));
+            above.pzxid = stamp.zxid;
+        }
+        self.nodes.remove(path).map(|node| node.data).ok_or(code::NO_NODE)
+    }
+
+    pub(crate) fn set_data(
+        &mut self,
+        path: &str,
+        data: Vec<u8>,
+        version: i32,
+        stamp: Stamp,
+    ) -> Result<Stat, Refusal> {
+        check_path(path)?;
+        let node = self.nodes.get_mut(path).ok_or(code::NO_NODE)?;
+        check_version(node, version)?;
+        node.data = data;
+        node.version += 1;
+        node.mzxid = stamp.zxid;
+        node.mtime = stamp.millis;
+        Ok(node.stat())
+    }
+
+    fn node(&self, path: &str) -> Result<&Node, Refusal> {
+        self.nodes.get(path).ok_or(code::NO_NODE)
+    }
+}
+
+impl Node {
+    fn stat(&self) -> Stat {
+        let children = number(self.children.len());
+        Stat {
+            czxid: self.czxid,
+            mzxid: self.mzxid,
+            ctime: self.ctime,
+            mtime: self.mtime,
+            version: self.version,
+            // Kept as a count of creations, shown as one of creations and deletions: `DataNode.copyStat`.
+            cversion: self.creations * 2 - children,
+            aversion: 0,
+            ephemeral_owner: self.owner,
+            data_length: number(self.data.len()),
+            num_children: children,
+            pzxid: self.pzxid,
+        }
+    }
+}
+
+/// The path of the node above.
+pub(crate) fn parent(path: &str) -> &str {
+    match path.rfind('/') {
+        Some(0) | None => "/",
+        Some(at) => &path[..at],
+    }
+}
+
+fn name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
+
+fn number(size: usize) -> i32 {
+    i32::try_from(size).unwrap_or(i32::MAX)
+}
+
+fn check_version(node: &Node, version: i32) -> Result<(), Refusal> {
+    if version == -1 || version == node.version { Ok(()) } else { Err(code::BAD_VERSION) }
+}
+
+/// Source: `PathUtils.validatePath`.
+fn check_path(path: &str) -> Result<(), Refusal> {
+    let Some(rest) = path.strip_prefix('/') else { return Err(code::BAD_ARGUMENTS) };
+    let bad_part = |part: &str| matches!(part, "" | "." | "..");
+    let good = path == "/" || !rest.split('/').any(bad_part) && path.chars().all(is_allowed);
+    if good { Ok(()) } else { Err(code::BAD_ARGUMENTS) }
+}
+
+/// Java looks at UTF-16: whatever needs two units, or lies in the private area, is refused.
+fn is_allowed(character: char) -> bool {
+    !matches!(character, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..)
+}

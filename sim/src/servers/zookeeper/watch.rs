@@ -1,0 +1,75 @@
+//! The watches that one member keeps for its connections. Each fires once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dlock::zookeeper::wire::{EventKind, WatcherEvent};
+
+use super::observe::Change;
+use super::tree::parent;
+
+/// Which connections watch which nodes.
+#[derive(Debug, Default)]
+pub(crate) struct Watches {
+    data: Paths,
+    child: Paths,
+}
+
+#[derive(Debug, Default)]
+struct Paths(BTreeMap<String, BTreeSet<u64>>);
+
+impl Watches {
+    pub(crate) fn watch_data(&mut self, path: &str, connection: u64) {
+        self.data.add(path, connection);
+    }
+
+    pub(crate) fn watch_children(&mut self, path: &str, connection: u64) {
+        self.child.add(path, connection);
+    }
+
+    /// Forgets a connection that has ended.
+    pub(crate) fn forget(&mut self, connection: u64) {
+        for paths in [&mut self.data, &mut self.child] {
+            paths.0.retain(|_, connections| {
+                connections.remove(&connection);
+                !connections.is_empty()
+            });
+        }
+    }
+
+    /// The events that a change sets off, with the connections that they go to, in the order of the real server.
+    ///
+    /// Source: `DataTree.createNode`, `deleteNode`, `setData`.
+    pub(crate) fn fire(&mut self, change: &Change) -> Vec<(u64, WatcherEvent)> {
+        let mut events = Vec::new();
+        let mut tell = |kind, path: &str, connections: BTreeSet<u64>| {
+            let event = WatcherEvent { kind, path: path.to_owned() };
+            events.extend(connections.into_iter().map(|connection| (connection, event.clone())));
+        };
+        match change {
+            Change::Created { path, .. } => {
+                tell(EventKind::Created, path, self.data.take(path));
+                tell(EventKind::ChildrenChanged, parent(path), self.child.take(parent(path)));
+            }
+            Change::Deleted { path, .. } => {
+                // One event for a connection that watches both.
+                let mut connections = self.data.take(path);
+                connections.append(&mut self.child.take(path));
+                tell(EventKind::Deleted, path, connections);
+                tell(EventKind::ChildrenChanged, parent(path), self.child.take(parent(path)));
+            }
+            Change::DataSet { path, .. } => tell(EventKind::DataChanged, path, self.data.take(path)),
+            Change::SessionOpened { .. } | Change::SessionClosed { .. } => {}
+        }
+        events
+    }
+}
+
+impl Paths {
+    fn add(&mut self, path: &str, connection: u64) {
+        self.0.entry(path.to_owned()).or_default().insert(connection);
+    }
+
+    fn take(&mut self, path: &str) -> BTreeSet<u64> {
+        self.0.remove(path).unwrap_or_default()
+    }
+}

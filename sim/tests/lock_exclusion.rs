@@ -1,0 +1,73 @@
+//! Mutual exclusion where nothing excuses its loss: drawn schedules in which all holders renew, and no process pauses, no
+//! clock is bent and no lock server forgets. The explorer must allow an overlap, since a pause explains one; here none does.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use sim::explore::violation;
+use sim::run::run;
+use sim::schedule::{Arm, Schedule, Verdict, draw};
+
+/// Runs the correct lock on the schedule; how many faults struck.
+fn run_without_overlap(schedule: &Schedule, seed: u64) -> usize {
+    let report = run(schedule, Arm::Fenced, seed).unwrap();
+    let broken = violation(schedule, &report).map(|violation| violation.broken).unwrap_or_default();
+    assert!(
+        !report.kinds().contains(&Verdict::Overlap) && broken.is_empty(),
+        "seed {seed}: {:?}\n{}\n{}",
+        report.kinds(),
+        report.trace(),
+        support::replay_line("lock_exclusion", seed)
+    );
+    report.struck
+}
+
+#[test]
+fn no_two_holders_work_at_once_where_no_fault_excuses_it() {
+    let struck: usize = support::seeds(400)
+        .map(|seed| run_without_overlap(&support::without_excuses(draw(seed)), seed))
+        .sum();
+    assert!(struck > 200 || std::env::var("SEED").is_ok(), "only {struck} faults struck: this showed little");
+}
+
+#[test]
+fn a_holder_that_is_cut_off_stops_before_the_next_one_begins() {
+    for seed in support::seeds(400) {
+        run_without_overlap(&support::cut_off_while_working(draw(seed)), seed);
+    }
+}
+
+/// The fault waits for what a server does as it starts: it dies before it listens. Its next life once found the address
+/// taken, and nobody served.
+#[test]
+fn a_lock_server_that_is_killed_while_it_starts_serves_in_its_next_life() {
+    let text = r#"
+        about  = "The server is killed by the expiry with which it starts"
+        system = "redis"
+        ttl    = "500ms"
+        within = "3s"
+
+        [redis]
+        persistence = "always"
+
+        [[worker]]
+        name    = "a"
+        release = "none"
+
+        [[worker]]
+        name   = "b"
+        starts = "1500ms"
+
+        [[fault]]
+        when = { process = "a", after = "entered" }
+        what = { stop = "redis-1", restart_after = "1s" }
+
+        [[fault]]
+        when = { process = "redis-1", after = "expired" }
+        what = { crash = "redis-1", restart_after = "100ms" }
+    "#;
+    let schedule = Schedule::parse("killed while it starts", text).unwrap();
+    let report = run(&schedule, Arm::Fenced, 0).unwrap();
+    assert_eq!(report.struck, 2, "{}", report.trace());
+    assert_eq!(report.summary().grants, 2, "{}", report.trace());
+}
