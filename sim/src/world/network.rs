@@ -271,6 +271,12 @@ impl World {
         self.network().change(self, from, to, |link| link.cuts = link.cuts.saturating_sub(1));
     }
 
+    /// Whether what `from` sends now reaches `to` without waiting for a cut to heal.
+    pub fn is_open(&self, from: ProcessId, to: ProcessId) -> bool {
+        let network = self.network();
+        network.links[from.0 * network.processes + to.0].cuts == 0
+    }
+
     /// Slows the link down: what is sent from now on takes `by` longer. Delays add up.
     pub fn delay(&self, from: ProcessId, to: ProcessId, by: Duration) {
         let nanos = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);

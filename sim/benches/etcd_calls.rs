@@ -1,0 +1,61 @@
+//! Calls a second to the simulated etcd on one core: etcd-client, gRPC, HTTP/2, the simulated network, the store.
+//!
+//! `cargo bench -p sim --bench etcd_calls`. One client on one member of three: a lease, then put, get, a transaction and a
+//! delete in turn.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "a benchmark reads the clock"
+)]
+
+#[path = "../tests/etcd_support/mod.rs"]
+mod etcd_support;
+
+use std::time::{Duration, Instant};
+
+use etcd_client::{Compare, CompareOp, PutOptions, Txn, TxnOp};
+use etcd_support::Etcd;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const ROUNDS: u64 = 2500;
+/// The best of so many turns counts, since noise only slows down.
+const TURNS: usize = 7;
+
+fn main() {
+    let mut best = 0.0_f64;
+    for _ in 0..TURNS {
+        let began = Instant::now();
+        let calls = std::thread::spawn(one_run).join().unwrap();
+        best = best.max(calls as f64 / began.elapsed().as_secs_f64());
+    }
+    println!("simulated etcd through etcd-client: {best:.0} calls a second, one core");
+}
+
+/// Calls made in one run, on a thread of its own.
+fn one_run() -> u64 {
+    let runtime = madsim::runtime::Runtime::with_seed_and_config(1, madsim::Config::default());
+    runtime.block_on(async {
+        let etcd = Etcd::start(Duration::from_micros(100), |options| options);
+        calls(&etcd).await;
+        let executed = etcd.cluster.executed();
+        etcd.world.end().await;
+        executed
+    })
+}
+
+async fn calls(etcd: &Etcd) {
+    let mut client = etcd.client(1).await;
+    let lease = client.lease_grant(60, None).await.unwrap().id();
+    for round in 0..ROUNDS {
+        let key = format!("lock/v1/orders:{}/entry", round % 100);
+        client.put(key.as_str(), "owner", Some(PutOptions::new().with_lease(lease))).await.unwrap();
+        client.get(key.as_str(), None).await.unwrap();
+        let absent = Compare::create_revision(key.as_str(), CompareOp::Equal, 0);
+        let txn = Txn::new().when([absent]).and_then([TxnOp::put(key.as_str(), "owner", None)]);
+        client.txn(txn.or_else([TxnOp::get(key.as_str(), None)])).await.unwrap();
+        client.delete(key.as_str(), None).await.unwrap();
+    }
+}

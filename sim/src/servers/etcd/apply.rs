@@ -1,0 +1,159 @@
+//! How a request becomes a change: carried out on the one store, then seen by locks, members, watches and observers.
+
+use super::core::Core;
+use super::error::Refusal;
+use super::lease::{Lease, Renewal};
+use super::quorum::Need;
+use super::store::State;
+use super::store::write::Write;
+use super::watch::Moment;
+use super::{Cluster, EtcdWorld};
+
+/// The leader revokes no more leases than this at once (lessor.go, `leaseRevokeRate` halved).
+const REVOKED_MAX: usize = 500;
+
+impl<W: EtcdWorld> Cluster<W> {
+    /// Carries out a request of `client` that the member may answer.
+    pub(super) fn apply<T>(
+        &self,
+        client: &str,
+        request: impl FnOnce(&mut Core) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        self.apply_because(client, false, request)
+    }
+
+    /// The leader revokes the leases that have ended on its clock.
+    pub(super) fn expire_leases(&self) {
+        let now = self.now(self.leader());
+        let expired = self.core().state.lessor.expired(now, REVOKED_MAX);
+        for lease in expired {
+            // One that a client revoked a moment ago is gone.
+            let _ =
+                self.apply_because(&self.shared.options.name, true, |core| revoke(&mut core.state, lease));
+        }
+    }
+
+    /// Renews a lease. `None` once it is gone; a lease whose time is over but which has not been revoked is waited for.
+    pub(super) async fn keep_alive(
+        &self,
+        member: usize,
+        client: &str,
+        lease: i64,
+        needs_leader: bool,
+    ) -> Result<Option<i64>, Refusal> {
+        let deadline = self.now(member).saturating_add(self.request_nanos());
+        self.ready(member, needs_leader, Need::Lease).await?;
+        let renew = || {
+            if !self.is_serving(member) {
+                return None;
+            }
+            let now = self.now(self.leader());
+            match self.apply(client, |core| core.renew(lease, now)) {
+                Ok(Renewal::Renewed { ttl_seconds }) => Some(Some(ttl_seconds)),
+                Ok(Renewal::Ending) => None,
+                Err(_) => Some(None),
+            }
+        };
+        self.wait_until(member, deadline, renew).await
+    }
+
+    /// The member learns all that it can reach, and its watches hear of it.
+    pub(super) fn catch_up(&self, core: &mut Core, member: usize) {
+        let revision = core.state.store.revision();
+        if core.members[member].applied < revision && self.serves(core, member) {
+            self.learn(core, member);
+        }
+    }
+
+    /// As [`Cluster::catch_up`], for all members.
+    pub(super) fn catch_up_all(&self, core: &mut Core) {
+        if !self.has_majority(core, core.leader) {
+            return;
+        }
+        for member in 0..core.members.len() {
+            if self.reach(core, member, core.leader) {
+                self.learn(core, member);
+            }
+        }
+    }
+
+    fn learn(&self, core: &mut Core, member: usize) {
+        let revision = core.state.store.revision();
+        if core.members[member].applied == revision {
+            return;
+        }
+        core.members[member].applied = revision;
+        if core.streams.is_empty() {
+            return;
+        }
+        let moment = self.moment(core, member);
+        let Core { streams, state, .. } = core;
+        for stream in streams.values_mut().filter(|stream| stream.member == member) {
+            stream.advance(&state.store, &moment);
+        }
+    }
+
+    pub(super) fn moment(&self, core: &Core, member: usize) -> Moment {
+        Moment { header: core.header(member), now: self.now(member) }
+    }
+
+    fn apply_because<T>(
+        &self,
+        client: &str,
+        is_expired: bool,
+        request: impl FnOnce(&mut Core) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let mut core = self.core();
+        let before = core.state.store.revision();
+        let result = request(&mut core);
+        let has_changed = core.state.store.revision() != before;
+        if has_changed {
+            core.follow_locks(before + 1, is_expired);
+            self.catch_up_all(&mut core);
+        }
+        let untold = std::mem::take(&mut core.untold);
+        drop(core);
+        if has_changed {
+            self.shared.changed.notify_waiters();
+        }
+        self.tell(client, &untold);
+        result
+    }
+}
+
+impl Core {
+    /// Every lease was extended by a new leader.
+    pub(super) fn all_extended(&mut self) {
+        for (id, lease) in self.state.lessor.iter() {
+            self.locks.extended(lease.keys.iter(), id, lease.ttl_millis(), &mut self.untold);
+        }
+    }
+
+    fn renew(&mut self, lease: i64, now: u64) -> Result<Renewal, Refusal> {
+        let renewal = self.state.lessor.renew(lease, now)?;
+        if let (Renewal::Renewed { .. }, Ok(found)) = (renewal, self.state.lessor.find(lease)) {
+            self.locks.extended(found.keys.iter(), lease, found.ttl_millis(), &mut self.untold);
+        }
+        Ok(renewal)
+    }
+
+    /// Tells the locks of the changes since the revision `from`.
+    fn follow_locks(&mut self, from: i64, is_expired: bool) {
+        let Self { state, locks, untold, .. } = self;
+        let ttl = |lease: i64| state.lessor.find(lease).ok().map(Lease::ttl_millis);
+        for (_, changes) in state.store.changes(from, state.store.revision()) {
+            changes.iter().for_each(|change| locks.follow(change, is_expired, ttl, untold));
+        }
+    }
+}
+
+/// Ends a lease: its keys are deleted in one transaction.
+pub(super) fn revoke(state: &mut State, id: i64) -> Result<(), Refusal> {
+    let lease = state.lessor.remove(id)?;
+    let mut write = Write::begin(state);
+    for key in &lease.keys {
+        write.delete_key(key);
+    }
+    write.commit();
+    Ok(())
+}

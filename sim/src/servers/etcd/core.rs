@@ -1,0 +1,97 @@
+//! What all members share, behind one lock.
+
+use std::collections::BTreeMap;
+
+use etcd_client::proto::PbResponseHeader;
+
+use super::locks::{LockChange, LockView};
+use super::store::State;
+use super::watch::WatchStream;
+
+/// Of every simulated cluster.
+const CLUSTER_ID: u64 = 0xcdf8_181e_3265_4e9a;
+
+/// A first leader has been elected in term 2: term 1 is that of etcd's first configuration.
+const FIRST_TERM: u64 = 2;
+
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) state: State,
+    pub(super) locks: LockView,
+    pub(super) leader: usize,
+    pub(super) term: u64,
+    pub(super) members: Vec<Member>,
+    pub(super) streams: BTreeMap<u64, WatchStream>,
+    stream_next: u64,
+    lease_next: i64,
+    /// What observers have not been told yet.
+    pub(super) untold: Vec<LockChange>,
+    pub(super) executed: u64,
+}
+
+/// What the cluster knows of a member.
+#[derive(Debug)]
+pub(super) struct Member {
+    /// The last revision that reached it.
+    pub(super) applied: i64,
+    /// When it last heard of a leader with a majority, on its own clock.
+    pub(super) heard_at: u64,
+    /// When it last looked for leases that have ended, on its own clock.
+    pub(super) expired_at: u64,
+    /// Whether it answered requests when it last looked.
+    pub(super) is_serving: bool,
+    /// Cut off from all others by [`super::Cluster::isolate`].
+    pub(super) is_isolated: bool,
+}
+
+impl Core {
+    /// A new cluster of as many members as there are clocks.
+    pub(super) fn new(clocks: Vec<u64>) -> Self {
+        let member =
+            |now| Member { applied: 1, heard_at: now, expired_at: now, is_serving: true, is_isolated: false };
+        Self {
+            state: State::default(),
+            locks: LockView::default(),
+            leader: 0,
+            term: FIRST_TERM,
+            members: clocks.into_iter().map(member).collect(),
+            streams: BTreeMap::new(),
+            stream_next: 0,
+            lease_next: 0,
+            untold: Vec::new(),
+            executed: 0,
+        }
+    }
+
+    /// The header of a member's answers, at the revision that it has applied.
+    pub(super) fn header(&self, member: usize) -> PbResponseHeader {
+        PbResponseHeader {
+            cluster_id: CLUSTER_ID,
+            member_id: member_id(member),
+            revision: self.members[member].applied,
+            raft_term: self.term,
+        }
+    }
+
+    pub(super) fn add_stream(&mut self, stream: WatchStream) -> u64 {
+        self.stream_next += 1;
+        self.streams.insert(self.stream_next, stream);
+        self.stream_next
+    }
+
+    /// An id for a lease, which no client has chosen for one.
+    pub(super) fn free_lease_id(&mut self) -> i64 {
+        loop {
+            self.lease_next += 1;
+            let id = 0x7587_8f1c_0000_0000 | self.lease_next;
+            if !self.state.lessor.contains(id) {
+                return id;
+            }
+        }
+    }
+}
+
+/// What a member is called in headers and lists.
+pub(super) fn member_id(member: usize) -> u64 {
+    0x8e9e_05c5_2164_694d + member as u64
+}

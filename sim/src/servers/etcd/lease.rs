@@ -1,0 +1,134 @@
+//! Leases: which keys hang on which, and when they end on the leader's clock. Source: etcd's `server/lease/lessor.go`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::error::Refusal;
+
+/// The longest time to live that etcd grants, in seconds.
+const TTL_SECONDS_MAX: i64 = 9_000_000_000;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// All leases.
+#[derive(Debug, Default)]
+pub(super) struct Lessor {
+    leases: BTreeMap<i64, Lease>,
+}
+
+/// One lease.
+#[derive(Debug)]
+pub(super) struct Lease {
+    pub(super) ttl_seconds: i64,
+    /// On the leader's monotonic clock, in nanoseconds.
+    pub(super) expires_at: u64,
+    pub(super) keys: BTreeSet<Vec<u8>>,
+}
+
+impl Lessor {
+    /// Grants a lease, for no less than `least_seconds`.
+    pub(super) fn grant(
+        &mut self,
+        id: i64,
+        ttl_seconds: i64,
+        least_seconds: i64,
+        now: u64,
+    ) -> Result<i64, Refusal> {
+        if ttl_seconds > TTL_SECONDS_MAX {
+            return Err(Refusal::LeaseTtlTooLarge);
+        }
+        if self.leases.contains_key(&id) {
+            return Err(Refusal::LeaseExists);
+        }
+        let ttl_seconds = ttl_seconds.max(least_seconds);
+        let mut lease = Lease { ttl_seconds, expires_at: 0, keys: BTreeSet::new() };
+        lease.refresh(now, 0);
+        self.leases.insert(id, lease);
+        Ok(ttl_seconds)
+    }
+
+    pub(super) fn find(&self, id: i64) -> Result<&Lease, Refusal> {
+        self.leases.get(&id).ok_or(Refusal::LeaseNotFound)
+    }
+
+    pub(super) fn contains(&self, id: i64) -> bool {
+        self.leases.contains_key(&id)
+    }
+
+    /// Restarts the lease's time to live, unless its time is over: that it has not been revoked yet does not save it.
+    pub(super) fn renew(&mut self, id: i64, now: u64) -> Result<Renewal, Refusal> {
+        let lease = self.leases.get_mut(&id).ok_or(Refusal::LeaseNotFound)?;
+        if lease.expires_at <= now {
+            return Ok(Renewal::Ending);
+        }
+        lease.refresh(now, 0);
+        Ok(Renewal::Renewed { ttl_seconds: lease.ttl_seconds })
+    }
+
+    /// A new leader restarts every lease, `extra` nanoseconds on top: what its predecessor renewed last is unknown to it.
+    pub(super) fn promote(&mut self, now: u64, extra: u64) {
+        self.leases.values_mut().for_each(|lease| lease.refresh(now, extra));
+    }
+
+    /// The leases that have ended, the earliest first, no more than `most`.
+    pub(super) fn expired(&self, now: u64, most: usize) -> Vec<i64> {
+        let ended = self.leases.iter().filter(|(_, lease)| lease.expires_at <= now);
+        let mut ended: Vec<_> = ended.map(|(id, lease)| (lease.expires_at, *id)).collect();
+        ended.sort_unstable();
+        ended.into_iter().map(|(_, id)| id).take(most).collect()
+    }
+
+    /// Drops the lease and returns it, for its keys to be deleted.
+    pub(super) fn remove(&mut self, id: i64) -> Result<Lease, Refusal> {
+        self.leases.remove(&id).ok_or(Refusal::LeaseNotFound)
+    }
+
+    /// All leases, the one that ends first at the head, as etcd lists them.
+    pub(super) fn by_end(&self) -> Vec<i64> {
+        let mut leases: Vec<_> = self.leases.iter().map(|(id, lease)| (lease.expires_at, *id)).collect();
+        leases.sort_unstable();
+        leases.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// The key leaves one lease and hangs on another; 0 is none.
+    pub(super) fn move_key(&mut self, key: &[u8], from: i64, to: i64) {
+        if from == to {
+            return;
+        }
+        if let Some(lease) = self.leases.get_mut(&from) {
+            lease.keys.remove(key);
+        }
+        if let Some(lease) = self.leases.get_mut(&to) {
+            lease.keys.insert(key.to_vec());
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (i64, &Lease)> {
+        self.leases.iter().map(|(id, lease)| (*id, lease))
+    }
+}
+
+/// What came of a renewal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Renewal {
+    Renewed {
+        ttl_seconds: i64,
+    },
+    /// The lease's time is over, and it is about to be revoked.
+    Ending,
+}
+
+impl Lease {
+    fn refresh(&mut self, now: u64, extra: u64) {
+        let ttl = u64::try_from(self.ttl_seconds).unwrap_or(0).saturating_mul(SECOND);
+        self.expires_at = now.saturating_add(ttl).saturating_add(extra);
+    }
+
+    pub(super) fn ttl_millis(&self) -> u64 {
+        u64::try_from(self.ttl_seconds).unwrap_or(0).saturating_mul(1000)
+    }
+
+    /// Whole seconds left.
+    pub(super) fn remaining_seconds(&self, now: u64) -> i64 {
+        i64::try_from(self.expires_at.saturating_sub(now) / SECOND).unwrap_or(i64::MAX)
+    }
+}

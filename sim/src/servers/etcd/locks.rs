@@ -1,0 +1,148 @@
+//! The locks among the keys: what the history is told of them.
+//!
+//! A lock `NAME` is the queue of the keys `lock/v1/NAME/…`, in the order of their create revisions; the first one holds it.
+//! That is the layout of our lock library, and of etcd's own Lock service for the name `lock/v1/NAME`.
+
+use std::collections::BTreeMap;
+
+use etcd_client::proto::PbKeyValue;
+use resource::audit::{Kind, Name};
+
+use super::store::Change;
+
+/// What the keys of all locks begin with.
+const PREFIX: &[u8] = b"lock/v1/";
+
+/// What happened to a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockChange {
+    /// The lock's name ([`dlock::LockKey::name`]).
+    pub name: String,
+    /// The holder's owner token: the value of its key, or the key's last part if it has none (the Lock service's do not).
+    pub owner: String,
+    /// What happened.
+    pub what: LockEvent,
+}
+
+/// What may happen to a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockEvent {
+    /// The holder's key became the first of the queue.
+    Granted {
+        /// The create revision of the key: the fencing token.
+        token: u64,
+        /// The time to live of the key's lease, if it has one.
+        ttl_millis: Option<u64>,
+    },
+    /// The holder's lease began anew.
+    Extended {
+        /// Its time to live.
+        ttl_millis: u64,
+    },
+    /// A client deleted the holder's key, or revoked its lease.
+    Deleted,
+    /// The holder's lease ended.
+    Expired,
+}
+
+impl LockChange {
+    /// The event for the history; `client` caused it.
+    pub fn kind(&self, client: &str) -> Kind {
+        let key = Name::from(dlock::id_hash(&self.name).as_str());
+        let owner = Name::from(prefix(&self.owner));
+        let client = Name::from(client);
+        match self.what {
+            LockEvent::Granted { token, ttl_millis } => {
+                Kind::KeyGranted { key, owner, token: Some(token), ttl_millis, client }
+            }
+            LockEvent::Extended { ttl_millis } => {
+                Kind::KeyExtended { key, owner, ttl_millis: Some(ttl_millis), client }
+            }
+            LockEvent::Deleted => Kind::KeyDeleted { key, owner, client },
+            LockEvent::Expired => Kind::KeyExpired { key, owner: Some(owner) },
+        }
+    }
+}
+
+/// The part of an owner token that may be told: see [`dlock::Owner::prefix`].
+fn prefix(owner: &str) -> &str {
+    let digits = owner.rfind(':').map_or(0, |colon| colon + 1);
+    owner.char_indices().nth(digits + 8).map_or(owner, |(end, _)| &owner[..end])
+}
+
+/// All queues.
+#[derive(Debug, Default)]
+pub(super) struct LockView {
+    queues: BTreeMap<String, BTreeMap<i64, Entry>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    owner: String,
+    lease: i64,
+}
+
+impl LockView {
+    /// Follows a change of the keys, and appends what it means for a lock. `is_expired`: the end of a lease caused it.
+    pub(super) fn follow(
+        &mut self,
+        change: &Change,
+        is_expired: bool,
+        ttl: impl Fn(i64) -> Option<u64>,
+        changes: &mut Vec<LockChange>,
+    ) {
+        let Some((name, last)) = lock_name(&change.kv.key) else { return };
+        let queue = self.queues.entry(name.to_owned()).or_default();
+        let holder = queue.first_key_value().map(|(token, _)| *token);
+        if change.is_delete {
+            let position = change.former.as_ref().map_or(0, |kv| kv.create_revision);
+            if let Some(entry) = queue.remove(&position).filter(|_| holder == Some(position)) {
+                let what = if is_expired { LockEvent::Expired } else { LockEvent::Deleted };
+                changes.push(LockChange { name: name.to_owned(), owner: entry.owner, what });
+            }
+        } else {
+            let entry = Entry { owner: owner(&change.kv, last), lease: change.kv.lease };
+            queue.insert(change.kv.create_revision, entry);
+        }
+        match queue.first_key_value() {
+            Some((token, entry)) if holder != Some(*token) => {
+                let token = u64::try_from(*token).unwrap_or_default();
+                let what = LockEvent::Granted { token, ttl_millis: ttl(entry.lease) };
+                changes.push(LockChange { name: name.to_owned(), owner: entry.owner.clone(), what });
+            }
+            Some(_) => {}
+            None => drop(self.queues.remove(name)),
+        }
+    }
+
+    /// Appends that the holders among a lease's keys were extended.
+    pub(super) fn extended<'a>(
+        &self,
+        keys: impl Iterator<Item = &'a Vec<u8>>,
+        lease: i64,
+        ttl_millis: u64,
+        changes: &mut Vec<LockChange>,
+    ) {
+        let names = keys.filter_map(|key| lock_name(key)).map(|(name, _)| name);
+        for name in names {
+            let holder = self.queues.get(name).and_then(|queue| queue.first_key_value());
+            if let Some((_, entry)) = holder.filter(|(_, entry)| entry.lease == lease) {
+                let what = LockEvent::Extended { ttl_millis };
+                changes.push(LockChange { name: name.to_owned(), owner: entry.owner.clone(), what });
+            }
+        }
+    }
+}
+
+/// The name of the lock whose queue a key stands in, and the key's last part.
+fn lock_name(key: &[u8]) -> Option<(&str, &str)> {
+    let rest = std::str::from_utf8(key.strip_prefix(PREFIX)?).ok()?;
+    rest.rsplit_once('/').filter(|(name, _)| !name.is_empty())
+}
+
+fn owner(kv: &PbKeyValue, last: &str) -> String {
+    match std::str::from_utf8(&kv.value) {
+        Ok(value) if !value.is_empty() => value.to_owned(),
+        _ => last.to_owned(),
+    }
+}

@@ -1,0 +1,200 @@
+//! An etcd cluster, version 3.4, as far as its clients can observe one.
+//!
+//! One linearizable store stands behind all members; Raft itself is not played. A member answers while it and a majority
+//! reach the leader, and is silent otherwise, as etcd's is; what it had applied before can still be read from it with
+//! serializable reads. Read [`store`] for keys, revisions and transactions, [`lease`] and [`watch`] for what hangs on
+//! them, [`quorum`] for who leads and who may answer, [`apply`] for how a request becomes a change, [`service`] for the
+//! wire, and [`locks`] for what the history is told.
+
+mod apply;
+mod core;
+mod error;
+mod lease;
+mod locks;
+mod on_world;
+mod quorum;
+mod service;
+mod store;
+mod watch;
+
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Notify;
+
+pub use locks::{LockChange, LockEvent};
+pub use on_world::SimMembers;
+
+use core::Core;
+
+/// What a cluster needs of the world around it. Members are numbered from 0.
+pub trait EtcdWorld: Send + Sync + 'static {
+    /// The monotonic clock of the member's machine, in nanoseconds since an origin of its own. Leases run on the leader's.
+    fn now_nanos(&self, member: usize) -> u64;
+
+    /// Completes once the member's clock has reached `nanos`.
+    fn sleep_until(&self, member: usize, nanos: u64) -> impl Future<Output = ()> + Send;
+
+    /// Runs a task on the member's machine. It ends with the member.
+    fn spawn(&self, member: usize, task: impl Future<Output = ()> + Send + 'static);
+
+    /// Whether a message that one member sends now reaches the other. `delivers(i, i)`: whether the member is running,
+    /// neither stopped nor paused.
+    fn delivers(&self, from: usize, to: usize) -> bool;
+}
+
+/// Told of what a cluster does, in order. It is called while no lock is held, so it may use the cluster.
+pub trait Observer: Send + Sync {
+    /// What a request of `client` did to locks. What the cluster did on its own comes with the cluster's name.
+    fn locks_changed(&self, client: &str, changes: &[LockChange]) {
+        let _ = (client, changes);
+    }
+
+    /// A request of `client` was carried out by `member`, and its reply has not been sent. `call` is the procedure's name:
+    /// `Range`, `Put`, `DeleteRange`, `Txn`, `Compact`, `LeaseGrant`, `LeaseRevoke`, `LeaseKeepAlive`, `LeaseTimeToLive`,
+    /// `LeaseLeases`, `Watch`, `Lock`, `Unlock`.
+    fn executed(&self, member: usize, client: &str, call: &'static str) {
+        let _ = (member, client, call);
+    }
+
+    /// A member became the leader.
+    fn leader_changed(&self, member: usize, term: u64) {
+        let _ = (member, term);
+    }
+}
+
+/// Watches nothing.
+impl Observer for () {}
+
+/// How a cluster is set up.
+pub struct ClusterOptions {
+    /// The cluster's name: what observers are told when no client caused a change.
+    pub name: String,
+    /// The members' names and the addresses at which clients reach them.
+    pub members: Vec<(String, String)>,
+    /// etcd's `--election-timeout`. A leader that is not heard for this long, up to 1.6 times of it, is replaced.
+    pub election_timeout: Duration,
+    /// Whether the Lock service looks, after a wait, if the waiter's own lease still lives. etcd 3.4 does not, and hands the
+    /// lock to a waiter whose lease has ended (etcd issue 11456); later versions do.
+    pub rechecks_waiters: bool,
+    /// Told of what the cluster does.
+    pub observer: Arc<dyn Observer>,
+}
+
+impl ClusterOptions {
+    /// Members called `names`, on etcd's port, with etcd's own timeouts; nobody observes.
+    pub fn new(name: impl Into<String>, names: &[&str]) -> Self {
+        let member = |name: &&str| ((*name).to_owned(), format!("http://{name}:2379"));
+        Self {
+            name: name.into(),
+            members: names.iter().map(member).collect(),
+            election_timeout: Duration::from_secs(1),
+            rechecks_waiters: true,
+            observer: Arc::new(()),
+        }
+    }
+}
+
+/// A cluster. Clones are the same cluster. Its data outlive its members' processes, as etcd's outlive a restart.
+pub struct Cluster<W> {
+    shared: Arc<Shared<W>>,
+}
+
+struct Shared<W> {
+    world: W,
+    options: ClusterOptions,
+    core: Mutex<Core>,
+    /// Wakes requests that wait for a quorum, for a lock or for a lease to end.
+    changed: Notify,
+}
+
+impl<W: EtcdWorld> Cluster<W> {
+    /// A cluster whose first member leads. Each member's machine must run [`Cluster::run_member`].
+    pub fn new(options: ClusterOptions, world: W) -> Self {
+        let clocks = (0..options.members.len()).map(|member| world.now_nanos(member));
+        let core = Mutex::new(Core::new(clocks.collect()));
+        Self { shared: Arc::new(Shared { world, options, core, changed: Notify::new() }) }
+    }
+
+    /// What a member does on its own: it follows the leader, stands for election, and ends leases if it leads. To be run
+    /// on the member's machine, anew after each restart.
+    pub async fn run_member(&self, member: usize) {
+        self.rejoin(member);
+        loop {
+            let next = self.now(member).saturating_add(quorum::TICK_NANOS);
+            self.shared.world.sleep_until(member, next).await;
+            self.tick(member);
+        }
+    }
+
+    /// Serves one connection to a member, HTTP/2 with gRPC, until the client leaves or the stream breaks. `client` is what
+    /// observers are told of who is at the other end.
+    pub async fn serve_connection(
+        &self,
+        member: usize,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        client: &str,
+    ) {
+        service::serve(self.clone(), member, stream, client).await;
+    }
+
+    /// The member that leads, or led last if no majority follows it.
+    pub fn leader(&self) -> usize {
+        self.core().leader
+    }
+
+    /// The number of elections so far, as `raft_term` tells it.
+    pub fn term(&self) -> u64 {
+        self.core().term
+    }
+
+    /// The store's revision.
+    pub fn revision(&self) -> i64 {
+        self.core().state.store.revision()
+    }
+
+    /// Requests carried out since the cluster was made.
+    pub fn executed(&self) -> u64 {
+        self.core().executed
+    }
+
+    fn now(&self, member: usize) -> u64 {
+        self.shared.world.now_nanos(member)
+    }
+
+    fn election_nanos(&self) -> u64 {
+        u64::try_from(self.shared.options.election_timeout.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// The least time to live of a lease: one and a half election timeouts, in whole seconds (server.go, `minTTL`).
+    fn ttl_seconds_min(&self) -> i64 {
+        i64::try_from((self.election_nanos() / 2 * 3).div_ceil(1_000_000_000)).unwrap_or(i64::MAX)
+    }
+
+    fn tell(&self, client: &str, changes: &[LockChange]) {
+        if !changes.is_empty() {
+            self.shared.options.observer.locks_changed(client, changes);
+        }
+    }
+}
+
+impl<W> Cluster<W> {
+    fn core(&self) -> MutexGuard<'_, Core> {
+        self.shared.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<W> Clone for Cluster<W> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<W> fmt::Debug for Cluster<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster").field("name", &self.shared.options.name).finish_non_exhaustive()
+    }
+}

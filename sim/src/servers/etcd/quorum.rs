@@ -1,0 +1,252 @@
+//! Who leads, and which members may answer.
+//!
+//! Raft is not played, its outcome is: a member serves while it and a majority reach the leader both ways. A leader that is
+//! not heard for an election timeout is replaced by a member that a majority of members reach which have not heard it
+//! either and have applied no more than the candidate.
+
+use std::pin::pin;
+
+use futures_util::future::{Either, select};
+
+use super::core::Core;
+use super::error::Refusal;
+use super::{Cluster, EtcdWorld};
+
+/// etcd's heartbeat interval.
+pub(super) const TICK_NANOS: u64 = 100_000_000;
+
+/// How often the leader looks for leases that have ended (lessor.go, `runLoop`).
+const EXPIRY_NANOS: u64 = 500_000_000;
+
+/// etcd answers a request that finds no quorum after five seconds and two election timeouts (config.go, `ReqTimeout`).
+const REQUEST_NANOS: u64 = 5_000_000_000;
+
+/// A stream that needs a leader ends after so many election timeouts without one (interceptor.go, `monitorLeader`).
+const STREAM_TIMEOUTS: u64 = 3;
+
+/// How often a quiet watch that asked for progress hears of it (watch.go).
+const PROGRESS_NANOS: u64 = 600_000_000_000;
+
+/// What a request needs a quorum for. It decides how etcd words that there was none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// A proposal to Raft.
+    Write,
+    /// A linearizable read.
+    Read,
+    /// The leader itself, which alone knows how long leases have left.
+    Lease,
+}
+
+impl<W: EtcdWorld> Cluster<W> {
+    /// Cuts a member off from the others, or connects it again. Clients still reach it.
+    pub fn isolate(&self, member: usize, is_isolated: bool) {
+        if let Some(member) = self.core().members.get_mut(member) {
+            member.is_isolated = is_isolated;
+        }
+        self.reconsider();
+    }
+
+    /// Makes `member` the leader, as `etcdctl move-leader` does. Every lease starts anew. Returns whether it was possible:
+    /// both must serve.
+    pub fn move_leader(&self, member: usize) -> bool {
+        let mut core = self.core();
+        if member >= core.members.len() || !self.serves(&core, member) {
+            return false;
+        }
+        if member != core.leader {
+            self.lead(&mut core, member);
+            self.told_of_leader(core);
+        }
+        true
+    }
+
+    /// Whether the member may answer now.
+    pub fn is_serving(&self, member: usize) -> bool {
+        self.serves(&self.core(), member)
+    }
+
+    /// Waits until the member may answer.
+    pub(super) async fn ready(&self, member: usize, needs_leader: bool, need: Need) -> Result<(), Refusal> {
+        if self.is_serving(member) {
+            return Ok(());
+        }
+        let knows_leader = self.knows_leader(&self.core(), member, 1);
+        if needs_leader && !knows_leader {
+            return Err(Refusal::NoLeader);
+        }
+        let deadline = self.now(member).saturating_add(self.request_nanos());
+        let ready = self.wait_until(member, deadline, || self.is_serving(member).then_some(())).await;
+        ready.map_err(|_| match need {
+            Need::Write if !knows_leader => Refusal::Deadline,
+            Need::Write | Need::Read => Refusal::Timeout,
+            Need::Lease => Refusal::NoLeader,
+        })
+    }
+
+    /// Waits until `done` gives something, looking after every change; until `deadline` on the member's clock.
+    pub(super) async fn wait_until<T>(
+        &self,
+        member: usize,
+        deadline: u64,
+        mut done: impl FnMut() -> Option<T>,
+    ) -> Result<T, Refusal> {
+        let mut timeout = pin!(self.shared.world.sleep_until(member, deadline));
+        loop {
+            let mut changed = pin!(self.shared.changed.notified());
+            // Listens from here on: a change between the look and the wait is not missed.
+            changed.as_mut().enable();
+            if let Some(result) = done() {
+                return Ok(result);
+            }
+            if let Either::Right(_) = select(changed, timeout.as_mut()).await {
+                return Err(Refusal::Timeout);
+            }
+        }
+    }
+
+    /// How long a request may wait for a quorum, in nanoseconds.
+    pub(super) fn request_nanos(&self) -> u64 {
+        REQUEST_NANOS + 2 * self.election_nanos()
+    }
+
+    /// A member's process starts.
+    pub(super) fn rejoin(&self, member: usize) {
+        let now = self.now(member);
+        if let Some(member) = self.core().members.get_mut(member) {
+            member.heard_at = now;
+            member.expired_at = now;
+        }
+        self.reconsider();
+    }
+
+    /// A member's heartbeat.
+    pub(super) fn tick(&self, member: usize) {
+        let now = self.now(member);
+        let mut core = self.core();
+        let is_serving = self.serves(&core, member);
+        if is_serving {
+            core.members[member].heard_at = now;
+            self.catch_up(&mut core, member);
+        } else if self.can_win(&core, member, now) {
+            self.lead(&mut core, member);
+            return self.told_of_leader(core);
+        }
+        self.look_after_streams(&mut core, member);
+        let has_changed = core.members[member].is_serving != is_serving;
+        core.members[member].is_serving = is_serving;
+        let may_expire = is_serving
+            && core.leader == member
+            && now.saturating_sub(core.members[member].expired_at) >= EXPIRY_NANOS;
+        if may_expire {
+            core.members[member].expired_at = now;
+        }
+        drop(core);
+        if may_expire {
+            self.expire_leases();
+        }
+        if has_changed {
+            self.shared.changed.notify_waiters();
+        }
+    }
+
+    /// Whether the member and a majority reach the leader.
+    pub(super) fn serves(&self, core: &Core, member: usize) -> bool {
+        self.reach(core, member, core.leader) && self.has_majority(core, core.leader)
+    }
+
+    /// Whether the two members reach each other.
+    pub(super) fn reach(&self, core: &Core, one: usize, other: usize) -> bool {
+        let world = &self.shared.world;
+        if one == other {
+            return world.delivers(one, one);
+        }
+        let is_isolated = core.members[one].is_isolated || core.members[other].is_isolated;
+        !is_isolated && world.delivers(one, other) && world.delivers(other, one)
+    }
+
+    /// Whether the member has heard of a leader within so many election timeouts.
+    pub(super) fn knows_leader(&self, core: &Core, member: usize, timeouts: u64) -> bool {
+        let silence = self.now(member).saturating_sub(core.members[member].heard_at);
+        self.serves(core, member) || silence < timeouts * self.election_nanos()
+    }
+
+    pub(super) fn has_majority(&self, core: &Core, member: usize) -> bool {
+        let count = core.members.len();
+        2 * (0..count).filter(|&other| self.reach(core, member, other)).count() > count
+    }
+
+    /// Whether the member has waited long enough for the leader and a majority would vote for it.
+    fn can_win(&self, core: &Core, member: usize, now: u64) -> bool {
+        let silence = now.saturating_sub(core.members[member].heard_at);
+        if silence < self.patience(member, core.term) {
+            return false;
+        }
+        let votes = |&voter: &usize| {
+            self.reach(core, member, voter)
+                && core.members[voter].applied <= core.members[member].applied
+                && (voter == member || !self.knows_leader(core, voter, 1))
+        };
+        let count = core.members.len();
+        2 * (0..count).filter(votes).count() > count
+    }
+
+    /// A member's election timeout: from one to 1.6 of the configured, different for each member in each term, so that
+    /// there is a winner.
+    fn patience(&self, member: usize, term: u64) -> u64 {
+        let share = (3 * member as u64 + 5 * term) % 7;
+        self.election_nanos() / 10 * (10 + share)
+    }
+
+    /// The member becomes the leader: it knows nothing of renewals, so every lease starts anew, an election timeout on top
+    /// (lessor.go, `Promote`).
+    fn lead(&self, core: &mut Core, member: usize) {
+        let now = self.now(member);
+        core.leader = member;
+        core.term += 1;
+        core.members[member].expired_at = now;
+        core.state.lessor.promote(now, self.election_nanos());
+        core.all_extended();
+        for other in 0..core.members.len() {
+            if self.reach(core, member, other) {
+                core.members[other].heard_at = self.now(other);
+            }
+        }
+        self.catch_up_all(core);
+    }
+
+    fn told_of_leader(&self, mut core: std::sync::MutexGuard<'_, Core>) {
+        let (member, term) = (core.leader, core.term);
+        let untold = std::mem::take(&mut core.untold);
+        drop(core);
+        self.shared.options.observer.leader_changed(member, term);
+        self.tell(&self.shared.options.name, &untold);
+        self.shared.changed.notify_waiters();
+    }
+
+    /// Links have changed.
+    fn reconsider(&self) {
+        let mut core = self.core();
+        self.catch_up_all(&mut core);
+        drop(core);
+        self.shared.changed.notify_waiters();
+    }
+
+    /// Ends streams that need a leader and have none, and tells quiet ones of progress.
+    fn look_after_streams(&self, core: &mut Core, member: usize) {
+        if !core.streams.values().any(|stream| stream.member == member) {
+            return;
+        }
+        if !self.knows_leader(core, member, STREAM_TIMEOUTS) {
+            let ended =
+                core.streams.extract_if(.., |_, stream| stream.member == member && stream.needs_leader);
+            for (_, stream) in ended.collect::<Vec<_>>() {
+                stream.fail(Refusal::NoLeader.into());
+            }
+        }
+        let moment = self.moment(core, member);
+        for stream in core.streams.values_mut().filter(|stream| stream.member == member) {
+            stream.notify_progress(&moment, PROGRESS_NANOS);
+        }
+    }
+}

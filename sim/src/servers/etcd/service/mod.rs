@@ -1,0 +1,202 @@
+//! The wire: HTTP/2 and gRPC by hyper and tonic, the services that etcd-client generates from etcd's protocol.
+
+mod auth;
+mod cluster;
+mod kv;
+mod lease;
+mod lock;
+mod maintenance;
+mod raw;
+mod watch;
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use etcd_client::proto::{
+    PbClusterServer, PbKvServer, PbLeaseServer, PbMaintenanceServer, PbResponseHeader, PbWatchServer,
+};
+use hyper::body::Incoming;
+use hyper::server::conn::http2;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tonic::body::Body;
+use tonic::metadata::MetadataMap;
+use tonic::{Code, Status};
+use tower_service::Service as _;
+
+use super::core::Core;
+use super::error::Refusal;
+use super::quorum::Need;
+use super::{Cluster, EtcdWorld};
+
+type Replying = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+/// Streams that one connection may have open at a time, as etcd allows.
+const STREAMS_MAX: u32 = u32::MAX;
+
+/// Serves one connection until it ends.
+pub(super) async fn serve<W: EtcdWorld>(
+    cluster: Cluster<W>,
+    member: usize,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    client: &str,
+) {
+    let executor = OnMember { cluster: cluster.clone(), member };
+    let endpoint = Arc::new(Endpoint { cluster, member, client: client.into() });
+    let mut builder = http2::Builder::new(executor);
+    // etcd sends no date; and it would be the machine's.
+    builder.auto_date_header(false).max_concurrent_streams(STREAMS_MAX);
+    // A stream that breaks is the client's end like any other.
+    let _ = builder.serve_connection(TokioIo::new(stream), Services::new(endpoint)).await;
+}
+
+/// One connection's view of the cluster: a member, and who asks.
+pub(super) struct Endpoint<W> {
+    cluster: Cluster<W>,
+    member: usize,
+    client: Arc<str>,
+}
+
+impl<W: EtcdWorld> Endpoint<W> {
+    /// Carries out a request that needs a quorum, and tells observers.
+    async fn carry_out<T>(
+        &self,
+        call: &'static str,
+        need: Need,
+        metadata: &MetadataMap,
+        request: impl FnOnce(&mut Core) -> Result<T, Refusal>,
+    ) -> Result<T, Status> {
+        self.cluster.ready(self.member, needs_leader(metadata), need).await?;
+        self.carry_out_locally(call, request)
+    }
+
+    /// Carries out a request on what the member knows.
+    fn carry_out_locally<T>(
+        &self,
+        call: &'static str,
+        request: impl FnOnce(&mut Core) -> Result<T, Refusal>,
+    ) -> Result<T, Status> {
+        let answer = self.cluster.apply(&self.client, |core| {
+            core.executed += 1;
+            request(core)
+        })?;
+        self.executed(call);
+        Ok(answer)
+    }
+
+    fn executed(&self, call: &'static str) {
+        self.cluster.shared.options.observer.executed(self.member, &self.client, call);
+    }
+
+    fn header(&self) -> Option<PbResponseHeader> {
+        Some(self.cluster.core().header(self.member))
+    }
+
+    /// Completes a header that knows its revision only.
+    fn fill(&self, header: &mut Option<PbResponseHeader>) {
+        let revision = header.as_ref().map(|header| header.revision);
+        *header = self.header();
+        if let (Some(header), Some(revision)) = (header, revision) {
+            header.revision = revision;
+        }
+    }
+}
+
+impl<W> Clone for Endpoint<W> {
+    fn clone(&self) -> Self {
+        Self { cluster: self.cluster.clone(), member: self.member, client: Arc::clone(&self.client) }
+    }
+}
+
+/// Whether the client asked to be refused rather than wait while there is no leader.
+fn needs_leader(metadata: &MetadataMap) -> bool {
+    metadata.get("hasleader").is_some_and(|value| value.as_bytes() == b"true")
+}
+
+/// The services of one connection. A request is sent to its own by the first part of its path.
+struct Services<W: EtcdWorld> {
+    endpoint: Arc<Endpoint<W>>,
+    kv: PbKvServer<Endpoint<W>>,
+    lease: PbLeaseServer<Endpoint<W>>,
+    watch: PbWatchServer<Endpoint<W>>,
+    cluster: PbClusterServer<Endpoint<W>>,
+    maintenance: PbMaintenanceServer<Endpoint<W>>,
+}
+
+impl<W: EtcdWorld> Services<W> {
+    fn new(endpoint: Arc<Endpoint<W>>) -> Self {
+        Self {
+            kv: PbKvServer::from_arc(Arc::clone(&endpoint)),
+            lease: PbLeaseServer::from_arc(Arc::clone(&endpoint)),
+            watch: PbWatchServer::from_arc(Arc::clone(&endpoint)),
+            cluster: PbClusterServer::from_arc(Arc::clone(&endpoint)),
+            maintenance: PbMaintenanceServer::from_arc(Arc::clone(&endpoint)),
+            endpoint,
+        }
+    }
+}
+
+impl<W: EtcdWorld> hyper::service::Service<Request<Incoming>> for Services<W> {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Replying;
+
+    fn call(&self, request: Request<Incoming>) -> Replying {
+        let service = request.uri().path().trim_start_matches('/').split('/').next();
+        match service.unwrap_or_default() {
+            "etcdserverpb.KV" => self.kv.clone().call(request),
+            "etcdserverpb.Lease" => self.lease.clone().call(request),
+            "etcdserverpb.Watch" => self.watch.clone().call(request),
+            "etcdserverpb.Cluster" => self.cluster.clone().call(request),
+            "etcdserverpb.Maintenance" => self.maintenance.clone().call(request),
+            "etcdserverpb.Auth" => auth::call(&self.endpoint, request),
+            "v3lockpb.Lock" => lock::call(&self.endpoint, request),
+            _ => raw::refuse(unknown_method(&request)),
+        }
+    }
+}
+
+/// As etcd says it of a procedure that it does not have.
+fn unknown_method(request: &Request<Incoming>) -> Status {
+    let path = request.uri().path().trim_start_matches('/');
+    match path.split_once('/') {
+        Some((service, method)) if is_known(service) => {
+            Status::new(Code::Unimplemented, format!("unknown method {method} for service {service}"))
+        }
+        _ => Status::new(
+            Code::Unimplemented,
+            format!("unknown service {}", path.split('/').next().unwrap_or(path)),
+        ),
+    }
+}
+
+fn is_known(service: &str) -> bool {
+    matches!(service, "etcdserverpb.Auth" | "v3lockpb.Lock")
+}
+
+/// Runs hyper's tasks on the member's machine.
+struct OnMember<W> {
+    cluster: Cluster<W>,
+    member: usize,
+}
+
+impl<W> Clone for OnMember<W> {
+    fn clone(&self) -> Self {
+        Self { cluster: self.cluster.clone(), member: self.member }
+    }
+}
+
+impl<W: EtcdWorld, F> hyper::rt::Executor<F> for OnMember<W>
+where
+    F: Future + Send + 'static,
+    F::Output: Send,
+{
+    fn execute(&self, future: F) {
+        self.cluster.shared.world.spawn(self.member, async move {
+            future.await;
+        });
+    }
+}

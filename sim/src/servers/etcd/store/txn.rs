@@ -1,0 +1,89 @@
+//! Transactions. Source: etcd's `applyV3.Txn` (server/etcdserver/apply.go).
+
+use etcd_client::proto::{
+    PbResponseHeader, PbResponseOp, PbTxnOpRequest, PbTxnOpResponse, PbTxnRequest, PbTxnRequestOp,
+    PbTxnResponse,
+};
+
+use super::write::Write;
+use super::{State, Store};
+use crate::servers::etcd::error::Refusal;
+
+/// Which way each transaction goes, the nested ones included, in the order in which they are met. All conditions are
+/// judged before anything is written.
+struct Path(std::vec::IntoIter<bool>);
+
+impl State {
+    /// Carries out a transaction that [`super::check::txn`] let pass.
+    pub(in super::super) fn txn(&mut self, request: PbTxnRequest) -> Result<PbTxnResponse, Refusal> {
+        let mut way = Vec::new();
+        judge(&self.store, &request, &mut way);
+        self.check_txn(&request, &mut Path(way.clone().into_iter()))?;
+        let mut write = Write::begin(self);
+        let mut response = write.run(request, &mut Path(way.into_iter()));
+        response.header = Some(write.header());
+        write.commit();
+        Ok(response)
+    }
+
+    fn check_txn(&self, request: &PbTxnRequest, path: &mut Path) -> Result<(), Refusal> {
+        for op in branch(request, path.next()) {
+            match &op.request {
+                Some(PbTxnOpRequest::RequestPut(put)) => self.check_put(put)?,
+                Some(PbTxnOpRequest::RequestRange(range)) => {
+                    self.store.check_revision(range.revision, self.store.revision)?;
+                }
+                Some(PbTxnOpRequest::RequestTxn(txn)) => self.check_txn(txn, path)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Write<'_> {
+    fn run(&mut self, request: PbTxnRequest, path: &mut Path) -> PbTxnResponse {
+        let succeeded = path.next();
+        let ops = if succeeded { request.success } else { request.failure };
+        let responses = ops.into_iter().map(|op| PbResponseOp { response: self.run_op(op, path) }).collect();
+        PbTxnResponse { header: None, succeeded, responses }
+    }
+
+    fn run_op(&mut self, op: PbTxnRequestOp, path: &mut Path) -> Option<PbTxnOpResponse> {
+        Some(match op.request? {
+            PbTxnOpRequest::RequestRange(range) => {
+                PbTxnOpResponse::ResponseRange(self.state.store.range(&range, self.view()).ok()?)
+            }
+            PbTxnOpRequest::RequestPut(put) => PbTxnOpResponse::ResponsePut(self.put(put)),
+            PbTxnOpRequest::RequestDeleteRange(delete) => {
+                PbTxnOpResponse::ResponseDeleteRange(self.delete_range(&delete))
+            }
+            PbTxnOpRequest::RequestTxn(txn) => {
+                let mut response = self.run(txn, path);
+                // etcd leaves the header of an inner transaction blank.
+                response.header = Some(PbResponseHeader::default());
+                PbTxnOpResponse::ResponseTxn(response)
+            }
+        })
+    }
+}
+
+impl Path {
+    fn next(&mut self) -> bool {
+        self.0.next().unwrap_or_default()
+    }
+}
+
+fn judge(store: &Store, request: &PbTxnRequest, way: &mut Vec<bool>) {
+    let holds = request.compare.iter().all(|compare| store.holds(compare));
+    way.push(holds);
+    for op in branch(request, holds) {
+        if let Some(PbTxnOpRequest::RequestTxn(txn)) = &op.request {
+            judge(store, txn, way);
+        }
+    }
+}
+
+fn branch(request: &PbTxnRequest, succeeded: bool) -> &[PbTxnRequestOp] {
+    if succeeded { &request.success } else { &request.failure }
+}
