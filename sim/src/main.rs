@@ -79,6 +79,18 @@ enum Command {
         #[arg(long)]
         port: u16,
     },
+    /// Serves the simulated etcd on a real port of this machine, for etcdctl and any etcd client.
+    ServeEtcd {
+        /// The port on 127.0.0.1; 0 picks a free one.
+        #[arg(long)]
+        port: u16,
+    },
+    /// Serves the simulated ZooKeeper on a real port of this machine, for any ZooKeeper client.
+    ServeZookeeper {
+        /// The port on 127.0.0.1; 0 picks a free one.
+        #[arg(long)]
+        port: u16,
+    },
 }
 
 /// Whether the resource checks fencing tokens.
@@ -112,6 +124,12 @@ fn main() -> ExitCode {
         }
         Some(Command::ServeRedis { port }) => {
             sim::serve::serve_redis(port).map(|()| true).map_err(Into::into)
+        }
+        Some(Command::ServeEtcd { port }) => {
+            sim::serve_etcd::serve_etcd(port).map(|()| true).map_err(Into::into)
+        }
+        Some(Command::ServeZookeeper { port }) => {
+            sim::serve_zookeeper::serve_zookeeper(port).map(|()| true).map_err(Into::into)
         }
     };
     match outcome {
