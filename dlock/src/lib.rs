@@ -64,5 +64,5 @@ pub use lock::Lock;
 pub use options::{Options, OptionsError};
 pub use retry::Backoff;
 pub use runtime::{Elapsed, Instant, Runtime, timeout_at};
-pub use token::{FencingToken, Owner, TokenError};
+pub use token::{FencingToken, Owner, TokenError, owner_prefix};
 pub use watchdog::Cap;

@@ -86,7 +86,7 @@ impl Owner {
 }
 
 /// The part of an owner token that may be logged: see [`Owner::prefix`]. Works on any text.
-pub(crate) fn owner_prefix(owner: &str) -> &str {
+pub fn owner_prefix(owner: &str) -> &str {
     let digits = owner.rfind(':').map_or(0, |colon| colon + 1);
     let end = owner[digits..].char_indices().nth(8).map_or(owner.len(), |(at, _)| digits + at);
     &owner[..end]

@@ -6,9 +6,6 @@ use std::sync::Arc;
 /// The longest owner token that the resource keeps, in bytes.
 pub const OWNER_BYTES_MAX: usize = 256;
 
-/// How many characters of an owner token's random part may be logged.
-const PREFIX_CHARS: usize = 8;
-
 /// The name of one acquisition, as sent with a request. [`dlock::Owner`] is the one that a lock of ours makes; a client
 /// in another language may send any text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,10 +54,7 @@ impl OwnerToken {
 
     /// What may be logged, as [`dlock::Owner::prefix`] cuts it: up to eight characters after the last colon.
     pub fn prefix(&self) -> &str {
-        let random = self.0.rfind(':').map_or(0, |colon| colon + 1);
-        let end =
-            self.0[random..].char_indices().nth(PREFIX_CHARS).map_or(self.0.len(), |(at, _)| random + at);
-        &self.0[..end]
+        dlock::owner_prefix(&self.0)
     }
 }
 

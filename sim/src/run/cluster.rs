@@ -3,22 +3,21 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
-use ::redb::StorageBackend;
 use resource::Fencing;
 use resource::audit::{Event, Kind, Name};
 use resource::http::{self, App, Config};
 use resource::store::{MemoryStore, RedbStore};
 
 use super::inject::Injector;
+use super::machinery::{Machinery, Watch, replicate};
 use super::workload;
 use crate::mutants::Mutant;
 use crate::mutants::store::{MutantStore, Rows};
 use crate::record::note;
 use crate::schedule::{Arm, Kind as ProcessKind, Part, Persistence, Schedule, Store, What};
-use crate::servers::redis::{self, Effect, LockView, Observer, Server, ServerOptions, ServerWorld};
-use crate::world::disk::{Disk, File};
+use crate::servers::redis::{self, LockView, Server, ServerOptions};
+use crate::world::disk::Disk;
 use crate::world::process::ProcessId;
 use crate::world::runtime::SimRuntime;
 use crate::world::{World, lock};
@@ -64,42 +63,6 @@ struct Progress {
     cancelled: BTreeSet<usize>,
     cancellable: Vec<Waker>,
     harness: Option<Waker>,
-}
-
-/// What a simulated Redis needs of its machine.
-pub(crate) struct Machinery {
-    world: World,
-    process: ProcessId,
-}
-
-impl ServerWorld for Machinery {
-    fn wall_micros(&self) -> u64 {
-        self.world.process(self.process).clock().wall(self.world.now()) / 1000
-    }
-
-    async fn sleep(&self, duration: Duration) {
-        let runtime = SimRuntime::new(&self.world, self.process);
-        dlock::Runtime::sleep_until(&runtime, dlock::Runtime::now(&runtime) + duration).await;
-    }
-}
-
-/// Tells the history what a server does to locks, and the faults which commands it executes.
-struct Watch {
-    locks: LockView,
-    server: String,
-    injector: Weak<Injector>,
-}
-
-impl Observer for Watch {
-    fn changed(&self, client: &str, wall_ms: i64, effects: &[Effect]) {
-        self.locks.changed(client, wall_ms, effects);
-    }
-
-    fn executed(&self, _: &str, command: &'static str) {
-        if let Some(injector) = self.injector.upgrade() {
-            injector.on_command(&self.server, command);
-        }
-    }
 }
 
 impl Cluster {
@@ -396,38 +359,6 @@ impl Cluster {
 }
 
 type Main = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// Follows the primary, anew whenever the connection breaks.
-async fn replicate(world: World, id: ProcessId, replica: Server<Machinery>) {
-    let runtime = SimRuntime::new(&world, id);
-    while replica.is_replica() {
-        if let Ok(stream) = dlock::Runtime::connect(&runtime, "redis-1:6379").await {
-            // A broken connection is followed by the next.
-            let _ = replica.follow(stream).await;
-        }
-        let retry = dlock::Runtime::now(&runtime) + Duration::from_millis(100);
-        dlock::Runtime::sleep_until(&runtime, retry).await;
-    }
-}
-
-impl redis::AppendFile for File {
-    fn append(&self, bytes: &[u8]) {
-        // A dead process writes no more.
-        let _ = File::append(self, bytes);
-    }
-
-    fn sync(&self) {
-        let _ = File::sync(self);
-    }
-
-    fn contents(&self) -> Vec<u8> {
-        File::contents(self).unwrap_or_default()
-    }
-
-    fn truncate(&self, bytes: usize) {
-        let _ = StorageBackend::set_len(self, bytes as u64);
-    }
-}
 
 impl Progress {
     fn wake(&mut self) {

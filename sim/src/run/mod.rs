@@ -4,6 +4,7 @@
 
 mod cluster;
 mod inject;
+mod machinery;
 mod report;
 mod workload;
 

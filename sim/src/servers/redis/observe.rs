@@ -88,7 +88,7 @@ impl Story<'_> {
             target: "server",
             event,
             resource_id_hash = dlock::id_hash(name),
-            owner_token_prefix = owner_prefix(&String::from_utf8_lossy(owner)),
+            owner_token_prefix = dlock::owner_prefix(&String::from_utf8_lossy(owner)),
             fencing_token = fencing_token(name),
             ttl_millis = expires_at.map(|at| u64::try_from(at.saturating_sub(self.wall_ms)).unwrap_or(0)),
             client = self.client,
@@ -101,7 +101,7 @@ impl Story<'_> {
             target: "server",
             event = if cause == Removal::Expired { "key_expired" } else { "key_deleted" },
             resource_id_hash = dlock::id_hash(name),
-            owner_token_prefix = owner_prefix(&String::from_utf8_lossy(owner)),
+            owner_token_prefix = dlock::owner_prefix(&String::from_utf8_lossy(owner)),
             client = self.client,
             detail = (cause == Removal::Evicted).then_some("evicted"),
         );
@@ -129,11 +129,4 @@ fn lock_of(key: &[u8]) -> Option<(&str, Part)> {
         "fence" => Some((name, Part::Fence)),
         _ => None,
     }
-}
-
-/// What may be logged of an owner token, cut as [`dlock::Owner::prefix`] cuts it.
-fn owner_prefix(owner: &str) -> &str {
-    let digits = owner.rfind(':').map_or(0, |colon| colon + 1);
-    let end = owner.char_indices().nth(digits + 8).map_or(owner.len(), |(at, _)| at);
-    &owner[..end]
 }

@@ -156,7 +156,7 @@ fn granted(name: &str, entry: &Entry) {
         target: "server",
         event = "key_granted",
         resource_id_hash = dlock::id_hash(name),
-        owner_token_prefix = owner_prefix(&entry.owner),
+        owner_token_prefix = dlock::owner_prefix(&entry.owner),
         fencing_token = u64::try_from(entry.zxid).unwrap_or_default(),
         ttl_millis = u64::try_from(entry.timeout.as_millis()).unwrap_or(u64::MAX),
         client = entry.client,
@@ -169,15 +169,8 @@ fn removed(client: &str, name: &str, entry: &Entry, cause: Removal) {
         target: "server",
         event,
         resource_id_hash = dlock::id_hash(name),
-        owner_token_prefix = owner_prefix(&entry.owner),
+        owner_token_prefix = dlock::owner_prefix(&entry.owner),
         fencing_token = u64::try_from(entry.zxid).unwrap_or_default(),
         client = (cause != Removal::Expired).then_some(client),
     );
-}
-
-/// What of an owner token may be logged, as [`dlock::Owner::prefix`] has it.
-fn owner_prefix(owner: &str) -> &str {
-    let digits = owner.rfind(':').map_or(0, |colon| colon + 1);
-    let end = owner[digits..].char_indices().nth(8).map_or(owner.len(), |(at, _)| digits + at);
-    &owner[..end]
 }
