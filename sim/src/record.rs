@@ -98,14 +98,19 @@ fn install() {
 
 struct RecordLayer;
 
+/// Whether this belongs to a history. Not only events: `tracing::enabled!` asks with call sites of its own.
+fn is_ours(metadata: &Metadata<'_>) -> bool {
+    !metadata.is_span() && TARGETS.contains(&metadata.target())
+}
+
 impl<S: Subscriber> Layer<S> for RecordLayer {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        // Not only events: `tracing::enabled!` asks with call sites of its own.
-        if !metadata.is_span() && TARGETS.contains(&metadata.target()) {
-            Interest::always()
-        } else {
-            Interest::never()
-        }
+        if is_ours(metadata) { Interest::always() } else { Interest::never() }
+    }
+
+    // Asked too: a call site that another thread is registering at this moment answers "sometimes" to all others.
+    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
+        is_ours(metadata)
     }
 
     fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
@@ -194,5 +199,36 @@ impl Visit for Visitor<'_> {
         self.bytes.text(field.name());
         self.bytes.text(&format!("{value:?}"));
         self.record.record_debug(field, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex, PoisonError};
+
+    use super::*;
+
+    /// Keeps the metadata of the events it hears.
+    #[derive(Clone, Default)]
+    struct Keep(Arc<Mutex<Vec<&'static Metadata<'static>>>>);
+
+    impl<S: Subscriber> Layer<S> for Keep {
+        fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event.metadata());
+        }
+    }
+
+    #[test]
+    fn a_dependency_s_event_is_refused_when_its_call_site_is_not_registered_yet() {
+        let keep = Keep::default();
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(keep.clone()), || {
+            tracing::info!(target: "hyper", "not ours");
+            tracing::info!(target: "dlock", event = "ours");
+        });
+        let heard = keep.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let dispatch = tracing::Dispatch::new(tracing_subscriber::registry().with(RecordLayer));
+        let answers: Vec<_> =
+            heard.iter().map(|metadata| (metadata.target(), dispatch.enabled(metadata))).collect();
+        assert_eq!(answers, [("hyper", false), ("dlock", true)]);
     }
 }
