@@ -137,7 +137,13 @@ impl<R: Runtime> Redlock<R> {
     }
 
     /// One node, to be asked a second time.
-    fn ask_again(&self, number: usize, claim: &Claim, trail: &mut Trail, patience: Instant) -> Option<Node<R>> {
+    fn ask_again(
+        &self,
+        number: usize,
+        claim: &Claim,
+        trail: &mut Trail,
+        patience: Instant,
+    ) -> Option<Node<R>> {
         self.ask(claim, trail, patience).nth(number)
     }
 

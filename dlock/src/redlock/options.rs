@@ -34,13 +34,17 @@ pub enum RedlockError {
         nodes: usize,
     },
     /// One node would vote twice.
-    #[error("the node {address} is named twice: its vote would count twice; name each independent server once")]
+    #[error(
+        "the node {address} is named twice: its vote would count twice; name each independent server once"
+    )]
     DuplicateNode {
         /// Its address.
         address: String,
     },
     /// Every node would be given up at once.
-    #[error("a node timeout of zero gives every node up: give the slowest round trip that a node may take, or None")]
+    #[error(
+        "a node timeout of zero gives every node up: give the slowest round trip that a node may take, or None"
+    )]
     NodeTimeoutZero,
 }
 

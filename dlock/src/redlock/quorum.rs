@@ -111,7 +111,9 @@ impl Round {
     /// The next node that is to raise its counter, and the token: none before a majority has voted for us. The token is
     /// chosen then and stays; later votes are told the same one.
     pub(super) fn tell(&mut self) -> Option<(usize, FencingToken)> {
-        if self.token.is_none() && self.count(|ballot| matches!(ballot, Ballot::Given(_))) >= self.quorum.needed() {
+        if self.token.is_none()
+            && self.count(|ballot| matches!(ballot, Ballot::Given(_))) >= self.quorum.needed()
+        {
             self.token = self.given().map(|given| given.lowest).max();
         }
         let token = self.token.filter(|_| self.is_open())?;
@@ -155,7 +157,8 @@ impl Round {
 
     /// Whether a grant is possible still.
     fn is_open(&self) -> bool {
-        let lost = |ballot: &Ballot| matches!(ballot, Ballot::Held { .. } | Ballot::Withdrawn | Ballot::Failed(_));
+        let lost =
+            |ballot: &Ballot| matches!(ballot, Ballot::Held { .. } | Ballot::Withdrawn | Ballot::Failed(_));
         self.count(lost) < self.quorum.blocking()
     }
 

@@ -95,7 +95,10 @@ fn without_a_quorum_the_error_says_how_many_answered() {
     let Some(Err(error)) = round.outcome(BEGAN) else { panic!("{round:?}") };
     assert!(matches!(error, BackendError::NoQuorum { answered: 2, nodes: 5, needed: 3, .. }));
     assert!(error.is_passing());
-    assert!(error.to_string().starts_with("no quorum: 2 of 5 lock servers answered, 3 are needed"), "{error}");
+    assert!(
+        error.to_string().starts_with("no quorum: 2 of 5 lock servers answered, 3 are needed"),
+        "{error}"
+    );
 }
 
 #[test]
