@@ -22,15 +22,11 @@ use std::sync::{Arc, Mutex};
 use mlua::ffi::{self, lua_State};
 use mlua::{Function, LightUserData, Lua, RegistryKey, Table, Value};
 
-use super::{Running, convert, lock};
+use super::stack::{self, DEPTH_MAX, SHALLOW, slot};
+use super::{Running, lock};
 use crate::servers::redis::number::{format_f64, push_i64};
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
-
-/// Tables inside tables that a reply may have; a table that holds itself ends here.
-const DEPTH_MAX: i32 = 1000;
-/// Tables inside tables for which a C function has stack without asking for more: one slot each, and two.
-const SHALLOW: i32 = 4;
 
 /// Runs the scripts of one interpreter.
 #[derive(Debug)]
@@ -45,14 +41,12 @@ pub(super) struct Gate {
 // SAFETY: the state belongs to the `Lua` beside it in the engine, which may be sent, and is used by the engine's borrower
 // only.
 unsafe impl Send for Gate {}
-// SAFETY: nothing can be done with a shared gate; `run` takes it mutably.
-unsafe impl Sync for Gate {}
 
 /// How a script ended.
-pub(super) enum Outcome {
+enum Outcome {
     /// It returned a value.
     Returned(Reply),
-    /// It failed; `failure.lua` is in the registry.
+    /// It failed: why is in [`Gate::failure`].
     Failed,
 }
 
@@ -63,17 +57,6 @@ struct Job<'a> {
     keys: usize,
     args: Args<'a>,
     outcome: Outcome,
-}
-
-/// The upvalues of [`run_script`].
-mod slot {
-    pub(super) const BUILTINS: i32 = 1;
-    pub(super) const KEYS: i32 = 2;
-    pub(super) const ARGV: i32 = 3;
-    pub(super) const EXPLAIN: i32 = 4;
-    pub(super) const ERR: i32 = 5;
-    pub(super) const OK: i32 = 6;
-    pub(super) const DOUBLE: i32 = 7;
 }
 
 impl Gate {
@@ -144,9 +127,9 @@ unsafe extern "C-unwind" fn call(state: *mut lua_State) -> i32 {
         let running = ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast::<Mutex<Running>>();
         let throws = ffi::lua_toboolean(state, ffi::lua_upvalueindex(2)) != 0;
         let reply = answer(state, running);
-        push_reply(state, reply);
+        stack::push_reply(state, reply);
         if let Reply::Error(_) = &*reply {
-            ffi::lua_pushlstring_(state, c"ignore_error_stats_update".as_ptr(), 25);
+            stack::push_text(state, b"ignore_error_stats_update");
             ffi::lua_pushboolean(state, 1);
             ffi::lua_rawset(state, -3);
             if throws {
@@ -197,7 +180,7 @@ impl Running {
             // SAFETY: as above.
             match unsafe { ffi::lua_type(state, index) } {
                 // SAFETY: as above; a text stays where it is while it is on the stack.
-                ffi::LUA_TSTRING => self.arguments.push(unsafe { text(state, index) }),
+                ffi::LUA_TSTRING => self.arguments.push(unsafe { stack::text(state, index) }),
                 // SAFETY: as above.
                 ffi::LUA_TNUMBER => self.push_number(unsafe { ffi::lua_tonumber(state, index) }),
                 _ => return Reply::error("ERR Lua redis lib command arguments must be strings or integers"),
@@ -229,167 +212,40 @@ unsafe extern "C-unwind" fn run_script(state: *mut lua_State) -> i32 {
         ffi::lua_rawgeti_(state, ffi::LUA_REGISTRYINDEX, (*job).function);
         ffi::lua_pushvalue(state, ffi::lua_upvalueindex(slot::BUILTINS));
         ffi::lua_pushvalue(state, ffi::lua_upvalueindex(slot::KEYS));
-        push_texts(state, args.take(keys));
+        stack::push_texts(state, args.take(keys));
         ffi::lua_rawset(state, -3);
         ffi::lua_pushvalue(state, ffi::lua_upvalueindex(slot::ARGV));
-        push_texts(state, args.skip(keys));
+        stack::push_texts(state, args.skip(keys));
         ffi::lua_rawset(state, -3);
         ffi::lua_settop(state, 3);
         if ffi::lua_pcall(state, 0, 1, 2) != ffi::LUA_OK {
             ffi::lua_rawseti_(state, ffi::LUA_REGISTRYINDEX, (*job).failure);
             return 0;
         }
-        let mut reply = reply_at(state, SHALLOW, false);
+        let mut reply = stack::reply_at(state, SHALLOW, false);
         if reply.is_none() {
             // A nested table: Lua is asked for the stack that its depth may take, and the table is read again.
             ffi::luaL_checkstack_(state, DEPTH_MAX + ffi::LUA_MINSTACK, c"a nested reply".as_ptr());
-            reply = reply_at(state, DEPTH_MAX, true);
+            reply = stack::reply_at(state, DEPTH_MAX, true);
         }
         (*job).outcome = Outcome::Returned(reply.unwrap_or(Reply::Nil));
         0
     }
 }
 
-/// The reply that the value on top of the stack stands for; `levels` of tables may be in it. `None`, or an error in place
-/// of the innermost table if it `is_cut`, if there are more. Never throws. Source: `script_lua.c` of Redis 7.0.
-///
-/// # Safety
-///
-/// `state` runs [`run_script`], with room on its stack for a slot a level and two more.
-unsafe fn reply_at(state: *mut lua_State, levels: i32, is_cut: bool) -> Option<Reply> {
-    // SAFETY: the caller's promise; each function is called for the type that it is for.
-    unsafe {
-        Some(match ffi::lua_type(state, -1) {
-            ffi::LUA_TSTRING => Reply::bulk(text(state, -1)),
-            ffi::LUA_TNUMBER => Reply::Integer(convert::truncate(ffi::lua_tonumber(state, -1))),
-            ffi::LUA_TBOOLEAN if ffi::lua_toboolean(state, -1) != 0 => Reply::Integer(1),
-            ffi::LUA_TTABLE if levels > 0 => return table_reply(state, levels, is_cut),
-            ffi::LUA_TTABLE if is_cut => Reply::error("ERR reached lua stack limit"),
-            ffi::LUA_TTABLE => return None,
-            _ => Reply::Nil,
-        })
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// As [`reply_at`], of a table.
-///
-/// # Safety
-///
-/// As for [`reply_at`].
-unsafe fn table_reply(state: *mut lua_State, levels: i32, is_cut: bool) -> Option<Reply> {
-    // SAFETY: the caller's promise. Reading a table without its metatable calls nothing and allocates nothing.
-    unsafe {
-        let special = |key, kind, read: fn(*mut lua_State) -> Reply| {
-            ffi::lua_pushvalue(state, ffi::lua_upvalueindex(key));
-            ffi::lua_rawget_(state, -2);
-            let reply = (ffi::lua_type(state, -1) == kind).then(|| read(state));
-            ffi::lua_settop(state, -2);
-            reply
-        };
-        let special = special(slot::ERR, ffi::LUA_TSTRING, |state| Reply::error_text(text(state, -1)))
-            .or_else(|| {
-                special(slot::OK, ffi::LUA_TSTRING, |state| Reply::Status(text(state, -1).to_vec().into()))
-            })
-            .or_else(|| {
-                special(slot::DOUBLE, ffi::LUA_TNUMBER, |state| {
-                    Reply::bulk(format_f64(ffi::lua_tonumber(state, -1)))
-                })
-            });
-        if special.is_some() {
-            return special;
-        }
-        let mut items = Vec::new();
-        for index in 1.. {
-            ffi::lua_rawgeti_(state, -1, index);
-            let item = match ffi::lua_type(state, -1) {
-                ffi::LUA_TNIL => None,
-                _ => Some(reply_at(state, levels - 1, is_cut)),
-            };
-            ffi::lua_settop(state, -2);
-            match item {
-                Some(item) => items.push(item?),
-                None => break,
-            }
-        }
-        Some(Reply::Array(items))
-    }
-}
-
-/// Pushes what `redis.call` returns for a reply. *May throw*.
-///
-/// # Safety
-///
-/// `state` runs a function of Lua's, and `reply` is alive and does not change.
-unsafe fn push_reply(state: *mut lua_State, reply: *const Reply) {
-    // SAFETY: the caller's promise, and rule 1: everything here is borrowed.
-    unsafe {
-        ffi::luaL_checkstack_(state, 4, c"a reply".as_ptr());
-        match &*reply {
-            Reply::Bulk(bytes) | Reply::Verbatim(bytes) => push_text(state, bytes),
-            Reply::Integer(number) => ffi::lua_pushnumber(state, *number as f64),
-            Reply::Nil | Reply::NilArray | Reply::Silence => ffi::lua_pushboolean(state, 0),
-            Reply::Status(text) => push_field(state, b"ok", text),
-            Reply::Error(text) => push_field(state, b"err", text),
-            Reply::Array(items) => {
-                ffi::lua_createtable(state, items.len() as i32, 0);
-                for (at, item) in items.iter().enumerate() {
-                    push_reply(state, item);
-                    ffi::lua_rawseti_(state, -2, at as i32 + 1);
-                }
-            }
-            // Scripts speak RESP2 with the server, whatever their callers speak.
-            Reply::Map(fields) => {
-                ffi::lua_createtable(state, 2 * fields.len() as i32, 0);
-                for (at, (name, field)) in fields.iter().enumerate() {
-                    push_text(state, name.as_bytes());
-                    ffi::lua_rawseti_(state, -2, 2 * at as i32 + 1);
-                    push_reply(state, field);
-                    ffi::lua_rawseti_(state, -2, 2 * at as i32 + 2);
-                }
-            }
-        }
-    }
-}
-
-/// Pushes a table with one field. *May throw*.
-unsafe fn push_field(state: *mut lua_State, name: &[u8], value: &[u8]) {
-    // SAFETY: the caller has asked for the stack.
-    unsafe {
-        ffi::lua_createtable(state, 0, 1);
-        push_text(state, name);
-        push_text(state, value);
-        ffi::lua_rawset(state, -3);
-    }
-}
-
-/// Pushes an array of texts. *May throw*.
-unsafe fn push_texts(state: *mut lua_State, texts: Args<'_>) {
-    // SAFETY: the caller has asked for the stack.
-    unsafe {
-        ffi::lua_createtable(state, texts.len() as i32, 0);
-        for (at, text) in texts.iter().enumerate() {
-            push_text(state, text);
-            ffi::lua_rawseti_(state, -2, at as i32 + 1);
-        }
-    }
-}
-
-/// Pushes a text. *May throw*.
-unsafe fn push_text(state: *mut lua_State, text: &[u8]) {
-    // SAFETY: the caller has asked for the stack; Lua copies the bytes.
-    unsafe { ffi::lua_pushlstring_(state, text.as_ptr().cast(), text.len()) }
-}
-
-/// The bytes of the text at `index`. Never throws, since it is a text and no number.
-///
-/// # Safety
-///
-/// It is a text, and stays on the stack for as long as the bytes are used.
-unsafe fn text<'a>(state: *mut lua_State, index: i32) -> &'a [u8] {
-    let mut length = 0;
-    // SAFETY: the caller's promise.
-    unsafe {
-        let bytes = ffi::lua_tolstring(state, index, &raw mut length);
-        std::slice::from_raw_parts(bytes.cast(), length)
+    #[test]
+    fn a_panic_becomes_an_error_and_is_kept() {
+        let mut running = Running::default();
+        running.answer(|_| std::panic::resume_unwind(Box::new("first")));
+        running.answer(|_| std::panic::resume_unwind(Box::new("second")));
+        assert!(running.reply.is_error());
+        let kept = running.panic.take().and_then(|panic| panic.downcast_ref::<&str>().copied());
+        assert_eq!(kept, Some("first"));
+        running.answer(|_| Reply::OK);
+        assert_eq!(running.reply, Reply::OK);
     }
 }

@@ -7,6 +7,7 @@
 mod convert;
 mod gate;
 mod library;
+mod stack;
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -24,6 +25,9 @@ use super::state::State;
 
 /// Compiled functions kept by one interpreter; a server that is sent more texts than this compiles them again.
 const FUNCTIONS_MAX: usize = 1024;
+/// Texts whose digests an interpreter remembers, and their length in bytes: every run begins with the same few scripts.
+const DIGESTS_MAX: usize = 64;
+const DIGESTED_BYTES_MAX: usize = 16 * 1024;
 
 static POOL: Mutex<Vec<Engine>> = Mutex::new(Vec::new());
 
@@ -40,6 +44,7 @@ struct Engine {
     environment: Table,
     gate: Gate,
     functions: BTreeMap<Digest, RegistryKey>,
+    digests: BTreeMap<Box<[u8]>, Digest>,
     running: Arc<Mutex<Running>>,
 }
 
@@ -86,6 +91,22 @@ impl PooledEngine {
         })))
     }
 
+    /// The digest of a script's text.
+    pub(crate) fn digest(&mut self, text: &[u8]) -> Digest {
+        let digests = &mut self.engine().digests;
+        if let Some(digest) = digests.get(text) {
+            return *digest;
+        }
+        let digest = digest(text);
+        if text.len() <= DIGESTED_BYTES_MAX {
+            if digests.len() >= DIGESTS_MAX {
+                digests.clear();
+            }
+            digests.insert(text.into(), digest);
+        }
+        digest
+    }
+
     /// Checks that the script compiles.
     pub(crate) fn compile(&mut self, name: &Digest, script: &Script) -> Result<(), Reply> {
         let Engine { lua, environment, functions, .. } = self.engine();
@@ -101,7 +122,7 @@ impl PooledEngine {
         args: Args<'_>,
         state: &mut Box<State>,
     ) -> Reply {
-        let Engine { lua, environment, gate, functions, running } = self.engine();
+        let Engine { lua, environment, gate, functions, running, .. } = self.engine();
         let function = match function(lua, environment, functions, name, script) {
             Ok(function) => function,
             Err(error) => return error,
@@ -143,7 +164,7 @@ impl Engine {
         let sandbox = lua.load(include_str!("sandbox.lua")).set_name("@sandbox.lua").into_function()?;
         let (environment, builtins, explain): (Table, Table, Function) = sandbox.call(host)?;
         let gate = Gate::new(&lua, &builtins, &explain)?;
-        Ok(Self { lua, environment, gate, functions: BTreeMap::new(), running })
+        Ok(Self { lua, environment, gate, functions: BTreeMap::new(), digests: BTreeMap::new(), running })
     }
 }
 
