@@ -31,13 +31,15 @@
 //! - `lock.rs`: acquire, straight from top to bottom; `attempt.rs`: one acquisition under way, and what happens when it
 //!   is dropped.
 //! - `handle.rs`: a lease that is held; `watchdog.rs` renews it; `removal.rs` gives it up.
-//! - `backend.rs`: what a lock server must do; `redis/`: the one on Redis, scripts included; `zookeeper/`: a session of
-//!   ZooKeeper's.
+//! - `backend.rs`: what a lock server must do; `redis/`: the one on Redis, scripts included; `etcd/`: the one on
+//!   etcd, a queue under a session; `zookeeper/`: a session of ZooKeeper's.
 //! - `event.rs`, `metrics.rs`: what a lock says of itself.
 
 mod attempt;
 pub mod backend;
 mod error;
+#[cfg(feature = "etcd")]
+pub mod etcd;
 pub mod event;
 mod handle;
 mod key;
@@ -55,7 +57,7 @@ mod watchdog;
 #[cfg(feature = "zookeeper")]
 pub mod zookeeper;
 
-pub use backend::{Backend, BackendError};
+pub use backend::{Backend, BackendError, SessionEnd};
 pub use error::{AcquireError, LostError, ReleaseError, RenewError, TryAcquireError};
 pub use handle::{Handle, Released};
 pub use key::{KeyError, LockKey, id_hash};
