@@ -110,7 +110,7 @@ impl<R: Runtime> Link<R> {
     /// Tries the members in turn. One that keeps silent gets half of the time that is left, unless it is the only one.
     async fn open_any(&self, patience: Instant) -> Result<Arc<Connection>, BackendError> {
         let mut failure = BackendError::NoAnswer;
-        for _ in &self.addresses {
+        for _ in 0..self.addresses.len() {
             let address = self.advance();
             let now = self.runtime.now();
             let bound = match self.addresses.len() {
