@@ -24,6 +24,8 @@ const MEMBERS: [&str; 3] = ["etcd-1:2379", "etcd-2:2379", "etcd-3:2379"];
 
 pub(crate) struct Lab {
     etcd: Etcd,
+    /// One for each process, since another would draw the same random bytes again, and owner tokens with them.
+    runtimes: [(&'static str, SimRuntime); 2],
 }
 
 /// A client with a session of its own.
@@ -46,7 +48,11 @@ pub(crate) fn other_key() -> LockKey {
 
 impl Lab {
     pub(crate) fn new(etcd: &Etcd) -> Self {
-        Self { etcd: etcd.clone() }
+        Self { etcd: etcd.clone(), runtimes: ["a", "b"].map(|name| (name, etcd.runtime(name))) }
+    }
+
+    fn runtime(&self, process: &str) -> SimRuntime {
+        self.runtimes.iter().find(|(name, _)| *name == process).unwrap().1.clone()
     }
 
     /// A client of `process` on the queue of this library. It tries the members in order.
@@ -55,14 +61,14 @@ impl Lab {
     }
 
     pub(crate) fn client_at(&self, process: &str, members: &[&str]) -> Client {
-        let runtime = self.etcd.runtime(process);
+        let runtime = self.runtime(process);
         let locks = Locks::new(runtime, members, &EtcdOptions::new(SESSION)).unwrap();
         self.with(process, locks)
     }
 
     /// A client on etcd's Lock service.
     pub(crate) fn service(&self, process: &str) -> Client<EtcdLockService<SimRuntime>> {
-        let runtime = self.etcd.runtime(process);
+        let runtime = self.runtime(process);
         self.with(process, EtcdLockService::new(runtime, &MEMBERS, &EtcdOptions::new(SESSION)).unwrap())
     }
 
