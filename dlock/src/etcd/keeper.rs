@@ -94,9 +94,7 @@ impl<R: Runtime> Keeper<R> {
         let ttl = self.session.ttl();
         let mut due = self.session.confirmed() + ttl / 3;
         loop {
-            let until = due.min(self.session.valid_until());
-            let (asleep, wanted) = (pin!(self.runtime().sleep_until(until)), pin!(self.session.wanted()));
-            select(asleep, wanted).await;
+            wait(self.runtime(), &self.session, due).await;
             if self.session.check(self.runtime().now()).is_err() {
                 return;
             }
@@ -157,6 +155,12 @@ impl<R: Runtime> Keeper<R> {
     fn runtime(&self) -> &R {
         self.link.runtime()
     }
+}
+
+/// Waits until a keepalive is due or wanted, or the session is over.
+async fn wait(runtime: &impl Runtime, session: &Session, due: Instant) {
+    let asleep = pin!(runtime.sleep_until(due.min(session.valid_until())));
+    select(asleep, pin!(session.wanted())).await;
 }
 
 impl Stream {
