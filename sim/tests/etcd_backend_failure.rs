@@ -111,9 +111,9 @@ async fn drop_when_pending<F: Future>(etcd: &Etcd, nth: usize, millis: u64, futu
 fn acquire_dropped_at(nth: usize, millis: u64, is_held: bool) -> bool {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
-        let (a, b) = (lab.client("a"), lab.client("b"));
-        let held = if is_held { Some(b.lock.try_acquire(&key()).await.unwrap()) } else { None };
-        let acquiring = a.lock.acquire(&key(), a.within(Duration::from_millis(300)));
+        let (a, b, key) = (lab.client("a"), lab.client("b"), key());
+        let held = if is_held { Some(b.lock.try_acquire(&key).await.unwrap()) } else { None };
+        let acquiring = a.lock.acquire(&key, a.within(Duration::from_millis(300)));
         let acquired = drop_when_pending(&etcd, nth, millis, acquiring).await;
         let ended = acquired.is_some();
         drop(acquired);
