@@ -7,9 +7,10 @@ mod locks;
 
 use std::time::Duration;
 
-use dlock::{AcquireError, Released, TryAcquireError};
-use etcd_support::in_cluster;
+use dlock::{AcquireError, Cap, Released, TryAcquireError};
+use etcd_support::{in_cluster, in_cluster_of};
 use locks::{LONG, Lab, key};
+use sim::servers::etcd::ClusterOptions;
 
 #[test]
 fn one_holder_and_then_the_next_with_a_greater_token() {
@@ -66,15 +67,50 @@ fn a_call_that_breaks_while_it_waits_is_made_again() {
         let lab = Lab::new(&etcd);
         let (a, b) = (lab.service("a"), lab.service("b"));
         let first = a.lock.try_acquire(&key()).await.unwrap();
+        first.keep_alive(Cap(LONG));
         let waiting = lab.spawn_acquire(&b, &key(), LONG);
         etcd.at(etcd.now() + 2000).await;
         etcd.world.reset(b.id, etcd.members[0]);
         etcd.at(etcd.now() + 2000).await;
         assert!(!waiting.is_over());
-        first.renew().await.unwrap();
         first.release().await.unwrap();
         let second = waiting.wait(&etcd).await.unwrap();
         assert_eq!(lab.keys().await, 1);
         second.release().await.unwrap();
     });
+}
+
+/// What an acquire gives whose lease was revoked while it waited, a moment before the holder left.
+fn outwaited(is_old: fn(ClusterOptions) -> ClusterOptions) -> (Option<u64>, usize) {
+    in_cluster_of(is_old, |etcd| async move {
+        let lab = Lab::new(&etcd);
+        let (a, b) = (lab.service("a"), lab.service("b"));
+        let first = a.lock.try_acquire(&key()).await.unwrap();
+        let mut observer = etcd.client_of("b", 0).await;
+        let of_first = observer.leases().await.unwrap().leases()[0].id();
+        let waiting = lab.spawn_acquire(&b, &key(), Duration::from_millis(1200));
+        etcd.at(etcd.now() + 1000).await;
+        for lease in observer.leases().await.unwrap().leases() {
+            if lease.id() != of_first {
+                observer.lease_revoke(lease.id()).await.unwrap();
+            }
+        }
+        first.release().await.unwrap();
+        let held = waiting.wait(&etcd).await.ok();
+        (held.as_ref().map(|handle| handle.fence().as_u64()), lab.keys().await)
+    })
+}
+
+#[test]
+fn an_old_etcd_hands_the_lock_to_a_waiter_whose_lease_has_ended() {
+    let (token, keys) = outwaited(|options| ClusterOptions { rechecks_waiters: false, ..options });
+    assert!(token.is_some(), "this arm believes it, as etcd 3.4.3 did");
+    assert_eq!(keys, 0, "nobody stands in the queue");
+}
+
+#[test]
+fn a_newer_etcd_does_not() {
+    // It comes back with another lease, and a key.
+    let (token, keys) = outwaited(|options| options);
+    assert_eq!(keys, usize::from(token.is_some()));
 }

@@ -323,9 +323,8 @@ impl<R: Runtime> Etcd<R> {
     /// Waits for the end of the key before, and of that alone.
     async fn watch(&self, session: &Session, ahead: &Ahead, until: Instant) -> Result<(), BackendError> {
         let by = self.link().connection(until).await?;
-        let options = WatchOptions::new()
-            .with_start_revision(ahead.seen + 1)
-            .with_filters([WatchFilterType::NoPut]);
+        let options =
+            WatchOptions::new().with_start_revision(ahead.seen + 1).with_filters([WatchFilterType::NoPut]);
         let begin = async { by.watch().watch(ahead.key.as_slice(), Some(options)).await };
         // A member that does not even begin to answer is left; one that falls silent later, the keepalives find out.
         let patience = until.min(self.now() + session.ttl() / 6);

@@ -49,7 +49,8 @@ impl EtcdOptions {
 
     /// The session's TTL in seconds, at least one.
     pub(super) fn seconds(&self) -> Result<i64, EtcdOptionsError> {
-        let seconds = self.session_ttl.as_secs().saturating_add(u64::from(self.session_ttl.subsec_nanos() > 0));
+        let seconds =
+            self.session_ttl.as_secs().saturating_add(u64::from(self.session_ttl.subsec_nanos() > 0));
         match i64::try_from(seconds) {
             Ok(seconds @ 1..) if seconds.unsigned_abs() <= SECONDS_MAX => Ok(seconds),
             _ => Err(EtcdOptionsError::SessionTtl { session_ttl: self.session_ttl }),
@@ -73,7 +74,11 @@ pub(super) fn addresses(endpoints: &[impl AsRef<str>]) -> Result<Box<[Box<str>]>
         let uri = endpoint.parse::<Uri>().ok();
         let is_address =
             uri.is_some_and(|uri| uri.scheme().is_none() && uri.host().is_some() && uri.port_u16().is_some());
-        if is_address { Ok(endpoint.into()) } else { Err(EtcdOptionsError::Endpoint { endpoint: endpoint.into() }) }
+        if is_address {
+            Ok(endpoint.into())
+        } else {
+            Err(EtcdOptionsError::Endpoint { endpoint: endpoint.into() })
+        }
     };
     endpoints.iter().map(|endpoint| address(endpoint.as_ref())).collect()
 }

@@ -36,18 +36,11 @@ pub(super) struct Place {
 /// What came of [`Place::enter`].
 pub(super) enum Entry {
     /// The key stands in the queue, at this create revision.
-    New {
-        position: i64,
-        ahead: Option<Ahead>,
-    },
+    New { position: i64, ahead: Option<Ahead> },
     /// It stood there already.
-    Known {
-        position: i64,
-    },
+    Known { position: i64 },
     /// The guard has another revision than the request was sent with; nothing was done.
-    Fenced {
-        guard: i64,
-    },
+    Fenced { guard: i64 },
 }
 
 /// What came of [`Place::look`].

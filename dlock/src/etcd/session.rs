@@ -37,8 +37,7 @@ struct State {
 impl Session {
     /// The session with the lease `lease`, which was asked for at `since`.
     pub(super) fn new(lease: i64, since: Instant, ttl: Duration) -> Self {
-        let state =
-            State { confirmed: since, under_way: None, guard: 0, end: None, is_gone: false };
+        let state = State { confirmed: since, under_way: None, guard: 0, end: None, is_gone: false };
         Self { lease, ttl, state: Mutex::new(state), changed: Notify::new(), wanted: Notify::new() }
     }
 
