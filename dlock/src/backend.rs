@@ -168,6 +168,11 @@ pub enum BackendError {
         /// What the connection said.
         reason: String,
     },
+    /// The client's session at the server is over, and with it every lease and every place in line that it had.
+    #[error(
+        "the client's session at the lock server is over, and its leases with it; the next call begins another"
+    )]
+    SessionLost,
     /// The server answered with an error.
     #[error("the lock server refused: {message}; {}", if *.passing { "it may take the request later" } else { "look up this error in its manual, no retry will help" })]
     Refused {
