@@ -57,7 +57,7 @@ mod watchdog;
 #[cfg(feature = "zookeeper")]
 pub mod zookeeper;
 
-pub use backend::{Backend, BackendError};
+pub use backend::{Backend, BackendError, SessionEnd};
 pub use error::{AcquireError, LostError, ReleaseError, RenewError, TryAcquireError};
 pub use handle::{Handle, Released};
 pub use key::{KeyError, LockKey, id_hash};

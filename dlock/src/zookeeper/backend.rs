@@ -14,7 +14,7 @@ use super::place::{Place, Standing};
 use super::session::State;
 use super::trail::Trail;
 use super::wire::CreateMode;
-use crate::backend::{Answer, Backend, BackendError, Claim, Renewal, Trail as _};
+use crate::backend::{Answer, Backend, BackendError, Claim, Renewal, SessionEnd, Trail as _};
 use crate::handle::Released;
 use crate::runtime::{Instant, Runtime, timeout_at};
 
@@ -122,7 +122,7 @@ impl<R: Runtime> ZooKeeper<R> {
         match error {
             Error::NotSent { reason } => BackendError::Unreachable { address: servers(), reason },
             Error::NoAnswer => BackendError::NoAnswer,
-            Error::SessionExpired | Error::Closed => BackendError::SessionLost,
+            Error::SessionExpired | Error::Closed => BackendError::SessionLost(SessionEnd::Unknown),
             Error::ConnectionLoss | Error::SessionMoved | Error::Protocol(_) => {
                 BackendError::Disconnected { reason: error.to_string() }
             }
