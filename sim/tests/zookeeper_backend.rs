@@ -46,7 +46,8 @@ fn the_validity_counts_from_before_the_request() {
         let handle = a.try_acquire().await;
         let drift = Options::new(SESSION).drift.of(SESSION);
         assert_eq!(handle.valid_until(), began + SESSION - drift, "the margin is taken off once");
-        assert_eq!(a.within(0), began + Duration::from_millis(2), "one round trip");
+        let took = a.within(0).saturating_since(began);
+        assert!(took < Duration::from_millis(3), "one round trip: {took:?}");
         handle.release().await.unwrap();
     });
 }
@@ -70,11 +71,11 @@ async fn twenty_in_line(zoo: &Zoo) -> Vec<(usize, u64, u64)> {
     let granted = Arc::new(Mutex::new(Vec::new()));
     for number in 0..20 {
         let member = Member::new(&runtimes[number % 2]);
-        let (granted, zoo) = (Arc::clone(&granted), zoo.clone());
-        zoo.world.clone().spawn(member.runtime.process(), async move {
+        let (granted, line) = (Arc::clone(&granted), zoo.clone());
+        zoo.world.spawn(member.runtime.process(), async move {
             let handle = member.acquire(10_000).await;
-            granted.lock().unwrap().push((number, handle.fence().as_u64(), zoo.world.now()));
-            zoo.pass(if number == 0 { 400 } else { 5 }).await;
+            granted.lock().unwrap().push((number, handle.fence().as_u64(), line.world.now()));
+            line.pass(if number == 0 { 400 } else { 5 }).await;
             assert_eq!(handle.release().await, Ok(Released::Done));
         });
         zoo.pass(10).await;
@@ -133,7 +134,8 @@ fn a_waiter_that_leaves_wakes_only_the_one_behind_it_which_goes_on_waiting() {
     in_line(|zoo, entries| async move {
         let (a, b) = zoo.members();
         let handle = a.try_acquire().await;
-        let leaving = b.lock.acquire(&key(), b.within(200));
+        let key = key();
+        let leaving = b.lock.acquire(&key, b.within(200));
         let behind = async {
             zoo.pass(50).await;
             zoo.wait_in_line(&Member::new(&b.runtime), 60_000)

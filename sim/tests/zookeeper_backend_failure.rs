@@ -95,7 +95,8 @@ fn acquire_dropped_after(halves: u64, is_held: bool) -> bool {
         let (a, b) = zoo.members();
         let holder = if is_held { Some(b.try_acquire().await) } else { None };
         let deadline = a.within(0) + Duration::from_micros(500 * halves);
-        let acquire = a.lock.acquire(&key(), a.within(60_000));
+        let key = key();
+        let acquire = a.lock.acquire(&key, a.within(60_000));
         let acquired = dlock::timeout_at(&a.runtime, deadline, acquire).await;
         let ended = acquired.is_ok();
         drop(acquired);
@@ -123,7 +124,8 @@ fn a_waiter_that_is_dropped_leaves_no_entry_whenever_that_is() {
 fn acquire_dropped_at(nth: usize, millis: u64) -> bool {
     in_line(|zoo, entries| async move {
         let a = Member::new(&zoo.runtime("a"));
-        let mut acquire = Box::pin(a.lock.try_acquire(&key()));
+        let key = key();
+        let mut acquire = Box::pin(a.lock.try_acquire(&key));
         let mut pending = 0;
         let ended = std::future::poll_fn(|cx| match acquire.as_mut().poll(cx) {
             Poll::Ready(_) => Poll::Ready(true),
@@ -334,7 +336,8 @@ fn without_a_quorum_there_is_an_error_by_the_deadline() {
         let error = a.lock.try_acquire(&key()).await.unwrap_err();
         assert!(matches!(error, TryAcquireError::Backend(BackendError::Unreachable { .. })), "{error}");
         let waited = a.within(0).saturating_since(began + Duration::from_secs(1));
-        assert_eq!(waited, a.lock.options().request_timeout);
+        let late = waited.saturating_sub(a.lock.options().request_timeout);
+        assert!(late < Duration::from_millis(1), "{waited:?}");
 
         let deadline = a.within(2000);
         let error = a.lock.acquire(&key(), deadline).await.unwrap_err();

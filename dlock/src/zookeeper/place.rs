@@ -20,8 +20,6 @@ pub(super) struct Place<R: Runtime> {
     guid: String,
     /// `None`: its creation was not answered.
     entry: Option<Entry>,
-    /// Whether a deletion may have been executed without our knowing.
-    is_leaving: bool,
 }
 
 /// What a server has told of an entry.
@@ -44,7 +42,7 @@ pub(super) struct Standing {
 impl<R: Runtime> Place<R> {
     /// An entry of that guid which was never asked for.
     pub(super) fn new(client: Client<R>, queue: &str, guid: String) -> Self {
-        Self { client, queue: queue.to_owned(), guid, entry: None, is_leaving: false }
+        Self { client, queue: queue.to_owned(), guid, entry: None }
     }
 
     /// Whether a server has told of the entry.
@@ -138,12 +136,8 @@ impl<R: Runtime> Place<R> {
         let Some(Entry { path, .. }) = &self.entry else { return Ok(false) };
         match self.client.delete(path, None, patience).await {
             Ok(()) => Ok(true),
-            // The session lives, so nobody but an earlier call of ours has ended it.
-            Err(Error::NoNode { .. }) => Ok(self.is_leaving),
-            Err(error) => {
-                self.is_leaving |= error.is_unknown();
-                Err(error)
-            }
+            Err(Error::NoNode { .. }) => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
