@@ -178,7 +178,7 @@ pub enum BackendError {
     SessionLost(SessionEnd),
     /// The server can't reach a majority of its cluster. It may execute the request later all the same.
     #[error("the lock server is without a quorum: {message}; the next call goes to another member")]
-    NoQuorum {
+    Isolated {
         /// The server's words.
         message: String,
     },
