@@ -44,6 +44,7 @@ fn hunts(mutant: Mutant) -> Vec<Hunt> {
             known("failover-lost-lock", Verdict::StaleWrite),
             known("ambiguous-put", Verdict::StaleWrite),
         ],
+        Mutant::IgnoresVersion => vec![known("cas-high-contention", Verdict::LostUpdate)],
         Mutant::NoCleanup => vec![known("ambiguous-acquire-given-up", Verdict::Stuck)],
         Mutant::SilentReacquire => vec![aimed(EVICTED_BEFORE_RENEWAL, Arm::Unfenced, Verdict::StaleWrite)],
         Mutant::ValidityFromReply => {
@@ -366,6 +367,11 @@ fn a_resource_that_checks_and_then_writes_takes_a_stale_write() {
 #[test]
 fn a_resource_that_takes_an_equal_token_takes_a_write_twice() {
     convict(Mutant::AcceptsEqual);
+}
+
+#[test]
+fn a_resource_that_ignores_versions_loses_an_update() {
+    convict(Mutant::IgnoresVersion);
 }
 
 #[test]

@@ -46,11 +46,13 @@ pub enum Mutant {
     CheckThenWrite,
     /// The resource takes a token that is not below the highest, whoever sends it.
     AcceptsEqual,
+    /// The resource takes a conditional write whatever version it names.
+    IgnoresVersion,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::SetnxThenPexpire,
         Self::BlindDel,
         Self::NoCleanup,
@@ -63,6 +65,7 @@ impl Mutant {
         Self::ForgetsOnRestart,
         Self::CheckThenWrite,
         Self::AcceptsEqual,
+        Self::IgnoresVersion,
     ];
 
     /// Its name.
@@ -80,12 +83,16 @@ impl Mutant {
             Self::ForgetsOnRestart => "forgets-on-restart",
             Self::CheckThenWrite => "check-then-write",
             Self::AcceptsEqual => "accepts-equal",
+            Self::IgnoresVersion => "ignores-version",
         }
     }
 
     /// Whether the mistake is the resource's; else it is the lock's.
     pub const fn is_of_resource(self) -> bool {
-        matches!(self, Self::ForgetsOnRestart | Self::CheckThenWrite | Self::AcceptsEqual)
+        matches!(
+            self,
+            Self::ForgetsOnRestart | Self::CheckThenWrite | Self::AcceptsEqual | Self::IgnoresVersion
+        )
     }
 }
 

@@ -1,11 +1,12 @@
 //! One run of a schedule: builds the world, lets the workers work while faults strike, and judges what happened.
 //!
-//! [`cluster`] holds the servers and what survives their crashes, [`workload`] the workers, [`inject`] the faults.
+//! [`cluster`] holds the servers and what survives their crashes, [`workload`] the workers and [`update`] those without the lock, [`inject`] the faults.
 
 mod cluster;
 mod inject;
 mod machinery;
 mod report;
+mod update;
 mod workload;
 
 use std::sync::Arc;

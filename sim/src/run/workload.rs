@@ -11,15 +11,16 @@ use resource::client::{Client, Retry};
 use resource::worker::{Job, Pauses, Reading, Step, Worker};
 
 use super::cluster::{Cluster, LOCK_ADDRESS, RESOURCE_ADDRESS};
+use super::update;
 use crate::mutants::GetThenDel;
 use crate::mutants::lock::MutantLock;
-use crate::schedule::{ReadMode, ReleaseMode, Schedule, Worker as Spec};
+use crate::schedule::{ReadMode, ReleaseMode, Schedule, Worker as Spec, WorkerMode};
 use crate::world::process::ProcessId;
 use crate::world::runtime::SimRuntime;
 
 /// What makes a worker pause: a fault that struck in the step's event takes hold here.
 #[derive(Clone)]
-struct Yields(SimRuntime);
+pub(super) struct Yields(pub(super) SimRuntime);
 
 impl Pauses for Yields {
     async fn at(&self, _: Step) {
@@ -32,6 +33,11 @@ pub(super) async fn main(cluster: Arc<Cluster>, id: ProcessId, schedule: Arc<Sch
     let spec = &schedule.workers[number];
     let runtime = SimRuntime::new(cluster.world(), id);
     runtime.sleep_until(runtime.now() + spec.starts.duration()).await;
+    if spec.mode == WorkerMode::Cas {
+        update::rounds(&runtime, &schedule, spec).await;
+        cluster.finished(id);
+        return;
+    }
     let redis = Redis::new(runtime.clone(), LOCK_ADDRESS);
     match (cluster.lock_mutant(), spec.release) {
         (Some(mutant), _) => {
