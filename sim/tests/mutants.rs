@@ -45,7 +45,10 @@ fn hunts(mutant: Mutant) -> Vec<Hunt> {
             known("ambiguous-put", Verdict::StaleWrite),
         ],
         Mutant::IgnoresVersion => vec![known("cas-high-contention", Verdict::LostUpdate)],
-        Mutant::NoCleanup => vec![known("ambiguous-acquire-given-up", Verdict::Stuck)],
+        Mutant::NoCleanup => vec![
+            known("ambiguous-acquire-given-up", Verdict::Stuck),
+            known("cancelled-acquire", Verdict::Stuck),
+        ],
         Mutant::SilentReacquire => vec![aimed(EVICTED_BEFORE_RENEWAL, Arm::Unfenced, Verdict::StaleWrite)],
         Mutant::ValidityFromReply => {
             vec![aimed(SLOW_REPLY, Arm::Fenced, Verdict::Overlap), Hunt::CutOff { seeds: 1000 }]

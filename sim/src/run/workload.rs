@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use dlock::redis::Redis;
 use dlock::{AcquireError, Backend, DriftMargin, Handle, Lock, LockKey, Options, Runtime};
@@ -74,7 +75,7 @@ async fn rounds<B: Backend<Runtime = SimRuntime>>(
     for round in 0..spec.rounds {
         let acquire = worker.acquire(&job);
         let acquired = match spec.cancel_at.get(round as usize) {
-            Some(pending) => drop_when_pending(*pending, acquire).await,
+            Some(pending) => drop_when_pending(runtime, *pending, acquire).await,
             None => cancellable(cluster, runtime, acquire).await,
         };
         if let Some(Ok(handle)) = acquired {
@@ -121,20 +122,30 @@ fn job(key: LockKey, spec: &Spec) -> Job {
 }
 
 /// The longest time that a lease is renewed, if the schedule names none: longer than any run.
-const RENEW_CAP: std::time::Duration = std::time::Duration::from_secs(3600);
+const RENEW_CAP: Duration = Duration::from_secs(3600);
 
 /// Runs `future` until it ends, or drops it when it has been pending for the `nth` time.
-async fn drop_when_pending<F: Future>(nth: u32, future: F) -> Option<F::Output> {
+async fn drop_when_pending<F: Future>(runtime: &SimRuntime, nth: u32, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut pending = 0;
-    std::future::poll_fn(move |cx| match future.as_mut().poll(cx) {
+    let output = std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
         Poll::Ready(output) => Poll::Ready(Some(output)),
         Poll::Pending => {
             pending += 1;
             if pending >= nth { Poll::Ready(None) } else { Poll::Pending }
         }
     })
-    .await
+    .await;
+    if output.is_none() {
+        sent(runtime).await;
+    }
+    output
+}
+
+/// Completes when every task that was ready has had its turn: time goes on only then. A client hands its request to a task
+/// of its connection; one that is dropped before that task ran was never sent, and leaves nothing to clean up.
+async fn sent(runtime: &SimRuntime) {
+    runtime.sleep_until(runtime.now() + Duration::from_nanos(1)).await;
 }
 
 /// Runs an acquire until it ends or a fault drops it.
@@ -144,11 +155,15 @@ async fn cancellable<B: Backend>(
     acquire: impl Future<Output = Result<Handle<B>, AcquireError>>,
 ) -> Option<Result<Handle<B>, AcquireError>> {
     let mut acquire = pin!(acquire);
-    std::future::poll_fn(|cx| {
+    let output = std::future::poll_fn(|cx| {
         if cluster.poll_cancelled(runtime.process(), cx) {
             return Poll::Ready(None);
         }
         Pin::as_mut(&mut acquire).poll(cx).map(Some)
     })
-    .await
+    .await;
+    if output.is_none() {
+        sent(runtime).await;
+    }
+    output
 }
