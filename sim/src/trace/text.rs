@@ -201,7 +201,8 @@ fn server(kind: &Kind, names: &Names) -> String {
         Kind::ServerStarted { detail } => format!("started{}", tail(detail)),
         Kind::ServerPromoted { detail } => format!("promoted{}", tail(detail)),
         Kind::FaultApplied { detail } | Kind::FaultHealed { detail } => detail.as_str().to_owned(),
-        Kind::ProcessCrashed { detail } => format!("crashed{}", tail(detail)),
+        // A clean shutdown is the same event, and no crash.
+        Kind::ProcessCrashed { detail } => detail.as_ref().map_or("crashed", Name::as_str).to_owned(),
         _ => String::new(),
     }
 }
