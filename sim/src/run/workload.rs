@@ -142,11 +142,14 @@ async fn drop_when_pending<F: Future>(runtime: &SimRuntime, nth: u32, future: F)
     output
 }
 
-/// Completes when every task that was ready has had its turn: time goes on only then. A client hands its request to a task
-/// of its connection; one that is dropped before that task ran was never sent, and leaves nothing to clean up.
+/// Completes when every task that was ready has had its turn. A client hands its request to a task of its connection; one
+/// that is dropped before that task ran was never sent, and leaves nothing to clean up.
 async fn sent(runtime: &SimRuntime) {
-    runtime.sleep_until(runtime.now() + Duration::from_nanos(1)).await;
+    runtime.sleep_until(runtime.now() + TURNS).await;
 }
+
+/// Some hundred turns of tasks, since madsim lets 50 to 100 ns pass with each; less than any segment is under way.
+const TURNS: Duration = Duration::from_micros(50);
 
 /// Runs an acquire until it ends or a fault drops it.
 async fn cancellable<B: Backend>(
