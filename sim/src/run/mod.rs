@@ -1,7 +1,8 @@
 //! One run of a schedule: builds the world, lets the workers work while faults strike, and judges what happened.
 //!
 //! [`cluster`] holds the servers and what survives their crashes ([`ensemble`]: those that are one of several members),
-//! [`workload`] the workers, [`inject`] the faults; [`progress`] knows when all is done.
+//! [`workload`] the workers and [`update`] those without the lock, [`inject`] the faults; [`progress`] knows when all is
+//! done.
 
 mod cluster;
 mod ensemble;
@@ -9,6 +10,7 @@ mod inject;
 mod machinery;
 mod progress;
 mod report;
+mod update;
 mod workload;
 
 use std::sync::Arc;
