@@ -163,8 +163,8 @@ fn one_fault_at_a_time() {
     refused(WHAT, lasts, "24: `for` does not apply to `reset`");
     let both = r#"what = { reset = ["a", "resource"], both = true }"#;
     refused(WHAT, both, "24: `both` does not apply to `reset`");
-    let verbs =
-        "pause, resume, crash, stop, cut, delay, partition, reset, step, slew, rate, promote, evict, cancel";
+    let verbs = "pause, resume, crash, stop, cut, delay, partition, reset, step, slew, rate, promote, lead, evict, \
+                 cancel";
     refused(WHAT, r#"what = { for = "1s" }"#, &format!("24: `what` needs one of {verbs}"));
     refused(WHAT, r#"what = { delay = ["a", "resource"] }"#, "24: `delay` needs `by`: by how much");
     refused(WHAT, r#"what = { slew = "a", by = "+1s" }"#, "24: `slew` needs `over`: in how much time");
@@ -187,6 +187,8 @@ fn faults_of_the_wrong_process() {
         "24: `stop` does not apply to the worker `a`: crash or pause it",
     );
     refused(WHAT, r#"what = { cancel = "redis-1" }"#, "24: `cancel` of `redis-1`: only workers acquire");
+    let leaderless = "24: `lead` of `redis-1`: only members of etcd and ZooKeeper have a leader";
+    refused(WHAT, r#"what = { lead = "redis-1" }"#, leaderless);
     let power_loss = |name: &str| format!(r#"what = {{ crash = "{name}", power_loss = true }}"#);
     let diskless = |name: &str, why: &str| {
         format!("24: `power_loss` does not apply to `{name}`: it keeps nothing on a disk ({why})")
@@ -252,6 +254,39 @@ fn the_workload() {
     refused("rounds = 2", "cancel_at = [1, 2]", "14: `cancel_at` of `a` has 2 entries for 1 rounds");
 }
 
+/// A worker without the lock has no use for what concerns the lock.
+#[test]
+fn the_mode_of_a_worker() {
+    let starts = r#"starts = "100ms""#;
+    let unknown = "19: unknown way to write `csa`: known are lock, cas";
+    refused(starts, r#"mode = "csa""#, unknown);
+    let needs = "14: `attempts` needs `mode = \"cas\"`: `a` waits for the lock until its `deadline`";
+    refused("rounds = 2", "attempts = 3", needs);
+    let idle = |field: &str, line: u32| {
+        format!(
+            "{line}: `{field}` does not apply to `mode = \"cas\"`: `%` takes no lock, and always reads and writes once \
+             an attempt"
+        )
+    };
+    refused(starts, r#"mode = "cas""#, &idle("read", 20).replace('%', "b"));
+    for (field, value) in [
+        ("ttl", "\"1s\""),
+        ("renew", "true"),
+        ("renew_cap", "\"1s\""),
+        ("release", "\"none\""),
+        ("writes", "2"),
+        ("cancel_at", "[1]"),
+    ] {
+        let bad = format!("mode = \"cas\"\n{field} = {value}");
+        refused("rounds = 2\ncheck = false", &bad, &idle(field, 15).replace('%', "a"));
+    }
+    refused("rounds = 2", r#"mode = "cas""#, &idle("check", 15).replace('%', "a"));
+    let none = "15: `attempts` of `a` is 0: it must be 1 at least";
+    refused("rounds = 2\ncheck = false", "mode = \"cas\"\nattempts = 0", none);
+    let never = "24: `a` never passes `granted`: its `mode` is cas, it takes no lock";
+    refused("rounds = 2\ncheck = false", "mode = \"cas\"\n", &never.replace("24", "23"));
+}
+
 #[test]
 fn the_cluster() {
     let keys = r#"keys   = ["orders:42", "orders:43"]"#;
@@ -264,6 +299,7 @@ fn the_cluster() {
     let redlock = "6: `nodes` = 1: `redlock` needs at least 3";
     refused(r#"system = "redis""#, r#"system = "redlock""#, redlock);
     refused(r#"system = "redis""#, r#"system = "etcd""#, "6: `redis` does not apply to `etcd`");
+    refused("[redis]", "[etcd]\nrecipe = \"service\"\n[redis]", "6: `etcd` does not apply to `redis`");
     let margin = "4: `drift_margin` = 3s leaves nothing of the TTL of `a`, 2s";
     refused(keys, r#"drift_margin = "3s""#, margin);
     let latency = "4: `latency` is empty: min = 2ms is above max = 1ms";
@@ -304,10 +340,11 @@ fn no_toml_and_no_file() {
 }
 
 const TOP_FIELDS: &str = "expected one of `about`, `system`, `seed`, `ttl`, `drift_margin`, `keys`, `limit`, `within`, \
-                          `network`, `redis`, `resource`, `worker`, `fault`, `expect`";
-const WORKER_FIELDS: &str = "expected one of `name`, `starts`, `rounds`, `key`, `think`, `deadline`, `work`, `ttl`, \
-                             `check`, `read`, `renew`, `renew_cap`, `release`, `writes`, `retry_put`, `cancel_at`";
-const REDIS_FIELDS: &str = "expected one of `nodes`, `persistence`, `replica`, `fence_start`";
+                          `network`, `redis`, `etcd`, `mutant`, `resource`, `worker`, `fault`, `expect`";
+const WORKER_FIELDS: &str = "expected one of `name`, `mode`, `attempts`, `starts`, `rounds`, `key`, `think`, `deadline`, \
+                             `work`, `ttl`, `check`, `read`, `renew`, `renew_cap`, `release`, `writes`, `retry_put`, \
+                             `cancel_at`";
+const REDIS_FIELDS: &str = "expected one of `nodes`, `persistence`, `replica`, `fence_start`, `tokens`";
 const WHAT_FIELDS: &str = "expected one of `pause`, `resume`, `crash`, `stop`, `cut`, `delay`, `partition`, `reset`, \
-                           `step`, `slew`, `rate`, `promote`, `evict`, `cancel`, `power_loss`, `restart_after`, \
-                           `both`, `by`, `over`, `factor`, `part`, `for`";
+                           `step`, `slew`, `rate`, `promote`, `lead`, `evict`, `cancel`, `power_loss`, \
+                           `restart_after`, `both`, `by`, `over`, `factor`, `part`, `for`";

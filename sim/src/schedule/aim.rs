@@ -1,7 +1,9 @@
 //! The rules for when a fault strikes: it must be able to.
 
 use super::error::Place;
-use super::{Fault, Invalid, Kind, Point, ReadMode, ReleaseMode, Schedule, What, When, Worker};
+use super::{
+    Fault, Invalid, Kind, Point, ReadMode, ReleaseMode, Schedule, System, What, When, Worker, WorkerMode,
+};
 
 impl Schedule {
     /// Checks every fault.
@@ -22,7 +24,9 @@ impl Schedule {
             }
             When::At(_) => Ok(()),
             When::After { process, point, nth, plus: _ } => {
-                self.check_process(place.key("process"), process, "when")?;
+                if self.cluster() != Some(process.as_str()) {
+                    self.check_process(place.key("process"), process, "when")?;
+                }
                 if *nth == 0 {
                     return Err(place.key("nth").says("`nth` is 0: passings of a point are counted from 1"));
                 }
@@ -59,7 +63,9 @@ impl Schedule {
             return Err(after.says(format!("`{process}` never passes `{point}`: {why}")));
         }
         let worker = self.worker(process);
-        match worker.filter(|worker| once_a_round(point) && nth > worker.rounds && !self.restarts(process)) {
+        let too_often =
+            |worker: &&Worker| worker.mode == WorkerMode::Lock && once_a_round(point) && nth > worker.rounds;
+        match worker.filter(too_often).filter(|_| !self.restarts(process)) {
             None => Ok(()),
             Some(worker) => {
                 let rounds = worker.rounds;
@@ -77,15 +83,24 @@ impl Schedule {
             Kind::Worker => self.worker(process).and_then(|worker| worker_never_passes(worker, point)),
             Kind::Resource => self.resource_never_passes(point),
             Kind::Replica if !self.promotes(process) => Some("it serves nobody until a `promote`"),
+            // Which member carries a request out says nothing of the lock.
+            Kind::Etcd if process != Kind::Etcd.name() => Some("the cluster does, as `etcd`"),
+            Kind::ZooKeeper if process != Kind::ZooKeeper.name() => Some("the ensemble does, as `zookeeper`"),
+            _ if point == Point::Extended && self.system == System::ZooKeeper => {
+                Some("ZooKeeper extends sessions, not locks")
+            }
             _ => None,
         }
     }
 
     fn resource_never_passes(&self, point: Point) -> Option<&'static str> {
         let any = |mode: ReadMode| self.workers.iter().any(|worker| worker.read == mode);
+        let updates = self.workers.iter().any(|worker| worker.mode == WorkerMode::Cas);
         match point {
             // Without fencing, a fenced read claims nothing and is a plain one.
-            Point::Read if !any(ReadMode::Plain) && !any(ReadMode::Fenced) => Some("no worker has a `read`"),
+            Point::Read if !updates && !any(ReadMode::Plain) && !any(ReadMode::Fenced) => {
+                Some("no worker has a `read`")
+            }
             Point::Claimed if !any(ReadMode::Fenced) => Some("no worker has `read = \"fenced\"`"),
             _ => None,
         }
@@ -106,6 +121,10 @@ impl Schedule {
 
 /// Why the worker never passes the point, if its options say so.
 fn worker_never_passes(worker: &Worker, point: Point) -> Option<&'static str> {
+    if worker.mode == WorkerMode::Cas {
+        let passes = matches!(point, Point::Read | Point::Worked | Point::Sent | Point::Answered);
+        return (!passes).then_some("its `mode` is cas, it takes no lock");
+    }
     match point {
         Point::Read if worker.read == ReadMode::None => Some("its `read` is none"),
         Point::Checked if !worker.check => Some("its `check` is false"),
