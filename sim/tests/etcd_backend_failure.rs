@@ -262,11 +262,11 @@ fn a_member_without_a_quorum_is_an_error_within_the_deadline() {
         let late = lone.runtime.now().saturating_since(began + Duration::from_millis(2500));
         assert!(late < Duration::from_millis(1), "{late:?} after the deadline");
         let expected =
-            |error: &BackendError| matches!(error, BackendError::NoAnswer | BackendError::NoQuorum { .. });
+            |error: &BackendError| matches!(error, BackendError::NoAnswer | BackendError::Isolated { .. });
         assert!(matches!(&error, AcquireError::Unavailable(error) if expected(error)), "{error:?}");
         etcd.at(6000).await;
         let error = lone.lock.try_acquire(&key()).await.unwrap_err();
-        let TryAcquireError::Backend(BackendError::NoQuorum { message }) = &error else {
+        let TryAcquireError::Backend(BackendError::Isolated { message }) = &error else {
             panic!("{error:?}")
         };
         assert_eq!(message, "etcdserver: no leader");

@@ -38,7 +38,7 @@ fn refusal(status: &Status) -> BackendError {
         return BackendError::SessionLost(SessionEnd::Unknown);
     }
     if status.code() == Code::Unavailable || message == DEADLINE {
-        return BackendError::NoQuorum { message: message.to_owned() };
+        return BackendError::Isolated { message: message.to_owned() };
     }
     let passing = !matches!(
         status.code(),
@@ -72,7 +72,7 @@ mod tests {
             (Code::Unavailable, "etcdserver: request timed out"),
             (Code::Unknown, "context deadline exceeded"),
         ] {
-            assert!(matches!(of(code, text), BackendError::NoQuorum { .. }), "{text}");
+            assert!(matches!(of(code, text), BackendError::Isolated { .. }), "{text}");
         }
         let refused = of(Code::PermissionDenied, "etcdserver: permission denied");
         assert!(matches!(refused, BackendError::Refused { passing: false, .. }));

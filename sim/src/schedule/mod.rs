@@ -9,22 +9,25 @@
 //! - `point`: the [`Point`]s of the protocol at which a fault may be aimed
 //! - `expect`: what a run of the schedule must give
 //! - `validate`, `aim`, `apply`: the rules that a schedule must keep; `error`: how a broken one finds its line
-//! - `draw`: random schedules, for exploration; `draw_fault`: their faults
+//! - `draw`: random schedules, for exploration; `draw_fault`: their faults; `draw_class`: faults of one class
 //! - `span`: times as `500ms`; `names`: enums whose variants have names in files; `write`: a schedule as TOML again
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::mutants::Mutant;
+
 mod aim;
 mod apply;
 mod cluster;
 mod draw;
+mod draw_class;
 mod draw_fault;
 mod error;
 mod expect;
 mod fault;
-mod names;
+pub(crate) mod names;
 mod point;
 mod raw;
 mod span;
@@ -32,8 +35,9 @@ mod validate;
 mod worker;
 mod write;
 
-pub use cluster::{Latency, Network, Persistence, Redis, Resource, Store, System};
-pub use draw::draw;
+pub use cluster::{Etcd, Latency, Network, Persistence, Recipe, Redis, Resource, Store, System, Tokens};
+pub use draw::{draw, draw_class, draw_for};
+pub use draw_class::FaultClass;
 pub use error::{Invalid, Place, ScheduleError};
 pub use expect::{Arm, Expect, Outcome, Verdict, Write};
 pub use fault::{Fault, Link, Part, What, When};
@@ -77,6 +81,12 @@ pub struct Schedule {
     /// The Redis servers.
     #[serde(default, skip_serializing_if = "is_default")]
     pub redis: Redis,
+    /// The lock on etcd.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub etcd: Etcd,
+    /// The one mistake of all workers' locks, or of the resource: what the simulator must be able to find. Default: none.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub mutant: Option<Mutant>,
     /// The protected resource.
     #[serde(default, skip_serializing_if = "is_default")]
     pub resource: Resource,
@@ -105,6 +115,8 @@ impl Schedule {
             within: None,
             network: Network::default(),
             redis: Redis::default(),
+            etcd: Etcd::default(),
+            mutant: None,
             resource: Resource::default(),
             workers,
             faults: Vec::new(),
@@ -160,6 +172,15 @@ impl Schedule {
             }
             System::Etcd => numbered("etcd", ENSEMBLE),
             System::ZooKeeper => numbered("zookeeper", ENSEMBLE),
+        }
+    }
+
+    /// What the history calls the lock server as a whole, where it is several members: faults are aimed at what it does.
+    pub fn cluster(&self) -> Option<&'static str> {
+        match self.system {
+            System::Redis | System::Redlock => None,
+            System::Etcd => Some(Kind::Etcd.name()),
+            System::ZooKeeper => Some(Kind::ZooKeeper.name()),
         }
     }
 
