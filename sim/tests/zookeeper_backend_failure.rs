@@ -300,7 +300,8 @@ fn a_release_whose_answer_is_lost_is_asked_again() {
         let handle = a.try_acquire().await;
         SERVERS.iter().for_each(|server| zoo.cut(server, "a"));
         let (release, ()) = futures_util::future::join(handle.release(), async {
-            zoo.pass(100).await;
+            // Longer than the first request waits for its answer.
+            zoo.pass(400).await;
             assert_eq!(entries.len(), 0, "executed");
             SERVERS.iter().for_each(|server| zoo.heal(server, "a"));
         })
