@@ -176,6 +176,12 @@ pub enum BackendError {
     /// The session that the claim is tied to is over, and the claim with it. The next acquire opens another session.
     #[error("the session with the lock server is over: {0}; acquire anew")]
     SessionLost(SessionEnd),
+    /// The server can't reach a majority of its cluster. It may execute the request later all the same.
+    #[error("the lock server is without a quorum: {message}; the next call goes to another member")]
+    Isolated {
+        /// The server's words.
+        message: String,
+    },
     /// The server answered with an error.
     #[error("the lock server refused: {message}; {}", if *.passing { "it may take the request later" } else { "look up this error in its manual, no retry will help" })]
     Refused {
