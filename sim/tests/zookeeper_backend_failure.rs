@@ -300,7 +300,8 @@ fn a_release_whose_answer_is_lost_is_asked_again() {
         let handle = a.try_acquire().await;
         SERVERS.iter().for_each(|server| zoo.cut(server, "a"));
         let (release, ()) = futures_util::future::join(handle.release(), async {
-            zoo.pass(100).await;
+            // Longer than the first request waits for its answer.
+            zoo.pass(400).await;
             assert_eq!(entries.len(), 0, "executed");
             SERVERS.iter().for_each(|server| zoo.heal(server, "a"));
         })
@@ -398,14 +399,14 @@ fn a_leader_change_leaves_leases_and_places_as_they_are() {
 }
 
 #[test]
-fn a_session_that_expired_unnoticed_costs_no_more_than_a_wait() {
+fn a_session_that_expired_unnoticed_costs_no_failed_call() {
     in_line(|zoo, entries| async move {
         let a = Member::new(&zoo.runtime("a"));
         a.try_acquire().await.release().await.unwrap();
         zoo.world.pause(zoo.id("a"));
         zoo.pass(3000).await;
         zoo.world.resume(zoo.id("a"));
-        let handle = a.acquire(1000).await;
+        let handle = a.try_acquire().await;
         assert_eq!(entries.zxids(), [handle.fence().as_u64()]);
     });
 }
