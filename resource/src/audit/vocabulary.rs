@@ -137,6 +137,8 @@ vocabulary! {
         KeyDeleted = "key_deleted" { key: Name, owner: Name, client: Name }
         /// A lock server dropped a key whose time to live was over; `owner` is what the key held.
         KeyExpired = "key_expired" { key: Name, owner: Option<Name> }
+        /// A fair lock server dropped a waiter's place in line: its session ended, or it gave up.
+        WaiterGone = "waiter_gone" { key: Name, owner: Name }
         /// A lock server went away.
         ServerStopped = "server_stopped" { detail: Option<Name> }
         /// A lock server came up.

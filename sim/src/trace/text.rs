@@ -197,6 +197,9 @@ fn server(kind: &Kind, names: &Names) -> String {
         Kind::KeyExpired { key, owner } => {
             format!("expired {} of {}", names.key(key), holder(owner.as_ref()))
         }
+        Kind::WaiterGone { key, owner } => {
+            format!("{} is out of the line for {}", short(owner), names.key(key))
+        }
         Kind::ServerStopped { detail } => format!("stopped{}", tail(detail)),
         Kind::ServerStarted { detail } => format!("started{}", tail(detail)),
         Kind::ServerPromoted { detail } => format!("promoted{}", tail(detail)),
