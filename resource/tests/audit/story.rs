@@ -134,3 +134,12 @@ pub(crate) fn deleted(held: &str, client: &str) -> Kind {
 pub(crate) fn expired(held: &str) -> Kind {
     Kind::KeyExpired { key: key(), owner: Some(owner(held)) }
 }
+
+/// A write on the condition that the version is still `expected`.
+pub(crate) fn conditional(worker: &str, expected: u64, version: u64) -> Kind {
+    Kind::ConditionalAccepted { key: key(), owner: Some(owner(worker)), expected, version, body: None }
+}
+
+pub(crate) fn conditional_unnamed(expected: u64, version: u64) -> Kind {
+    Kind::ConditionalAccepted { key: key(), owner: None, expected, version, body: None }
+}

@@ -98,7 +98,7 @@ fn fence(arm: Arm) -> &'static str {
     }
 }
 
-fn counts(report: &Report) -> [(&'static str, u64); 9] {
+fn counts(report: &Report) -> [(&'static str, u64); 13] {
     let summary = report.summary();
     [
         ("accepted", summary.accepted.len() as u64),
@@ -108,6 +108,10 @@ fn counts(report: &Report) -> [(&'static str, u64); 9] {
         ("releases", summary.releases),
         ("renewals", summary.renewals),
         ("expiries", summary.expiries),
+        ("updates", summary.updates.made),
+        ("update_attempts", summary.updates.attempts),
+        ("update_conflicts", summary.updates.conflicts),
+        ("updates_given_up", summary.updates.given_up),
         ("faults", report.struck as u64),
         ("events", report.events.len() as u64),
     ]

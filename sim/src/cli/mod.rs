@@ -20,6 +20,32 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     }
 }
 
+/// The columns of a terminal.
+const WIDTH: usize = 80;
+
+/// `text` on lines of at most 80 columns, broken at spaces; all lines but the first begin with `indent` spaces. A word that
+/// is longer than a line stands alone on one. Ends with a line feed.
+pub(crate) fn wrap(text: &str, indent: usize) -> String {
+    let mut wrapped = String::new();
+    let mut column = 0;
+    for (number, word) in text.split(' ').enumerate() {
+        let length = word.chars().count();
+        // A line holds something before it is broken.
+        if column > indent && column + 1 + length > WIDTH {
+            wrapped.push('\n');
+            wrapped.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if number > 0 {
+            wrapped.push(' ');
+            column += 1;
+        }
+        wrapped.push_str(word);
+        column += length;
+    }
+    wrapped.push('\n');
+    wrapped
+}
+
 /// `fencing off` or `fencing on`.
 pub(crate) fn arm_name(arm: sim::schedule::Arm) -> &'static str {
     match arm {

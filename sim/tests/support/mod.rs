@@ -1,6 +1,8 @@
 //! What the tests share: the corpus, and the seeds that the environment asks for.
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
+pub mod guard;
+
 use std::path::Path;
 
 use sim::schedule::{Fault, Kind, Link, Persistence, Point, Schedule, What, When};
