@@ -298,7 +298,7 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
     }
 
     async fn pause(&self, job: &Job, step: Step) {
-        step.emit(&job.key.id_hash());
+        step.emit(job.key.id_hash());
         self.pauses.at(step).await;
     }
 

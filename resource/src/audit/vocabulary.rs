@@ -75,6 +75,8 @@ vocabulary! {
     "dlock" {
         /// A client began to acquire.
         LeaseRequested = "lease_requested" { key: Name, owner: Name, ttl_millis: Option<u64> }
+        /// A client goes on acquiring under an owner token of its own, right after the `lease_not_acquired` of the one before.
+        LeaseRetried = "lease_retried" { key: Name, owner: Name, ttl_millis: Option<u64> }
         /// A fair lock put the request in line.
         LeaseQueued = "lease_queued" { key: Name, owner: Name, position: u64 }
         /// The grant reached the client and was still valid.
@@ -137,6 +139,8 @@ vocabulary! {
         KeyDeleted = "key_deleted" { key: Name, owner: Name, client: Name }
         /// A lock server dropped a key whose time to live was over; `owner` is what the key held.
         KeyExpired = "key_expired" { key: Name, owner: Option<Name> }
+        /// A fair lock server dropped a waiter's place in line: its session ended, or it gave up.
+        WaiterGone = "waiter_gone" { key: Name, owner: Name }
         /// A lock server went away.
         ServerStopped = "server_stopped" { detail: Option<Name> }
         /// A lock server came up.

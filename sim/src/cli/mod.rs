@@ -1,5 +1,6 @@
 //! The commands, one file each. Each returns whether all was as expected.
 
+pub(crate) mod compare;
 pub(crate) mod corpus;
 pub(crate) mod demo;
 pub(crate) mod explore;
