@@ -1,87 +1,26 @@
 //! What every store promises, asked of each.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "common/calls.rs"]
+mod calls;
 #[path = "common/disk.rs"]
 mod disk;
 #[path = "common/events.rs"]
 mod events;
 
 use bytes::Bytes;
+use calls::{key, on, owner, plain, read, snapshot, token, version_of, write, write_if};
 use disk::Disk;
 use dlock::FencingToken;
 use events::Events;
-use futures_util::FutureExt;
 use proptest::prelude::*;
+use resource::BodyDigest;
 use resource::fence::{ConditionalOutcome, Fence, Fencing, Reason, Refusal, WriteOutcome, WriteSeq};
 use resource::store::{
     ConditionalWrite, MemoryStore, Read, ReadOutcome, RedbStore, Snapshot, Store, StoreError, Write,
 };
-use resource::{BodyDigest, OwnerToken, ResourceKey};
 
 const ON: Fencing = Fencing::On;
-
-fn key(name: &str) -> ResourceKey {
-    ResourceKey::new(name).unwrap()
-}
-
-fn token(number: u64) -> FencingToken {
-    FencingToken::new(number).unwrap()
-}
-
-fn owner(name: &str) -> Option<OwnerToken> {
-    Some(OwnerToken::new(name).unwrap())
-}
-
-fn plain(number: u64, body: &str) -> Write {
-    Write { token: token(number), seq: None, owner: None, body: Bytes::copy_from_slice(body.as_bytes()) }
-}
-
-fn on(expected: u64, name: Option<&str>, body: &str) -> ConditionalWrite {
-    let owner = name.and_then(owner);
-    ConditionalWrite { expected, owner, body: Bytes::copy_from_slice(body.as_bytes()) }
-}
-
-fn write_if(
-    store: &impl Store,
-    key: &ResourceKey,
-    write: &ConditionalWrite,
-    fencing: Fencing,
-) -> Result<ConditionalOutcome, StoreError> {
-    store.write_if(key, write, fencing).now_or_never().expect("completes at once")
-}
-
-/// Both stores complete at once: the simulator relies on it.
-fn write(
-    store: &impl Store,
-    key: &ResourceKey,
-    write: &Write,
-    fencing: Fencing,
-) -> Result<WriteOutcome, StoreError> {
-    store.write(key, write, fencing).now_or_never().expect("completes at once")
-}
-
-fn read(
-    store: &impl Store,
-    key: &ResourceKey,
-    read: &Read,
-    fencing: Fencing,
-) -> Result<ReadOutcome, StoreError> {
-    store.read(key, read, fencing).now_or_never().expect("completes at once")
-}
-
-fn snapshot(store: &impl Store, key: &ResourceKey) -> Snapshot {
-    match read(store, key, &Read::default(), ON).unwrap() {
-        ReadOutcome::Read(snapshot) => snapshot,
-        ReadOutcome::Refused(refusal) => panic!("an unfenced read was refused: {refusal:?}"),
-    }
-}
-
-fn version_of(outcome: WriteOutcome) -> Option<u64> {
-    match outcome {
-        WriteOutcome::Accepted(receipt) => Some(receipt.version),
-        WriteOutcome::Repeated(_) | WriteOutcome::Refused(_) => None,
-    }
-}
 
 /// Runs each promise on each store, as a test of its own.
 macro_rules! promises {

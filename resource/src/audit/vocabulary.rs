@@ -75,6 +75,8 @@ vocabulary! {
     "dlock" {
         /// A client began to acquire.
         LeaseRequested = "lease_requested" { key: Name, owner: Name, ttl_millis: Option<u64> }
+        /// A client goes on acquiring under an owner token of its own, right after the `lease_not_acquired` of the one before.
+        LeaseRetried = "lease_retried" { key: Name, owner: Name, ttl_millis: Option<u64> }
         /// A fair lock put the request in line.
         LeaseQueued = "lease_queued" { key: Name, owner: Name, position: u64 }
         /// The grant reached the client and was still valid.

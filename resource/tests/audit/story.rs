@@ -51,6 +51,14 @@ pub(crate) fn requested(worker: &str) -> Kind {
     Kind::LeaseRequested { key: key(), owner: owner(worker), ttl_millis: Some(2000) }
 }
 
+pub(crate) fn retried(worker: &str) -> Kind {
+    Kind::LeaseRetried { key: key(), owner: owner(worker), ttl_millis: Some(2000) }
+}
+
+pub(crate) fn waiter_gone(worker: &str) -> Kind {
+    Kind::WaiterGone { key: key(), owner: owner(worker) }
+}
+
 pub(crate) fn queued(worker: &str, position: u64) -> Kind {
     Kind::LeaseQueued { key: key(), owner: owner(worker), position }
 }

@@ -57,6 +57,7 @@ fn note_pause(paused: &mut BTreeMap<Name, ()>, event: &Event) {
 pub fn describe(kind: &Kind, names: &Names) -> String {
     match kind {
         Kind::LeaseRequested { .. }
+        | Kind::LeaseRetried { .. }
         | Kind::LeaseQueued { .. }
         | Kind::LeaseAcquired { .. }
         | Kind::LeaseNotAcquired { .. }
@@ -89,6 +90,9 @@ fn lease(kind: &Kind, names: &Names) -> String {
     match kind {
         Kind::LeaseRequested { key, ttl_millis, .. } => {
             format!("acquire {} ttl={}", names.key(key), millis(*ttl_millis))
+        }
+        Kind::LeaseRetried { key, ttl_millis, .. } => {
+            format!("acquires {} again ttl={}", names.key(key), millis(*ttl_millis))
         }
         Kind::LeaseQueued { key, position, .. } => format!("queued for {} at {position}", names.key(key)),
         Kind::LeaseAcquired { token, valid_micros, owner, .. } => {
