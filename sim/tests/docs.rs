@@ -7,8 +7,8 @@
 
 mod support;
 
-use std::collections::btree_map::{BTreeMap, Entry};
 use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
@@ -71,9 +71,8 @@ fn every_trace_is_cut_from_a_replay() {
     let page = Page::load();
     let mut runs = Runs::new();
     let mut problems = Vec::new();
-    let traces = page.traces();
-    assert!(!traces.is_empty(), "{PAGE} shows no trace");
-    for trace in &traces {
+    assert!(!page.traces.is_empty(), "{PAGE} shows no trace");
+    for trace in &page.traces {
         problems.extend(untrue_lines(trace, &mut runs));
     }
     none_of(&problems, "traces are not what a replay gives");
@@ -116,7 +115,9 @@ fn false_claim(claim: &Claim, runs: &mut Runs) -> Vec<String> {
         return vec![format!("{at}: {:?} follows no link to a schedule in its line", claim.text)];
     };
     let Some(arm) = claim.arm else {
-        return vec![format!("{at}: seeds/{name}.toml has not two claims, one with fencing off, one with it on")];
+        return vec![format!(
+            "{at}: seeds/{name}.toml has not two claims, one with fencing off, one with it on"
+        )];
     };
     let Some((demanded, report)) = runs.of(name, arm) else {
         return vec![format!("{at}: seeds/{name}.toml can't be run with fencing {}", said(arm))];
@@ -278,7 +279,10 @@ impl Page {
                 (Some(_), Some(_)) => page.traces.extend(block.take()),
                 (Some(block), None) => block.lines.push((number, line.trim_end().to_owned())),
                 (None, None) => {
-                    assert!(line.matches('`').count() % 2 == 0, "{PAGE}:{number}: code that the line does not end");
+                    assert!(
+                        line.matches('`').count() % 2 == 0,
+                        "{PAGE}:{number}: code that the line does not end"
+                    );
                     page.prose.push((number, line.to_owned()));
                 }
             }
@@ -286,10 +290,6 @@ impl Page {
         assert!(block.is_none(), "{PAGE}: a block is not closed");
         page.traces.retain(|block| block.info.starts_with("trace"));
         page
-    }
-
-    fn traces(&self) -> &[Trace] {
-        &self.traces
     }
 
     fn links(&self) -> Vec<(usize, String)> {
@@ -309,12 +309,7 @@ fn claims_in(number: usize, line: &str) -> Vec<Claim> {
         if !is_code {
             schedule = targets(part).filter_map(|target| schedule_of(&target)).last().or(schedule);
         } else if part.contains("; accepted ") {
-            claims.push(Claim {
-                line: number,
-                schedule: schedule.clone(),
-                arm: None,
-                text: part.to_owned(),
-            });
+            claims.push(Claim { line: number, schedule: schedule.clone(), arm: None, text: part.to_owned() });
         }
     }
     let mut left = &mut claims[..];
