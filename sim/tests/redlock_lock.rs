@@ -11,7 +11,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use dlock::{
-    AcquireError, BackendError, Cap, FencingToken, Released, RenewError, Runtime, TryAcquireError, timeout_at,
+    AcquireError, BackendError, Cap, FencingToken, Released, RenewError, TryAcquireError, timeout_at,
 };
 use lab::{LATENCY, Lab, in_lab, key};
 
