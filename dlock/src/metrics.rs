@@ -15,7 +15,7 @@
 //! the resource's to count. The values of `outcome` are those of [`Outcome::as_str`].
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use metrics::{
@@ -58,70 +58,82 @@ impl Meters {
     }
 }
 
-/// The names of the metrics of one resource type, labels included.
+/// The names of the metrics of one resource type, labels included, each made when it is first counted.
 pub(crate) struct Meter {
-    acquire: [Key; Outcome::ALL.len()],
-    acquire_latency: Key,
-    contention: Key,
-    extend: [Key; Outcome::ALL.len()],
-    lost: Key,
-    release: [Key; Outcome::ALL.len()],
-    stale_release: [Key; 2],
-    held: Key,
+    kind: SharedString,
+    acquire: ByOutcome,
+    acquire_latency: OnceLock<Key>,
+    contention: OnceLock<Key>,
+    extend: ByOutcome,
+    lost: OnceLock<Key>,
+    release: ByOutcome,
+    stale_release: [OnceLock<Key>; 2],
+    held: OnceLock<Key>,
 }
+
+type ByOutcome = [OnceLock<Key>; Outcome::ALL.len()];
 
 impl Meter {
     fn new(kind: &str) -> Self {
-        let kind: SharedString = kind.to_owned().into();
-        let plain = |name| Key::from_parts(name, vec![Label::new("resource_type", kind.clone())]);
-        let by_outcome = |name| {
-            Outcome::ALL.map(|outcome| {
-                let outcome = Label::from_static_parts("outcome", outcome.as_str());
-                Key::from_parts(name, vec![Label::new("resource_type", kind.clone()), outcome])
-            })
-        };
         Self {
-            acquire: by_outcome("redis_lease_acquire_total"),
-            acquire_latency: plain("redis_lease_acquire_latency_ms"),
-            contention: plain("redis_lease_contention_total"),
-            extend: by_outcome("redis_lease_extend_total"),
-            lost: plain("redis_lease_lost_total"),
-            release: by_outcome("redis_lease_release_total"),
-            stale_release: [plain("redis_lease_stale_release_total"), plain("release_by_non_owner_total")],
-            held: plain("redis_lease_held_ms"),
+            kind: kind.to_owned().into(),
+            acquire: ByOutcome::default(),
+            acquire_latency: OnceLock::new(),
+            contention: OnceLock::new(),
+            extend: ByOutcome::default(),
+            lost: OnceLock::new(),
+            release: ByOutcome::default(),
+            stale_release: Default::default(),
+            held: OnceLock::new(),
         }
     }
 
     pub(crate) fn acquired(&self, waited: Duration) {
-        count(&self.acquire[Outcome::Done as usize]);
-        millis(&self.acquire_latency, waited);
+        self.count(&self.acquire, "redis_lease_acquire_total", Outcome::Done);
+        millis(self.plain(&self.acquire_latency, "redis_lease_acquire_latency_ms"), waited);
     }
 
     pub(crate) fn not_acquired(&self, outcome: Outcome) {
-        count(&self.acquire[outcome as usize]);
+        self.count(&self.acquire, "redis_lease_acquire_total", outcome);
     }
 
     pub(crate) fn contended(&self) {
-        count(&self.contention);
+        count(self.plain(&self.contention, "redis_lease_contention_total"));
     }
 
     pub(crate) fn extended(&self, outcome: Outcome) {
-        count(&self.extend[outcome as usize]);
+        self.count(&self.extend, "redis_lease_extend_total", outcome);
     }
 
     pub(crate) fn lost(&self) {
-        count(&self.lost);
+        count(self.plain(&self.lost, "redis_lease_lost_total"));
     }
 
     pub(crate) fn held(&self, time: Duration) {
-        millis(&self.held, time);
+        millis(self.plain(&self.held, "redis_lease_held_ms"), time);
     }
 
     pub(crate) fn released(&self, outcome: Outcome) {
-        count(&self.release[outcome as usize]);
+        self.count(&self.release, "redis_lease_release_total", outcome);
         if outcome == Outcome::NotOwner {
-            self.stale_release.iter().for_each(count);
+            count(self.plain(&self.stale_release[0], "redis_lease_stale_release_total"));
+            count(self.plain(&self.stale_release[1], "release_by_non_owner_total"));
         }
+    }
+
+    fn count(&self, keys: &ByOutcome, name: &'static str, outcome: Outcome) {
+        count(keys[outcome as usize].get_or_init(|| {
+            let outcome = Label::from_static_parts("outcome", outcome.as_str());
+            Key::from_parts(name, vec![self.label(), outcome])
+        }));
+    }
+
+    fn plain<'a>(&self, key: &'a OnceLock<Key>, name: &'static str) -> &'a Key {
+        key.get_or_init(|| Key::from_parts(name, vec![self.label()]))
+    }
+
+    fn label(&self) -> Label {
+        Label::new("resource_type", self.kind.clone())
     }
 }
 

@@ -170,3 +170,63 @@ fn an_acquire_grants_once_and_counts_once() {
         assert_eq!(client.call_words(&ask).await, "[:1, :2]");
     });
 }
+
+/// Errors leave Rust by Lua's `longjmp`: whatever way they take, the next command must find a sound interpreter.
+#[test]
+fn errors_by_any_way_leave_the_interpreter_sound() {
+    run(async {
+        let mut client = Client::new(&server(&Clock::new()));
+        let table = [
+            ("redis.call('NOPE')", "-ERR Unknown Redis command called from script"),
+            ("redis.call()", "-ERR Please specify at least one argument"),
+            ("redis.call({})", "-ERR Lua redis lib command arguments must be strings or integers"),
+            (
+                "redis.call('SET', 'k', nil)",
+                "-ERR Lua redis lib command arguments must be strings or integers",
+            ),
+            ("return redis.pcall('NOPE')", "-ERR Unknown Redis command called from script"),
+            ("return {pcall(redis.call, 'NOPE')}", "[nil, \"ERR Unknown Redis command called from script\"]"),
+            ("return {xpcall(function() redis.call('NOPE') end, type)}", "[nil, \"table\"]"),
+            ("return {xpcall(function() redis.call('NOPE') end, redis.call)}", "[nil"),
+            ("return coroutine.wrap(function() return redis.call('NOPE') end)()", "-ERR"),
+            (
+                "return {coroutine.resume(coroutine.create(function() redis.call('NOPE') end))}",
+                "[nil, -ERR Unknown",
+            ),
+            ("return coroutine.wrap(function() return redis.call('SET', 'k', 'v') end)()", "+OK"),
+            ("return (string.gsub('PING', '.+', redis.call))", "-ERR"),
+            (
+                "local t = setmetatable({}, {__index = redis.call}) return t.x",
+                "-ERR Lua redis lib command arguments",
+            ),
+            ("return setmetatable({}, {__add = redis.pcall}) + 1", "-ERR Lua redis lib command arguments"),
+            ("return redis.call('GET', 'k', 'x')", "-ERR Wrong number of args"),
+            (
+                "local t = {} for i = 1, 7000 do t[i] = 'k' end return redis.call('EXISTS', unpack(t))",
+                ":7000",
+            ),
+            ("local t = {} for i = 1, 9000 do t[i] = 'k' end return redis.call('EXISTS', unpack(t))", "-ERR"),
+            ("local function f() return f() + redis.call('EXISTS', 'k') end return f()", "-ERR"),
+            ("local function f() return pcall(f) end return tostring(f())", "\"true\""),
+            ("error(setmetatable({}, {__tostring = redis.call}))", "-ERR"),
+            (
+                "return {{{{{{{{'deep', redis.call('MGET', 'k', 'n')}}}}}}}}",
+                "[[[[[[[[\"deep\", [\"v\", nil]]]]]]]]]",
+            ),
+            (
+                "return {1, {2, {err = 'inner'}}, {ok = 'fine'}, false, true, 2.9}",
+                "[:1, [:2, -inner], +fine, nil, :1, :2]",
+            ),
+        ];
+        for _ in 0..200 {
+            for (script, expected) in table {
+                let reply = client.call_words(&["EVAL", script, "0"]).await;
+                assert!(reply.starts_with(expected), "{script}: {reply}");
+                assert_eq!(
+                    client.call_words(&["EVAL", "return {KEYS[1], ARGV[1]}", "1", "a", "b"]).await,
+                    r#"["a", "b"]"#
+                );
+            }
+        }
+    });
+}

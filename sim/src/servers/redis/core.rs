@@ -1,6 +1,7 @@
 //! The server behind the connections: data, scripts, clients; and how one request is carried out.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::command::transaction::{self, Transaction};
 use super::command::{self, Command, Lookup, Run, server};
@@ -137,15 +138,16 @@ impl Core {
         })
     }
 
-    /// Learns a script, if it compiles.
-    pub(crate) fn learn_script(&mut self, name: Digest, text: &[u8]) -> Result<(), Reply> {
-        if self.scripts.contains_key(&name) {
-            return Ok(());
+    /// Learns a script, if it compiles, and returns its name.
+    pub(crate) fn learn_script(&mut self, text: &[u8]) -> Result<Digest, Reply> {
+        let engine = engine(&mut self.engine)?;
+        let name = engine.digest(text);
+        if let Entry::Vacant(unknown) = self.scripts.entry(name) {
+            let script = Script::parse(text)?;
+            engine.compile(&name, &script)?;
+            unknown.insert(script);
         }
-        let script = Script::parse(text)?;
-        engine(&mut self.engine)?.compile(&name, &script)?;
-        self.scripts.insert(name, script);
-        Ok(())
+        Ok(name)
     }
 }
 

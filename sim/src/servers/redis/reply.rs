@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::number::push_i64;
 
 /// The answer to one command.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Reply {
     /// `+OK`.
     Status(Cow<'static, [u8]>),
@@ -17,6 +17,7 @@ pub(crate) enum Reply {
     /// `$3`: any bytes.
     Bulk(Arc<[u8]>),
     /// `$-1`: there is none.
+    #[default]
     Nil,
     /// `*-1`: a transaction that was not carried out.
     NilArray,

@@ -74,6 +74,11 @@ impl<'a> Args<'a> {
         Args { bytes: self.bytes, spans: self.spans.get(index..).unwrap_or_default() }
     }
 
+    /// The first `count` arguments, or all if there are fewer.
+    pub(crate) fn take(self, count: usize) -> Args<'a> {
+        Args { bytes: self.bytes, spans: self.spans.get(..count).unwrap_or(self.spans) }
+    }
+
     pub(crate) fn iter(self) -> impl DoubleEndedIterator<Item = &'a [u8]> + ExactSizeIterator {
         let Args { bytes, spans } = self;
         spans.iter().map(move |span| &bytes[span.start..span.end])

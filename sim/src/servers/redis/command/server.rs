@@ -4,7 +4,7 @@ use super::{NOT_AN_INTEGER, SYNTAX_ERROR, ServerCommand, replica, transaction};
 use crate::servers::redis::core::{Client, Core};
 use crate::servers::redis::glob;
 use crate::servers::redis::info;
-use crate::servers::redis::lua::{self, Digest};
+use crate::servers::redis::lua::Digest;
 use crate::servers::redis::number::parse_i64;
 use crate::servers::redis::reply::{Protocol, Reply};
 use crate::servers::redis::request::Args;
@@ -53,10 +53,10 @@ fn eval(core: &mut Core, args: Args<'_>) -> Reply {
         Ok(keys) => keys,
         Err(error) => return error,
     };
-    let name = lua::digest(args.at(1));
-    if let Err(error) = core.learn_script(name, args.at(1)) {
-        return error;
-    }
+    let name = match core.learn_script(args.at(1)) {
+        Ok(name) => name,
+        Err(error) => return error,
+    };
     core.run_script(&name, keys, args.skip(3)).unwrap_or(Reply::error(NO_SCRIPT))
 }
 
@@ -71,13 +71,7 @@ fn eval_sha(core: &mut Core, args: Args<'_>) -> Reply {
 
 fn script(core: &mut Core, args: Args<'_>) -> Reply {
     match args.at(1).to_ascii_lowercase().as_slice() {
-        b"load" => {
-            let name = lua::digest(args.at(2));
-            match core.learn_script(name, args.at(2)) {
-                Ok(()) => Reply::bulk(name),
-                Err(error) => error,
-            }
-        }
+        b"load" => core.learn_script(args.at(2)).map_or_else(|error| error, Reply::bulk),
         b"exists" => {
             let known = |name| parse_digest(name).is_some_and(|name| core.scripts.contains_key(&name));
             Reply::Array(args.skip(2).iter().map(|name| Reply::Integer(known(name).into())).collect())

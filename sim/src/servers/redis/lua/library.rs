@@ -3,11 +3,10 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use mlua::{Function, HookTriggers, Lua, LuaString, MultiValue, Table, Value, VmState};
+use mlua::{HookTriggers, Lua, LuaString, MultiValue, Table, Value, VmState};
 
-use super::{Running, convert, lock};
+use super::{Running, gate, lock};
 use crate::servers::redis::command::{self, Lookup, Run};
-use crate::servers::redis::number::{format_f64, push_i64};
 use crate::servers::redis::random::Rand48;
 use crate::servers::redis::reply::Reply;
 
@@ -25,9 +24,8 @@ struct ThrownReply(Vec<u8>);
 /// to a wrapper would take the script's own frame, and with it the line that errors name.
 pub(super) fn host(lua: &Lua, running: &Arc<Mutex<Running>>) -> mlua::Result<Table> {
     let host = lua.create_table()?;
-    let status = convert::StatusTable::new(lua)?;
-    host.raw_set("pcall", call(lua, running, status.clone(), false)?)?;
-    host.raw_set("call", call(lua, running, status, true)?)?;
+    host.raw_set("pcall", gate::call_function(lua, running, false)?)?;
+    host.raw_set("call", gate::call_function(lua, running, true)?)?;
     host.raw_set("sha1hex", lua.create_function(sha1hex)?)?;
     host.raw_set("log", lua.create_function(log)?)?;
     let draws = running.clone();
@@ -60,46 +58,9 @@ pub(super) fn limit_instructions(lua: &Lua, running: &Arc<Mutex<Running>>) -> ml
     })
 }
 
-/// `redis.call`, which throws error replies, and `redis.pcall`, which returns them.
-fn call(
-    lua: &Lua,
-    running: &Arc<Mutex<Running>>,
-    status: convert::StatusTable,
-    throws: bool,
-) -> mlua::Result<Function> {
-    let running = running.clone();
-    lua.create_function(move |lua, args: MultiValue| {
-        let reply = lock(&running).call(&args);
-        match reply {
-            Reply::Error(text) if throws => Err(thrown(text.into_owned())),
-            Reply::Error(text) => convert::error_table(lua, &text),
-            reply => status.value(lua, &reply),
-        }
-    })
-}
-
 impl Running {
-    fn call(&mut self, args: &MultiValue) -> Reply {
-        if args.is_empty() {
-            return Reply::error("ERR Please specify at least one argument for this redis lib call");
-        }
-        self.arguments.clear();
-        for arg in args {
-            match arg {
-                Value::String(text) => self.arguments.push(&text.as_bytes()),
-                // Lua has one kind of numbers; beyond 17 digits Redis writes them with an exponent.
-                Value::Integer(number) if number.unsigned_abs() < 100_000_000_000_000_000 => {
-                    self.arguments.push_with(|out| push_i64(out, *number));
-                }
-                Value::Integer(number) => self.arguments.push(format_f64(*number as f64).as_bytes()),
-                Value::Number(number) => self.arguments.push(format_f64(*number).as_bytes()),
-                _ => return Reply::error("ERR Lua redis lib command arguments must be strings or integers"),
-            }
-        }
-        self.execute()
-    }
-
-    fn execute(&mut self) -> Reply {
+    /// The reply to the command in `arguments`.
+    pub(super) fn execute(&mut self) -> Reply {
         let args = self.arguments.args();
         let command = match command::look_up(args) {
             Lookup::Found(command) => command,

@@ -5,22 +5,29 @@
 //! their text. *Which* scripts a server knows is the server's affair.
 
 mod convert;
+mod gate;
 mod library;
+mod stack;
 
+use std::any::Any;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mlua::chunk::ChunkMode;
-use mlua::{BString, Either, Function, Lua, MultiValue, Value};
+use mlua::{Function, Lua, RegistryKey, Table};
 
+use self::gate::Gate;
 use super::reply::Reply;
 use super::request::{ArgBuffer, Args};
 use super::state::State;
 
 /// Compiled functions kept by one interpreter; a server that is sent more texts than this compiles them again.
 const FUNCTIONS_MAX: usize = 1024;
-/// Arguments that are passed to the interpreter on its stack; more go through tables.
-const FLAT_ARGUMENTS_MAX: usize = 64;
+/// Texts whose digests an interpreter remembers, and their length in bytes: every run begins with the same few scripts.
+const DIGESTS_MAX: usize = 64;
+const DIGESTED_BYTES_MAX: usize = 16 * 1024;
 
 static POOL: Mutex<Vec<Engine>> = Mutex::new(Vec::new());
 
@@ -34,10 +41,10 @@ pub(crate) struct PooledEngine(Option<Engine>);
 #[derive(Debug)]
 struct Engine {
     lua: Lua,
-    environment: mlua::Table,
-    run: Function,
-    run_flat: Function,
-    functions: BTreeMap<Digest, Function>,
+    environment: Table,
+    gate: Gate,
+    functions: BTreeMap<Digest, RegistryKey>,
+    digests: BTreeMap<Box<[u8]>, Digest>,
     running: Arc<Mutex<Running>>,
 }
 
@@ -47,6 +54,10 @@ struct Running {
     /// The server's data while one of its scripts runs, an empty stand-in between.
     state: Box<State>,
     arguments: ArgBuffer,
+    /// The reply to the script's last command, while Lua copies it.
+    reply: Reply,
+    /// What a command panicked with.
+    panic: Option<Box<dyn Any + Send>>,
     /// Instructions that the script may still execute, in thousands.
     budget: u32,
     /// The script was declared as one that does not write.
@@ -80,9 +91,26 @@ impl PooledEngine {
         })))
     }
 
+    /// The digest of a script's text.
+    pub(crate) fn digest(&mut self, text: &[u8]) -> Digest {
+        let digests = &mut self.engine().digests;
+        if let Some(digest) = digests.get(text) {
+            return *digest;
+        }
+        let digest = digest(text);
+        if text.len() <= DIGESTED_BYTES_MAX {
+            if digests.len() >= DIGESTS_MAX {
+                digests.clear();
+            }
+            digests.insert(text.into(), digest);
+        }
+        digest
+    }
+
     /// Checks that the script compiles.
     pub(crate) fn compile(&mut self, name: &Digest, script: &Script) -> Result<(), Reply> {
-        self.engine().function(name, script).map(|_| ())
+        let Engine { lua, environment, functions, .. } = self.engine();
+        function(lua, environment, functions, name, script).map(|_| ())
     }
 
     /// Runs a script on `state` and returns its answer. `args` are the keys, `keys` of them, and the arguments.
@@ -94,18 +122,19 @@ impl PooledEngine {
         args: Args<'_>,
         state: &mut Box<State>,
     ) -> Reply {
-        let engine = self.engine();
-        let function = match engine.function(name, script) {
+        let Engine { lua, environment, gate, functions, running, .. } = self.engine();
+        let function = match function(lua, environment, functions, name, script) {
             Ok(function) => function,
             Err(error) => return error,
         };
-        lock(&engine.running).begin(state, script.is_read_only);
-        let outcome = engine.call(&function, keys, args);
-        lock(&engine.running).end(state);
+        lock(running).begin(state, script.is_read_only);
+        let outcome = gate.run(lua, function, keys, args);
+        if let Some(panic) = lock(running).end(state) {
+            resume_unwind(panic);
+        }
         match outcome {
-            Ok((true, false, values)) => convert::reply(values.front().unwrap_or(&Value::Nil)),
-            Ok((true, true, values)) => Reply::Array(values.iter().map(convert::reply).collect()),
-            Ok((false, _, values)) => convert::failure(values.front().unwrap_or(&Value::Nil), name),
+            Ok(Ok(reply)) => reply,
+            Ok(Err(failure)) => convert::failure(&failure, name),
             Err(error) => convert::host_error(&error, name),
         }
     }
@@ -133,45 +162,32 @@ impl Engine {
         library::limit_instructions(&lua, &running)?;
         let host = library::host(&lua, &running)?;
         let sandbox = lua.load(include_str!("sandbox.lua")).set_name("@sandbox.lua").into_function()?;
-        let (environment, run, run_flat) = sandbox.call(host)?;
-        Ok(Self { lua, environment, run, run_flat, functions: BTreeMap::new(), running })
+        let (environment, builtins, explain): (Table, Table, Function) = sandbox.call(host)?;
+        let gate = Gate::new(&lua, &builtins, &explain)?;
+        Ok(Self { lua, environment, gate, functions: BTreeMap::new(), digests: BTreeMap::new(), running })
     }
+}
 
-    fn function(&mut self, name: &Digest, script: &Script) -> Result<Function, Reply> {
-        if let Some(function) = self.functions.get(name) {
-            return Ok(function.clone());
-        }
-        if self.functions.len() >= FUNCTIONS_MAX {
-            self.functions.clear();
-        }
-        let chunk = self.lua.load(&*script.text).set_name("@user_script").set_mode(ChunkMode::Text);
-        let function = chunk.set_environment(self.environment.clone()).into_function();
-        let function = function.map_err(|error| convert::compile_error(&error))?;
-        self.functions.insert(*name, function.clone());
-        Ok(function)
+/// The compiled function of a script, from `functions` or compiled now.
+fn function<'a>(
+    lua: &Lua,
+    environment: &Table,
+    functions: &'a mut BTreeMap<Digest, RegistryKey>,
+    name: &Digest,
+    script: &Script,
+) -> Result<&'a RegistryKey, Reply> {
+    if functions.len() >= FUNCTIONS_MAX && !functions.contains_key(name) {
+        functions.clear();
+        lua.expire_registry_values();
     }
-
-    /// Returns whether the script returned, whether the values are the items of an array or one value, and the values.
-    fn call(
-        &self,
-        function: &Function,
-        keys: usize,
-        args: Args<'_>,
-    ) -> mlua::Result<(bool, bool, MultiValue)> {
-        if args.len() <= FLAT_ARGUMENTS_MAX {
-            // A `&str` is pushed onto the interpreter's stack as it is; other bytes take the way round.
-            let texts = args.iter().map(|arg| match std::str::from_utf8(arg) {
-                Ok(text) => Either::Left(text),
-                Err(_) => Either::Right(BString::from(arg)),
-            });
-            return self.run_flat.call((function, keys, texts.collect::<mlua::Variadic<_>>()));
+    match functions.entry(*name) {
+        Entry::Occupied(entry) => Ok(entry.into_mut()),
+        Entry::Vacant(entry) => {
+            let chunk = lua.load(&*script.text).set_name("@user_script").set_mode(ChunkMode::Text);
+            let function = chunk.set_environment(environment.clone()).into_function();
+            let function = function.and_then(|function| lua.create_registry_value(function));
+            Ok(entry.insert(function.map_err(|error| convert::compile_error(&error))?))
         }
-        let table = |args: Vec<&[u8]>| {
-            let texts = args.iter().map(|arg| self.lua.create_string(arg));
-            self.lua.create_sequence_from(texts.collect::<mlua::Result<Vec<_>>>()?)
-        };
-        let names = table(args.iter().take(keys).collect())?;
-        self.run.call((function, names, table(args.iter().skip(keys).collect())?))
     }
 }
 
@@ -182,8 +198,10 @@ impl Running {
         self.is_read_only = is_read_only;
     }
 
-    fn end(&mut self, state: &mut Box<State>) {
+    /// Gives the state back, and what a command panicked with.
+    fn end(&mut self, state: &mut Box<State>) -> Option<Box<dyn Any + Send>> {
         std::mem::swap(&mut self.state, state);
+        self.panic.take()
     }
 }
 

@@ -1,6 +1,6 @@
 -- What a script sees, built once for each interpreter: Redis' own functions, the libraries of Lua 5.1 that Redis
 -- leaves in, and nothing that could leave a trace for the next script. Arguments: the functions that Rust provides.
--- Returns: the environment of scripts; the function that runs one.
+-- Returns: the environment of scripts; the table behind it, which takes KEYS and ARGV; the handler of their errors.
 --
 -- Redis marks tables read-only inside its patched Lua. Plain Lua has no such mark, so each table that scripts could
 -- reach is hidden behind an empty proxy that reads through and refuses writes.
@@ -201,37 +201,4 @@ local function explain(failure)
   return failure
 end
 
--- Whether the script returned; whether what follows are the items of an array, or one value; the values. Short arrays
--- are taken apart here: the host would need a call for each item and for each field that might be there. A table with a
--- metatable is left to the host, so that a plain index reads what is there and nothing else.
-local function outcome(ok, value)
-  if not ok or type(value) ~= 'table' or raw_getmetatable(value) then return ok, false, value end
-  -- The fields that make a table more than an array.
-  if value.err ~= nil or value.ok ~= nil or value.double ~= nil or value.map ~= nil or value.set ~= nil
-    or value.big_number ~= nil or value.verbatim_string ~= nil then
-    return true, false, value
-  end
-  local count = 0
-  while value[count + 1] ~= nil do count = count + 1 end
-  if count > 16 then return true, false, value end
-  return true, true, unpack(value, 1, count)
-end
-
-local function run(script, keys, arguments)
-  builtins.KEYS, builtins.ARGV = keys, arguments
-  return outcome(raw_xpcall(script, explain))
-end
-
--- The common cases get their tables without a detour through the host.
-local function run_flat(script, count, ...)
-  if count == 1 then
-    return run(script, { (...) }, { select(2, ...) })
-  elseif count == 2 then
-    local first, second = ...
-    return run(script, { first, second }, { select(3, ...) })
-  end
-  local all = { ... }
-  return run(script, { unpack(all, 1, count) }, { unpack(all, count + 1) })
-end
-
-return environment, run, run_flat
+return environment, builtins, explain

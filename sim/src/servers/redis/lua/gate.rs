@@ -1,0 +1,251 @@
+//! The way into a script and, by `redis.call`, out of it again, on Lua's own C interface.
+//!
+//! A short script makes two calls and takes four texts. By mlua's functions, values and references that cost six times
+//! what Lua itself does; everything that happens once an interpreter, or when a script fails, stays with mlua.
+//!
+//! What keeps this sound:
+//!
+//! 1. *Lua throws by `longjmp`, past Rust's destructors.* A function here either never calls what may throw, or owns
+//!    nothing that needs dropping: it is marked *may throw*, and holds numbers and pointers only. What a throw must not
+//!    lose lies in [`Running`] or in the [`Job`], which their owners drop.
+//! 2. *What may throw runs under a protected call.* [`Gate::run`] only pushes a function that is there already and a
+//!    pointer, which neither allocate nor throw, and calls [`run_script`] protected. [`call`] is called by Lua.
+//! 3. *No panic crosses Lua.* [`Running::answer`] catches and keeps it; [`PooledEngine`](super::PooledEngine) resumes it
+//!    once the script has ended, whatever the script made of the error it got instead.
+//! 4. *One thread at a time.* Whoever runs a script borrows the engine, and with it the interpreter, mutably.
+#![allow(unsafe_code, reason = "Lua's C interface; the rules above")]
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+
+use mlua::ffi::{self, lua_State};
+use mlua::{Function, LightUserData, Lua, RegistryKey, Table, Value};
+
+use super::stack::{self, DEPTH_MAX, SHALLOW, slot};
+use super::{Running, lock};
+use crate::servers::redis::number::{format_f64, push_i64};
+use crate::servers::redis::reply::Reply;
+use crate::servers::redis::request::Args;
+
+/// Runs the scripts of one interpreter.
+#[derive(Debug)]
+pub(super) struct Gate {
+    state: *mut lua_State,
+    /// [`run_script`] and what it needs.
+    run: RegistryKey,
+    /// Where a script's failure is put: a slot that exists, so that putting it there can't fail.
+    failure: RegistryKey,
+}
+
+// SAFETY: the state belongs to the `Lua` beside it in the engine, which may be sent, and is used by the engine's borrower
+// only.
+unsafe impl Send for Gate {}
+
+/// How a script ended.
+enum Outcome {
+    /// It returned a value.
+    Returned(Reply),
+    /// It failed: why is in [`Gate::failure`].
+    Failed,
+}
+
+/// What [`run_script`] is told, and tells.
+struct Job<'a> {
+    function: i32,
+    failure: i32,
+    keys: usize,
+    args: Args<'a>,
+    outcome: Outcome,
+}
+
+impl Gate {
+    /// A gate to the scripts whose globals are in `builtins` and whose failures `explain` handles.
+    pub(super) fn new(lua: &Lua, builtins: &Table, explain: &Function) -> mlua::Result<Self> {
+        let upvalues = (builtins, "KEYS", "ARGV", explain, "err", "ok", "double");
+        let mut state = std::ptr::null_mut();
+        // SAFETY: `exec_raw` pushes the seven upvalues and protects the call; the closure owns nothing.
+        let run: Function = unsafe {
+            lua.exec_raw(upvalues, |main| {
+                state = main;
+                ffi::lua_pushcclosure(main, run_script, slot::DOUBLE);
+            })?
+        };
+        let run = lua.create_registry_value(run)?;
+        let failure = lua.create_registry_value(false)?;
+        Ok(Self { state, run, failure })
+    }
+
+    /// Runs the script `function` with the `keys` first of `args` as KEYS and the others as ARGV.
+    pub(super) fn run(
+        &mut self,
+        lua: &Lua,
+        function: &RegistryKey,
+        keys: usize,
+        args: Args<'_>,
+    ) -> mlua::Result<Result<Reply, Value>> {
+        let outcome = Outcome::Failed;
+        let mut job = Job { function: function.id(), failure: self.failure.id(), keys, args, outcome };
+        // SAFETY: no script is running, so this is the bottom of the main stack, which has room for two. The two pushes
+        // don't allocate; all else is protected. `job` outlives the call.
+        let is_host_failure = unsafe {
+            let top = ffi::lua_gettop(self.state);
+            ffi::lua_rawgeti_(self.state, ffi::LUA_REGISTRYINDEX, self.run.id());
+            ffi::lua_pushlightuserdata(self.state, (&raw mut job).cast::<c_void>());
+            let status = ffi::lua_pcall(self.state, 1, 0, 0);
+            if status != ffi::LUA_OK {
+                // Not the script: Lua itself, short of memory. What it says is a text or nothing.
+                ffi::lua_rawseti_(self.state, ffi::LUA_REGISTRYINDEX, self.failure.id());
+            }
+            ffi::lua_settop(self.state, top);
+            status != ffi::LUA_OK
+        };
+        match job.outcome {
+            Outcome::Returned(reply) if !is_host_failure => Ok(Ok(reply)),
+            _ => lua.registry_value(&self.failure).map(Err),
+        }
+    }
+}
+
+/// `redis.call`, which throws error replies, or `redis.pcall`, which returns them.
+pub(super) fn call_function(
+    lua: &Lua,
+    running: &Arc<Mutex<Running>>,
+    throws: bool,
+) -> mlua::Result<Function> {
+    let running = LightUserData(Arc::as_ptr(running).cast_mut().cast::<c_void>());
+    // SAFETY: `exec_raw` pushes the upvalues and protects the call; the closure owns nothing. The engine keeps `running`
+    // alive for as long as the interpreter.
+    unsafe { lua.exec_raw((running, throws), |state| ffi::lua_pushcclosure(state, call, 2)) }
+}
+
+/// Lua's side of `redis.call`. *May throw*: the reply is left in [`Running`], only its address is held here.
+unsafe extern "C-unwind" fn call(state: *mut lua_State) -> i32 {
+    // SAFETY: the upvalues are those that `call_function` set. The reply stays where it is until the next call: what may
+    // run while it is being pushed is Lua's collector, which calls no script. Rule 1 for the rest.
+    unsafe {
+        let running = ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast::<Mutex<Running>>();
+        let throws = ffi::lua_toboolean(state, ffi::lua_upvalueindex(2)) != 0;
+        let reply = answer(state, running);
+        stack::push_reply(state, reply);
+        if let Reply::Error(_) = &*reply {
+            stack::push_text(state, b"ignore_error_stats_update");
+            ffi::lua_pushboolean(state, 1);
+            ffi::lua_rawset(state, -3);
+            if throws {
+                ffi::lua_error(state);
+            }
+        }
+        1
+    }
+}
+
+/// Carries out the command on the stack. Never throws.
+///
+/// # Safety
+///
+/// `state` runs a function of Lua's, and `running` is alive.
+unsafe fn answer(state: *mut lua_State, running: *const Mutex<Running>) -> *const Reply {
+    // SAFETY: the caller's promise.
+    let mut running = lock(unsafe { &*running });
+    // SAFETY: the caller's promise.
+    running.answer(|running| unsafe { running.call(state) });
+    &raw const running.reply
+}
+
+impl Running {
+    /// Leaves the reply that `work` makes, or an error if it panics; the panic goes on when the script has ended.
+    fn answer(&mut self, work: impl FnOnce(&mut Self) -> Reply) {
+        let reply = catch_unwind(AssertUnwindSafe(|| work(self)));
+        self.reply = reply.unwrap_or_else(|panic| {
+            self.panic.get_or_insert(panic);
+            Reply::error("ERR the simulated server has panicked")
+        });
+    }
+
+    /// The reply to the command whose words stand on the stack of `state`. Never throws: it asks for texts of texts and
+    /// numbers of numbers only, so that Lua converts nothing.
+    ///
+    /// # Safety
+    ///
+    /// `state` runs a function of Lua's.
+    unsafe fn call(&mut self, state: *mut lua_State) -> Reply {
+        // SAFETY: the caller's promise; all indices are below the top.
+        let count = unsafe { ffi::lua_gettop(state) };
+        if count == 0 {
+            return Reply::error("ERR Please specify at least one argument for this redis lib call");
+        }
+        self.arguments.clear();
+        for index in 1..=count {
+            // SAFETY: as above.
+            match unsafe { ffi::lua_type(state, index) } {
+                // SAFETY: as above; a text stays where it is while it is on the stack.
+                ffi::LUA_TSTRING => self.arguments.push(unsafe { stack::text(state, index) }),
+                // SAFETY: as above.
+                ffi::LUA_TNUMBER => self.push_number(unsafe { ffi::lua_tonumber(state, index) }),
+                _ => return Reply::error("ERR Lua redis lib command arguments must be strings or integers"),
+            }
+        }
+        self.execute()
+    }
+
+    /// Lua has one kind of numbers. Whole ones of up to 17 digits have none behind the point; Redis writes larger ones with
+    /// an exponent.
+    fn push_number(&mut self, number: f64) {
+        let whole = number as i64;
+        if (whole as f64).to_bits() == number.to_bits() && whole.unsigned_abs() < 100_000_000_000_000_000 {
+            self.arguments.push_with(|out| push_i64(out, whole));
+        } else {
+            self.arguments.push(format_f64(number).as_bytes());
+        }
+    }
+}
+
+/// Sets KEYS and ARGV, runs the script of the [`Job`] on the stack, and takes its answer. *May throw*.
+unsafe extern "C-unwind" fn run_script(state: *mut lua_State) -> i32 {
+    // SAFETY: the only argument is the job that `Gate::run` pushed, and nobody else holds it now. Stack: the job, EXPLAIN,
+    // the function, BUILTINS and three more, within the twenty that Lua grants. Rule 1: the reply goes into the job.
+    unsafe {
+        let job = ffi::lua_touserdata(state, 1).cast::<Job<'_>>();
+        let (keys, args) = ((*job).keys, (*job).args);
+        ffi::lua_pushvalue(state, ffi::lua_upvalueindex(slot::EXPLAIN));
+        ffi::lua_rawgeti_(state, ffi::LUA_REGISTRYINDEX, (*job).function);
+        ffi::lua_pushvalue(state, ffi::lua_upvalueindex(slot::BUILTINS));
+        ffi::lua_pushvalue(state, ffi::lua_upvalueindex(slot::KEYS));
+        stack::push_texts(state, args.take(keys));
+        ffi::lua_rawset(state, -3);
+        ffi::lua_pushvalue(state, ffi::lua_upvalueindex(slot::ARGV));
+        stack::push_texts(state, args.skip(keys));
+        ffi::lua_rawset(state, -3);
+        ffi::lua_settop(state, 3);
+        if ffi::lua_pcall(state, 0, 1, 2) != ffi::LUA_OK {
+            ffi::lua_rawseti_(state, ffi::LUA_REGISTRYINDEX, (*job).failure);
+            return 0;
+        }
+        let mut reply = stack::reply_at(state, SHALLOW, false);
+        if reply.is_none() {
+            // A nested table: Lua is asked for the stack that its depth may take, and the table is read again.
+            ffi::luaL_checkstack_(state, DEPTH_MAX + ffi::LUA_MINSTACK, c"a nested reply".as_ptr());
+            reply = stack::reply_at(state, DEPTH_MAX, true);
+        }
+        (*job).outcome = Outcome::Returned(reply.unwrap_or(Reply::Nil));
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_error_and_is_kept() {
+        let mut running = Running::default();
+        running.answer(|_| std::panic::resume_unwind(Box::new("first")));
+        running.answer(|_| std::panic::resume_unwind(Box::new("second")));
+        assert!(running.reply.is_error());
+        let kept = running.panic.take().and_then(|panic| panic.downcast_ref::<&str>().copied());
+        assert_eq!(kept, Some("first"));
+        running.answer(|_| Reply::OK);
+        assert_eq!(running.reply, Reply::OK);
+    }
+}

@@ -1,0 +1,171 @@
+//! Values on Lua's stack: replies that are pushed for a script, and the reply that a script's value stands for.
+//!
+//! The rules at the head of [`gate`](super::gate) hold here: what is marked *may throw* owns nothing.
+#![allow(unsafe_code, reason = "Lua's C interface; the rules of `gate`")]
+
+use mlua::ffi::{self, lua_State};
+
+use super::convert;
+use crate::servers::redis::number::format_f64;
+use crate::servers::redis::reply::Reply;
+use crate::servers::redis::request::Args;
+
+/// Tables inside tables that a reply may have; a table that holds itself ends here.
+pub(super) const DEPTH_MAX: i32 = 1000;
+/// Tables inside tables for which a C function has stack without asking for more: one slot each, and two.
+pub(super) const SHALLOW: i32 = 4;
+
+/// The upvalues of `gate::run_script`.
+pub(super) mod slot {
+    pub(in super::super) const BUILTINS: i32 = 1;
+    pub(in super::super) const KEYS: i32 = 2;
+    pub(in super::super) const ARGV: i32 = 3;
+    pub(in super::super) const EXPLAIN: i32 = 4;
+    pub(in super::super) const ERR: i32 = 5;
+    pub(in super::super) const OK: i32 = 6;
+    pub(in super::super) const DOUBLE: i32 = 7;
+}
+
+/// The reply that the value on top of the stack stands for; `levels` of tables may be in it. `None`, or an error in place
+/// of the innermost table if it `is_cut`, if there are more. Never throws. Source: `script_lua.c` of Redis 7.0.
+///
+/// # Safety
+///
+/// `state` runs `gate::run_script`, with room on its stack for a slot a level and two more.
+pub(super) unsafe fn reply_at(state: *mut lua_State, levels: i32, is_cut: bool) -> Option<Reply> {
+    // SAFETY: the caller's promise; each function is called for the type that it is for.
+    unsafe {
+        Some(match ffi::lua_type(state, -1) {
+            ffi::LUA_TSTRING => Reply::bulk(text(state, -1)),
+            ffi::LUA_TNUMBER => Reply::Integer(convert::truncate(ffi::lua_tonumber(state, -1))),
+            ffi::LUA_TBOOLEAN if ffi::lua_toboolean(state, -1) != 0 => Reply::Integer(1),
+            ffi::LUA_TTABLE if levels > 0 => return table_reply(state, levels, is_cut),
+            ffi::LUA_TTABLE if is_cut => Reply::error("ERR reached lua stack limit"),
+            ffi::LUA_TTABLE => return None,
+            _ => Reply::Nil,
+        })
+    }
+}
+
+/// As [`reply_at`], of a table.
+///
+/// # Safety
+///
+/// As for [`reply_at`].
+unsafe fn table_reply(state: *mut lua_State, levels: i32, is_cut: bool) -> Option<Reply> {
+    // SAFETY: the caller's promise. Reading a table without its metatable calls nothing and allocates nothing.
+    unsafe {
+        let special = |key, kind, read: fn(*mut lua_State) -> Reply| {
+            ffi::lua_pushvalue(state, ffi::lua_upvalueindex(key));
+            ffi::lua_rawget_(state, -2);
+            let reply = (ffi::lua_type(state, -1) == kind).then(|| read(state));
+            ffi::lua_settop(state, -2);
+            reply
+        };
+        let special = special(slot::ERR, ffi::LUA_TSTRING, |state| Reply::error_text(text(state, -1)))
+            .or_else(|| {
+                special(slot::OK, ffi::LUA_TSTRING, |state| Reply::Status(text(state, -1).to_vec().into()))
+            })
+            .or_else(|| {
+                special(slot::DOUBLE, ffi::LUA_TNUMBER, |state| {
+                    Reply::bulk(format_f64(ffi::lua_tonumber(state, -1)))
+                })
+            });
+        if special.is_some() {
+            return special;
+        }
+        let mut items = Vec::new();
+        for index in 1.. {
+            ffi::lua_rawgeti_(state, -1, index);
+            let item = match ffi::lua_type(state, -1) {
+                ffi::LUA_TNIL => None,
+                _ => Some(reply_at(state, levels - 1, is_cut)),
+            };
+            ffi::lua_settop(state, -2);
+            match item {
+                Some(item) => items.push(item?),
+                None => break,
+            }
+        }
+        Some(Reply::Array(items))
+    }
+}
+
+/// Pushes what `redis.call` returns for a reply. *May throw*.
+///
+/// # Safety
+///
+/// `state` runs a function of Lua's, and `reply` is alive and does not change.
+pub(super) unsafe fn push_reply(state: *mut lua_State, reply: *const Reply) {
+    // SAFETY: the caller's promise, and rule 1: everything here is borrowed.
+    unsafe {
+        ffi::luaL_checkstack_(state, 4, c"a reply".as_ptr());
+        match &*reply {
+            Reply::Bulk(bytes) | Reply::Verbatim(bytes) => push_text(state, bytes),
+            Reply::Integer(number) => ffi::lua_pushnumber(state, *number as f64),
+            Reply::Nil | Reply::NilArray | Reply::Silence => ffi::lua_pushboolean(state, 0),
+            Reply::Status(text) => push_field(state, b"ok", text),
+            Reply::Error(text) => push_field(state, b"err", text),
+            Reply::Array(items) => {
+                ffi::lua_createtable(state, items.len() as i32, 0);
+                for (at, item) in items.iter().enumerate() {
+                    push_reply(state, item);
+                    ffi::lua_rawseti_(state, -2, at as i32 + 1);
+                }
+            }
+            // Scripts speak RESP2 with the server, whatever their callers speak.
+            Reply::Map(fields) => {
+                ffi::lua_createtable(state, 2 * fields.len() as i32, 0);
+                for (at, (name, field)) in fields.iter().enumerate() {
+                    push_text(state, name.as_bytes());
+                    ffi::lua_rawseti_(state, -2, 2 * at as i32 + 1);
+                    push_reply(state, field);
+                    ffi::lua_rawseti_(state, -2, 2 * at as i32 + 2);
+                }
+            }
+        }
+    }
+}
+
+/// Pushes a table with one field. *May throw*.
+unsafe fn push_field(state: *mut lua_State, name: &[u8], value: &[u8]) {
+    // SAFETY: the caller has asked for the stack.
+    unsafe {
+        ffi::lua_createtable(state, 0, 1);
+        push_text(state, name);
+        push_text(state, value);
+        ffi::lua_rawset(state, -3);
+    }
+}
+
+/// Pushes an array of texts. *May throw*.
+pub(super) unsafe fn push_texts(state: *mut lua_State, texts: Args<'_>) {
+    // SAFETY: the caller has asked for the stack.
+    unsafe {
+        ffi::lua_createtable(state, texts.len() as i32, 0);
+        for (at, text) in texts.iter().enumerate() {
+            push_text(state, text);
+            ffi::lua_rawseti_(state, -2, at as i32 + 1);
+        }
+    }
+}
+
+/// Pushes a text. *May throw*.
+pub(super) unsafe fn push_text(state: *mut lua_State, text: &[u8]) {
+    // SAFETY: the caller has asked for the stack; Lua copies the bytes.
+    unsafe { ffi::lua_pushlstring_(state, text.as_ptr().cast(), text.len()) }
+}
+
+/// The bytes of the text at `index`. Never throws, since it is a text and no number.
+///
+/// # Safety
+///
+/// It is a text, and stays on the stack for as long as the bytes are used.
+pub(super) unsafe fn text<'a>(state: *mut lua_State, index: i32) -> &'a [u8] {
+    let mut length = 0;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let bytes = ffi::lua_tolstring(state, index, &raw mut length);
+        std::slice::from_raw_parts(bytes.cast(), length)
+    }
+}
