@@ -1,0 +1,70 @@
+//! Which lock server a command uses: the one place that knows them all.
+
+use std::future::Future;
+
+use clap::ValueEnum;
+use dlock::Backend;
+use dlock::redis::Redis;
+use serde::{Deserialize, Serialize};
+
+use crate::runtime::TokioRuntime;
+
+/// A kind of lock server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BackendKind {
+    /// One Redis.
+    Redis,
+}
+
+impl BackendKind {
+    /// Its name, as the flag `--backend` has it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Redis => "redis",
+        }
+    }
+}
+
+/// Something to do with a lock server, whichever it is.
+pub trait OnBackend {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn run<B: Backend<Runtime = TokioRuntime>>(self, backend: B) -> impl Future<Output = Self::Output>;
+}
+
+/// No such lock server can be made of what was given.
+#[derive(Debug, thiserror::Error)]
+pub enum BackendError {
+    /// The number of servers does not fit the kind.
+    #[error("{kind} wants {wanted}, and was given {given}: give as many to --servers, or start them by `real up`", kind = .kind.as_str())]
+    Servers {
+        /// The kind.
+        kind: BackendKind,
+        /// How many it wants.
+        wanted: &'static str,
+        /// How many there were.
+        given: usize,
+    },
+}
+
+/// Does `job` with the lock server of that kind at the addresses `servers`.
+///
+/// # Errors
+///
+/// [`BackendError`] if there are too few servers, or too many.
+pub async fn on_backend<J: OnBackend>(
+    kind: BackendKind,
+    servers: &[String],
+    runtime: TokioRuntime,
+    job: J,
+) -> Result<J::Output, BackendError> {
+    match (kind, servers) {
+        (BackendKind::Redis, [server]) => Ok(job.run(Redis::new(runtime, server)).await),
+        (BackendKind::Redis, _) => {
+            Err(BackendError::Servers { kind, wanted: "one server", given: servers.len() })
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! `experiment N`: the lab's experiments.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use real::backends::BackendKind;
+use real::experiments::keep;
+use real::experiments::pause_outlives_ttl::{self, Configuration};
+
+use super::{Outcome, print};
+
+/// The flags of `experiment`.
+#[derive(Args)]
+pub(crate) struct Experiment {
+    /// Which: 1, pause longer than the TTL.
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1))]
+    number: u32,
+    /// On which lock servers; by default on all kinds.
+    #[arg(long, env = "DLOCK_BACKEND", value_enum, value_delimiter = ',')]
+    backend: Vec<BackendKind>,
+    /// Where the raw results go.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+impl Experiment {
+    pub(crate) fn run(self) -> Outcome {
+        let all = BackendKind::value_variants();
+        let backends = if self.backend.is_empty() { all } else { &self.backend };
+        let out = self.out.unwrap_or_else(|| format!("real/results/experiment-{}.json", self.number).into());
+        let results = pause_outlives_ttl::run(backends, Configuration::default(), command())?;
+        keep(&results, &out)?;
+        print(&results.text())?;
+        print(&format!("\nraw results: {}\n", out.display()))?;
+        Ok(results.as_expected())
+    }
+}
+
+/// The command that was given, as one would repeat it.
+fn command() -> String {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    format!("cargo run --release -p real -- {}", arguments.join(" "))
+}

@@ -1,0 +1,26 @@
+//! The lock servers of an experiment: for each kind, as many as the lab has.
+
+use crate::backends::BackendKind;
+use crate::servers::{Persistence, Redis, ServerError, Stage};
+
+/// Running lock servers of one kind.
+#[derive(Debug)]
+pub(super) enum Fleet {
+    Redis(Redis),
+}
+
+impl Fleet {
+    /// Starts them and waits until they are ready.
+    pub(super) fn start(stage: &Stage, kind: BackendKind) -> Result<Self, ServerError> {
+        Ok(match kind {
+            BackendKind::Redis => Self::Redis(Redis::start(stage, "redis", Persistence::None)?),
+        })
+    }
+
+    /// Their addresses, as `--servers` takes them.
+    pub(super) fn addresses(&self) -> String {
+        match self {
+            Self::Redis(server) => server.address(),
+        }
+    }
+}
