@@ -22,6 +22,8 @@ pub(crate) struct Attempt<'a, B: Backend> {
     trail: B::Trail,
     meter: Arc<Meter>,
     started: Instant,
+    /// The place in line that was announced last.
+    position: Option<u64>,
     ended: bool,
 }
 
@@ -40,6 +42,8 @@ pub(crate) enum Step {
     Held {
         left: Option<Duration>,
     },
+    /// In line; the next step is worth it after [`Attempt::turn`].
+    Queued,
     /// Granted, with nothing of its validity left; it is being given back.
     Late,
     Failed(BackendError),
@@ -52,7 +56,7 @@ impl<'a, B: Backend> Attempt<'a, B> {
         let claim = Claim { key: key.clone(), owner: new_owner(lock), ttl: lock.terms().ttl };
         Event::Requested { ttl: claim.ttl }.emit(&claim.key, &claim.owner);
         let (trail, meter) = (B::Trail::default(), lock.meters().of(key));
-        Self { lock, claim, trail, meter, started: lock.runtime().now(), ended: false }
+        Self { lock, claim, trail, meter, started: lock.runtime().now(), position: None, ended: false }
     }
 
     pub(crate) fn started(&self) -> Instant {
@@ -67,9 +71,20 @@ impl<'a, B: Backend> Attempt<'a, B> {
                 self.meter.contended();
                 Step::Held { left }
             }
+            Ok(Ok(Answer::Queued { position })) => {
+                self.queued(position);
+                Step::Queued
+            }
             Ok(Err(error)) => Step::Failed(error),
             Err(Elapsed) => Step::Cut,
         }
+    }
+
+    /// Waits until nobody is ahead any more, as far as can be told, or until `deadline`.
+    pub(crate) async fn turn(&mut self, deadline: Instant) -> Result<(), BackendError> {
+        let runtime = self.lock.runtime();
+        let call = self.lock.backend().turn(&self.claim, &mut self.trail, deadline);
+        timeout_at(runtime, deadline, call).await.unwrap_or(Ok(()))
     }
 
     /// Hands over to the handle.
@@ -94,7 +109,15 @@ impl<'a, B: Backend> Attempt<'a, B> {
     pub(crate) fn change_owner(&mut self) {
         Event::NotAcquired { outcome: Outcome::Expired }.emit(&self.claim.key, &self.claim.owner);
         self.claim.owner = new_owner(self.lock);
+        self.position = None;
         Event::Requested { ttl: self.claim.ttl }.emit(&self.claim.key, &self.claim.owner);
+    }
+
+    fn queued(&mut self, position: u64) {
+        if self.position.replace(position) != Some(position) {
+            self.meter.contended();
+            Event::Queued { position }.emit(&self.claim.key, &self.claim.owner);
+        }
     }
 
     async fn ask(

@@ -2,6 +2,11 @@
 //!
 //! The lock decides when to call, how long to wait and what an answer is worth; a backend knows only how to ask. It keeps
 //! no time but its runtime's and never decides that a lease is held.
+//!
+//! There are two families. Where the server only says yes or no (Redis, Redlock), the lock asks again after a wait of its
+//! own. Where it keeps a queue (etcd, ZooKeeper), the first call puts the claim in line ([`Answer::Queued`]) and the lock
+//! waits by [`Backend::turn`], a watch, before it asks again. Such servers tie a lease to the client's session rather than
+//! to a TTL of its own ([`Backend::EXPIRES`]).
 
 use std::future::Future;
 use std::time::Duration;
@@ -23,17 +28,44 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// What is remembered of one acquisition between its calls.
     type Trail: Trail;
 
+    /// Whether a lease that is neither renewed nor released ends by its TTL. It does not where it lives for as long as the
+    /// client's session: then whatever is given up is asked for until the server has confirmed its end, and
+    /// [`Handle::leave`](crate::Handle::leave) releases when the TTL is over.
+    const EXPIRES: bool = true;
+
     /// The outside world.
     fn runtime(&self) -> &Self::Runtime;
 
+    /// The longest TTL that a lease on this server can have, if there is a bound: that of the session that it is tied to.
+    fn ttl_max(&self) -> Option<Duration> {
+        None
+    }
+
     /// Asks once for the lease of `claim`. Asking again with the same claim, after an answer was lost, must give the
-    /// same lease with the same fencing token if the server granted it already.
+    /// same lease with the same fencing token if the server granted it already, and keep its place in line if it has one.
     fn acquire(
         &self,
         claim: &Claim,
         trail: &mut Self::Trail,
         patience: Instant,
     ) -> impl Future<Output = Result<Answer, BackendError>> + Send;
+
+    /// Waits until it is worth asking again for a claim that was [`Answer::Queued`]: whoever was ahead of it is gone, or
+    /// that may be so. It ends at `until` at the latest.
+    ///
+    /// The default is for backends without a queue, whose claims are never queued.
+    fn turn(
+        &self,
+        _claim: &Claim,
+        _trail: &mut Self::Trail,
+        until: Instant,
+    ) -> impl Future<Output = Result<(), BackendError>> + Send {
+        let runtime = self.runtime().clone();
+        async move {
+            runtime.sleep_until(until).await;
+            Ok(())
+        }
+    }
 
     /// Sets the lease of `claim` back to its full TTL, if its owner still holds it, and never otherwise.
     fn renew(
@@ -88,15 +120,22 @@ pub enum Answer {
         /// How long the other's lease still lives unless renewed, if the server can tell.
         left: Option<Duration>,
     },
+    /// Others are ahead of it; the server keeps its place in line.
+    Queued {
+        /// The place: lower is served first. Only its order means something.
+        position: u64,
+    },
 }
 
 /// A lock server's answer to [`Backend::renew`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewal {
-    /// The lease lives for its full TTL again.
+    /// The lease lives for its full TTL again, or for as long as the session that it is tied to.
     Extended {
         /// The client's clock before the request was sent.
         since: Instant,
+        /// How long the lease lives from `since` on, at least.
+        left: Duration,
     },
     /// The lease expired, or is another's.
     NotOwner,

@@ -131,10 +131,19 @@ impl<B: Backend> Handle<B> {
     }
 
     /// Gives the handle up without a word to the lock server: the lease ends by its TTL. For those who want others to wait
-    /// that long, such as a job that must not run again at once.
+    /// that long, such as a job that must not run again at once. Where a lease lives as long as the session, it is released
+    /// in the background when the TTL is over.
     pub fn leave(self) {
         self.held.phase.store(Phase::Ended as u8, Ordering::Release);
         self.held.changed.notify_waiters();
+        if !B::EXPIRES {
+            let held = Arc::clone(&self.held);
+            self.held.lock.runtime().spawn(async move {
+                held.lock.runtime().sleep_until(held.valid_until()).await;
+                let trail = mem::take(&mut held.sent.lock().await.trail);
+                removal::sweep(held.lock.clone(), held.claim.clone(), trail);
+            });
+        }
     }
 }
 
@@ -148,7 +157,7 @@ impl<B: Backend> Drop for Handle<B> {
         held.stop(now);
         // The answer is in the events and metrics.
         self.held.lock.runtime().spawn(async move {
-            let _ = held.release(held.now(), now + held.claim.ttl).await;
+            let _ = held.release(held.now(), removal::latest::<B>(now, held.claim.ttl)).await;
         });
     }
 }
@@ -271,7 +280,7 @@ impl<B: Backend> Held<B> {
             return Err(RenewError::Lost(lost));
         }
         match answer {
-            Ok(Renewal::Extended { since }) => Ok(self.extend(since)),
+            Ok(Renewal::Extended { since, left }) => Ok(self.extend(since, left)),
             Ok(Renewal::NotOwner) => {
                 self.renewal_failed(Outcome::NotOwner);
                 Err(RenewError::Lost(self.lose(LostError::NotOwner)))
@@ -292,14 +301,14 @@ impl<B: Backend> Held<B> {
         timeout_at(self.lock.runtime(), bound, call).await.unwrap_or(Err(BackendError::NoAnswer))
     }
 
-    fn extend(&self, since: Instant) -> Instant {
+    fn extend(&self, since: Instant, left: Duration) -> Instant {
         let terms = self.lock.terms();
-        let until = terms.valid_until(since, terms.ttl);
+        let until = terms.valid_until(since, left);
         self.valid_until.fetch_max(until.as_nanos(), Ordering::AcqRel);
         self.meter.extended(Outcome::Done);
         let valid = until.saturating_since(self.now());
         self.emit(Event::Renewed { token: self.token, valid });
-        terms.renew_at(since)
+        terms.renew_at(since, left)
     }
 
     fn renewal_failed(&self, outcome: Outcome) {
@@ -346,7 +355,8 @@ impl<B: Backend> Held<B> {
         };
         self.meter.released(outcome);
         self.emit(Event::Released { token: self.token, outcome });
-        if answer.is_ok() && sent.trail.is_open() {
+        // What no TTL ends must be released in any case, however long that takes.
+        if answer.as_ref().map_or(!B::EXPIRES, |_| sent.trail.is_open()) {
             removal::sweep(self.lock.clone(), self.claim.clone(), mem::take(&mut sent.trail));
         }
         answer.map_err(|source| ReleaseError::Unconfirmed { ends_in: self.claim.ttl, source })

@@ -48,10 +48,10 @@ impl Terms {
         (since + left.min(self.ttl).saturating_sub(self.drift)).max(since)
     }
 
-    /// When to renew a lease that was granted or renewed at `since`: after a third of its TTL, so that two more tries
-    /// of the same length fit in.
-    pub(crate) fn renew_at(self, since: Instant) -> Instant {
-        since + self.ttl / 3
+    /// When to renew a lease that was granted or renewed at `since` and lives for `left` from then on: after a third of
+    /// that, so that two more tries of the same length fit in.
+    pub(crate) fn renew_at(self, since: Instant, left: Duration) -> Instant {
+        since + left.min(self.ttl) / 3
     }
 
     /// When to try again after a renewal that failed at `now`: soon, since validity runs out, and never past its end.
@@ -117,7 +117,7 @@ mod tests {
             let ttl = Duration::from_millis(ttl);
             let terms = Terms { ttl, drift: DriftMargin::default().of(ttl) };
             let since = Instant::from_nanos(since);
-            let (due, until) = (terms.renew_at(since), terms.valid_until(since, ttl));
+            let (due, until) = (terms.renew_at(since, ttl), terms.valid_until(since, ttl));
             prop_assert!(since < due && due < until);
             let again = terms.retry_at(due, until);
             prop_assert!(due < again && again <= until);

@@ -33,6 +33,9 @@ impl<B: Backend> Lock<B> {
     /// [`OptionsError`] for options that no lock can work with; above all a TTL that the drift margin uses up.
     pub fn new(backend: B, options: Options) -> Result<Self, OptionsError> {
         let terms = options.terms()?;
+        if let Some(session) = backend.ttl_max().filter(|session| *session < terms.ttl) {
+            return Err(OptionsError::TtlAboveSession { ttl: terms.ttl, session });
+        }
         Ok(Self(Arc::new(Inner { backend, options, terms, meters: Meters::default() })))
     }
 
@@ -61,6 +64,18 @@ impl<B: Backend> Lock<B> {
                     return Err(attempt.fail(AcquireError::Refused(error), AcquireError::outcome));
                 }
                 Step::Failed(error) => failure = AcquireError::Unavailable(error),
+                Step::Queued => match attempt.turn(deadline).await {
+                    // A queue calls its waiters by itself: no wait of ours, which would leave the lock idle.
+                    Ok(()) => {
+                        failure = AcquireError::Contended { retry_after: None };
+                        now = self.runtime().now();
+                        if now >= deadline {
+                            break;
+                        }
+                        continue;
+                    }
+                    Err(error) => failure = AcquireError::Unavailable(error),
+                },
                 Step::Cut => break,
             }
             now = self.wait(retry, failure.retry_after(), deadline).await;
@@ -85,6 +100,7 @@ impl<B: Backend> Lock<B> {
         let error = match attempt.step(now, now + self.options().request_timeout).await {
             Step::Granted(lease) => return Ok(attempt.succeed(lease)),
             Step::Held { left } => TryAcquireError::Held { retry_after: left },
+            Step::Queued => TryAcquireError::Held { retry_after: None },
             Step::Late => TryAcquireError::Late,
             Step::Failed(error) => TryAcquireError::Backend(error),
             Step::Cut => TryAcquireError::Backend(BackendError::NoAnswer),

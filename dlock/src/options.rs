@@ -99,6 +99,16 @@ pub enum OptionsError {
         /// The drift margin of this TTL.
         drift: Duration,
     },
+    /// The session that leases are tied to may end earlier than the lease.
+    #[error(
+        "a TTL of {ttl:?} is above that of the session, {session:?}: give a shorter one, or make the client's session longer"
+    )]
+    TtlAboveSession {
+        /// The TTL.
+        ttl: Duration,
+        /// The TTL of the client's session.
+        session: Duration,
+    },
     /// The TTL is so long that a crashed holder would block the resource for good.
     #[error("a TTL of {ttl:?} is above {max:?}: give a shorter one and let the watchdog renew it")]
     TtlTooLong {

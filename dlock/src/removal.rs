@@ -1,6 +1,7 @@
 //! Giving up a lease: asking until the server has confirmed it.
 
 use std::mem;
+use std::time::Duration;
 
 use crate::backend::{Backend, BackendError, Claim, Trail};
 use crate::handle::Released;
@@ -21,11 +22,17 @@ impl<T> Sent<T> {
     }
 }
 
+/// Until when a lease that is given up at `now` must be asked for. Its TTL ends what arrives later than that, where a TTL
+/// ends anything at all.
+pub(crate) fn latest<B: Backend>(now: Instant, ttl: Duration) -> Instant {
+    if B::EXPIRES { now + ttl } else { Instant::MAX }
+}
+
 /// Releases `claim` in the background until no request of it can take effect any more, or until its TTL has passed since
 /// now: what arrives later than that, nobody can take back but the TTL itself.
 pub(crate) fn sweep<B: Backend>(lock: Lock<B>, claim: Claim, trail: B::Trail) {
     let runtime = lock.runtime().clone();
-    let until = runtime.now() + claim.ttl;
+    let until = latest::<B>(runtime.now(), claim.ttl);
     runtime.spawn(async move {
         // Nobody is left to tell; what was not confirmed ends by its TTL.
         let _ = settle(&lock, &claim, &mut Sent::new(trail), until).await;

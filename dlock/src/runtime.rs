@@ -42,6 +42,9 @@ pub trait Runtime: Clone + Send + Sync + 'static {
 pub struct Instant(u64);
 
 impl Instant {
+    /// The end of the clock's range, which no process lives to see.
+    pub const MAX: Self = Self(u64::MAX);
+
     /// The reading `nanos` nanoseconds after the clock's origin.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)

@@ -61,7 +61,7 @@ async fn watch<B: Backend>(held: &Held<B>, cap: Cap) -> LostError {
     let runtime = held.lock.runtime();
     let terms = held.lock.terms();
     let end = held.acquired_at() + cap.0;
-    let mut due = terms.renew_at(held.valid_until() + terms.drift - terms.ttl);
+    let mut due = terms.renew_at(held.valid_until() + terms.drift - terms.ttl, terms.ttl);
     loop {
         runtime.sleep_until(due.min(end).min(held.valid_until())).await;
         if let Err(lost) = held.check() {

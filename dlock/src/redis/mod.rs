@@ -123,7 +123,11 @@ impl<R: Runtime> Backend for Redis<R> {
         patience: Instant,
     ) -> Result<Renewal, BackendError> {
         let reply = self.run(Task::Renew, claim, None, patience, |_, _| ()).await?;
-        Ok(if reply.owned()? { Renewal::Extended { since: reply.at } } else { Renewal::NotOwner })
+        Ok(if reply.owned()? {
+            Renewal::Extended { since: reply.at, left: claim.ttl }
+        } else {
+            Renewal::NotOwner
+        })
     }
 
     async fn release(

@@ -16,6 +16,8 @@ pub enum Order {
     After(Duration),
     /// Says that another owner has the lease, for that time.
     Held(Option<Duration>),
+    /// Puts the caller in line at that place; its turn comes after that time.
+    Queued(u64, Duration),
     /// Says that the caller does not own the lease.
     NotOwner,
     /// The same, after that time.
@@ -45,6 +47,8 @@ struct State {
     acquires: VecDeque<Order>,
     renewals: VecDeque<Order>,
     releases: VecDeque<Order>,
+    /// When the turn of the one that was queued comes, or what its watch fails with.
+    turn: Option<Result<Instant, BackendError>>,
     calls: Vec<Call>,
     granted: u64,
 }
@@ -74,6 +78,11 @@ impl Fake {
 
     pub fn on_release(&self, orders: impl IntoIterator<Item = Order>) {
         self.state.lock().unwrap().releases.extend(orders);
+    }
+
+    /// The next watch of a queued claim fails.
+    pub fn on_turn(&self, error: BackendError) {
+        self.state.lock().unwrap().turn = Some(Err(error));
     }
 
     /// The calls of one kind, in order of arrival.
@@ -107,7 +116,7 @@ impl Fake {
                 return Err(BackendError::NoAnswer);
             }
             Order::Fail(error) => return Err(error.clone()),
-            Order::Held(_) | Order::NotOwner => {}
+            Order::Held(_) | Order::Queued(..) | Order::NotOwner => {}
         }
         Ok(order)
     }
@@ -135,9 +144,20 @@ impl Backend for Fake {
             return Ok(Answer::Held { left });
         }
         let mut state = self.state.lock().unwrap();
+        if let Order::Queued(position, time) = order {
+            trail.0 = true;
+            state.turn.get_or_insert(Ok(self.world.now() + time));
+            return Ok(Answer::Queued { position });
+        }
         state.granted += 1;
         let token = FencingToken::new(state.granted).unwrap();
         Ok(Answer::Granted { token, since, left: claim.ttl })
+    }
+
+    async fn turn(&self, _: &Claim, _: &mut Asked, until: Instant) -> Result<(), BackendError> {
+        let turn = self.state.lock().unwrap().turn.take();
+        self.world.sleep_until(turn.unwrap_or(Ok(until))?.min(until)).await;
+        Ok(())
     }
 
     async fn renew(
@@ -149,7 +169,7 @@ impl Backend for Fake {
         let since = self.world.now();
         match self.obey("renew", claim, patience).await? {
             Order::NotOwner | Order::NotOwnerAfter(_) => Ok(Renewal::NotOwner),
-            _ => Ok(Renewal::Extended { since }),
+            _ => Ok(Renewal::Extended { since, left: claim.ttl }),
         }
     }
 
@@ -166,5 +186,55 @@ impl Backend for Fake {
         } else {
             Released::Done
         })
+    }
+}
+
+/// The same server, whose leases end with the client's session of a minute and not by a TTL.
+#[derive(Clone)]
+pub struct InSession(pub Fake);
+
+impl Backend for InSession {
+    type Runtime = World;
+    type Trail = Asked;
+
+    const EXPIRES: bool = false;
+
+    fn runtime(&self) -> &World {
+        self.0.runtime()
+    }
+
+    fn ttl_max(&self) -> Option<Duration> {
+        Some(Duration::from_secs(60))
+    }
+
+    async fn acquire(
+        &self,
+        claim: &Claim,
+        trail: &mut Asked,
+        patience: Instant,
+    ) -> Result<Answer, BackendError> {
+        self.0.acquire(claim, trail, patience).await
+    }
+
+    async fn turn(&self, claim: &Claim, trail: &mut Asked, until: Instant) -> Result<(), BackendError> {
+        self.0.turn(claim, trail, until).await
+    }
+
+    async fn renew(
+        &self,
+        claim: &Claim,
+        trail: &mut Asked,
+        patience: Instant,
+    ) -> Result<Renewal, BackendError> {
+        self.0.renew(claim, trail, patience).await
+    }
+
+    async fn release(
+        &self,
+        claim: &Claim,
+        trail: &mut Asked,
+        patience: Instant,
+    ) -> Result<Released, BackendError> {
+        self.0.release(claim, trail, patience).await
     }
 }

@@ -18,7 +18,7 @@ pub(super) async fn renew(
     command.arg(claim.key.owner_key()).arg(claim.owner.as_str()).arg("PX").arg(ttl);
     let set = lock.wire.ask::<String>(&command);
     timeout_at(lock.runtime(), patience, set).await.unwrap_or(Err(BackendError::NoAnswer))?;
-    Ok(Renewal::Extended { since })
+    Ok(Renewal::Extended { since, left: claim.ttl })
 }
 
 /// An acquire that is still on its way is given up by the correct script: the mistake is made where the lease is known.

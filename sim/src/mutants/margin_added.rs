@@ -30,7 +30,7 @@ pub(super) async fn renew(
 ) -> Result<Renewal, BackendError> {
     let renewal = lock.correct.renew(claim, &mut trail.correct, patience).await?;
     Ok(match renewal {
-        Renewal::Extended { since } => Renewal::Extended { since: later(lock, claim, since) },
+        Renewal::Extended { since, left } => Renewal::Extended { since: later(lock, claim, since), left },
         lost => lost,
     })
 }

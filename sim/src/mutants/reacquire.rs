@@ -19,7 +19,7 @@ pub(super) async fn renew(
     }
     // Somebody else may have held it in between; the new token is not even looked at.
     match lock.correct.acquire(claim, &mut trail.correct, patience).await? {
-        Answer::Granted { since, .. } => Ok(Renewal::Extended { since }),
-        Answer::Held { .. } => Ok(Renewal::NotOwner),
+        Answer::Granted { since, left, .. } => Ok(Renewal::Extended { since, left }),
+        Answer::Held { .. } | Answer::Queued { .. } => Ok(Renewal::NotOwner),
     }
 }

@@ -33,7 +33,7 @@ pub(super) async fn renew(
 ) -> Result<Renewal, BackendError> {
     let renewal = lock.correct.renew(claim, &mut trail.correct, patience).await?;
     Ok(match renewal {
-        Renewal::Extended { .. } => Renewal::Extended { since: lock.runtime().now() },
+        Renewal::Extended { left, .. } => Renewal::Extended { since: lock.runtime().now(), left },
         lost => lost,
     })
 }

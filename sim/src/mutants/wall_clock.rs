@@ -36,7 +36,9 @@ pub(super) async fn renew(
     let began = Readings::of(lock.runtime());
     let renewal = lock.correct.renew(claim, &mut trail.correct, patience).await?;
     Ok(match renewal {
-        Renewal::Extended { since } => Renewal::Extended { since: began.believe(since, lock.runtime()) },
+        Renewal::Extended { since, left } => {
+            Renewal::Extended { since: began.believe(since, lock.runtime()), left }
+        }
         lost => lost,
     })
 }
