@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use real::serve::{listen, serve_resource};
-use real::store::Blocking;
+use real::store::{Blocking, PostgresStore};
 use resource::http::{App, Config};
 use resource::store::{MemoryStore, RedbStore};
 
@@ -24,6 +24,9 @@ pub(crate) struct Resource {
     /// The file of the redb store.
     #[arg(long, env = "DLOCK_PATH", default_value = "resource.redb", value_name = "FILE")]
     path: PathBuf,
+    /// The database of the PostgreSQL store.
+    #[arg(long, env = "DLOCK_POSTGRES", value_name = "URL", required_if_eq("store", "postgres"))]
+    postgres: Option<String>,
     /// Whether stale tokens are refused.
     #[arg(long, env = "DLOCK_FENCE", value_enum, default_value = "on")]
     fence: Fence,
@@ -37,6 +40,8 @@ enum StoreKind {
     Memory,
     /// A file on a disk, synced before a write is acknowledged.
     Redb,
+    /// Tables of a PostgreSQL: the fence check and the write in one transaction, and a log of the writes.
+    Postgres,
 }
 
 impl Resource {
@@ -44,7 +49,7 @@ impl Resource {
         let recording = self.identity.record(&self.identity.name_or("resource"))?;
         let executor = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         executor.block_on(async {
-            let app = self.app()?;
+            let app = self.app().await?;
             let listener = listen(&self.listen).await?;
             print(&format!("listening on {}\n", listener.local_addr()?))?;
             let served = std::pin::pin!(serve_resource(listener, app));
@@ -56,7 +61,7 @@ impl Resource {
         Ok(true)
     }
 
-    fn app(&self) -> Result<App, Box<dyn Error>> {
+    async fn app(&self) -> Result<App, Box<dyn Error>> {
         let config = Config { fencing: self.fence.into(), ..Config::default() };
         Ok(match self.store {
             StoreKind::Memory => App::new(Arc::new(MemoryStore::new()), config),
@@ -64,6 +69,10 @@ impl Resource {
                 let store = RedbStore::open(&self.path);
                 let store = store.map_err(|error| format!("--path {}: {error}", self.path.display()))?;
                 App::new(Arc::new(Blocking::new(store)), config)
+            }
+            StoreKind::Postgres => {
+                let url = self.postgres.as_deref().unwrap_or_default();
+                App::new(Arc::new(PostgresStore::connect(url).await?), config)
             }
         })
     }

@@ -1,4 +1,4 @@
-//! Stores for the live resource.
+//! A store whose calls block, for a service that must not.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use resource::store::{Read, ReadOutcome, Store, StoreError, Write};
 use resource::ResourceKey;
 use tokio::runtime::Handle;
 
-/// A store whose calls block, on threads that may: the others go on while it syncs its disk.
+/// Makes the calls of a store on threads that may block: the others go on while it syncs its disk.
 #[derive(Debug)]
 pub struct Blocking<S>(Arc<S>);
 
