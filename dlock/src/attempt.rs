@@ -24,6 +24,8 @@ pub(crate) struct Attempt<'a, B: Backend> {
     started: Instant,
     /// The place in line that was announced last.
     position: Option<u64>,
+    /// How the present owner's claim ended, if a release was sent in its name.
+    given_up: Option<Outcome>,
     ended: bool,
 }
 
@@ -44,7 +46,7 @@ pub(crate) enum Step {
     },
     /// In line; the next step is worth it after [`Attempt::turn`].
     Queued,
-    /// Granted, with nothing of its validity left; it is being given back.
+    /// Granted, with too little of its validity left; it is being given back.
     Late,
     Failed(BackendError),
     /// The deadline passed while the server was being asked.
@@ -56,15 +58,29 @@ impl<'a, B: Backend> Attempt<'a, B> {
         let claim = Claim { key: key.clone(), owner: new_owner(lock), ttl: lock.terms().ttl };
         Event::Requested { ttl: claim.ttl }.emit(&claim.key, &claim.owner);
         let (trail, meter) = (B::Trail::default(), lock.meters().of(key));
-        Self { lock, claim, trail, meter, started: lock.runtime().now(), position: None, ended: false }
+        let started = lock.runtime().now();
+        Self { lock, claim, trail, meter, started, position: None, given_up: None, ended: false }
     }
 
     pub(crate) fn started(&self) -> Instant {
         self.started
     }
 
-    /// Asks once. The owner stays the same from step to step, so that a grant whose answer got lost is recognised.
+    /// Asks once. The owner stays the same from step to step, so that a grant whose answer got lost is recognised; where
+    /// the backend can't do that, a step that failed gives back at once what it may have been granted.
     pub(crate) async fn step(&mut self, now: Instant, deadline: Instant) -> Step {
+        let step = self.answer(now, deadline).await;
+        if !B::REPEATABLE && self.trail.is_open() {
+            match &step {
+                Step::Held { .. } => self.give_up(Outcome::Contended),
+                Step::Failed(error) => self.give_up(error.outcome()),
+                _ => {}
+            }
+        }
+        step
+    }
+
+    async fn answer(&mut self, now: Instant, deadline: Instant) -> Step {
         match self.ask(now, deadline).await {
             Ok(Ok(Answer::Granted { token, since, left })) => self.judge(token, since, left),
             Ok(Ok(Answer::Held { left })) => {
@@ -104,10 +120,11 @@ impl<'a, B: Backend> Attempt<'a, B> {
         error
     }
 
-    /// Goes on as another owner, after a release was sent in the name of the one before: that release may arrive late,
-    /// and must then not end a lease that is in use.
+    /// Goes on as another owner if a release was sent in the name of the one before: that release may arrive late, and
+    /// must then not end a lease that is in use.
     pub(crate) fn change_owner(&mut self) {
-        Event::NotAcquired { outcome: Outcome::Expired }.emit(&self.claim.key, &self.claim.owner);
+        let Some(outcome) = self.given_up.take() else { return };
+        Event::NotAcquired { outcome }.emit(&self.claim.key, &self.claim.owner);
         self.claim.owner = new_owner(self.lock);
         self.position = None;
         Event::Requested { ttl: self.claim.ttl }.emit(&self.claim.key, &self.claim.owner);
@@ -134,15 +151,20 @@ impl<'a, B: Backend> Attempt<'a, B> {
         timeout_at(runtime, deadline, call).await
     }
 
-    /// A grant counts only while something of its validity is left; a later one is given back at once.
+    /// A grant counts only while enough of its validity is left; a later one is given back at once.
     fn judge(&mut self, token: FencingToken, since: Instant, left: Duration) -> Step {
         let valid_until = self.lock.terms().valid_until(since, left);
         let at = self.lock.runtime().now();
-        if at < valid_until {
+        if at + self.lock.options().min_validity < valid_until {
             return Step::Granted(Lease { token, since, at, valid_until });
         }
-        self.give_back();
+        self.give_up(Outcome::Expired);
         Step::Late
+    }
+
+    fn give_up(&mut self, outcome: Outcome) {
+        self.given_up = Some(outcome);
+        self.give_back();
     }
 
     fn end(&mut self, outcome: Outcome) {

@@ -33,6 +33,10 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// [`Handle::leave`](crate::Handle::leave) releases when the TTL is over.
     const EXPIRES: bool = true;
 
+    /// Whether a claim that was not granted may be asked for again under the same owner. Where it may not, what the last
+    /// attempt was granted in part is given back before the wait, and the next attempt is a claim of its own.
+    const REPEATABLE: bool = true;
+
     /// The outside world.
     fn runtime(&self) -> &Self::Runtime;
 
@@ -42,7 +46,8 @@ pub trait Backend: Clone + Send + Sync + 'static {
     }
 
     /// Asks once for the lease of `claim`. Asking again with the same claim, after an answer was lost, must give the
-    /// same lease with the same fencing token if the server granted it already, and keep its place in line if it has one.
+    /// same lease with the same fencing token if the server granted it already, and keep its place in line if it has one;
+    /// but see [`Backend::REPEATABLE`].
     fn acquire(
         &self,
         claim: &Claim,
@@ -176,17 +181,38 @@ pub enum BackendError {
         /// Whether the same request may succeed later.
         passing: bool,
     },
+    /// Of several independent servers too few answered for a majority of all. Some may have executed the request.
+    #[error(
+        "no quorum: {answered} of {nodes} lock servers answered, {needed} are needed; bring back those that are down or \
+         cut off, or raise RedlockOptions::node_timeout if they are slow; one of them: {failure}"
+    )]
+    NoQuorum {
+        /// How many answered.
+        answered: usize,
+        /// How many there are.
+        nodes: usize,
+        /// How many make a majority.
+        needed: usize,
+        /// What one of the others failed with.
+        #[source]
+        failure: Box<BackendError>,
+    },
 }
 
 impl BackendError {
     /// Whether the same request may succeed later.
-    pub const fn is_passing(&self) -> bool {
-        !matches!(self, Self::Refused { passing: false, .. })
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Refused { passing, .. } => *passing,
+            Self::NoQuorum { failure, .. } => failure.is_passing(),
+            _ => true,
+        }
     }
 
     pub(crate) const fn outcome(&self) -> Outcome {
         match self {
             Self::NoAnswer => Outcome::Timeout,
+            Self::NoQuorum { failure, .. } => failure.outcome(),
             _ => Outcome::Error,
         }
     }

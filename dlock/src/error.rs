@@ -14,7 +14,7 @@ pub enum TryAcquireError {
         /// How long its lease still lives unless renewed, if the server can tell.
         retry_after: Option<Duration>,
     },
-    /// The grant arrived when nothing of its validity was left; it was given back.
+    /// The grant arrived when no more than [`crate::Options::min_validity`] was left of it; it was given back.
     #[error(
         "the grant came too late to be of use and was given back: raise the TTL above the server's slowest answer"
     )]
@@ -48,7 +48,8 @@ pub enum AcquireError {
         /// How long the other's lease still lives unless renewed, if the server can tell.
         retry_after: Option<Duration>,
     },
-    /// The last grant before the deadline arrived when nothing of its validity was left; it was given back.
+    /// The last grant before the deadline arrived when no more than [`crate::Options::min_validity`] was left of it; it was
+    /// given back.
     #[error(
         "the grant came too late to be of use and was given back: raise the TTL above the server's slowest answer"
     )]

@@ -31,8 +31,8 @@
 //! - `lock.rs`: acquire, straight from top to bottom; `attempt.rs`: one acquisition under way, and what happens when it
 //!   is dropped.
 //! - `handle.rs`: a lease that is held; `watchdog.rs` renews it; `removal.rs` gives it up.
-//! - `backend.rs`: what a lock server must do; `redis/`: the one on Redis, scripts included; `zookeeper/`: a session of
-//!   ZooKeeper's.
+//! - `backend.rs`: what a lock server must do; `redis/`: the one on Redis, scripts included; `redlock/`: the one on a
+//!   majority of several; `zookeeper/`: a session of ZooKeeper's.
 //! - `event.rs`, `metrics.rs`: what a lock says of itself.
 
 mod attempt;
@@ -47,6 +47,8 @@ pub mod metrics;
 mod options;
 #[cfg(feature = "redis")]
 pub mod redis;
+#[cfg(feature = "redis")]
+pub mod redlock;
 mod removal;
 mod retry;
 mod runtime;

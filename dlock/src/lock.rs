@@ -82,9 +82,7 @@ impl<B: Backend> Lock<B> {
             if now >= deadline {
                 break;
             }
-            if failure == AcquireError::Late {
-                attempt.change_owner();
-            }
+            attempt.change_owner();
         }
         Err(attempt.fail(failure, AcquireError::outcome))
     }

@@ -26,6 +26,9 @@ pub struct Options {
     /// How long one call to the server may take, connecting included. Then the connection is given up: by default a
     /// quarter of the TTL, at least 50 ms and at most 1 s.
     pub request_timeout: Duration,
+    /// How much validity a grant must have left, above this, to be worth having: one that arrives with less is given back
+    /// as [`AcquireError::Late`](crate::AcquireError::Late). By default zero.
+    pub min_validity: Duration,
 }
 
 impl Options {
@@ -37,6 +40,7 @@ impl Options {
             instance: None,
             backoff: Backoff::default(),
             request_timeout: (ttl / 4).clamp(Duration::from_millis(50), Duration::from_secs(1)),
+            min_validity: Duration::ZERO,
         }
     }
 
@@ -55,6 +59,10 @@ impl Options {
         let drift = self.drift.of(ttl);
         if drift >= ttl {
             return Err(OptionsError::TtlTooShort { ttl: given, drift });
+        }
+        if self.min_validity >= ttl - drift {
+            let (asked, most) = (self.min_validity, ttl - drift);
+            return Err(OptionsError::MinValidity { asked, most });
         }
         Ok(Terms { ttl, drift })
     }
@@ -98,6 +106,17 @@ pub enum OptionsError {
         ttl: Duration,
         /// The drift margin of this TTL.
         drift: Duration,
+    },
+    /// No grant can have as much validity as is asked for.
+    #[error(
+        "a minimum validity of {asked:?} leaves no time to acquire: of this TTL at most {most:?} is valid; give less, or a \
+         longer TTL"
+    )]
+    MinValidity {
+        /// The minimum validity.
+        asked: Duration,
+        /// The validity of a grant that takes no time.
+        most: Duration,
     },
     /// The session that leases are tied to may end earlier than the lease.
     #[error(
@@ -175,6 +194,13 @@ mod tests {
         let error = options(|options| options.drift.per_mille = 1000).unwrap_err();
         assert!(error.to_string().contains("longer TTL or a smaller margin"), "{error}");
         assert!(options(|options| options.drift.constant = Duration::MAX).is_err());
+    }
+
+    #[test]
+    fn a_minimum_validity_that_no_grant_can_have_is_refused() {
+        let error = options(|options| options.min_validity = Duration::from_millis(1978)).unwrap_err();
+        assert!(matches!(error, OptionsError::MinValidity { .. }), "{error}");
+        assert!(options(|options| options.min_validity = Duration::from_millis(1977)).is_ok());
     }
 
     #[test]

@@ -72,19 +72,24 @@ pub fn finish() -> Option<Recorded> {
     RUN.take().map(|run| Recorded { events: run.events, hash: run.hash.digest(), mistake: run.mistake })
 }
 
-/// Records an event of the harness itself, such as a fault, as happening in `process`.
+/// Records an event of the harness itself, such as a fault, as happening in `process`. The listener does not hear of it.
 pub fn note(process: &str, kind: Kind) {
     RUN.with_borrow_mut(|run| {
-        let Some(run) = run else { return };
-        let event = Event { at: Nanos(run.world.now()), process: Name::from(process), kind };
-        let mut bytes = Bytes(&mut run.bytes);
-        bytes.number(event.at.0);
-        bytes.text(process);
-        // A `Debug` of the few events of the harness is cheap enough.
-        bytes.text(&format!("{:?}", event.kind));
-        run.hash_bytes();
-        run.events.push(event);
+        if let Some(run) = run {
+            run.keep(process, kind);
+        }
     });
+}
+
+/// Records an event of a cluster as a whole, whichever of its members it happened in. The listener hears of it.
+pub fn tell(cluster: &str, kind: Kind) {
+    let heard = RUN.with_borrow_mut(|run| {
+        let run = run.as_mut()?;
+        Some((run.keep(cluster, kind), Rc::clone(&run.listener)))
+    });
+    if let Some((event, listener)) = heard {
+        listener(&event);
+    }
 }
 
 /// Installs the layer, once in the life of the program.
@@ -157,6 +162,18 @@ impl Recording {
 }
 
 impl Recording {
+    /// Keeps an event that did not come as one of `tracing`. There are few: hashing their `Debug` is cheap enough.
+    fn keep(&mut self, process: &str, kind: Kind) -> Event {
+        let event = Event { at: Nanos(self.world.now()), process: Name::from(process), kind };
+        let mut bytes = Bytes(&mut self.bytes);
+        bytes.number(event.at.0);
+        bytes.text(process);
+        bytes.text(&format!("{:?}", event.kind));
+        self.hash_bytes();
+        self.events.push(event.clone());
+        event
+    }
+
     fn hash_bytes(&mut self) {
         self.hash.update(&self.bytes);
         self.bytes.clear();

@@ -29,7 +29,7 @@ fn hunts(mutant: Mutant) -> Vec<Hunt> {
     let aimed_at =
         |schedule, arm, shows, seeds| Hunt::Aimed { schedule: Box::new(schedule), arm, shows, seeds };
     let aimed =
-        |text: &str, arm, shows| aimed_at(Schedule::parse(mutant.as_str(), text).unwrap(), arm, shows, 20);
+        |text: &str, arm, shows| aimed_at(Schedule::parse(mutant.name(), text).unwrap(), arm, shows, 20);
     let drawn = |shows, seeds| Hunt::Drawn { shows, seeds };
     let known = |name: &str, shows| aimed_at(corpus(name), Arm::Fenced, shows, 1);
     match mutant {
@@ -370,6 +370,6 @@ fn a_resource_that_takes_an_equal_token_takes_a_write_twice() {
 
 #[test]
 fn mutants_have_unlike_names() {
-    let names: BTreeSet<_> = Mutant::ALL.iter().map(|mutant| mutant.as_str()).collect();
+    let names: BTreeSet<_> = Mutant::ALL.iter().map(|mutant| mutant.name()).collect();
     assert_eq!(names.len(), Mutant::ALL.len());
 }

@@ -5,9 +5,11 @@ use proptest::collection::{btree_set, vec};
 use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
+use sim::mutants::Mutant;
 use sim::schedule::{
-    Expect, Fault, Kind, Latency, Link, Network, Outcome, Part, Persistence, Point, ReadMode, Redis,
-    ReleaseMode, Resource, Schedule, Shift, Span, Store, System, Verdict, What, When, Worker, Write,
+    Etcd, Expect, Fault, Kind, Latency, Link, Network, Outcome, Part, Persistence, Point, ReadMode, Recipe,
+    Redis, ReleaseMode, Resource, Schedule, Shift, Span, Store, System, Tokens, Verdict, What, When, Worker,
+    Write,
 };
 
 proptest! {
@@ -95,6 +97,7 @@ fn what_process() -> impl Strategy<Value = What> {
         }),
         (name(), of(span())).prop_map(|(process, restart_after)| What::Stop { process, restart_after }),
         name().prop_map(|replica| What::Promote { replica }),
+        name().prop_map(|member| What::Lead { member }),
         (text(), of(select(Part::ALL))).prop_map(|(key, part)| What::Evict { key, part }),
         name().prop_map(|worker| What::Cancel { worker }),
     ]
@@ -157,16 +160,19 @@ fn outcome() -> impl Strategy<Value = Outcome> {
     )
 }
 
-fn cluster() -> impl Strategy<Value = (Network, Redis, Resource)> {
+fn cluster() -> impl Strategy<Value = (Network, Redis, Etcd, Resource)> {
     let network = (span(), span()).prop_map(|(min, max)| Network { latency: Latency { min, max } });
-    let redis = (any::<u32>(), select(Persistence::ALL), any::<bool>(), any::<u64>());
-    let redis = redis.prop_map(|(nodes, persistence, replica, fence_start)| Redis {
+    let redis = (any::<u32>(), select(Persistence::ALL), any::<bool>(), any::<u64>(), select(Tokens::ALL));
+    let redis = redis.prop_map(|(nodes, persistence, replica, fence_start, tokens)| Redis {
         nodes,
         persistence,
         replica,
         fence_start,
+        tokens,
     });
-    (network, redis, select(Store::ALL).prop_map(|store| Resource { store }))
+    let etcd = (select(Recipe::ALL), any::<bool>());
+    let etcd = etcd.prop_map(|(recipe, trusts_waiters)| Etcd { recipe, trusts_waiters });
+    (network, redis, etcd, select(Store::ALL).prop_map(|store| Resource { store }))
 }
 
 fn schedule() -> impl Strategy<Value = Schedule> {
@@ -181,10 +187,10 @@ fn schedule() -> impl Strategy<Value = Schedule> {
         of(span()),
     );
     let expect = (of(outcome()), of(outcome())).prop_map(|(unfenced, fenced)| Expect { unfenced, fenced });
-    let body = (cluster(), vec(worker(), 1..4), vec(fault(), 0..4), expect);
+    let body = (cluster(), of(select(Mutant::ALL)), vec(worker(), 1..4), vec(fault(), 0..4), expect);
     (head, body).prop_map(|(head, body)| {
         let (about, system, seed, ttl, drift_margin, keys, limit, within) = head;
-        let ((network, redis, resource), workers, faults, expect) = body;
+        let ((network, redis, etcd, resource), mutant, workers, faults, expect) = body;
         let base = Schedule {
             seed,
             drift_margin,
@@ -193,6 +199,6 @@ fn schedule() -> impl Strategy<Value = Schedule> {
             within,
             ..Schedule::new(&about, system, ttl, workers)
         };
-        Schedule { network, redis, resource, faults, expect, ..base }
+        Schedule { network, redis, etcd, mutant, resource, faults, expect, ..base }
     })
 }

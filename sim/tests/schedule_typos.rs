@@ -163,8 +163,8 @@ fn one_fault_at_a_time() {
     refused(WHAT, lasts, "24: `for` does not apply to `reset`");
     let both = r#"what = { reset = ["a", "resource"], both = true }"#;
     refused(WHAT, both, "24: `both` does not apply to `reset`");
-    let verbs =
-        "pause, resume, crash, stop, cut, delay, partition, reset, step, slew, rate, promote, evict, cancel";
+    let verbs = "pause, resume, crash, stop, cut, delay, partition, reset, step, slew, rate, promote, lead, evict, \
+                 cancel";
     refused(WHAT, r#"what = { for = "1s" }"#, &format!("24: `what` needs one of {verbs}"));
     refused(WHAT, r#"what = { delay = ["a", "resource"] }"#, "24: `delay` needs `by`: by how much");
     refused(WHAT, r#"what = { slew = "a", by = "+1s" }"#, "24: `slew` needs `over`: in how much time");
@@ -187,6 +187,8 @@ fn faults_of_the_wrong_process() {
         "24: `stop` does not apply to the worker `a`: crash or pause it",
     );
     refused(WHAT, r#"what = { cancel = "redis-1" }"#, "24: `cancel` of `redis-1`: only workers acquire");
+    let leaderless = "24: `lead` of `redis-1`: only members of etcd and ZooKeeper have a leader";
+    refused(WHAT, r#"what = { lead = "redis-1" }"#, leaderless);
     let power_loss = |name: &str| format!(r#"what = {{ crash = "{name}", power_loss = true }}"#);
     let diskless = |name: &str, why: &str| {
         format!("24: `power_loss` does not apply to `{name}`: it keeps nothing on a disk ({why})")
@@ -264,6 +266,7 @@ fn the_cluster() {
     let redlock = "6: `nodes` = 1: `redlock` needs at least 3";
     refused(r#"system = "redis""#, r#"system = "redlock""#, redlock);
     refused(r#"system = "redis""#, r#"system = "etcd""#, "6: `redis` does not apply to `etcd`");
+    refused("[redis]", "[etcd]\nrecipe = \"service\"\n[redis]", "6: `etcd` does not apply to `redis`");
     let margin = "4: `drift_margin` = 3s leaves nothing of the TTL of `a`, 2s";
     refused(keys, r#"drift_margin = "3s""#, margin);
     let latency = "4: `latency` is empty: min = 2ms is above max = 1ms";
@@ -304,10 +307,10 @@ fn no_toml_and_no_file() {
 }
 
 const TOP_FIELDS: &str = "expected one of `about`, `system`, `seed`, `ttl`, `drift_margin`, `keys`, `limit`, `within`, \
-                          `network`, `redis`, `resource`, `worker`, `fault`, `expect`";
+                          `network`, `redis`, `etcd`, `mutant`, `resource`, `worker`, `fault`, `expect`";
 const WORKER_FIELDS: &str = "expected one of `name`, `starts`, `rounds`, `key`, `think`, `deadline`, `work`, `ttl`, \
                              `check`, `read`, `renew`, `renew_cap`, `release`, `writes`, `retry_put`, `cancel_at`";
-const REDIS_FIELDS: &str = "expected one of `nodes`, `persistence`, `replica`, `fence_start`";
+const REDIS_FIELDS: &str = "expected one of `nodes`, `persistence`, `replica`, `fence_start`, `tokens`";
 const WHAT_FIELDS: &str = "expected one of `pause`, `resume`, `crash`, `stop`, `cut`, `delay`, `partition`, `reset`, \
-                           `step`, `slew`, `rate`, `promote`, `evict`, `cancel`, `power_loss`, `restart_after`, \
-                           `both`, `by`, `over`, `factor`, `part`, `for`";
+                           `step`, `slew`, `rate`, `promote`, `lead`, `evict`, `cancel`, `power_loss`, \
+                           `restart_after`, `both`, `by`, `over`, `factor`, `part`, `for`";

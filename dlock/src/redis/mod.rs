@@ -5,7 +5,8 @@
 //! answers, and the `.lua` files are what the server runs.
 //!
 //! What one server can give: no two unexpired leases on a key, and a token above all earlier ones, for as long as the
-//! server keeps what it wrote. A crash without fsync, or a failover to a replica that lags, may lose both.
+//! server keeps what it wrote. A crash without fsync, or a failover to a replica that lags, may lose both;
+//! [`TokenSource::ServerTime`] keeps the tokens in order all the same.
 
 mod connection;
 mod reply;
@@ -21,18 +22,31 @@ use redis::RedisError;
 
 use self::connection::{Connection, Link};
 use self::reply::{Grant, Reply};
-use self::script::{Scripts, Task};
+use self::script::Scripts;
+pub(crate) use self::script::Task;
+pub use self::script::TokenSource;
 pub use self::trail::Trail;
 use crate::backend::{Answer, Backend, BackendError, Claim, Renewal};
 use crate::handle::Released;
 use crate::runtime::{Instant, Runtime, timeout_at};
+use crate::token::FencingToken;
 
 /// A Redis server. Clones share one connection, which is opened by the first call and replaced after a failure.
-pub struct Redis<R: Runtime>(Arc<Inner<R>>);
+pub struct Redis<R: Runtime> {
+    inner: Arc<Inner<R>>,
+    tokens: TokenSource,
+}
 
 struct Inner<R> {
     link: Link<R>,
     scripts: &'static Scripts,
+}
+
+/// What a server said to one who asked for a lease.
+pub(crate) struct Asked {
+    pub(crate) answer: Answer,
+    /// Whose the lease is, if it is another's and the script told.
+    pub(crate) holder: Option<Box<str>>,
 }
 
 impl<R: Runtime> Redis<R> {
@@ -43,7 +57,58 @@ impl<R: Runtime> Redis<R> {
 
     /// The same with a user, a password or a database.
     pub fn with_info(runtime: R, address: &str, info: RedisConnectionInfo) -> Self {
-        Self(Arc::new(Inner { link: Link::new(runtime, address, info), scripts: Scripts::shared() }))
+        let inner = Inner { link: Link::new(runtime, address, info), scripts: Scripts::shared() };
+        Self { inner: Arc::new(inner), tokens: TokenSource::default() }
+    }
+
+    /// The same server, with tokens from `tokens`. All who lock the same keys should agree on it.
+    #[must_use]
+    pub fn with_tokens(mut self, tokens: TokenSource) -> Self {
+        self.tokens = tokens;
+        self
+    }
+
+    /// Asks for the lease of `claim` by the script of `task`.
+    pub(crate) async fn ask(
+        &self,
+        task: Task,
+        claim: &Claim,
+        trail: &mut Trail,
+        patience: Instant,
+    ) -> Result<Asked, BackendError> {
+        let sending = |by: &_, at| trail.sending(by, at, claim.ttl);
+        let reply = self.run(task, claim, None, patience, sending).await?;
+        let first_sent = trail.first_sent().unwrap_or(reply.at);
+        let grant = match reply.grant() {
+            // A script that fails may have locked before it did: the request stays open.
+            Err(error) if !error.is_passing() => return Err(error),
+            grant => grant,
+        };
+        trail.answered(&reply.by);
+        let (answer, holder) = match grant? {
+            Grant::New { token } => {
+                trail.granted();
+                (Answer::Granted { token, since: reply.at, left: claim.ttl }, None)
+            }
+            Grant::Known { token, left } => {
+                trail.recognised();
+                let left = left + reply.at.saturating_since(first_sent);
+                (Answer::Granted { token, since: first_sent, left }, None)
+            }
+            Grant::Held { left, by } => (Answer::Held { left }, by),
+        };
+        Ok(Asked { answer, holder })
+    }
+
+    /// Raises the counter to `token`, if it is lower and the owner of `claim` holds the lease; whether it did. What is not
+    /// answered needs no memory: it takes effect only while the lease lives.
+    pub(crate) async fn raise(
+        &self,
+        claim: &Claim,
+        token: FencingToken,
+        patience: Instant,
+    ) -> Result<bool, BackendError> {
+        self.run(Task::Raise(token), claim, None, patience, |_, _| ()).await?.owned()
     }
 
     /// Has the server do `task`, by `way` or on the shared connection; `sending` is told before anything is sent. A
@@ -56,7 +121,7 @@ impl<R: Runtime> Redis<R> {
         patience: Instant,
         sending: impl FnOnce(&Arc<Connection>, Instant),
     ) -> Result<Reply, BackendError> {
-        let Inner { link, scripts } = &*self.0;
+        let Inner { link, scripts } = &*self.inner;
         let mut used = way;
         let exchange = async {
             let by = match &used {
@@ -84,7 +149,7 @@ impl<R: Runtime> Backend for Redis<R> {
     type Trail = Trail;
 
     fn runtime(&self) -> &R {
-        self.0.link.runtime()
+        self.inner.link.runtime()
     }
 
     async fn acquire(
@@ -93,27 +158,7 @@ impl<R: Runtime> Backend for Redis<R> {
         trail: &mut Trail,
         patience: Instant,
     ) -> Result<Answer, BackendError> {
-        let sending = |by: &_, at| trail.sending(by, at, claim.ttl);
-        let reply = self.run(Task::Acquire, claim, None, patience, sending).await?;
-        let first_sent = trail.first_sent().unwrap_or(reply.at);
-        let grant = match reply.grant() {
-            // A script that fails may have locked before it did: the request stays open.
-            Err(error) if !error.is_passing() => return Err(error),
-            grant => grant,
-        };
-        trail.answered(&reply.by);
-        Ok(match grant? {
-            Grant::New { token } => {
-                trail.granted();
-                Answer::Granted { token, since: reply.at, left: claim.ttl }
-            }
-            Grant::Known { token, left } => {
-                trail.recognised();
-                let left = left + reply.at.saturating_since(first_sent);
-                Answer::Granted { token, since: first_sent, left }
-            }
-            Grant::Held { left } => Answer::Held { left },
-        })
+        Ok(self.ask(Task::Acquire(self.tokens), claim, trail, patience).await?.answer)
     }
 
     async fn renew(
@@ -159,13 +204,13 @@ impl<R: Runtime> Backend for Redis<R> {
 
 impl<R: Runtime> Clone for Redis<R> {
     fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        Self { inner: Arc::clone(&self.inner), tokens: self.tokens }
     }
 }
 
 impl<R: Runtime> fmt::Debug for Redis<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Redis").field("address", &self.0.link.address()).finish_non_exhaustive()
+        f.debug_struct("Redis").field("address", &self.inner.link.address()).finish_non_exhaustive()
     }
 }
 

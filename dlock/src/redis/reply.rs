@@ -29,8 +29,8 @@ pub(super) enum Grant {
     New { token: FencingToken },
     /// Granted before, to the same owner; the lease lives for `left` more.
     Known { token: FencingToken, left: Duration },
-    /// Another's; it lives for `left` more, or for ever.
-    Held { left: Option<Duration> },
+    /// Another's; it lives for `left` more, or for ever. Where several servers vote, the answer says whose.
+    Held { left: Option<Duration>, by: Option<Box<str>> },
 }
 
 impl Reply {
@@ -39,12 +39,12 @@ impl Reply {
         matches!(&self.value, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::ReadOnly))
     }
 
-    /// The answer to `acquire.lua`.
+    /// The answer to `acquire.lua`, `acquire_by_time.lua` and `vote.lua`.
     pub(super) fn grant(&self) -> Result<Grant, BackendError> {
         read_grant(&self.value)
     }
 
-    /// The answer to `renew.lua` and `release.lua`: whether the caller owned the lease.
+    /// The answer to `renew.lua`, `release.lua` and `raise.lua`: whether it was done.
     pub(super) fn owned(&self) -> Result<bool, BackendError> {
         match &self.value {
             Value::Int(number) => Ok(*number == 1),
@@ -60,7 +60,10 @@ fn read_grant(value: &Value) -> Result<Grant, BackendError> {
         [Value::Int(1), Value::Int(fence), Value::Int(left)] => {
             Ok(Grant::Known { token: token(*fence)?, left: millis(*left).unwrap_or_default() })
         }
-        [Value::Int(0), Value::Int(left)] => Ok(Grant::Held { left: millis(*left) }),
+        [Value::Int(0), Value::Int(left)] => Ok(Grant::Held { left: millis(*left), by: None }),
+        [Value::Int(0), Value::Int(left), Value::BulkString(owner)] => {
+            Ok(Grant::Held { left: millis(*left), by: Some(String::from_utf8_lossy(owner).into()) })
+        }
         // A table in Lua ends at its first nil.
         [Value::Int(1)] => Err(lost_counter()),
         _ => Err(refused(value)),
@@ -118,8 +121,10 @@ mod tests {
         assert_eq!(read(&[1, 7]), Ok(Grant::New { token }));
         assert_eq!(read(&[1, 7, 40]), Ok(Grant::Known { token, left }));
         assert_eq!(read(&[1, 7, -1]), Ok(Grant::Known { token, left: Duration::ZERO }));
-        assert_eq!(read(&[0, 40]), Ok(Grant::Held { left: Some(left) }));
-        assert_eq!(read(&[0, -1]), Ok(Grant::Held { left: None }));
+        assert_eq!(read(&[0, 40]), Ok(Grant::Held { left: Some(left), by: None }));
+        assert_eq!(read(&[0, -1]), Ok(Grant::Held { left: None, by: None }));
+        let vote = Value::Array(vec![Value::Int(0), Value::Int(40), Value::BulkString(b"b:7f".into())]);
+        assert_eq!(read_grant(&vote), Ok(Grant::Held { left: Some(left), by: Some("b:7f".into()) }));
     }
 
     #[test]

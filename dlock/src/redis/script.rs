@@ -8,16 +8,48 @@ use redis::{Cmd, RedisError, RedisWrite, ServerErrorKind, ToRedisArgs, Value};
 use super::connection::Connection;
 use crate::backend::Claim;
 use crate::key::{FENCE, LockKey, OWNER};
+use crate::token::FencingToken;
 
 /// Room for a command's text: a digest, two keys and an owner token of usual lengths.
 const COMMAND_BYTES: usize = 256;
 
+/// What fencing tokens are counted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TokenSource {
+    /// A counter beside the lock, one more with each grant. A server that loses it begins again at 1, below tokens in use.
+    #[default]
+    Counter,
+    /// One more than the counter or the server's time in microseconds since 1970, whichever is the larger. A lost counter
+    /// does no harm then, as long as the server's clock does not step back by more than the time since the last grant.
+    /// With Redlock the largest clock of the majority counts, so the nodes' clocks must not differ by more than that
+    /// either.
+    ///
+    /// Tokens are numbers of 16 digits from the first grant on: the resource must take them (64 bits do), and a lock
+    /// that goes back to [`TokenSource::Counter`] counts on from there. Scripts count in doubles, which are exact until
+    /// the year 2255. Needs Redis 5 or later: before, no script that asked for the time could write.
+    ServerTime,
+}
+
 /// What a server is to do for a claim.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Task {
-    Acquire,
+pub(crate) enum Task {
+    Acquire(TokenSource),
+    /// Redlock's first phase.
+    Vote(TokenSource),
+    /// Redlock's second phase.
+    Raise(FencingToken),
     Renew,
     Release,
+}
+
+impl Task {
+    fn counts(self) -> bool {
+        !matches!(self, Self::Renew | Self::Release)
+    }
+
+    fn sets_ttl(self) -> bool {
+        !matches!(self, Self::Raise(_) | Self::Release)
+    }
 }
 
 /// A script and its digest, by which a server that knows it runs it.
@@ -29,6 +61,9 @@ struct Script {
 /// The script of each task.
 pub(super) struct Scripts {
     acquire: Script,
+    acquire_by_time: Script,
+    vote: Script,
+    raise: Script,
     renew: Script,
     release: Script,
 }
@@ -36,6 +71,9 @@ pub(super) struct Scripts {
 /// Digested once in the life of the program.
 static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| Scripts {
     acquire: Script::new(include_str!("acquire.lua")),
+    acquire_by_time: Script::new(include_str!("acquire_by_time.lua")),
+    vote: Script::new(include_str!("../redlock/vote.lua")),
+    raise: Script::new(include_str!("../redlock/raise.lua")),
     renew: Script::new(include_str!("renew.lua")),
     release: Script::new(include_str!("release.lua")),
 });
@@ -48,7 +86,10 @@ impl Scripts {
     /// Runs the script of `task` by its digest, or by its text if the server does not know it; it does from then on.
     pub(super) async fn run(&self, task: Task, claim: &Claim, by: &Connection) -> Result<Value, RedisError> {
         let script = match task {
-            Task::Acquire => &self.acquire,
+            Task::Acquire(TokenSource::Counter) => &self.acquire,
+            Task::Acquire(TokenSource::ServerTime) => &self.acquire_by_time,
+            Task::Vote(_) => &self.vote,
+            Task::Raise(_) => &self.raise,
             Task::Renew => &self.renew,
             Task::Release => &self.release,
         };
@@ -71,16 +112,20 @@ fn is_unknown(answer: &Value) -> bool {
 }
 
 fn command(verb: &str, script: &str, task: Task, claim: &Claim) -> Cmd {
-    let counts = task == Task::Acquire;
-    let mut command = Cmd::with_capacity(7, COMMAND_BYTES);
-    command.arg(verb).arg(script).arg(if counts { "2" } else { "1" });
+    let mut command = Cmd::with_capacity(8, COMMAND_BYTES);
+    command.arg(verb).arg(script).arg(if task.counts() { "2" } else { "1" });
     command.arg(StoredKey { key: &claim.key, part: OWNER });
-    if counts {
+    if task.counts() {
         command.arg(StoredKey { key: &claim.key, part: FENCE });
     }
     command.arg(claim.owner.as_str());
-    if task != Task::Release {
+    if task.sets_ttl() {
         command.arg(u64::try_from(claim.ttl.as_millis()).unwrap_or(u64::MAX));
+    }
+    match task {
+        Task::Vote(TokenSource::ServerTime) => _ = command.arg("time"),
+        Task::Raise(token) => _ = command.arg(token.as_u64()),
+        _ => {}
     }
     command
 }

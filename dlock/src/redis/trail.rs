@@ -62,6 +62,16 @@ impl Trail {
         self.granted = false;
     }
 
+    /// Whether the server is known to have granted a lease that has not been ended since.
+    pub(crate) fn is_granted(&self) -> bool {
+        self.granted
+    }
+
+    /// Notes that the server holds no lease of this owner.
+    pub(crate) fn gone(&mut self) {
+        self.granted = false;
+    }
+
     /// One of the open requests was executed. Among several it can't be told which.
     fn settle_one(&mut self) {
         if self.open.len() == 1 {

@@ -19,78 +19,41 @@ mod wire;
 
 pub use get_then_del::GetThenDel;
 
-/// One mistake. The numbers are those of the project's list of bugs that real libraries had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Mutant {
-    /// B01: SETNX, then PEXPIRE. A crash between the two leaves a key for ever.
-    SetnxThenPexpire,
-    /// B02: a release that is a bare DEL, a renewal that is a bare SET.
-    BlindDel,
-    /// B04: an answer that is lost is read as "not acquired", and nothing is cleaned up.
-    NoCleanup,
-    /// B10: a renewal of a lease that is gone acquires it again, and says nothing.
-    SilentReacquire,
-    /// B12: validity is counted from the receipt of the reply, not from the sending.
-    ValidityFromReply,
-    /// B15: the drift margin is added to the validity instead of subtracted.
-    MarginAdded,
-    /// B17: the time that a request took is measured on the wall clock.
-    WallClock,
-    /// B20: the token is read by a GET of the counter, after the acquire.
-    TokenByGet,
-    /// B22: the counter is deleted with the lock.
-    CounterDeleted,
-    /// B33: the resource keeps the highest token in memory, and forgets it when it restarts.
-    ForgetsOnRestart,
-    /// B34: the resource checks, then writes, without one transaction.
-    CheckThenWrite,
-    /// The resource takes a token that is not below the highest, whoever sends it.
-    AcceptsEqual,
+use crate::schedule::names::names;
+
+names! {
+    /// One mistake. The numbers are those of the project's list of bugs that real libraries had.
+    pub enum Mutant as "mutant" {
+        /// B01: SETNX, then PEXPIRE. A crash between the two leaves a key for ever.
+        SetnxThenPexpire = "setnx-then-pexpire",
+        /// B02: a release that is a bare DEL, a renewal that is a bare SET.
+        BlindDel = "blind-del",
+        /// B04: an answer that is lost is read as "not acquired", and nothing is cleaned up.
+        NoCleanup = "no-cleanup",
+        /// B10: a renewal of a lease that is gone acquires it again, and says nothing.
+        SilentReacquire = "silent-reacquire",
+        /// B12: validity is counted from the receipt of the reply, not from the sending.
+        ValidityFromReply = "validity-from-reply",
+        /// B15: the drift margin is added to the validity instead of subtracted.
+        MarginAdded = "margin-added",
+        /// B17: the time that a request took is measured on the wall clock.
+        WallClock = "wall-clock",
+        /// B20: the token is read by a GET of the counter, after the acquire.
+        TokenByGet = "token-by-get",
+        /// B22: the counter is deleted with the lock.
+        CounterDeleted = "counter-deleted",
+        /// B33: the resource keeps the highest token in memory, and forgets it when it restarts.
+        ForgetsOnRestart = "forgets-on-restart",
+        /// B34: the resource checks, then writes, without one transaction.
+        CheckThenWrite = "check-then-write",
+        /// The resource takes a token that is not below the highest, whoever sends it.
+        AcceptsEqual = "accepts-equal",
+    }
 }
 
 impl Mutant {
-    /// All of them.
-    pub const ALL: [Self; 12] = [
-        Self::SetnxThenPexpire,
-        Self::BlindDel,
-        Self::NoCleanup,
-        Self::SilentReacquire,
-        Self::ValidityFromReply,
-        Self::MarginAdded,
-        Self::WallClock,
-        Self::TokenByGet,
-        Self::CounterDeleted,
-        Self::ForgetsOnRestart,
-        Self::CheckThenWrite,
-        Self::AcceptsEqual,
-    ];
-
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::SetnxThenPexpire => "setnx-then-pexpire",
-            Self::BlindDel => "blind-del",
-            Self::NoCleanup => "no-cleanup",
-            Self::SilentReacquire => "silent-reacquire",
-            Self::ValidityFromReply => "validity-from-reply",
-            Self::MarginAdded => "margin-added",
-            Self::WallClock => "wall-clock",
-            Self::TokenByGet => "token-by-get",
-            Self::CounterDeleted => "counter-deleted",
-            Self::ForgetsOnRestart => "forgets-on-restart",
-            Self::CheckThenWrite => "check-then-write",
-            Self::AcceptsEqual => "accepts-equal",
-        }
-    }
-
     /// Whether the mistake is the resource's; else it is the lock's.
     pub const fn is_of_resource(self) -> bool {
         matches!(self, Self::ForgetsOnRestart | Self::CheckThenWrite | Self::AcceptsEqual)
-    }
-}
-
-impl std::fmt::Display for Mutant {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
     }
 }

@@ -1,28 +1,29 @@
 //! The servers of a run and what survives their crashes, and who of the workers is done.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::Context;
 
 use resource::Fencing;
 use resource::audit::{Event, Kind, Name};
 use resource::http::{self, App, Config};
 use resource::store::{MemoryStore, RedbStore};
 
+use super::ensemble::Ensemble;
 use super::inject::Injector;
 use super::machinery::{Machinery, Watch, replicate};
+use super::progress::Progress;
 use super::workload;
 use crate::mutants::Mutant;
 use crate::mutants::store::{MutantStore, Rows};
 use crate::record::note;
-use crate::schedule::{Arm, Kind as ProcessKind, Part, Persistence, Schedule, Store, What};
+use crate::schedule::{Arm, Kind as ProcessKind, Part, Persistence, Schedule, Store, System, What};
 use crate::servers::redis::{self, LockView, Server, ServerOptions};
 use crate::world::disk::Disk;
 use crate::world::process::ProcessId;
 use crate::world::runtime::SimRuntime;
 use crate::world::{World, lock};
 
-/// Where workers reach the lock server: the name follows the primary when a replica is promoted.
+/// Where workers reach the one Redis: the name follows the primary when a replica is promoted.
 pub(super) const LOCK_ADDRESS: &str = "redis:6379";
 /// Where workers reach the resource.
 pub(super) const RESOURCE_ADDRESS: &str = "resource:80";
@@ -38,8 +39,10 @@ pub(super) struct Cluster {
     rows: Rows,
     /// One for each process, by number.
     machines: Vec<Machine>,
+    /// The lock server of several members, if it is one.
+    ensemble: Mutex<Option<Ensemble>>,
     injector: OnceLock<Weak<Injector>>,
-    progress: Mutex<Progress>,
+    progress: Progress,
     longest_ttl: u64,
     /// Whether a fault drops an acquire: else nothing need be kept for it.
     may_cancel: bool,
@@ -53,23 +56,10 @@ struct Machine {
     executed: Mutex<u64>,
 }
 
-#[derive(Default)]
-struct Progress {
-    /// Workers that have rounds left.
-    busy: BTreeSet<usize>,
-    /// Locks that a server holds for somebody: the server and the resource.
-    held: BTreeSet<(Name, Name)>,
-    /// Workers whose acquire is to be dropped.
-    cancelled: BTreeSet<usize>,
-    cancellable: Vec<Waker>,
-    harness: Option<Waker>,
-}
-
 impl Cluster {
     pub(super) fn new(world: &World, schedule: &Schedule, arm: Arm, mutant: Option<Mutant>) -> Arc<Self> {
         let machine = |_| Machine { disk: Disk::new(), server: Mutex::default(), executed: Mutex::default() };
         let ttls = schedule.workers.iter().map(|worker| schedule.ttl_of(worker).as_nanos());
-        let progress = Progress { busy: (0..schedule.workers.len()).collect(), ..Progress::default() };
         if let Some(primary) = world.find("redis-1") {
             world.alias("redis", primary);
         }
@@ -79,8 +69,9 @@ impl Cluster {
             mutant,
             rows: Rows::default(),
             machines: world.processes().map(machine).collect(),
+            ensemble: Mutex::new(Ensemble::of(world, schedule)),
             injector: OnceLock::new(),
-            progress: Mutex::new(progress),
+            progress: Progress::new(schedule.workers.len()),
             longest_ttl: ttls.max().unwrap_or_default(),
             may_cancel: schedule.faults.iter().any(|fault| matches!(fault.what, What::Cancel { .. })),
             schedule: Arc::new(schedule.clone()),
@@ -122,8 +113,7 @@ impl Cluster {
             *lock(&machine.executed) += server.executed();
         }
         self.world.crash(id, power_loss);
-        let name = Name::from(self.world.process(id).name());
-        lock(&self.progress).held.retain(|(server, _)| *server != name);
+        self.progress.died(self.world.process(id).name());
     }
 
     /// A process that died stays away.
@@ -150,22 +140,34 @@ impl Cluster {
         }
     }
 
-    /// The primary drops a lock's keys, as under pressure of memory.
+    /// The lock servers drop a lock's keys, as under pressure of memory.
     pub(super) fn evict(&self, key: &str, part: Option<Part>) {
-        let (Some(id), Ok(key)) = (self.world.find("redis"), workload::lock_key(key)) else { return };
-        let server = lock(&self.machines[id.0].server).clone();
-        let Some(server) = server else { return };
-        let what = part.map_or("keys".to_owned(), |part| format!("{part} key"));
-        let text = format!("evicts the {what} of {key}");
-        note(self.world.process(id).name(), Kind::FaultApplied { detail: Name::from(text.as_str()) });
-        // In the server's own process: it is what it does by itself.
-        self.world.spawn(id, async move {
-            for (this, name) in [(Part::Owner, key.owner_key()), (Part::Fence, key.fence_key())] {
-                if part.is_none_or(|part| part == this) {
-                    server.evict(name.as_bytes());
+        let Ok(key) = workload::lock_key(key) else { return };
+        for id in self.primaries() {
+            let server = lock(&self.machines[id.0].server).clone();
+            let Some(server) = server else { continue };
+            let what = part.map_or("keys".to_owned(), |part| format!("{part} key"));
+            let text = format!("evicts the {what} of {key}");
+            note(self.world.process(id).name(), Kind::FaultApplied { detail: Name::from(text.as_str()) });
+            let key = key.clone();
+            // In the server's own process: it is what it does by itself.
+            self.world.spawn(id, async move {
+                for (this, name) in [(Part::Owner, key.owner_key()), (Part::Fence, key.fence_key())] {
+                    if part.is_none_or(|part| part == this) {
+                        server.evict(name.as_bytes());
+                    }
                 }
-            }
-        });
+            });
+        }
+    }
+
+    /// A member of an ensemble becomes its leader.
+    pub(super) fn lead(&self, member: &str) {
+        let Some(id) = self.world.find(member) else { return };
+        let ensemble = lock(&self.ensemble).clone();
+        let leads = ensemble.is_some_and(|ensemble| ensemble.lead(&self.world, id));
+        let text = if leads { "leads from now on" } else { "was to lead, and has no majority" };
+        note(member, Kind::FaultApplied { detail: Name::from(text) });
     }
 
     /// The wall clock of a process was set: a server's keys may be due earlier than it believes.
@@ -178,59 +180,37 @@ impl Cluster {
     /// The worker drops its acquire when it is next polled.
     pub(super) fn cancel(&self, worker: &str) {
         if let Some(id) = self.world.find(worker) {
-            let mut progress = lock(&self.progress);
-            progress.cancelled.insert(id.0);
-            progress.cancellable.drain(..).for_each(Waker::wake);
+            self.progress.cancel(id.0);
         }
     }
 
     /// Whether the worker's acquire is to be dropped now; else the task is woken when it is.
     pub(super) fn poll_cancelled(&self, id: ProcessId, cx: &mut Context<'_>) -> bool {
-        if !self.may_cancel {
-            return false;
-        }
-        let mut progress = lock(&self.progress);
-        if progress.cancelled.remove(&id.0) {
-            return true;
-        }
-        progress.cancellable.push(cx.waker().clone());
-        false
+        self.may_cancel && self.progress.poll_cancelled(id.0, cx)
     }
 
     /// A worker has no rounds left.
     pub(super) fn finished(&self, id: ProcessId) {
-        let mut progress = lock(&self.progress);
-        progress.busy.remove(&id.0);
-        progress.wake();
+        self.progress.finished(id.0);
     }
 
     /// Keeps track of the locks that are held.
     pub(super) fn on_event(&self, event: &Event) {
-        let mut progress = lock(&self.progress);
-        match &event.kind {
-            Kind::KeyGranted { key, .. } => {
-                progress.held.insert((event.process.clone(), key.clone()));
-            }
-            Kind::KeyDeleted { key, .. } | Kind::KeyExpired { key, .. } => {
-                progress.held.remove(&(event.process.clone(), key.clone()));
-                progress.wake();
-            }
-            _ => {}
-        }
+        self.progress.on_event(event);
     }
 
     /// Completes when no worker has rounds left, or at the true time `limit`.
     pub(super) async fn served(&self, limit: u64) {
-        self.until(limit, |progress| progress.busy.is_empty()).await;
+        self.progress.all_finished(&self.world, limit).await;
     }
 
     /// Completes when what is under way has arrived and no lock is held: at the latest some time after its TTL.
     pub(super) async fn settled(&self, limit: u64) {
         let latency = self.schedule.network.latency.max.as_nanos();
         self.world.sleep_until(self.world.now() + 4 * latency).await;
-        let grace = super::KEY_GRACE.as_nanos() as u64 + 1_000_000_000;
+        let grace = super::key_grace(self.schedule.system).as_nanos() as u64 + 1_000_000_000;
         let limit = limit.max(self.world.now()).min(self.world.now() + self.longest_ttl + grace);
-        self.until(limit, |progress| progress.held.is_empty()).await;
+        self.progress.none_held(&self.world, limit).await;
     }
 
     /// Commands that the lock servers executed so far.
@@ -239,7 +219,8 @@ impl Cluster {
             let running = lock(&machine.server).as_ref().map_or(0, Server::executed);
             *lock(&machine.executed) + running
         };
-        self.machines.iter().map(count).sum()
+        let ensemble = lock(&self.ensemble).as_ref().map_or(0, Ensemble::executed);
+        self.machines.iter().map(count).sum::<u64>() + ensemble
     }
 
     /// Drops the servers: they and the world would keep each other alive.
@@ -247,20 +228,7 @@ impl Cluster {
         for machine in &self.machines {
             lock(&machine.server).take();
         }
-    }
-
-    async fn until(&self, limit: u64, done: impl Fn(&Progress) -> bool) {
-        let mut sleep = std::pin::pin!(self.world.sleep_until(limit));
-        std::future::poll_fn(|cx| {
-            let mut progress = lock(&self.progress);
-            if done(&progress) {
-                return Poll::Ready(());
-            }
-            progress.harness = Some(cx.waker().clone());
-            drop(progress);
-            sleep.as_mut().poll(cx)
-        })
-        .await;
+        lock(&self.ensemble).take();
     }
 
     fn is_worker(&self, id: ProcessId) -> bool {
@@ -276,8 +244,26 @@ impl Cluster {
                 let schedule = Arc::clone(&self.schedule);
                 Box::pin(workload::main(cluster, id, schedule, id.0))
             }
-            _ => Box::pin(cluster.serve_redis(id)),
+            ProcessKind::Redis | ProcessKind::Replica => Box::pin(cluster.serve_redis(id)),
+            ProcessKind::Etcd | ProcessKind::ZooKeeper => {
+                let ensemble = lock(&self.ensemble).clone();
+                let world = self.world.clone();
+                Box::pin(async move {
+                    if let Some(ensemble) = ensemble {
+                        ensemble.member_main(world, id).await;
+                    }
+                })
+            }
         }
+    }
+
+    /// The Redis servers that clients reach: the one that its name leads to, or all that stand on their own.
+    fn primaries(&self) -> Vec<ProcessId> {
+        if self.schedule.system == System::Redis {
+            return self.world.find("redis").into_iter().collect();
+        }
+        let nodes = self.schedule.servers();
+        nodes.iter().filter_map(|name| self.world.find(name)).collect()
     }
 
     async fn serve_redis(self: Arc<Self>, id: ProcessId) {
@@ -359,11 +345,3 @@ impl Cluster {
 }
 
 type Main = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
-
-impl Progress {
-    fn wake(&mut self) {
-        if let Some(waker) = self.harness.take() {
-            waker.wake();
-        }
-    }
-}

@@ -139,6 +139,10 @@ impl Injector {
                 // Not within the event: the server that emitted it is still at work.
                 self.later(self.world.now(), move || cluster.promote(&replica));
             }
+            What::Lead { member } => {
+                let (cluster, member) = (Arc::clone(&self.cluster), member.clone());
+                self.later(self.world.now(), move || cluster.lead(&member));
+            }
             What::Evict { key, part } => {
                 let (cluster, key, part) = (Arc::clone(&self.cluster), key.clone(), *part);
                 self.later(self.world.now(), move || cluster.evict(&key, part));

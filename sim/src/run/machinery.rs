@@ -1,4 +1,4 @@
-//! What a simulated Redis meets in a run: its machine's clock and disk, those who watch it, and the primary it follows.
+//! What a simulated lock server meets in a run: its machine's clock and disk, those who watch it, and the primary it follows.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -7,12 +7,13 @@ use ::redb::StorageBackend;
 
 use super::inject::Injector;
 use crate::servers::redis::{self, Effect, LockView, Observer, Server, ServerWorld};
+use crate::servers::zookeeper;
 use crate::world::World;
 use crate::world::disk::File;
 use crate::world::process::ProcessId;
 use crate::world::runtime::SimRuntime;
 
-/// What a simulated Redis needs of its machine.
+/// What a simulated server needs of its machine.
 pub(super) struct Machinery {
     pub(super) world: World,
     pub(super) process: ProcessId,
@@ -26,6 +27,27 @@ impl ServerWorld for Machinery {
     async fn sleep(&self, duration: Duration) {
         let runtime = SimRuntime::new(&self.world, self.process);
         dlock::Runtime::sleep_until(&runtime, dlock::Runtime::now(&runtime) + duration).await;
+    }
+}
+
+impl zookeeper::ServerWorld for Machinery {
+    fn monotonic_nanos(&self) -> u64 {
+        dlock::Runtime::now(&SimRuntime::new(&self.world, self.process)).as_nanos()
+    }
+
+    fn wall_millis(&self) -> u64 {
+        ServerWorld::wall_micros(self) / 1000
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        ServerWorld::sleep(self, duration).await;
+    }
+
+    fn reaches(&self, name: &str) -> bool {
+        let Some(other) = self.world.find(name) else { return false };
+        let process = self.world.process(other);
+        let is_running = process.is_alive() && !process.is_paused();
+        is_running && self.world.is_open(self.process, other) && self.world.is_open(other, self.process)
     }
 }
 

@@ -1,10 +1,13 @@
 //! One run of a schedule: builds the world, lets the workers work while faults strike, and judges what happened.
 //!
-//! [`cluster`] holds the servers and what survives their crashes, [`workload`] the workers, [`inject`] the faults.
+//! [`cluster`] holds the servers and what survives their crashes ([`ensemble`]: those that are one of several members),
+//! [`workload`] the workers, [`inject`] the faults; [`progress`] knows when all is done.
 
 mod cluster;
+mod ensemble;
 mod inject;
 mod machinery;
+mod progress;
 mod report;
 mod workload;
 
@@ -16,7 +19,7 @@ use resource::audit::{Nanos, Rules, audit};
 use crate::entropy::Entropy;
 use crate::mutants::Mutant;
 use crate::record;
-use crate::schedule::{Arm, Invalid, Schedule};
+use crate::schedule::{Arm, Invalid, Schedule, System};
 use crate::trace::text::Names;
 use crate::world::World;
 
@@ -76,6 +79,7 @@ pub fn run_with(
     mutant: Option<Mutant>,
 ) -> Result<Report, RunError> {
     schedule.validate()?;
+    let mutant = mutant.or(schedule.mutant);
     let schedule = schedule.clone();
     #[allow(
         clippy::disallowed_methods,
@@ -135,12 +139,12 @@ async fn in_world(
 
     let end = world.now();
     let rules = Rules {
-        fifo: false,
+        fifo: matches!(schedule.system, System::Etcd | System::ZooKeeper),
         end: Nanos(end),
         healed_at: injector.healed_at().map(Nanos),
         served_within: Some(schedule.within().duration()),
         ttl: Some(schedule.ttl.duration()),
-        grace: KEY_GRACE,
+        grace: key_grace(schedule.system),
     };
     let recorded = record::finish().ok_or(RunError::Unrecorded)?;
     let commands = cluster.commands();
@@ -162,5 +166,11 @@ async fn in_world(
     })
 }
 
-/// How much later than its time to live a key may be dropped: the server looks every 100 ms.
-const KEY_GRACE: Duration = Duration::from_millis(250);
+/// How much later than its time to live a key may be dropped. Redis looks every 100 ms, etcd every 500 ms, ZooKeeper at
+/// whole ticks of 500 ms; and the keepalives of a session begin its time to live anew while the client lives.
+fn key_grace(system: System) -> Duration {
+    match system {
+        System::Redis | System::Redlock => Duration::from_millis(250),
+        System::Etcd | System::ZooKeeper => Duration::from_millis(1500),
+    }
+}

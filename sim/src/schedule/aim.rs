@@ -1,7 +1,7 @@
 //! The rules for when a fault strikes: it must be able to.
 
 use super::error::Place;
-use super::{Fault, Invalid, Kind, Point, ReadMode, ReleaseMode, Schedule, What, When, Worker};
+use super::{Fault, Invalid, Kind, Point, ReadMode, ReleaseMode, Schedule, System, What, When, Worker};
 
 impl Schedule {
     /// Checks every fault.
@@ -22,7 +22,9 @@ impl Schedule {
             }
             When::At(_) => Ok(()),
             When::After { process, point, nth, plus: _ } => {
-                self.check_process(place.key("process"), process, "when")?;
+                if self.cluster() != Some(process.as_str()) {
+                    self.check_process(place.key("process"), process, "when")?;
+                }
                 if *nth == 0 {
                     return Err(place.key("nth").says("`nth` is 0: passings of a point are counted from 1"));
                 }
@@ -77,6 +79,12 @@ impl Schedule {
             Kind::Worker => self.worker(process).and_then(|worker| worker_never_passes(worker, point)),
             Kind::Resource => self.resource_never_passes(point),
             Kind::Replica if !self.promotes(process) => Some("it serves nobody until a `promote`"),
+            // Which member carries a request out says nothing of the lock.
+            Kind::Etcd if process != Kind::Etcd.name() => Some("the cluster does, as `etcd`"),
+            Kind::ZooKeeper if process != Kind::ZooKeeper.name() => Some("the ensemble does, as `zookeeper`"),
+            _ if point == Point::Extended && self.system == System::ZooKeeper => {
+                Some("ZooKeeper extends sessions, not locks")
+            }
             _ => None,
         }
     }

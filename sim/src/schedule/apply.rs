@@ -35,6 +35,7 @@ impl Schedule {
             }
             What::Rate { factor, .. } => check_factor(place.key("factor"), *factor),
             What::Promote { replica } => self.check_promote(place.key("promote"), at, replica),
+            What::Lead { member } => check_lead(place.key("lead"), member),
             What::Evict { key, .. } => self.check_evict(place.key("evict"), key),
             What::Cancel { worker } => check_cancel(place.key("cancel"), worker),
             What::Pause { .. } => Ok(()),
@@ -206,6 +207,13 @@ fn check_factor(place: Place, factor: f64) -> Result<(), Invalid> {
         return Err(place.says("`factor` is 1: the fault would do nothing"));
     }
     Ok(())
+}
+
+fn check_lead(place: Place, name: &str) -> Result<(), Invalid> {
+    if matches!(Kind::of(name), Kind::Etcd | Kind::ZooKeeper) {
+        return Ok(());
+    }
+    Err(place.says(format!("`lead` of `{name}`: only members of etcd and ZooKeeper have a leader")))
 }
 
 fn check_cancel(place: Place, name: &str) -> Result<(), Invalid> {

@@ -53,6 +53,47 @@ pub struct Redis {
     /// What the fence counter of every key stands at when the run starts: the first token is one above. Default 0.
     #[serde(skip_serializing_if = "is_default")]
     pub fence_start: u64,
+    /// Where fencing tokens come from. Default: the counter.
+    #[serde(skip_serializing_if = "is_default")]
+    pub tokens: Tokens,
+}
+
+names! {
+    /// Where the fencing tokens of Redis and Redlock come from.
+    #[derive(Default)]
+    pub enum Tokens as "source of tokens" {
+        /// A counter on the server.
+        #[default]
+        Counter = "counter",
+        /// The same, or the server's wall clock in microseconds where that is above it: a lost counter does no harm as
+        /// long as clocks don't step back further than the outage.
+        Time = "time",
+    }
+}
+
+/// The lock on etcd, for the system `etcd`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Etcd {
+    /// How workers lock. Default: the library's queue.
+    #[serde(skip_serializing_if = "is_default")]
+    pub recipe: Recipe,
+    /// Whether etcd's Lock service hands a lock to a waiter whose lease has ended meanwhile, as etcd 3.4.3 did (issue 11456,
+    /// found by Jepsen). For the recipe `service` only. Default false.
+    #[serde(skip_serializing_if = "is_default")]
+    pub trusts_waiters: bool,
+}
+
+names! {
+    /// How workers lock on etcd.
+    #[derive(Default)]
+    pub enum Recipe as "recipe" {
+        /// The library's own queue of keys.
+        #[default]
+        Queue = "queue",
+        /// etcd's own Lock service.
+        Service = "service",
+    }
 }
 
 names! {
@@ -97,6 +138,12 @@ impl Default for Latency {
 
 impl Default for Redis {
     fn default() -> Self {
-        Self { nodes: 1, persistence: Persistence::None, replica: false, fence_start: 0 }
+        Self {
+            nodes: 1,
+            persistence: Persistence::None,
+            replica: false,
+            fence_start: 0,
+            tokens: Tokens::Counter,
+        }
     }
 }

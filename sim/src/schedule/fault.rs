@@ -142,6 +142,12 @@ pub enum What {
         /// The replica.
         replica: String,
     },
+    /// Makes a member of etcd or ZooKeeper the leader, as `etcdctl move-leader` does: every lease begins anew. Without a
+    /// majority it does nothing, and the trace says so.
+    Lead {
+        /// The member.
+        member: String,
+    },
     /// Removes what the lock servers store about a key, as an eviction for want of memory does.
     Evict {
         /// The key, as the schedule names it.
@@ -220,6 +226,7 @@ impl What {
             Self::Slew { .. } => "slew",
             Self::Rate { .. } => "rate",
             Self::Promote { .. } => "promote",
+            Self::Lead { .. } => "lead",
             Self::Evict { .. } => "evict",
             Self::Cancel { .. } => "cancel",
         }
@@ -235,7 +242,9 @@ impl What {
             | Self::Step { process, .. }
             | Self::Slew { process, .. }
             | Self::Rate { process, .. } => vec![process],
-            Self::Promote { replica: process } | Self::Cancel { worker: process } => vec![process],
+            Self::Promote { replica: process }
+            | Self::Lead { member: process }
+            | Self::Cancel { worker: process } => vec![process],
             Self::Cut { link, .. } | Self::Delay { link, .. } | Self::Reset { link } => {
                 vec![&link.from, &link.to]
             }
@@ -262,6 +271,7 @@ impl What {
             | Self::Reset { .. }
             | Self::Step { .. }
             | Self::Promote { .. }
+            | Self::Lead { .. }
             | Self::Evict { .. }
             | Self::Cancel { .. } => Some(Span::ZERO),
         }

@@ -16,6 +16,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::mutants::Mutant;
+
 mod aim;
 mod apply;
 mod cluster;
@@ -24,7 +26,7 @@ mod draw_fault;
 mod error;
 mod expect;
 mod fault;
-mod names;
+pub(crate) mod names;
 mod point;
 mod raw;
 mod span;
@@ -32,7 +34,7 @@ mod validate;
 mod worker;
 mod write;
 
-pub use cluster::{Latency, Network, Persistence, Redis, Resource, Store, System};
+pub use cluster::{Etcd, Latency, Network, Persistence, Recipe, Redis, Resource, Store, System, Tokens};
 pub use draw::draw;
 pub use error::{Invalid, Place, ScheduleError};
 pub use expect::{Arm, Expect, Outcome, Verdict, Write};
@@ -77,6 +79,12 @@ pub struct Schedule {
     /// The Redis servers.
     #[serde(default, skip_serializing_if = "is_default")]
     pub redis: Redis,
+    /// The lock on etcd.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub etcd: Etcd,
+    /// The one mistake of all workers' locks, or of the resource: what the simulator must be able to find. Default: none.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub mutant: Option<Mutant>,
     /// The protected resource.
     #[serde(default, skip_serializing_if = "is_default")]
     pub resource: Resource,
@@ -105,6 +113,8 @@ impl Schedule {
             within: None,
             network: Network::default(),
             redis: Redis::default(),
+            etcd: Etcd::default(),
+            mutant: None,
             resource: Resource::default(),
             workers,
             faults: Vec::new(),
@@ -160,6 +170,15 @@ impl Schedule {
             }
             System::Etcd => numbered("etcd", ENSEMBLE),
             System::ZooKeeper => numbered("zookeeper", ENSEMBLE),
+        }
+    }
+
+    /// What the history calls the lock server as a whole, where it is several members: faults are aimed at what it does.
+    pub fn cluster(&self) -> Option<&'static str> {
+        match self.system {
+            System::Redis | System::Redlock => None,
+            System::Etcd => Some(Kind::Etcd.name()),
+            System::ZooKeeper => Some(Kind::ZooKeeper.name()),
         }
     }
 

@@ -10,7 +10,7 @@ pub struct UnknownName {
 }
 
 impl UnknownName {
-    pub(super) fn new(what: &'static str, given: &str, known: &[&str]) -> Self {
+    pub(crate) fn new(what: &'static str, given: &str, known: &[&str]) -> Self {
         Self { what, given: given.to_owned(), known: known.join(", ") }
     }
 }
@@ -87,4 +87,4 @@ macro_rules! as_text {
     };
 }
 
-pub(super) use {as_text, names};
+pub(crate) use {as_text, names};

@@ -36,6 +36,8 @@ pub(super) struct RawWhat {
     #[serde(skip_serializing_if = "is_default")]
     promote: Option<String>,
     #[serde(skip_serializing_if = "is_default")]
+    lead: Option<String>,
+    #[serde(skip_serializing_if = "is_default")]
     evict: Option<String>,
     #[serde(skip_serializing_if = "is_default")]
     cancel: Option<String>,
@@ -59,7 +61,7 @@ pub(super) struct RawWhat {
 }
 
 /// The keys that name a fault. The others qualify it.
-const VERBS: [&str; 14] = [
+const VERBS: [&str; 15] = [
     "pause",
     "resume",
     "crash",
@@ -72,6 +74,7 @@ const VERBS: [&str; 14] = [
     "slew",
     "rate",
     "promote",
+    "lead",
     "evict",
     "cancel",
 ];
@@ -116,6 +119,8 @@ impl RawWhat {
             Some(What::Stop { process, restart_after: self.restart_after.take() })
         } else if let Some(replica) = self.promote.take() {
             Some(What::Promote { replica })
+        } else if let Some(member) = self.lead.take() {
+            Some(What::Lead { member })
         } else if let Some(key) = self.evict.take() {
             Some(What::Evict { key, part: self.part.take() })
         } else {
@@ -179,6 +184,7 @@ impl RawWhat {
             ("slew", self.slew.is_some()),
             ("rate", self.rate.is_some()),
             ("promote", self.promote.is_some()),
+            ("lead", self.lead.is_some()),
             ("evict", self.evict.is_some()),
             ("cancel", self.cancel.is_some()),
             ("power_loss", self.power_loss.is_some()),
@@ -219,6 +225,7 @@ impl From<What> for RawWhat {
                 Self { rate: Some(process), factor: Some(factor), lasts, ..raw }
             }
             What::Promote { replica } => Self { promote: Some(replica), ..raw },
+            What::Lead { member } => Self { lead: Some(member), ..raw },
             What::Evict { key, part } => Self { evict: Some(key), part, ..raw },
             What::Cancel { worker } => Self { cancel: Some(worker), ..raw },
         }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::error::Place;
-use super::{Expect, Invalid, Kind, Outcome, Schedule, Span, System, Worker};
+use super::{Expect, Invalid, Kind, Outcome, Recipe, ReleaseMode, Schedule, Span, System, Worker};
 
 /// The shortest TTL, well above the drift margin.
 const TTL_MIN: Span = Span::from_millis(10);
@@ -22,6 +22,7 @@ impl Schedule {
     /// [`Invalid`] for the first rule that it breaks, in the order of the file.
     pub fn validate(&self) -> Result<(), Invalid> {
         check_ttl(&Place::top("ttl"), self.ttl)?;
+        check_session(&Place::top("ttl"), self.system, self.ttl)?;
         self.check_keys()?;
         check_span("limit", self.limit)?;
         if let Some(within) = self.within {
@@ -75,6 +76,13 @@ impl Schedule {
             System::Redlock if self.redis.replica => Err(redis
                 .key("replica")
                 .says("`replica` does not apply to `redlock`: its nodes are on their own")),
+            System::Redis | System::Redlock | System::ZooKeeper if self.etcd != super::Etcd::default() => {
+                Err(Place::top("etcd").says(format!("`etcd` does not apply to `{}`", self.system)))
+            }
+            System::Etcd if self.etcd.trusts_waiters && self.etcd.recipe == Recipe::Queue => {
+                let problem = "`trusts_waiters` is the Lock service's: it needs recipe = \"service\"";
+                Err(Place::top("etcd").key("trusts_waiters").says(problem))
+            }
             System::Etcd | System::ZooKeeper if self.redis != super::Redis::default() => {
                 Err(redis.says(format!("`redis` does not apply to `{}`", self.system)))
             }
@@ -120,6 +128,11 @@ impl Schedule {
                     .says(format!("`{field}` of `{name}` is 0: it must be 1 at least")));
             }
         }
+        if worker.release == ReleaseMode::GetDel && self.system != System::Redis {
+            let problem =
+                format!("`release` = \"get-del\" of `{name}`: it does not apply to `{}`", self.system);
+            return Err(place.key("release").says(problem));
+        }
         self.check_lease(place, worker)?;
         check_cancels(place, worker)
     }
@@ -133,6 +146,7 @@ impl Schedule {
         }
         if let Some(ttl) = worker.ttl {
             check_ttl(&place.key("ttl"), ttl)?;
+            check_session(&place.key("ttl"), self.system, ttl)?;
         }
         if worker.renew_cap.is_some() && !worker.renew {
             return Err(place
@@ -201,6 +215,21 @@ fn check_cancels(place: &Place, worker: &Worker) -> Result<(), Invalid> {
         return Err(place.says(problem));
     }
     Ok(())
+}
+
+/// A lease that is tied to a session lives for as long as the server lets sessions live.
+fn check_session(place: &Place, system: System, ttl: Span) -> Result<(), Invalid> {
+    let whole = ttl.as_nanos().is_multiple_of(1_000_000_000);
+    let problem = match system {
+        System::Etcd if !whole || ttl < Span::from_secs(2) => {
+            "etcd's leases live for whole seconds, 2s at least: one and a half election timeouts"
+        }
+        System::ZooKeeper if !(Span::from_secs(1)..=Span::from_secs(10)).contains(&ttl) => {
+            "ZooKeeper's sessions live for 2 to 20 ticks of 500ms: from 1s to 10s"
+        }
+        _ => return Ok(()),
+    };
+    Err(place.says(format!("`ttl` = {ttl}: {problem}")))
 }
 
 fn check_expect(schedule: &Schedule, expect: &Expect) -> Result<(), Invalid> {

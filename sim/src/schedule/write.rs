@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Network, Outcome, Redis, Resource, Schedule};
+use super::{Etcd, Network, Outcome, Redis, Resource, Schedule};
 
 impl Schedule {
     /// The schedule as TOML. [`Schedule::parse`] reads it back as an equal one.
@@ -37,6 +37,9 @@ impl Schedule {
         if let Some(within) = &self.within {
             field(&mut text, "within", within);
         }
+        if let Some(mutant) = &self.mutant {
+            field(&mut text, "mutant", mutant);
+        }
         text
     }
 
@@ -47,6 +50,9 @@ impl Schedule {
         }
         if self.redis != Redis::default() {
             section(text, "[redis]", &self.redis);
+        }
+        if self.etcd != Etcd::default() {
+            section(text, "[etcd]", &self.etcd);
         }
         if self.resource != Resource::default() {
             section(text, "[resource]", &self.resource);

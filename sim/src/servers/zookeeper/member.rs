@@ -89,16 +89,29 @@ impl Core {
     /// `now` is by the clock of a member.
     pub(crate) fn change_leader(&mut self, now: impl Fn(usize) -> Now) -> Option<usize> {
         let (old, size) = (self.leader()?, self.members.len());
-        let next = (1..size).map(|step| (old + step) % size);
-        let new = next.into_iter().find(|&member| self.members[member].is_in_touch())?;
-        for member in 0..size {
+        let mut next = (1..size).map(|step| (old + step) % size);
+        let new = next.find(|&member| self.members[member].is_in_touch())?;
+        self.replace_leader(new, now(new));
+        Some(new)
+    }
+
+    /// The same for a leader of one's choice, if it is in touch; false if it is not, or leads already.
+    pub(crate) fn move_leader(&mut self, member: usize, now: impl Fn(usize) -> Now) -> bool {
+        let may_lead = self.members[member].is_in_touch() && self.leader().is_some_and(|old| old != member);
+        if may_lead {
+            self.replace_leader(member, now(member));
+        }
+        may_lead
+    }
+
+    fn replace_leader(&mut self, new: usize, now: Now) {
+        for member in 0..self.members.len() {
             if self.members[member].role != Role::Down {
                 self.members[member].role = Role::Looking;
                 self.hang_up_all(member);
             }
         }
-        self.lead(new, now(new));
-        Some(new)
+        self.lead(new, now);
     }
 
     /// Has a member look at whom it reaches (itself included) and take the role that follows.

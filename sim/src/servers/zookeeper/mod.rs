@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-pub use observe::{Change, LockView, Observer, Removal};
+pub use observe::{Change, ENSEMBLE, LockView, Observer, Removal};
 
 use self::core::{Core, Now};
 use crate::world::lock;
@@ -115,6 +115,12 @@ impl<W: ServerWorld> Ensemble<W> {
     pub fn change_leader(&self) -> Option<&str> {
         let new = lock(&self.0.core).change_leader(|member| self.0.now(member, member))?;
         self.0.options.names.get(new).map(String::as_str)
+    }
+
+    /// The same for a leader of one's choice. Returns whether it could be done.
+    pub fn move_leader(&self, name: &str) -> bool {
+        let Some(member) = self.0.options.names.iter().position(|known| known == name) else { return false };
+        lock(&self.0.core).move_leader(member, |member| self.0.now(member, member))
     }
 
     /// How many sessions there are.

@@ -5,8 +5,10 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use dlock::zookeeper::path;
+use resource::audit::{Kind, Name};
 
 use super::tree::parent;
+use crate::record::tell;
 use crate::world::lock;
 
 /// What a transaction did.
@@ -81,10 +83,11 @@ pub trait Observer: Send + Sync {
 /// Watches nothing.
 impl Observer for () {}
 
-/// Tells the story of the locks among the nodes, as `tracing` events of the target `server`: `key_granted` when an entry
-/// becomes the first of its queue, `key_deleted` and `key_expired` when the first is gone.
+/// The locks among the nodes: what the history is told of them. A lock is granted when an entry becomes the first of its
+/// queue, and has ended when the first is gone.
 ///
 /// It knows the queues of [`dlock::zookeeper::path`], whose entries hold the owner token, and leaves all other nodes alone.
+/// As an observer it tells the run, as the ensemble: which member carried a request out says nothing of the lock.
 #[derive(Debug, Default)]
 pub struct LockView {
     queues: Mutex<BTreeMap<String, BTreeMap<u32, Entry>>>,
@@ -98,50 +101,53 @@ struct Entry {
     timeout: Duration,
 }
 
+/// What the history calls an ensemble.
+pub const ENSEMBLE: &str = "zookeeper";
+
 impl Observer for LockView {
     fn changed(&self, client: &str, changes: &[Change]) {
-        for change in changes {
-            match change {
-                Change::Created { path, data, zxid, timeout: Some(timeout) } => {
-                    let owner = String::from_utf8_lossy(data).into_owned();
-                    let entry = Entry { owner, client: client.to_owned(), zxid: *zxid, timeout: *timeout };
-                    self.joined(path, entry);
-                }
-                Change::Deleted { path, cause, .. } => self.left(client, path, *cause),
-                _ => {}
-            }
-        }
+        changes.iter().flat_map(|change| self.follow(client, change)).for_each(|kind| tell(ENSEMBLE, kind));
     }
 }
 
 impl LockView {
-    fn joined(&self, path: &str, entry: Entry) {
-        let Some((name, number)) = lock_entry(path) else { return };
+    /// What a change means for a lock.
+    fn follow(&self, client: &str, change: &Change) -> Vec<Kind> {
+        match change {
+            Change::Created { path, data, zxid, timeout: Some(timeout) } => {
+                let owner = String::from_utf8_lossy(data).into_owned();
+                let entry = Entry { owner, client: client.to_owned(), zxid: *zxid, timeout: *timeout };
+                self.joined(path, entry).into_iter().collect()
+            }
+            Change::Deleted { path, cause, .. } => self.left(client, path, *cause),
+            _ => Vec::new(),
+        }
+    }
+
+    fn joined(&self, path: &str, entry: Entry) -> Option<Kind> {
+        let (name, number) = lock_entry(path)?;
         let mut queues = lock(&self.queues);
         let queue = queues.entry(name.clone()).or_default();
         queue.insert(number, entry.clone());
         let is_first = queue.first_key_value().is_some_and(|(first, _)| *first == number);
-        drop(queues);
-        if is_first {
-            granted(&name, &entry);
-        }
+        is_first.then(|| granted(&name, &entry))
     }
 
-    fn left(&self, client: &str, path: &str, cause: Removal) {
-        let Some((name, number)) = lock_entry(path) else { return };
+    fn left(&self, client: &str, path: &str, cause: Removal) -> Vec<Kind> {
+        let Some((name, number)) = lock_entry(path) else { return Vec::new() };
         let mut queues = lock(&self.queues);
-        let Some(queue) = queues.get_mut(&name) else { return };
+        let Some(queue) = queues.get_mut(&name) else { return Vec::new() };
         let was_first = queue.first_key_value().is_some_and(|(first, _)| *first == number);
-        let Some(entry) = queue.remove(&number) else { return };
+        let Some(entry) = queue.remove(&number) else { return Vec::new() };
         let next = queue.first_key_value().map(|(_, entry)| entry.clone());
         if next.is_none() {
             queues.remove(&name);
         }
-        drop(queues);
-        if was_first {
-            removed(client, &name, &entry, cause);
-            next.iter().for_each(|next| granted(&name, next));
+        if !was_first {
+            return Vec::new();
         }
+        let next = next.map(|next| granted(&name, &next));
+        [removed(client, &name, &entry, cause)].into_iter().chain(next).collect()
     }
 }
 
@@ -151,26 +157,27 @@ fn lock_entry(node: &str) -> Option<(String, u32)> {
     Some((path::lock_name(parent(node))?, path::entry_number(entry)?))
 }
 
-fn granted(name: &str, entry: &Entry) {
-    tracing::info!(
-        target: "server",
-        event = "key_granted",
-        resource_id_hash = dlock::id_hash(name),
-        owner_token_prefix = dlock::owner_prefix(&entry.owner),
-        fencing_token = u64::try_from(entry.zxid).unwrap_or_default(),
-        ttl_millis = u64::try_from(entry.timeout.as_millis()).unwrap_or(u64::MAX),
-        client = entry.client,
-    );
+fn granted(name: &str, entry: &Entry) -> Kind {
+    Kind::KeyGranted {
+        key: hashed(name),
+        owner: owner(entry),
+        token: u64::try_from(entry.zxid).ok(),
+        ttl_millis: u64::try_from(entry.timeout.as_millis()).ok(),
+        client: Name::from(entry.client.as_str()),
+    }
 }
 
-fn removed(client: &str, name: &str, entry: &Entry, cause: Removal) {
-    let event = if cause == Removal::Expired { "key_expired" } else { "key_deleted" };
-    tracing::info!(
-        target: "server",
-        event,
-        resource_id_hash = dlock::id_hash(name),
-        owner_token_prefix = dlock::owner_prefix(&entry.owner),
-        fencing_token = u64::try_from(entry.zxid).unwrap_or_default(),
-        client = (cause != Removal::Expired).then_some(client),
-    );
+fn removed(client: &str, name: &str, entry: &Entry, cause: Removal) -> Kind {
+    if cause == Removal::Expired {
+        return Kind::KeyExpired { key: hashed(name), owner: Some(owner(entry)) };
+    }
+    Kind::KeyDeleted { key: hashed(name), owner: owner(entry), client: Name::from(client) }
+}
+
+fn hashed(name: &str) -> Name {
+    Name::from(dlock::id_hash(name).as_str())
+}
+
+fn owner(entry: &Entry) -> Name {
+    Name::from(dlock::owner_prefix(&entry.owner))
 }

@@ -1,0 +1,264 @@
+//! Counting votes: when a round is decided, and what it came to. Pure: answers come in, decisions go out.
+
+use std::time::Duration;
+
+use crate::backend::{Answer, BackendError};
+use crate::runtime::Instant;
+use crate::token::FencingToken;
+
+/// A number of nodes, and how many of them make a majority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Quorum {
+    pub(super) nodes: usize,
+}
+
+impl Quorum {
+    /// The smallest majority. Any two majorities share a node.
+    pub(super) fn needed(self) -> usize {
+        self.nodes / 2 + 1
+    }
+
+    /// The smallest number of nodes without which the others are no majority.
+    pub(super) fn blocking(self) -> usize {
+        self.nodes - self.needed() + 1
+    }
+
+    /// Too few answered: `failures` says what the others did. If those that refuse for good are enough to block, no retry
+    /// helps, and the error is one of theirs.
+    fn missed(self, answered: usize, failures: &[&BackendError]) -> BackendError {
+        let passing = failures.iter().filter(|failure| failure.is_passing()).count();
+        let is_final = failures.len() - passing >= self.blocking();
+        let failure = failures.iter().find(|failure| failure.is_passing() != is_final);
+        BackendError::NoQuorum {
+            answered,
+            nodes: self.nodes,
+            needed: self.needed(),
+            failure: Box::new(failure.map_or(BackendError::NoAnswer, |failure| (**failure).clone())),
+        }
+    }
+}
+
+/// One attempt to acquire: each node's vote, then each node's word that its counter was raised to the token.
+#[derive(Debug)]
+pub(super) struct Round {
+    quorum: Quorum,
+    ballots: Vec<Ballot>,
+    token: Option<FencingToken>,
+}
+
+/// What a node answered to the first phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Vote {
+    Given(Given),
+    /// Another owner has the node's vote.
+    Held {
+        left: Option<Duration>,
+        by: Option<Box<str>>,
+    },
+}
+
+/// A vote for us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Given {
+    /// The lowest token that the node lets pass.
+    pub(super) lowest: FencingToken,
+    /// Until when it is given at least, on the client's clock.
+    pub(super) until: Instant,
+}
+
+/// Where a node stands in the round.
+#[derive(Debug)]
+enum Ballot {
+    Asked,
+    Given(Given),
+    /// It was told the token and has not answered.
+    Told(Given),
+    /// Its counter was raised while its vote was ours.
+    Raised(Given),
+    Held {
+        left: Option<Duration>,
+        by: Option<Box<str>>,
+    },
+    /// It had voted for us and refused to raise its counter: the vote has ended, or a token as large was granted.
+    Withdrawn,
+    Failed(BackendError),
+}
+
+impl Round {
+    pub(super) fn new(quorum: Quorum) -> Self {
+        let ballots = (0..quorum.nodes).map(|_| Ballot::Asked).collect();
+        Self { quorum, ballots, token: None }
+    }
+
+    /// Notes a node's answer to the first phase.
+    pub(super) fn voted(&mut self, node: usize, answer: Result<Vote, BackendError>) {
+        self.ballots[node] = match answer {
+            Ok(Vote::Given(given)) => Ballot::Given(given),
+            Ok(Vote::Held { left, by }) => Ballot::Held { left, by },
+            Err(error) => Ballot::Failed(error),
+        };
+    }
+
+    /// Notes a node's answer to the second phase: whether it raised its counter.
+    pub(super) fn raised(&mut self, node: usize, answer: Result<bool, BackendError>) {
+        self.ballots[node] = match (&self.ballots[node], answer) {
+            (Ballot::Told(given), Ok(true)) => Ballot::Raised(*given),
+            (_, Ok(_)) => Ballot::Withdrawn,
+            (_, Err(error)) => Ballot::Failed(error),
+        };
+    }
+
+    /// The next node that is to raise its counter, and the token: none before a majority has voted for us. The token is
+    /// chosen then and stays; later votes are told the same one.
+    pub(super) fn tell(&mut self) -> Option<(usize, FencingToken)> {
+        if self.token.is_none()
+            && self.count(|ballot| matches!(ballot, Ballot::Given(_))) >= self.quorum.needed()
+        {
+            self.token = self.given().map(|given| given.lowest).max();
+        }
+        let token = self.token.filter(|_| self.is_open())?;
+        let next = self.ballots.iter().position(|ballot| matches!(ballot, Ballot::Given(_)))?;
+        if let Ballot::Given(given) = self.ballots[next] {
+            self.ballots[next] = Ballot::Told(given);
+        }
+        Some((next, token))
+    }
+
+    /// What the round, begun at `began`, came to, once nothing that is still to come can change it.
+    pub(super) fn outcome(&self, began: Instant) -> Option<Result<Answer, BackendError>> {
+        if let Some(granted) = self.granted(began) {
+            return Some(Ok(granted));
+        }
+        if self.is_open() {
+            return None;
+        }
+        let failures: Vec<_> = self.ballots.iter().filter_map(Ballot::failure).collect();
+        let waiting = self.count(|ballot| matches!(ballot, Ballot::Asked | Ballot::Told(_)));
+        let answered = self.quorum.nodes - waiting - failures.len();
+        if answered >= self.quorum.needed() {
+            return Some(Ok(Answer::Held { left: self.holder_left() }));
+        }
+        (answered + waiting < self.quorum.needed()).then(|| Err(self.quorum.missed(answered, &failures)))
+    }
+
+    /// The grant, if a majority has raised its counter. It lives while a majority of the votes does: until the one ends
+    /// that is the last to leave a majority without it.
+    fn granted(&self, began: Instant) -> Option<Answer> {
+        let token = self.token?;
+        let raised = |ballot: &Ballot| match ballot {
+            Ballot::Raised(given) => Some(given.until),
+            _ => None,
+        };
+        let mut ends: Vec<_> = self.ballots.iter().filter_map(raised).collect();
+        ends.sort_unstable_by(|one, other| other.cmp(one));
+        let until = ends.get(self.quorum.needed() - 1)?;
+        Some(Answer::Granted { token, since: began, left: until.saturating_since(began) })
+    }
+
+    /// Whether a grant is possible still.
+    fn is_open(&self) -> bool {
+        let lost =
+            |ballot: &Ballot| matches!(ballot, Ballot::Held { .. } | Ballot::Withdrawn | Ballot::Failed(_));
+        self.count(lost) < self.quorum.blocking()
+    }
+
+    /// When a majority of the votes will be free, if one owner has a majority now. After a split vote nobody has: all
+    /// give their votes back at once, so there is no time to wait for.
+    fn holder_left(&self) -> Option<Duration> {
+        let has_majority = |owner: &Option<Box<str>>| {
+            owner.is_some()
+                && self.count(|ballot| matches!(ballot, Ballot::Held { by, .. } if by == owner))
+                    >= self.quorum.needed()
+        };
+        if !self.ballots.iter().any(|ballot| matches!(ballot, Ballot::Held { by, .. } if has_majority(by))) {
+            return None;
+        }
+        let mut frees: Vec<_> = self.ballots.iter().filter_map(Ballot::free_in).collect();
+        frees.sort_unstable();
+        frees.get(self.quorum.needed() - 1).copied()
+    }
+
+    fn given(&self) -> impl Iterator<Item = &Given> {
+        self.ballots.iter().filter_map(|ballot| match ballot {
+            Ballot::Given(given) => Some(given),
+            _ => None,
+        })
+    }
+
+    fn count(&self, is: impl Fn(&Ballot) -> bool) -> usize {
+        self.ballots.iter().filter(|ballot| is(ballot)).count()
+    }
+}
+
+impl Ballot {
+    fn failure(&self) -> Option<&BackendError> {
+        match self {
+            Self::Failed(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// In what time the vote can be had, if that is known.
+    fn free_in(&self) -> Option<Duration> {
+        match self {
+            Self::Held { left, .. } => *left,
+            Self::Given(_) | Self::Told(_) | Self::Raised(_) | Self::Withdrawn => Some(Duration::ZERO),
+            Self::Asked | Self::Failed(_) => None,
+        }
+    }
+}
+
+/// The answers to a renewal or a release: which nodes had our vote.
+#[derive(Debug)]
+pub(super) struct Tally {
+    quorum: Quorum,
+    yes: usize,
+    no: usize,
+    failures: Vec<BackendError>,
+}
+
+impl Tally {
+    pub(super) fn new(quorum: Quorum) -> Self {
+        Self { quorum, yes: 0, no: 0, failures: Vec::new() }
+    }
+
+    /// Notes one node's answer: whether the vote was ours.
+    pub(super) fn answered(&mut self, answer: Result<bool, BackendError>) {
+        match answer {
+            Ok(true) => self.yes += 1,
+            Ok(false) => self.no += 1,
+            Err(error) => self.failures.push(error),
+        }
+    }
+
+    /// Whether a majority was ours; known as soon as one said so, or so many said no that none is left.
+    pub(super) fn majority(&self) -> Option<Result<bool, BackendError>> {
+        if self.yes >= self.quorum.needed() {
+            return Some(Ok(true));
+        }
+        if self.no >= self.quorum.blocking() {
+            return Some(Ok(false));
+        }
+        (self.waiting() == 0).then(|| Err(self.missed()))
+    }
+
+    /// The same for a release. A lease has ended when so few votes may be left that they are no majority: nodes that did
+    /// not answer need not have their word in it. It was ours until now unless a majority says otherwise.
+    pub(super) fn released(&self) -> Option<Result<bool, BackendError>> {
+        match self.majority() {
+            Some(Err(_)) if self.yes + self.no >= self.quorum.blocking() => Some(Ok(true)),
+            decided => decided,
+        }
+    }
+
+    fn missed(&self) -> BackendError {
+        self.quorum.missed(self.yes + self.no, &self.failures.iter().collect::<Vec<_>>())
+    }
+
+    fn waiting(&self) -> usize {
+        self.quorum.nodes - self.yes - self.no - self.failures.len()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,17 @@
+-- Raises the fencing counter to a token that is about to be granted: the second phase of Redlock.
+--
+-- KEYS[1]  the owner token, while the node's vote is given
+-- KEYS[2]  the fencing counter, which never expires
+-- ARGV[1]  the owner token of the caller
+-- ARGV[2]  the fencing token
+--
+-- 1  raised: from now on the node gives no vote for a token that is not larger
+-- 0  the vote ended, or the counter has reached the token already, for whomever; nothing is changed
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then
+  return 0
+end
+if tonumber(redis.call('GET', KEYS[2]) or 0) >= tonumber(ARGV[2]) then
+  return 0
+end
+redis.call('SET', KEYS[2], ARGV[2])
+return 1
