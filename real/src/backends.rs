@@ -5,6 +5,7 @@ use std::future::Future;
 use clap::ValueEnum;
 use dlock::Backend;
 use dlock::redis::Redis;
+use dlock::redlock::{Redlock, RedlockError, RedlockOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::runtime::TokioRuntime;
@@ -15,6 +16,8 @@ use crate::runtime::TokioRuntime;
 pub enum BackendKind {
     /// One Redis.
     Redis,
+    /// Several independent Redis, by majority.
+    Redlock,
 }
 
 impl BackendKind {
@@ -22,6 +25,7 @@ impl BackendKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Redis => "redis",
+            Self::Redlock => "redlock",
         }
     }
 }
@@ -48,13 +52,16 @@ pub enum BackendError {
         /// How many there were.
         given: usize,
     },
+    /// The servers that a majority is made of.
+    #[error(transparent)]
+    Redlock(#[from] RedlockError),
 }
 
 /// Does `job` with the lock server of that kind at the addresses `servers`.
 ///
 /// # Errors
 ///
-/// [`BackendError`] if there are too few servers, or too many.
+/// [`BackendError`] if the kind of server can't be made of those addresses.
 pub async fn on_backend<J: OnBackend>(
     kind: BackendKind,
     servers: &[String],
@@ -65,6 +72,9 @@ pub async fn on_backend<J: OnBackend>(
         (BackendKind::Redis, [server]) => Ok(job.run(Redis::new(runtime, server)).await),
         (BackendKind::Redis, _) => {
             Err(BackendError::Servers { kind, wanted: "one server", given: servers.len() })
+        }
+        (BackendKind::Redlock, servers) => {
+            Ok(job.run(Redlock::new(runtime, servers, RedlockOptions::default())?).await)
         }
     }
 }

@@ -5,12 +5,12 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// The machine's monotonic clock: nanoseconds since it was started. All processes of the machine read the same, so that
 /// their histories can be put in one order.
-pub fn machine_time() -> Nanos {
+pub(crate) fn machine_time() -> Nanos {
     Nanos(nanos(clock_gettime(ClockId::Monotonic)))
 }
 
 /// The wall clock, in microseconds since 1970: for those who look for an event in other logs. It may step.
-pub fn wall_unix_micros() -> u64 {
+pub(crate) fn wall_unix_micros() -> u64 {
     nanos(clock_gettime(ClockId::Realtime)) / 1000
 }
 

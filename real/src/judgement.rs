@@ -82,11 +82,23 @@ fn not_judged(history: &[Event], rules: &Rules) -> Vec<NotJudged> {
         (!resource, VerdictKind::StaleWrite, "the resource's history is not among the files"),
         (!resource, VerdictKind::LateWrite, "the resource's history is not among the files"),
         (!reads, VerdictKind::LostUpdate, "nobody read the resource"),
-        (!server, VerdictKind::ForeignRelease, "only the lock server's own events show whose lock it deleted"),
-        (rules.healed_at.is_none(), VerdictKind::Stuck, "give --served-within; and every fault must have healed"),
+        (
+            !server,
+            VerdictKind::ForeignRelease,
+            "only the lock server's own events show whose lock it deleted",
+        ),
+        (
+            rules.healed_at.is_none(),
+            VerdictKind::Stuck,
+            "give --served-within; and every fault must have healed",
+        ),
         (!rules.fifo || !queued, VerdictKind::Unfair, "give --fifo, for a lock that queues"),
     ];
-    reasons.into_iter().filter(|(missing, ..)| *missing).map(|(_, kind, why)| NotJudged { kind, why }).collect()
+    reasons
+        .into_iter()
+        .filter(|(missing, ..)| *missing)
+        .map(|(_, kind, why)| NotJudged { kind, why })
+        .collect()
 }
 
 impl fmt::Display for Judgement {
@@ -95,7 +107,12 @@ impl fmt::Display for Judgement {
         writeln!(
             f,
             "{events} events: {} grants, {} releases, {} renewals, {} writes accepted, {} refused, {} overtakings",
-            summary.grants, summary.releases, summary.renewals, summary.accepted.len(), summary.refused.len(), fairness.inversions,
+            summary.grants,
+            summary.releases,
+            summary.renewals,
+            summary.accepted.len(),
+            summary.refused.len(),
+            fairness.inversions,
         )?;
         for verdict in verdicts {
             writeln!(f, "{verdict}")?;

@@ -3,10 +3,11 @@
 //! To read it: [`TokioRuntime`] is the seam's other side (the operating system's clock, sockets, scheduler and random
 //! source); [`servers`] starts and ends the servers that a lock needs; [`backends`] is the one place that knows all kinds
 //! of them; [`work`] is the worker and [`pause`] what stops it; [`history`] records what each process says, and
-//! [`judgement`] what it comes to; [`experiments`] puts all that together.
+//! [`judgement`] what it comes to; [`mod@contend`] is the load; [`experiments`] puts all that together.
 
 pub mod backends;
 mod clock;
+pub mod contend;
 pub mod experiments;
 pub mod history;
 pub mod judgement;

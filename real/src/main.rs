@@ -28,6 +28,8 @@ enum Command {
     Resource(cli::resource::Resource),
     /// Acquires a lock, works, writes to the resource and releases.
     Worker(cli::worker::Worker),
+    /// Offers attempts to acquire at a fixed rate, and measures how they are served.
+    Contend(cli::contend::Contend),
     /// Judges the history that the processes of a run have left.
     Audit(cli::audit::Audit),
     /// Repeats an experiment of the lab on servers of its own.
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         Command::Down(down) => down.run(),
         Command::Resource(resource) => resource.run(),
         Command::Worker(worker) => worker.run(),
+        Command::Contend(contend) => contend.run(),
         Command::Audit(audit) => audit.run(),
         Command::Experiment(experiment) => experiment.run(),
     };

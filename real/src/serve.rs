@@ -28,7 +28,9 @@ const MILLIS: [f64; 16] = [
 pub async fn listen(address: &str) -> io::Result<TcpListener> {
     TcpListener::bind(address).await.map_err(|error| {
         let help = match error.kind() {
-            io::ErrorKind::AddrInUse => "stop the process that listens there, or give port 0 to pick a free one",
+            io::ErrorKind::AddrInUse => {
+                "stop the process that listens there, or give port 0 to pick a free one"
+            }
             io::ErrorKind::PermissionDenied => "give a port from 1024 on",
             _ => "give host:port, such as 127.0.0.1:8080",
         };
@@ -100,7 +102,9 @@ async fn answer_scrape(mut stream: TcpStream, metrics: &PrometheusHandle) -> io:
     };
     let length = body.len();
     let kind = "text/plain; version=0.0.4";
-    let answer = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
+    let answer = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    );
     stream.write_all(answer.as_bytes()).await?;
     stream.shutdown().await
 }

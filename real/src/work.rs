@@ -91,7 +91,12 @@ pub fn carry_out(plan: &Plan, tell: impl Fn(Done) + Sync) -> Result<(), PlanErro
         return Err(PlanError::Nobody);
     }
     thread::scope(|scope| {
-        let start = |number| thread::Builder::new().spawn_scoped(scope, { let tell = &tell; move || contend(plan, number, tell) });
+        let start = |number| {
+            thread::Builder::new().spawn_scoped(scope, {
+                let tell = &tell;
+                move || contend(plan, number, tell)
+            })
+        };
         let contenders = (0..plan.contenders).map(start).collect::<Result<Vec<_>, _>>()?;
         contenders.into_iter().try_for_each(|contender| match contender.join() {
             Ok(result) => result,

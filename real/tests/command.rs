@@ -67,10 +67,12 @@ fn nothing_is_left_when_the_command_is_killed() {
     let folder = stage.subdirectory("tmp").unwrap();
     let mut command = real(&["experiment", "1", "--backend", "redis", "--out"]);
     let mut child = command.arg(folder.join("out.json")).env("TMPDIR", &folder).spawn().unwrap();
-    let inside = || fs::read_dir(&folder).unwrap().flatten().map(|entry| entry.path()).collect::<Vec<PathBuf>>();
+    let inside =
+        || fs::read_dir(&folder).unwrap().flatten().map(|entry| entry.path()).collect::<Vec<PathBuf>>();
     // Two resources, a Redis, and the first worker.
     let pids = loop {
-        let pids: Vec<_> = inside().iter().flat_map(|stage| fs::read_dir(stage.join("pids"))).flatten().flatten().collect();
+        let pids: Vec<_> =
+            inside().iter().flat_map(|stage| fs::read_dir(stage.join("pids"))).flatten().flatten().collect();
         if pids.len() >= 6 {
             break pids;
         }
@@ -92,8 +94,20 @@ fn the_histories_of_several_processes_are_judged_as_one() {
     let (of_resource, of_workers) = (file("resource.jsonl"), file("workers.jsonl"));
     let served = serve(&["--path", &file("resource.redb"), "--history", &of_resource]);
     let address = format!("127.0.0.1:{}", served.1);
-    let mut workers = real(&["worker", "--servers", &redis.address(), "--resource", &address, "--history", &of_workers]);
-    let (code, told, error) = run(workers.args(["--contenders", "4", "--rounds", "3", "--keys", "2", "--work", "1ms", "--fence", "on"]));
+    let mut workers =
+        real(&["worker", "--servers", &redis.address(), "--resource", &address, "--history", &of_workers]);
+    let (code, told, error) = run(workers.args([
+        "--contenders",
+        "4",
+        "--rounds",
+        "3",
+        "--keys",
+        "2",
+        "--work",
+        "1ms",
+        "--fence",
+        "on",
+    ]));
     assert_eq!(code, Some(0), "{error}");
     assert_eq!(told.lines().filter(|line| line.ends_with("written; released")).count(), 12, "{told}");
     let (code, told, error) = run(&mut real(&["audit", &of_resource, &of_workers, "--served-within", "60s"]));
@@ -130,12 +144,17 @@ fn a_violation_ends_in_exit_code_1_and_nonsense_in_2() {
 fn the_resource_fences_unless_it_is_told_not_to() {
     for (fence, status) in [("on", "409 Conflict"), ("off", "200 OK")] {
         let served = serve(&["--store", "memory", "--fence", fence]);
-        let put = |token: u64| ask_http(served.1, "PUT", "/r/k", &format!("X-Fence-Token: {token}\r\n"), "x").unwrap();
+        let put = |token: u64| {
+            ask_http(served.1, "PUT", "/r/k", &format!("X-Fence-Token: {token}\r\n"), "x").unwrap()
+        };
         assert!(put(34).starts_with("HTTP/1.1 200 OK"));
         assert!(put(33).starts_with(&format!("HTTP/1.1 {status}")), "{fence}");
         let metrics = ask_http(served.1, "GET", "/metrics", "", "").unwrap();
         let refused = u64::from(fence == "on");
-        assert!(metrics.contains(&format!("\nresource_stale_token_rejections_total {refused}\n")), "{metrics}");
+        assert!(
+            metrics.contains(&format!("\nresource_stale_token_rejections_total {refused}\n")),
+            "{metrics}"
+        );
     }
 }
 
@@ -145,14 +164,19 @@ fn a_worker_shows_its_metrics() {
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
     let served = serve(&["--store", "memory"]);
     let address = format!("127.0.0.1:{}", served.1);
+    let mut command =
+        real(&["worker", "--servers", &redis.address(), "--resource", &address, "--metrics", "127.0.0.1:0"]);
     // The pause holds the worker while it is asked.
-    let mut command = real(&["worker", "--servers", &redis.address(), "--resource", &address, "--metrics", "127.0.0.1:0"]);
-    let mut child = command.args(["--work", "0", "--stop"]).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut child = command.args(["--work", "0", "--pause", "1h"]).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let port = line.trim_end_matches("/metrics\n").rsplit(':').next().unwrap().parse().unwrap();
+    let acquired = r#"redis_lease_acquire_total{resource_type="account",outcome="done"} 1"#;
+    while !ask_http(port, "GET", "/metrics", "", "").unwrap().contains(acquired) {}
+    let elsewhere = ask_http(port, "GET", "/", "", "").unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(line.starts_with("metrics on http://127.0.0.1:"), "{line}");
+    assert!(elsewhere.starts_with("HTTP/1.1 404"), "{elsewhere}");
 }
 
 #[test]
@@ -162,10 +186,19 @@ fn mistakes_are_explained() {
     let (code, _, error) = run(&mut real(&["resource", "--store", "memory", "--listen", &address]));
     assert_eq!(code, Some(2));
     assert!(error.contains("stop the process that listens there"), "{error}");
-    let (code, _, error) = run(&mut real(&["worker", "--servers", "127.0.0.1:1,127.0.0.1:2", "--resource", &address]));
+    let (code, _, error) =
+        run(&mut real(&["worker", "--servers", "127.0.0.1:1,127.0.0.1:2", "--resource", &address]));
     assert_eq!(code, Some(2));
     assert!(error.contains("redis wants one server, and was given 2"), "{error}");
-    let (code, told, _) = run(&mut real(&["worker", "--servers", "127.0.0.1:1", "--resource", &address, "--patience", "100ms"]));
+    let (code, told, _) = run(&mut real(&[
+        "worker",
+        "--servers",
+        "127.0.0.1:1",
+        "--resource",
+        &address,
+        "--patience",
+        "100ms",
+    ]));
     assert_eq!(code, Some(1), "nothing was done");
     assert!(told.contains("no connection to the lock server at 127.0.0.1:1"), "{told}");
     let mut missing = real(&["experiment", "1", "--backend", "redis", "--out", "/dev/null"]);
@@ -178,12 +211,25 @@ fn mistakes_are_explained() {
 fn the_environment_gives_the_flags() {
     let served = serve(&["--store", "memory"]);
     let mut worker = real(&["worker"]);
-    worker.envs([("DLOCK_RESOURCE", format!("127.0.0.1:{}", served.1)), ("DLOCK_SERVERS", "127.0.0.1:1".to_owned())]);
+    worker.envs([
+        ("DLOCK_RESOURCE", format!("127.0.0.1:{}", served.1)),
+        ("DLOCK_SERVERS", "127.0.0.1:1".to_owned()),
+    ]);
     let (_, told, _) = run(worker.env("DLOCK_PATIENCE", "50ms").env("DLOCK_NAME", "from-the-environment"));
     assert!(told.starts_with("from-the-environment: account:0: no lock until the deadline"), "{told}");
     let mut output = String::new();
-    real(&["worker", "--help"]).stdout(Stdio::piped()).spawn().unwrap().stdout.unwrap().read_to_string(&mut output).unwrap();
+    real(&["worker", "--help"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+        .stdout
+        .unwrap()
+        .read_to_string(&mut output)
+        .unwrap();
     for flag in ["backend", "ttl", "work", "pause", "contenders", "keys", "fence"] {
-        assert!(output.contains(&format!("DLOCK_{}", flag.to_uppercase())), "--{flag} has no variable:\n{output}");
+        assert!(
+            output.contains(&format!("DLOCK_{}", flag.to_uppercase())),
+            "--{flag} has no variable:\n{output}"
+        );
     }
 }

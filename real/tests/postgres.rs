@@ -76,7 +76,8 @@ async fn it_decides_as_the_store_in_memory() {
             continue;
         }
         let body = Bytes::from(format!("body {}", draw.below(2)));
-        let write = Write { token: draw.token(), seq: WriteSeq::new(draw.below(3)), owner: draw.owner(), body };
+        let write =
+            Write { token: draw.token(), seq: WriteSeq::new(draw.below(3)), owner: draw.owner(), body };
         let expected = model.write(&key, &write, fencing).await.unwrap();
         assert_eq!(ours.write(&key, &write, fencing).await.unwrap(), expected, "step {step}: {write:?}");
         match expected {
@@ -95,7 +96,8 @@ async fn services_that_race_accept_each_token_once() {
     let stage = Stage::new().unwrap();
     let postgres = Postgres::start(&stage).unwrap();
     // Two services, each with its own connections: nothing but the database stands between them.
-    let services = [0, 1].map(|_| PostgresStore::connect(&postgres.url()));
+    let url = postgres.url();
+    let services = [0, 1].map(|_| PostgresStore::connect(&url));
     let services = futures_util::future::try_join_all(services).await.unwrap();
     let racers: Vec<_> = (0..120)
         .map(|n| {

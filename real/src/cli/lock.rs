@@ -36,6 +36,8 @@ impl LockArgs {
         let kind = self.backend.as_str();
         let state = State::load(self.state.as_deref())?;
         let servers = state.and_then(|state| state.servers.get(kind).cloned());
-        servers.ok_or_else(|| format!("no {kind} to talk to: run `real up {kind}` first, or give --servers").into())
+        servers.ok_or_else(|| {
+            format!("no {kind} to talk to: run `real up {kind}` first, or give --servers").into()
+        })
     }
 }

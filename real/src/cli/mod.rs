@@ -1,6 +1,7 @@
 //! The commands, one file each. Each returns whether all was as expected.
 
 pub(crate) mod audit;
+pub(crate) mod contend;
 pub(crate) mod experiment;
 pub(crate) mod lock;
 pub(crate) mod resource;
@@ -13,8 +14,8 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
 use ::resource::Fencing;
+use clap::{Args, ValueEnum};
 use real::history::{Recorder, Recording};
 
 /// Whether all was as expected, or why the input was bad.

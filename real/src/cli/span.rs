@@ -14,7 +14,8 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
         let number: f64 = number.parse().ok().filter(|_| plain)?;
         Duration::try_from_secs_f64(number * seconds).ok()
     };
-    read().or_else(|| (text == "0").then_some(Duration::ZERO))
+    read()
+        .or_else(|| (text == "0").then_some(Duration::ZERO))
         .ok_or_else(|| "give a number and a unit: 500ms, 2s, 10m".to_owned())
 }
 
@@ -24,7 +25,9 @@ mod tests {
 
     #[test]
     fn a_number_and_its_unit() {
-        for (text, millis) in [("500ms", 500), ("2s", 2000), ("1.5s", 1500), ("10m", 600_000), ("1h", 3_600_000), ("0", 0)] {
+        for (text, millis) in
+            [("500ms", 500), ("2s", 2000), ("1.5s", 1500), ("10m", 600_000), ("1h", 3_600_000), ("0", 0)]
+        {
             assert_eq!(parse(text), Ok(Duration::from_millis(millis)), "{text}");
         }
         assert_eq!(parse("250us"), Ok(Duration::from_micros(250)));

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use real::servers::{
-    EtcdCluster, Persistence, Postgres, Process, Redis, RedisCluster, ServerError, Stage, ZooKeeper, end_left_stage,
+    EtcdCluster, Persistence, Postgres, Process, Redis, RedisCluster, ServerError, Stage, ZooKeeper,
+    end_left_stage,
 };
 
 use super::state::State;
@@ -70,18 +71,21 @@ impl Up {
             return Err("servers are up already: run `real down` first, or give another --state".into());
         }
         let stage = Stage::new()?;
-        let mut state =
-            State { directory: stage.directory().to_owned(), servers: BTreeMap::new(), pids: BTreeMap::new() };
+        let mut state = State {
+            directory: stage.directory().to_owned(),
+            servers: BTreeMap::new(),
+            pids: BTreeMap::new(),
+        };
         self.what.sort();
         self.what.dedup();
         let mut running = Vec::new();
         for what in self.what {
             let mut servers = start(&stage, what)?;
-            let addresses = servers.iter().map(Running::address).collect();
+            let addresses: Vec<_> = servers.iter().map(Running::address).collect();
             for server in &mut servers {
                 state.pids.insert(server.process().name().to_owned(), server.process().pid());
             }
-            print(&format!("{:9}  {}\n", what.as_str(), Vec::join(&addresses, ",")))?;
+            print(&format!("{:9}  {}\n", what.as_str(), addresses.join(",")))?;
             state.servers.insert(what.as_str().to_owned(), addresses);
             running.extend(servers);
         }

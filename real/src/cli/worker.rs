@@ -1,5 +1,6 @@
 //! `worker`: the lab's worker, with its flags.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
@@ -68,12 +69,14 @@ impl Worker {
             eprintln!("metrics on http://{}/metrics", listener.local_addr()?);
             executor.spawn(serve_metrics(listener, counts));
         }
+        let idle = AtomicBool::new(false);
         carry_out(&self.plan(name)?, |done| {
+            idle.fetch_or(done.round.is_err(), Ordering::Relaxed);
             // Nobody reads: nothing to tell.
             let _ = print(&format!("{}\n", done.line()));
         })?;
         super::finish(recording)?;
-        Ok(true)
+        Ok(!idle.into_inner())
     }
 
     fn plan(self, name: String) -> Result<Plan, Box<dyn std::error::Error>> {

@@ -61,7 +61,11 @@ impl Actor {
         self.until("stop itself", |actor| actor.process.is_paused().then_some(()))
     }
 
-    fn until<T>(&mut self, what: &'static str, mut done: impl FnMut(&mut Self) -> Option<T>) -> Result<T, ExperimentError> {
+    fn until<T>(
+        &mut self,
+        what: &'static str,
+        mut done: impl FnMut(&mut Self) -> Option<T>,
+    ) -> Result<T, ExperimentError> {
         let begun = Instant::now();
         loop {
             if let Some(done) = done(self) {
@@ -85,7 +89,8 @@ pub(super) struct ResourceActor {
 impl ResourceActor {
     /// Starts one on a free port, on a disk, and waits until it listens.
     pub(super) fn start(stage: &Stage, folder: &str, fence: &str) -> Result<Self, ExperimentError> {
-        let arguments = ["--listen", "127.0.0.1:0", "--store", "redb", "--path", "resource.redb", "--fence", fence];
+        let arguments =
+            ["--listen", "127.0.0.1:0", "--store", "redb", "--path", "resource.redb", "--fence", fence];
         let mut actor = Actor::start(stage, folder, "resource", "resource", &arguments)?;
         let port = actor.until("listen", |actor| listening(actor.process.log()))?;
         Ok(Self { actor, port })
@@ -113,7 +118,13 @@ impl ResourceActor {
         sample.ok_or_else(|| ExperimentError::Resource(io::Error::other(format!("it has no metric {name}"))))
     }
 
-    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> Result<(String, String), ExperimentError> {
+    fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> Result<(String, String), ExperimentError> {
         let answer = ask_http(self.port, method, path, headers, body).map_err(ExperimentError::Resource)?;
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
         Ok((head.lines().next().unwrap_or_default().to_owned(), body.to_owned()))

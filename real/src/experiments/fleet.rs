@@ -3,10 +3,14 @@
 use crate::backends::BackendKind;
 use crate::servers::{Persistence, Redis, ServerError, Stage};
 
+/// Redlock outlives the failure of two of five.
+const REDLOCK_NODES: usize = 5;
+
 /// Running lock servers of one kind.
 #[derive(Debug)]
 pub(super) enum Fleet {
     Redis(Redis),
+    Redlock(Vec<Redis>),
 }
 
 impl Fleet {
@@ -14,6 +18,7 @@ impl Fleet {
     pub(super) fn start(stage: &Stage, kind: BackendKind) -> Result<Self, ServerError> {
         Ok(match kind {
             BackendKind::Redis => Self::Redis(Redis::start(stage, "redis", Persistence::None)?),
+            BackendKind::Redlock => Self::Redlock(Redis::start_many(stage, REDLOCK_NODES)?),
         })
     }
 
@@ -21,6 +26,7 @@ impl Fleet {
     pub(super) fn addresses(&self) -> String {
         match self {
             Self::Redis(server) => server.address(),
+            Self::Redlock(servers) => servers.iter().map(Redis::address).collect::<Vec<_>>().join(","),
         }
     }
 }

@@ -24,7 +24,8 @@ impl Machine {
     /// This one.
     pub fn this() -> Self {
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        let kib = value_of("/proc/meminfo", "MemTotal").and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
+        let kib = value_of("/proc/meminfo", "MemTotal")
+            .and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
         Self {
             cores: available_parallelism().map_or(1, usize::from),
             processor: value_of("/proc/cpuinfo", "model name").unwrap_or_default(),

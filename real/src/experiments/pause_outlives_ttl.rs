@@ -94,7 +94,11 @@ pub struct Arm {
 /// # Errors
 ///
 /// [`ExperimentError`] if the experiment could not be carried out; a result that was not expected is none.
-pub fn run(backends: &[BackendKind], configuration: Configuration, command: String) -> Result<Results, ExperimentError> {
+pub fn run(
+    backends: &[BackendKind],
+    configuration: Configuration,
+    command: String,
+) -> Result<Results, ExperimentError> {
     let mut arms = Vec::new();
     for &backend in backends {
         let stage = Stage::new()?;
@@ -144,17 +148,26 @@ impl Scene<'_> {
         let mut b = self.worker(&folder, "b", &resource, &[])?;
         b.ended()?;
         if by == PauseBy::Sigstop {
-            thread::sleep(Duration::from_millis(self.configuration.pause_ms).saturating_sub(paused.elapsed()));
+            thread::sleep(
+                Duration::from_millis(self.configuration.pause_ms).saturating_sub(paused.elapsed()),
+            );
             a.process.resume();
         }
         a.ended()?;
         self.judge(by, fence, &folder, &resource, &[&a, &b, &resource.actor])
     }
 
-    fn worker(&self, key: &str, name: &str, resource: &ResourceActor, more: &[&str]) -> Result<Actor, ExperimentError> {
+    fn worker(
+        &self,
+        key: &str,
+        name: &str,
+        resource: &ResourceActor,
+        more: &[&str],
+    ) -> Result<Actor, ExperimentError> {
         let Configuration { ttl_ms, work_ms, .. } = self.configuration;
         let (address, ttl, work) = (resource.address(), format!("{ttl_ms}ms"), format!("{work_ms}ms"));
-        let mut arguments = vec!["--backend", self.backend.as_str(), "--servers", &self.servers, "--key", key];
+        let mut arguments =
+            vec!["--backend", self.backend.as_str(), "--servers", &self.servers, "--key", key];
         arguments.extend(["--resource", &address, "--ttl", &ttl, "--work", &work, "--patience", "60s"]);
         arguments.extend(more);
         Ok(Actor::start(self.stage, key, name, "worker", &arguments)?)
@@ -202,7 +215,12 @@ impl Scene<'_> {
 impl Arm {
     /// Off: both writes are taken, the stale one last. On: it is refused, counted, and the value is b's.
     fn is_as_expected(&self, judgement: &Judgement) -> bool {
-        let workers = |writes: &[String]| writes.iter().map(|write| write.split(':').next().unwrap_or_default().to_owned()).collect::<Vec<_>>();
+        let workers = |writes: &[String]| {
+            writes
+                .iter()
+                .map(|write| write.split(':').next().unwrap_or_default().to_owned())
+                .collect::<Vec<_>>()
+        };
         let stale = judgement.verdicts.iter().any(|verdict| verdict.kind == VerdictKind::StaleWrite);
         let overlap = judgement.verdicts.iter().any(|verdict| verdict.kind == VerdictKind::Overlap);
         let (accepted, refused) = (workers(&self.accepted), workers(&self.refused));
@@ -210,9 +228,17 @@ impl Arm {
             && match self.fence {
                 "off" => accepted == ["b", "a"] && refused.is_empty() && stale && self.value_of == "a",
                 _ => {
-                    let refuses = self.answer_to_stale_token.as_ref().is_some_and(|answer| answer.starts_with("HTTP/1.1 409"));
+                    let refuses = self
+                        .answer_to_stale_token
+                        .as_ref()
+                        .is_some_and(|answer| answer.starts_with("HTTP/1.1 409"));
                     let counted = self.stale_token_rejections_total == 1;
-                    accepted == ["b"] && refused == ["a"] && judgement.is_clean(false) && self.value_of == "b" && counted && refuses
+                    accepted == ["b"]
+                        && refused == ["a"]
+                        && judgement.is_clean(false)
+                        && self.value_of == "b"
+                        && counted
+                        && refuses
                 }
             }
     }

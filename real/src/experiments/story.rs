@@ -9,7 +9,9 @@ const COLUMN: usize = 46;
 
 /// One line for each event that a reader must know.
 pub(super) fn lines(history: &[Event]) -> Vec<String> {
-    let line = |event: &Event| Some(format!("{:>7} {:8} {}", event.at.to_string(), event.process, tell(&event.kind)?));
+    let line = |event: &Event| {
+        Some(format!("{:>7} {:8} {}", event.at.to_string(), event.process, tell(&event.kind)?))
+    };
     history.iter().filter_map(line).collect()
 }
 

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use resource::{BodyDigest, ResourceKey};
 use resource::fence::{Fencing, WriteOutcome};
 use resource::store::{Read, ReadOutcome, Store, StoreError, Write};
+use resource::{BodyDigest, ResourceKey};
 
 /// Blobs in a folder of a disk, as in a bucket.
 #[derive(Clone, Debug)]
@@ -76,7 +76,8 @@ impl<S: Store> GuardedBlobs<S> {
             ReadOutcome::Refused(_) => None,
         };
         let Some(name) = name else { return Ok(None) };
-        let name = std::str::from_utf8(&name).map_err(|_| StoreError::Corrupt("the name of a blob is no text"))?;
+        let name =
+            std::str::from_utf8(&name).map_err(|_| StoreError::Corrupt("the name of a blob is no text"))?;
         self.blobs.get(name).await
     }
 }

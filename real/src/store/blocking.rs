@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use resource::ResourceKey;
 use resource::fence::{Fencing, WriteOutcome};
 use resource::store::{Read, ReadOutcome, Store, StoreError, Write};
-use resource::ResourceKey;
 use tokio::runtime::Handle;
 
 /// Makes the calls of a store on threads that may block: the others go on while it syncs its disk.
@@ -19,12 +19,22 @@ impl<S: Store> Blocking<S> {
 }
 
 impl<S: Store> Store for Blocking<S> {
-    async fn write(&self, key: &ResourceKey, write: &Write, fencing: Fencing) -> Result<WriteOutcome, StoreError> {
+    async fn write(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        fencing: Fencing,
+    ) -> Result<WriteOutcome, StoreError> {
         let (store, key, write) = (Arc::clone(&self.0), key.clone(), write.clone());
         apart(move |executor| executor.block_on(store.write(&key, &write, fencing))).await?
     }
 
-    async fn read(&self, key: &ResourceKey, read: &Read, fencing: Fencing) -> Result<ReadOutcome, StoreError> {
+    async fn read(
+        &self,
+        key: &ResourceKey,
+        read: &Read,
+        fencing: Fencing,
+    ) -> Result<ReadOutcome, StoreError> {
         let (store, key, read) = (Arc::clone(&self.0), key.clone(), read.clone());
         apart(move |executor| executor.block_on(store.read(&key, &read, fencing))).await?
     }
@@ -34,5 +44,7 @@ impl<S: Store> Store for Blocking<S> {
 #[allow(clippy::disallowed_methods, reason = "the disk blocks, on a live server")]
 async fn apart<T: Send + 'static>(call: impl FnOnce(Handle) -> T + Send + 'static) -> Result<T, StoreError> {
     let executor = Handle::current();
-    tokio::task::spawn_blocking(move || call(executor)).await.map_err(|error| StoreError::Unavailable(Box::new(error)))
+    tokio::task::spawn_blocking(move || call(executor))
+        .await
+        .map_err(|error| StoreError::Unavailable(Box::new(error)))
 }

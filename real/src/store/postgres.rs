@@ -12,8 +12,8 @@ use std::future::Future;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use futures_util::future::join;
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Transaction};
+use futures_util::future::join;
 use resource::fence::{Fence, Fencing, Mark, WriteOutcome};
 use resource::store::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
 use resource::{BodyDigest, OwnerToken, ResourceKey, event};
@@ -46,7 +46,9 @@ struct Inner {
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The address is not one.
-    #[error("`{url}` is no address of a PostgreSQL: {source}; give postgresql://user:password@host:port/database")]
+    #[error(
+        "`{url}` is no address of a PostgreSQL: {source}; give postgresql://user:password@host:port/database"
+    )]
     Url {
         /// What was given.
         url: String,
@@ -68,7 +70,8 @@ impl PostgresStore {
     ///
     /// [`ConnectError`] says what to do.
     pub async fn connect(url: &str) -> Result<Self, ConnectError> {
-        let config = Config::from_str(url).map_err(|source| ConnectError::Url { url: url.to_owned(), source })?;
+        let config =
+            Config::from_str(url).map_err(|source| ConnectError::Url { url: url.to_owned(), source })?;
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(config, NoTls, recycling);
         let pool = Pool::builder(manager).max_size(CONNECTIONS_MAX).build();
@@ -79,16 +82,25 @@ impl PostgresStore {
         let gates = std::iter::repeat_with(|| Mutex::new(())).take(GATES).collect();
         Ok(Self(Arc::new(Inner { pool, gates })))
     }
-
 }
 
 impl Store for PostgresStore {
-    async fn write(&self, key: &ResourceKey, write: &Write, fencing: Fencing) -> Result<WriteOutcome, StoreError> {
+    async fn write(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        fencing: Fencing,
+    ) -> Result<WriteOutcome, StoreError> {
         let (inner, key, write) = (Arc::clone(&self.0), key.clone(), write.clone());
         apart(async move { inner.write(&key, &write, fencing).await }).await
     }
 
-    async fn read(&self, key: &ResourceKey, read: &Read, fencing: Fencing) -> Result<ReadOutcome, StoreError> {
+    async fn read(
+        &self,
+        key: &ResourceKey,
+        read: &Read,
+        fencing: Fencing,
+    ) -> Result<ReadOutcome, StoreError> {
         let (inner, key, read) = (Arc::clone(&self.0), key.clone(), read.clone());
         apart(async move { inner.read(&key, &read, fencing).await }).await
     }
@@ -103,7 +115,12 @@ async fn apart<T: Send + 'static>(
 }
 
 impl Inner {
-    async fn write(&self, key: &ResourceKey, write: &Write, fencing: Fencing) -> Result<WriteOutcome, StoreError> {
+    async fn write(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        fencing: Fencing,
+    ) -> Result<WriteOutcome, StoreError> {
         let digest = BodyDigest::of(&write.body);
         let _gate = self.gate(key).lock().await;
         let mut client = self.pool.get().await.map_err(failed)?;
@@ -119,7 +136,12 @@ impl Inner {
         Ok(outcome)
     }
 
-    async fn read(&self, key: &ResourceKey, read: &Read, fencing: Fencing) -> Result<ReadOutcome, StoreError> {
+    async fn read(
+        &self,
+        key: &ResourceKey,
+        read: &Read,
+        fencing: Fencing,
+    ) -> Result<ReadOutcome, StoreError> {
         let _gate = self.gate(key).lock().await;
         let mut client = self.pool.get().await.map_err(failed)?;
         let transaction = client.transaction().await.map_err(failed)?;
@@ -136,8 +158,8 @@ impl Inner {
     }
 
     fn gate(&self, key: &ResourceKey) -> &Mutex<()> {
-        let [first, ..] = BodyDigest::of(key.as_str().as_bytes()).as_bytes();
-        &self.gates[usize::from(*first) % GATES]
+        let digest = BodyDigest::of(key.as_str().as_bytes());
+        &self.gates[usize::from(digest.as_bytes()[0]) % GATES]
     }
 }
 
@@ -172,7 +194,11 @@ async fn lock_row(transaction: &Transaction<'_>, key: &ResourceKey) -> Result<Ro
     row.ok_or(StoreError::Corrupt("the row of a key vanished: rows must not be deleted"))
 }
 
-async fn find(transaction: &Transaction<'_>, key: &ResourceKey, lock: &str) -> Result<Option<Row>, StoreError> {
+async fn find(
+    transaction: &Transaction<'_>,
+    key: &ResourceKey,
+    lock: &str,
+) -> Result<Option<Row>, StoreError> {
     let query = format!("SELECT {COLUMNS} FROM resource_locks WHERE resource_id = $1 {lock}");
     let query = transaction.prepare_cached(&query).await.map_err(failed)?;
     transaction.query_opt(&query, &[&key.as_str()]).await.map_err(failed)
@@ -193,7 +219,8 @@ async fn save(
     transaction.execute(&update, &parameters).await.map_err(failed)?;
     match (write, &fence.last_write) {
         (Some(write), Some((mark, digest))) => {
-            let version = i64::try_from(fence.version).map_err(|_| StoreError::Corrupt("too many versions"))?;
+            let version =
+                i64::try_from(fence.version).map_err(|_| StoreError::Corrupt("too many versions"))?;
             save_value(transaction, key, write, (mark, digest), version).await
         }
         _ => Ok(()),
