@@ -30,6 +30,8 @@ enum Command {
     Worker(cli::worker::Worker),
     /// Offers attempts to acquire at a fixed rate, and measures how they are served.
     Contend(cli::contend::Contend),
+    /// Fills a Redis with locks by the million, all drawn from a seed.
+    Gen(cli::fill::Gen),
     /// Judges the history that the processes of a run have left.
     Audit(cli::audit::Audit),
     /// Repeats an experiment of the lab on servers of its own.
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         Command::Resource(resource) => resource.run(),
         Command::Worker(worker) => worker.run(),
         Command::Contend(contend) => contend.run(),
+        Command::Gen(fill) => fill.run(),
         Command::Audit(audit) => audit.run(),
         Command::Experiment(experiment) => experiment.run(),
     };

@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod contend;
 pub(crate) mod experiment;
+pub(crate) mod fill;
 pub(crate) mod lock;
 pub(crate) mod resource;
 pub(crate) mod span;
