@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use resource::worker::{Pauses, Step};
 use rustix::process::{Signal, getpid, kill_process};
+use tokio::signal::unix::{SignalKind, signal};
 
 /// A pause at each step `at`, that stops everything the worker does beside it: its renewals and its session too.
 #[derive(Clone, Copy, Debug)]
@@ -38,9 +39,19 @@ impl Pauses for Pause {
         tracing::info!(target: "fault", event = "fault_applied", detail);
         match self.how {
             How::World(time) => std::thread::sleep(time),
-            // It does not return before the process is continued. To stop oneself can't fail.
-            _ => drop(kill_process(getpid(), Signal::STOP)),
+            _ => stop_until_continued().await,
         }
         tracing::info!(target: "fault", event = "fault_healed", detail = "resumed");
+    }
+}
+
+/// The signal is the process's: another thread may take it, and this one run on for a moment before all are stopped. So
+/// it goes on only when SIGCONT has come.
+async fn stop_until_continued() {
+    let continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()));
+    // To stop oneself can't fail.
+    let _ = kill_process(getpid(), Signal::STOP);
+    if let Ok(mut continued) = continued {
+        continued.recv().await;
     }
 }

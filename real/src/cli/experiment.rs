@@ -39,5 +39,6 @@ impl Experiment {
 /// The command that was given, as one would repeat it.
 fn command() -> String {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
-    format!("cargo run --release -p real -- {}", arguments.join(" "))
+    let profile = if cfg!(debug_assertions) { "" } else { "--release " };
+    format!("cargo run {profile}-p real -- {}", arguments.join(" "))
 }

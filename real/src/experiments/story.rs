@@ -1,5 +1,6 @@
 //! The events of a run as lines for people, and two runs side by side.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use resource::audit::{Event, Kind, Name};
@@ -7,12 +8,22 @@ use resource::audit::{Event, Kind, Name};
 /// The width of one column, in characters.
 const COLUMN: usize = 46;
 
-/// One line for each event that a reader must know.
+/// One line for each event that a reader must know. Who asks again and again is told of once.
 pub(super) fn lines(history: &[Event]) -> Vec<String> {
+    let mut asking = BTreeSet::new();
+    let mut is_news = |event: &Event| match event.kind {
+        Kind::LeaseRequested { .. } => asking.insert(event.process.clone()),
+        Kind::LeaseAcquired { .. } => {
+            asking.remove(&event.process);
+            true
+        }
+        _ => true,
+    };
+    let told = history.iter().filter(|event| is_news(event));
     let line = |event: &Event| {
         Some(format!("{:>7} {:8} {}", event.at.to_string(), event.process, tell(&event.kind)?))
     };
-    history.iter().filter_map(line).collect()
+    told.filter_map(line).collect()
 }
 
 fn tell(kind: &Kind) -> Option<String> {
