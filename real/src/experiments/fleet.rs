@@ -9,24 +9,22 @@ const REDLOCK_NODES: usize = 5;
 /// Running lock servers of one kind.
 #[derive(Debug)]
 pub(super) enum Fleet {
-    Redis(Redis),
-    Redlock(Vec<Redis>),
+    Redis(Vec<Redis>),
 }
 
 impl Fleet {
     /// Starts them and waits until they are ready.
     pub(super) fn start(stage: &Stage, kind: BackendKind) -> Result<Self, ServerError> {
         Ok(match kind {
-            BackendKind::Redis => Self::Redis(Redis::start(stage, "redis", Persistence::None)?),
-            BackendKind::Redlock => Self::Redlock(Redis::start_many(stage, REDLOCK_NODES)?),
+            BackendKind::Redis => Self::Redis(vec![Redis::start(stage, "redis", Persistence::None)?]),
+            BackendKind::Redlock => Self::Redis(Redis::start_many(stage, REDLOCK_NODES)?),
         })
     }
 
     /// Their addresses, as `--servers` takes them.
     pub(super) fn addresses(&self) -> String {
         match self {
-            Self::Redis(server) => server.address(),
-            Self::Redlock(servers) => servers.iter().map(Redis::address).collect::<Vec<_>>().join(","),
+            Self::Redis(servers) => servers.iter().map(Redis::address).collect::<Vec<_>>().join(","),
         }
     }
 }
