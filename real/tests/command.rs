@@ -1,11 +1,15 @@
 //! The command as a person meets it: what it prints, what it leaves behind, what it says when something is wrong.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "support/eventually.rs"]
+mod eventually;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use eventually::eventually;
 use real::servers::{Persistence, Redis, Stage, ask_http};
 use resource::audit::{EventName, VerdictKind};
 
@@ -20,13 +24,14 @@ fn run(command: &mut Command) -> (Option<i32>, String, String) {
     (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
 }
 
-/// A resource process that is killed at the end of the test.
+/// A process that is killed at the end of the test, and the port that it serves.
 struct Served(Child, u16);
 
 impl Drop for Served {
     fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
+        // It fails only if the process is gone.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
@@ -69,17 +74,16 @@ fn nothing_is_left_when_the_command_is_killed() {
     let mut child = command.arg(folder.join("out.json")).env("TMPDIR", &folder).spawn().unwrap();
     let inside =
         || fs::read_dir(&folder).unwrap().flatten().map(|entry| entry.path()).collect::<Vec<PathBuf>>();
-    // Two resources, a Redis, and the first worker.
-    let pids = loop {
-        let pids: Vec<_> =
-            inside().iter().flat_map(|stage| fs::read_dir(stage.join("pids"))).flatten().flatten().collect();
-        if pids.len() >= 6 {
-            break pids;
-        }
+    // The Redis, the four resources, and a worker.
+    let notes = || {
+        let pids = inside().into_iter().flat_map(|stage| fs::read_dir(stage.join("pids")));
+        let pids: Vec<_> = pids.flatten().flatten().collect();
+        (pids.len() >= 6).then_some(pids)
     };
+    let pids = eventually("six processes run", notes);
     child.kill().unwrap();
     child.wait().unwrap();
-    while !inside().is_empty() {}
+    eventually("the directory is gone", || inside().is_empty().then_some(()));
     for pid in pids {
         let directory = Path::new("/proc").join(pid.file_name()).join("cwd");
         assert!(directory.read_link().is_err(), "{pid:?} lives");
@@ -171,11 +175,11 @@ fn a_worker_shows_its_metrics() {
     let mut line = String::new();
     BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
     let port = line.trim_end_matches("/metrics\n").rsplit(':').next().unwrap().parse().unwrap();
+    let worker = Served(child, port);
     let acquired = r#"redis_lease_acquire_total{resource_type="account",outcome="done"} 1"#;
-    while !ask_http(port, "GET", "/metrics", "", "").unwrap().contains(acquired) {}
-    let elsewhere = ask_http(port, "GET", "/", "", "").unwrap();
-    child.kill().unwrap();
-    child.wait().unwrap();
+    let metrics = || ask_http(worker.1, "GET", "/metrics", "", "").unwrap();
+    eventually("the acquire is counted", || metrics().contains(acquired).then_some(()));
+    let elsewhere = ask_http(worker.1, "GET", "/", "", "").unwrap();
     assert!(elsewhere.starts_with("HTTP/1.1 404"), "{elsewhere}");
 }
 

@@ -1,10 +1,14 @@
 //! The proxy's links: slow, cut in one direction, reset. Seen by a real lock on a real Redis.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "support/eventually.rs"]
+mod eventually;
+
 use std::time::Duration;
 
 use dlock::redis::Redis as Backend;
 use dlock::{Lock, LockKey, Options, Runtime, TryAcquireError};
+use eventually::eventually;
 use real::TokioRuntime;
 use real::faults::{Direction, Link, Proxy};
 use real::servers::{Persistence, Redis, Stage, ask};
@@ -41,7 +45,7 @@ fn key(id: &str) -> LockKey {
     LockKey::new("k", id).unwrap()
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replies_that_are_cut_off_leave_the_lock_taken_and_requests_do_not() {
     let scene = scene().await;
     let lock = scene.lock();
@@ -63,9 +67,7 @@ async fn replies_that_are_cut_off_leave_the_lock_taken_and_requests_do_not() {
     );
     // What may have been granted is given back as soon as the link heals.
     scene.proxy.set_both(Link::Open);
-    while scene.redis_says(&held) != ":0\r\n" {
-        scene.runtime.sleep_until(scene.runtime.now() + Duration::from_millis(5)).await;
-    }
+    eventually("the lock is given back", || (scene.redis_says(&held) == ":0\r\n").then_some(()));
 }
 
 #[tokio::test]

@@ -1,8 +1,12 @@
 //! Servers as child processes: ready when started, gone when dropped.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "support/eventually.rs"]
+mod eventually;
+
 use std::path::Path;
 
+use eventually::eventually;
 use real::servers::{
     EtcdCluster, Launch, Persistence, Postgres, Redis, RedisCluster, ServerError, Stage, ZooKeeper,
     ZooKeeperEnsemble, ask, end_left_stage,
@@ -101,7 +105,7 @@ fn a_paused_process_is_silent_until_it_resumes() {
     let stage = Stage::new().unwrap();
     let mut redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
     redis.process().pause();
-    while !redis.process().is_paused() {}
+    eventually("it is stopped", || redis.process().is_paused().then_some(()));
     assert!(ask(redis.port(), "PING\r\n", |answer| answer.ends_with("\r\n")).is_err());
     redis.process().resume();
     assert_eq!(redis_says(redis.port(), "PING"), "+PONG\r\n");
@@ -163,7 +167,7 @@ fn a_program_that_is_missing_is_named_with_its_package() {
     let stage = Stage::new().unwrap();
     let launch = Launch::new("nobody", "/no/such/program", stage.directory());
     let mut process = stage.spawn(&launch).unwrap();
-    while process.exited().is_none() {}
+    eventually("it ends", || process.exited());
     assert!(process.last_words().contains("not found"), "{}", process.last_words());
     let missing = ServerError::Missing { program: "etcd".to_owned(), package: "etcd-server" };
     assert_eq!(missing.to_string(), "`etcd` is not installed: run `apt-get install etcd-server`");
