@@ -339,3 +339,42 @@ fn a_token_raised_on_a_minority_is_passed_over_by_the_next_round_of_its_owner() 
     carry(&mut model, &[0, 1, 2, 3, 4]);
     assert_eq!(model.grants[0].token, 2);
 }
+
+/// Executes or reads, until none is left, the messages of a round of `attempt` to and from `nodes`.
+fn serve(model: &mut Model, attempt: usize, round: u32, nodes: &[usize]) {
+    let wanted = |message: &Message| {
+        message.attempt == attempt && message.round == round && nodes.contains(&message.node)
+    };
+    while let Some(at) = model.messages.iter().position(wanted) {
+        model.step(Step::Move(at));
+    }
+}
+
+#[test]
+fn a_node_that_reached_the_token_for_another_does_not_confirm_it() {
+    let mut model = Model::new(Rule::Raised);
+    model.begin();
+    // A's first round fails; its request to node 2 is still on its way.
+    let others = model.messages.iter().enumerate().filter(|(_, message)| message.node != 2).map(|(at, _)| at);
+    others.collect::<Vec<_>>().into_iter().for_each(|at| model.step(Step::Lose(at)));
+    serve(&mut model, 0, 0, &[0, 1, 3, 4]);
+    // Its second has the votes of 0, 1 and 2, and is about to raise them to 1.
+    model.step(Step::Again(0));
+    while !model.messages.iter().any(|message| matches!(message.kind, Kind::Raise(_))) {
+        let vote = |message: &Message| message.round == 1 && message.node < 3;
+        let at = model.messages.iter().position(vote).unwrap();
+        model.step(Step::Move(at));
+    }
+    // The vote of 2 expires, and B is granted 1 by 2, 3 and 4.
+    model.step(Step::Expire(2));
+    model.messages.retain(|message| message.round == 0 || message.node < 3);
+    model.begin();
+    serve(&mut model, 1, 0, &[2, 3, 4]);
+    assert_eq!(model.grants.iter().map(|grant| grant.token).collect::<Vec<_>>(), [1]);
+    // B's vote expires too, and the late request makes 2 vote for A once more.
+    model.step(Step::Expire(2));
+    serve(&mut model, 0, 0, &[2]);
+    assert_eq!((model.nodes[2].owner, model.nodes[2].count), (Some(0), 1));
+    serve(&mut model, 0, 1, &[0, 1, 2]);
+    assert_eq!(model.grants.len(), 1, "two grants of one token: {:?}", model.grants);
+}
