@@ -11,7 +11,8 @@ fn a_pause_longer_than_the_ttl() {
     let stage = Stage::new().unwrap();
     let file = stage.directory().join("results.json");
     let output = Command::new(env!("CARGO_BIN_EXE_real"))
-        .args(["experiment", "1", "--out"])
+        // Worker b has nine seconds to write while a is away, on however slow a machine.
+        .args(["experiment", "1", "--ttl", "1s", "--pause", "10s", "--out"])
         .arg(&file)
         .output()
         .unwrap();

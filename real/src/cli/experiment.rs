@@ -1,13 +1,14 @@
 //! `experiment N`: the lab's experiments.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use real::backends::BackendKind;
 use real::experiments::keep;
 use real::experiments::pause_outlives_ttl::{self, Configuration};
 
-use super::{Outcome, print};
+use super::{Outcome, print, span};
 
 /// The flags of `experiment`.
 #[derive(Args)]
@@ -18,6 +19,15 @@ pub(crate) struct Experiment {
     /// On which lock servers; by default on all kinds.
     #[arg(long, env = "DLOCK_BACKEND", value_enum, value_delimiter = ',')]
     backend: Vec<BackendKind>,
+    /// How long a lease lives.
+    #[arg(long, env = "DLOCK_TTL", value_parser = span::parse, default_value = "2s")]
+    ttl: Duration,
+    /// How long the holder pauses.
+    #[arg(long, env = "DLOCK_PAUSE", value_parser = span::parse, default_value = "5s")]
+    pause: Duration,
+    /// How long a worker works before it writes.
+    #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
+    work: Duration,
     /// Where the raw results go.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -28,7 +38,16 @@ impl Experiment {
         let all = BackendKind::value_variants();
         let backends = if self.backend.is_empty() { all } else { &self.backend };
         let out = self.out.unwrap_or_else(|| format!("real/results/experiment-{}.json", self.number).into());
-        let results = pause_outlives_ttl::run(backends, Configuration::default(), command())?;
+        if self.pause <= self.ttl + self.work {
+            return Err("the pause must be longer than the TTL: that is the experiment".into());
+        }
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let configuration = Configuration {
+            ttl_ms: millis(self.ttl),
+            pause_ms: millis(self.pause),
+            work_ms: millis(self.work),
+        };
+        let results = pause_outlives_ttl::run(backends, configuration, command())?;
         keep(&results, &out)?;
         print(&results.text())?;
         print(&format!("\nraw results: {}\n", out.display()))?;

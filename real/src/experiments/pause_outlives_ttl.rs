@@ -28,7 +28,7 @@ use crate::history;
 use crate::judgement::Judgement;
 use crate::servers::Stage;
 
-/// What the experiment is run with.
+/// What the experiment is run with. The lab's: TTL 2 s, pause 5 s.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Configuration {
     /// How long a lease lives.
@@ -37,13 +37,6 @@ pub struct Configuration {
     pub pause_ms: u64,
     /// How long a worker works before it writes.
     pub work_ms: u64,
-}
-
-impl Default for Configuration {
-    /// The lab's: TTL 2 s, pause 5 s.
-    fn default() -> Self {
-        Self { ttl_ms: 2000, pause_ms: 5000, work_ms: 50 }
-    }
 }
 
 /// What makes worker a pause.
@@ -89,7 +82,7 @@ pub struct Arm {
     story: Vec<String>,
 }
 
-/// Runs all arms on servers of each of `backends`: fencing off and on, by a blocked thread and by SIGSTOP, at the same time.
+/// Runs all arms on servers of each of `backends`, all at the same time: fencing off and on, by a blocked thread and by SIGSTOP.
 ///
 /// # Errors
 ///
@@ -99,15 +92,30 @@ pub fn run(
     configuration: Configuration,
     command: String,
 ) -> Result<Results, ExperimentError> {
-    let mut arms = Vec::new();
-    for &backend in backends {
+    let arms = in_parallel(backends, |&backend| {
         let stage = Stage::new()?;
         let fleet = Fleet::start(&stage, backend)?;
         let scene = Scene { stage: &stage, backend, servers: fleet.addresses(), configuration };
-        arms.extend(scene.play_all()?);
-    }
+        scene.play_all()
+    })?;
     let title = "Pause longer than the TTL";
+    let arms = arms.into_iter().flatten().collect();
     Ok(Results { experiment: 1, title, command, configuration, machine: Machine::this(), arms })
+}
+
+/// What `job` makes of each of `items`, in their order, each on a thread of its own.
+fn in_parallel<I: Sync, T: Send>(
+    items: &[I],
+    job: impl Fn(&I) -> Result<T, ExperimentError> + Sync,
+) -> Result<Vec<T>, ExperimentError> {
+    thread::scope(|scope| {
+        let running: Vec<_> = items.iter().map(|item| scope.spawn(|| job(item))).collect();
+        let joined = running.into_iter().map(|thread| match thread.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        joined.collect()
+    })
 }
 
 struct Scene<'a> {
@@ -120,15 +128,8 @@ struct Scene<'a> {
 impl Scene<'_> {
     /// The arms share the lock server, and nothing else.
     fn play_all(&self) -> Result<Vec<Arm>, ExperimentError> {
-        let arms = [PauseBy::World, PauseBy::Sigstop].into_iter().flat_map(|by| [(by, "off"), (by, "on")]);
-        thread::scope(|scope| {
-            let running: Vec<_> = arms.map(|(by, fence)| scope.spawn(move || self.play(by, fence))).collect();
-            let joined = running.into_iter().map(|arm| match arm.join() {
-                Ok(arm) => arm,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            joined.collect()
-        })
+        let arms = [PauseBy::World, PauseBy::Sigstop].map(|by| [(by, "off"), (by, "on")]);
+        in_parallel(arms.as_flattened(), |&(by, fence)| self.play(by, fence))
     }
 
     fn play(&self, by: PauseBy, fence: &'static str) -> Result<Arm, ExperimentError> {
