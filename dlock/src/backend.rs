@@ -173,6 +173,15 @@ pub enum BackendError {
         /// What the connection said.
         reason: String,
     },
+    /// The session that the claim is tied to is over, and the claim with it. The next acquire opens another session.
+    #[error("the session with the lock server is over: {0}; acquire anew")]
+    SessionLost(SessionEnd),
+    /// The server can't reach a majority of its cluster. It may execute the request later all the same.
+    #[error("the lock server is without a quorum: {message}; the next call goes to another member")]
+    Isolated {
+        /// The server's words.
+        message: String,
+    },
     /// The server answered with an error.
     #[error("the lock server refused: {message}; {}", if *.passing { "it may take the request later" } else { "look up this error in its manual, no retry will help" })]
     Refused {
@@ -197,6 +206,17 @@ pub enum BackendError {
         #[source]
         failure: Box<BackendError>,
     },
+}
+
+/// How a client's session with a lock server ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SessionEnd {
+    /// The server knows it no more: it expired there, or was revoked.
+    #[error("the server does not know it any more")]
+    Unknown,
+    /// It was not confirmed for as long as it lives, by the client's own clock.
+    #[error("the server did not confirm it in time")]
+    Unconfirmed,
 }
 
 impl BackendError {

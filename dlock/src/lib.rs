@@ -32,12 +32,14 @@
 //!   is dropped.
 //! - `handle.rs`: a lease that is held; `watchdog.rs` renews it; `removal.rs` gives it up.
 //! - `backend.rs`: what a lock server must do; `redis/`: the one on Redis, scripts included; `redlock/`: the one on a
-//!   majority of several; `zookeeper/`: a session of ZooKeeper's.
+//!   majority of several; `etcd/`: the one on etcd, a queue under a session; `zookeeper/`: the same on ZooKeeper.
 //! - `event.rs`, `metrics.rs`: what a lock says of itself.
 
 mod attempt;
 pub mod backend;
 mod error;
+#[cfg(feature = "etcd")]
+pub mod etcd;
 pub mod event;
 mod handle;
 mod key;
@@ -57,7 +59,7 @@ mod watchdog;
 #[cfg(feature = "zookeeper")]
 pub mod zookeeper;
 
-pub use backend::{Backend, BackendError};
+pub use backend::{Backend, BackendError, SessionEnd};
 pub use error::{AcquireError, LostError, ReleaseError, RenewError, TryAcquireError};
 pub use handle::{Handle, Released};
 pub use key::{KeyError, LockKey, id_hash};

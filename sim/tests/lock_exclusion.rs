@@ -6,7 +6,7 @@ mod support;
 
 use sim::explore::violation;
 use sim::run::run;
-use sim::schedule::{Arm, Schedule, Verdict, draw};
+use sim::schedule::{Arm, Schedule, System, Verdict, draw_for};
 
 /// Runs the correct lock on the schedule; how many faults struck.
 fn run_without_overlap(schedule: &Schedule, seed: u64) -> usize {
@@ -25,7 +25,7 @@ fn run_without_overlap(schedule: &Schedule, seed: u64) -> usize {
 #[test]
 fn no_two_holders_work_at_once_where_no_fault_excuses_it() {
     let struck: usize = support::seeds(400)
-        .map(|seed| run_without_overlap(&support::without_excuses(draw(seed)), seed))
+        .map(|seed| run_without_overlap(&support::without_excuses(draw_for(System::Redis, seed)), seed))
         .sum();
     assert!(struck > 200 || std::env::var("SEED").is_ok(), "only {struck} faults struck: this showed little");
 }
@@ -33,7 +33,7 @@ fn no_two_holders_work_at_once_where_no_fault_excuses_it() {
 #[test]
 fn a_holder_that_is_cut_off_stops_before_the_next_one_begins() {
     for seed in support::seeds(400) {
-        run_without_overlap(&support::cut_off_while_working(draw(seed)), seed);
+        run_without_overlap(&support::cut_off_while_working(draw_for(System::Redis, seed)), seed);
     }
 }
 

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use sim::explore::violation;
 use sim::mutants::Mutant;
 use sim::run::{Report, run, run_with};
-use sim::schedule::{Arm, Schedule, Verdict, draw};
+use sim::schedule::{Arm, Schedule, System, Verdict, draw_for};
 
 /// How a mutant is found.
 enum Hunt {
@@ -55,6 +55,7 @@ fn hunts(mutant: Mutant) -> Vec<Hunt> {
         Mutant::WallClock => {
             vec![aimed(CLOCK_STEPS_BACK, Arm::Fenced, Verdict::Overlap)]
         }
+        Mutant::LargestCount => vec![known("redlock-token", Verdict::TokenRegressed)],
         Mutant::TokenByGet => vec![aimed(EVICTED_BEFORE_ANSWER, Arm::Unfenced, Verdict::StaleWrite)],
         Mutant::CheckThenWrite => {
             vec![aimed(WRITES_MEET, Arm::Fenced, Verdict::StaleWrite), drawn(Verdict::StaleWrite, 400)]
@@ -241,7 +242,7 @@ fn convict(mutant: Mutant) {
 
 fn convict_drawn(mutant: Mutant, shows: Verdict, seeds: u64) {
     for seed in support::seeds(seeds) {
-        let schedule = draw(seed);
+        let schedule = draw_for(System::Redis, seed);
         for arm in [Arm::Unfenced, Arm::Fenced] {
             let report = run_with(&schedule, arm, seed, Some(mutant)).unwrap();
             let Some(violation) = violation(&schedule, &report) else { continue };
@@ -257,7 +258,7 @@ fn convict_drawn(mutant: Mutant, shows: Verdict, seeds: u64) {
 
 fn convict_cut_off(mutant: Mutant, seeds: u64) {
     for seed in support::seeds(seeds) {
-        let schedule = support::cut_off_while_working(draw(seed));
+        let schedule = support::cut_off_while_working(draw_for(System::Redis, seed));
         let report = run_with(&schedule, Arm::Fenced, seed, Some(mutant)).unwrap();
         if report.kinds().contains(&Verdict::Overlap) {
             let correct = run(&schedule, Arm::Fenced, seed).unwrap();
@@ -369,7 +370,6 @@ fn a_resource_that_takes_an_equal_token_takes_a_write_twice() {
 }
 
 #[test]
-fn mutants_have_unlike_names() {
-    let names: BTreeSet<_> = Mutant::ALL.iter().map(|mutant| mutant.name()).collect();
-    assert_eq!(names.len(), Mutant::ALL.len());
+fn redlock_that_takes_the_largest_count_of_the_majority_gives_tokens_that_regress() {
+    convict(Mutant::LargestCount);
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use sim::schedule::{Schedule, Span, When, draw};
+use sim::schedule::{FaultClass, Schedule, Span, System, When, draw, draw_class};
 
 const SEEDS: u64 = 3000;
 
@@ -40,7 +40,7 @@ fn every_kind_of_fault_is_drawn_aimed_and_timed() {
     let verbs: BTreeSet<_> =
         schedules.iter().flat_map(|s| &s.faults).map(|fault| fault.what.verb()).collect();
     // A drawn pause ends by itself, so nothing needs a `resume`.
-    let all = "cancel crash cut delay evict partition pause promote rate reset slew step stop";
+    let all = "cancel crash cut delay evict lead partition pause promote rate reset slew step stop";
     assert_eq!(verbs.into_iter().collect::<Vec<_>>().join(" "), all);
     let timed = schedules.iter().flat_map(|s| &s.faults).filter(|fault| matches!(fault.when, When::At(_)));
     let (timed, faults) = (timed.count(), schedules.iter().map(|s| s.faults.len()).sum::<usize>());
@@ -55,12 +55,29 @@ fn workers_and_options_vary() {
     let workers: BTreeSet<_> = schedules.iter().map(|schedule| schedule.workers.len()).collect();
     assert_eq!(workers, BTreeSet::from([2, 3, 4]));
     let ttls: BTreeSet<_> = schedules.iter().map(|schedule| schedule.ttl).collect();
-    assert_eq!(ttls, BTreeSet::from([500, 1000, 2000, 4000].map(Span::from_millis)));
+    assert_eq!(ttls, BTreeSet::from([500, 1000, 2000, 3000, 4000].map(Span::from_millis)));
     let reads: BTreeSet<_> = schedules.iter().flat_map(|s| &s.workers).map(|worker| worker.read).collect();
     assert_eq!(reads.len(), 3);
+    let systems: BTreeSet<_> = schedules.iter().map(|schedule| schedule.system).collect();
+    assert_eq!(systems.len(), 4);
 }
 
 #[test]
 fn both_arms_of_a_drawn_schedule_are_run() {
     assert_eq!(draw(1).expect.arms().count(), 2);
+}
+
+#[test]
+fn a_class_of_faults_strikes_every_system_that_it_applies_to() {
+    for system in System::ALL {
+        for class in FaultClass::ALL {
+            let drawn: Vec<_> = (0..40).filter_map(|seed| draw_class(*system, *class, seed)).collect();
+            assert_eq!(drawn.len(), if class.applies_to(*system) { 40 } else { 0 }, "{class} on {system}");
+            for schedule in drawn {
+                assert_eq!(schedule.system, *system);
+                assert!(!schedule.faults.is_empty());
+                schedule.validate().unwrap_or_else(|error| panic!("{error}:\n{}", schedule.to_toml()));
+            }
+        }
+    }
 }

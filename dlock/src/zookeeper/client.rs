@@ -270,6 +270,11 @@ impl<R: Runtime> Client<R> {
         self.ask(Request::Close, patience).await.map(drop)
     }
 
+    /// Whether both speak for the same session.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
     async fn ask_watched(
         &self,
         request: Request,

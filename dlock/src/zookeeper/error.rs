@@ -98,6 +98,12 @@ impl Error {
         matches!(self, Self::NoAnswer | Self::ConnectionLoss | Self::Protocol(_))
     }
 
+    /// Whether the request was certainly not executed, and never will be.
+    pub const fn is_refusal(&self) -> bool {
+        // Other codes may come of servers that failed half-way.
+        !self.is_unknown() && !matches!(self, Self::Refused { .. })
+    }
+
     /// Whether the same request of the same session may succeed later.
     pub const fn is_passing(&self) -> bool {
         matches!(self, Self::NotSent { .. } | Self::NoAnswer | Self::ConnectionLoss | Self::SessionMoved)

@@ -14,7 +14,7 @@ pub const ROOT: &str = "/locks";
 /// What stands between the guid and the digits of an entry.
 const MIDDLE: &str = "-lock-";
 
-/// How many digits the server appends.
+/// How many characters the server appends at least: digits, with zeros in front.
 const DIGITS: usize = 10;
 
 /// The node whose children queue for `key`.
@@ -72,10 +72,16 @@ pub fn entry_prefix(guid: &str) -> String {
 }
 
 /// The number of an entry, by which the queue is ordered; `None` for a node that is no entry.
+///
+/// The server counts a queue's entries in 32 bits with a sign: after 2 147 483 647 comes `-2147483648`, on to `-000000001`,
+/// and then zero again. This number is that count without its sign, so that it goes up by one from entry to entry, and
+/// from `u32::MAX` to zero: compare two by the sign of their wrapping difference, which is right for fewer than 2³¹
+/// entries at a time.
 pub fn entry_number(name: &str) -> Option<u32> {
-    let (head, digits) = name.split_at_checked(name.len().checked_sub(DIGITS)?)?;
-    let all_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
-    if all_digits && head.ends_with(MIDDLE) { digits.parse().ok() } else { None }
+    let (_, count) = name.rsplit_once(MIDDLE)?;
+    let digits = count.strip_prefix('-').unwrap_or(count);
+    let is_count = count.len() >= DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if is_count { count.parse().ok().map(i32::cast_unsigned) } else { None }
 }
 
 fn digit(byte: Option<u8>) -> Option<u32> {

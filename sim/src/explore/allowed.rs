@@ -31,6 +31,10 @@ pub fn allowed(schedule: &Schedule, arm: Arm) -> BTreeSet<Verdict> {
 
 /// Whether the fault may take from a lock server what it has acknowledged.
 fn may_lose_the_counter(schedule: &Schedule, what: &What) -> bool {
+    if schedule.cluster().is_some() {
+        // A majority keeps what was acknowledged.
+        return false;
+    }
     match what {
         What::Crash { process, power_loss, .. } if schedule.servers().contains(process) => {
             match schedule.redis.persistence {

@@ -9,6 +9,7 @@ mod get_then_del;
 pub(crate) mod lock;
 mod margin_added;
 mod no_cleanup;
+pub(crate) mod plain_redlock;
 mod reacquire;
 mod setnx;
 pub(crate) mod store;
@@ -19,6 +20,7 @@ mod wire;
 
 pub use get_then_del::GetThenDel;
 
+use crate::schedule::System;
 use crate::schedule::names::names;
 
 names! {
@@ -40,6 +42,9 @@ names! {
         WallClock = "wall-clock",
         /// B20: the token is read by a GET of the counter, after the acquire.
         TokenByGet = "token-by-get",
+        /// Redlock as published: each node counts for itself, the largest count of the majority is the token. So are the
+        /// other mistakes that Redlock can have.
+        LargestCount = "largest-count",
         /// B22: the counter is deleted with the lock.
         CounterDeleted = "counter-deleted",
         /// B33: the resource keeps the highest token in memory, and forgets it when it restarts.
@@ -52,6 +57,16 @@ names! {
 }
 
 impl Mutant {
+    /// Whether a lock on this system can have the mistake; a resource can have its own beside any lock.
+    pub fn applies_to(self, system: System) -> bool {
+        match system {
+            _ if self.is_of_resource() => true,
+            System::Redis => self != Self::LargestCount,
+            System::Redlock => matches!(self, Self::LargestCount | Self::ValidityFromReply | Self::WallClock),
+            System::Etcd | System::ZooKeeper => false,
+        }
+    }
+
     /// Whether the mistake is the resource's; else it is the lock's.
     pub const fn is_of_resource(self) -> bool {
         matches!(self, Self::ForgetsOnRestart | Self::CheckThenWrite | Self::AcceptsEqual)

@@ -44,18 +44,18 @@ pub(super) async fn renew(
 }
 
 /// The two clocks at one moment.
-struct Readings {
-    monotonic: Instant,
+pub(super) struct Readings {
+    pub(super) monotonic: Instant,
     wall: u64,
 }
 
 impl Readings {
-    fn of(runtime: &SimRuntime) -> Self {
+    pub(super) fn of(runtime: &SimRuntime) -> Self {
         Self { monotonic: runtime.now(), wall: runtime.wall_nanos() }
     }
 
     /// The lease's `since`, off by what the wall clock was stepped by since these readings: a step back makes it younger.
-    fn believe(&self, since: Instant, runtime: &SimRuntime) -> Instant {
+    pub(super) fn believe(&self, since: Instant, runtime: &SimRuntime) -> Instant {
         let now = Self::of(runtime);
         let passed = now.monotonic.saturating_since(self.monotonic);
         let wall = Duration::from_nanos(now.wall.saturating_sub(self.wall));

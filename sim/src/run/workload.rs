@@ -5,7 +5,8 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
-use dlock::redis::Redis;
+use dlock::redis::{Redis, TokenSource};
+use dlock::redlock::{Redlock, RedlockOptions};
 use dlock::{AcquireError, Backend, DriftMargin, Handle, Lock, LockKey, Options, Runtime};
 use resource::client::{Client, Retry};
 use resource::worker::{Job, Pauses, Reading, Step, Worker};
@@ -13,7 +14,8 @@ use resource::worker::{Job, Pauses, Reading, Step, Worker};
 use super::cluster::{Cluster, LOCK_ADDRESS, RESOURCE_ADDRESS};
 use crate::mutants::GetThenDel;
 use crate::mutants::lock::MutantLock;
-use crate::schedule::{ReadMode, ReleaseMode, Schedule, Worker as Spec};
+use crate::mutants::plain_redlock::PlainRedlock;
+use crate::schedule::{ReadMode, ReleaseMode, Schedule, System, Tokens, Worker as Spec};
 use crate::world::process::ProcessId;
 use crate::world::runtime::SimRuntime;
 
@@ -32,31 +34,58 @@ pub(super) async fn main(cluster: Arc<Cluster>, id: ProcessId, schedule: Arc<Sch
     let spec = &schedule.workers[number];
     let runtime = SimRuntime::new(cluster.world(), id);
     runtime.sleep_until(runtime.now() + spec.starts.duration()).await;
-    let redis = Redis::new(runtime.clone(), LOCK_ADDRESS);
-    match (cluster.lock_mutant(), spec.release) {
-        (Some(mutant), _) => {
-            let drift = options(&schedule, spec).drift;
-            let backend = MutantLock::new(redis, LOCK_ADDRESS, mutant, drift);
-            rounds(&cluster, &runtime, &schedule, spec, backend).await;
-        }
-        (None, ReleaseMode::GetDel) => {
-            let backend = GetThenDel::new(redis, LOCK_ADDRESS);
-            rounds(&cluster, &runtime, &schedule, spec, backend).await;
-        }
-        (None, ReleaseMode::Script | ReleaseMode::None) => {
-            rounds(&cluster, &runtime, &schedule, spec, redis).await
-        }
+    let hand = Hand { cluster: &cluster, runtime: &runtime, schedule: &schedule, spec };
+    match schedule.system {
+        System::Redis => on_redis(hand).await,
+        System::Redlock => on_redlock(hand).await,
+        System::Etcd | System::ZooKeeper => {}
     }
     cluster.finished(id);
 }
 
-async fn rounds<B: Backend<Runtime = SimRuntime>>(
-    cluster: &Cluster,
-    runtime: &SimRuntime,
-    schedule: &Schedule,
-    spec: &Spec,
-    backend: B,
-) {
+/// A worker, and what it works with.
+#[derive(Clone, Copy)]
+struct Hand<'a> {
+    cluster: &'a Cluster,
+    runtime: &'a SimRuntime,
+    schedule: &'a Schedule,
+    spec: &'a Spec,
+}
+
+async fn on_redis(hand: Hand<'_>) {
+    let redis = Redis::new(hand.runtime.clone(), LOCK_ADDRESS).with_tokens(tokens(hand.schedule));
+    match (hand.cluster.lock_mutant(), hand.spec.release) {
+        (Some(mutant), _) => {
+            let drift = options(hand.schedule, hand.spec).drift;
+            rounds(hand, MutantLock::new(redis, LOCK_ADDRESS, mutant, drift)).await;
+        }
+        (None, ReleaseMode::GetDel) => rounds(hand, GetThenDel::new(redis, LOCK_ADDRESS)).await,
+        (None, ReleaseMode::Script | ReleaseMode::None) => rounds(hand, redis).await,
+    }
+}
+
+async fn on_redlock(hand: Hand<'_>) {
+    let nodes: Vec<_> = hand.schedule.servers().iter().map(|name| format!("{name}:6379")).collect();
+    if let Some(mutant) = hand.cluster.lock_mutant() {
+        return rounds(hand, PlainRedlock::new(hand.runtime, &nodes, mutant)).await;
+    }
+    let mut options = RedlockOptions::default();
+    options.tokens = tokens(hand.schedule);
+    // Nodes that are refused are too few, or named twice: the schedule was validated.
+    if let Ok(redlock) = Redlock::new(hand.runtime.clone(), &nodes, options) {
+        rounds(hand, redlock).await;
+    }
+}
+
+fn tokens(schedule: &Schedule) -> TokenSource {
+    match schedule.redis.tokens {
+        Tokens::Counter => TokenSource::Counter,
+        Tokens::Time => TokenSource::ServerTime,
+    }
+}
+
+async fn rounds<B: Backend<Runtime = SimRuntime>>(hand: Hand<'_>, backend: B) {
+    let Hand { cluster, runtime, schedule, spec } = hand;
     // The schedule was validated: a key or a TTL that can't be used does not get here.
     let (Ok(key), Ok(lock)) = (lock_key(schedule.key_of(spec)), Lock::new(backend, options(schedule, spec)))
     else {

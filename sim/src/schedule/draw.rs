@@ -5,6 +5,7 @@
 
 use crate::entropy::{Entropy, Site};
 
+use super::draw_class::FaultClass;
 use super::draw_fault::draw_fault;
 use super::{
     Fault, Latency, Network, Persistence, ReadMode, Redis, ReleaseMode, Resource, Schedule, Span, Store,
@@ -20,13 +21,30 @@ const HANDOVER: Span = Span::from_secs(3);
 /// What a write and its retries may take.
 const WRITES: Span = Span::from_secs(10);
 
-/// The schedule number `seed`: 2 to 4 workers, up to 4 faults, always one that [`Schedule::validate`] accepts. Its own
-/// seed is `seed`, too. It expects nothing, so both arms are run.
+/// How often each system is drawn.
+const SYSTEMS: [System; 8] = [
+    System::Redis,
+    System::Redis,
+    System::Redis,
+    System::Redis,
+    System::Redlock,
+    System::Redlock,
+    System::Etcd,
+    System::ZooKeeper,
+];
+
+/// The schedule number `seed`, of whichever system: see [`draw_for`].
+pub fn draw(seed: u64) -> Schedule {
+    draw_for(one_of(&mut Entropy::new(seed).site("draw: system"), &SYSTEMS), seed)
+}
+
+/// The schedule of `system` number `seed`: 2 to 4 workers, up to 4 faults, always one that [`Schedule::validate`] accepts.
+/// Its own seed is `seed`, too. It expects nothing, so both arms are run.
 ///
 /// Every fault heals by itself, and `limit` leaves time for all of them and for the workers to finish.
-pub fn draw(seed: u64) -> Schedule {
+pub fn draw_for(system: System, seed: u64) -> Schedule {
     let entropy = Entropy::new(seed);
-    let mut schedule = draw_options(&mut entropy.site("draw: options"));
+    let mut schedule = draw_options(system, &mut entropy.site("draw: options"));
     schedule.about = format!("drawn from seed {seed}");
     schedule.seed = seed;
     let count = entropy.site("draw: faults").below(FAULTS_MAX + 1);
@@ -40,6 +58,24 @@ pub fn draw(seed: u64) -> Schedule {
     }
     schedule.limit = long_enough(&schedule);
     schedule
+}
+
+/// The schedule of `system` number `seed` in which one fault of `class` strikes, if the system can have one: as
+/// [`draw_for`], and otherwise undisturbed.
+pub fn draw_class(system: System, class: FaultClass, seed: u64) -> Option<Schedule> {
+    let entropy = Entropy::new(seed);
+    let mut schedule = draw_options(system, &mut entropy.site("draw: options"));
+    schedule.about = format!("{class} on {system}, drawn from seed {seed}");
+    schedule.seed = seed;
+    schedule.redis.replica = class == FaultClass::Failover && system == System::Redis;
+    for worker in &mut schedule.workers {
+        // A drop is a fault of its own.
+        worker.cancel_at.clear();
+    }
+    let mut site = entropy.site(&format!("draw: {class}"));
+    schedule.faults = class.draw(&schedule, &mut site)?;
+    schedule.limit = long_enough(&schedule);
+    Some(schedule)
 }
 
 /// One of `choices`, which must not be empty.
@@ -58,13 +94,20 @@ fn numbered_fault(schedule: &Schedule, entropy: &Entropy, number: u64) -> Fault 
     draw_fault(schedule, &mut entropy.site(&format!("draw: fault {number}")))
 }
 
-fn draw_options(site: &mut Site) -> Schedule {
-    let ttl = Span::from_millis(one_of(site, &[500, 1000, 2000, 4000]));
+fn draw_options(system: System, site: &mut Site) -> Schedule {
+    let ttl = Span::from_millis(one_of(site, ttls(system)));
     let workers = 2 + site.below(3);
     let two_keys = site.chance(0.15);
-    let mut schedule = Schedule::new("", System::Redis, ttl, Vec::new());
+    let mut schedule = Schedule::new("", system, ttl, Vec::new());
     schedule.network = draw_network(site);
-    schedule.redis = draw_redis(site);
+    let redis = draw_redis(site);
+    match system {
+        System::Redis => schedule.redis = redis,
+        System::Redlock => {
+            schedule.redis = Redis { nodes: one_of(site, &[3, 5]), replica: false, ..redis };
+        }
+        System::Etcd | System::ZooKeeper => {}
+    }
     schedule.resource = Resource { store: one_of(site, &[Store::Memory, Store::Redb]) };
     if two_keys {
         schedule.keys.push("orders:43".into());
@@ -75,6 +118,15 @@ fn draw_options(site: &mut Site) -> Schedule {
     }
     schedule.within = Some(long_service(&schedule));
     schedule
+}
+
+/// The TTLs that are drawn, in milliseconds: sessions have bounds of their own.
+fn ttls(system: System) -> &'static [u64] {
+    match system {
+        System::Redis | System::Redlock => &[500, 1000, 2000, 4000],
+        System::Etcd => &[2000, 3000, 4000],
+        System::ZooKeeper => &[1000, 2000, 4000],
+    }
 }
 
 fn draw_network(site: &mut Site) -> Network {
@@ -147,7 +199,7 @@ mod tests {
     fn a_fault_is_the_same_whichever_others_were_drawn() {
         let mut several = 0;
         for seed in 0..200 {
-            let (entropy, schedule) = (Entropy::new(seed), draw(seed));
+            let (entropy, schedule) = (Entropy::new(seed), draw_for(System::Redis, seed));
             let mut options = schedule.clone();
             options.faults.clear();
             // All that could have been drawn, the last first: what the schedule has is among them, in order.

@@ -4,10 +4,10 @@
 use crate::entropy::Site;
 
 use super::draw::{one_of, span};
-use super::{Fault, Kind, Link, Part, Persistence, Point, Schedule, Shift, Span, Store, What, When};
+use super::{Fault, Kind, Link, Part, Persistence, Point, Schedule, Shift, Span, Store, System, What, When};
 
-/// The kinds of faults, and how often each is drawn. One that a schedule can't have becomes a pause of a holder.
-const KINDS: [(Strike, u64); 14] = [
+/// Faults of every kind, and how often each is drawn. One that a schedule can't have becomes a pause of a holder.
+const ANY: [(Strike, u64); 14] = [
     (Strike::HolderPause, 6),
     (Strike::AnyPause, 1),
     (Strike::LostReply, 4),
@@ -24,8 +24,24 @@ const KINDS: [(Strike, u64); 14] = [
     (Strike::Cancel, 1),
 ];
 
-#[derive(Clone, Copy)]
-enum Strike {
+/// The same for systems with a leader, which evict nothing and have no replica.
+const ANY_OF_ENSEMBLE: [(Strike, u64); 11] = [
+    (Strike::HolderPause, 6),
+    (Strike::AnyPause, 2),
+    (Strike::LostReply, 4),
+    (Strike::ServerCrash, 3),
+    (Strike::ResourceCrash, 2),
+    (Strike::WorkerCrash, 2),
+    (Strike::Cut, 3),
+    (Strike::Partition, 3),
+    (Strike::Delay, 3),
+    (Strike::Clock, 2),
+    (Strike::Lead, 2),
+];
+
+/// A kind of fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Strike {
     HolderPause,
     AnyPause,
     LostReply,
@@ -40,47 +56,55 @@ enum Strike {
     Promote,
     Evict,
     Cancel,
+    Lead,
 }
 
 /// A fault for `schedule`, drawn from `site` and from nothing else.
 pub(super) fn draw_fault(schedule: &Schedule, site: &mut Site) -> Fault {
-    let kind = draw_kind(site);
-    let mut draw = Draw { schedule, site };
-    match kind {
-        Strike::LostReply => draw.lost_reply(),
-        Strike::ServerCrash => draw.server_crash(),
-        Strike::ServerStop => draw.server_stop(),
-        Strike::ResourceCrash if schedule.resource.store == Store::Redb => draw.resource_crash(),
-        Strike::WorkerCrash => draw.worker_crash(),
-        Strike::AnyPause => draw.any_pause(),
-        Strike::Cut => draw.cut(),
-        Strike::Partition => draw.partition(),
-        Strike::Delay => draw.delay(),
-        Strike::Clock => draw.clock(),
-        Strike::Promote if schedule.redis.replica => draw.promote(),
-        Strike::Evict => draw.evict(),
-        Strike::Cancel => draw.cancel(),
-        Strike::HolderPause | Strike::ResourceCrash | Strike::Promote => draw.holder_pause(),
-    }
+    let kinds: &[_] = if schedule.cluster().is_some() { &ANY_OF_ENSEMBLE } else { &ANY };
+    let kind = draw_kind(site, kinds);
+    Draw { schedule, site }.strike(kind)
 }
 
-fn draw_kind(site: &mut Site) -> Strike {
-    let mut at = site.below(KINDS.iter().map(|(_, weight)| weight).sum());
-    for (kind, weight) in KINDS {
-        if at < weight {
-            return kind;
+pub(super) fn draw_kind(site: &mut Site, kinds: &[(Strike, u64)]) -> Strike {
+    let mut at = site.below(kinds.iter().map(|(_, weight)| weight).sum());
+    for (kind, weight) in kinds {
+        if at < *weight {
+            return *kind;
         }
         at -= weight;
     }
     Strike::HolderPause
 }
 
-struct Draw<'a> {
-    schedule: &'a Schedule,
-    site: &'a mut Site,
+/// Draws faults for a schedule.
+pub(super) struct Draw<'a> {
+    pub(super) schedule: &'a Schedule,
+    pub(super) site: &'a mut Site,
 }
 
 impl Draw<'_> {
+    /// A fault of this kind, or the pause of a holder if the schedule can't have one.
+    pub(super) fn strike(&mut self, kind: Strike) -> Fault {
+        match kind {
+            Strike::LostReply => self.lost_reply(),
+            Strike::ServerCrash => self.server_crash(),
+            Strike::ServerStop => self.server_stop(),
+            Strike::ResourceCrash if self.schedule.resource.store == Store::Redb => self.resource_crash(),
+            Strike::WorkerCrash => self.worker_crash(),
+            Strike::AnyPause => self.any_pause(),
+            Strike::Cut => self.cut(),
+            Strike::Partition => self.partition(),
+            Strike::Delay => self.delay(),
+            Strike::Clock => self.clock(),
+            Strike::Promote if self.schedule.redis.replica => self.promote(),
+            Strike::Evict => self.evict(),
+            Strike::Cancel => self.cancel(),
+            Strike::Lead => self.lead(),
+            Strike::HolderPause | Strike::ResourceCrash | Strike::Promote => self.holder_pause(),
+        }
+    }
+
     /// The classic: a holder stops between its grant and its write, often for longer than its lease.
     fn holder_pause(&mut self) -> Fault {
         let process = self.worker();
@@ -105,15 +129,20 @@ impl Draw<'_> {
 
     /// A reset while a reply is on its way, at a lock server or at the resource.
     fn lost_reply(&mut self) -> Fault {
-        let server = if self.site.chance(0.5) { "redis-1" } else { "resource" };
-        let point = match server {
-            "redis-1" => one_of(self.site, &[Point::Granted, Point::Granted, Point::Deleted, Point::EvalSha]),
-            _ => Point::Accepted,
+        let is_lock = self.site.chance(0.5);
+        let (process, point) = if is_lock {
+            let last = if self.schedule.cluster().is_some() { Point::Granted } else { Point::EvalSha };
+            (self.lock_server(), one_of(self.site, &[Point::Granted, Point::Granted, Point::Deleted, last]))
+        } else {
+            ("resource".to_owned(), Point::Accepted)
         };
         let nth = 1 + self.site.below(3) as u32;
-        let when = When::After { process: server.into(), point, nth, plus: Span::ZERO };
-        let link = Link::new(&self.worker(), server);
-        Fault { when, what: What::Reset { link } }
+        let worker = self.worker();
+        // What a cluster does, one of its members answers.
+        let server =
+            if is_lock && self.schedule.cluster().is_some() { self.server() } else { process.clone() };
+        let when = When::After { process, point, nth, plus: Span::ZERO };
+        Fault { when, what: What::Reset { link: Link::new(&worker, &server) } }
     }
 
     fn server_crash(&mut self) -> Fault {
@@ -183,6 +212,10 @@ impl Draw<'_> {
         Fault { when: self.when(), what: What::Promote { replica: "replica-1".into() } }
     }
 
+    fn lead(&mut self) -> Fault {
+        Fault { when: self.when(), what: What::Lead { member: self.server() } }
+    }
+
     fn evict(&mut self) -> Fault {
         let (when, key) = (self.when(), self.site.below(self.schedule.keys.len() as u64) as usize);
         let part = one_of(self.site, &[Some(Part::Owner), Some(Part::Fence), None]);
@@ -199,7 +232,7 @@ impl Draw<'_> {
     }
 
     /// Aimed twice in three times, else at some time early in the run.
-    fn when(&mut self) -> When {
+    pub(super) fn when(&mut self) -> When {
         let early = self.up_to_ttls(4);
         let (process, plus) = (self.passer(), self.up_to_ttls(1));
         let points: Vec<_> = self.schedule.points_of(&process).filter(worth_aiming_at).collect();
@@ -222,25 +255,34 @@ impl Draw<'_> {
     /// A process whose points are passed: no replica, which serves nobody at first.
     fn passer(&mut self) -> String {
         match self.site.below(4) {
-            0 => "redis-1".into(),
+            0 => self.lock_server(),
             1 => "resource".into(),
             _ => self.worker(),
         }
     }
 
-    fn process(&mut self) -> String {
+    /// Who tells what happens to locks: a cluster as a whole.
+    pub(super) fn lock_server(&mut self) -> String {
+        match self.schedule.system {
+            System::Redis => "redis-1".into(),
+            System::Redlock => self.server(),
+            System::Etcd | System::ZooKeeper => self.schedule.cluster().unwrap_or_default().into(),
+        }
+    }
+
+    pub(super) fn process(&mut self) -> String {
         let mut processes = self.schedule.processes();
         let at = self.site.below(processes.len() as u64) as usize;
         processes.swap_remove(at)
     }
 
-    fn server(&mut self) -> String {
+    pub(super) fn server(&mut self) -> String {
         let mut servers = self.schedule.servers();
         let at = self.site.below(servers.len() as u64) as usize;
         servers.swap_remove(at)
     }
 
-    fn worker(&mut self) -> String {
+    pub(super) fn worker(&mut self) -> String {
         let at = self.site.below(self.schedule.workers.len() as u64) as usize;
         self.schedule.workers[at].name.clone()
     }
@@ -252,11 +294,11 @@ impl Draw<'_> {
         if self.site.chance(0.5) { Link::new(&worker, &other) } else { Link::new(&other, &worker) }
     }
 
-    fn up_to_ttls(&mut self, ttls: u64) -> Span {
+    pub(super) fn up_to_ttls(&mut self, ttls: u64) -> Span {
         span(self.site, Span::from_millis(1), self.schedule.ttl.times(ttls))
     }
 
-    fn shift(&mut self) -> Shift {
+    pub(super) fn shift(&mut self) -> Shift {
         let (by, back) = (self.up_to_ttls(2), self.site.chance(0.5));
         let nanos = i64::try_from(by.as_nanos()).unwrap_or(i64::MAX);
         Shift::from_nanos(if back { -nanos } else { nanos })

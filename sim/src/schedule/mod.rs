@@ -9,7 +9,7 @@
 //! - `point`: the [`Point`]s of the protocol at which a fault may be aimed
 //! - `expect`: what a run of the schedule must give
 //! - `validate`, `aim`, `apply`: the rules that a schedule must keep; `error`: how a broken one finds its line
-//! - `draw`: random schedules, for exploration; `draw_fault`: their faults
+//! - `draw`: random schedules, for exploration; `draw_fault`: their faults; `draw_class`: faults of one class
 //! - `span`: times as `500ms`; `names`: enums whose variants have names in files; `write`: a schedule as TOML again
 
 use std::path::Path;
@@ -22,6 +22,7 @@ mod aim;
 mod apply;
 mod cluster;
 mod draw;
+mod draw_class;
 mod draw_fault;
 mod error;
 mod expect;
@@ -35,7 +36,8 @@ mod worker;
 mod write;
 
 pub use cluster::{Etcd, Latency, Network, Persistence, Recipe, Redis, Resource, Store, System, Tokens};
-pub use draw::draw;
+pub use draw::{draw, draw_class, draw_for};
+pub use draw_class::FaultClass;
 pub use error::{Invalid, Place, ScheduleError};
 pub use expect::{Arm, Expect, Outcome, Verdict, Write};
 pub use fault::{Fault, Link, Part, What, When};

@@ -29,6 +29,7 @@ impl Schedule {
             check_span("within", within)?;
         }
         self.check_cluster()?;
+        self.check_mutant()?;
         self.check_workers()?;
         self.check_faults()?;
         check_expect(self, &self.expect)
@@ -87,6 +88,15 @@ impl Schedule {
                 Err(redis.says(format!("`redis` does not apply to `{}`", self.system)))
             }
             _ => Ok(()),
+        }
+    }
+
+    fn check_mutant(&self) -> Result<(), Invalid> {
+        match self.mutant.filter(|mutant| !mutant.applies_to(self.system)) {
+            None => Ok(()),
+            Some(mutant) => {
+                Err(Place::top("mutant").says(format!("`{mutant}` does not apply to `{}`", self.system)))
+            }
         }
     }
 

@@ -1,0 +1,203 @@
+//! The way to the cluster: one connection to one member, opened by whoever comes first, and the next member's when it fails.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use etcd_client::{Channel, Client, ConnectOptions, Error, KvClient, LeaseClient, LockClient, WatchClient};
+use futures_util::future::{Either, select};
+use tokio::sync::Mutex as Gate;
+use tonic::transport::Endpoint;
+
+use super::error::meaning;
+use super::stream::{Life, Mortal, Once, Spawner};
+use crate::backend::BackendError;
+use crate::runtime::{Instant, Runtime, timeout_at};
+
+/// A cluster's members, and the one that is used.
+pub(super) struct Link<R> {
+    runtime: R,
+    addresses: Box<[Box<str>]>,
+    options: ConnectOptions,
+    state: Mutex<State>,
+    /// Held while connecting: the others wait, and take what comes of it.
+    gate: Gate<()>,
+}
+
+#[derive(Default)]
+struct State {
+    connection: Option<Arc<Connection>>,
+    /// The member to try next. It moves on with each try, so that one which is dropped half-way is not made again.
+    next: usize,
+    /// Counts the finished attempts to connect.
+    attempts: u64,
+    /// What the last one failed with.
+    failure: Option<BackendError>,
+}
+
+/// A connection to a member. Its requests may be executed in any order: each has a stream of its own.
+pub(super) struct Connection {
+    client: Client,
+    life: Arc<Life>,
+}
+
+impl<R: Runtime> Link<R> {
+    pub(super) fn new(runtime: R, addresses: Box<[Box<str>]>, user: Option<&(String, String)>) -> Self {
+        // A member without a leader shall say so at once, and end the watches that would hear nothing.
+        let mut options = ConnectOptions::new().with_require_leader(true);
+        if let Some((name, password)) = user {
+            options = options.with_user(name, password).with_auto_token_refresh(true);
+        }
+        Self { runtime, addresses, options, state: Mutex::default(), gate: Gate::new(()) }
+    }
+
+    pub(super) fn runtime(&self) -> &R {
+        &self.runtime
+    }
+
+    pub(super) fn addresses(&self) -> &[Box<str>] {
+        &self.addresses
+    }
+
+    /// The open connection, or a new one to the next member that takes it before `patience` ends.
+    ///
+    /// # Errors
+    ///
+    /// [`BackendError::Unreachable`] and refusals of the login, of this caller's attempt or of the one that it waited for.
+    pub(super) async fn connection(&self, patience: Instant) -> Result<Arc<Connection>, BackendError> {
+        let attempts = {
+            let state = self.state();
+            if let Some(connection) = state.usable() {
+                return Ok(connection);
+            }
+            state.attempts
+        };
+        let silent = |_| self.unreachable(&self.addresses[0], "another call is still connecting");
+        let _gate = timeout_at(&self.runtime, patience, self.gate.lock()).await.map_err(silent)?;
+        {
+            let state = self.state();
+            if let Some(connection) = state.usable() {
+                return Ok(connection);
+            }
+            if let Some(failure) = state.failure.as_ref().filter(|_| state.attempts != attempts) {
+                return Err(failure.clone());
+            }
+        }
+        let opened = self.open_any(patience).await;
+        let mut state = self.state();
+        state.attempts += 1;
+        state.connection = opened.as_ref().ok().cloned();
+        state.failure = opened.as_ref().err().cloned();
+        opened
+    }
+
+    /// Waits for the answer of a request on `by` until `patience`. A connection that fails, or stays silent, takes no
+    /// further requests: the next go to another member.
+    pub(super) async fn call<T>(
+        &self,
+        by: &Connection,
+        patience: Instant,
+        exchange: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, BackendError> {
+        let answer = timeout_at(&self.runtime, patience, exchange).await;
+        let result = answer.map_or(Err(BackendError::NoAnswer), |answer| answer.map_err(meaning));
+        if let Err(error) = &result {
+            by.judge(error);
+        }
+        result
+    }
+
+    /// Tries the members in turn. One that keeps silent gets half of the time that is left, unless it is the only one.
+    async fn open_any(&self, patience: Instant) -> Result<Arc<Connection>, BackendError> {
+        let mut failure = BackendError::NoAnswer;
+        for _ in 0..self.addresses.len() {
+            let address = self.advance();
+            let now = self.runtime.now();
+            let bound = match self.addresses.len() {
+                1 => patience,
+                _ => now + patience.saturating_since(now) / 2,
+            };
+            let opened = timeout_at(&self.runtime, bound, self.open(address)).await;
+            match opened.unwrap_or_else(|_| Err(self.unreachable(address, "no connection in time"))) {
+                Ok(connection) => return Ok(Arc::new(connection)),
+                Err(error) if !error.is_passing() => return Err(error),
+                Err(error) => failure = error,
+            }
+        }
+        Err(failure)
+    }
+
+    /// The address to try now; the one after it is next.
+    fn advance(&self) -> &str {
+        let mut state = self.state();
+        let now = state.next % self.addresses.len();
+        state.next = now + 1;
+        &self.addresses[now]
+    }
+
+    async fn open(&self, address: &str) -> Result<Connection, BackendError> {
+        let stream = self.runtime.connect(address).await.map_err(|error| self.unreachable(address, error))?;
+        let endpoint = Endpoint::from_shared(format!("http://{address}"))
+            .map_err(|error| self.unreachable(address, error))?
+            .executor(Spawner(self.runtime.clone()));
+        let life = Arc::new(Life::default());
+        let channel = endpoint.connect_with_connector_lazy(Once(Some(Mortal::new(stream, &life))));
+        // It logs in, if there is a user; otherwise nothing is sent.
+        let client = Client::from_channel(Channel::Tonic(channel), Some(self.options.clone())).await;
+        Ok(Connection { client: client.map_err(meaning)?, life })
+    }
+
+    fn unreachable(&self, address: &str, reason: impl ToString) -> BackendError {
+        BackendError::Unreachable { address: address.to_owned(), reason: reason.to_string() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn usable(&self) -> Option<Arc<Connection>> {
+        self.connection.as_ref().filter(|connection| !connection.life.is_over()).cloned()
+    }
+}
+
+impl Connection {
+    pub(super) fn kv(&self) -> KvClient {
+        self.client.kv_client()
+    }
+
+    pub(super) fn lease(&self) -> LeaseClient {
+        self.client.lease_client()
+    }
+
+    pub(super) fn watch(&self) -> WatchClient {
+        self.client.watch_client()
+    }
+
+    pub(super) fn lock(&self) -> LockClient {
+        self.client.lock_client()
+    }
+
+    /// `exchange`, unless the connection ends before: streams that live long must move on with the requests.
+    pub(super) async fn unless_over<T>(
+        &self,
+        exchange: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        match select(pin!(exchange), pin!(self.life.over())).await {
+            Either::Left((result, _)) => result,
+            Either::Right(_) => Err(Error::EndpointError("the connection was given up".to_owned())),
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.life.is_over()
+    }
+
+    /// Takes no new requests after `error`, unless another member would say the same.
+    pub(super) fn judge(&self, error: &BackendError) {
+        if !matches!(error, BackendError::SessionLost(_)) && error.is_passing() {
+            self.life.end();
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! tonic on the runtime's streams and tasks: nothing of it opens a socket, spawns a thread or sets a timer.
+
+use std::future::{Future, Ready, ready};
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::Notify;
+use tonic::transport::Uri;
+
+use crate::runtime::Runtime;
+
+/// Whether a connection takes new requests.
+#[derive(Default)]
+pub(super) struct Life {
+    over: AtomicBool,
+    changed: Notify,
+}
+
+impl Life {
+    pub(super) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    pub(super) fn end(&self) {
+        self.over.store(true, Ordering::Release);
+        self.changed.notify_waiters();
+    }
+
+    /// Completes once it is over.
+    pub(super) async fn over(&self) {
+        let mut changed = std::pin::pin!(self.changed.notified());
+        changed.as_mut().enable();
+        if !self.is_over() {
+            changed.await;
+        }
+    }
+}
+
+/// A stream that says when HTTP/2 has done with it: then the connection is over, before a request finds out.
+pub(super) struct Mortal<S> {
+    stream: S,
+    life: Arc<Life>,
+}
+
+impl<S> Mortal<S> {
+    pub(super) fn new(stream: S, life: &Arc<Life>) -> Self {
+        Self { stream, life: Arc::clone(life) }
+    }
+}
+
+impl<S> Drop for Mortal<S> {
+    fn drop(&mut self) {
+        self.life.end();
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Mortal<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Mortal<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
+
+/// Gives tonic one stream, once: which member comes next is decided in `link.rs`.
+pub(super) struct Once<S>(pub(super) Option<S>);
+
+impl<S> tower_service::Service<Uri> for Once<S> {
+    type Response = TokioIo<S>;
+    type Error = io::Error;
+    type Future = Ready<io::Result<TokioIo<S>>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let ended = || io::Error::new(io::ErrorKind::NotConnected, "the connection has ended");
+        ready(self.0.take().map(TokioIo::new).ok_or_else(ended))
+    }
+}
+
+/// Runs tonic's tasks.
+pub(super) struct Spawner<R>(pub(super) R);
+
+impl<R: Runtime, F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Spawner<R> {
+    fn execute(&self, task: F) {
+        self.0.spawn(task);
+    }
+}

@@ -1,0 +1,89 @@
+//! What was sent for one acquisition, under which session.
+
+use std::sync::Arc;
+
+use super::place::Ahead;
+use super::session::Session;
+use crate::backend;
+
+/// A claim's place in the queue, as far as it is known, and the requests that may still make one.
+#[derive(Default)]
+pub struct Trail {
+    stake: Option<Stake>,
+}
+
+/// What a claim has at the cluster under one session. It ends with that session.
+struct Stake {
+    session: Arc<Session>,
+    /// Puts that were sent and whose answers are missing. Each may be executed at any time.
+    unanswered: u32,
+    /// The create revision of the claim's key.
+    position: Option<i64>,
+    /// Who stood before it when it was last looked at.
+    ahead: Option<Ahead>,
+}
+
+impl Trail {
+    pub(super) fn session(&self) -> Option<&Arc<Session>> {
+        self.stake.as_ref().map(|stake| &stake.session)
+    }
+
+    pub(super) fn position(&self) -> Option<i64> {
+        self.stake.as_ref().and_then(|stake| stake.position)
+    }
+
+    pub(super) fn ahead(&self) -> Option<&Ahead> {
+        self.stake.as_ref().and_then(|stake| stake.ahead.as_ref())
+    }
+
+    /// Whether the fate of every put is known.
+    pub(super) fn is_settled(&self) -> bool {
+        self.stake.as_ref().is_none_or(|stake| stake.unanswered == 0)
+    }
+
+    /// Notes a put that is about to be sent.
+    pub(super) fn sending(&mut self, session: &Arc<Session>) {
+        let new = || Stake { session: Arc::clone(session), unanswered: 0, position: None, ahead: None };
+        self.stake.get_or_insert_with(new).unanswered += 1;
+    }
+
+    /// Notes that the put that was sent last was answered.
+    pub(super) fn answered(&mut self) {
+        if let Some(stake) = &mut self.stake {
+            stake.unanswered = stake.unanswered.saturating_sub(1);
+        }
+    }
+
+    /// Notes where the key stands.
+    pub(super) fn stands(&mut self, position: i64) {
+        if let Some(stake) = &mut self.stake {
+            stake.position = Some(position);
+        }
+    }
+
+    /// Notes who stands before it.
+    pub(super) fn follows(&mut self, ahead: Option<Ahead>) {
+        if let Some(stake) = &mut self.stake {
+            stake.ahead = ahead;
+        }
+    }
+
+    /// Notes that the key is gone. A put that was not answered may still bring it back.
+    pub(super) fn fell(&mut self) {
+        if let Some(stake) = &mut self.stake {
+            stake.position = None;
+            stake.ahead = None;
+        }
+    }
+
+    /// Notes that nothing is left of the claim, and nothing can come.
+    pub(super) fn clear(&mut self) {
+        self.stake = None;
+    }
+}
+
+impl backend::Trail for Trail {
+    fn is_open(&self) -> bool {
+        self.stake.as_ref().is_some_and(|stake| stake.unanswered > 0 || stake.position.is_some())
+    }
+}

@@ -1,0 +1,166 @@
+//! One entry in a queue: how it is created, looked at and deleted.
+
+use futures_util::future::{join, join3};
+
+use super::client::Client;
+use super::error::Error;
+use super::path::{entry_number, entry_prefix};
+use super::queue;
+use super::watches::Watch;
+use super::wire::{CreateMode, Stat, WireError};
+use crate::runtime::{Instant, Runtime};
+use crate::token::{FencingToken, Owner};
+
+/// An entry, and the session that it lives by.
+pub(super) struct Place<R: Runtime> {
+    client: Client<R>,
+    /// The path of the queue.
+    queue: String,
+    /// What the name of the entry is recognised by.
+    guid: String,
+    /// `None`: its creation was not answered.
+    entry: Option<Entry>,
+}
+
+/// What a server has told of an entry.
+struct Entry {
+    path: String,
+    number: u32,
+    /// From the transaction that created it.
+    token: FencingToken,
+    /// The path of the entry directly ahead, as last seen.
+    ahead: Option<String>,
+}
+
+/// Where an entry stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standing {
+    pub(super) token: FencingToken,
+    pub(super) is_first: bool,
+}
+
+impl<R: Runtime> Place<R> {
+    /// An entry of that guid which was never asked for.
+    pub(super) fn new(client: Client<R>, queue: &str, guid: String) -> Self {
+        Self { client, queue: queue.to_owned(), guid, entry: None }
+    }
+
+    /// Whether a server has told of the entry.
+    pub(super) fn is_known(&self) -> bool {
+        self.entry.is_some()
+    }
+
+    pub(super) fn client(&self) -> &Client<R> {
+        &self.client
+    }
+
+    /// Creates the entry, and looks who is ahead of it: one round trip, since a server answers in order and shows a client
+    /// all that it was told before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoNode`] if there is no queue, or the entry is gone again.
+    pub(super) async fn create(&mut self, owner: &Owner, patience: Instant) -> Result<Standing, Error> {
+        let Self { client, queue, .. } = &*self;
+        let path = format!("{queue}/{}", entry_prefix(&self.guid));
+        let data = owner.as_str().as_bytes();
+        let create = client.create(&path, data, CreateMode::EPHEMERAL_SEQUENTIAL, patience);
+        let (created, children) = join(create, client.children(queue, patience)).await;
+        let created = created?;
+        self.note(&created.path, created.stat)?;
+        let names = children?.names;
+        if queue::find(&names, &self.guid).is_none() {
+            return Err(Error::NoNode { path: created.path });
+        }
+        self.stand(&names)
+    }
+
+    /// Looks whether the entry is in the queue and who is ahead of it; `None` if it is not and never will be.
+    ///
+    /// The sync comes first. It is answered by the leader's leave, so nothing that is seen is older than this call; and
+    /// whatever was sent before it was executed before it, or has no effect any more: if the creation was not answered,
+    /// what is missing now stays missing.
+    pub(super) async fn look(&mut self, patience: Instant) -> Result<Option<Standing>, Error> {
+        let Self { client, queue, entry, .. } = &*self;
+        let stat = async {
+            match entry {
+                Some(entry) => client.exists(&entry.path, patience).await.map(Some),
+                None => Ok(None),
+            }
+        };
+        let (synced, children, stat) =
+            join3(client.sync(queue, patience), client.children(queue, patience), stat).await;
+        synced?;
+        let names = match children {
+            Err(Error::NoNode { .. }) => return Ok(None),
+            children => children?.names,
+        };
+        let Some(name) = queue::find(&names, &self.guid) else { return Ok(None) };
+        let path = format!("{queue}/{name}");
+        let stat = match stat? {
+            Some(stat) => stat,
+            None => client.exists(&path, patience).await?,
+        };
+        let Some(stat) = stat.filter(|stat| self.is_ours(stat)) else { return Ok(None) };
+        self.note(&path, stat)?;
+        self.stand(&names).map(Some)
+    }
+
+    /// Whether the leader has the entry as our session's.
+    pub(super) async fn is_held(&self, patience: Instant) -> Result<bool, Error> {
+        let Some(Entry { path, .. }) = &self.entry else { return Ok(false) };
+        let (synced, stat) = join(self.client.sync(path, patience), self.client.exists(path, patience)).await;
+        synced?;
+        Ok(stat?.is_some_and(|stat| self.is_ours(&stat)))
+    }
+
+    /// Watches the entry directly ahead; `None` if it is gone.
+    ///
+    /// By its data: an exists on a node that is gone would leave a watch behind at the server, for as long as the connection
+    /// lasts.
+    pub(super) async fn watch_ahead(&self, patience: Instant) -> Result<Option<Watch>, Error> {
+        let ahead = self.entry.as_ref().and_then(|entry| entry.ahead.as_deref());
+        let Some(ahead) = ahead else { return Ok(None) };
+        match self.client.data_watched(ahead, patience).await {
+            Ok((_, _, watch)) => Ok(Some(watch)),
+            Err(Error::NoNode { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Deletes the entry; false if it was gone already. After an answer it is gone for good.
+    pub(super) async fn leave(&mut self, patience: Instant) -> Result<bool, Error> {
+        if self.entry.is_none() {
+            self.look(patience).await?;
+        }
+        let Some(Entry { path, .. }) = &self.entry else { return Ok(false) };
+        match self.client.delete(path, None, patience).await {
+            Ok(()) => Ok(true),
+            Err(Error::NoNode { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The session keeps its number from connection to connection: an entry of another one is no proof of ours.
+    fn is_ours(&self, stat: &Stat) -> bool {
+        self.client.session().is_some_and(|session| session.id == stat.ephemeral_owner)
+    }
+
+    fn note(&mut self, path: &str, stat: Stat) -> Result<(), Error> {
+        let number = entry_number(path);
+        let token = u64::try_from(stat.czxid).ok().and_then(FencingToken::new);
+        // No server that keeps to the protocol gives another name or a transaction below 1.
+        let (Some(number), Some(token)) = (number, token) else {
+            return Err(Error::Protocol(WireError::Truncated));
+        };
+        self.entry = Some(Entry { path: path.to_owned(), number, token, ahead: None });
+        Ok(())
+    }
+
+    fn stand(&mut self, names: &[String]) -> Result<Standing, Error> {
+        let Self { queue, entry, .. } = self;
+        let Some(entry) = entry else { return Err(Error::NoNode { path: queue.clone() }) };
+        entry.ahead = queue::ahead(names, entry.number).map(|name| format!("{queue}/{name}"));
+        Ok(Standing { token: entry.token, is_first: entry.ahead.is_none() })
+    }
+}
