@@ -1,11 +1,14 @@
 //! Which lock server a command uses: the one place that knows them all.
 
 use std::future::Future;
+use std::time::Duration;
 
 use clap::ValueEnum;
 use dlock::Backend;
+use dlock::etcd::{Etcd, EtcdOptions, EtcdOptionsError};
 use dlock::redis::Redis;
 use dlock::redlock::{Redlock, RedlockError, RedlockOptions};
+use dlock::zookeeper::ZooKeeper;
 use serde::{Deserialize, Serialize};
 
 use crate::runtime::TokioRuntime;
@@ -18,6 +21,10 @@ pub enum BackendKind {
     Redis,
     /// Several independent Redis, by majority.
     Redlock,
+    /// An etcd cluster: a queue, and leases that live as long as the client's session.
+    Etcd,
+    /// A ZooKeeper ensemble: likewise.
+    Zookeeper,
 }
 
 impl BackendKind {
@@ -26,6 +33,8 @@ impl BackendKind {
         match self {
             Self::Redis => "redis",
             Self::Redlock => "redlock",
+            Self::Etcd => "etcd",
+            Self::Zookeeper => "zookeeper",
         }
     }
 }
@@ -55,9 +64,13 @@ pub enum BackendError {
     /// The servers that a majority is made of.
     #[error(transparent)]
     Redlock(#[from] RedlockError),
+    /// The members of an etcd cluster, or its session.
+    #[error(transparent)]
+    Etcd(#[from] EtcdOptionsError),
 }
 
-/// Does `job` with the lock server of that kind at the addresses `servers`.
+/// Does `job` with the lock server of that kind at the addresses `servers`. `ttl` is that of its leases: where a lease is
+/// tied to the client's session, the session lives as long, so that a holder that is gone blocks others for no longer.
 ///
 /// # Errors
 ///
@@ -65,6 +78,7 @@ pub enum BackendError {
 pub async fn on_backend<J: OnBackend>(
     kind: BackendKind,
     servers: &[String],
+    ttl: Duration,
     runtime: TokioRuntime,
     job: J,
 ) -> Result<J::Output, BackendError> {
@@ -75,6 +89,15 @@ pub async fn on_backend<J: OnBackend>(
         }
         (BackendKind::Redlock, servers) => {
             Ok(job.run(Redlock::new(runtime, servers, RedlockOptions::default())?).await)
+        }
+        (BackendKind::Etcd, servers) => {
+            Ok(job.run(Etcd::new(runtime, servers, &EtcdOptions::new(ttl))?).await)
+        }
+        (BackendKind::Zookeeper, []) => {
+            Err(BackendError::Servers { kind, wanted: "at least one server", given: 0 })
+        }
+        (BackendKind::Zookeeper, servers) => {
+            Ok(job.run(ZooKeeper::new(runtime, servers.iter().cloned(), ttl)).await)
         }
     }
 }

@@ -131,8 +131,9 @@ pub async fn contend(load: Load, runtime: TokioRuntime) -> Result<Report, LoadEr
     }
     // It is at most a billion, and whole.
     let offer = Offer { load, attempts: attempts as u64 };
-    let (kind, servers) = (offer.load.backend, offer.load.servers.clone());
-    on_backend(kind, &servers, runtime, offer).await?
+    let Load { backend, ttl, ref servers, .. } = offer.load;
+    let servers = servers.clone();
+    on_backend(backend, &servers, ttl, runtime, offer).await?
 }
 
 struct Offer {

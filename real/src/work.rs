@@ -113,7 +113,7 @@ fn contend(plan: &Plan, number: u64, tell: &impl Fn(Done)) -> Result<(), PlanErr
     executor.block_on(async {
         let runtime = TokioRuntime::new(Handle::current());
         let contender = Contender { plan, name, key, tell };
-        on_backend(plan.backend, &plan.servers, runtime, contender).await?
+        on_backend(plan.backend, &plan.servers, plan.ttl, runtime, contender).await?
     })
 }
 

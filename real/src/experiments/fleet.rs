@@ -1,7 +1,7 @@
 //! The lock servers of an experiment: for each kind, as many as the lab has.
 
 use crate::backends::BackendKind;
-use crate::servers::{Persistence, Redis, ServerError, Stage};
+use crate::servers::{EtcdCluster, Persistence, Redis, ServerError, Stage, ZooKeeper};
 
 /// Redlock outlives the failure of two of five.
 const REDLOCK_NODES: usize = 5;
@@ -10,6 +10,8 @@ const REDLOCK_NODES: usize = 5;
 #[derive(Debug)]
 pub(super) enum Fleet {
     Redis(Vec<Redis>),
+    Etcd(EtcdCluster),
+    ZooKeeper(Box<ZooKeeper>),
 }
 
 impl Fleet {
@@ -18,13 +20,18 @@ impl Fleet {
         Ok(match kind {
             BackendKind::Redis => Self::Redis(vec![Redis::start(stage, "redis", Persistence::None)?]),
             BackendKind::Redlock => Self::Redis(Redis::start_many(stage, REDLOCK_NODES)?),
+            BackendKind::Etcd => Self::Etcd(EtcdCluster::start(stage)?),
+            BackendKind::Zookeeper => Self::ZooKeeper(Box::new(ZooKeeper::start(stage)?)),
         })
     }
 
     /// Their addresses, as `--servers` takes them.
     pub(super) fn addresses(&self) -> String {
-        match self {
-            Self::Redis(servers) => servers.iter().map(Redis::address).collect::<Vec<_>>().join(","),
-        }
+        let addresses = match self {
+            Self::Redis(servers) => servers.iter().map(Redis::address).collect(),
+            Self::Etcd(cluster) => cluster.addresses(),
+            Self::ZooKeeper(server) => vec![server.address()],
+        };
+        addresses.join(",")
     }
 }
