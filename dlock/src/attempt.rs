@@ -127,7 +127,7 @@ impl<'a, B: Backend> Attempt<'a, B> {
         Event::NotAcquired { outcome }.emit(&self.claim.key, &self.claim.owner);
         self.claim.owner = new_owner(self.lock);
         self.position = None;
-        Event::Requested { ttl: self.claim.ttl }.emit(&self.claim.key, &self.claim.owner);
+        Event::Retried { ttl: self.claim.ttl }.emit(&self.claim.key, &self.claim.owner);
     }
 
     fn queued(&mut self, position: u64) {

@@ -61,6 +61,12 @@ pub enum Event {
         /// The lease's time to live.
         ttl: Duration,
     },
+    /// `lease_retried`: the acquire goes on under an owner token of its own, right after the `lease_not_acquired` of the
+    /// one before.
+    Retried {
+        /// The lease's time to live.
+        ttl: Duration,
+    },
     /// `lease_queued`: a fair lock put the request in line.
     Queued {
         /// The place in line; lower is served first.
@@ -120,6 +126,7 @@ impl Event {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Requested { .. } => "lease_requested",
+            Self::Retried { .. } => "lease_retried",
             Self::Queued { .. } => "lease_queued",
             Self::Acquired { .. } => "lease_acquired",
             Self::NotAcquired { .. } => "lease_not_acquired",
@@ -156,13 +163,16 @@ impl Event {
             | Self::Lost { token, .. }
             | Self::ReleaseRequested { token }
             | Self::Released { token, .. } => Some(token),
-            Self::Requested { .. } | Self::Queued { .. } | Self::NotAcquired { .. } => None,
+            Self::Requested { .. }
+            | Self::Retried { .. }
+            | Self::Queued { .. }
+            | Self::NotAcquired { .. } => None,
         }
     }
 
     const fn ttl(self) -> Option<Duration> {
         match self {
-            Self::Requested { ttl } | Self::Acquired { ttl, .. } => Some(ttl),
+            Self::Requested { ttl } | Self::Retried { ttl } | Self::Acquired { ttl, .. } => Some(ttl),
             _ => None,
         }
     }

@@ -7,10 +7,10 @@
 use dlock::FencingToken;
 
 use crate::digest::BodyDigest;
-use crate::fence::{Reason, Receipt, Refusal, WriteOutcome, WriteSeq};
+use crate::fence::{ConditionalOutcome, Reason, Receipt, Refusal, WriteOutcome, WriteSeq};
 use crate::key::ResourceKey;
 use crate::owner::OwnerToken;
-use crate::store::{Read, ReadOutcome, Snapshot, Write};
+use crate::store::{ConditionalWrite, Read, ReadOutcome, Snapshot, Write};
 
 impl Reason {
     /// The value of the field `outcome`, and of the metrics' label.
@@ -28,6 +28,27 @@ pub fn write_decided(key: &ResourceKey, write: &Write, digest: BodyDigest, outco
         WriteOutcome::Accepted(receipt) => write_applied("write_accepted", key, write, digest, *receipt),
         WriteOutcome::Repeated(receipt) => write_applied("write_repeated", key, write, digest, *receipt),
         WriteOutcome::Refused(refusal) => write_rejected(key, write, *refusal),
+    }
+}
+
+/// Tells how `write` was decided: `conditional_accepted`, `conditional_repeated` or `conditional_rejected`.
+pub fn conditional_decided(
+    key: &ResourceKey,
+    write: &ConditionalWrite,
+    digest: BodyDigest,
+    outcome: &ConditionalOutcome,
+) {
+    match *outcome {
+        ConditionalOutcome::Accepted { version } => {
+            conditional_applied("conditional_accepted", key, write, digest, version);
+        }
+        ConditionalOutcome::Repeated { version } => {
+            conditional_applied("conditional_repeated", key, write, digest, version);
+        }
+        ConditionalOutcome::Conflict { current, .. } => {
+            conditional_rejected(key, write, Some(current), None, "conflict");
+        }
+        ConditionalOutcome::Fenced { seen } => conditional_rejected(key, write, None, Some(seen), "fenced"),
     }
 }
 
@@ -62,6 +83,43 @@ fn write_rejected(key: &ResourceKey, write: &Write, refusal: Refusal) {
         seq = write.seq.map(WriteSeq::as_u64),
         seen = refusal.seen.as_u64(),
         outcome = refusal.reason.as_str(),
+    );
+}
+
+fn conditional_applied(
+    event: &str,
+    key: &ResourceKey,
+    write: &ConditionalWrite,
+    digest: BodyDigest,
+    version: u64,
+) {
+    tracing::info!(
+        target: "resource",
+        event,
+        resource_id_hash = key.id_hash(),
+        owner_token_prefix = write.owner.as_ref().map(OwnerToken::prefix),
+        expected = write.expected,
+        version,
+        body = digest.short(),
+    );
+}
+
+fn conditional_rejected(
+    key: &ResourceKey,
+    write: &ConditionalWrite,
+    current: Option<u64>,
+    seen: Option<FencingToken>,
+    outcome: &str,
+) {
+    tracing::info!(
+        target: "resource",
+        event = "conditional_rejected",
+        resource_id_hash = key.id_hash(),
+        owner_token_prefix = write.owner.as_ref().map(OwnerToken::prefix),
+        expected = write.expected,
+        version = current,
+        seen = seen.map(FencingToken::as_u64),
+        outcome,
     );
 }
 

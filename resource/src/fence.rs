@@ -18,7 +18,13 @@
 //! Only the last accepted write is remembered, so a retry is known until another write is accepted. A retry that comes
 //! later is refused as stale, though its first attempt was applied.
 //!
-//! Source: Kleppmann, "How to do distributed locking" (2016); the positions within a token are ours.
+//! A conditional write ([`Condition`]) carries no token: it names the version that its writer has read, and is accepted if
+//! that is still the version. It is the way to do without a lock, and no way around one: a key that has seen a token
+//! refuses conditional writes as long as fencing is on. (A holder that stopped for long would otherwise be overwritten, or
+//! overwrite, with nothing to tell the two apart.) Nor is there a way back: who once locks a key goes on locking it.
+//!
+//! Source: Kleppmann, "How to do distributed locking" (2016); the positions within a token are ours. Of the conditional
+//! write: Kung and Robinson, "On Optimistic Methods for Concurrency Control" (1981); RFC 9110, section 13.1.
 
 use std::cmp::Ordering;
 
@@ -114,6 +120,32 @@ pub struct Mark {
     pub owner: Option<OwnerToken>,
 }
 
+/// What a write without a token asks for: to be applied only if nothing has been since its writer read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// The version that the writer has read; zero if the resource had never been written.
+    pub expected: u64,
+    /// The writer's name for this write. Without it a retry can't be told from another's write.
+    pub owner: Option<OwnerToken>,
+}
+
+/// What let a write pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// Its fencing token.
+    Fenced(Mark),
+    /// The version that it named.
+    Conditional(Condition),
+}
+
+impl Pass {
+    const fn owner(&self) -> Option<&OwnerToken> {
+        match self {
+            Self::Fenced(Mark { owner, .. }) | Self::Conditional(Condition { owner, .. }) => owner.as_ref(),
+        }
+    }
+}
+
 /// Why a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
@@ -154,13 +186,40 @@ pub enum WriteOutcome {
     Refused(Refusal),
 }
 
+/// How a conditional write was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConditionalOutcome {
+    /// It was applied.
+    Accepted {
+        /// How many writes the resource has accepted, this one included.
+        version: u64,
+    },
+    /// It had been applied before; this is the first answer again.
+    Repeated {
+        /// How many writes the resource has accepted: this one was the last.
+        version: u64,
+    },
+    /// It was not applied: the version is another one.
+    Conflict {
+        /// The version that it named.
+        expected: u64,
+        /// The version that the resource has.
+        current: u64,
+    },
+    /// It was not applied: the key has seen a fencing token, and takes no writes without one.
+    Fenced {
+        /// The highest token seen.
+        seen: FencingToken,
+    },
+}
+
 /// What the resource remembers of a key in order to judge the next request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fence {
     /// The highest position seen, of a claim or a write.
     pub highest: Option<Mark>,
-    /// The last accepted write: where it stood, and what it wrote.
-    pub last_write: Option<(Mark, BodyDigest)>,
+    /// The last accepted write: what let it pass, and what it wrote.
+    pub last_write: Option<(Pass, BodyDigest)>,
     /// How many writes were accepted.
     pub version: u64,
 }
@@ -197,8 +256,9 @@ fn judge_equal_tokens(highest: &Mark, position: Position, owner: Option<&OwnerTo
 impl Fence {
     /// Judges a write at `mark` of a body with the digest `digest`, and remembers it if it is accepted.
     pub fn write(&mut self, mark: Mark, digest: BodyDigest, fencing: Fencing) -> WriteOutcome {
+        let pass = Pass::Fenced(mark.clone());
         if fencing == Fencing::On {
-            if self.is_retry(&mark, digest) {
+            if self.is_retry(&pass, digest) {
                 return WriteOutcome::Repeated(Receipt {
                     version: self.version,
                     max_fence: mark.position.token,
@@ -210,8 +270,32 @@ impl Fence {
         }
         self.version += 1;
         let max_fence = self.raise(&mark);
-        self.last_write = Some((mark, digest));
+        self.last_write = Some((pass, digest));
         WriteOutcome::Accepted(Receipt { version: self.version, max_fence })
+    }
+
+    /// Judges a write on `condition` of a body with the digest `digest`, and remembers it if it is accepted. Without
+    /// fencing the version is compared all the same: it is the caller's own wish.
+    pub fn write_if(
+        &mut self,
+        condition: Condition,
+        digest: BodyDigest,
+        fencing: Fencing,
+    ) -> ConditionalOutcome {
+        let (expected, current) = (condition.expected, self.version);
+        let pass = Pass::Conditional(condition);
+        if self.is_retry(&pass, digest) {
+            return ConditionalOutcome::Repeated { version: current };
+        }
+        if let (Fencing::On, Some(seen)) = (fencing, self.max_fence()) {
+            return ConditionalOutcome::Fenced { seen };
+        }
+        if expected != current {
+            return ConditionalOutcome::Conflict { expected, current };
+        }
+        self.version += 1;
+        self.last_write = Some((pass, digest));
+        ConditionalOutcome::Accepted { version: self.version }
     }
 
     /// Judges a claim at `mark`, and remembers it if it is accepted.
@@ -232,11 +316,11 @@ impl Fence {
         self.highest.as_ref().map(|mark| mark.position.token)
     }
 
-    /// The same owner, position and body as the last accepted write. A claim in between does not make it less of a
-    /// retry: it was applied, and says so.
-    fn is_retry(&self, mark: &Mark, digest: BodyDigest) -> bool {
-        let same = |(last, body): &(Mark, BodyDigest)| last == mark && *body == digest;
-        mark.owner.is_some() && self.last_write.as_ref().is_some_and(same)
+    /// The same owner, position or condition, and body as the last accepted write. A claim in between does not make it
+    /// less of a retry: it was applied, and says so.
+    fn is_retry(&self, pass: &Pass, digest: BodyDigest) -> bool {
+        let same = |(last, body): &(Pass, BodyDigest)| last == pass && *body == digest;
+        pass.owner().is_some() && self.last_write.as_ref().is_some_and(same)
     }
 
     /// Moves the highest position up to `mark`, never down, and returns its token.

@@ -23,6 +23,8 @@ mod metrics;
 mod owner;
 // Where values and fences are kept: in memory, or on a disk.
 pub mod store;
+// Read-modify-write without a lock, by conditional writes.
+pub mod update;
 // The worker: acquire, read, work, check, write, release.
 pub mod worker;
 

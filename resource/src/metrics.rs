@@ -4,7 +4,7 @@
 use std::fmt::{self, Display, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::fence::{Reason, WriteOutcome};
+use crate::fence::{ConditionalOutcome, Reason, WriteOutcome};
 use crate::store::ReadOutcome;
 
 /// The counters of one service.
@@ -14,6 +14,8 @@ pub struct Metrics {
     writes_repeated: Counter,
     writes_stale: Counter,
     writes_foreign: Counter,
+    writes_conflicting: Counter,
+    writes_without_token: Counter,
     reads_answered: Counter,
     reads_stale: Counter,
     reads_foreign: Counter,
@@ -61,6 +63,20 @@ impl Metrics {
         }
     }
 
+    pub(crate) fn conditional_answered(&self, outcome: &ConditionalOutcome) {
+        let (counter, label) = match outcome {
+            ConditionalOutcome::Accepted { .. } => (&self.writes_accepted, "accepted"),
+            ConditionalOutcome::Repeated { .. } => (&self.writes_repeated, "repeated"),
+            ConditionalOutcome::Conflict { .. } => (&self.writes_conflicting, "conflict"),
+            ConditionalOutcome::Fenced { .. } => (&self.writes_without_token, "fenced"),
+        };
+        counter.add();
+        metrics::counter!("resource_writes_total", "outcome" => label).increment(1);
+        if let ConditionalOutcome::Fenced { .. } = outcome {
+            metrics::counter!("redis_lease_fencing_rejected_total", "downstream" => "resource").increment(1);
+        }
+    }
+
     pub(crate) fn read_answered(&self, outcome: &ReadOutcome) {
         let (counter, label) = match outcome {
             ReadOutcome::Read(_) => (&self.reads_answered, "answered"),
@@ -95,8 +111,10 @@ impl Metrics {
     }
 
     fn write_families(&self, text: &mut String) -> fmt::Result {
-        let fenced_off =
-            self.stale_token_rejections() + self.writes_foreign.value() + self.reads_foreign.value();
+        let fenced_off = self.stale_token_rejections()
+            + self.writes_foreign.value()
+            + self.reads_foreign.value()
+            + self.writes_without_token.value();
         family(
             text,
             "resource_stale_token_rejections_total",
@@ -111,6 +129,8 @@ impl Metrics {
         sample(text, "resource_writes_total{outcome=\"repeated\"}", self.writes_repeated.value())?;
         sample(text, "resource_writes_total{outcome=\"stale\"}", self.writes_stale.value())?;
         sample(text, "resource_writes_total{outcome=\"owner\"}", self.writes_foreign.value())?;
+        sample(text, "resource_writes_total{outcome=\"conflict\"}", self.writes_conflicting.value())?;
+        sample(text, "resource_writes_total{outcome=\"fenced\"}", self.writes_without_token.value())?;
         family(text, "resource_reads_total", "Well-formed reads, by outcome.")?;
         sample(text, "resource_reads_total{outcome=\"answered\"}", self.reads_answered.value())?;
         sample(text, "resource_reads_total{outcome=\"stale\"}", self.reads_stale.value())?;

@@ -46,6 +46,16 @@ impl Step {
             Self::Released => "released",
         }
     }
+
+    /// Tells that a worker on the resource with the hash `key` has reached the step.
+    pub(crate) fn emit(self, key: &str) {
+        tracing::info!(
+            target: "worker",
+            event = "worker_step",
+            step = self.as_str(),
+            resource_id_hash = key,
+        );
+    }
 }
 
 /// Where a worker is made to pause: the stand-in for a garbage collection or a frozen host.
@@ -288,12 +298,7 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
     }
 
     async fn pause(&self, job: &Job, step: Step) {
-        tracing::info!(
-            target: "worker",
-            event = "worker_step",
-            step = step.as_str(),
-            resource_id_hash = job.key.id_hash(),
-        );
+        step.emit(job.key.id_hash());
         self.pauses.at(step).await;
     }
 

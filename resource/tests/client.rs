@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dlock::{FencingToken, Owner};
-use resource::client::{Client, ClientError, Failure, PutAnswer, ReadAnswer, Retry};
+use resource::client::{Client, ClientError, ConditionalAnswer, Failure, PutAnswer, ReadAnswer, Retry};
 use resource::fence::WriteSeq;
 use resource::http::{App, Config};
-use resource::store::{MemoryStore, Snapshot, Write};
+use resource::store::{ConditionalWrite, MemoryStore, Snapshot, Write};
 use resource::{OwnerToken, ResourceKey};
 use world::{Link, World, run};
 
@@ -275,4 +275,34 @@ fn a_lock_owner_is_sent_as_it_is() {
         // Recognised as a retry: the service has the same owner on record.
         assert_eq!(client.put(&key(), &mine, World::at(9)).await, Ok(PutAnswer::Accepted { version: 1 }));
     });
+}
+
+fn conditional(expected: u64, name: &str) -> ConditionalWrite {
+    ConditionalWrite { expected, owner: Some(owner(name)), body: Bytes::from(format!("by {name}")) }
+}
+
+#[test]
+fn conditional_writes_say_what_stood_in_their_way() {
+    run(&app(), &[], async |world| {
+        let client = client(&world);
+        let put_if =
+            async |expected, name| client.put_if(&key(), &conditional(expected, name), World::at(9)).await;
+        assert_eq!(put_if(0, "a").await, Ok(ConditionalAnswer::Accepted { version: 1 }));
+        assert_eq!(put_if(0, "b").await, Ok(ConditionalAnswer::Conflict { expected: 0, current: 1 }));
+        client.put(&key(), &write(34, "c"), World::at(9)).await.unwrap();
+        assert_eq!(put_if(2, "b").await, Ok(ConditionalAnswer::Fenced { seen: token(34) }));
+    });
+}
+
+#[test]
+fn an_update_whose_reply_is_lost_is_not_in_conflict_with_itself() {
+    for link in [Link::LosesReplies, Link::ResetsBeforeReply] {
+        run(&app(), &[link], async |world| {
+            let client = client(&world);
+            let mine = conditional(0, "a");
+            let answer = client.put_if_with_retry(&key(), &mine, World::at(9), Retry::default()).await;
+            assert_eq!(answer, Ok(ConditionalAnswer::Accepted { version: 1 }), "{link:?}");
+            assert!(world.opened() > 1, "{link:?}: the reply was to be lost");
+        });
+    }
 }

@@ -146,6 +146,46 @@ fn a_fenced_read_claims_its_token() {
     assert_eq!(claim("X-Fence-Token: 34").0, 200, "claiming again what one has is fine");
 }
 
+fn put_if(app: &App, condition: &str, body: &str) -> Answer {
+    ask(app, "PUT /r/orders:42", &[condition], body.as_bytes())
+}
+
+#[test]
+fn a_conditional_write_needs_the_version_that_was_read() {
+    let app = app();
+    assert!(ask(&app, "GET /r/orders:42", &[], b"").head.contains("etag: \"0\""));
+    let first = put_if(&app, "If-Match: \"0\"", "a");
+    assert_eq!(first.pair(), (200, json!({"version": 1})));
+    assert!(first.head.contains("etag: \"1\""), "{}", first.head);
+    let lost = put_if(&app, "If-Match: \"0\"", "b");
+    assert_eq!(lost.body, r#"{"error":"the version has changed","expected":0,"current":1}"#);
+    assert_eq!(lost.status, 412);
+    assert_eq!(put_if(&app, "If-None-Match: *", "b").status, 412);
+    assert_eq!(put_if(&app, "If-Match: \"1\"", "c").pair(), (200, json!({"version": 2})));
+    assert_eq!(read(&app), json!({"value": "c", "max_fence": 0, "version": 2}));
+    assert!(ask(&app, "GET /r/orders:42", &[], b"").head.contains("etag: \"2\""));
+    let metrics = ask(&app, "GET /metrics", &[], b"").body;
+    assert!(metrics.contains("resource_writes_total{outcome=\"conflict\"} 2"), "{metrics}");
+}
+
+#[test]
+fn only_what_was_never_written_matches_none() {
+    let app = app();
+    assert_eq!(put_if(&app, "If-None-Match: *", "a").pair(), (200, json!({"version": 1})));
+}
+
+#[test]
+fn a_fenced_key_takes_no_write_without_a_token() {
+    let app = app();
+    let fenced = put(&app, 34, None, "b");
+    assert!(fenced.head.contains("etag: \"1\""), "{}", fenced.head);
+    let refused = put_if(&app, "If-Match: \"1\"", "c");
+    assert_eq!(refused.pair(), (409, json!({"error": "fencing token required", "seen": 34})));
+    let app = unfenced();
+    put(&app, 34, None, "b");
+    assert_eq!(put_if(&app, "If-Match: \"1\"", "c").status, 200, "without fencing the version alone decides");
+}
+
 #[test]
 fn a_key_never_written_reads_as_null() {
     assert_eq!(read(&app()), json!({"value": null, "max_fence": 0, "version": 0}));
@@ -181,6 +221,27 @@ fn bad_requests_are_explained_and_store_nothing() {
     let owner = format!("X-Lock-Owner: {}", "o".repeat(257));
     let table: &[(u16, &str, &str, &[&str])] = &[
         (400, "missing", "PUT /r/orders:42", &[]),
+        (400, "can't be \"W/", "PUT /r/orders:42", &["If-Match: W/\"1\""]),
+        (400, "can't be \"*\"", "PUT /r/orders:42", &["If-Match: *"]),
+        (400, "can't be \"1\"", "PUT /r/orders:42", &["If-Match: 1"]),
+        (400, "can't be", "PUT /r/orders:42", &["If-Match: \"-1\""]),
+        (400, "can't be", "PUT /r/orders:42", &["If-Match: \"18446744073709551616\""]),
+        (400, "can't be", "PUT /r/orders:42", &["If-Match: \"1\", \"2\""]),
+        (400, "more than once", "PUT /r/orders:42", &["If-Match: \"1\"", "If-Match: \"1\""]),
+        (400, "can't be", "PUT /r/orders:42", &["If-None-Match: \"1\""]),
+        (
+            400,
+            "both If-Match and If-None-Match",
+            "PUT /r/orders:42",
+            &["If-Match: \"1\"", "If-None-Match: *"],
+        ),
+        (
+            400,
+            "both a fencing token and a condition",
+            "PUT /r/orders:42",
+            &["If-Match: \"1\"", "X-Fence-Token: 1"],
+        ),
+        (400, "without a fencing token", "PUT /r/orders:42", &["If-Match: \"1\"", "X-Fence-Seq: 1"]),
         (400, "\"\"", "PUT /r/orders:42", &["X-Fence-Token:"]),
         (400, "\"0\"", "PUT /r/orders:42", &["X-Fence-Token: 0"]),
         (400, "\"-1\"", "PUT /r/orders:42", &["X-Fence-Token: -1"]),

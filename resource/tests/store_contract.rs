@@ -1,71 +1,26 @@
 //! What every store promises, asked of each.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "common/calls.rs"]
+mod calls;
 #[path = "common/disk.rs"]
 mod disk;
 #[path = "common/events.rs"]
 mod events;
 
 use bytes::Bytes;
+use calls::{key, on, owner, plain, read, snapshot, token, version_of, write, write_if};
 use disk::Disk;
 use dlock::FencingToken;
 use events::Events;
-use futures_util::FutureExt;
 use proptest::prelude::*;
-use resource::fence::{Fence, Fencing, Reason, Refusal, WriteOutcome, WriteSeq};
-use resource::store::{MemoryStore, Read, ReadOutcome, RedbStore, Snapshot, Store, StoreError, Write};
-use resource::{BodyDigest, OwnerToken, ResourceKey};
+use resource::BodyDigest;
+use resource::fence::{ConditionalOutcome, Fence, Fencing, Reason, Refusal, WriteOutcome, WriteSeq};
+use resource::store::{
+    ConditionalWrite, MemoryStore, Read, ReadOutcome, RedbStore, Snapshot, Store, StoreError, Write,
+};
 
 const ON: Fencing = Fencing::On;
-
-fn key(name: &str) -> ResourceKey {
-    ResourceKey::new(name).unwrap()
-}
-
-fn token(number: u64) -> FencingToken {
-    FencingToken::new(number).unwrap()
-}
-
-fn owner(name: &str) -> Option<OwnerToken> {
-    Some(OwnerToken::new(name).unwrap())
-}
-
-fn plain(number: u64, body: &str) -> Write {
-    Write { token: token(number), seq: None, owner: None, body: Bytes::copy_from_slice(body.as_bytes()) }
-}
-
-/// Both stores complete at once: the simulator relies on it.
-fn write(
-    store: &impl Store,
-    key: &ResourceKey,
-    write: &Write,
-    fencing: Fencing,
-) -> Result<WriteOutcome, StoreError> {
-    store.write(key, write, fencing).now_or_never().expect("completes at once")
-}
-
-fn read(
-    store: &impl Store,
-    key: &ResourceKey,
-    read: &Read,
-    fencing: Fencing,
-) -> Result<ReadOutcome, StoreError> {
-    store.read(key, read, fencing).now_or_never().expect("completes at once")
-}
-
-fn snapshot(store: &impl Store, key: &ResourceKey) -> Snapshot {
-    match read(store, key, &Read::default(), ON).unwrap() {
-        ReadOutcome::Read(snapshot) => snapshot,
-        ReadOutcome::Refused(refusal) => panic!("an unfenced read was refused: {refusal:?}"),
-    }
-}
-
-fn version_of(outcome: WriteOutcome) -> Option<u64> {
-    match outcome {
-        WriteOutcome::Accepted(receipt) => Some(receipt.version),
-        WriteOutcome::Repeated(_) | WriteOutcome::Refused(_) => None,
-    }
-}
 
 /// Runs each promise on each store, as a test of its own.
 macro_rules! promises {
@@ -81,6 +36,9 @@ promises!(
     keys_do_not_share_a_fence,
     a_claim_keeps_the_value_and_raises_the_fence,
     without_fencing_a_stale_write_is_applied,
+    a_conditional_write_needs_the_version_that_it_names,
+    a_conditional_write_does_not_get_around_the_fence,
+    racing_updates_lose_none,
     racing_writers_pass_one_check_at_a_time,
     events_stand_in_the_order_of_the_decisions
 );
@@ -129,6 +87,64 @@ fn without_fencing_a_stale_write_is_applied(store: impl Store) {
     assert_eq!(snapshot(&store, &k), corrupted);
 }
 
+fn a_conditional_write_needs_the_version_that_it_names(store: impl Store) {
+    let k = key("k");
+    let first = on(0, Some("a:1"), "a");
+    assert_eq!(write_if(&store, &k, &first, ON).unwrap(), ConditionalOutcome::Accepted { version: 1 });
+    let rival = write_if(&store, &k, &on(0, Some("b:1"), "b"), ON).unwrap();
+    assert_eq!(rival, ConditionalOutcome::Conflict { expected: 0, current: 1 });
+    let repeated = ConditionalOutcome::Repeated { version: 1 };
+    assert_eq!(write_if(&store, &k, &first, ON).unwrap(), repeated, "a retry is told from a rival");
+    let unnamed = on(1, None, "x");
+    assert_eq!(write_if(&store, &k, &unnamed, ON).unwrap(), ConditionalOutcome::Accepted { version: 2 });
+    let again = write_if(&store, &k, &unnamed, ON).unwrap();
+    assert_eq!(
+        again,
+        ConditionalOutcome::Conflict { expected: 1, current: 2 },
+        "nobody says that it is a retry"
+    );
+    assert_eq!(snapshot(&store, &k), Snapshot { value: Some("x".into()), version: 2, max_fence: None });
+}
+
+fn a_conditional_write_does_not_get_around_the_fence(store: impl Store) {
+    let k = key("k");
+    let mine = on(0, Some("c:1"), "c");
+    write_if(&store, &k, &mine, ON).unwrap();
+    read(&store, &k, &Read { claim: Some(token(34)), owner: owner("b") }, ON).unwrap();
+    let fenced = ConditionalOutcome::Fenced { seen: token(34) };
+    assert_eq!(write_if(&store, &k, &on(1, Some("c:2"), "d"), ON).unwrap(), fenced, "after a claim");
+    assert_eq!(
+        write_if(&store, &k, &mine, ON).unwrap(),
+        ConditionalOutcome::Repeated { version: 1 },
+        "what was applied before says so"
+    );
+    write(&store, &k, &Write { owner: owner("b"), ..plain(34, "b") }, ON).unwrap();
+    assert_eq!(write_if(&store, &k, &on(2, Some("c:3"), "e"), ON).unwrap(), fenced, "after a write");
+    assert_eq!(snapshot(&store, &k).value, Some("b".into()));
+    let off = write_if(&store, &k, &on(2, Some("c:4"), "f"), Fencing::Off).unwrap();
+    assert_eq!(off, ConditionalOutcome::Accepted { version: 3 }, "without fencing the version alone decides");
+}
+
+/// Each of four threads adds one to a number, a hundred times.
+fn racing_updates_lose_none(store: impl Store) {
+    let k = key("k");
+    let add = || loop {
+        let Snapshot { value, version, .. } = snapshot(&store, &k);
+        let number = value.map_or(0, |value| String::from_utf8(value.into()).unwrap().parse().unwrap());
+        let more: u64 = number + 1;
+        let outcome = write_if(&store, &k, &on(version, None, &more.to_string()), ON).unwrap();
+        if matches!(outcome, ConditionalOutcome::Accepted { .. }) {
+            return;
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..100).for_each(|_| add()));
+        }
+    });
+    assert_eq!(snapshot(&store, &k), Snapshot { value: Some("400".into()), version: 400, max_fence: None });
+}
+
 /// The writes of `racers` threads, as (version, token) of those accepted, each thread's own. Each thread climbs through
 /// all the tokens, so that nearly every check has a rival.
 fn race(store: &impl Store, racers: u64, tokens: u64, events: &Events) -> Vec<(u64, u64)> {
@@ -174,18 +190,20 @@ fn events_stand_in_the_order_of_the_decisions(store: impl Store) {
 #[derive(Clone, Debug)]
 enum Step {
     Write(&'static str, Write),
+    WriteIf(&'static str, ConditionalWrite),
     Read(&'static str, Read),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let names = prop_oneof![Just("k"), Just("l")];
     let owners = prop_oneof![Just(None), Just(owner("a")), Just(owner("b"))];
-    let step = (names, 0..6u64, 0..4u64, owners, "[xy]{0,2}", any::<bool>()).prop_map(
-        |(name, number, seq, owner, body, reads)| match FencingToken::new(number) {
-            Some(token) if !reads => {
+    let step = (names, 0..6u64, 0..4u64, owners, "[xy]{0,2}", 0..3u8).prop_map(
+        |(name, number, seq, owner, body, what)| match (what, FencingToken::new(number)) {
+            (0, Some(token)) => {
                 Step::Write(name, Write { token, seq: WriteSeq::new(seq), owner, body: body.into() })
             }
-            claim => Step::Read(name, Read { claim, owner }),
+            (1, _) => Step::WriteIf(name, ConditionalWrite { expected: seq, owner, body: body.into() }),
+            (_, claim) => Step::Read(name, Read { claim, owner }),
         },
     );
     prop::collection::vec(step, 0..24)
@@ -202,6 +220,14 @@ impl Model {
     fn write(&mut self, write: &Write, fencing: Fencing) -> WriteOutcome {
         let outcome = self.fence.write(write.mark(), BodyDigest::of(&write.body), fencing);
         if version_of(outcome).is_some() {
+            self.value = Some(write.body.clone());
+        }
+        outcome
+    }
+
+    fn write_if(&mut self, write: &ConditionalWrite, fencing: Fencing) -> ConditionalOutcome {
+        let outcome = self.fence.write_if(write.condition(), BodyDigest::of(&write.body), fencing);
+        if matches!(outcome, ConditionalOutcome::Accepted { .. }) {
             self.value = Some(write.body.clone());
         }
         outcome
@@ -226,6 +252,10 @@ fn agrees(store: &impl Store, steps: &[Step], fencing: Fencing) -> Result<(), Te
             Step::Write(name, asked) => {
                 let expected = models.entry(name).or_default().write(asked, fencing);
                 prop_assert_eq!(write(store, &key(name), asked, fencing).unwrap(), expected, "{:?}", step);
+            }
+            Step::WriteIf(name, asked) => {
+                let expected = models.entry(name).or_default().write_if(asked, fencing);
+                prop_assert_eq!(write_if(store, &key(name), asked, fencing).unwrap(), expected, "{:?}", step);
             }
             Step::Read(name, asked) => {
                 let expected = models.entry(name).or_default().read(asked, fencing);
@@ -262,8 +292,9 @@ proptest! {
             let mut next = model.clone();
             let answer = match step {
                 Step::Write("k", asked) => { next.write(asked, ON); write(&store, &key("k"), asked, ON).map(drop) }
+                Step::WriteIf("k", asked) => { next.write_if(asked, ON); write_if(&store, &key("k"), asked, ON).map(drop) }
                 Step::Read("k", asked) => { next.read(asked, ON); read(&store, &key("k"), asked, ON).map(drop) }
-                Step::Write(..) | Step::Read(..) => continue,
+                Step::Write(..) | Step::WriteIf(..) | Step::Read(..) => continue,
             };
             if answer.is_err() {
                 halfway = Some(next.snapshot());
@@ -293,6 +324,19 @@ fn the_highest_token_outlives_a_crash() {
         matches!(again, WriteOutcome::Repeated(_)),
         "the writer's retry is known after the crash: {again:?}"
     );
+}
+
+#[test]
+fn an_update_and_its_retry_are_known_after_a_crash() {
+    let disk = Disk::default();
+    let store = RedbStore::create(disk.clone()).unwrap();
+    let mine = on(0, Some("a:1"), "a");
+    write_if(&store, &key("k"), &mine, ON).unwrap();
+    let store = RedbStore::create(disk.after_power_loss(|_| false)).unwrap();
+    let again = write_if(&store, &key("k"), &mine, ON).unwrap();
+    assert_eq!(again, ConditionalOutcome::Repeated { version: 1 });
+    let rival = write_if(&store, &key("k"), &on(0, Some("b:1"), "b"), ON).unwrap();
+    assert_eq!(rival, ConditionalOutcome::Conflict { expected: 0, current: 1 });
 }
 
 /// A claim alone is a promise too.

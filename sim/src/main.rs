@@ -73,6 +73,21 @@ enum Command {
         #[arg(long, default_value = "violations")]
         out: PathBuf,
     },
+    /// Runs every lock system under every class of faults, with fencing off and on, and counts the verdicts.
+    Compare {
+        /// How many schedules to run in each cell of the table.
+        #[arg(long, default_value_t = 1000)]
+        schedules: u64,
+        /// The first seed.
+        #[arg(long, default_value_t = 0)]
+        first: u64,
+        /// How many threads to use; by default as many as there are cores.
+        #[arg(long)]
+        threads: Option<usize>,
+        /// The file to which the table is written, as Markdown.
+        #[arg(long, default_value = "docs/comparison.md")]
+        out: PathBuf,
+    },
     /// Serves the simulated Redis on a real port of this machine, for any Redis client.
     ServeRedis {
         /// The port on 127.0.0.1; 0 picks a free one.
@@ -121,6 +136,9 @@ fn main() -> ExitCode {
         Some(Command::Corpus { folder }) => cli::corpus::corpus(&folder),
         Some(Command::Explore { seeds, first, threads, out }) => {
             cli::explore::explore(first, seeds, threads, &out)
+        }
+        Some(Command::Compare { schedules, first, threads, out }) => {
+            cli::compare::compare(first, schedules, threads, &out)
         }
         Some(Command::ServeRedis { port }) => {
             sim::serve::serve_redis(port).map(|()| true).map_err(Into::into)

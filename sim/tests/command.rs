@@ -95,6 +95,35 @@ fn the_same_seed_prints_the_same_trace_in_two_processes() {
     assert_eq!(trace(), trace());
 }
 
+/// The lines of `text` that a terminal of 80 columns would break.
+fn wide(text: &str) -> Vec<&str> {
+    text.lines().filter(|line| line.chars().count() > 80).collect()
+}
+
+#[test]
+fn every_line_fits_a_terminal() {
+    for arguments in [
+        // The demonstration: the experiment, then random schedules.
+        &[][..],
+        &["run", "--seed", "11", "--fence", "off", "--trace"],
+        &["run", "--seed", "2", "--trace"],
+        &["replay", "seeds/gc-pause.toml"],
+        &["replay", "seeds/get-then-del.toml"],
+        &["replay", "seeds/cas-high-contention.toml"],
+        &["corpus"],
+    ] {
+        let text = stdout(&sim(arguments));
+        assert!(text.lines().count() > 10, "{arguments:?}: {text}");
+        assert_eq!(wide(&text), [""; 0], "{arguments:?}");
+    }
+    let file = changed("wide.toml", r#"verdicts = ["overlap", "stale_write"]"#, "verdicts = []");
+    let text = stdout(&sim(&["replay", &file]));
+    assert!(text.contains("NOT as expected"), "{text}");
+    // Of the path of the file, which has no spaces, nothing can be broken off.
+    let wide: Vec<_> = wide(&text).into_iter().filter(|line| !line.contains("wide.toml")).collect();
+    assert_eq!(wide, [""; 0]);
+}
+
 #[test]
 fn the_corpus_has_a_line_for_each_schedule() {
     let output = sim(&["corpus"]);

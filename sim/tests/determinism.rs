@@ -5,39 +5,9 @@ mod support;
 
 use std::sync::Mutex;
 
-use sim::run::{Report, run};
+use sim::run::run;
 use sim::schedule::{Arm, draw};
-
-/// Everything that a run records, as text: where it differs is where the runs part.
-fn record(report: &Report) -> String {
-    let mut text = Vec::new();
-    for event in &report.events {
-        event.write_json(&mut text).unwrap();
-    }
-    String::from_utf8(text).unwrap() + &format!("hash {:016x}, {} commands", report.hash, report.commands)
-}
-
-fn trace(seed: u64) -> String {
-    let schedule = draw(seed);
-    [Arm::Unfenced, Arm::Fenced].map(|arm| record(&run(&schedule, arm, seed).unwrap())).join("\n")
-}
-
-/// Fails at the first event that differs.
-fn assert_same(seed: u64, one: &str, other: &str) {
-    if one == other {
-        return;
-    }
-    let (number, (one, other)) = one
-        .lines()
-        .zip(other.lines())
-        .enumerate()
-        .find(|(_, (one, other))| one != other)
-        .unwrap_or((0, ("", "")));
-    panic!(
-        "seed {seed} gave two traces; the first difference is event {number}:\n{one}\n{other}\n{}",
-        support::replay_line("determinism", seed)
-    );
-}
+use support::guard::{assert_same, trace};
 
 #[test]
 fn a_seed_gives_one_trace_in_any_order_and_on_two_threads() {

@@ -8,7 +8,8 @@ mod locks;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dlock::{AcquireError, Cap, Released, Runtime, TryAcquireError};
+use dlock::{AcquireError, Cap, LostError, Released, RenewError, Runtime, TryAcquireError};
+use etcd_client::DeleteOptions;
 use etcd_support::in_cluster;
 use locks::{LONG, Lab, key, other_key};
 
@@ -169,5 +170,39 @@ fn a_client_that_is_dropped_ends_its_session() {
         drop(a);
         etcd.at(etcd.now() + 50).await;
         assert_eq!(lab.leases().await, 0, "not when its time is over, but at once");
+    });
+}
+
+#[test]
+fn a_key_that_an_operator_deletes_is_a_lock_that_is_lost() {
+    in_cluster(|etcd| async move {
+        let lab = Lab::new(&etcd);
+        let a = lab.client("a");
+        let (one, other) =
+            (a.lock.try_acquire(&key()).await.unwrap(), a.lock.try_acquire(&other_key()).await.unwrap());
+        let queue = format!("lock/v1/{}/", key().name());
+        let mut operator = etcd.client_of("b", 2).await;
+        operator.delete(queue, Some(DeleteOptions::new().with_prefix())).await.unwrap();
+        assert_eq!(one.renew().await, Err(RenewError::Lost(LostError::NotOwner)));
+        assert_eq!(one.release().await, Ok(Released::NotOwner));
+        other.renew().await.unwrap();
+    });
+}
+
+#[test]
+fn the_history_is_told_the_holder_its_token_and_each_renewal() {
+    in_cluster(|etcd| async move {
+        let lab = Lab::new(&etcd);
+        let a = lab.client("a");
+        let handle = a.lock.try_acquire(&key()).await.unwrap();
+        handle.renew().await.unwrap();
+        let (owner, token) = (handle.owner().as_str().to_owned(), handle.fence());
+        handle.release().await.unwrap();
+        let told = [
+            format!("a: orders:42 {owner} Granted {{ token: {token}, ttl_millis: Some(6000) }}"),
+            format!("a: orders:42 {owner} Extended {{ ttl_millis: 6000 }}"),
+            format!("a: orders:42 {owner} Deleted"),
+        ];
+        assert_eq!(etcd.told(), told);
     });
 }

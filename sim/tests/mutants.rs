@@ -44,7 +44,11 @@ fn hunts(mutant: Mutant) -> Vec<Hunt> {
             known("failover-lost-lock", Verdict::StaleWrite),
             known("ambiguous-put", Verdict::StaleWrite),
         ],
-        Mutant::NoCleanup => vec![known("ambiguous-acquire-given-up", Verdict::Stuck)],
+        Mutant::IgnoresVersion => vec![known("cas-high-contention", Verdict::LostUpdate)],
+        Mutant::NoCleanup => vec![
+            known("ambiguous-acquire-given-up", Verdict::Stuck),
+            known("cancelled-acquire", Verdict::Stuck),
+        ],
         Mutant::SilentReacquire => vec![aimed(EVICTED_BEFORE_RENEWAL, Arm::Unfenced, Verdict::StaleWrite)],
         Mutant::ValidityFromReply => {
             vec![aimed(SLOW_REPLY, Arm::Fenced, Verdict::Overlap), Hunt::CutOff { seeds: 1000 }]
@@ -372,4 +376,9 @@ fn a_resource_that_takes_an_equal_token_takes_a_write_twice() {
 #[test]
 fn redlock_that_takes_the_largest_count_of_the_majority_gives_tokens_that_regress() {
     convict(Mutant::LargestCount);
+}
+
+#[test]
+fn a_resource_that_ignores_versions_loses_an_update() {
+    convict(Mutant::IgnoresVersion);
 }

@@ -138,8 +138,7 @@ fn tokens_through_crashes(seed: u64) -> Vec<u64> {
             }
             lab.sleep(Duration::from_millis(up)).await;
         }
-        let tokens = tokens.lock().unwrap().clone();
-        tokens
+        tokens.lock().unwrap().clone()
     })
 }
 

@@ -9,7 +9,7 @@ use sim::mutants::Mutant;
 use sim::schedule::{
     Etcd, Expect, Fault, Kind, Latency, Link, Network, Outcome, Part, Persistence, Point, ReadMode, Recipe,
     Redis, ReleaseMode, Resource, Schedule, Shift, Span, Store, System, Tokens, Verdict, What, When, Worker,
-    Write,
+    WorkerMode, Write,
 };
 
 proptest! {
@@ -133,12 +133,15 @@ fn fault() -> impl Strategy<Value = Fault> {
 fn worker() -> impl Strategy<Value = Worker> {
     let times = (span(), span(), span(), span(), of(span()), of(span()));
     let modes = (select(ReadMode::ALL), select(ReleaseMode::ALL), any::<[bool; 3]>());
+    let mode = (select(WorkerMode::ALL), of(any::<u32>()));
     let counts = (any::<u32>(), any::<u32>(), vec(any::<u32>(), 0..4));
-    (name(), of(text()), times, modes, counts).prop_map(|(name, key, times, modes, counts)| {
+    (name(), of(text()), times, modes, counts, mode).prop_map(|(name, key, times, modes, counts, mode)| {
+        let (mode, attempts) = mode;
         let (starts, think, deadline, work, ttl, renew_cap) = times;
         let (read, release, [check, renew, retry_put]) = modes;
         let (rounds, writes, cancel_at) = counts;
         let base = Worker { name, key, starts, think, deadline, work, ttl, renew_cap, ..Worker::default() };
+        let base = Worker { mode, attempts, ..base };
         Worker { read, release, check, renew, retry_put, rounds, writes, cancel_at, ..base }
     })
 }
@@ -152,10 +155,10 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         ))
     };
     let lists = (writes(), writes(), writes(), writes());
-    (btree_set(select(Verdict::ALL.to_vec()), 0..8), lists, of(any::<u32>())).prop_map(
-        |(verdicts, lists, grants)| {
+    (btree_set(select(Verdict::ALL.to_vec()), 0..8), lists, of(any::<u32>()), of(any::<u32>())).prop_map(
+        |(verdicts, lists, grants, updates)| {
             let (accepted, refused, refused_reads, repeated) = lists;
-            Outcome { verdicts, accepted, refused, refused_reads, repeated, grants }
+            Outcome { verdicts, accepted, refused, refused_reads, repeated, grants, updates }
         },
     )
 }

@@ -254,6 +254,39 @@ fn the_workload() {
     refused("rounds = 2", "cancel_at = [1, 2]", "14: `cancel_at` of `a` has 2 entries for 1 rounds");
 }
 
+/// A worker without the lock has no use for what concerns the lock.
+#[test]
+fn the_mode_of_a_worker() {
+    let starts = r#"starts = "100ms""#;
+    let unknown = "19: unknown way to write `csa`: known are lock, cas";
+    refused(starts, r#"mode = "csa""#, unknown);
+    let needs = "14: `attempts` needs `mode = \"cas\"`: `a` waits for the lock until its `deadline`";
+    refused("rounds = 2", "attempts = 3", needs);
+    let idle = |field: &str, line: u32| {
+        format!(
+            "{line}: `{field}` does not apply to `mode = \"cas\"`: `%` takes no lock, and always reads and writes once \
+             an attempt"
+        )
+    };
+    refused(starts, r#"mode = "cas""#, &idle("read", 20).replace('%', "b"));
+    for (field, value) in [
+        ("ttl", "\"1s\""),
+        ("renew", "true"),
+        ("renew_cap", "\"1s\""),
+        ("release", "\"none\""),
+        ("writes", "2"),
+        ("cancel_at", "[1]"),
+    ] {
+        let bad = format!("mode = \"cas\"\n{field} = {value}");
+        refused("rounds = 2\ncheck = false", &bad, &idle(field, 15).replace('%', "a"));
+    }
+    refused("rounds = 2", r#"mode = "cas""#, &idle("check", 15).replace('%', "a"));
+    let none = "15: `attempts` of `a` is 0: it must be 1 at least";
+    refused("rounds = 2\ncheck = false", "mode = \"cas\"\nattempts = 0", none);
+    let never = "24: `a` never passes `granted`: its `mode` is cas, it takes no lock";
+    refused("rounds = 2\ncheck = false", "mode = \"cas\"\n", &never.replace("24", "23"));
+}
+
 #[test]
 fn the_cluster() {
     let keys = r#"keys   = ["orders:42", "orders:43"]"#;
@@ -308,8 +341,9 @@ fn no_toml_and_no_file() {
 
 const TOP_FIELDS: &str = "expected one of `about`, `system`, `seed`, `ttl`, `drift_margin`, `keys`, `limit`, `within`, \
                           `network`, `redis`, `etcd`, `mutant`, `resource`, `worker`, `fault`, `expect`";
-const WORKER_FIELDS: &str = "expected one of `name`, `starts`, `rounds`, `key`, `think`, `deadline`, `work`, `ttl`, \
-                             `check`, `read`, `renew`, `renew_cap`, `release`, `writes`, `retry_put`, `cancel_at`";
+const WORKER_FIELDS: &str = "expected one of `name`, `mode`, `attempts`, `starts`, `rounds`, `key`, `think`, `deadline`, \
+                             `work`, `ttl`, `check`, `read`, `renew`, `renew_cap`, `release`, `writes`, `retry_put`, \
+                             `cancel_at`";
 const REDIS_FIELDS: &str = "expected one of `nodes`, `persistence`, `replica`, `fence_start`, `tokens`";
 const WHAT_FIELDS: &str = "expected one of `pause`, `resume`, `crash`, `stop`, `cut`, `delay`, `partition`, `reset`, \
                            `step`, `slew`, `rate`, `promote`, `lead`, `evict`, `cancel`, `power_loss`, \

@@ -250,6 +250,21 @@ fn a_crash_resets_connections_and_refuses_new_ones_until_the_restart() {
 }
 
 #[test]
+fn a_dead_process_can_not_listen_and_its_next_life_can() {
+    in_world(|two| async move {
+        two.world.crash(two.server, false);
+        let refused = two.world.listen(two.server, SERVER).map(drop).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::NotConnected);
+        two.world.restart(two.server, async {});
+        let listener = two.world.listen(two.server, SERVER).unwrap();
+        let taken = two.world.listen(two.server, SERVER).map(drop).unwrap_err();
+        assert_eq!(taken.kind(), ErrorKind::AddrInUse);
+        drop(listener);
+        two.world.listen(two.server, SERVER).unwrap();
+    });
+}
+
+#[test]
 fn a_loss_of_power_is_silent_until_the_host_is_back() {
     in_world(|two| async move {
         let log = two.serve();

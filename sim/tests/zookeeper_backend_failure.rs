@@ -1,13 +1,11 @@
-//! Locks on simulated ZooKeeper servers when something fails: answers that get lost, sessions that expire, servers out of
-//! touch, callers that leave.
+//! Locks on simulated ZooKeeper servers when something fails: answers that get lost, sessions that expire, servers
+//! out of touch.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "zookeeper_world/locks.rs"]
 mod locks;
 mod zookeeper_world;
 
-use std::future::Future;
-use std::task::Poll;
 use std::time::Duration;
 
 use dlock::zookeeper::{Client, ClientOptions, CreateMode};
@@ -87,72 +85,6 @@ fn an_acquire_that_fails_after_its_creation_leaves_no_entry() {
         zoo.pass(900).await;
         assert_eq!((entries.len(), entries.expired()), (0, 0), "deleted, not waited for");
     });
-}
-
-/// Drops an acquire after so many half milliseconds, with or without a holder ahead; whether it had ended before.
-fn acquire_dropped_after(halves: u64, is_held: bool) -> bool {
-    in_line(|zoo, entries| async move {
-        let (a, b) = zoo.members();
-        let holder = if is_held { Some(b.try_acquire().await) } else { None };
-        let deadline = a.within(0) + Duration::from_micros(500 * halves);
-        let key = key();
-        let acquire = a.lock.acquire(&key, a.within(60_000));
-        let acquired = dlock::timeout_at(&a.runtime, deadline, acquire).await;
-        let ended = acquired.is_ok();
-        drop(acquired);
-        zoo.pass(300).await;
-        let left: Vec<u64> = holder.iter().map(|holder| holder.fence().as_u64()).collect();
-        assert_eq!(entries.zxids(), left, "dropped after {halves} half milliseconds");
-        assert_eq!(entries.expired(), 0);
-        ended
-    })
-}
-
-#[test]
-fn an_acquire_that_is_dropped_leaves_no_entry_whenever_that_is() {
-    let dropped = (0..).take_while(|halves| !acquire_dropped_after(*halves, false)).count();
-    assert!(dropped > 12, "it connects, makes the queue and enters it: {dropped}");
-}
-
-#[test]
-fn a_waiter_that_is_dropped_leaves_no_entry_whenever_that_is() {
-    // From before the connection until long after it has come to watch the holder.
-    assert!((0..40).all(|halves| !acquire_dropped_after(halves, true)));
-}
-
-/// Drops an acquire at its `nth` await point, `millis` after that; whether it had ended before.
-fn acquire_dropped_at(nth: usize, millis: u64) -> bool {
-    in_line(|zoo, entries| async move {
-        let a = Member::new(&zoo.runtime("a"));
-        let key = key();
-        let mut acquire = Box::pin(a.lock.try_acquire(&key));
-        let mut pending = 0;
-        let ended = std::future::poll_fn(|cx| match acquire.as_mut().poll(cx) {
-            Poll::Ready(_) => Poll::Ready(true),
-            Poll::Pending => {
-                pending += 1;
-                if pending >= nth { Poll::Ready(false) } else { Poll::Pending }
-            }
-        })
-        .await;
-        zoo.pass(millis).await;
-        drop(acquire);
-        zoo.pass(300).await;
-        assert_eq!(
-            (entries.len(), entries.expired()),
-            (0, 0),
-            "pending for the {nth}th time, after {millis} ms"
-        );
-        ended
-    })
-}
-
-#[test]
-fn an_acquire_that_is_dropped_leaves_no_entry_wherever_it_stood() {
-    for millis in 0..5 {
-        let dropped = (1..).take_while(|nth| !acquire_dropped_at(*nth, millis)).count();
-        assert!(dropped >= 4, "connection, creation, queue, creation: {dropped}");
-    }
 }
 
 #[test]
@@ -300,7 +232,8 @@ fn a_release_whose_answer_is_lost_is_asked_again() {
         let handle = a.try_acquire().await;
         SERVERS.iter().for_each(|server| zoo.cut(server, "a"));
         let (release, ()) = futures_util::future::join(handle.release(), async {
-            zoo.pass(100).await;
+            // Longer than the first request waits for its answer.
+            zoo.pass(400).await;
             assert_eq!(entries.len(), 0, "executed");
             SERVERS.iter().for_each(|server| zoo.heal(server, "a"));
         })
@@ -398,14 +331,14 @@ fn a_leader_change_leaves_leases_and_places_as_they_are() {
 }
 
 #[test]
-fn a_session_that_expired_unnoticed_costs_no_more_than_a_wait() {
+fn a_session_that_expired_unnoticed_costs_no_failed_call() {
     in_line(|zoo, entries| async move {
         let a = Member::new(&zoo.runtime("a"));
         a.try_acquire().await.release().await.unwrap();
         zoo.world.pause(zoo.id("a"));
         zoo.pass(3000).await;
         zoo.world.resume(zoo.id("a"));
-        let handle = a.acquire(1000).await;
+        let handle = a.try_acquire().await;
         assert_eq!(entries.zxids(), [handle.fence().as_u64()]);
     });
 }

@@ -9,7 +9,6 @@ use std::time::Duration;
 use etcd_client::{GetOptions, LockOptions};
 use futures_util::future::{Either, select, try_join};
 use tokio::sync::oneshot;
-use tokio::sync::oneshot::error::RecvError;
 
 use super::keeper::{self, Kept};
 use super::link::Link;
@@ -277,7 +276,7 @@ impl Stake {
             Call::Idle | Call::Failed => pending().await,
         };
         self.call = Call::Failed;
-        answer.unwrap_or_else(|RecvError { .. }| Err(BackendError::NoAnswer))?;
+        answer.unwrap_or(Err(BackendError::NoAnswer))?;
         self.call = Call::Held;
         Ok(())
     }

@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn only_addresses_are_endpoints() {
         assert_eq!(addresses(&["etcd-1:2379", "[::1]:2379"]).unwrap().len(), 2);
-        assert_eq!(addresses::<&str>(&[]), Err(EtcdOptionsError::NoEndpoint));
+        assert_eq!(addresses(&[""; 0]), Err(EtcdOptionsError::NoEndpoint));
         for endpoint in ["", "etcd-1", "http://etcd-1:2379", "etcd-1:2379/", "etcd 1:2379"] {
             let error = addresses(&["etcd-1:2379", endpoint]).unwrap_err();
             assert!(error.to_string().contains("host:port"), "{endpoint}: {error}");

@@ -21,7 +21,8 @@ pub struct Fairness {
 }
 
 impl Fairness {
-    /// Measures `history`: arrival is `lease_requested`, service is `lease_acquired`.
+    /// Measures `history`: arrival is `lease_requested`, service is `lease_acquired`. A request that goes on under another
+    /// owner (`lease_retried`) arrived when it did so first.
     pub fn of(history: &[Event]) -> Self {
         let mut fairness = Self::default();
         for grants in arrivals_in_order_of_grant(history).values() {
@@ -46,6 +47,7 @@ impl Fairness {
 fn arrivals_in_order_of_grant(history: &[Event]) -> BTreeMap<&Name, Vec<usize>> {
     let mut arrived: BTreeMap<&Name, usize> = BTreeMap::new();
     let mut waiting: BTreeMap<(&Name, &Name, &Name), usize> = BTreeMap::new();
+    let mut given_up: BTreeMap<(&Name, &Name), usize> = BTreeMap::new();
     let mut grants: BTreeMap<&Name, Vec<usize>> = BTreeMap::new();
     for event in history {
         match &event.kind {
@@ -53,6 +55,16 @@ fn arrivals_in_order_of_grant(history: &[Event]) -> BTreeMap<&Name, Vec<usize>> 
                 let number = arrived.entry(key).or_default();
                 waiting.insert((key, owner, &event.process), *number);
                 *number += 1;
+            }
+            Kind::LeaseNotAcquired { key, owner, .. } => {
+                if let Some(number) = waiting.remove(&(key, owner, &event.process)) {
+                    given_up.insert((key, &event.process), number);
+                }
+            }
+            Kind::LeaseRetried { key, owner, .. } => {
+                if let Some(number) = given_up.remove(&(key, &event.process)) {
+                    waiting.insert((key, owner, &event.process), number);
+                }
             }
             Kind::LeaseAcquired { key, owner, .. } => {
                 if let Some(number) = waiting.remove(&(key, owner, &event.process)) {

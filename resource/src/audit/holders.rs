@@ -23,7 +23,7 @@ impl<'h> Holders<'h> {
     pub(super) fn observe(&mut self, event: &'h Event) {
         let process = &event.process;
         match &event.kind {
-            Kind::LeaseRequested { key, owner, .. } => {
+            Kind::LeaseRequested { key, owner, .. } | Kind::LeaseRetried { key, owner, .. } => {
                 self.by_owner.insert((key, owner), Holder { process, token: None });
             }
             Kind::LeaseAcquired { key, owner, token, .. } | Kind::SectionEntered { key, owner, token } => {

@@ -5,9 +5,13 @@
 //! itself since. Owners that never read overwrite blindly and knowingly: they lose nothing here (`stale_write` judges
 //! them). A write of an unnamed owner counts as a change for the others, and is not judged itself.
 //!
+//! A conditional write (`conditional_accepted`) says by itself what its writer has seen: the version that it names. Where the
+//! history has no read of its writer, that version counts, so that one of an unnamed owner is judged too.
+//!
 //! Source: the phenomenon P4 of Berenson et al., "A Critique of ANSI SQL Isolation Levels" (1995).
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use super::history::{Event, Nanos};
 use super::holders::Holders;
@@ -35,7 +39,15 @@ struct Write<'h> {
     version: u64,
     at: Nanos,
     owner: Option<&'h Name>,
-    token: u64,
+    guard: Guard,
+}
+
+/// What a write was guarded by.
+#[derive(Clone, Copy)]
+enum Guard {
+    Token(u64),
+    /// The version that a conditional write named.
+    Version(u64),
 }
 
 /// What an owner that reads knows of the resource.
@@ -49,37 +61,55 @@ struct Knowledge {
 
 impl<'h> LostUpdate<'h> {
     pub(super) fn observe(&mut self, event: &'h Event, holders: &Holders<'h>, verdicts: &mut Verdicts) {
-        match &event.kind {
+        let at = event.at;
+        let (key, owner, guard, version) = match &event.kind {
             Kind::ResourceRead { key, owner: Some(owner), version, .. } => {
                 let resource = self.resources.entry(key).or_default();
-                let seen = Knowledge { writes: resource.writes, read_at: event.at, read_version: *version };
+                let seen = Knowledge { writes: resource.writes, read_at: at, read_version: *version };
                 resource.readers.insert(owner, seen);
+                return;
             }
             Kind::WriteAccepted { key, owner, token, version, .. } => {
-                let resource = self.resources.entry(key).or_default();
-                let (number, owner) = (resource.writes + 1, owner.as_ref());
-                let write = Write { number, version: *version, at: event.at, owner, token: *token };
-                resource.judge(key, write, holders, verdicts);
-                resource.keep(write);
+                (key, owner, Guard::Token(*token), version)
             }
-            _ => {}
-        }
+            Kind::ConditionalAccepted { key, owner, expected, version, .. } => {
+                (key, owner, Guard::Version(*expected), version)
+            }
+            _ => return,
+        };
+        let resource = self.resources.entry(key).or_default();
+        let number = resource.writes + 1;
+        let write = Write { number, version: *version, at, owner: owner.as_ref(), guard };
+        resource.judge(key, write, holders, verdicts);
+        resource.keep(write);
     }
 }
 
 impl<'h> Resource<'h> {
     fn judge(&self, key: &'h Name, write: Write<'h>, holders: &Holders<'h>, verdicts: &mut Verdicts) {
-        let Some(known) = write.owner.and_then(|owner| self.readers.get(owner)) else { return };
-        // It is another owner's: a reader has seen its own.
-        let Some(lost) = self.last.filter(|last| last.number > known.writes) else { return };
-        let writer = holders.process(key, write.owner, write.token);
-        let victim = holders.process(key, lost.owner, lost.token);
+        let Some((lost, seen)) = self.unseen_by(write) else { return };
+        let writer = write.writer(key, holders);
+        let victim = lost.writer(key, holders);
         let detail = format!(
-            "{writer} (token {}) read version {} at {}, {victim} (token {}) wrote version {} at {}, and {writer} \
-             overwrote it at {} without having seen it",
-            write.token, known.read_version, known.read_at, lost.token, lost.version, lost.at, write.at,
+            "{writer} ({}) {seen}, {victim} ({}) wrote version {} at {}, and {writer} overwrote it at {} without having \
+             seen it",
+            write.guard, lost.guard, lost.version, lost.at, write.at,
         );
         verdicts.convict(VerdictKind::LostUpdate, write.at, key, &[&writer, &victim], detail);
+    }
+
+    /// The last write, if this one has not seen it, and what it has seen instead.
+    fn unseen_by(&self, write: Write<'h>) -> Option<(Write<'h>, String)> {
+        let last = self.last?;
+        match (write.owner.and_then(|owner| self.readers.get(owner)), write.guard) {
+            // A write that it has not seen is another owner's: a reader has seen its own.
+            (Some(known), _) => (last.number > known.writes)
+                .then(|| (last, format!("read version {} at {}", known.read_version, known.read_at))),
+            (None, Guard::Version(expected)) => {
+                (last.version > expected).then(|| (last, format!("had seen version {expected}")))
+            }
+            (None, Guard::Token(_)) => None,
+        }
     }
 
     fn keep(&mut self, write: Write<'h>) {
@@ -87,6 +117,23 @@ impl<'h> Resource<'h> {
         self.last = Some(write);
         if let Some(known) = write.owner.and_then(|owner| self.readers.get_mut(owner)) {
             known.writes = write.number;
+        }
+    }
+}
+
+impl<'h> Write<'h> {
+    fn writer(self, key: &'h Name, holders: &Holders<'h>) -> Name {
+        // Zero is no token: a conditional writer is known by its owner alone.
+        let token = if let Guard::Token(token) = self.guard { token } else { 0 };
+        holders.process(key, self.owner, token)
+    }
+}
+
+impl fmt::Display for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Token(token) => write!(f, "token {token}"),
+            Self::Version(expected) => write!(f, "if version {expected}"),
         }
     }
 }

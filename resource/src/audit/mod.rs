@@ -34,7 +34,7 @@ pub use fairness::Fairness;
 pub use history::{Event, History, HistoryError, Nanos};
 pub use name::Name;
 pub use record::{Record, RecordError};
-pub use summary::{Summary, WriteBy, WriteByError};
+pub use summary::{Summary, Updates, WriteBy, WriteByError};
 pub use verdict::{Verdict, VerdictKind, VerdictKindError};
 pub use vocabulary::{EventName, Kind};
 

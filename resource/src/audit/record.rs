@@ -44,6 +44,9 @@ pub struct Record {
     /// `version`: how many writes the resource has stored, this one included; zero if it was never written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
+    /// `expected`: the version that a conditional write names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<u64>,
     /// `client`: the process for which a lock server acted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<Name>,
@@ -132,6 +135,7 @@ impl Record {
             "position" => &mut self.position,
             "seen" => &mut self.seen,
             "version" => &mut self.version,
+            "expected" => &mut self.expected,
             _ => return,
         };
         *slot = Some(number);

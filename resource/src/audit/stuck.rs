@@ -2,7 +2,7 @@
 //!
 //! Judged only if [`Rules::healed_at`] is given: while a fault lasts, waiting is no wrong. Two things are stuck:
 //!
-//! - a request (`lease_requested`) that ended, in `lease_acquired` or `lease_not_acquired`, later than
+//! - a request (`lease_requested`, and `lease_retried` as far as it goes on) that ended, in `lease_acquired` or `lease_not_acquired`, later than
 //!   [`Rules::served_within`] after it began or the faults healed, whichever was later; or that had not ended then. A
 //!   process that crashes stops waiting.
 //! - a key that, at the end of the history, a server still holds (`key_granted`, or the last `key_extended`) for longer
@@ -26,6 +26,8 @@ pub(super) struct Stuck<'h> {
     healed_at: Nanos,
     /// When each request that waits began, by key, owner and process.
     waiting: BTreeMap<(&'h Name, &'h Name, &'h Name), Nanos>,
+    /// The request that each process gave up last, and since when it had waited: it may go on under another owner.
+    given_up: BTreeMap<&'h Name, (&'h Name, Nanos)>,
     /// By server and key.
     held: BTreeMap<(&'h Name, &'h Name), Lease<'h>>,
 }
@@ -41,7 +43,13 @@ impl<'h> Stuck<'h> {
     /// `None` if the rules don't say that the faults healed.
     pub(super) fn new(rules: &Rules) -> Option<Self> {
         let healed_at = rules.healed_at?;
-        Some(Self { rules: rules.clone(), healed_at, waiting: BTreeMap::new(), held: BTreeMap::new() })
+        Some(Self {
+            rules: rules.clone(),
+            healed_at,
+            waiting: BTreeMap::new(),
+            given_up: BTreeMap::new(),
+            held: BTreeMap::new(),
+        })
     }
 
     pub(super) fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
@@ -50,9 +58,14 @@ impl<'h> Stuck<'h> {
             Kind::LeaseRequested { key, owner, .. } => {
                 self.waiting.insert((key, owner, process), at);
             }
+            Kind::LeaseRetried { key, owner, .. } => {
+                let former = self.given_up.remove(process).filter(|(former, _)| *former == key);
+                self.waiting.insert((key, owner, process), former.map_or(at, |(_, since)| since));
+            }
             Kind::LeaseAcquired { key, owner, .. } | Kind::LeaseNotAcquired { key, owner, .. } => {
                 if let Some(since) = self.waiting.remove(&(key, owner, process)) {
                     self.judge_waiter(key, process, since, at, verdicts);
+                    self.given_up.insert(process, (key, since));
                 }
             }
             Kind::ProcessCrashed { .. } => {

@@ -19,6 +19,9 @@ pub struct Summary {
     pub refused: Vec<WriteBy>,
     /// The fenced reads that the resource refused, in their order.
     pub refused_reads: Vec<WriteBy>,
+    /// Read-modify-writes by conditional writes.
+    #[serde(default)]
+    pub updates: Updates,
     /// Leases that clients got (`lease_acquired`).
     pub grants: u64,
     /// Leases that clients gave back, and the server deleted (`lease_released` with the outcome `done`).
@@ -27,6 +30,21 @@ pub struct Summary {
     pub renewals: u64,
     /// Keys that lock servers dropped as expired; live runs don't tell.
     pub expiries: u64,
+}
+
+/// The counts of updates, which are made by conditional writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Updates {
+    /// Updates that were made (`conditional_accepted`).
+    pub made: u64,
+    /// Conditional writes that workers sent; repetitions of one whose answer was lost are not counted.
+    pub attempts: u64,
+    /// Conditional writes that the resource refused since its version was another one.
+    pub conflicts: u64,
+    /// Conditional writes that it refused since the key had seen a fencing token.
+    pub fenced: u64,
+    /// Updates that a worker gave up (`update_ended` with another outcome than `done`).
+    pub given_up: u64,
 }
 
 /// A worker and the token that it sent, as expectation files have it: `b:2`.
@@ -74,8 +92,27 @@ impl Summary {
             }
             Kind::LeaseRenewed { .. } => self.renewals += 1,
             Kind::KeyExpired { .. } => self.expiries += 1,
+            kind => self.updates.add(kind),
+        }
+    }
+}
+
+impl Updates {
+    fn add(&mut self, kind: &Kind) {
+        let is = |outcome: &Option<Name>, word| outcome.as_ref().map(Name::as_str) == Some(word);
+        match kind {
+            Kind::ConditionalSent { .. } => self.attempts += 1,
+            Kind::ConditionalAccepted { .. } => self.made += 1,
+            Kind::ConditionalRejected { outcome, .. } if is(outcome, "fenced") => self.fenced += 1,
+            Kind::ConditionalRejected { .. } => self.conflicts += 1,
+            Kind::UpdateEnded { outcome, .. } if !is(outcome, "done") => self.given_up += 1,
             _ => {}
         }
+    }
+
+    /// Conditional writes sent for each that was accepted; `None` if none was.
+    pub fn attempts_per_update(&self) -> Option<f64> {
+        (self.made > 0).then(|| self.attempts as f64 / self.made as f64)
     }
 }
 

@@ -31,7 +31,8 @@ impl<'h> Tokens<'h> {
     pub(super) fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
         let process = &event.process;
         match &event.kind {
-            Kind::LeaseRequested { key, owner, .. } => {
+            // What goes on under another owner asks anew.
+            Kind::LeaseRequested { key, owner, .. } | Kind::LeaseRetried { key, owner, .. } => {
                 self.running.insert((key, owner, process), self.highest.get(key).copied());
             }
             Kind::LeaseNotAcquired { key, owner, .. } => {

@@ -6,7 +6,8 @@
 //!
 //! A request is served when it gets the lock (`lease_acquired`), or when a lock server says after it was queued that the
 //! key is granted to it (`key_granted`), since the news may be long on the way. It leaves the line unserved when it gives
-//! up (`lease_not_acquired`), when its process crashes, or when its entry on the server expires or is deleted.
+//! up (`lease_not_acquired`), when its process crashes, or when its entry on the server expires or is deleted
+//! (`waiter_gone`, and `key_expired` or `key_deleted` of one that the lock had been granted to).
 
 use std::collections::BTreeMap;
 
@@ -47,6 +48,7 @@ impl<'h> Unfair<'h> {
                 }
             }
             Kind::LeaseNotAcquired { key, owner, .. }
+            | Kind::WaiterGone { key, owner }
             | Kind::KeyDeleted { key, owner, .. }
             | Kind::KeyExpired { key, owner: Some(owner) } => {
                 if let Some(line) = self.lines.get_mut(key) {

@@ -75,6 +75,8 @@ vocabulary! {
     "dlock" {
         /// A client began to acquire.
         LeaseRequested = "lease_requested" { key: Name, owner: Name, ttl_millis: Option<u64> }
+        /// A client goes on acquiring under an owner token of its own, right after the `lease_not_acquired` of the one before.
+        LeaseRetried = "lease_retried" { key: Name, owner: Name, ttl_millis: Option<u64> }
         /// A fair lock put the request in line.
         LeaseQueued = "lease_queued" { key: Name, owner: Name, position: u64 }
         /// The grant reached the client and was still valid.
@@ -103,6 +105,12 @@ vocabulary! {
         ResourceRead = "resource_read" { key: Name, owner: Option<Name>, token: Option<u64>, version: u64, seen: u64 }
         /// The resource refused a fenced read.
         ReadRejected = "read_rejected" { key: Name, owner: Option<Name>, token: u64, seen: u64, outcome: Option<Name> }
+        /// The resource stored a conditional write.
+        ConditionalAccepted = "conditional_accepted" { key: Name, owner: Option<Name>, expected: u64, version: u64, body: Option<Name> }
+        /// A conditional write came again and got its first answer; nothing was stored.
+        ConditionalRepeated = "conditional_repeated" { key: Name, owner: Option<Name>, expected: u64, version: u64, body: Option<Name> }
+        /// The resource refused a conditional write: it has another version, or has seen a fencing token.
+        ConditionalRejected = "conditional_rejected" { key: Name, owner: Option<Name>, expected: u64, version: Option<u64>, seen: Option<u64>, outcome: Option<Name> }
     }
     "worker" {
         /// The worker believes that it holds the lock and starts what the lock guards.
@@ -115,6 +123,12 @@ vocabulary! {
         WriteSent = "write_sent" { key: Name, owner: Option<Name>, token: u64, seq: Option<u64> }
         /// The worker got its answer, or none.
         WriteAnswered = "write_answered" { key: Name, owner: Option<Name>, token: u64, seq: Option<u64>, outcome: Option<Name> }
+        /// The worker sent a conditional write to the resource.
+        ConditionalSent = "conditional_sent" { key: Name, owner: Option<Name>, expected: u64 }
+        /// The worker got its answer, or none.
+        ConditionalAnswered = "conditional_answered" { key: Name, owner: Option<Name>, expected: u64, outcome: Option<Name> }
+        /// The worker is done with a read-modify-write by conditional writes, or gave it up.
+        UpdateEnded = "update_ended" { key: Name, owner: Option<Name>, outcome: Option<Name> }
     }
     "server" {
         /// A lock server stored an owner under a key that had none.
@@ -125,6 +139,8 @@ vocabulary! {
         KeyDeleted = "key_deleted" { key: Name, owner: Name, client: Name }
         /// A lock server dropped a key whose time to live was over; `owner` is what the key held.
         KeyExpired = "key_expired" { key: Name, owner: Option<Name> }
+        /// A fair lock server dropped a waiter's place in line: its session ended, or it gave up.
+        WaiterGone = "waiter_gone" { key: Name, owner: Name }
         /// A lock server went away.
         ServerStopped = "server_stopped" { detail: Option<Name> }
         /// A lock server came up.

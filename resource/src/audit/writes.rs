@@ -4,6 +4,9 @@
 //! up. At an equal token the owner must be the same, since a failover can hand one token out twice; a writer that sends no
 //! owner can't be told from another and is taken for the same. `write_repeated` is a retry that stored nothing.
 //!
+//! A conditional write (`conditional_accepted`) carries no token, and stands below all of them: on a key that holders of a lock
+//! read or write, it gets around the fence. On a key of its own kind it is judged by `lost_update` alone.
+//!
 //! A write is judged once, by the stronger evidence against it:
 //!
 //! - `stale_write` if a write at its position or above was accepted before. Source: Kleppmann, "How to do distributed
@@ -21,6 +24,9 @@ use super::name::Name;
 use super::verdict::{VerdictKind, Verdicts};
 use super::vocabulary::Kind;
 
+/// Below every token: that of a conditional write.
+const NO_TOKEN: u64 = 0;
+
 #[derive(Default)]
 pub(super) struct Writes<'h> {
     resources: BTreeMap<&'h Name, Resource<'h>>,
@@ -28,7 +34,7 @@ pub(super) struct Writes<'h> {
 
 #[derive(Default)]
 struct Resource<'h> {
-    /// The accepted write with the highest position.
+    /// The accepted write with the highest position, of those with a token.
     written: Option<Write<'h>>,
     /// The read or claim with the highest token.
     read: Option<Read<'h>>,
@@ -61,6 +67,10 @@ impl<'h> Writes<'h> {
                 resource.judge(key, write, holders, verdicts);
                 resource.keep_write(write);
             }
+            Kind::ConditionalAccepted { key, owner, .. } => {
+                let write = Write { at, owner: owner.as_ref(), token: NO_TOKEN, seq: 0 };
+                self.resources.entry(key).or_default().judge(key, write, holders, verdicts);
+            }
             Kind::ResourceRead { key, owner, token, .. } => {
                 let owner = owner.as_ref();
                 let granted = || owner.and_then(|owner| holders.token(key, owner));
@@ -81,16 +91,22 @@ impl<'h> Resource<'h> {
         if let Some(newer) = self.written.filter(|newer| write.is_stale_after(newer)) {
             let other = name(newer.owner, newer.token);
             let detail = format!(
-                "the resource accepted the write of {writer} (token {}) at {}, after that of {other} (token {}) at {}",
-                write.token, write.at, newer.token, newer.at,
+                "the resource accepted the write of {writer} ({}) at {}, after that of {other} (token {}) at {}",
+                write.token_in_words(),
+                write.at,
+                newer.token,
+                newer.at,
             );
             verdicts.convict(VerdictKind::StaleWrite, write.at, key, &[&writer, &other], detail);
         } else if let Some(newer) = self.read.filter(|newer| write.is_late_after(newer)) {
             let other = name(newer.owner, newer.token);
             let read = if newer.claims { "claimed" } else { "read" };
             let detail = format!(
-                "the resource accepted the write of {writer} (token {}) at {}, after {other} (token {}) had {read} it at {}",
-                write.token, write.at, newer.token, newer.at,
+                "the resource accepted the write of {writer} ({}) at {}, after {other} (token {}) had {read} it at {}",
+                write.token_in_words(),
+                write.at,
+                newer.token,
+                newer.at,
             );
             verdicts.convict(VerdictKind::LateWrite, write.at, key, &[&writer, &other], detail);
         }
@@ -111,6 +127,10 @@ impl<'h> Resource<'h> {
 }
 
 impl Write<'_> {
+    fn token_in_words(&self) -> String {
+        if self.token == NO_TOKEN { "no token".to_owned() } else { format!("token {}", self.token) }
+    }
+
     fn is_stale_after(&self, newer: &Self) -> bool {
         let repeated =
             self.token == newer.token && (self.seq <= newer.seq || differ(self.owner, newer.owner));

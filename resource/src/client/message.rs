@@ -2,18 +2,18 @@
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::HOST;
+use hyper::header::{HOST, IF_MATCH};
 use hyper::http::request::Builder;
 use hyper::{Method, Request, StatusCode};
 use serde::Deserialize;
 
-use super::{ClientError, Failure, PutAnswer, ReadAnswer, not_sent};
+use super::{ClientError, ConditionalAnswer, Failure, PutAnswer, ReadAnswer, not_sent};
 use crate::fence::{Reason, Refusal, WriteSeq};
-use crate::http::answer::{Explained, Refused, Value, Written};
+use crate::http::answer::{Conflict, Explained, Fenced, Refused, Updated, Value, Written};
 use crate::http::{FENCE_SEQ, FENCE_TOKEN, LOCK_OWNER};
 use crate::key::ResourceKey;
 use crate::owner::OwnerToken;
-use crate::store::{Read, Write};
+use crate::store::{ConditionalWrite, Read, Write};
 
 pub(super) fn put_request(
     address: &str,
@@ -25,6 +25,16 @@ pub(super) fn put_request(
     if let Some(seq) = write.seq {
         request = request.header(FENCE_SEQ, WriteSeq::as_u64(seq));
     }
+    request.body(Full::new(write.body.clone())).map_err(not_sent)
+}
+
+pub(super) fn conditional_request(
+    address: &str,
+    key: &ResourceKey,
+    write: &ConditionalWrite,
+) -> Result<Request<Full<Bytes>>, ClientError> {
+    let request = base_request(Method::PUT, address, key, write.owner.as_ref());
+    let request = request.header(IF_MATCH, format!("\"{}\"", write.expected));
     request.body(Full::new(write.body.clone())).map_err(not_sent)
 }
 
@@ -56,6 +66,23 @@ pub(super) fn put_answer(status: StatusCode, body: &[u8]) -> Result<PutAnswer, C
             Refusal { reason: Reason::Stale, seen, got } => PutAnswer::Stale { seen, got },
             Refusal { reason: Reason::ForeignOwner, seen, got } => PutAnswer::ForeignOwner { seen, got },
         }),
+        _ => Err(failure(status, body)),
+    }
+}
+
+pub(super) fn conditional_answer(status: StatusCode, body: &[u8]) -> Result<ConditionalAnswer, ClientError> {
+    match status {
+        StatusCode::OK => {
+            Ok(ConditionalAnswer::Accepted { version: parse::<Updated>(status, body)?.version })
+        }
+        StatusCode::PRECONDITION_FAILED => {
+            let Conflict { expected, current, .. } = parse(status, body)?;
+            Ok(ConditionalAnswer::Conflict { expected, current })
+        }
+        StatusCode::CONFLICT => {
+            let seen = parse::<Fenced<'_>>(status, body)?.seen().ok_or_else(|| garbled(status))?;
+            Ok(ConditionalAnswer::Fenced { seen })
+        }
         _ => Err(failure(status, body)),
     }
 }

@@ -4,11 +4,11 @@
 //! [`ClientError::Unknown`] that it may have applied it. The way out of the latter is to send the very same write again,
 //! as [`Client::put_with_retry`] does: the service recognises it and gives the first answer.
 
+mod answer;
 mod message;
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use dlock::{Elapsed, FencingToken, Instant, Runtime, timeout_at};
@@ -17,120 +17,13 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 
-use self::message::{put_answer, put_request, read_answer, read_request};
+pub use self::answer::{ClientError, ConditionalAnswer, Failure, PutAnswer, ReadAnswer, Retry};
+use self::message::{
+    conditional_answer, conditional_request, put_answer, put_request, read_answer, read_request,
+};
 use crate::key::ResourceKey;
 use crate::owner::OwnerToken;
-use crate::store::{Read, Snapshot, Write};
-
-/// How a write was answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PutAnswer {
-    /// It is applied, now or by an earlier attempt.
-    Accepted {
-        /// How many writes the resource has accepted, this one included.
-        version: u64,
-    },
-    /// Its token is not above the highest seen. If an earlier attempt's answer is unknown, that one may have been
-    /// applied, and overwritten since.
-    Stale {
-        /// The highest token seen.
-        seen: FencingToken,
-        /// The write's token.
-        got: FencingToken,
-    },
-    /// Its token is the highest seen, but was claimed or used by another owner.
-    ForeignOwner {
-        /// The highest token seen.
-        seen: FencingToken,
-        /// The write's token.
-        got: FencingToken,
-    },
-}
-
-/// How a read was answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ReadAnswer {
-    /// The resource as it was; the claim, if any, is kept.
-    Read(Snapshot),
-    /// The claimed token is below the highest seen.
-    Stale {
-        /// The highest token seen.
-        seen: FencingToken,
-        /// The claimed token.
-        got: FencingToken,
-    },
-    /// The claimed token is the highest seen, but was claimed or used by another owner.
-    ForeignOwner {
-        /// The highest token seen.
-        seen: FencingToken,
-        /// The claimed token.
-        got: FencingToken,
-    },
-}
-
-/// No answer of the fence check.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ClientError {
-    /// The service did not see the request: it is not applied and never will be.
-    #[error("the request was not sent: {0}")]
-    NotSent(Failure),
-    /// The request was sent, and no answer came: it may be applied, or be applied later.
-    #[error("the request may or may not be applied: {0}")]
-    Unknown(Failure),
-    /// The service refused the request as malformed: nothing is stored, and asking again is of no use.
-    #[error("the service refused the request ({status}): {error}; {help}")]
-    Refused {
-        /// The HTTP status.
-        status: u16,
-        /// What is wrong.
-        error: String,
-        /// What to do.
-        help: String,
-    },
-}
-
-/// What came between a request and its answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// The deadline passed.
-    Timeout,
-    /// The connection failed, or could not be opened.
-    Network(String),
-    /// The service answered with a failure of its own, or with what is no answer.
-    Service(String),
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Timeout => f.write_str("the deadline passed"),
-            Self::Network(what) | Self::Service(what) => f.write_str(what),
-        }
-    }
-}
-
-impl ClientError {
-    /// Whether the deadline passed, rather than something failing.
-    pub fn is_timeout(&self) -> bool {
-        matches!(self, Self::NotSent(Failure::Timeout) | Self::Unknown(Failure::Timeout))
-    }
-}
-
-/// How [`Client::put_with_retry`] tries again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Retry {
-    /// How long one attempt may take.
-    pub attempt: Duration,
-    /// How long to wait between two attempts. No jitter: the holder of a lock is alone with its resource.
-    pub pause: Duration,
-}
-
-impl Default for Retry {
-    /// One second an attempt, 50 ms between two.
-    fn default() -> Self {
-        Self { attempt: Duration::from_secs(1), pause: Duration::from_millis(50) }
-    }
-}
+use crate::store::{ConditionalWrite, Read, Write};
 
 /// A client of one resource service. Calls that overlap have connections of their own; one is kept.
 pub struct Client<R: Runtime> {
@@ -177,26 +70,41 @@ impl<R: Runtime> Client<R> {
         deadline: Instant,
         retry: Retry,
     ) -> Result<PutAnswer, ClientError> {
-        let mut unknown = false;
-        loop {
-            let attempt = deadline.min(self.runtime.now() + retry.attempt);
-            let failure = match self.put(key, write, attempt).await {
-                Err(ClientError::Unknown(failure)) => {
-                    unknown = true;
-                    failure
-                }
-                Err(ClientError::NotSent(failure)) => failure,
-                answered => return answered,
-            };
-            if self.runtime.now() + retry.pause >= deadline {
-                return Err(if unknown {
-                    ClientError::Unknown(failure)
-                } else {
-                    ClientError::NotSent(failure)
-                });
-            }
-            self.runtime.sleep_until(self.runtime.now() + retry.pause).await;
-        }
+        let request = || put_request(&self.address, key, write);
+        self.repeat(request, put_answer, deadline, retry).await
+    }
+
+    /// Writes to `key` once, if it still has the version that `write` names.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError`]; after [`ClientError::Unknown`] only the very same write says whether it was applied.
+    pub async fn put_if(
+        &self,
+        key: &ResourceKey,
+        write: &ConditionalWrite,
+        deadline: Instant,
+    ) -> Result<ConditionalAnswer, ClientError> {
+        let (status, body) =
+            self.exchange(|| conditional_request(&self.address, key, write), deadline).await?;
+        conditional_answer(status, &body)
+    }
+
+    /// As [`Client::put_if`], and repeats the very same write until the service answers or `deadline` passes. `write` needs
+    /// an owner: without one a retry of what was applied is a conflict with itself.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::put_with_retry`].
+    pub async fn put_if_with_retry(
+        &self,
+        key: &ResourceKey,
+        write: &ConditionalWrite,
+        deadline: Instant,
+        retry: Retry,
+    ) -> Result<ConditionalAnswer, ClientError> {
+        let request = || conditional_request(&self.address, key, write);
+        self.repeat(request, conditional_answer, deadline, retry).await
     }
 
     /// Reads `key` without a claim.
@@ -236,6 +144,37 @@ impl<R: Runtime> Client<R> {
     ) -> Result<ReadAnswer, ClientError> {
         let (status, body) = self.exchange(|| read_request(&self.address, key, read), deadline).await?;
         read_answer(status, &body)
+    }
+
+    /// Sends what `request` makes again and again, until `answer` understands what came back or `deadline` passes.
+    async fn repeat<T>(
+        &self,
+        request: impl Fn() -> Result<Request<Full<Bytes>>, ClientError>,
+        answer: fn(StatusCode, &[u8]) -> Result<T, ClientError>,
+        deadline: Instant,
+        retry: Retry,
+    ) -> Result<T, ClientError> {
+        let mut unknown = false;
+        loop {
+            let attempt = deadline.min(self.runtime.now() + retry.attempt);
+            let answered = self.exchange(&request, attempt).await;
+            let failure = match answered.and_then(|(status, body)| answer(status, &body)) {
+                Err(ClientError::Unknown(failure)) => {
+                    unknown = true;
+                    failure
+                }
+                Err(ClientError::NotSent(failure)) => failure,
+                answered => return answered,
+            };
+            if self.runtime.now() + retry.pause >= deadline {
+                return Err(if unknown {
+                    ClientError::Unknown(failure)
+                } else {
+                    ClientError::NotSent(failure)
+                });
+            }
+            self.runtime.sleep_until(self.runtime.now() + retry.pause).await;
+        }
     }
 
     /// Sends what `request` makes, and returns the whole answer.

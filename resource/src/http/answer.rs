@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use axum::body::Body;
-use axum::http::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use axum::http::header::{ALLOW, CONTENT_TYPE, ETAG, HeaderValue};
 use axum::http::{Response as HttpResponse, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -11,11 +11,13 @@ use dlock::FencingToken;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::{hex, unhex};
-use crate::fence::{Reason, Receipt, Refusal, WriteOutcome};
+use crate::fence::{ConditionalOutcome, Reason, Receipt, Refusal, WriteOutcome};
 use crate::store::{ReadOutcome, Snapshot, StoreError};
 
 const STALE: &str = "stale fencing token";
 const FOREIGN_OWNER: &str = "fencing token of another owner";
+const CONFLICT: &str = "the version has changed";
+const FENCED: &str = "fencing token required";
 const HEX: &str = "hex";
 
 /// The body of a 200 to a write.
@@ -41,6 +43,27 @@ pub(crate) struct Refused<'a> {
     error: Cow<'a, str>,
     seen: u64,
     got: u64,
+}
+
+/// The body of a 200 to a conditional write.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Updated {
+    pub(crate) version: u64,
+}
+
+/// The body of a 412.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Conflict<'a> {
+    error: Cow<'a, str>,
+    pub(crate) expected: u64,
+    pub(crate) current: u64,
+}
+
+/// The body of a 409 to a conditional write.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Fenced<'a> {
+    error: Cow<'a, str>,
+    seen: u64,
 }
 
 /// The body of every other refusal.
@@ -120,15 +143,30 @@ pub(super) fn write(outcome: &WriteOutcome) -> Response {
     match outcome {
         WriteOutcome::Accepted(receipt) | WriteOutcome::Repeated(receipt) => {
             let Receipt { version, max_fence } = *receipt;
-            json(StatusCode::OK, &Written { version, max_fence: max_fence.as_u64() })
+            tagged(version, json(StatusCode::OK, &Written { version, max_fence: max_fence.as_u64() }))
         }
         WriteOutcome::Refused(refusal) => refused(*refusal),
     }
 }
 
+pub(super) fn conditional(outcome: &ConditionalOutcome) -> Response {
+    match *outcome {
+        ConditionalOutcome::Accepted { version } | ConditionalOutcome::Repeated { version } => {
+            tagged(version, json(StatusCode::OK, &Updated { version }))
+        }
+        ConditionalOutcome::Conflict { expected, current } => {
+            let conflict = Conflict { error: CONFLICT.into(), expected, current };
+            tagged(current, json(StatusCode::PRECONDITION_FAILED, &conflict))
+        }
+        ConditionalOutcome::Fenced { seen } => {
+            json(StatusCode::CONFLICT, &Fenced { error: FENCED.into(), seen: seen.as_u64() })
+        }
+    }
+}
+
 pub(super) fn read(outcome: ReadOutcome) -> Response {
     match outcome {
-        ReadOutcome::Read(snapshot) => json(StatusCode::OK, &Value::of(&snapshot)),
+        ReadOutcome::Read(snapshot) => tagged(snapshot.version, json(StatusCode::OK, &Value::of(&snapshot))),
         ReadOutcome::Refused(refusal) => refused(refusal),
     }
 }
@@ -144,6 +182,15 @@ fn refused(Refusal { reason, seen, got }: Refusal) -> Response {
         Reason::ForeignOwner => FOREIGN_OWNER,
     };
     json(StatusCode::CONFLICT, &Refused { error: error.into(), seen: seen.as_u64(), got: got.as_u64() })
+}
+
+/// The answer with the resource's version as its entity tag, for an `If-Match`.
+fn tagged(version: u64, mut response: Response) -> Response {
+    // A number between quotes is a header's value.
+    if let Ok(tag) = HeaderValue::try_from(format!("\"{version}\"")) {
+        response.headers_mut().insert(ETAG, tag);
+    }
+    response
 }
 
 fn json(status: StatusCode, body: &impl Serialize) -> Response {
@@ -187,5 +234,12 @@ impl Refused<'_> {
             _ => return None,
         };
         Some(Refusal { reason, seen: FencingToken::new(self.seen)?, got: FencingToken::new(self.got)? })
+    }
+}
+
+impl Fenced<'_> {
+    /// The token that the key has seen; `None` if the answer is none of ours.
+    pub(crate) fn seen(&self) -> Option<FencingToken> {
+        FencingToken::new(self.seen).filter(|_| self.error == FENCED)
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! PUT /r/{key}   X-Fence-Token: N [X-Fence-Seq: S] [X-Lock-Owner: O]   writes the body
+//! PUT /r/{key}   If-Match: "V" [X-Lock-Owner: O]                       writes the body if the version is still V
+//! PUT /r/{key}   If-None-Match: * [X-Lock-Owner: O]                    the same for V = 0: if it was never written
 //! GET /r/{key}   [X-Fence-Token: N] [X-Lock-Owner: O]                  reads; with a token it is the fenced read that claims N
 //! GET /metrics                                                         Prometheus text
 //! ```
@@ -12,9 +14,18 @@
 //! |---|---|
 //! | 200 to a write | `{"version":1,"max_fence":34}` |
 //! | 200 to a read | `{"value":"…","max_fence":34,"version":1}`; a value that is not UTF-8 is in hexadecimal and `"encoding":"hex"` says so; never written: `null`, 0 (or the claim) and 0 |
+//! | 200 to a conditional write | `{"version":2}` |
+//! | 412 to a conditional write | `{"error":"the version has changed","expected":1,"current":2}`: read again |
+//! | 409 to a conditional write | `{"error":"fencing token required","seen":34}`: the key is written by holders of a lock |
 //! | 409 | `{"error":"stale fencing token","seen":34,"got":33}`, or `"fencing token of another owner"` |
 //! | 400, 404, 405, 413 | `{"error":…,"help":…}`: nothing was stored, and asking again is of no use |
 //! | 500, 503 | `{"error":…,"help":…}`: the store failed; the write may or may not be applied |
+//!
+//! Each 200, and the 412, has the version as its `ETag`. It is that of the value alone: a claim does not change it, though
+//! the `max_fence` beside the value goes up. A write has either a token or a condition, not both.
+//!
+//! A conditional write needs no lock, and does not get around one: as long as fencing is on, a key that has seen a token,
+//! in a write or in a fenced read, refuses it, whatever its version. With fencing off the version alone decides.
 
 pub(crate) mod answer;
 mod request;
@@ -33,6 +44,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use self::answer::Problem;
+use self::request::Put;
 use crate::fence::Fencing;
 pub use crate::metrics::Metrics;
 use crate::store::Store;
@@ -41,7 +53,7 @@ use crate::store::Store;
 pub const FENCE_TOKEN: &str = "x-fence-token";
 /// The header with the number of a write among those of its grant: 1 to 18446744073709551614.
 pub const FENCE_SEQ: &str = "x-fence-seq";
-/// The header with the owner token of the grant.
+/// The header with the owner token of the grant; of a conditional write, any name that its writer gave to it.
 pub const LOCK_OWNER: &str = "x-lock-owner";
 
 /// How a service behaves.
@@ -144,10 +156,18 @@ async fn method_not_allowed<S: Store>(State(service): State<Arc<Service<S>>>) ->
 
 impl<S: Store> Service<S> {
     async fn write(&self, request: Request<Body>) -> Result<Response, Problem> {
-        let (key, write) = request::write(request, self.config.body_bytes_max).await?;
-        let outcome = self.store.write(&key, &write, self.config.fencing).await?;
-        self.metrics.write_answered(&outcome);
-        Ok(answer::write(&outcome))
+        match request::put(request, self.config.body_bytes_max).await? {
+            (key, Put::Fenced(write)) => {
+                let outcome = self.store.write(&key, &write, self.config.fencing).await?;
+                self.metrics.write_answered(&outcome);
+                Ok(answer::write(&outcome))
+            }
+            (key, Put::Conditional(write)) => {
+                let outcome = self.store.write_if(&key, &write, self.config.fencing).await?;
+                self.metrics.conditional_answered(&outcome);
+                Ok(answer::conditional(&outcome))
+            }
+        }
     }
 
     async fn read(&self, request: Request<Body>) -> Result<Response, Problem> {

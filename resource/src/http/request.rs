@@ -4,6 +4,7 @@ use std::error::Error;
 
 use axum::body::Body;
 use axum::extract::Request;
+use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
 use axum::http::{HeaderMap, Uri};
 use bytes::Bytes;
 use dlock::FencingToken;
@@ -14,27 +15,58 @@ use super::{FENCE_SEQ, FENCE_TOKEN, LOCK_OWNER};
 use crate::fence::WriteSeq;
 use crate::key::ResourceKey;
 use crate::owner::OwnerToken;
-use crate::store::{Read, Write};
+use crate::store::{ConditionalWrite, Read, Write};
 
 const KEY_HELP: &str = "use 1 to 256 bytes of UTF-8 without control characters, percent-encoded";
 const TOKEN_HELP: &str =
     "send one X-Fence-Token with the token of your lock: a whole number from 1 to 18446744073709551615";
+const UNGUARDED_HELP: &str = "send X-Fence-Token with the token of your lock (a whole number from 1 to 18446744073709551615), \
+     or without a lock If-Match with the ETag that you read";
+const ONE_HELP: &str =
+    "send X-Fence-Token if you hold the lock, If-Match or If-None-Match if you do without one";
+const IF_MATCH_HELP: &str =
+    "send one If-Match with one version in quotes, as the ETag of a read gave it: \"3\"";
+const IF_NONE_MATCH_HELP: &str = "send If-None-Match: * to write only what was never written, else If-Match";
 const SEQ_HELP: &str = "leave X-Fence-Seq out, or send one that counts the writes of a grant from 1";
 const OWNER_HELP: &str = "leave X-Lock-Owner out, or send one of up to 256 bytes of plain text";
 
+/// A write with a token, or on a condition.
+pub(super) enum Put {
+    Fenced(Write),
+    Conditional(ConditionalWrite),
+}
+
 /// The write that `request` asks for.
-pub(super) async fn write(
+pub(super) async fn put(
     request: Request<Body>,
     body_bytes_max: usize,
-) -> Result<(ResourceKey, Write), Problem> {
+) -> Result<(ResourceKey, Put), Problem> {
     let key = key(request.uri())?;
     let headers = request.headers();
-    let Some(token) = token(headers)? else {
-        return Err(Problem::bad_request("the header X-Fence-Token is missing", TOKEN_HELP));
-    };
+    let (token, expected) = (token(headers)?, expected(headers)?);
     let (seq, owner) = (seq(headers)?, owner(headers)?);
+    // What can't be meant is refused before the body is read.
+    let kind = match (token, expected, seq) {
+        (None, None, _) => {
+            return Err(Problem::bad_request("the header X-Fence-Token is missing", UNGUARDED_HELP));
+        }
+        (Some(_), Some(_), _) => {
+            return Err(Problem::bad_request("both a fencing token and a condition were sent", ONE_HELP));
+        }
+        (None, Some(_), Some(_)) => {
+            return Err(Problem::bad_request("X-Fence-Seq was sent without a fencing token", SEQ_HELP));
+        }
+        (Some(token), None, seq) => Ok((token, seq)),
+        (None, Some(expected), None) => Err(expected),
+    };
     let body = body(request.into_body(), body_bytes_max).await?;
-    Ok((key, Write { token, seq, owner, body }))
+    Ok((
+        key,
+        match kind {
+            Ok((token, seq)) => Put::Fenced(Write { token, seq, owner, body }),
+            Err(expected) => Put::Conditional(ConditionalWrite { expected, owner, body }),
+        },
+    ))
 }
 
 /// The read that `request` asks for.
@@ -52,6 +84,31 @@ fn token(headers: &HeaderMap) -> Result<Option<FencingToken>, Problem> {
     let Some(text) = single(headers, FENCE_TOKEN, TOKEN_HELP)? else { return Ok(None) };
     let token = text.parse().map_err(|_| invalid("X-Fence-Token", text, TOKEN_HELP))?;
     Ok(Some(token))
+}
+
+/// The version that a write without a token names: in `If-Match`, or zero by `If-None-Match: *`.
+fn expected(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+    let matches = single(headers, IF_MATCH.as_str(), IF_MATCH_HELP)?;
+    let none_matches = single(headers, IF_NONE_MATCH.as_str(), IF_NONE_MATCH_HELP)?;
+    match (matches, none_matches) {
+        (None, None) => Ok(None),
+        (Some(_), Some(_)) => {
+            Err(Problem::bad_request("both If-Match and If-None-Match were sent", IF_MATCH_HELP))
+        }
+        (None, Some("*")) => Ok(Some(0)),
+        (None, Some(text)) => Err(invalid("If-None-Match", text, IF_NONE_MATCH_HELP)),
+        (Some(text), None) => {
+            let version = version(text).ok_or_else(|| invalid("If-Match", text, IF_MATCH_HELP))?;
+            Ok(Some(version))
+        }
+    }
+}
+
+/// The version in an entity tag that the service gave. Strong: a weak tag matches nothing (RFC 9110, section 13.1.1).
+fn version(tag: &str) -> Option<u64> {
+    let digits = tag.strip_prefix('"')?.strip_suffix('"')?;
+    let number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if number { digits.parse().ok() } else { None }
 }
 
 fn seq(headers: &HeaderMap) -> Result<Option<WriteSeq>, Problem> {

@@ -9,16 +9,17 @@ use redb::{
     Database, Durability, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition, WriteTransaction,
 };
 
-use super::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
+use super::{ConditionalWrite, Read, ReadOutcome, Snapshot, Store, StoreError, Write};
 use crate::digest::BodyDigest;
 use crate::event;
-use crate::fence::{Fence, Fencing, Mark, Position, WriteOutcome};
+use crate::fence::{Condition, ConditionalOutcome, Fence, Fencing, Mark, Pass, Position, WriteOutcome};
 use crate::key::ResourceKey;
 use crate::owner::OwnerToken;
 
 /// A mark: token, sequence, owner.
 type MarkRow<'a> = (u64, u64, Option<&'a str>);
-/// A fence: version, the highest mark, the last write and the SHA-256 of what it wrote.
+/// A fence: version, the highest mark, the last write and the SHA-256 of what it wrote. A conditional last write stands as
+/// a mark with the token zero, which no grant has, and the version that it named for its sequence.
 type FenceRow<'a> = (u64, Option<MarkRow<'a>>, Option<(MarkRow<'a>, &'a [u8; 32])>);
 
 /// Apart from the values, so that a claim does not write a value again.
@@ -84,13 +85,24 @@ impl RedbStore {
         let transaction = self.begin()?;
         let mut fence = load(&transaction, key)?;
         let outcome = fence.write(write.mark(), digest, fencing);
-        // A transaction that is dropped leaves nothing behind.
         if matches!(outcome, WriteOutcome::Accepted(_)) {
-            save(&transaction, key, &fence)?;
-            let mut values = transaction.open_table(VALUES).map_err(failed)?;
-            values.insert(key.as_str(), &*write.body).map_err(failed)?;
-            drop(values);
-            transaction.commit().map_err(failed)?;
+            commit(transaction, key, &fence, &write.body)?;
+        }
+        Ok(outcome)
+    }
+
+    fn apply_if(
+        &self,
+        key: &ResourceKey,
+        write: &ConditionalWrite,
+        digest: BodyDigest,
+        fencing: Fencing,
+    ) -> Result<ConditionalOutcome, StoreError> {
+        let transaction = self.begin()?;
+        let mut fence = load(&transaction, key)?;
+        let outcome = fence.write_if(write.condition(), digest, fencing);
+        if matches!(outcome, ConditionalOutcome::Accepted { .. }) {
+            commit(transaction, key, &fence, &write.body)?;
         }
         Ok(outcome)
     }
@@ -137,6 +149,19 @@ impl Store for RedbStore {
         Ok(outcome)
     }
 
+    async fn write_if(
+        &self,
+        key: &ResourceKey,
+        write: &ConditionalWrite,
+        fencing: Fencing,
+    ) -> Result<ConditionalOutcome, StoreError> {
+        let digest = BodyDigest::of(&write.body);
+        let _deciding = self.deciding.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = self.apply_if(key, write, digest, fencing)?;
+        event::conditional_decided(key, write, digest, &outcome);
+        Ok(outcome)
+    }
+
     async fn read(
         &self,
         key: &ResourceKey,
@@ -167,10 +192,24 @@ fn find(
     }
 }
 
+/// Makes an accepted write durable. A transaction that is dropped instead leaves nothing behind.
+fn commit(
+    transaction: WriteTransaction,
+    key: &ResourceKey,
+    fence: &Fence,
+    value: &[u8],
+) -> Result<(), StoreError> {
+    save(&transaction, key, fence)?;
+    let mut values = transaction.open_table(VALUES).map_err(failed)?;
+    values.insert(key.as_str(), value).map_err(failed)?;
+    drop(values);
+    transaction.commit().map_err(failed)
+}
+
 fn save(transaction: &WriteTransaction, key: &ResourceKey, fence: &Fence) -> Result<(), StoreError> {
     let mut fences = transaction.open_table(FENCES).map_err(failed)?;
     let highest = fence.highest.as_ref().map(mark_row);
-    let last_write = fence.last_write.as_ref().map(|(mark, digest)| (mark_row(mark), digest.as_bytes()));
+    let last_write = fence.last_write.as_ref().map(|(pass, digest)| (pass_row(pass), digest.as_bytes()));
     fences.insert(key.as_str(), (fence.version, highest, last_write)).map_err(failed)?;
     Ok(())
 }
@@ -180,21 +219,37 @@ fn mark_row(mark: &Mark) -> MarkRow<'_> {
     (position.token().as_u64(), position.seq(), owner.as_ref().map(OwnerToken::as_str))
 }
 
+fn pass_row(pass: &Pass) -> MarkRow<'_> {
+    match pass {
+        Pass::Fenced(mark) => mark_row(mark),
+        Pass::Conditional(Condition { expected, owner }) => {
+            (0, *expected, owner.as_ref().map(OwnerToken::as_str))
+        }
+    }
+}
+
 fn decode((version, highest, last_write): FenceRow<'_>) -> Result<Fence, StoreError> {
     let last_write = match last_write {
-        Some((mark, digest)) => Some((decode_mark(mark)?, BodyDigest::from_bytes(*digest))),
+        Some((pass, digest)) => Some((decode_pass(pass)?, BodyDigest::from_bytes(*digest))),
         None => None,
     };
     Ok(Fence { version, highest: highest.map(decode_mark).transpose()?, last_write })
 }
 
+fn decode_pass(row: MarkRow<'_>) -> Result<Pass, StoreError> {
+    match row {
+        (0, expected, owner) => Ok(Pass::Conditional(Condition { expected, owner: decode_owner(owner)? })),
+        mark => decode_mark(mark).map(Pass::Fenced),
+    }
+}
+
 fn decode_mark((token, seq, owner): MarkRow<'_>) -> Result<Mark, StoreError> {
     let token = FencingToken::new(token).ok_or(StoreError::Corrupt("a fencing token is zero"))?;
-    let owner = owner
-        .map(OwnerToken::new)
-        .transpose()
-        .map_err(|_| StoreError::Corrupt("an owner token is no text"))?;
-    Ok(Mark { position: Position::from_parts(token, seq), owner })
+    Ok(Mark { position: Position::from_parts(token, seq), owner: decode_owner(owner)? })
+}
+
+fn decode_owner(owner: Option<&str>) -> Result<Option<OwnerToken>, StoreError> {
+    owner.map(OwnerToken::new).transpose().map_err(|_| StoreError::Corrupt("an owner token is no text"))
 }
 
 fn failed(error: impl Into<redb::Error>) -> StoreError {

@@ -2,7 +2,8 @@ use proptest::prelude::*;
 use resource::audit::{Fairness, Summary, WriteBy};
 
 use crate::story::{
-    accepted, accepted_unnamed, acquired, expired, history, rejected, released, renewed, repeated, requested,
+    accepted, accepted_unnamed, acquired, expired, history, not_acquired, rejected, released, renewed,
+    repeated, requested, retried,
 };
 
 #[test]
@@ -50,6 +51,19 @@ fn fairness_counts_inversions_and_the_longest_overtaking() {
     assert_eq!(fairness(&[3, 0, 1, 2]), Fairness { served: 4, inversions: 3, overtaken_max: 1 });
     assert_eq!(fairness(&[1, 2, 3, 0]), Fairness { served: 4, inversions: 3, overtaken_max: 3 });
     assert_eq!(fairness(&[]), Fairness::default());
+}
+
+#[test]
+fn a_request_that_goes_on_under_another_owner_keeps_its_place() {
+    let history = history([
+        (1, "a", requested("a")),
+        (2, "b", requested("b")),
+        (3, "a", not_acquired("a")),
+        (3, "a", retried("a2")),
+        (4, "b", acquired("b", 1)),
+        (5, "a", acquired("a2", 2)),
+    ]);
+    assert_eq!(Fairness::of(&history), Fairness { served: 2, inversions: 1, overtaken_max: 1 });
 }
 
 proptest! {

@@ -77,15 +77,16 @@ prop_compose! {
     fn full_record()(
         event in prop::sample::select(EventName::ALL),
         names in prop::array::uniform7(name()),
-        numbers in prop::array::uniform7(any::<u64>()),
+        numbers in prop::array::uniform8(any::<u64>()),
     ) -> Record {
         let mut record = Record::new(event);
         let [key, owner, outcome, client, step, detail, body] = names.map(Some);
         (record.key, record.owner, record.outcome, record.client) = (key, owner, outcome, client);
         (record.step, record.detail, record.body) = (step, detail, body);
-        let [token, seq, ttl, valid, position, seen, version] = numbers.map(Some);
+        let [token, seq, ttl, valid, position, seen, version, expected] = numbers.map(Some);
         (record.token, record.seq, record.ttl_millis, record.valid_micros) = (token, seq, ttl, valid);
-        (record.position, record.seen, record.version) = (position, seen, version);
+        (record.position, record.seen) = (position, seen);
+        (record.version, record.expected) = (version, expected);
         record
     }
 }

@@ -1,6 +1,7 @@
 //! The audit, verdict by verdict: what it must convict, and the near misses that it must not.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod conditional;
 mod correct_histories;
 mod counts;
 mod foreign_release;

@@ -51,6 +51,14 @@ pub(crate) fn requested(worker: &str) -> Kind {
     Kind::LeaseRequested { key: key(), owner: owner(worker), ttl_millis: Some(2000) }
 }
 
+pub(crate) fn retried(worker: &str) -> Kind {
+    Kind::LeaseRetried { key: key(), owner: owner(worker), ttl_millis: Some(2000) }
+}
+
+pub(crate) fn waiter_gone(worker: &str) -> Kind {
+    Kind::WaiterGone { key: key(), owner: owner(worker) }
+}
+
 pub(crate) fn queued(worker: &str, position: u64) -> Kind {
     Kind::LeaseQueued { key: key(), owner: owner(worker), position }
 }
@@ -133,4 +141,13 @@ pub(crate) fn deleted(held: &str, client: &str) -> Kind {
 
 pub(crate) fn expired(held: &str) -> Kind {
     Kind::KeyExpired { key: key(), owner: Some(owner(held)) }
+}
+
+/// A write on the condition that the version is still `expected`.
+pub(crate) fn conditional(worker: &str, expected: u64, version: u64) -> Kind {
+    Kind::ConditionalAccepted { key: key(), owner: Some(owner(worker)), expected, version, body: None }
+}
+
+pub(crate) fn conditional_unnamed(expected: u64, version: u64) -> Kind {
+    Kind::ConditionalAccepted { key: key(), owner: None, expected, version, body: None }
 }

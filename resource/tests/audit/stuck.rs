@@ -4,7 +4,7 @@ use resource::audit::{Kind, Rules, Verdict, VerdictKind, audit};
 
 use crate::story::{
     acquired, crashed, deleted, expired, extended, granted, history, lines, millis_at, not_acquired, only,
-    requested,
+    requested, retried,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -105,4 +105,14 @@ fn while_faults_last_nothing_is_stuck() {
     let story = history([(500, "a", requested("a")), (500, "redis", granted("b", 1))]);
     assert_eq!(audit(&story, &rules()).len(), 2);
     assert_eq!(audit(&story, &Rules { healed_at: None, ..rules() }), []);
+}
+
+#[test]
+fn a_waiter_that_goes_on_under_another_owner_has_waited_since_it_began() {
+    let began = [(11_000, "a", requested("a")), (13_000, "a", not_acquired("a"))];
+    let went_on = [(13_000, "a", retried("a2")), (14_500, "a", acquired("a2", 1))];
+    let verdicts = judge(began.clone().into_iter().chain(went_on));
+    assert!(only(VerdictKind::Stuck, &verdicts).detail.starts_with("a asked for the lock at 11.000"));
+    let began_anew = [(13_000, "a", requested("a2")), (14_500, "a", acquired("a2", 1))];
+    assert_eq!(judge(began.into_iter().chain(began_anew)), []);
 }

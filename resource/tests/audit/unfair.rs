@@ -1,6 +1,6 @@
 use resource::audit::{Kind, Rules, Verdict, VerdictKind, audit};
 
-use crate::story::{acquired, crashed, expired, granted, history, not_acquired, only, queued};
+use crate::story::{acquired, crashed, expired, granted, history, not_acquired, only, queued, waiter_gone};
 
 fn judge<'a>(events: impl IntoIterator<Item = (u64, &'a str, Kind)>) -> Vec<Verdict> {
     audit(&history(events), &Rules { fifo: true, ..Rules::default() })
@@ -31,7 +31,8 @@ fn in_order_of_their_places() {
 
 #[test]
 fn who_has_left_the_line_is_not_overtaken() {
-    for leaves in [("a", not_acquired("a")), ("a", crashed()), ("server", expired("a"))] {
+    let of_server = [("server", expired("a")), ("server", waiter_gone("a"))];
+    for leaves in of_server.into_iter().chain([("a", not_acquired("a")), ("a", crashed())]) {
         let rest = [(4, leaves.0, leaves.1), (5, "b", acquired("b", 1))];
         assert_eq!(judge(a_then_b_in_line().into_iter().chain(rest)), []);
     }

@@ -6,28 +6,32 @@ use std::path::Path;
 use sim::corpus;
 use sim::run::run;
 
-use super::{Outcome, arm_name, print};
+use super::{Outcome, arm_name, print, wrap};
+
+/// The columns of a schedule's name.
+const NAME: usize = 30;
 
 /// Replays the folder. Not as expected if one schedule is not.
 pub(crate) fn corpus(folder: &Path) -> Outcome {
     let mut agreed = 0;
     let schedules = corpus::load(folder)?;
     for (name, schedule) in &schedules {
-        let mut line = format!("{name:<30}");
+        let mut line = format!("{name:<NAME$}");
         let mut problems = Vec::new();
         for arm in schedule.expect.arms() {
             let report = run(schedule, arm, schedule.seed)?;
             let kinds: Vec<String> = report.kinds().iter().map(ToString::to_string).collect();
-            let kinds = if kinds.is_empty() { "none".to_owned() } else { kinds.join(",") };
+            let kinds = if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") };
             let _ = write!(line, " {}: {kinds};", arm_name(arm).trim_start_matches("fencing "));
             let demanded = schedule.expect.of(arm);
             problems.extend(demanded.map(|demanded| report.mismatches(demanded)).unwrap_or_default());
         }
         agreed += usize::from(problems.is_empty());
         let line = line.trim_end_matches(';');
-        print(&format!("{} {line}\n", if problems.is_empty() { "ok  " } else { "FAIL" }))?;
+        let verdict = if problems.is_empty() { "ok  " } else { "FAIL" };
+        print(&wrap(&format!("{verdict} {line}"), NAME + 6))?;
         for problem in problems {
-            print(&format!("     {problem}\n"))?;
+            print(&wrap(&format!("     {problem}"), 7))?;
         }
     }
     print(&format!("{agreed} of {} schedules as expected\n", schedules.len()))?;

@@ -9,7 +9,7 @@ use sim::schedule::{Arm, Schedule};
 use sim::trace::side_by_side;
 
 use super::explore::{bar, cores, show, table};
-use super::{Outcome, arm_name, print};
+use super::{Outcome, arm_name, print, wrap};
 
 /// The schedule of the experiment, the file that the corpus replays too.
 const EXPERIMENT: &str = include_str!("../../../seeds/gc-pause.toml");
@@ -22,7 +22,7 @@ pub(crate) fn demo() -> Outcome {
     let schedule = Schedule::parse("seeds/gc-pause.toml", EXPERIMENT)?;
     let unfenced = run(&schedule, Arm::Unfenced, schedule.seed)?;
     let fenced = run(&schedule, Arm::Fenced, schedule.seed)?;
-    let mut text = format!("The safety experiment: {}\n\n", schedule.about);
+    let mut text = wrap(&format!("The safety experiment: {}", schedule.about), 0) + "\n";
     text += &side_by_side(&[(arm_name(Arm::Unfenced), &unfenced), (arm_name(Arm::Fenced), &fenced)]);
     text.push('\n');
     let mut as_expected = true;
@@ -31,7 +31,7 @@ pub(crate) fn demo() -> Outcome {
         let demanded = schedule.expect.of(report.arm);
         for mismatch in demanded.map(|demanded| report.mismatches(demanded)).unwrap_or_default() {
             as_expected = false;
-            let _ = writeln!(text, "  NOT as expected: {mismatch}");
+            text += &wrap(&format!("  NOT as expected: {mismatch}"), 4);
         }
     }
     print(&text)?;
@@ -42,7 +42,7 @@ pub(crate) fn demo() -> Outcome {
 fn verdicts(report: &Report) -> String {
     let mut text = format!("{}:\n", arm_name(report.arm));
     for verdict in &report.verdicts {
-        let _ = writeln!(text, "  {}: {}", verdict.kind, verdict.detail);
+        text += &wrap(&format!("  {}: {}", verdict.kind, verdict.detail), 4);
     }
     let summary = report.summary();
     let writers: Vec<String> = summary.accepted.iter().map(ToString::to_string).collect();

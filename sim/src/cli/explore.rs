@@ -9,7 +9,7 @@ use sim::explore::{Tally, Violation};
 use sim::run::run;
 use sim::schedule::{Arm, Verdict};
 
-use super::{Outcome, arm_name, print, replay};
+use super::{Outcome, arm_name, print, replay, wrap};
 
 /// Runs `seeds` schedules from `first` on. Not as expected if one breaks a promise.
 pub(crate) fn explore(first: u64, seeds: u64, threads: Option<usize>, out: &Path) -> Outcome {
@@ -53,13 +53,14 @@ pub(crate) fn show(bar: &ProgressBar, tally: &Tally) {
 
 /// How many runs had each verdict, with fencing off and on.
 pub(crate) fn table(tally: &Tally, seconds: f64) -> String {
-    let mut text = format!(
-        "{} random schedules in both arms in {seconds:.1} s ({:.0} runs a second), {} faults, {} commands\n\n",
+    let counts = format!(
+        "{} random schedules in both arms in {seconds:.1} s ({:.0} runs a second), {} faults, {} commands",
         tally.schedules,
         2.0 * tally.schedules as f64 / seconds.max(1e-9),
         tally.faults,
         tally.commands
     );
+    let mut text = wrap(&counts, 0) + "\n";
     let _ = writeln!(text, "{:<18}{:>14}{:>14}", "verdict", arm_name(Arm::Unfenced), arm_name(Arm::Fenced));
     for verdict in Verdict::ALL {
         let count = |arm| tally.verdicts.get(&(arm, verdict)).copied().unwrap_or_default();

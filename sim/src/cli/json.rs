@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use resource::audit::Fairness;
 use serde::Serialize;
 use sim::run::{Mismatch, Report};
 use sim::schedule::{Arm, Schedule};
@@ -23,6 +24,8 @@ pub(crate) struct Object {
     trace_hash: BTreeMap<&'static str, String>,
     /// Simulated time in seconds, by arm.
     simulated_seconds: BTreeMap<&'static str, f64>,
+    /// How fair the lock was, by arm: order of arrival against order of grant.
+    fairness: BTreeMap<&'static str, Fairness>,
     /// Commands that the lock servers executed.
     commands: u64,
     /// How long the runs took, in seconds.
@@ -54,6 +57,7 @@ impl Object {
             counts: BTreeMap::new(),
             trace_hash: BTreeMap::new(),
             simulated_seconds: BTreeMap::new(),
+            fairness: BTreeMap::new(),
             commands: 0,
             wall_seconds: 0.0,
             mismatches: Vec::new(),
@@ -77,6 +81,7 @@ impl Object {
         }
         self.trace_hash.insert(fence, format!("{:016x}", report.hash));
         self.simulated_seconds.insert(fence, report.simulated.as_secs_f64());
+        self.fairness.insert(fence, Fairness::of(&report.events));
         self.commands += report.commands;
         self.wall_seconds += wall.as_secs_f64();
         if let Some(mismatches) = mismatches {
@@ -98,7 +103,7 @@ fn fence(arm: Arm) -> &'static str {
     }
 }
 
-fn counts(report: &Report) -> [(&'static str, u64); 9] {
+fn counts(report: &Report) -> [(&'static str, u64); 13] {
     let summary = report.summary();
     [
         ("accepted", summary.accepted.len() as u64),
@@ -108,6 +113,10 @@ fn counts(report: &Report) -> [(&'static str, u64); 9] {
         ("releases", summary.releases),
         ("renewals", summary.renewals),
         ("expiries", summary.expiries),
+        ("updates", summary.updates.made),
+        ("update_attempts", summary.updates.attempts),
+        ("update_conflicts", summary.updates.conflicts),
+        ("updates_given_up", summary.updates.given_up),
         ("faults", report.struck as u64),
         ("events", report.events.len() as u64),
     ]

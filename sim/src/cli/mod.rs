@@ -1,5 +1,6 @@
 //! The commands, one file each. Each returns whether all was as expected.
 
+pub(crate) mod compare;
 pub(crate) mod corpus;
 pub(crate) mod demo;
 pub(crate) mod explore;
@@ -18,6 +19,32 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }
+}
+
+/// The columns of a terminal.
+const WIDTH: usize = 80;
+
+/// `text` on lines of at most 80 columns, broken at spaces; all lines but the first begin with `indent` spaces. A word that
+/// is longer than a line stands alone on one. Ends with a line feed.
+pub(crate) fn wrap(text: &str, indent: usize) -> String {
+    let mut wrapped = String::new();
+    let mut column = 0;
+    for (number, word) in text.split(' ').enumerate() {
+        let length = word.chars().count();
+        // A line holds something before it is broken.
+        if column > indent && column + 1 + length > WIDTH {
+            wrapped.push('\n');
+            wrapped.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if number > 0 {
+            wrapped.push(' ');
+            column += 1;
+        }
+        wrapped.push_str(word);
+        column += length;
+    }
+    wrapped.push('\n');
+    wrapped
 }
 
 /// `fencing off` or `fencing on`.

@@ -4,11 +4,12 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
 
+use resource::audit::Updates;
 use sim::run::{Mismatch, Report, run};
 use sim::schedule::{Arm, Schedule, draw};
 
 use super::json::Object;
-use super::{Outcome, arm_name, print};
+use super::{Outcome, arm_name, print, wrap};
 
 /// Runs the schedule drawn from `seed` in one arm. Not as expected if a promise is broken.
 pub(crate) fn random(seed: u64, arm: Arm, trace: bool, json: bool) -> Outcome {
@@ -40,7 +41,7 @@ pub(crate) fn random(seed: u64, arm: Arm, trace: bool, json: bool) -> Outcome {
 pub(crate) fn file(file: &Path, json: bool) -> Outcome {
     let schedule = Schedule::load(file)?;
     let mut object = Object::new(&schedule, file.display().to_string());
-    let mut text = format!("{}: {}\n", file.display(), schedule.about);
+    let mut text = wrap(&format!("{}: {}", file.display(), schedule.about), 2);
     let mut as_expected = true;
     for arm in schedule.expect.arms() {
         let began = Instant::now();
@@ -59,17 +60,24 @@ pub(crate) fn file(file: &Path, json: bool) -> Outcome {
 pub(crate) fn summary(report: &Report) -> String {
     let mut text = String::new();
     for verdict in &report.verdicts {
-        let _ = writeln!(text, "{:>8}  {}: {}", verdict.at.to_string(), verdict.kind, verdict.detail);
+        let at = verdict.at.to_string();
+        text += &wrap(&format!("{at:>8}  {}: {}", verdict.kind, verdict.detail), 10);
     }
     if report.verdicts.is_empty() {
         text += "no verdict\n";
     }
     let counts = report.summary();
+    text += &wrap(&format!("accepted {}; refused {}", items(&counts.accepted), items(&counts.refused)), 2);
+    if let Some(attempts) = counts.updates.attempts_per_update() {
+        let Updates { made, conflicts, given_up, .. } = counts.updates;
+        let line = format!(
+            "{made} updates without a lock, {attempts:.2} attempts each; {conflicts} conflicts; {given_up} given up"
+        );
+        text += &wrap(&line, 2);
+    }
     let _ = writeln!(
         text,
-        "accepted {}; refused {}; {} grants; {:.3} s simulated, {} commands; trace {:016x}",
-        items(&counts.accepted),
-        items(&counts.refused),
+        "{} grants; {:.3} s simulated, {} commands; trace {:016x}",
         counts.grants,
         report.simulated.as_secs_f64(),
         report.commands,
@@ -83,7 +91,7 @@ fn comparison(mismatches: Option<&[Mismatch]>) -> String {
         None => "the schedule demands nothing of this arm\n".to_owned(),
         Some([]) => "as expected\n".to_owned(),
         Some(mismatches) => {
-            mismatches.iter().map(|mismatch| format!("NOT as expected: {mismatch}\n")).collect()
+            mismatches.iter().map(|mismatch| wrap(&format!("NOT as expected: {mismatch}"), 2)).collect()
         }
     }
 }

@@ -53,6 +53,8 @@ names! {
         CheckThenWrite = "check-then-write",
         /// The resource takes a token that is not below the highest, whoever sends it.
         AcceptsEqual = "accepts-equal",
+        /// The resource takes a conditional write whatever version it names.
+        IgnoresVersion = "ignores-version",
     }
 }
 
@@ -69,6 +71,9 @@ impl Mutant {
 
     /// Whether the mistake is the resource's; else it is the lock's.
     pub const fn is_of_resource(self) -> bool {
-        matches!(self, Self::ForgetsOnRestart | Self::CheckThenWrite | Self::AcceptsEqual)
+        matches!(
+            self,
+            Self::ForgetsOnRestart | Self::CheckThenWrite | Self::AcceptsEqual | Self::IgnoresVersion
+        )
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dlock::Runtime;
-use resource::fence::{Fence, Fencing, Receipt, WriteOutcome, judge};
-use resource::store::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
+use resource::fence::{ConditionalOutcome, Fence, Fencing, Pass, Receipt, WriteOutcome, judge};
+use resource::store::{ConditionalWrite, Read, ReadOutcome, Snapshot, Store, StoreError, Write};
 use resource::{BodyDigest, ResourceKey, event};
 
 use super::Mutant;
@@ -69,7 +69,7 @@ impl MutantStore {
         let mark = write.mark();
         let refusal = judge(fence.highest.as_ref(), mark.position, mark.owner.as_ref()).err()?;
         let outcome = match &fence.last_write {
-            Some((last, body)) if *last == mark && *body == BodyDigest::of(&write.body) => {
+            Some((Pass::Fenced(last), body)) if *last == mark && *body == BodyDigest::of(&write.body) => {
                 WriteOutcome::Repeated(Receipt { version: fence.version, max_fence: refusal.seen })
             }
             _ => WriteOutcome::Refused(refusal),
@@ -115,6 +115,27 @@ impl Store for MutantStore {
             (Fencing::On, Mutant::AcceptsEqual) => self.accept_equal(key, write),
             _ => self.apply(key, write, fencing),
         })
+    }
+
+    async fn write_if(
+        &self,
+        key: &ResourceKey,
+        write: &ConditionalWrite,
+        fencing: Fencing,
+    ) -> Result<ConditionalOutcome, StoreError> {
+        let digest = BodyDigest::of(&write.body);
+        let mut rows = lock(&self.rows);
+        let row = rows.entry(key.clone()).or_default();
+        let mut condition = write.condition();
+        if self.mutant == Mutant::IgnoresVersion {
+            condition.expected = row.fence.version;
+        }
+        let outcome = row.fence.write_if(condition, digest, fencing);
+        if matches!(outcome, ConditionalOutcome::Accepted { .. }) {
+            row.value = Some(write.body.clone());
+        }
+        event::conditional_decided(key, write, digest, &outcome);
+        Ok(outcome)
     }
 
     async fn read(

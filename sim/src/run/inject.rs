@@ -343,11 +343,13 @@ fn point_of(kind: &Kind) -> Option<Point> {
             "checked" => Point::Checked,
             _ => return None,
         },
-        Kind::WriteSent { .. } => Point::Sent,
-        Kind::WriteAnswered { .. } => Point::Answered,
-        Kind::WriteAccepted { .. } => Point::Accepted,
-        Kind::WriteRepeated { .. } => Point::Repeated,
-        Kind::WriteRejected { .. } | Kind::ReadRejected { .. } => Point::Rejected,
+        Kind::WriteSent { .. } | Kind::ConditionalSent { .. } => Point::Sent,
+        Kind::WriteAnswered { .. } | Kind::ConditionalAnswered { .. } => Point::Answered,
+        Kind::WriteAccepted { .. } | Kind::ConditionalAccepted { .. } => Point::Accepted,
+        Kind::WriteRepeated { .. } | Kind::ConditionalRepeated { .. } => Point::Repeated,
+        Kind::WriteRejected { .. } | Kind::ReadRejected { .. } | Kind::ConditionalRejected { .. } => {
+            Point::Rejected
+        }
         Kind::ResourceRead { token: Some(_), .. } => Point::Claimed,
         Kind::ResourceRead { .. } => Point::Read,
         Kind::KeyExtended { .. } => Point::Extended,

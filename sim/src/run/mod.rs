@@ -1,7 +1,8 @@
 //! One run of a schedule: builds the world, lets the workers work while faults strike, and judges what happened.
 //!
 //! [`cluster`] holds the servers and what survives their crashes ([`ensemble`]: those that are one of several members),
-//! [`workload`] the workers, [`inject`] the faults; [`progress`] knows when all is done.
+//! [`workload`] the workers and [`update`] those without the lock, [`inject`] the faults; [`progress`] knows when all is
+//! done.
 
 mod cluster;
 mod ensemble;
@@ -9,6 +10,7 @@ mod inject;
 mod machinery;
 mod progress;
 mod report;
+mod update;
 mod workload;
 
 use std::sync::Arc;
@@ -19,7 +21,7 @@ use resource::audit::{Nanos, Rules, audit};
 use crate::entropy::Entropy;
 use crate::mutants::Mutant;
 use crate::record;
-use crate::schedule::{Arm, Invalid, Schedule, System};
+use crate::schedule::{Arm, Invalid, Recipe, Schedule, System};
 use crate::trace::text::Names;
 use crate::world::World;
 
@@ -139,7 +141,7 @@ async fn in_world(
 
     let end = world.now();
     let rules = Rules {
-        fifo: matches!(schedule.system, System::Etcd | System::ZooKeeper),
+        fifo: is_fair(schedule),
         end: Nanos(end),
         healed_at: injector.healed_at().map(Nanos),
         served_within: Some(schedule.within().duration()),
@@ -164,6 +166,15 @@ async fn in_world(
         commands,
         struck: injector.struck(),
     })
+}
+
+/// Whether the lock promises first come, first served. etcd's Lock service does, too, but knows waiters by their leases only.
+fn is_fair(schedule: &Schedule) -> bool {
+    match schedule.system {
+        System::Redis | System::Redlock => false,
+        System::Etcd => schedule.etcd.recipe == Recipe::Queue,
+        System::ZooKeeper => true,
+    }
 }
 
 /// How much later than its time to live a key may be dropped. Redis looks every 100 ms, etcd every 500 ms, ZooKeeper at

@@ -35,7 +35,7 @@ pub struct Report {
 /// A way in which a run is not what its schedule demands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// What was compared: `verdicts`, `accepted`, `refused`, `refused_reads`, `repeated` or `grants`.
+    /// What was compared: `verdicts`, `accepted`, `refused`, `refused_reads`, `repeated`, `grants` or `updates`.
     pub what: &'static str,
     /// What the schedule demands.
     pub expected: String,
@@ -97,6 +97,9 @@ impl Report {
         writes("repeated", &demanded.repeated, list(self.repeated()));
         if let Some(grants) = demanded.grants {
             compare(&mut mismatches, "grants", &grants.to_string(), &summary.grants.to_string());
+        }
+        if let Some(updates) = demanded.updates {
+            compare(&mut mismatches, "updates", &updates.to_string(), &summary.updates.made.to_string());
         }
         mismatches
     }

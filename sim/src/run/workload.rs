@@ -4,24 +4,28 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
+use dlock::etcd::{Etcd, EtcdLockService, EtcdOptions};
 use dlock::redis::{Redis, TokenSource};
 use dlock::redlock::{Redlock, RedlockOptions};
+use dlock::zookeeper::{ClientOptions, ZooKeeper};
 use dlock::{AcquireError, Backend, DriftMargin, Handle, Lock, LockKey, Options, Runtime};
 use resource::client::{Client, Retry};
 use resource::worker::{Job, Pauses, Reading, Step, Worker};
 
 use super::cluster::{Cluster, LOCK_ADDRESS, RESOURCE_ADDRESS};
+use super::update;
 use crate::mutants::GetThenDel;
 use crate::mutants::lock::MutantLock;
 use crate::mutants::plain_redlock::PlainRedlock;
-use crate::schedule::{ReadMode, ReleaseMode, Schedule, System, Tokens, Worker as Spec};
+use crate::schedule::{ReadMode, Recipe, ReleaseMode, Schedule, System, Tokens, Worker as Spec, WorkerMode};
 use crate::world::process::ProcessId;
 use crate::world::runtime::SimRuntime;
 
 /// What makes a worker pause: a fault that struck in the step's event takes hold here.
 #[derive(Clone)]
-struct Yields(SimRuntime);
+pub(super) struct Yields(pub(super) SimRuntime);
 
 impl Pauses for Yields {
     async fn at(&self, _: Step) {
@@ -36,9 +40,11 @@ pub(super) async fn main(cluster: Arc<Cluster>, id: ProcessId, schedule: Arc<Sch
     runtime.sleep_until(runtime.now() + spec.starts.duration()).await;
     let hand = Hand { cluster: &cluster, runtime: &runtime, schedule: &schedule, spec };
     match schedule.system {
+        _ if spec.mode == WorkerMode::Cas => update::rounds(&runtime, &schedule, spec).await,
         System::Redis => on_redis(hand).await,
         System::Redlock => on_redlock(hand).await,
-        System::Etcd | System::ZooKeeper => {}
+        System::Etcd => on_etcd(hand, number).await,
+        System::ZooKeeper => on_zookeeper(hand, number).await,
     }
     cluster.finished(id);
 }
@@ -77,6 +83,39 @@ async fn on_redlock(hand: Hand<'_>) {
     }
 }
 
+async fn on_etcd(hand: Hand<'_>, number: usize) {
+    let members = members(hand.schedule, number, 2379);
+    let options = EtcdOptions::new(hand.schedule.ttl_of(hand.spec).duration());
+    // Members and a TTL that etcd can't use are refused: the schedule was validated.
+    match hand.schedule.etcd.recipe {
+        Recipe::Queue => {
+            if let Ok(etcd) = Etcd::new(hand.runtime.clone(), &members, &options) {
+                rounds(hand, etcd).await;
+            }
+        }
+        Recipe::Service => {
+            if let Ok(service) = EtcdLockService::new(hand.runtime.clone(), &members, &options) {
+                rounds(hand, service).await;
+            }
+        }
+    }
+}
+
+async fn on_zookeeper(hand: Hand<'_>, number: usize) {
+    let members = members(hand.schedule, number, 2181);
+    let mut options = ClientOptions::new(members, hand.schedule.ttl_of(hand.spec).duration());
+    options.drift = self::options(hand.schedule, hand.spec).drift;
+    rounds(hand, ZooKeeper::with_options(hand.runtime.clone(), options)).await;
+}
+
+/// The members of a cluster, as the worker `number` knows them: each begins with another one.
+fn members(schedule: &Schedule, number: usize, port: u16) -> Vec<String> {
+    let mut members: Vec<_> = schedule.servers().iter().map(|name| format!("{name}:{port}")).collect();
+    let first = number % members.len().max(1);
+    members.rotate_left(first);
+    members
+}
+
 fn tokens(schedule: &Schedule) -> TokenSource {
     match schedule.redis.tokens {
         Tokens::Counter => TokenSource::Counter,
@@ -97,7 +136,7 @@ async fn rounds<B: Backend<Runtime = SimRuntime>>(hand: Hand<'_>, backend: B) {
     for round in 0..spec.rounds {
         let acquire = worker.acquire(&job);
         let acquired = match spec.cancel_at.get(round as usize) {
-            Some(pending) => drop_when_pending(*pending, acquire).await,
+            Some(pending) => drop_when_pending(runtime, *pending, acquire).await,
             None => cancellable(cluster, runtime, acquire).await,
         };
         if let Some(Ok(handle)) = acquired {
@@ -144,21 +183,34 @@ fn job(key: LockKey, spec: &Spec) -> Job {
 }
 
 /// The longest time that a lease is renewed, if the schedule names none: longer than any run.
-const RENEW_CAP: std::time::Duration = std::time::Duration::from_secs(3600);
+const RENEW_CAP: Duration = Duration::from_secs(3600);
 
 /// Runs `future` until it ends, or drops it when it has been pending for the `nth` time.
-async fn drop_when_pending<F: Future>(nth: u32, future: F) -> Option<F::Output> {
+async fn drop_when_pending<F: Future>(runtime: &SimRuntime, nth: u32, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut pending = 0;
-    std::future::poll_fn(move |cx| match future.as_mut().poll(cx) {
+    let output = std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
         Poll::Ready(output) => Poll::Ready(Some(output)),
         Poll::Pending => {
             pending += 1;
             if pending >= nth { Poll::Ready(None) } else { Poll::Pending }
         }
     })
-    .await
+    .await;
+    if output.is_none() {
+        sent(runtime).await;
+    }
+    output
 }
+
+/// Completes when every task that was ready has had its turn. A client hands its request to a task of its connection; one
+/// that is dropped before that task ran was never sent, and leaves nothing to clean up.
+async fn sent(runtime: &SimRuntime) {
+    runtime.sleep_until(runtime.now() + TURNS).await;
+}
+
+/// Some hundred turns of tasks, since madsim lets 50 to 100 ns pass with each; less than any segment is under way.
+const TURNS: Duration = Duration::from_micros(50);
 
 /// Runs an acquire until it ends or a fault drops it.
 async fn cancellable<B: Backend>(
@@ -167,11 +219,15 @@ async fn cancellable<B: Backend>(
     acquire: impl Future<Output = Result<Handle<B>, AcquireError>>,
 ) -> Option<Result<Handle<B>, AcquireError>> {
     let mut acquire = pin!(acquire);
-    std::future::poll_fn(|cx| {
+    let output = std::future::poll_fn(|cx| {
         if cluster.poll_cancelled(runtime.process(), cx) {
             return Poll::Ready(None);
         }
         Pin::as_mut(&mut acquire).poll(cx).map(Some)
     })
-    .await
+    .await;
+    if output.is_none() {
+        sent(runtime).await;
+    }
+    output
 }

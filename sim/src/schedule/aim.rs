@@ -1,7 +1,9 @@
 //! The rules for when a fault strikes: it must be able to.
 
 use super::error::Place;
-use super::{Fault, Invalid, Kind, Point, ReadMode, ReleaseMode, Schedule, System, What, When, Worker};
+use super::{
+    Fault, Invalid, Kind, Point, ReadMode, ReleaseMode, Schedule, System, What, When, Worker, WorkerMode,
+};
 
 impl Schedule {
     /// Checks every fault.
@@ -61,7 +63,9 @@ impl Schedule {
             return Err(after.says(format!("`{process}` never passes `{point}`: {why}")));
         }
         let worker = self.worker(process);
-        match worker.filter(|worker| once_a_round(point) && nth > worker.rounds && !self.restarts(process)) {
+        let too_often =
+            |worker: &&Worker| worker.mode == WorkerMode::Lock && once_a_round(point) && nth > worker.rounds;
+        match worker.filter(too_often).filter(|_| !self.restarts(process)) {
             None => Ok(()),
             Some(worker) => {
                 let rounds = worker.rounds;
@@ -91,9 +95,12 @@ impl Schedule {
 
     fn resource_never_passes(&self, point: Point) -> Option<&'static str> {
         let any = |mode: ReadMode| self.workers.iter().any(|worker| worker.read == mode);
+        let updates = self.workers.iter().any(|worker| worker.mode == WorkerMode::Cas);
         match point {
             // Without fencing, a fenced read claims nothing and is a plain one.
-            Point::Read if !any(ReadMode::Plain) && !any(ReadMode::Fenced) => Some("no worker has a `read`"),
+            Point::Read if !updates && !any(ReadMode::Plain) && !any(ReadMode::Fenced) => {
+                Some("no worker has a `read`")
+            }
             Point::Claimed if !any(ReadMode::Fenced) => Some("no worker has `read = \"fenced\"`"),
             _ => None,
         }
@@ -114,6 +121,10 @@ impl Schedule {
 
 /// Why the worker never passes the point, if its options say so.
 fn worker_never_passes(worker: &Worker, point: Point) -> Option<&'static str> {
+    if worker.mode == WorkerMode::Cas {
+        let passes = matches!(point, Point::Read | Point::Worked | Point::Sent | Point::Answered);
+        return (!passes).then_some("its `mode` is cas, it takes no lock");
+    }
     match point {
         Point::Read if worker.read == ReadMode::None => Some("its `read` is none"),
         Point::Checked if !worker.check => Some("its `check` is false"),

@@ -1,7 +1,7 @@
 //! The rules for what a fault does: what it is done to must exist, and be of a kind to which it can be done.
 
 use super::error::Place;
-use super::{Invalid, Kind, Link, Persistence, Schedule, Shift, Span, Store, System, What};
+use super::{Invalid, Kind, Link, Persistence, Schedule, Shift, Span, Store, System, What, WorkerMode};
 
 /// A clock faster or slower than this says more about the schedule than about clocks.
 const FACTOR_MAX: f64 = 1000.0;
@@ -37,7 +37,7 @@ impl Schedule {
             What::Promote { replica } => self.check_promote(place.key("promote"), at, replica),
             What::Lead { member } => check_lead(place.key("lead"), member),
             What::Evict { key, .. } => self.check_evict(place.key("evict"), key),
-            What::Cancel { worker } => check_cancel(place.key("cancel"), worker),
+            What::Cancel { worker } => self.check_cancel(place.key("cancel"), worker),
             What::Pause { .. } => Ok(()),
         }
     }
@@ -137,6 +137,16 @@ impl Schedule {
         Ok(())
     }
 
+    fn check_cancel(&self, place: Place, name: &str) -> Result<(), Invalid> {
+        match self.worker(name).map(|worker| worker.mode) {
+            Some(WorkerMode::Lock) => Ok(()),
+            Some(WorkerMode::Cas) => {
+                Err(place.says(format!("`cancel` of `{name}`: its `mode` is cas, it acquires nothing")))
+            }
+            None => Err(place.says(format!("`cancel` of `{name}`: only workers acquire"))),
+        }
+    }
+
     fn check_evict(&self, place: Place, key: &str) -> Result<(), Invalid> {
         if !matches!(self.system, System::Redis | System::Redlock) {
             return Err(place.says(format!("`evict` does not apply to `{}`: it evicts nothing", self.system)));
@@ -214,13 +224,6 @@ fn check_lead(place: Place, name: &str) -> Result<(), Invalid> {
         return Ok(());
     }
     Err(place.says(format!("`lead` of `{name}`: only members of etcd and ZooKeeper have a leader")))
-}
-
-fn check_cancel(place: Place, name: &str) -> Result<(), Invalid> {
-    if Kind::of(name) == Kind::Worker {
-        return Ok(());
-    }
-    Err(place.says(format!("`cancel` of `{name}`: only workers acquire")))
 }
 
 fn nonzero(place: Place, field: &str, span: Span) -> Result<(), Invalid> {

@@ -51,6 +51,9 @@ pub struct Outcome {
     /// How many leases workers got; a grant whose reply never reached its worker is not among them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grants: Option<u32>,
+    /// How many updates workers with `mode = "cas"` made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updates: Option<u32>,
 }
 
 impl Expect {

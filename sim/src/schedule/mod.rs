@@ -44,7 +44,7 @@ pub use fault::{Fault, Link, Part, What, When};
 pub use names::UnknownName;
 pub use point::{Kind, Point};
 pub use span::{Shift, Span, SpanError};
-pub use worker::{ReadMode, ReleaseMode, Worker};
+pub use worker::{ReadMode, ReleaseMode, Worker, WorkerMode};
 
 /// The members of an etcd cluster or a ZooKeeper ensemble.
 const ENSEMBLE: u32 = 3;

@@ -5,7 +5,9 @@
 use std::collections::BTreeSet;
 
 use super::error::Place;
-use super::{Expect, Invalid, Kind, Outcome, Recipe, ReleaseMode, Schedule, Span, System, Worker};
+use super::{
+    Expect, Invalid, Kind, Outcome, Recipe, ReleaseMode, Schedule, Span, System, Worker, WorkerMode,
+};
 
 /// The shortest TTL, well above the drift margin.
 const TTL_MIN: Span = Span::from_millis(10);
@@ -143,6 +145,7 @@ impl Schedule {
                 format!("`release` = \"get-del\" of `{name}`: it does not apply to `{}`", self.system);
             return Err(place.key("release").says(problem));
         }
+        check_mode(place, worker)?;
         self.check_lease(place, worker)?;
         check_cancels(place, worker)
     }
@@ -207,6 +210,42 @@ fn check_name(place: &Place, name: &str) -> Result<(), Invalid> {
         return Ok(());
     };
     Err(place.key("name").says(problem))
+}
+
+/// A worker without the lock has no use for what concerns the lock, and the other way round.
+fn check_mode(place: &Place, worker: &Worker) -> Result<(), Invalid> {
+    let name = &worker.name;
+    if worker.mode == WorkerMode::Lock {
+        return match worker.attempts {
+            None => Ok(()),
+            Some(_) => Err(place.key("attempts").says(format!(
+                "`attempts` needs `mode = \"cas\"`: `{name}` waits for the lock until its `deadline`"
+            ))),
+        };
+    }
+    if worker.attempts == Some(0) {
+        return Err(place
+            .key("attempts")
+            .says(format!("`attempts` of `{name}` is 0: it must be 1 at least")));
+    }
+    let plain = Worker::default();
+    let idle = [
+        ("ttl", worker.ttl != plain.ttl),
+        ("check", worker.check != plain.check),
+        ("read", worker.read != plain.read),
+        ("renew", worker.renew != plain.renew),
+        ("renew_cap", worker.renew_cap != plain.renew_cap),
+        ("release", worker.release != plain.release),
+        ("writes", worker.writes != plain.writes),
+        ("cancel_at", worker.cancel_at != plain.cancel_at),
+    ];
+    match idle.iter().find(|(_, set)| *set) {
+        None => Ok(()),
+        Some((field, _)) => Err(place.key(field).says(format!(
+            "`{field}` does not apply to `mode = \"cas\"`: `{name}` takes no lock, and always reads and writes once \
+             an attempt"
+        ))),
+    }
 }
 
 fn check_cancels(place: &Place, worker: &Worker) -> Result<(), Invalid> {

@@ -6,6 +6,8 @@ use super::names::names;
 use super::{Span, is_default};
 
 /// One worker: it acquires the lock, reads, works, checks its lease, writes to the resource and releases, `rounds` times.
+/// With `mode = "cas"` it does without the lock: it reads, works and writes on the condition that nothing has been written
+/// since, and begins anew if something has.
 ///
 /// Every field but the name has a default, the one that [`Worker::new`] gives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +15,12 @@ use super::{Span, is_default};
 pub struct Worker {
     /// Its name: lower-case letters, digits and dashes, unlike that of any server.
     pub name: String,
+    /// How it keeps others from overwriting what they have not seen. Default: by the lock.
+    #[serde(skip_serializing_if = "is_default")]
+    pub mode: WorkerMode,
+    /// How often it reads and writes in a round at most. Needs `mode = "cas"`. Default 16.
+    #[serde(skip_serializing_if = "is_default")]
+    pub attempts: Option<u32>,
     /// When it starts, in simulated time. Default: at once.
     #[serde(skip_serializing_if = "is_default")]
     pub starts: Span,
@@ -56,6 +64,18 @@ pub struct Worker {
 }
 
 names! {
+    /// How a worker keeps others from overwriting what they have not seen.
+    #[derive(Default)]
+    pub enum WorkerMode as "way to write" {
+        /// It holds the lock, and sends its fencing token with each write.
+        #[default]
+        Lock = "lock",
+        /// Compare and set: each write names the version that was read, and the resource compares.
+        Cas = "cas",
+    }
+}
+
+names! {
     /// How a worker reads the resource before it works.
     #[derive(Default)]
     pub enum ReadMode as "way to read" {
@@ -95,6 +115,8 @@ impl Default for Worker {
     fn default() -> Self {
         Self {
             name: String::new(),
+            mode: WorkerMode::Lock,
+            attempts: None,
             starts: Span::ZERO,
             rounds: 1,
             key: None,

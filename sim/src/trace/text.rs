@@ -57,6 +57,7 @@ fn note_pause(paused: &mut BTreeMap<Name, ()>, event: &Event) {
 pub fn describe(kind: &Kind, names: &Names) -> String {
     match kind {
         Kind::LeaseRequested { .. }
+        | Kind::LeaseRetried { .. }
         | Kind::LeaseQueued { .. }
         | Kind::LeaseAcquired { .. }
         | Kind::LeaseNotAcquired { .. }
@@ -68,13 +69,19 @@ pub fn describe(kind: &Kind, names: &Names) -> String {
         Kind::WriteAccepted { .. }
         | Kind::WriteRepeated { .. }
         | Kind::WriteRejected { .. }
+        | Kind::ConditionalAccepted { .. }
+        | Kind::ConditionalRepeated { .. }
+        | Kind::ConditionalRejected { .. }
         | Kind::ResourceRead { .. }
         | Kind::ReadRejected { .. } => resource(kind, names),
         Kind::SectionEntered { .. }
         | Kind::SectionLeft { .. }
         | Kind::WorkerStep { .. }
         | Kind::WriteSent { .. }
-        | Kind::WriteAnswered { .. } => worker(kind, names),
+        | Kind::WriteAnswered { .. }
+        | Kind::ConditionalSent { .. }
+        | Kind::ConditionalAnswered { .. }
+        | Kind::UpdateEnded { .. } => worker(kind, names),
         _ => server(kind, names),
     }
 }
@@ -83,6 +90,9 @@ fn lease(kind: &Kind, names: &Names) -> String {
     match kind {
         Kind::LeaseRequested { key, ttl_millis, .. } => {
             format!("acquire {} ttl={}", names.key(key), millis(*ttl_millis))
+        }
+        Kind::LeaseRetried { key, ttl_millis, .. } => {
+            format!("acquires {} again ttl={}", names.key(key), millis(*ttl_millis))
         }
         Kind::LeaseQueued { key, position, .. } => format!("queued for {} at {position}", names.key(key)),
         Kind::LeaseAcquired { token, valid_micros, owner, .. } => {
@@ -119,6 +129,19 @@ fn resource(kind: &Kind, names: &Names) -> String {
                 word(outcome)
             )
         }
+        Kind::ConditionalAccepted { key, owner, expected, version, .. } => {
+            format!("{} → 200, version {version}", put_if(names.key(key), owner.as_ref(), *expected))
+        }
+        Kind::ConditionalRepeated { key, owner, expected, .. } => {
+            format!("{} → 200 again, a retry", put_if(names.key(key), owner.as_ref(), *expected))
+        }
+        Kind::ConditionalRejected { key, owner, expected, version, seen, .. } => {
+            let answer = match (version, seen) {
+                (Some(current), _) => format!("412, version {current}"),
+                (None, seen) => format!("409 token required, seen {}", seen.unwrap_or_default()),
+            };
+            format!("{} → {answer}", put_if(names.key(key), owner.as_ref(), *expected))
+        }
         Kind::ResourceRead { key, token: Some(token), owner, version, .. } => {
             format!(
                 "GET {} {} token={token} → version {version}, claimed",
@@ -152,6 +175,13 @@ fn worker(kind: &Kind, names: &Names) -> String {
             format!("sends {}", put(names.key(key), owner.as_ref(), *token, *seq))
         }
         Kind::WriteAnswered { token, outcome, .. } => format!("its write token={token}: {}", word(outcome)),
+        Kind::ConditionalSent { key, owner, expected } => {
+            format!("sends {}", put_if(names.key(key), owner.as_ref(), *expected))
+        }
+        Kind::ConditionalAnswered { expected, outcome, .. } => {
+            format!("its write if version {expected}: {}", word(outcome))
+        }
+        Kind::UpdateEnded { key, outcome, .. } => format!("update of {}: {}", names.key(key), word(outcome)),
         _ => String::new(),
     }
 }
@@ -171,11 +201,15 @@ fn server(kind: &Kind, names: &Names) -> String {
         Kind::KeyExpired { key, owner } => {
             format!("expired {} of {}", names.key(key), holder(owner.as_ref()))
         }
+        Kind::WaiterGone { key, owner } => {
+            format!("{} is out of the line for {}", short(owner), names.key(key))
+        }
         Kind::ServerStopped { detail } => format!("stopped{}", tail(detail)),
         Kind::ServerStarted { detail } => format!("started{}", tail(detail)),
         Kind::ServerPromoted { detail } => format!("promoted{}", tail(detail)),
         Kind::FaultApplied { detail } | Kind::FaultHealed { detail } => detail.as_str().to_owned(),
-        Kind::ProcessCrashed { detail } => format!("crashed{}", tail(detail)),
+        // A clean shutdown is the same event, and no crash.
+        Kind::ProcessCrashed { detail } => detail.as_ref().map_or("crashed", Name::as_str).to_owned(),
         _ => String::new(),
     }
 }
@@ -185,6 +219,10 @@ fn put(key: &str, owner: Option<&Name>, token: u64, seq: Option<u64>) -> String 
         Some(seq) if seq != u64::MAX => format!("PUT {key} {} token={token}.{seq}", holder(owner)),
         _ => format!("PUT {key} {} token={token}", holder(owner)),
     }
+}
+
+fn put_if(key: &str, owner: Option<&Name>, expected: u64) -> String {
+    format!("PUT {key} {} if version {expected}", holder(owner))
 }
 
 fn tail(detail: &Option<Name>) -> String {

@@ -34,8 +34,13 @@ impl World {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::AddrInUse`] if another listener has the address.
+    /// [`io::ErrorKind::AddrInUse`] if another listener has the address, [`io::ErrorKind::NotConnected`] if the process is
+    /// dead: the dead don't listen, or the process's next life would find its address taken.
     pub fn listen(&self, process: ProcessId, address: &str) -> io::Result<Listener> {
+        if !self.process(process).is_alive() {
+            let name = self.process(process).name();
+            return Err(io::Error::new(io::ErrorKind::NotConnected, format!("{name} is dead")));
+        }
         let address = self.resolve(address)?.1;
         let mut network = self.network();
         if network.listeners.contains_key(&address) {

@@ -36,7 +36,9 @@ pub(crate) struct Client<B: Backend = Locks<SimRuntime>> {
 }
 
 /// An acquire that is under way in a task.
-pub(crate) struct Waiting<B: Backend>(Arc<Mutex<Option<Result<Handle<B>, AcquireError>>>>);
+pub(crate) struct Waiting<B: Backend>(Arc<Mutex<Option<Acquired<B>>>>);
+
+type Acquired<B> = Result<Handle<B>, AcquireError>;
 
 pub(crate) fn key() -> LockKey {
     LockKey::new("orders", "42").unwrap()
@@ -157,7 +159,7 @@ impl<B: Backend> Waiting<B> {
     }
 
     /// What came of it.
-    pub(crate) async fn wait(self, etcd: &Etcd) -> Result<Handle<B>, AcquireError> {
+    pub(crate) async fn wait(self, etcd: &Etcd) -> Acquired<B> {
         loop {
             if let Some(result) = self.0.lock().unwrap().take() {
                 return result;

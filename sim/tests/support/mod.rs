@@ -1,6 +1,8 @@
 //! What the tests share: the corpus, and the seeds that the environment asks for.
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
+pub mod guard;
+
 use std::path::Path;
 
 use sim::schedule::{Fault, Kind, Link, Persistence, Point, Schedule, What, When};
@@ -42,26 +44,31 @@ pub fn without_excuses(mut schedule: Schedule) -> Schedule {
         worker.renew = true;
     }
     let persistence = schedule.redis.persistence;
+    // A majority keeps what it has acknowledged, and leases run on monotonic clocks.
+    let is_cluster = schedule.cluster().is_some();
     schedule.faults.retain(|fault| match &fault.what {
         What::Crash { process, .. } | What::Stop { process, .. } => {
-            matches!(Kind::of(process), Kind::Worker | Kind::Resource) || persistence == Persistence::Always
+            let is_server = Kind::of(process).is_server();
+            !is_server || is_cluster || persistence == Persistence::Always
         }
-        What::Step { process, .. } => Kind::of(process) == Kind::Worker,
+        What::Step { process, .. } => is_cluster || Kind::of(process) == Kind::Worker,
         What::Cut { .. } | What::Delay { .. } | What::Partition { .. } => true,
-        What::Reset { .. } | What::Cancel { .. } => true,
+        What::Reset { .. } | What::Cancel { .. } | What::Lead { .. } => true,
         _ => false,
     });
     schedule
 }
 
-/// The same, with the first worker cut off from the lock server for two TTLs as soon as it works under the lock: its
+/// The same, with the first worker cut off from all lock servers for two TTLs as soon as it works under the lock: its
 /// renewals fail, and all depends on when it stops.
 pub fn cut_off_while_working(schedule: Schedule) -> Schedule {
     let mut schedule = without_excuses(schedule);
     let worker = schedule.workers[0].name.clone();
-    let link = Link::new(&worker, "redis-1");
-    let when = When::after(&worker, Point::Entered);
-    let what = What::Cut { link, both: true, lasts: Some(schedule.ttl.times(2)) };
-    schedule.faults.push(Fault { when, what });
+    for server in schedule.servers() {
+        let link = Link::new(&worker, &server);
+        let when = When::after(&worker, Point::Entered);
+        let what = What::Cut { link, both: true, lasts: Some(schedule.ttl.times(2)) };
+        schedule.faults.push(Fault { when, what });
+    }
     schedule
 }

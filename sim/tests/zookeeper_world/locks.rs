@@ -23,11 +23,13 @@ pub fn key() -> LockKey {
     LockKey::new("orders", "42").unwrap()
 }
 
+type Act = Box<dyn FnMut(&str) + Send>;
+
 /// Keeps account of the entries, and of what the servers execute.
 #[derive(Default)]
 pub struct Entries {
     state: Mutex<State>,
-    on_entry: Mutex<Option<Box<dyn FnMut(&str) + Send>>>,
+    on_entry: Mutex<Option<Act>>,
 }
 
 #[derive(Default)]

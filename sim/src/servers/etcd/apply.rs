@@ -3,6 +3,7 @@
 use super::core::Core;
 use super::error::Refusal;
 use super::lease::{Lease, Renewal};
+use super::locks::Cause;
 use super::quorum::Need;
 use super::store::State;
 use super::store::write::Write;
@@ -108,7 +109,7 @@ impl<W: EtcdWorld> Cluster<W> {
         let result = request(&mut core);
         let has_changed = core.state.store.revision() != before;
         if has_changed {
-            core.follow_locks(before + 1, is_expired);
+            core.follow_locks(before + 1, Cause { client, is_expired });
             self.catch_up_all(&mut core);
         }
         let untold = std::mem::take(&mut core.untold);
@@ -138,11 +139,11 @@ impl Core {
     }
 
     /// Tells the locks of the changes since the revision `from`.
-    fn follow_locks(&mut self, from: i64, is_expired: bool) {
+    fn follow_locks(&mut self, from: i64, cause: Cause<'_>) {
         let Self { state, locks, untold, .. } = self;
         let ttl = |lease: i64| state.lessor.find(lease).ok().map(Lease::ttl_millis);
         for (_, changes) in state.store.changes(from, state.store.revision()) {
-            changes.iter().for_each(|change| locks.follow(change, is_expired, ttl, untold));
+            changes.iter().for_each(|change| locks.follow(change, cause, ttl, untold));
         }
     }
 }

@@ -20,8 +20,19 @@ pub struct LockChange {
     pub name: String,
     /// The holder's owner token: the value of its key, or the key's last part if it has none (the Lock service's do not).
     pub owner: String,
+    /// The client that put the holder's key.
+    pub holder: String,
     /// What happened.
     pub what: LockEvent,
+}
+
+/// What led to a change of the keys.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cause<'a> {
+    /// Whose request did, or the cluster's name.
+    pub(super) client: &'a str,
+    /// The end of a lease did.
+    pub(super) is_expired: bool,
 }
 
 /// What may happen to a lock.
@@ -43,16 +54,19 @@ pub enum LockEvent {
     Deleted,
     /// The holder's lease ended.
     Expired,
+    /// The key of one that waited is gone.
+    WaiterGone,
 }
 
 impl LockChange {
-    /// The event for the history; `client` caused it.
+    /// The event for the history; `client` caused it. A lock may be granted to one whose turn has come by another's doing.
     pub fn kind(&self, client: &str) -> Kind {
         let key = Name::from(dlock::id_hash(&self.name).as_str());
         let owner = Name::from(prefix(&self.owner));
         let client = Name::from(client);
         match self.what {
             LockEvent::Granted { token, ttl_millis } => {
+                let client = Name::from(self.holder.as_str());
                 Kind::KeyGranted { key, owner, token: Some(token), ttl_millis, client }
             }
             LockEvent::Extended { ttl_millis } => {
@@ -60,6 +74,7 @@ impl LockChange {
             }
             LockEvent::Deleted => Kind::KeyDeleted { key, owner, client },
             LockEvent::Expired => Kind::KeyExpired { key, owner: Some(owner) },
+            LockEvent::WaiterGone => Kind::WaiterGone { key, owner },
         }
     }
 }
@@ -79,15 +94,16 @@ pub(super) struct LockView {
 #[derive(Debug)]
 struct Entry {
     owner: String,
+    client: String,
     lease: i64,
 }
 
 impl LockView {
-    /// Follows a change of the keys, and appends what it means for a lock. `is_expired`: the end of a lease caused it.
+    /// Follows a change of the keys, and appends what it means for a lock.
     pub(super) fn follow(
         &mut self,
         change: &Change,
-        is_expired: bool,
+        cause: Cause<'_>,
         ttl: impl Fn(i64) -> Option<u64>,
         changes: &mut Vec<LockChange>,
     ) {
@@ -96,19 +112,22 @@ impl LockView {
         let holder = queue.first_key_value().map(|(token, _)| *token);
         if change.is_delete {
             let position = change.former.as_ref().map_or(0, |kv| kv.create_revision);
-            if let Some(entry) = queue.remove(&position).filter(|_| holder == Some(position)) {
-                let what = if is_expired { LockEvent::Expired } else { LockEvent::Deleted };
-                changes.push(LockChange { name: name.to_owned(), owner: entry.owner, what });
-            }
+            let what = match holder == Some(position) {
+                false => LockEvent::WaiterGone,
+                true if cause.is_expired => LockEvent::Expired,
+                true => LockEvent::Deleted,
+            };
+            changes.extend(queue.remove(&position).map(|entry| entry.change(name, what)));
         } else {
-            let entry = Entry { owner: owner(&change.kv, last), lease: change.kv.lease };
+            let (owner, client) = (owner(&change.kv, last), cause.client.to_owned());
+            let entry = Entry { owner, client, lease: change.kv.lease };
             queue.insert(change.kv.create_revision, entry);
         }
         match queue.first_key_value() {
             Some((token, entry)) if holder != Some(*token) => {
                 let token = u64::try_from(*token).unwrap_or_default();
                 let what = LockEvent::Granted { token, ttl_millis: ttl(entry.lease) };
-                changes.push(LockChange { name: name.to_owned(), owner: entry.owner.clone(), what });
+                changes.push(entry.change(name, what));
             }
             Some(_) => {}
             None => drop(self.queues.remove(name)),
@@ -128,9 +147,16 @@ impl LockView {
             let holder = self.queues.get(name).and_then(|queue| queue.first_key_value());
             if let Some((_, entry)) = holder.filter(|(_, entry)| entry.lease == lease) {
                 let what = LockEvent::Extended { ttl_millis };
-                changes.push(LockChange { name: name.to_owned(), owner: entry.owner.clone(), what });
+                changes.push(entry.change(name, what));
             }
         }
+    }
+}
+
+impl Entry {
+    fn change(&self, name: &str, what: LockEvent) -> LockChange {
+        let (owner, holder) = (self.owner.clone(), self.client.clone());
+        LockChange { name: name.to_owned(), owner, holder, what }
     }
 }
 

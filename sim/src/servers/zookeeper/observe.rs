@@ -144,7 +144,7 @@ impl LockView {
             queues.remove(&name);
         }
         if !was_first {
-            return Vec::new();
+            return vec![Kind::WaiterGone { key: hashed(&name), owner: owner(&entry) }];
         }
         let next = next.map(|next| granted(&name, &next));
         [removed(client, &name, &entry, cause)].into_iter().chain(next).collect()

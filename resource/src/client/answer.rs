@@ -1,0 +1,141 @@
+//! What the client makes of the service's answers, and of their absence.
+
+use std::fmt;
+use std::time::Duration;
+
+use dlock::FencingToken;
+
+use crate::store::Snapshot;
+
+/// How a write was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PutAnswer {
+    /// It is applied, now or by an earlier attempt.
+    Accepted {
+        /// How many writes the resource has accepted, this one included.
+        version: u64,
+    },
+    /// Its token is not above the highest seen. If an earlier attempt's answer is unknown, that one may have been
+    /// applied, and overwritten since.
+    Stale {
+        /// The highest token seen.
+        seen: FencingToken,
+        /// The write's token.
+        got: FencingToken,
+    },
+    /// Its token is the highest seen, but was claimed or used by another owner.
+    ForeignOwner {
+        /// The highest token seen.
+        seen: FencingToken,
+        /// The write's token.
+        got: FencingToken,
+    },
+}
+
+/// How a conditional write was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConditionalAnswer {
+    /// It is applied, now or by an earlier attempt.
+    Accepted {
+        /// How many writes the resource has accepted, this one included.
+        version: u64,
+    },
+    /// The resource has another version than the write named. If an earlier attempt's answer is unknown, that one may have
+    /// been applied, and overwritten since.
+    Conflict {
+        /// The version that the write named.
+        expected: u64,
+        /// The version that the resource has.
+        current: u64,
+    },
+    /// The key is written by holders of a lock: it takes no write without a token.
+    Fenced {
+        /// The highest token seen.
+        seen: FencingToken,
+    },
+}
+
+/// How a read was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadAnswer {
+    /// The resource as it was; the claim, if any, is kept.
+    Read(Snapshot),
+    /// The claimed token is below the highest seen.
+    Stale {
+        /// The highest token seen.
+        seen: FencingToken,
+        /// The claimed token.
+        got: FencingToken,
+    },
+    /// The claimed token is the highest seen, but was claimed or used by another owner.
+    ForeignOwner {
+        /// The highest token seen.
+        seen: FencingToken,
+        /// The claimed token.
+        got: FencingToken,
+    },
+}
+
+/// No answer of the fence check.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClientError {
+    /// The service did not see the request: it is not applied and never will be.
+    #[error("the request was not sent: {0}")]
+    NotSent(Failure),
+    /// The request was sent, and no answer came: it may be applied, or be applied later.
+    #[error("the request may or may not be applied: {0}")]
+    Unknown(Failure),
+    /// The service refused the request as malformed: nothing is stored, and asking again is of no use.
+    #[error("the service refused the request ({status}): {error}; {help}")]
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// What is wrong.
+        error: String,
+        /// What to do.
+        help: String,
+    },
+}
+
+/// What came between a request and its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The deadline passed.
+    Timeout,
+    /// The connection failed, or could not be opened.
+    Network(String),
+    /// The service answered with a failure of its own, or with what is no answer.
+    Service(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Timeout => f.write_str("the deadline passed"),
+            Self::Network(what) | Self::Service(what) => f.write_str(what),
+        }
+    }
+}
+
+impl ClientError {
+    /// Whether the deadline passed, rather than something failing.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Self::NotSent(Failure::Timeout) | Self::Unknown(Failure::Timeout))
+    }
+}
+
+/// How [`put_with_retry`](super::Client::put_with_retry) tries again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// How long one attempt may take.
+    pub attempt: Duration,
+    /// How long to wait between two attempts. No jitter: the holder of a lock is alone with its resource.
+    pub pause: Duration,
+}
+
+impl Default for Retry {
+    /// One second an attempt, 50 ms between two.
+    fn default() -> Self {
+        Self { attempt: Duration::from_secs(1), pause: Duration::from_millis(50) }
+    }
+}

@@ -1,0 +1,244 @@
+//! A read-modify-write without a lock: read, compute, write on the condition that nothing has been written since, and begin
+//! anew if something has.
+//!
+//! It needs no lock server, no clock and no token, and no pause can make it overwrite what it has not seen. What it costs is
+//! work done in vain, which grows with the contention: a lock makes others wait, this makes them repeat. It guards one
+//! resource, and only what the resource itself stores.
+//!
+//! Source: the conditional update of a database row, Computing Series, part 018, section 22; Kung and Robinson, "On
+//! Optimistic Methods for Concurrency Control" (1981).
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use dlock::{Backoff, FencingToken, Owner, Runtime};
+
+use crate::client::{Client, ClientError, ConditionalAnswer, ReadAnswer, Retry};
+use crate::key::ResourceKey;
+use crate::owner::OwnerToken;
+use crate::store::{ConditionalWrite, Read, Snapshot};
+use crate::worker::{Pauses, Step};
+
+/// What is updated, and how long that is tried.
+#[derive(Clone, Debug)]
+pub struct Update {
+    /// The resource.
+    pub key: ResourceKey,
+    /// How long the work takes between the read and the write.
+    pub work: Duration,
+    /// How often it reads and writes at most; at least once.
+    pub attempts: u32,
+    /// How long it waits after a conflict, before it reads again.
+    pub backoff: Backoff,
+    /// How it repeats a write whose answer is lost; not at all if `None`.
+    pub retry: Option<Retry>,
+    /// How long it waits for the answers of one attempt, repetitions included.
+    pub answer_within: Duration,
+}
+
+impl Update {
+    /// The longest first wait after a conflict: about what another one's read and write take.
+    pub const BACKOFF: Backoff = Backoff { base: Duration::from_millis(20), max: Duration::from_secs(1) };
+
+    /// An update of `key` after the given time of work, tried up to 16 times.
+    pub fn new(key: ResourceKey, work: Duration) -> Self {
+        Self {
+            key,
+            work,
+            attempts: 16,
+            backoff: Self::BACKOFF,
+            retry: Some(Retry::default()),
+            answer_within: Duration::from_secs(30),
+        }
+    }
+}
+
+/// An update that was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Updated {
+    /// The version that it made.
+    pub version: u64,
+    /// How many conditional writes that took; repetitions of one whose answer was lost are not counted.
+    pub attempts: u32,
+}
+
+/// An update that was not made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UpdateError {
+    /// Others were faster each time.
+    #[error(
+        "others wrote first in each of {attempts} attempts, last version {current}: try later, or use a lock"
+    )]
+    Contended {
+        /// How many attempts there were.
+        attempts: u32,
+        /// The version that the last one met.
+        current: u64,
+    },
+    /// The resource is written by holders of a lock, and takes no write without a fencing token.
+    #[error("the resource has seen fencing token {seen}: acquire the lock and write with its token")]
+    Fenced {
+        /// The highest token seen.
+        seen: FencingToken,
+    },
+    /// The read or the write was not answered. After [`ClientError::Unknown`] the update may have been made.
+    #[error(transparent)]
+    Unanswered(#[from] ClientError),
+}
+
+impl UpdateError {
+    /// The value of the field `outcome` of the event `update_ended`.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Contended { .. } => "contended",
+            Self::Fenced { .. } => "fenced",
+            Self::Unanswered(_) => "unanswered",
+        }
+    }
+}
+
+/// Makes updates: a client of the resource, and where it pauses.
+pub struct Updater<R: Runtime, P = ()> {
+    runtime: R,
+    client: Client<R>,
+    pauses: P,
+    instance: Box<str>,
+}
+
+/// How one attempt ended.
+enum Attempt {
+    Done { version: u64 },
+    Conflict { current: u64 },
+}
+
+impl<R: Runtime, P: Pauses> Updater<R, P> {
+    /// An updater that writes through `client`, and is called `instance` in histories.
+    pub fn new(runtime: R, client: Client<R>, pauses: P, instance: &str) -> Self {
+        Self { runtime, client, pauses, instance: instance.into() }
+    }
+
+    /// Replaces what the resource holds by what `compute` makes of it. `compute` is called once an attempt, so it must not
+    /// have effects of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`UpdateError`] says why it was given up.
+    pub async fn update(
+        &self,
+        update: &Update,
+        compute: impl Fn(&Snapshot) -> Bytes + Send + Sync,
+    ) -> Result<Updated, UpdateError> {
+        // One name for all attempts: a write is told from another by its version too.
+        let owner = OwnerToken::try_from(&Owner::random(&self.runtime, Some(&self.instance))).ok();
+        let result = self.attempts(update, owner.as_ref(), compute).await;
+        let outcome = result.as_ref().map_or_else(UpdateError::as_str, |_| "done");
+        tracing::info!(
+            target: "worker",
+            event = "update_ended",
+            resource_id_hash = update.key.id_hash(),
+            owner_token_prefix = owner.as_ref().map(OwnerToken::prefix),
+            outcome,
+        );
+        result
+    }
+
+    async fn attempts(
+        &self,
+        update: &Update,
+        owner: Option<&OwnerToken>,
+        compute: impl Fn(&Snapshot) -> Bytes + Send + Sync,
+    ) -> Result<Updated, UpdateError> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            match self.attempt(update, owner, &compute).await? {
+                Attempt::Done { version } => return Ok(Updated { version, attempts }),
+                Attempt::Conflict { current } if attempts >= update.attempts => {
+                    return Err(UpdateError::Contended { attempts, current });
+                }
+                Attempt::Conflict { .. } => self.back_off(update, attempts - 1).await,
+            }
+        }
+    }
+
+    /// Reads, works and writes once.
+    async fn attempt(
+        &self,
+        update: &Update,
+        owner: Option<&OwnerToken>,
+        compute: impl Fn(&Snapshot) -> Bytes,
+    ) -> Result<Attempt, UpdateError> {
+        let deadline = self.runtime.now() + update.answer_within;
+        let read = Read { claim: None, owner: owner.cloned() };
+        let snapshot = match self.client.read_as(&update.key, &read, deadline).await? {
+            ReadAnswer::Read(snapshot) => snapshot,
+            // Only a claim can be refused.
+            ReadAnswer::Stale { seen, .. } | ReadAnswer::ForeignOwner { seen, .. } => {
+                return Err(UpdateError::Fenced { seen });
+            }
+        };
+        self.pause(update, Step::Read).await;
+        if !update.work.is_zero() {
+            self.runtime.sleep_until(self.runtime.now() + update.work).await;
+        }
+        self.pause(update, Step::Worked).await;
+        let write =
+            ConditionalWrite { expected: snapshot.version, owner: owner.cloned(), body: compute(&snapshot) };
+        let answer = self.write(update, &write).await?;
+        self.pause(update, Step::Written).await;
+        match answer {
+            ConditionalAnswer::Accepted { version } => Ok(Attempt::Done { version }),
+            ConditionalAnswer::Conflict { current, .. } => Ok(Attempt::Conflict { current }),
+            ConditionalAnswer::Fenced { seen } => Err(UpdateError::Fenced { seen }),
+        }
+    }
+
+    async fn write(
+        &self,
+        update: &Update,
+        write: &ConditionalWrite,
+    ) -> Result<ConditionalAnswer, ClientError> {
+        emit("conditional_sent", &update.key, write, None);
+        let deadline = self.runtime.now() + update.answer_within;
+        let answer = match update.retry {
+            Some(retry) => self.client.put_if_with_retry(&update.key, write, deadline, retry).await,
+            None => self.client.put_if(&update.key, write, deadline).await,
+        };
+        emit("conditional_answered", &update.key, write, Some(outcome(&answer)));
+        answer
+    }
+
+    /// Waits before the retry numbered `retry`, so that those who lost together do not meet again.
+    async fn back_off(&self, update: &Update, retry: u32) {
+        let mut random = [0; 8];
+        self.runtime.fill_random(&mut random);
+        self.runtime.sleep_until(self.runtime.now() + update.backoff.wait(retry, random)).await;
+    }
+
+    async fn pause(&self, update: &Update, step: Step) {
+        step.emit(&update.key.id_hash());
+        self.pauses.at(step).await;
+    }
+}
+
+/// The value of the field `outcome`.
+fn outcome(answer: &Result<ConditionalAnswer, ClientError>) -> &'static str {
+    match answer {
+        Ok(ConditionalAnswer::Accepted { .. }) => "accepted",
+        Ok(ConditionalAnswer::Conflict { .. }) => "conflict",
+        Ok(ConditionalAnswer::Fenced { .. }) => "fenced",
+        Err(error) if error.is_timeout() => "timeout",
+        Err(_) => "error",
+    }
+}
+
+fn emit(event: &'static str, key: &ResourceKey, write: &ConditionalWrite, outcome: Option<&'static str>) {
+    tracing::info!(
+        target: "worker",
+        event,
+        resource_id_hash = key.id_hash(),
+        owner_token_prefix = write.owner.as_ref().map(OwnerToken::prefix),
+        expected = write.expected,
+        outcome,
+    );
+}

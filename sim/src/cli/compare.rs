@@ -1,0 +1,41 @@
+//! `compare`: every lock system under every class of faults.
+
+use std::path::Path;
+use std::time::Instant;
+
+use sim::compare::{Comparison, cells, compare as run_all, table};
+
+use super::explore::{bar, cores};
+use super::{Outcome, print, wrap};
+
+/// Runs `schedules` schedules of each system under each class of faults, prints the table and writes it to `out`. Not as
+/// expected if a verdict is left unexplained.
+pub(crate) fn compare(first: u64, schedules: u64, threads: Option<usize>, out: &Path) -> Outcome {
+    if schedules == 0 {
+        return Err("a comparison of no schedules says nothing: give --schedules at least 1".into());
+    }
+    let began = Instant::now();
+    let bar = bar(cells().count() as u64 * schedules);
+    let comparison = run_all(first, schedules, cores(threads), || bar.inc(1))?;
+    bar.finish_and_clear();
+    let page = page(&comparison, first, schedules);
+    std::fs::write(out, page).map_err(|error| {
+        format!("{}: {error}; choose another file with --out, in a folder that exists", out.display())
+    })?;
+    let runs = 2 * comparison.values().map(|cell| cell.schedules).sum::<u64>();
+    print(&table::text(&comparison))?;
+    print(&format!("\n{}\n", wrap(table::LEGEND, 0)))?;
+    let seconds = began.elapsed().as_secs_f64();
+    print(&format!("{runs} runs in {seconds:.1} s; written to {}\n", out.display()))?;
+    Ok(comparison.values().all(|cell| cell.violations == 0))
+}
+
+/// The page that holds the table.
+fn page(comparison: &Comparison, first: u64, schedules: u64) -> String {
+    format!(
+        "# The comparison\n\n`cargo run --release -- compare --schedules {schedules} --first {first}`: {schedules} random \
+         schedules in each row, with one fault of the class, each run with fencing off and on.\n\n{}\n{}\n",
+        table::markdown(comparison),
+        table::LEGEND
+    )
+}

@@ -1,0 +1,104 @@
+//! The comparison: every lock system under every class of faults, the same number of schedules each, with fencing off and on.
+//!
+//! [`compare`] draws and runs them; [`table`] shows what came of it. The same first seed gives the same table, on any number
+//! of threads: each cell counts runs, and no run knows of another.
+
+pub mod table;
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::explore::allowed;
+use crate::run::{Report, RunError, run};
+use crate::schedule::{Arm, FaultClass, Schedule, System, Verdict, draw_class};
+use crate::world::lock;
+
+/// One system under one class of faults.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// How many schedules were run, each in both arms.
+    pub schedules: u64,
+    /// In how many of them a fault struck.
+    pub struck: u64,
+    /// How many runs of each arm had each verdict.
+    pub verdicts: BTreeMap<(Arm, Verdict), u64>,
+    /// How many rounds of workers got the lock, with fencing on.
+    pub grants: u64,
+    /// How many writes the resource refused, with fencing on.
+    pub refused: u64,
+    /// How many runs had a verdict that nothing in their schedule explains: see [`allowed`].
+    pub violations: u64,
+}
+
+/// What came of a comparison, by system and class.
+pub type Comparison = BTreeMap<(System, FaultClass), Cell>;
+
+/// Runs `schedules` schedules of each system under each class that it can have, from the seed `first` on, on `threads`
+/// threads. `done` is told after each schedule.
+///
+/// # Errors
+///
+/// [`RunError`] if a run fails; the comparison then ends.
+pub fn compare(
+    first: u64,
+    schedules: u64,
+    threads: usize,
+    done: impl Fn() + Sync,
+) -> Result<Comparison, RunError> {
+    let tasks: Vec<(System, FaultClass, u64)> = cells()
+        .flat_map(|(system, class)| (0..schedules).map(move |number| (system, class, first + number)))
+        .collect();
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(Comparison::new()));
+    let work = || -> Result<(), RunError> {
+        while let Some((system, class, seed)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)).copied() {
+            let Some(schedule) = draw_class(system, class, seed) else { continue };
+            let reports = [run(&schedule, Arm::Unfenced, seed)?, run(&schedule, Arm::Fenced, seed)?];
+            lock(&found).entry((system, class)).or_default().add(&schedule, &reports);
+            done();
+        }
+        Ok(())
+    };
+    let outcomes = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<Result<_, _>>>()
+    });
+    for outcome in outcomes {
+        match outcome {
+            Ok(outcome) => outcome?,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+    Ok(found.into_inner().unwrap_or_default())
+}
+
+/// Each system with each class of faults that it can have.
+pub fn cells() -> impl Iterator<Item = (System, FaultClass)> {
+    let all =
+        System::ALL.iter().flat_map(|system| FaultClass::ALL.iter().map(move |class| (*system, *class)));
+    all.filter(|(system, class)| class.applies_to(*system))
+}
+
+impl Cell {
+    /// How many runs of the arm had the verdict.
+    pub fn of(&self, arm: Arm, verdict: Verdict) -> u64 {
+        self.verdicts.get(&(arm, verdict)).copied().unwrap_or_default()
+    }
+
+    fn add(&mut self, schedule: &Schedule, reports: &[Report]) {
+        self.schedules += 1;
+        for report in reports {
+            let kinds = report.kinds();
+            self.violations += u64::from(!kinds.is_subset(&allowed(schedule, report.arm)));
+            for kind in kinds {
+                *self.verdicts.entry((report.arm, kind)).or_default() += 1;
+            }
+            if report.arm == Arm::Fenced {
+                let summary = report.summary();
+                self.struck += u64::from(report.struck > 0);
+                self.grants += summary.grants;
+                self.refused += summary.refused.len() as u64;
+            }
+        }
+    }
+}

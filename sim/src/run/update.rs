@@ -1,0 +1,45 @@
+//! The workers of a run that do without the lock: read-modify-write by conditional writes, through the real HTTP client.
+
+use bytes::Bytes;
+use dlock::Runtime;
+use resource::ResourceKey;
+use resource::client::{Client, Retry};
+use resource::store::Snapshot;
+use resource::update::{Update, Updater};
+
+use super::cluster::RESOURCE_ADDRESS;
+use super::workload::{Yields, lock_key};
+use crate::schedule::{Schedule, Worker as Spec};
+use crate::world::runtime::SimRuntime;
+
+/// All rounds of a worker: an update each.
+pub(super) async fn rounds(runtime: &SimRuntime, schedule: &Schedule, spec: &Spec) {
+    // The schedule was validated: a key that can't be used does not get here.
+    let Some(key) = lock_key(schedule.key_of(spec)).ok().and_then(|key| ResourceKey::try_from(&key).ok())
+    else {
+        return;
+    };
+    let client = Client::new(runtime.clone(), RESOURCE_ADDRESS);
+    let updater = Updater::new(runtime.clone(), client, Yields(runtime.clone()), &spec.name);
+    let update = update(key, spec);
+    for _ in 0..spec.rounds {
+        // One that is given up ends in the events; the next round goes on.
+        let _ = updater.update(&update, |seen| successor(spec, seen)).await;
+        runtime.sleep_until(runtime.now() + spec.think.duration()).await;
+    }
+}
+
+fn update(key: ResourceKey, spec: &Spec) -> Update {
+    let update = Update::new(key, spec.work.duration());
+    Update {
+        attempts: spec.attempts.unwrap_or(update.attempts),
+        retry: spec.retry_put.then(Retry::default),
+        answer_within: spec.deadline.duration(),
+        ..update
+    }
+}
+
+/// The value that follows the one that was read: it tells who wrote after which version.
+fn successor(spec: &Spec, seen: &Snapshot) -> Bytes {
+    Bytes::from(format!("{} after {}", spec.name, seen.version))
+}

@@ -1,0 +1,70 @@
+//! The determinism guard convicts: something that is not keyed by the seed gets into a run, and the guard names the first
+//! event that differs.
+//!
+//! The leak is a metrics recorder: the resource calls it within the run, and it answers with an event that holds a number
+//! out of a counter of the whole process. The recorder is global, so this file has one test.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use std::panic::catch_unwind;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
+use support::guard::{assert_same, trace};
+
+static LEAKS: AtomicBool = AtomicBool::new(false);
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+/// Tells, in the run that counts a write, how many were counted in the whole process.
+struct Leak;
+
+impl Recorder for Leak {
+    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+        let number = if LEAKS.load(Ordering::Relaxed) { CALLS.fetch_add(1, Ordering::Relaxed) } else { 0 };
+        if key.name() == "resource_writes_total" {
+            tracing::info!(target: "worker", event = "worker_step", step = %format_args!("leaked {number}"));
+        }
+        Counter::noop()
+    }
+
+    fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
+        Gauge::noop()
+    }
+
+    fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
+        Histogram::noop()
+    }
+
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+}
+
+#[test]
+fn a_number_from_outside_the_run_is_found_at_its_first_event() {
+    metrics::set_global_recorder(Leak).unwrap();
+    let seed = 1;
+    let [one, other] = [trace(seed), trace(seed)];
+    assert!(one.contains("leaked 0"), "the recorder is heard in the run");
+    assert_same(seed, &one, &other);
+
+    LEAKS.store(true, Ordering::Relaxed);
+    let [one, other] = [trace(seed), trace(seed)];
+    let panic = catch_unwind(|| assert_same(seed, &one, &other)).expect_err("the guard convicts");
+    let said = panic.downcast_ref::<String>().unwrap();
+    let number = one.lines().position(|line| line.contains("leaked")).unwrap();
+    let first = |trace: &str| trace.lines().nth(number).unwrap().to_owned();
+    assert_ne!(first(&one), first(&other));
+    let expected = format!(
+        "seed {seed} gave two traces; the first difference is event {number}:\n{}\n{}\n{}",
+        first(&one),
+        first(&other),
+        support::replay_line("determinism", seed)
+    );
+    assert_eq!(*said, expected);
+    let shorter = one.lines().take(number).collect::<Vec<_>>().join("\n");
+    let panic =
+        catch_unwind(|| assert_same(seed, &shorter, &one)).expect_err("an end that comes early differs");
+    assert!(panic.downcast_ref::<String>().unwrap().contains(&format!("event {number}:\n(over)\n")));
+}
