@@ -10,8 +10,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use real::servers::{Postgres, Stage};
 use real::store::{BlobFolder, GuardedBlobs, PostgresStore};
-use resource::fence::{Fencing, WriteOutcome, WriteSeq};
-use resource::store::{MemoryStore, Read, ReadOutcome, Store, Write};
+use resource::fence::{ConditionalOutcome, Fencing, WriteOutcome, WriteSeq};
+use resource::store::{ConditionalWrite, MemoryStore, Read, ReadOutcome, Store, Write};
 use resource::{OwnerToken, ResourceKey};
 use tokio_postgres::NoTls;
 
@@ -64,7 +64,8 @@ async fn it_decides_as_the_store_in_memory() {
     let (ours, model) = (PostgresStore::connect(&postgres.url()).await.unwrap(), MemoryStore::new());
     let mut draw = Draw(ChaCha8Rng::seed_from_u64(1));
     let (mut accepted, mut repeated, mut refused) = (0, 0, 0);
-    for step in 0..600 {
+    let (mut conditional, mut again, mut conflicts, mut fenced) = (0, 0, 0, 0);
+    for step in 0..900 {
         // Young keys again and again: an old one refuses nearly everything.
         let key = key(&format!("k{}", step / 20 * 2 + draw.below(2)));
         let fencing = draw.fencing();
@@ -76,6 +77,22 @@ async fn it_decides_as_the_store_in_memory() {
             continue;
         }
         let body = Bytes::from(format!("body {}", draw.below(2)));
+        if draw.below(3) == 0 {
+            let write = ConditionalWrite { expected: draw.below(3), owner: draw.owner(), body };
+            let expected = model.write_if(&key, &write, fencing).await.unwrap();
+            assert_eq!(
+                ours.write_if(&key, &write, fencing).await.unwrap(),
+                expected,
+                "step {step}: {write:?}"
+            );
+            match expected {
+                ConditionalOutcome::Accepted { .. } => conditional += 1,
+                ConditionalOutcome::Repeated { .. } => again += 1,
+                ConditionalOutcome::Conflict { .. } => conflicts += 1,
+                ConditionalOutcome::Fenced { .. } => fenced += 1,
+            }
+            continue;
+        }
         let write =
             Write { token: draw.token(), seq: WriteSeq::new(draw.below(3)), owner: draw.owner(), body };
         let expected = model.write(&key, &write, fencing).await.unwrap();
@@ -86,9 +103,10 @@ async fn it_decides_as_the_store_in_memory() {
             WriteOutcome::Refused(_) => refused += 1,
         }
     }
-    assert!(accepted > 0 && repeated > 0 && refused > 0, "{accepted} {repeated} {refused}");
+    let met = [accepted, repeated, refused, conditional, again, conflicts, fenced];
+    assert!(met.iter().all(|count| *count > 0), "every case must come up: {met:?}");
     let logged: i64 = query(&postgres, "SELECT count(*) FROM audit_log").await[0].get(0);
-    assert_eq!(logged, accepted, "each accepted write has a line, and nothing else has");
+    assert_eq!(logged, accepted + conditional, "each accepted write has a line, and nothing else has");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

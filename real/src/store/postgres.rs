@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Transaction};
 use futures_util::future::join;
-use resource::fence::{Fence, Fencing, Mark, WriteOutcome};
-use resource::store::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
-use resource::{BodyDigest, OwnerToken, ResourceKey, event};
+use resource::fence::{ConditionalOutcome, Fence, Fencing, Mark, Pass, WriteOutcome};
+use resource::store::{ConditionalWrite, Read, ReadOutcome, Snapshot, Store, StoreError, Write};
+use resource::{BodyDigest, ResourceKey, event};
 use tokio::sync::Mutex;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, NoTls, Row};
@@ -95,6 +95,16 @@ impl Store for PostgresStore {
         apart(async move { inner.write(&key, &write, fencing).await }).await
     }
 
+    async fn write_if(
+        &self,
+        key: &ResourceKey,
+        write: &ConditionalWrite,
+        fencing: Fencing,
+    ) -> Result<ConditionalOutcome, StoreError> {
+        let (inner, key, write) = (Arc::clone(&self.0), key.clone(), write.clone());
+        apart(async move { inner.write_if(&key, &write, fencing).await }).await
+    }
+
     async fn read(
         &self,
         key: &ResourceKey,
@@ -129,10 +139,30 @@ impl Inner {
         let outcome = fence.write(write.mark(), digest, fencing);
         // A transaction that is dropped leaves nothing behind.
         if matches!(outcome, WriteOutcome::Accepted(_)) {
-            save(&transaction, key, &fence, Some(write)).await?;
+            save(&transaction, key, &fence, Some(&write.body)).await?;
             transaction.commit().await.map_err(failed)?;
         }
         event::write_decided(key, write, digest, &outcome);
+        Ok(outcome)
+    }
+
+    async fn write_if(
+        &self,
+        key: &ResourceKey,
+        write: &ConditionalWrite,
+        fencing: Fencing,
+    ) -> Result<ConditionalOutcome, StoreError> {
+        let digest = BodyDigest::of(&write.body);
+        let _gate = self.gate(key).lock().await;
+        let mut client = self.pool.get().await.map_err(failed)?;
+        let transaction = client.transaction().await.map_err(failed)?;
+        let mut fence = load(&lock_row(&transaction, key).await?)?;
+        let outcome = fence.write_if(write.condition(), digest, fencing);
+        if matches!(outcome, ConditionalOutcome::Accepted { .. }) {
+            save(&transaction, key, &fence, Some(&write.body)).await?;
+            transaction.commit().await.map_err(failed)?;
+        }
+        event::conditional_decided(key, write, digest, &outcome);
         Ok(outcome)
     }
 
@@ -204,24 +234,24 @@ async fn find(
     transaction.query_opt(&query, &[&key.as_str()]).await.map_err(failed)
 }
 
-/// Writes the fence; with an accepted write also the value, and its line in the audit log.
+/// Writes the fence; with the body of an accepted write also the value, and its line in the audit log.
 async fn save(
     transaction: &Transaction<'_>,
     key: &ResourceKey,
     fence: &Fence,
-    write: Option<&Write>,
+    body: Option<&[u8]>,
 ) -> Result<(), StoreError> {
-    let highest = Parameters::of(fence.highest.as_ref());
+    let highest = Parameters::of_mark(fence.highest.as_ref());
     let update = "UPDATE resource_locks SET last_token = $2::text::numeric, last_seq = $3::text::numeric, \
                   last_owner = $4 WHERE resource_id = $1";
     let update = transaction.prepare_cached(update).await.map_err(failed)?;
     let parameters: [&(dyn ToSql + Sync); 4] = [&key.as_str(), &highest.token, &highest.seq, &highest.owner];
     transaction.execute(&update, &parameters).await.map_err(failed)?;
-    match (write, &fence.last_write) {
-        (Some(write), Some((mark, digest))) => {
+    match (body, &fence.last_write) {
+        (Some(body), Some(last)) => {
             let version =
                 i64::try_from(fence.version).map_err(|_| StoreError::Corrupt("too many versions"))?;
-            save_value(transaction, key, write, (mark, digest), version).await
+            save_value(transaction, key, body, last, version).await
         }
         _ => Ok(()),
     }
@@ -230,19 +260,19 @@ async fn save(
 async fn save_value(
     transaction: &Transaction<'_>,
     key: &ResourceKey,
-    write: &Write,
-    (mark, digest): (&Mark, &BodyDigest),
+    body: &[u8],
+    (pass, digest): &(Pass, BodyDigest),
     version: i64,
 ) -> Result<(), StoreError> {
     let update = "UPDATE resource_locks SET written_token = $2::text::numeric, written_seq = $3::text::numeric, \
                   written_owner = $4, written_sha256 = $5, version = $6, value = $7 WHERE resource_id = $1";
     let insert = "INSERT INTO audit_log (resource_id, version, fencing_token, owner_prefix, payload) \
-                  VALUES ($1, $2, $3::text::numeric, $4, $5)";
+                  VALUES ($1, $2, nullif($3::text::numeric, 0), $4, $5)";
     let update = transaction.prepare_cached(update).await.map_err(failed)?;
     let insert = transaction.prepare_cached(insert).await.map_err(failed)?;
-    let written = Parameters::of(Some(mark));
-    let (name, body, sha256) = (key.as_str(), &*write.body, digest.as_bytes().as_slice());
-    let prefix = write.owner.as_ref().map(OwnerToken::prefix);
+    let written = Parameters::of_pass(pass);
+    let (name, sha256) = (key.as_str(), digest.as_bytes().as_slice());
+    let prefix = written.owner.as_deref().map(dlock::owner_prefix);
     let row: [&(dyn ToSql + Sync); 7] =
         [&name, &written.token, &written.seq, &written.owner, &sha256, &version, &body];
     let line: [&(dyn ToSql + Sync); 5] = [&name, &version, &written.token, &prefix, &body];

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use dlock::FencingToken;
-use resource::fence::{Fence, Mark, Position};
+use resource::fence::{Condition, Fence, Mark, Pass, Position};
 use resource::store::{Snapshot, StoreError};
 use resource::{BodyDigest, OwnerToken};
 use tokio_postgres::Row;
@@ -19,28 +19,39 @@ pub(super) struct Parameters {
 }
 
 impl Parameters {
-    pub(super) fn of(mark: Option<&Mark>) -> Self {
-        let number = |part: fn(Position) -> u64| mark.map_or(0, |mark| part(mark.position)).to_string();
-        let owner = mark.and_then(|mark| mark.owner.as_ref());
-        Self {
-            token: number(|position| position.token().as_u64()),
-            seq: number(Position::seq),
-            owner: owner.map(|owner| owner.as_str().to_owned()),
+    pub(super) fn of_mark(mark: Option<&Mark>) -> Self {
+        match mark {
+            None => Self::new(0, 0, None),
+            Some(Mark { position, owner }) => {
+                Self::new(position.token().as_u64(), position.seq(), owner.as_ref())
+            }
         }
+    }
+
+    /// A conditional write stands as the token zero, which no grant has, and the version that it named.
+    pub(super) fn of_pass(pass: &Pass) -> Self {
+        match pass {
+            Pass::Fenced(mark) => Self::of_mark(Some(mark)),
+            Pass::Conditional(Condition { expected, owner }) => Self::new(0, *expected, owner.as_ref()),
+        }
+    }
+
+    fn new(token: u64, seq: u64, owner: Option<&OwnerToken>) -> Self {
+        let owner = owner.map(|owner| owner.as_str().to_owned());
+        Self { token: token.to_string(), seq: seq.to_string(), owner }
     }
 }
 
 /// The fence in a row.
 pub(super) fn load(row: &Row) -> Result<Fence, StoreError> {
-    let highest = mark(row, 0)?;
+    let highest = mark(position(row, 0)?);
     let sha256: Option<&[u8]> = row.try_get(6).map_err(corrupt)?;
-    let last_write = match (mark(row, 3)?, sha256) {
-        (None, _) => None,
-        (Some(mark), Some(sha256)) => {
+    let last_write = match sha256 {
+        None => None,
+        Some(sha256) => {
             let sha256 = sha256.try_into().map_err(|_| StoreError::Corrupt("a digest has not 32 bytes"))?;
-            Some((mark, BodyDigest::from_bytes(sha256)))
+            Some((pass(position(row, 3)?), BodyDigest::from_bytes(sha256)))
         }
-        (Some(_), None) => return Err(StoreError::Corrupt("a write has no digest")),
     };
     let version: i64 = row.try_get(7).map_err(corrupt)?;
     let version = u64::try_from(version).map_err(|_| StoreError::Corrupt("a version is negative"))?;
@@ -57,17 +68,30 @@ pub(super) fn snapshot(row: &Row, fence: &Fence) -> Result<Snapshot, StoreError>
     })
 }
 
-/// The position in three columns from `first` on; `None` where the token is zero.
-fn mark(row: &Row, first: usize) -> Result<Option<Mark>, StoreError> {
+/// Token, sequence and owner in three columns from `first` on.
+fn position(row: &Row, first: usize) -> Result<(u64, u64, Option<OwnerToken>), StoreError> {
     let number = |column| {
         let text: &str = row.try_get(column).map_err(corrupt)?;
         text.parse::<u64>().map_err(|_| StoreError::Corrupt("a token or sequence is no whole number"))
     };
-    let Some(token) = FencingToken::new(number(first)?) else { return Ok(None) };
-    let position = Position::from_parts(token, number(first + 1)?);
     let owner: Option<&str> = row.try_get(first + 2).map_err(corrupt)?;
     let owner = owner.map(OwnerToken::new).transpose();
-    Ok(Some(Mark { position, owner: owner.map_err(|_| StoreError::Corrupt("an owner token is no text"))? }))
+    let owner = owner.map_err(|_| StoreError::Corrupt("an owner token is no text"))?;
+    Ok((number(first)?, number(first + 1)?, owner))
+}
+
+/// `None` where the token is zero: there was none yet.
+fn mark((token, seq, owner): (u64, u64, Option<OwnerToken>)) -> Option<Mark> {
+    let token = FencingToken::new(token)?;
+    Some(Mark { position: Position::from_parts(token, seq), owner })
+}
+
+/// A write with the token zero was conditional.
+fn pass((token, seq, owner): (u64, u64, Option<OwnerToken>)) -> Pass {
+    match FencingToken::new(token) {
+        Some(token) => Pass::Fenced(Mark { position: Position::from_parts(token, seq), owner }),
+        None => Pass::Conditional(Condition { expected: seq, owner }),
+    }
 }
 
 fn corrupt(_: tokio_postgres::Error) -> StoreError {
