@@ -65,6 +65,8 @@ async fn it_decides_as_the_store_in_memory() {
     let mut draw = Draw(ChaCha8Rng::seed_from_u64(1));
     let (mut accepted, mut repeated, mut refused) = (0, 0, 0);
     let (mut conditional, mut again, mut conflicts, mut fenced) = (0, 0, 0, 0);
+    // The last conditional write, which its writer may send again.
+    let mut sent = None;
     for step in 0..900 {
         // Young keys again and again: an old one refuses nearly everything.
         let key = key(&format!("k{}", step / 20 * 2 + draw.below(2)));
@@ -78,7 +80,12 @@ async fn it_decides_as_the_store_in_memory() {
         }
         let body = Bytes::from(format!("body {}", draw.below(2)));
         if draw.below(3) == 0 {
-            let write = ConditionalWrite { expected: draw.below(3), owner: draw.owner(), body };
+            let new = ConditionalWrite { expected: draw.below(3), owner: draw.owner(), body };
+            let (key, write) = match sent.take() {
+                Some(lost) if draw.below(2) == 0 => lost,
+                _ => (key, new),
+            };
+            sent = Some((key.clone(), write.clone()));
             let expected = model.write_if(&key, &write, fencing).await.unwrap();
             assert_eq!(
                 ours.write_if(&key, &write, fencing).await.unwrap(),
