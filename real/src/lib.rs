@@ -1,7 +1,24 @@
 //! The same locks on tokio and live servers: nothing of the protocols is written a second time here.
 //!
-//! [`TokioRuntime`] is the seam's other side: the operating system's clock, sockets, scheduler and random source.
+//! To read it: [`TokioRuntime`] is the seam's other side (the operating system's clock, sockets, scheduler and random
+//! source); [`servers`] starts and ends the servers that a lock needs, [`faults`] breaks them; [`backends`] is the one place
+//! that knows all kinds of them; [`work`] is the worker and [`pause`] what stops it, [`store`] and [`serve`] the resource;
+//! [`history`] records what each process says, and [`judgement`] what it comes to; [`mod@contend`] is the load,
+//! [`mod@fill`] ten million locks; [`experiments`] puts all that together.
 
+pub mod backends;
+mod clock;
+pub mod contend;
+pub mod experiments;
+pub mod faults;
+pub mod fill;
+pub mod history;
+pub mod judgement;
+pub mod pause;
 mod runtime;
+pub mod serve;
+pub mod servers;
+pub mod store;
+pub mod work;
 
 pub use runtime::TokioRuntime;

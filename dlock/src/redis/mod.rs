@@ -123,8 +123,11 @@ impl<R: Runtime> Redis<R> {
         sending: impl FnOnce(&Arc<Connection>, Instant),
     ) -> Result<Reply, BackendError> {
         let Inner { link, scripts } = &*self.inner;
+        // It owes an answer already.
+        let is_silent = way.is_some();
         let mut used = way;
         let result = {
+            // Pinned where it is made: to move it costs as much as to send the command.
             let exchange = pin!(async {
                 let by = match &used {
                     Some(way) => Arc::clone(way),
@@ -132,7 +135,11 @@ impl<R: Runtime> Redis<R> {
                 };
                 let at = link.runtime().now();
                 sending(&by, at);
-                let value = scripts.run(task, claim, &by).await.map_err(disconnected)?;
+                let value = match is_silent {
+                    true => scripts.run_text(task, claim, &by).await,
+                    false => scripts.run(task, claim, &by).await,
+                };
+                let value = value.map_err(disconnected)?;
                 Ok(Reply { by, at, value })
             });
             timeout_at(link.runtime(), patience, exchange).await

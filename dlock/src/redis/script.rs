@@ -85,19 +85,33 @@ impl Scripts {
 
     /// Runs the script of `task` by its digest, or by its text if the server does not know it; it does from then on.
     pub(super) async fn run(&self, task: Task, claim: &Claim, by: &Connection) -> Result<Value, RedisError> {
-        let script = match task {
+        let script = self.of(task);
+        let answer = by.send(&command("EVALSHA", &script.digest, task, claim)).await?;
+        if !is_unknown(&answer) {
+            return Ok(answer);
+        }
+        self.run_text(task, claim, by).await
+    }
+
+    /// Runs the script of `task` by its text: where answers get lost, one that says that the digest is unknown does, too.
+    pub(super) async fn run_text(
+        &self,
+        task: Task,
+        claim: &Claim,
+        by: &Connection,
+    ) -> Result<Value, RedisError> {
+        by.send(&command("EVAL", self.of(task).body, task, claim)).await
+    }
+
+    fn of(&self, task: Task) -> &Script {
+        match task {
             Task::Acquire(TokenSource::Counter) => &self.acquire,
             Task::Acquire(TokenSource::ServerTime) => &self.acquire_by_time,
             Task::Vote(_) => &self.vote,
             Task::Raise(_) => &self.raise,
             Task::Renew => &self.renew,
             Task::Release => &self.release,
-        };
-        let answer = by.send(&command("EVALSHA", &script.digest, task, claim)).await?;
-        if !is_unknown(&answer) {
-            return Ok(answer);
         }
-        by.send(&command("EVAL", script.body, task, claim)).await
     }
 }
 

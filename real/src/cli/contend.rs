@@ -1,0 +1,69 @@
+//! `contend`: a fixed offered rate against a lock.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use real::TokioRuntime;
+use real::contend::{Load, contend};
+use real::experiments::keep;
+use tokio::runtime::{Builder, Handle};
+
+use super::lock::LockArgs;
+use super::{Identity, Outcome, print, span};
+
+/// The flags of `contend`.
+#[derive(Args)]
+pub(crate) struct Contend {
+    #[command(flatten)]
+    lock: LockArgs,
+    /// How many can wait or hold at a time.
+    #[arg(long, env = "DLOCK_CONTENDERS", default_value_t = 50)]
+    contenders: u64,
+    /// How many keys there are: 1 is the hot key.
+    #[arg(long, env = "DLOCK_KEYS", default_value_t = 1)]
+    keys: u64,
+    /// What the keys are called: NAME:0, NAME:1 and so on.
+    #[arg(long, env = "DLOCK_KEY", default_value = "contend", value_name = "NAME")]
+    key: String,
+    /// How many attempts a second, whether the earlier ones were served or not.
+    #[arg(long, env = "DLOCK_RATE", default_value_t = 100.0)]
+    rate: f64,
+    /// How long a lease is held.
+    #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
+    work: Duration,
+    /// How long attempts are made.
+    #[arg(long = "for", env = "DLOCK_FOR", value_parser = span::parse, default_value = "10s", value_name = "TIME")]
+    lasts: Duration,
+    /// Writes the report to this file too, as JSON.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    identity: Identity,
+}
+
+impl Contend {
+    pub(crate) fn run(self) -> Outcome {
+        let recording = self.identity.record(&self.identity.name_or("contend"))?;
+        let load = Load {
+            backend: self.lock.backend,
+            servers: self.lock.servers()?,
+            ttl: self.lock.ttl,
+            work: self.work,
+            contenders: self.contenders,
+            key: self.key,
+            keys: self.keys,
+            rate: self.rate,
+            lasts: self.lasts,
+        };
+        let executor = Builder::new_current_thread().enable_all().build()?;
+        let report =
+            executor.block_on(async { contend(load, TokioRuntime::new(Handle::current())).await })?;
+        print(&report.to_string())?;
+        if let Some(out) = &self.out {
+            keep(&report, out)?;
+        }
+        super::finish(recording)?;
+        Ok(report.failed == 0)
+    }
+}

@@ -1,0 +1,43 @@
+//! The flags that say which lock servers, and how long a lease lives.
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use real::backends::BackendKind;
+
+use super::span;
+use super::state::State;
+
+/// Which lock servers.
+#[derive(Args)]
+pub(crate) struct LockArgs {
+    /// The kind of lock server.
+    #[arg(long, env = "DLOCK_BACKEND", value_enum, default_value = "redis")]
+    pub(crate) backend: BackendKind,
+    /// Its addresses, `host:port` with commas between; by default those that `real up` has started.
+    #[arg(long, env = "DLOCK_SERVERS", value_delimiter = ',')]
+    servers: Vec<String>,
+    /// Where `real up` has noted what it started.
+    #[arg(long, env = "DLOCK_STATE", value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// How long a lease lives.
+    #[arg(long, env = "DLOCK_TTL", value_parser = span::parse, default_value = "2s")]
+    pub(crate) ttl: Duration,
+}
+
+impl LockArgs {
+    /// The addresses of the lock servers.
+    pub(crate) fn servers(&self) -> Result<Vec<String>, Box<dyn Error>> {
+        if !self.servers.is_empty() {
+            return Ok(self.servers.clone());
+        }
+        let kind = self.backend.as_str();
+        let state = State::load(self.state.as_deref())?;
+        let servers = state.and_then(|state| state.servers.get(kind).cloned());
+        servers.ok_or_else(|| {
+            format!("no {kind} to talk to: run `real up {kind}` first, or give --servers").into()
+        })
+    }
+}

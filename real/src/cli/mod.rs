@@ -1,0 +1,82 @@
+//! The commands, one file each. Each returns whether all was as expected.
+
+pub(crate) mod audit;
+pub(crate) mod contend;
+pub(crate) mod experiment;
+pub(crate) mod fill;
+pub(crate) mod lock;
+pub(crate) mod resource;
+pub(crate) mod span;
+pub(crate) mod state;
+pub(crate) mod up;
+pub(crate) mod worker;
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use ::resource::Fencing;
+use clap::{Args, ValueEnum};
+use real::history::{Recorder, Recording};
+
+/// Whether all was as expected, or why the input was bad.
+pub(crate) type Outcome = Result<bool, Box<dyn Error>>;
+
+/// Prints to standard output. A reader that has gone away (`| head`) is no error.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}
+
+/// Whether fencing tokens are checked.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Fence {
+    /// Stale tokens are refused.
+    On,
+    /// The unsafe baseline: every write is taken.
+    Off,
+}
+
+impl From<Fence> for Fencing {
+    fn from(fence: Fence) -> Self {
+        match fence {
+            Fence::On => Self::On,
+            Fence::Off => Self::Off,
+        }
+    }
+}
+
+/// Who this process is, and where it writes its history.
+#[derive(Args)]
+pub(crate) struct Identity {
+    /// The name of this process in the history and in owner tokens.
+    #[arg(long, env = "DLOCK_NAME")]
+    pub(crate) name: Option<String>,
+    /// Writes every event to this file, a line of JSON each; `-` is the standard output.
+    #[arg(long, env = "DLOCK_HISTORY", value_name = "FILE")]
+    history: Option<PathBuf>,
+}
+
+impl Identity {
+    pub(crate) fn name_or(&self, name: &str) -> String {
+        self.name.clone().unwrap_or_else(|| name.to_owned())
+    }
+
+    pub(crate) fn record(&self, name: &str) -> Result<Option<Recording>, Box<dyn Error>> {
+        let Some(path) = &self.history else { return Ok(None) };
+        match Recorder::install(name, path) {
+            Ok(recording) => Ok(Some(recording)),
+            Err(error) => Err(format!("--history {}: {error}", path.display()).into()),
+        }
+    }
+}
+
+/// A history with a hole proves nothing: the command fails then.
+pub(crate) fn finish(recording: Option<Recording>) -> Result<(), Box<dyn Error>> {
+    match recording.and_then(|recording| recording.failure()) {
+        Some(error) => Err(format!("the history is not whole: {error}; give --history another disk").into()),
+        None => Ok(()),
+    }
+}

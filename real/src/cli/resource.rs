@@ -1,0 +1,79 @@
+//! `resource`: the protected resource as a process of its own.
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use real::serve::{listen, serve_resource};
+use real::store::{Blocking, PostgresStore};
+use resource::http::{App, Config};
+use resource::store::{MemoryStore, RedbStore};
+
+use super::{Fence, Identity, Outcome, print};
+
+/// The flags of `resource`.
+#[derive(Args)]
+pub(crate) struct Resource {
+    /// Where to listen; port 0 is a free one, which is printed.
+    #[arg(long, env = "DLOCK_LISTEN", default_value = "127.0.0.1:8080")]
+    listen: String,
+    /// Where values and fences are kept.
+    #[arg(long, env = "DLOCK_STORE", value_enum, default_value = "redb")]
+    store: StoreKind,
+    /// The file of the redb store.
+    #[arg(long, env = "DLOCK_PATH", default_value = "resource.redb", value_name = "FILE")]
+    path: PathBuf,
+    /// The database of the PostgreSQL store.
+    #[arg(long, env = "DLOCK_POSTGRES", value_name = "URL", required_if_eq("store", "postgres"))]
+    postgres: Option<String>,
+    /// Whether stale tokens are refused.
+    #[arg(long, env = "DLOCK_FENCE", value_enum, default_value = "on")]
+    fence: Fence,
+    #[command(flatten)]
+    identity: Identity,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum StoreKind {
+    /// Forgets all when the process ends.
+    Memory,
+    /// A file on a disk, synced before a write is acknowledged.
+    Redb,
+    /// Tables of a PostgreSQL: the fence check and the write in one transaction, and a log of the writes.
+    Postgres,
+}
+
+impl Resource {
+    pub(crate) fn run(self) -> Outcome {
+        let recording = self.identity.record(&self.identity.name_or("resource"))?;
+        let executor = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        executor.block_on(async {
+            let app = self.app().await?;
+            let listener = listen(&self.listen).await?;
+            print(&format!("listening on {}\n", listener.local_addr()?))?;
+            let served = std::pin::pin!(serve_resource(listener, app));
+            let stopped = std::pin::pin!(tokio::signal::ctrl_c());
+            futures_util::future::select(served, stopped).await;
+            Ok::<_, Box<dyn Error>>(())
+        })?;
+        super::finish(recording)?;
+        Ok(true)
+    }
+
+    async fn app(&self) -> Result<App, Box<dyn Error>> {
+        let config = Config { fencing: self.fence.into(), ..Config::default() };
+        Ok(match self.store {
+            StoreKind::Memory => App::new(Arc::new(MemoryStore::new()), config),
+            StoreKind::Redb => {
+                let store = RedbStore::open(&self.path);
+                let store = store.map_err(|error| format!("--path {}: {error}", self.path.display()))?;
+                App::new(Arc::new(Blocking::new(store)), config)
+            }
+            StoreKind::Postgres => {
+                let url = self.postgres.as_deref().unwrap_or_default();
+                App::new(Arc::new(PostgresStore::connect(url).await?), config)
+            }
+        })
+    }
+}

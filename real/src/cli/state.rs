@@ -1,0 +1,51 @@
+//! What `up` leaves to `down`, and to the commands between.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// The servers that run.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct State {
+    /// Their directory, by which they are found again.
+    pub(crate) directory: PathBuf,
+    /// The addresses of each kind.
+    pub(crate) servers: BTreeMap<String, Vec<String>>,
+    /// Their process ids, by name.
+    pub(crate) pids: BTreeMap<String, u32>,
+}
+
+impl State {
+    /// What the file says; `None` if there is none.
+    pub(crate) fn load(file: Option<&Path>) -> Result<Option<Self>, Box<dyn Error>> {
+        let path = path(file);
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(format!("{}: {error}", path.display()).into()),
+        };
+        let state = serde_json::from_slice(&text);
+        state.map(Some).map_err(|error| format!("{}: {error}; remove the file", path.display()).into())
+    }
+
+    pub(crate) fn save(&self, file: Option<&Path>) -> Result<(), Box<dyn Error>> {
+        let path = path(file);
+        let text = serde_json::to_vec_pretty(self)?;
+        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()).into())
+    }
+
+    pub(crate) fn remove(file: Option<&Path>) -> Result<(), Box<dyn Error>> {
+        let path = path(file);
+        fs::remove_file(&path).map_err(|error| format!("{}: {error}", path.display()).into())
+    }
+}
+
+/// One for each user: `--state` for more.
+fn path(file: Option<&Path>) -> PathBuf {
+    let user = rustix::process::getuid().as_raw();
+    file.map_or_else(|| std::env::temp_dir().join(format!("dlock-real-{user}.json")), Path::to_owned)
+}

@@ -1,0 +1,105 @@
+//! `worker`: the lab's worker, with its flags.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+use real::pause::{How, Pause};
+use real::serve::{count, listen, serve_metrics};
+use real::work::{Plan, carry_out};
+use resource::worker::Step;
+
+use super::lock::LockArgs;
+use super::{Fence, Identity, Outcome, print, span};
+
+/// The flags of `worker`.
+#[derive(Args)]
+pub(crate) struct Worker {
+    #[command(flatten)]
+    lock: LockArgs,
+    /// The address of the resource: what `real resource` has printed.
+    #[arg(long, env = "DLOCK_RESOURCE", default_value = "127.0.0.1:8080")]
+    resource: String,
+    /// How long to work, between the grant and the write.
+    #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
+    work: Duration,
+    /// How long to pause after the lease was checked and before the write: a garbage collection that stops all the
+    /// contender does.
+    #[arg(long, env = "DLOCK_PAUSE", value_parser = span::parse, default_value = "0")]
+    pause: Duration,
+    /// Instead of a pause the process stops itself by SIGSTOP at that point; `kill -CONT` lets it go on.
+    #[arg(long, env = "DLOCK_STOP", conflicts_with = "pause")]
+    stop: bool,
+    /// How many contend, each with a thread and connections of its own.
+    #[arg(long, env = "DLOCK_CONTENDERS", default_value_t = 1)]
+    contenders: u64,
+    /// What the keys are called: NAME:0, NAME:1 and so on.
+    #[arg(long, env = "DLOCK_KEY", default_value = "account", value_name = "NAME")]
+    key: String,
+    /// How many keys they contend for.
+    #[arg(long, env = "DLOCK_KEYS", default_value_t = 1)]
+    keys: u64,
+    /// How many times each acquires.
+    #[arg(long, env = "DLOCK_ROUNDS", default_value_t = 1)]
+    rounds: u64,
+    /// Whether a contender claims the resource by its token before it works; the check of writes is the resource's.
+    #[arg(long, env = "DLOCK_FENCE", value_enum, default_value = "off")]
+    fence: Fence,
+    /// Renews the lease beside the work, for so long at most.
+    #[arg(long, env = "DLOCK_RENEW", value_parser = span::parse, value_name = "CAP")]
+    renew: Option<Duration>,
+    /// How long to wait for the lock.
+    #[arg(long, env = "DLOCK_PATIENCE", value_parser = span::parse, default_value = "30s")]
+    patience: Duration,
+    /// Serves /metrics there; port 0 is a free one, which is printed.
+    #[arg(long, env = "DLOCK_METRICS", value_name = "HOST:PORT")]
+    metrics: Option<String>,
+    #[command(flatten)]
+    identity: Identity,
+}
+
+impl Worker {
+    pub(crate) fn run(self) -> Outcome {
+        let name = self.identity.name_or("worker");
+        let recording = self.identity.record(&name)?;
+        let executor = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        if let Some(address) = &self.metrics {
+            let counts = count()?;
+            let listener = executor.block_on(listen(address))?;
+            eprintln!("metrics on http://{}/metrics", listener.local_addr()?);
+            executor.spawn(serve_metrics(listener, counts));
+        }
+        let idle = AtomicBool::new(false);
+        carry_out(&self.plan(name)?, |done| {
+            idle.fetch_or(done.round.is_err(), Ordering::Relaxed);
+            // Nobody reads: nothing to tell.
+            let _ = print(&format!("{}\n", done.line()));
+        })?;
+        super::finish(recording)?;
+        Ok(!idle.into_inner())
+    }
+
+    fn plan(self, name: String) -> Result<Plan, Box<dyn std::error::Error>> {
+        let how = match (self.stop, self.pause) {
+            (true, _) => How::Stop,
+            (false, Duration::ZERO) => How::Not,
+            (false, pause) => How::World(pause),
+        };
+        Ok(Plan {
+            name,
+            backend: self.lock.backend,
+            servers: self.lock.servers()?,
+            resource: self.resource,
+            ttl: self.lock.ttl,
+            work: self.work,
+            pause: Pause { at: Step::Checked, how },
+            contenders: self.contenders,
+            key: self.key,
+            keys: self.keys,
+            claim: self.fence == Fence::On,
+            renew: self.renew,
+            rounds: self.rounds,
+            patience: self.patience,
+        })
+    }
+}

@@ -1,0 +1,138 @@
+//! This program as the processes of an experiment: workers and resources, each with a history of its own.
+#![allow(clippy::disallowed_methods, reason = "waits for other processes, in real time")]
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use resource::ResourceKey;
+
+use super::ExperimentError;
+use crate::servers::{Launch, Process, ServerError, Stage, ask_http};
+
+/// How long a process may take for any one thing. Enough for a machine that compiles beside it.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// A process of this program.
+pub(super) struct Actor {
+    pub(super) process: Process,
+    /// Where its history is.
+    pub(super) history: PathBuf,
+}
+
+impl Actor {
+    /// Starts `real COMMAND ARGUMENTS…`; `folder` names its place in the stage, `name` it in the history.
+    pub(super) fn start(
+        stage: &Stage,
+        folder: &str,
+        name: &str,
+        command: &str,
+        arguments: &[&str],
+    ) -> Result<Self, ServerError> {
+        let program = std::env::current_exe()
+            .map_err(|source| ServerError::Spawn { program: "real".to_owned(), source })?;
+        let directory = stage.subdirectory(folder)?;
+        let history = directory.join(format!("{name}.jsonl"));
+        let launch = Launch::new(&format!("{folder}-{name}"), program, &directory)
+            .args([command, "--name", name, "--history"])
+            .args([&history])
+            .args(arguments);
+        Ok(Self { process: stage.spawn(&launch)?, history })
+    }
+
+    /// Waits until it has ended.
+    pub(super) fn ended(&mut self) -> Result<(), ExperimentError> {
+        self.until("end", |actor| actor.process.exited().map(|_| ()))
+    }
+
+    /// Waits until its history has an event of that name.
+    pub(super) fn told(&mut self, event: &str) -> Result<(), ExperimentError> {
+        let line = format!(r#""event":"{event}""#);
+        self.until("come to its pause", |actor| {
+            fs::read_to_string(&actor.history).ok().filter(|text| text.contains(&line)).map(|_| ())
+        })
+    }
+
+    /// Waits until SIGSTOP holds it.
+    pub(super) fn stopped(&mut self) -> Result<(), ExperimentError> {
+        self.until("stop itself", |actor| actor.process.is_paused().then_some(()))
+    }
+
+    fn until<T>(
+        &mut self,
+        what: &'static str,
+        mut done: impl FnMut(&mut Self) -> Option<T>,
+    ) -> Result<T, ExperimentError> {
+        let begun = Instant::now();
+        loop {
+            if let Some(done) = done(self) {
+                return Ok(done);
+            }
+            if begun.elapsed() > PATIENCE {
+                let (name, words) = (self.process.name().to_owned(), self.process.last_words());
+                return Err(ExperimentError::Stuck { name, what, seconds: PATIENCE.as_secs(), words });
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// A resource as a process of its own.
+pub(super) struct ResourceActor {
+    pub(super) actor: Actor,
+    port: u16,
+}
+
+impl ResourceActor {
+    /// Starts one on a free port, on a disk, and waits until it listens.
+    pub(super) fn start(stage: &Stage, folder: &str, fence: &str) -> Result<Self, ExperimentError> {
+        let arguments =
+            ["--listen", "127.0.0.1:0", "--store", "redb", "--path", "resource.redb", "--fence", fence];
+        let mut actor = Actor::start(stage, folder, "resource", "resource", &arguments)?;
+        let port = actor.until("listen", |actor| listening(actor.process.log()))?;
+        Ok(Self { actor, port })
+    }
+
+    pub(super) fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// The answer to `GET /r/KEY`.
+    pub(super) fn read(&self, key: &ResourceKey) -> Result<String, ExperimentError> {
+        self.ask("GET", &format!("/r/{}", key.to_path_segment()), "", "").map(|(_, body)| body)
+    }
+
+    /// Status line and body of the answer to a `PUT /r/KEY` with that token.
+    pub(super) fn write(&self, key: &ResourceKey, token: u64) -> Result<(String, String), ExperimentError> {
+        let path = format!("/r/{}", key.to_path_segment());
+        self.ask("PUT", &path, &format!("X-Fence-Token: {token}\r\n"), "once more")
+    }
+
+    /// The sample of a metric without labels.
+    pub(super) fn metric(&self, name: &str) -> Result<u64, ExperimentError> {
+        let (_, text) = self.ask("GET", "/metrics", "", "")?;
+        let sample = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+        sample.ok_or_else(|| ExperimentError::Resource(io::Error::other(format!("it has no metric {name}"))))
+    }
+
+    fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> Result<(String, String), ExperimentError> {
+        let answer = ask_http(self.port, method, path, headers, body).map_err(ExperimentError::Resource)?;
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+        Ok((head.lines().next().unwrap_or_default().to_owned(), body.to_owned()))
+    }
+}
+
+fn listening(log: &Path) -> Option<u16> {
+    let text = fs::read_to_string(log).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("listening on "))?;
+    line.rsplit_once(':')?.1.parse().ok()
+}

@@ -1,0 +1,37 @@
+//! The lock servers of an experiment: for each kind, as many as the lab has.
+
+use crate::backends::BackendKind;
+use crate::servers::{EtcdCluster, Persistence, Redis, ServerError, Stage, ZooKeeper};
+
+/// Redlock outlives the failure of two of five.
+const REDLOCK_NODES: usize = 5;
+
+/// Running lock servers of one kind.
+#[derive(Debug)]
+pub(super) enum Fleet {
+    Redis(Vec<Redis>),
+    Etcd(EtcdCluster),
+    ZooKeeper(Box<ZooKeeper>),
+}
+
+impl Fleet {
+    /// Starts them and waits until they are ready.
+    pub(super) fn start(stage: &Stage, kind: BackendKind) -> Result<Self, ServerError> {
+        Ok(match kind {
+            BackendKind::Redis => Self::Redis(vec![Redis::start(stage, "redis", Persistence::None)?]),
+            BackendKind::Redlock => Self::Redis(Redis::start_many(stage, REDLOCK_NODES)?),
+            BackendKind::Etcd => Self::Etcd(EtcdCluster::start(stage)?),
+            BackendKind::Zookeeper => Self::ZooKeeper(Box::new(ZooKeeper::start(stage)?)),
+        })
+    }
+
+    /// Their addresses, as `--servers` takes them.
+    pub(super) fn addresses(&self) -> String {
+        let addresses = match self {
+            Self::Redis(servers) => servers.iter().map(Redis::address).collect(),
+            Self::Etcd(cluster) => cluster.addresses(),
+            Self::ZooKeeper(server) => vec![server.address()],
+        };
+        addresses.join(",")
+    }
+}

@@ -1,0 +1,111 @@
+//! The layer that writes the events of this process, as JSON lines.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use resource::audit::{EventName, Nanos, Record};
+use serde::Serialize;
+use tracing::{Event, Metadata, Subscriber, subscriber::Interest};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+
+use crate::clock::{machine_time, wall_unix_micros};
+
+thread_local! {
+    static SPEAKER: RefCell<Option<Arc<str>>> = const { RefCell::new(None) };
+}
+
+/// From now on this thread's events are those of the process `name`. A worker's contenders have a thread each.
+pub fn speak_as(name: &str) {
+    SPEAKER.set(Some(name.into()));
+}
+
+/// A `tracing` layer that writes each event of the vocabulary as one line of JSON: its time, its process, its fields.
+///
+/// Each line is one write to the operating system, before the emitter goes on: a process that is killed leaves all that
+/// it has told, and the lines of a process stand in the order of their times.
+pub struct Recorder {
+    process: Arc<str>,
+    output: Arc<Mutex<Output>>,
+}
+
+/// What [`Recorder::install`] leaves to whoever installed it.
+pub struct Recording(Arc<Mutex<Output>>);
+
+struct Output {
+    to: Box<dyn Write + Send>,
+    failure: Option<io::Error>,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    at: Nanos,
+    wall_unix_micros: u64,
+    process: &'a str,
+    #[serde(flatten)]
+    record: &'a Record,
+}
+
+impl Recorder {
+    /// Makes the file at `path` the history of this process, whose name is `process`; `-` is the standard output. A file
+    /// that is there is continued.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file, and one if events go elsewhere already.
+    pub fn install(process: &str, path: &Path) -> io::Result<Recording> {
+        let to: Box<dyn Write + Send> = if path.as_os_str() == "-" {
+            Box::new(io::stdout())
+        } else {
+            Box::new(File::options().create(true).append(true).open(path)?)
+        };
+        let output = Arc::new(Mutex::new(Output { to, failure: None }));
+        let recorder = Self { process: process.into(), output: Arc::clone(&output) };
+        tracing::subscriber::set_global_default(tracing_subscriber::registry().with(recorder))
+            .map_err(io::Error::other)?;
+        Ok(Recording(output))
+    }
+
+    fn write(&self, process: &str, record: &Record) {
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        // Read under the lock: the order of the lines is that of their times.
+        let line = Line { at: machine_time(), wall_unix_micros: wall_unix_micros(), process, record };
+        let written = serde_json::to_vec(&line).map_err(io::Error::from).and_then(|mut bytes| {
+            bytes.push(b'\n');
+            output.to.write_all(&bytes)
+        });
+        if let Err(error) = written {
+            output.failure.get_or_insert(error);
+        }
+    }
+}
+
+impl Recording {
+    /// Why the history has a hole, if it has one. To be asked at the end of the run.
+    pub fn failure(&self) -> Option<io::Error> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).failure.take()
+    }
+}
+
+fn is_ours(metadata: &Metadata<'_>) -> bool {
+    !metadata.is_span() && EventName::ALL.iter().any(|event| event.target() == metadata.target())
+}
+
+impl<S: Subscriber> Layer<S> for Recorder {
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if is_ours(metadata) { Interest::always() } else { Interest::never() }
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
+        is_ours(metadata)
+    }
+
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let mut record = Record::default();
+        event.record(&mut record);
+        let speaker = SPEAKER.with_borrow(Clone::clone);
+        self.write(speaker.as_deref().unwrap_or(&self.process), &record);
+    }
+}

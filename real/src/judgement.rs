@@ -1,0 +1,129 @@
+//! What a live history comes to: its verdicts, its counts, and what it can't tell.
+
+use std::fmt;
+use std::time::Duration;
+
+use resource::audit::{Event, Fairness, Kind, Nanos, Rules, Summary, Verdict, VerdictKind, audit};
+use serde::Serialize;
+
+/// A history, judged.
+#[derive(Debug, Serialize)]
+pub struct Judgement {
+    /// What was violated.
+    pub verdicts: Vec<Verdict>,
+    /// Who wrote and who was refused.
+    pub summary: Summary,
+    /// Order of arrival against order of grant.
+    pub fairness: Fairness,
+    /// How many events there are.
+    pub events: usize,
+    /// What could not be judged, and what is missing for it.
+    pub not_judged: Vec<NotJudged>,
+}
+
+/// A kind of verdict that a history can't give.
+#[derive(Debug, Serialize)]
+pub struct NotJudged {
+    /// Which.
+    pub kind: VerdictKind,
+    /// Why.
+    pub why: &'static str,
+}
+
+impl Judgement {
+    /// Judges `history`. With `fifo` also its order; with a bound also its progress, since the last fault healed.
+    pub fn of(history: &[Event], fifo: bool, served_within: Option<Duration>) -> Self {
+        let end = history.last().map_or(Nanos(0), |event| event.at);
+        let healed_at = served_within.and(healed_at(history));
+        let rules = Rules { fifo, end, healed_at, served_within, ..Rules::default() };
+        Self {
+            verdicts: audit(history, &rules),
+            summary: Summary::of(history),
+            fairness: Fairness::of(history),
+            events: history.len(),
+            not_judged: not_judged(history, &rules),
+        }
+    }
+
+    /// Whether nothing was violated. An overlap is a finding and no violation, unless `strict`: any lease allows it
+    /// when its holder is paused for longer than it lasts.
+    pub fn is_clean(&self, strict: bool) -> bool {
+        self.verdicts.iter().all(|verdict| verdict.kind == VerdictKind::Overlap && !strict)
+    }
+}
+
+/// When the last fault had healed: zero without faults, `None` while one lasts.
+fn healed_at(history: &[Event]) -> Option<Nanos> {
+    let mut open = 0_u32;
+    let mut healed = Nanos(0);
+    for event in history {
+        match event.kind {
+            Kind::FaultApplied { .. } => open += 1,
+            Kind::FaultHealed { .. } => {
+                open = open.saturating_sub(1);
+                healed = event.at;
+            }
+            _ => {}
+        }
+    }
+    (open == 0).then_some(healed)
+}
+
+/// A live history has what clients and the resource said. What only a lock server knows is not in it.
+fn not_judged(history: &[Event], rules: &Rules) -> Vec<NotJudged> {
+    let has = |wanted: fn(&Kind) -> bool| history.iter().any(|event| wanted(&event.kind));
+    let server = has(|kind| kind.name().target() == "server");
+    let queued = has(|kind| matches!(kind, Kind::LeaseQueued { .. }));
+    let reads = has(|kind| matches!(kind, Kind::ResourceRead { .. }));
+    let resource = has(|kind| kind.name().target() == "resource");
+    let sections = has(|kind| matches!(kind, Kind::SectionEntered { .. }));
+    let reasons = [
+        (!sections, VerdictKind::Overlap, "no worker's history is among the files"),
+        (!resource, VerdictKind::StaleWrite, "the resource's history is not among the files"),
+        (!resource, VerdictKind::LateWrite, "the resource's history is not among the files"),
+        (!reads, VerdictKind::LostUpdate, "nobody read the resource"),
+        (
+            !server,
+            VerdictKind::ForeignRelease,
+            "only the lock server's own events show whose lock it deleted",
+        ),
+        (
+            rules.healed_at.is_none(),
+            VerdictKind::Stuck,
+            "give --served-within; and every fault must have healed",
+        ),
+        (!rules.fifo || !queued, VerdictKind::Unfair, "give --fifo, for a lock that queues"),
+    ];
+    reasons
+        .into_iter()
+        .filter(|(missing, ..)| *missing)
+        .map(|(_, kind, why)| NotJudged { kind, why })
+        .collect()
+}
+
+impl fmt::Display for Judgement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { verdicts, summary, fairness, events, not_judged } = self;
+        writeln!(
+            f,
+            "{events} events: {} grants, {} releases, {} renewals, {} writes accepted, {} refused, {} overtakings",
+            summary.grants,
+            summary.releases,
+            summary.renewals,
+            summary.accepted.len(),
+            summary.refused.len(),
+            fairness.inversions,
+        )?;
+        for verdict in verdicts {
+            writeln!(f, "{verdict}")?;
+        }
+        for NotJudged { kind, why } in not_judged {
+            writeln!(f, "not judged: {kind} ({why})")?;
+        }
+        match verdicts.len() {
+            0 => writeln!(f, "no verdicts"),
+            1 => writeln!(f, "1 verdict"),
+            count => writeln!(f, "{count} verdicts"),
+        }
+    }
+}

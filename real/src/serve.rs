@@ -1,0 +1,110 @@
+//! Serving over TCP: the resource, and the metrics of the other commands.
+#![allow(clippy::disallowed_methods, reason = "this is where live connections come from")]
+
+use std::io;
+use std::time::Duration;
+
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use resource::http::{App, serve_connection};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// The largest head of a request for the metrics, in bytes.
+const HEAD_BYTES_MAX: usize = 8 * 1024;
+/// How long a request for the metrics may take.
+const SCRAPE: Duration = Duration::from_secs(10);
+/// How long to wait when no connection can be accepted: as a rule this process has too many open.
+const RELIEF: Duration = Duration::from_millis(50);
+/// The buckets of all durations, in milliseconds: from a round trip to a long wait.
+const MILLIS: [f64; 16] = [
+    0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0, 10_000.0, 60_000.0,
+];
+
+/// Listens on `address`, `host:port`, where port 0 is a free one.
+///
+/// # Errors
+///
+/// One sentence that says what to do.
+pub async fn listen(address: &str) -> io::Result<TcpListener> {
+    TcpListener::bind(address).await.map_err(|error| {
+        let help = match error.kind() {
+            io::ErrorKind::AddrInUse => {
+                "stop the process that listens there, or give port 0 to pick a free one"
+            }
+            io::ErrorKind::PermissionDenied => "give a port from 1024 on",
+            _ => "give host:port, such as 127.0.0.1:8080",
+        };
+        io::Error::new(error.kind(), format!("can't listen on {address}: {error}; {help}"))
+    })
+}
+
+/// Serves the resource until the process ends.
+pub async fn serve_resource(listener: TcpListener, app: App) {
+    loop {
+        let stream = accept(&listener).await;
+        let connection = serve_connection(stream, &app);
+        tokio::spawn(async move {
+            // A connection that breaks is its client's to notice.
+            let _ = connection.await;
+        });
+    }
+}
+
+/// Makes this process count what its locks do, with the help texts of [`dlock::metrics`].
+///
+/// # Errors
+///
+/// If something counts already.
+pub fn count() -> io::Result<PrometheusHandle> {
+    let builder = PrometheusBuilder::new().set_buckets(&MILLIS).map_err(io::Error::other)?;
+    let handle = builder.install_recorder().map_err(io::Error::other)?;
+    dlock::metrics::describe();
+    Ok(handle)
+}
+
+/// Serves `GET /metrics` until the process ends.
+pub async fn serve_metrics(listener: TcpListener, metrics: PrometheusHandle) {
+    loop {
+        let stream = accept(&listener).await;
+        let metrics = metrics.clone();
+        tokio::spawn(async move {
+            // Whoever asks too slowly, or for too much, gets nothing.
+            let _ = tokio::time::timeout(SCRAPE, answer_scrape(stream, &metrics)).await;
+        });
+    }
+}
+
+async fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                // It only makes answers slower, and the connection is as good without.
+                let _ = stream.set_nodelay(true);
+                return stream;
+            }
+            Err(_) => tokio::time::sleep(RELIEF).await,
+        }
+    }
+}
+
+async fn answer_scrape(mut stream: TcpStream, metrics: &PrometheusHandle) -> io::Result<()> {
+    let mut head = Vec::new();
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        if head.len() > HEAD_BYTES_MAX || stream.read_buf(&mut head).await? == 0 {
+            return Ok(());
+        }
+    }
+    let (status, body) = if head.starts_with(b"GET /metrics ") {
+        metrics.run_upkeep();
+        ("200 OK", metrics.render())
+    } else {
+        ("404 Not Found", "only GET /metrics is served here\n".to_owned())
+    };
+    let length = body.len();
+    let kind = "text/plain; version=0.0.4";
+    let answer = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    );
+    stream.write_all(answer.as_bytes()).await?;
+    stream.shutdown().await
+}

@@ -1,0 +1,171 @@
+//! Three etcd members, or one.
+
+use super::error::ServerError;
+use super::guard::Stage;
+use super::port::{free, on_free_ports};
+use super::process::{Launch, Process};
+use super::program;
+use super::ready::{ask_http, await_ready};
+
+const PACKAGE: &str = "etcd-server";
+/// Members talk twenty times a second; without a leader for half a second, they elect another.
+const TIMING: [&str; 4] = ["--heartbeat-interval", "50", "--election-timeout", "500"];
+
+/// What a member logs when it has its port and its cluster.
+const READY: &str = "ready to serve client requests";
+
+/// A member of an etcd cluster.
+#[derive(Debug)]
+pub struct Etcd {
+    process: Process,
+    port: u16,
+    launch: Launch,
+    stage: Stage,
+}
+
+/// An etcd cluster.
+#[derive(Debug)]
+pub struct EtcdCluster {
+    /// The members.
+    pub members: Vec<Etcd>,
+}
+
+impl EtcdCluster {
+    /// Starts a cluster of three on free ports, and waits until every member serves.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] says what to do.
+    pub fn start(stage: &Stage) -> Result<Self, ServerError> {
+        on_free_ports(|| Self::on_ports::<3>(stage, free()?, free()?))
+    }
+
+    /// Starts a single member on a free port.
+    ///
+    /// # Errors
+    ///
+    /// As [`EtcdCluster::start`].
+    pub fn start_one(stage: &Stage) -> Result<Self, ServerError> {
+        on_free_ports(|| Self::on_ports::<1>(stage, free()?, free()?))
+    }
+
+    fn on_ports<const N: usize>(
+        stage: &Stage,
+        ports: [u16; N],
+        peers: [u16; N],
+    ) -> Result<Self, ServerError> {
+        let program = program::find("etcd", PACKAGE)?;
+        let all: Vec<_> = (0..N).map(|n| format!("etcd-{}={}", n + 1, url(peers[n]))).collect();
+        let all = all.join(",");
+        let mut members = Vec::with_capacity(N);
+        for (n, port) in ports.into_iter().enumerate() {
+            let name = format!("etcd-{}", n + 1);
+            // A start anew, on other ports, is another cluster: it must not find the data of this one.
+            let directory = stage.subdirectory(&format!("{name}-{port}"))?;
+            let (client, peer) = (url(port), url(peers[n]));
+            let launch = Launch::new(&name, &program, &directory)
+                .args(["--name", &name, "--data-dir", "data", "--initial-cluster-state", "new"])
+                .args(["--listen-client-urls", &client, "--advertise-client-urls", &client])
+                .args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer])
+                .args(["--initial-cluster", &all])
+                .args(TIMING);
+            let process = stage.spawn(&launch)?;
+            members.push(Etcd { process, port, launch, stage: stage.clone() });
+        }
+        // No member serves before most of them run: all are started before any is waited for.
+        members.iter_mut().try_for_each(Etcd::await_ready)?;
+        Ok(Self { members })
+    }
+
+    /// The addresses of all members.
+    pub fn addresses(&self) -> Vec<String> {
+        self.members.iter().map(Etcd::address).collect()
+    }
+
+    /// Which member leads, by its place in [`EtcdCluster::members`], as far as those that answer know.
+    pub fn leader(&self) -> Option<usize> {
+        let status: Vec<_> = self.members.iter().map(Etcd::status).collect();
+        let leader = status.iter().flatten().map(|status| &status.leader).next()?;
+        status.iter().position(|status| status.as_ref().is_some_and(|status| status.member == *leader))
+    }
+
+    /// Makes `member` the leader.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Refused`] if there is no leader to tell, or it does not follow.
+    pub fn move_leader(&self, member: usize) -> Result<(), ServerError> {
+        let order = "MoveLeader";
+        let refused = |answer: &str| ServerError::Refused {
+            name: self.members[member].process.name().to_owned(),
+            order: order.to_owned(),
+            answer: answer.to_owned(),
+            path: self.members[member].process.log().to_owned(),
+        };
+        let leader = self.leader().ok_or_else(|| refused("no member leads"))?;
+        let target = self.members[member].status().ok_or_else(|| refused("it does not answer"))?;
+        if leader == member {
+            return Ok(());
+        }
+        let body = format!(r#"{{"targetID":"{}"}}"#, target.member);
+        let port = self.members[leader].port;
+        let answer = ask_http(port, "POST", "/v3/maintenance/transfer-leadership", "", &body);
+        let answer = answer.unwrap_or_else(|error| error.to_string());
+        if answer.starts_with("HTTP/1.1 200") { Ok(()) } else { Err(refused(&answer)) }
+    }
+}
+
+struct Status {
+    member: String,
+    leader: String,
+}
+
+impl Etcd {
+    /// `127.0.0.1:PORT`, for clients.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Its port for clients.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its process, to pause or kill.
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
+    /// Kills it if it lives, and starts it again with its data.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] says what to do.
+    pub fn restart(&mut self) -> Result<(), ServerError> {
+        self.process.kill();
+        self.process = self.stage.spawn(&self.launch)?;
+        self.await_ready()
+    }
+
+    /// Its own log must say so too: another etcd that has the port would be as healthy.
+    fn await_ready(&mut self) -> Result<(), ServerError> {
+        let (port, log) = (self.port, self.process.log().to_owned());
+        let serves = || std::fs::read_to_string(&log).is_ok_and(|log| log.contains(READY));
+        await_ready(&mut self.process, port, || {
+            let health = ask_http(port, "GET", "/health", "", "");
+            health.is_ok_and(|answer| answer.contains(r#""health":"true""#)) && serves()
+        })
+    }
+
+    fn status(&self) -> Option<Status> {
+        let answer = ask_http(self.port, "POST", "/v3/maintenance/status", "", "{}").ok()?;
+        let (_, body) = answer.split_once("\r\n\r\n")?;
+        let body: serde_json::Value = serde_json::from_str(body).ok()?;
+        let text = |value: &serde_json::Value| Some(value.as_str()?.to_owned());
+        Some(Status { member: text(&body["header"]["member_id"])?, leader: text(&body["leader"])? })
+    }
+}
+
+fn url(port: u16) -> String {
+    format!("http://127.0.0.1:{port}")
+}

@@ -1,0 +1,30 @@
+//! Live servers as child processes, on free ports, in one temporary directory.
+//!
+//! A [`Stage`] is the directory and the guard that watches it: when the stage is dropped, and also when this process is
+//! killed or interrupted, every process of the stage is killed and the directory removed. The servers are values: one
+//! started is ready, one dropped is gone.
+//!
+//! The calls block for as long as a server needs: from async code, call
+//! them on a thread that may block.
+
+mod error;
+mod etcd;
+mod guard;
+mod port;
+mod postgres;
+mod process;
+mod program;
+mod ready;
+mod redis;
+mod redis_cluster;
+mod zookeeper;
+
+pub use error::ServerError;
+pub use etcd::{Etcd, EtcdCluster};
+pub use guard::{Stage, end_left_stage};
+pub use postgres::Postgres;
+pub use process::{Launch, Process};
+pub use ready::{ask, ask_http};
+pub use redis::{Persistence, Redis};
+pub use redis_cluster::RedisCluster;
+pub use zookeeper::{ZooKeeper, ZooKeeperEnsemble};

@@ -1,0 +1,144 @@
+//! PostgreSQL, which runs as the user `postgres` where we are root.
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use rustix::process::{Signal, geteuid};
+
+use super::error::ServerError;
+use super::guard::Stage;
+use super::port::{free, on_free_ports};
+use super::process::{Launch, Process};
+use super::program;
+use super::ready::await_ready;
+
+/// A PostgreSQL server with one superuser, `postgres`, whom it trusts.
+#[derive(Debug)]
+pub struct Postgres {
+    process: Process,
+    port: u16,
+    launch: Launch,
+    stage: Stage,
+}
+
+impl Postgres {
+    /// Makes a database cluster, starts a server on it on a free port, and waits until it serves. It syncs to disk, as in
+    /// production.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] says what to do.
+    pub fn start(stage: &Stage) -> Result<Self, ServerError> {
+        let directory = stage.subdirectory("postgres")?;
+        let user = if geteuid().is_root() { Some(postgres_user()?) } else { None };
+        if let Some((user, group)) = user {
+            let owned = chown(&directory, Some(user), Some(group));
+            owned.map_err(|source| ServerError::Directory { path: directory.clone(), source })?;
+        }
+        initialise(stage, &directory, user)?;
+        on_free_ports(|| {
+            let [port] = free()?;
+            let text = port.to_string();
+            let mut launch = Launch::new("postgres", program::find_postgres("postgres")?, &directory)
+                .args(["-D", "data", "-p", &text, "-c", "listen_addresses=127.0.0.1"])
+                // As many as an ordinary pool, and the waiters of an experiment beside it.
+                .args(["-c", "unix_socket_directories=", "-c", "max_connections=200"]);
+            launch.user = user;
+            // At once, and without leaving shared memory behind: "immediate shutdown".
+            launch.quits_by = Some(Signal::QUIT);
+            let process = stage.spawn(&launch)?;
+            let mut server = Self { process, port, launch, stage: stage.clone() };
+            server.await_ready()?;
+            Ok(server)
+        })
+    }
+
+    /// `127.0.0.1:PORT`.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// How clients reach it: `postgresql://postgres@127.0.0.1:PORT/postgres`.
+    pub fn url(&self) -> String {
+        format!("postgresql://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its process, to pause or kill.
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
+    /// Stops it without a checkpoint, as a crash would, and starts it again; it then recovers from its log.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] says what to do.
+    pub fn restart(&mut self) -> Result<(), ServerError> {
+        self.process.quit(Signal::QUIT);
+        // The server that was killed can't say it is gone.
+        let _ = fs::remove_file(self.pid_file());
+        self.process = self.stage.spawn(&self.launch)?;
+        self.await_ready()
+    }
+
+    /// The last line of its pid file says `ready`: `pg_ctl -w` waits for the same.
+    fn await_ready(&mut self) -> Result<(), ServerError> {
+        let (port, file) = (self.port, self.pid_file());
+        await_ready(&mut self.process, port, || {
+            fs::read_to_string(&file)
+                .is_ok_and(|text| text.lines().nth(7).is_some_and(|line| line.trim() == "ready"))
+        })
+    }
+
+    fn pid_file(&self) -> PathBuf {
+        self.launch.directory.join("data/postmaster.pid")
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.process.end(Signal::QUIT);
+    }
+}
+
+fn initialise(
+    stage: &Stage,
+    directory: &std::path::Path,
+    user: Option<(u32, u32)>,
+) -> Result<(), ServerError> {
+    let mut launch = Launch::new("initdb", program::find_postgres("initdb")?, directory).args([
+        "-D",
+        "data",
+        "-U",
+        "postgres",
+        "-A",
+        "trust",
+        "-E",
+        "UTF8",
+        "--locale=C",
+        "--no-sync",
+    ]);
+    launch.user = user;
+    let mut process = stage.spawn(&launch)?;
+    let status =
+        process.wait().map_err(|source| ServerError::Spawn { program: "initdb".to_owned(), source })?;
+    if status.success() { Ok(()) } else { Err(process.died(status)) }
+}
+
+/// User and group `postgres`, by the tool that also asks directories other than /etc/passwd.
+fn postgres_user() -> Result<(u32, u32), ServerError> {
+    let asked = Command::new("getent").args(["passwd", "postgres"]).stderr(Stdio::null()).output();
+    let answer = asked.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let mut fields = answer.trim().split(':').skip(2).map(str::parse);
+    match (fields.next(), fields.next()) {
+        (Some(Ok(user)), Some(Ok(group))) => Ok((user, group)),
+        _ => Err(ServerError::NoUser),
+    }
+}

@@ -1,0 +1,222 @@
+//! One process of a stage: started, stopped and continued by signals, killed when dropped.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::error::ServerError;
+use super::guard::Stage;
+
+/// Notes its pid with the signal that ends it, then becomes the program: `$0` is the directory of the pids, `$1` the signal.
+const NOTE_PID: &str = r#"signal=$1; shift; echo "$signal" >"$0/$$" && exec "$@""#;
+
+/// How many lines of its log a dead process is quoted with.
+const LAST_WORDS: usize = 12;
+
+/// What to start, and how.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// What messages call it: `redis-2`.
+    pub name: String,
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// Variables to add to its environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Its working directory, in the stage.
+    pub directory: PathBuf,
+    /// User and group, if not ours.
+    pub user: Option<(u32, u32)>,
+    /// Ends it in good order; else it is killed at once.
+    pub quits_by: Option<Signal>,
+}
+
+impl Launch {
+    /// `program`, to run in `directory` as this user.
+    pub fn new(name: &str, program: impl Into<PathBuf>, directory: &Path) -> Self {
+        Self {
+            name: name.to_owned(),
+            program: program.into(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            directory: directory.to_owned(),
+            user: None,
+            quits_by: None,
+        }
+    }
+
+    /// With these arguments added.
+    #[must_use]
+    pub fn args(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+}
+
+/// A process of a stage.
+#[derive(Debug)]
+pub struct Process {
+    name: String,
+    child: Child,
+    pid: Pid,
+    log: PathBuf,
+    note: PathBuf,
+    /// Keeps the directory for as long as the process may use it.
+    _stage: Stage,
+    left: bool,
+}
+
+impl Stage {
+    /// Makes the directory `name` in the stage, if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Directory`].
+    pub fn subdirectory(&self, name: &str) -> Result<PathBuf, ServerError> {
+        let path = self.directory().join(name);
+        match fs::create_dir_all(&path) {
+            Ok(()) => Ok(path),
+            Err(source) => Err(ServerError::Directory { path, source }),
+        }
+    }
+
+    /// Starts a process. Its output goes to the file `NAME.log` in the stage, after what is there.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Spawn`], or [`ServerError::Directory`] for the log.
+    pub fn spawn(&self, launch: &Launch) -> Result<Process, ServerError> {
+        let log = self.directory().join(format!("{}.log", launch.name));
+        let output = File::options().create(true).append(true).open(&log);
+        let output = output.map_err(|source| ServerError::Directory { path: log.clone(), source })?;
+        let failed = |source| ServerError::Spawn { program: launch.program.display().to_string(), source };
+        let errors = output.try_clone().map_err(failed)?;
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(NOTE_PID).arg(self.pids());
+        command.arg(launch.quits_by.map_or("KILL", signal_name)).arg(&launch.program).args(&launch.arguments);
+        command.envs(launch.environment.iter().cloned()).current_dir(&launch.directory).process_group(0);
+        if let Some((user, group)) = launch.user {
+            command.uid(user).gid(group);
+        }
+        let child = command.stdin(Stdio::null()).stdout(output).stderr(errors).spawn().map_err(failed)?;
+        let pid = Pid::from_child(&child);
+        let note = self.pids().join(child.id().to_string());
+        let name = launch.name.clone();
+        Ok(Process { name, child, pid, log, note, _stage: self.clone(), left: false })
+    }
+}
+
+impl Process {
+    /// What messages call it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its log.
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// Stops it in its tracks (SIGSTOP), its children too. Its connections stay open and silent.
+    pub fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets it go on (SIGCONT).
+    pub fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    /// Whether a SIGSTOP holds it. Linux says so in /proc.
+    pub fn is_paused(&self) -> bool {
+        let state = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
+        // The name before it, in parentheses, may hold anything.
+        state.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['T', 't']))
+    }
+
+    /// Kills it (SIGKILL) and waits until it is gone.
+    pub fn kill(&mut self) {
+        self.signal(Signal::KILL);
+        // Nothing to be done about an error, and nothing lost: it was reaped before.
+        let _ = self.child.wait();
+        let _ = fs::remove_file(&self.note);
+    }
+
+    /// Ends it by `signal`, stopped or not, and waits until it is gone.
+    pub(super) fn quit(&mut self, signal: Signal) {
+        self.signal(signal);
+        self.resume();
+        let _ = self.child.wait();
+        let _ = fs::remove_file(&self.note);
+    }
+
+    /// As [`Process::quit`], unless it is gone or was left.
+    pub(super) fn end(&mut self, signal: Signal) {
+        if !self.left && self.exited().is_none() {
+            self.quit(signal);
+        }
+    }
+
+    /// Waits until it ends by itself.
+    pub(super) fn wait(&mut self) -> std::io::Result<ExitStatus> {
+        let status = self.child.wait();
+        let _ = fs::remove_file(&self.note);
+        status
+    }
+
+    /// How it ended, if it has.
+    pub fn exited(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// Lets it live on when this value is dropped.
+    pub fn leave(&mut self) {
+        self.left = true;
+    }
+
+    /// The error that it died, with its last words.
+    pub(super) fn died(&self, status: ExitStatus) -> ServerError {
+        let (name, path, log) = (self.name.clone(), self.log.clone(), self.last_words());
+        ServerError::Died { name, status: status.to_string(), path, log }
+    }
+
+    /// The last lines of its log.
+    pub fn last_words(&self) -> String {
+        let log = fs::read(&self.log).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let lines: Vec<_> = log.lines().filter(|line| !line.trim().is_empty()).collect();
+        lines[lines.len().saturating_sub(LAST_WORDS)..].join("\n")
+    }
+
+    fn signal(&self, signal: Signal) {
+        // It fails only if the process is gone, which whoever asks next will find out.
+        let _ = kill_process_group(self.pid, signal);
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if !self.left && self.exited().is_none() {
+            self.kill();
+        }
+    }
+}
+
+fn signal_name(signal: Signal) -> &'static str {
+    match signal {
+        Signal::QUIT => "QUIT",
+        Signal::INT => "INT",
+        Signal::TERM => "TERM",
+        _ => "KILL",
+    }
+}

@@ -1,0 +1,50 @@
+//! Where the server programs are, and which Debian package has the one that is missing.
+
+use std::path::{Path, PathBuf};
+
+use super::error::ServerError;
+
+/// Where Debian puts servers, beside the directories of `PATH`: an ordinary user's `PATH` lacks them.
+const ALSO: [&str; 3] = ["/usr/bin", "/usr/sbin", "/usr/local/bin"];
+/// Where Debian keeps PostgreSQL's programs, one directory a version.
+const POSTGRES: &str = "/usr/lib/postgresql";
+/// Where Debian keeps the archives of Java.
+const JARS: &str = "/usr/share/java";
+
+/// The program `name`.
+pub(super) fn find(name: &str, package: &'static str) -> Result<PathBuf, ServerError> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let directories = std::env::split_paths(&path).chain(ALSO.iter().map(PathBuf::from));
+    let mut files = directories.map(|directory| directory.join(name));
+    files.find(|file| file.is_file()).ok_or_else(|| missing(name, package))
+}
+
+/// PostgreSQL's program `name`, of the newest version that is installed.
+pub(super) fn find_postgres(name: &str) -> Result<PathBuf, ServerError> {
+    let versions = std::fs::read_dir(POSTGRES).into_iter().flatten().flatten();
+    let version = |path: &Path| path.file_name()?.to_str()?.parse::<u32>().ok();
+    let programs = versions.filter_map(|entry| {
+        let program = entry.path().join("bin").join(name);
+        program.is_file().then(|| (version(&entry.path()), program))
+    });
+    programs.max().map_or_else(|| find(name, "postgresql"), |(_, program)| Ok(program))
+}
+
+/// The archives `names` of Debian's Java, as a class path.
+pub(super) fn class_path(names: &[&str], package: &'static str) -> Result<String, ServerError> {
+    let mut path = String::new();
+    for name in names {
+        let jar = Path::new(JARS).join(name);
+        if !jar.is_file() {
+            return Err(missing(&jar.display().to_string(), package));
+        }
+        path.push_str(&jar.display().to_string());
+        path.push(':');
+    }
+    path.pop();
+    Ok(path)
+}
+
+fn missing(program: &str, package: &'static str) -> ServerError {
+    ServerError::Missing { program: program.to_owned(), package }
+}

@@ -1,0 +1,88 @@
+//! When a server is ready: it is asked again and again, and watched meanwhile.
+#![allow(clippy::disallowed_methods, reason = "waits for other processes, in real time")]
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::error::ServerError;
+use super::process::Process;
+
+/// How long a server may take. They need 12 ms to 2 s; a machine that also compiles may need far more.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long to wait between two questions.
+const PAUSE: Duration = Duration::from_millis(10);
+/// How long one question may take.
+const ANSWER: Duration = Duration::from_secs(1);
+/// How servers say that another process has their port: Redis, etcd, Java, PostgreSQL.
+const TAKEN: [&str; 2] = ["address already in use", "bindexception"];
+
+/// Waits until `ready`, while `process` lives.
+pub(super) fn await_ready(
+    process: &mut Process,
+    port: u16,
+    mut ready: impl FnMut() -> bool,
+) -> Result<(), ServerError> {
+    let begun = Instant::now();
+    loop {
+        // Dead first: another server may answer on its port.
+        if let Some(status) = process.exited() {
+            return Err(explain_death(process, port, status));
+        }
+        if ready() {
+            return Ok(());
+        }
+        let waited = begun.elapsed();
+        if waited > PATIENCE {
+            let (name, path, log) =
+                (process.name().to_owned(), process.log().to_owned(), process.last_words());
+            return Err(ServerError::Silent { name, waited, path, log });
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+fn explain_death(process: &Process, port: u16, status: std::process::ExitStatus) -> ServerError {
+    let words = process.last_words().to_lowercase();
+    if TAKEN.iter().any(|taken| words.contains(taken)) {
+        return ServerError::PortTaken { port };
+    }
+    process.died(status)
+}
+
+/// Sends `question` to a port of this machine and returns the answer: up to the end of the connection, or until `whole`
+/// says that nothing more will come.
+///
+/// # Errors
+///
+/// Those of the connection; a second of silence is one.
+pub fn ask(port: u16, question: &str, whole: impl Fn(&str) -> bool) -> io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&SocketAddr::from(([127, 0, 0, 1], port)), ANSWER)?;
+    stream.set_read_timeout(Some(ANSWER))?;
+    stream.set_write_timeout(Some(ANSWER))?;
+    stream.write_all(question.as_bytes())?;
+    let mut answer = Vec::new();
+    let mut part = [0; 4096];
+    loop {
+        let count = stream.read(&mut part)?;
+        answer.extend_from_slice(&part[..count]);
+        let text = String::from_utf8_lossy(&answer);
+        if count == 0 || whole(&text) {
+            return Ok(text.into_owned());
+        }
+    }
+}
+
+/// Sends an HTTP request with a JSON body (empty: none) to a port of this machine and returns the answer, head and body.
+///
+/// # Errors
+///
+/// As [`ask`].
+pub fn ask_http(port: u16, method: &str, path: &str, headers: &str, body: &str) -> io::Result<String> {
+    let length = body.len();
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
+    );
+    ask(port, &request, |_| false)
+}

@@ -1,0 +1,177 @@
+//! One Redis, alone or as another's replica.
+
+use std::path::{Path, PathBuf};
+
+use super::error::ServerError;
+use super::guard::Stage;
+use super::port::{free, on_free_ports};
+use super::process::{Launch, Process};
+use super::program;
+use super::ready::{ask, await_ready};
+
+const PACKAGE: &str = "redis-server";
+
+/// What a Redis keeps of its data when it is killed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Persistence {
+    /// Nothing: it comes back empty.
+    #[default]
+    None,
+    /// What was written more than a second ago (append-only file, `appendfsync everysec`).
+    EverySecond,
+    /// All that it has acknowledged (append-only file, `appendfsync always`).
+    Always,
+}
+
+impl Persistence {
+    fn arguments(self) -> [&'static str; 4] {
+        match self {
+            Self::None => ["--appendonly", "no", "--appendfsync", "no"],
+            Self::EverySecond => ["--appendonly", "yes", "--appendfsync", "everysec"],
+            Self::Always => ["--appendonly", "yes", "--appendfsync", "always"],
+        }
+    }
+}
+
+/// A Redis server, version 7.
+#[derive(Debug)]
+pub struct Redis {
+    process: Process,
+    port: u16,
+    launch: Launch,
+    stage: Stage,
+}
+
+impl Redis {
+    /// Starts a Redis on a free port, and waits until it answers.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] says what to do.
+    pub fn start(stage: &Stage, name: &str, persistence: Persistence) -> Result<Self, ServerError> {
+        on_free_ports(|| Self::launch(stage, name, free::<1>()?[0], &persistence.arguments()))
+    }
+
+    /// Starts a Redis on `port`, for whoever needs a certain one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Redis::start`], and [`ServerError::PortTaken`].
+    pub fn start_on(
+        stage: &Stage,
+        name: &str,
+        port: u16,
+        persistence: Persistence,
+    ) -> Result<Self, ServerError> {
+        Self::launch(stage, name, port, &persistence.arguments())
+    }
+
+    /// Starts `count` independent ones, as Redlock wants them: `redis-1` and so on.
+    ///
+    /// # Errors
+    ///
+    /// As [`Redis::start`].
+    pub fn start_many(stage: &Stage, count: usize) -> Result<Vec<Self>, ServerError> {
+        (1..=count).map(|n| Self::start(stage, &format!("redis-{n}"), Persistence::None)).collect()
+    }
+
+    /// Starts a replica of `primary`, and waits until it has what the primary has.
+    ///
+    /// # Errors
+    ///
+    /// As [`Redis::start`].
+    pub fn start_replica(stage: &Stage, name: &str, primary: &Redis) -> Result<Self, ServerError> {
+        let source = primary.port.to_string();
+        let mut arguments = Persistence::None.arguments().to_vec();
+        arguments.extend(["--replicaof", "127.0.0.1", &source, "--repl-diskless-sync-delay", "0"]);
+        let mut replica = on_free_ports(|| Self::launch(stage, name, free::<1>()?[0], &arguments))?;
+        let port = replica.port;
+        await_ready(&mut replica.process, port, || {
+            command(port, "INFO replication").is_ok_and(|info| info.contains("master_link_status:up"))
+        })?;
+        Ok(replica)
+    }
+
+    pub(super) fn launch(stage: &Stage, name: &str, port: u16, more: &[&str]) -> Result<Self, ServerError> {
+        let program = program::find("redis-server", PACKAGE)?;
+        let directory = stage.subdirectory(name)?;
+        let launch = Launch::new(name, program, &directory).args(arguments(port, &directory)).args(more);
+        let process = start(stage, &launch, port)?;
+        Ok(Self { process, port, launch, stage: stage.clone() })
+    }
+
+    /// `127.0.0.1:PORT`.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its process, to pause or kill.
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
+    /// Kills it if it lives, and starts it again on the same port, with what its disk has kept.
+    ///
+    /// # Errors
+    ///
+    /// As [`Redis::start`], and [`ServerError::PortTaken`].
+    pub fn restart(&mut self) -> Result<(), ServerError> {
+        self.process.kill();
+        self.process = start(&self.stage, &self.launch, self.port)?;
+        Ok(())
+    }
+
+    /// Makes a replica a primary, as a failover does. What the old primary had not sent it yet is lost.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Refused`] if it does not answer `+OK`.
+    pub fn promote(&self) -> Result<(), ServerError> {
+        self.order("REPLICAOF NO ONE")
+    }
+
+    /// Sends a command and expects `+OK`.
+    pub(super) fn order(&self, order: &str) -> Result<(), ServerError> {
+        let answer = command(self.port, order).unwrap_or_else(|error| error.to_string());
+        if answer.starts_with("+OK") {
+            return Ok(());
+        }
+        Err(ServerError::Refused {
+            name: self.process.name().to_owned(),
+            order: order.to_owned(),
+            answer: answer.trim().to_owned(),
+            path: self.process.log().to_owned(),
+        })
+    }
+}
+
+/// Sends a command as a line of text, and returns the answer as it comes: one line, or a bulk string.
+pub(super) fn command(port: u16, line: &str) -> std::io::Result<String> {
+    ask(port, &format!("{line}\r\n"), |answer| match answer.strip_prefix('$') {
+        None => answer.ends_with("\r\n"),
+        Some(bulk) => {
+            let (length, rest) = bulk.split_once("\r\n").unwrap_or((bulk, ""));
+            length.parse().is_ok_and(|length: usize| rest.len() >= length + 2)
+        }
+    })
+}
+
+fn start(stage: &Stage, launch: &Launch, port: u16) -> Result<Process, ServerError> {
+    let mut process = stage.spawn(launch)?;
+    // Not `PING`: another Redis that has the port would answer as well.
+    let ours = format!("process_id:{}\r\n", process.pid());
+    await_ready(&mut process, port, || command(port, "INFO server").is_ok_and(|info| info.contains(&ours)))?;
+    Ok(process)
+}
+
+fn arguments(port: u16, directory: &Path) -> Vec<PathBuf> {
+    let port = port.to_string();
+    let words =
+        ["--port", &port, "--bind", "127.0.0.1", "--save", "", "--enable-debug-command", "yes", "--dir"];
+    words.iter().map(PathBuf::from).chain([directory.to_owned()]).collect()
+}

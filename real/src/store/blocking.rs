@@ -1,0 +1,60 @@
+//! A store whose calls block, for a service that must not.
+
+use std::sync::Arc;
+
+use resource::ResourceKey;
+use resource::fence::{ConditionalOutcome, Fencing, WriteOutcome};
+use resource::store::{ConditionalWrite, Read, ReadOutcome, Store, StoreError, Write};
+use tokio::runtime::Handle;
+
+/// Makes the calls of a store on threads that may block: the others go on while it syncs its disk.
+#[derive(Debug)]
+pub struct Blocking<S>(Arc<S>);
+
+impl<S: Store> Blocking<S> {
+    /// `store`, kept off the threads that serve connections.
+    pub fn new(store: S) -> Self {
+        Self(Arc::new(store))
+    }
+}
+
+impl<S: Store> Store for Blocking<S> {
+    async fn write(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        fencing: Fencing,
+    ) -> Result<WriteOutcome, StoreError> {
+        let (store, key, write) = (Arc::clone(&self.0), key.clone(), write.clone());
+        apart(move |executor| executor.block_on(store.write(&key, &write, fencing))).await?
+    }
+
+    async fn write_if(
+        &self,
+        key: &ResourceKey,
+        write: &ConditionalWrite,
+        fencing: Fencing,
+    ) -> Result<ConditionalOutcome, StoreError> {
+        let (store, key, write) = (Arc::clone(&self.0), key.clone(), write.clone());
+        apart(move |executor| executor.block_on(store.write_if(&key, &write, fencing))).await?
+    }
+
+    async fn read(
+        &self,
+        key: &ResourceKey,
+        read: &Read,
+        fencing: Fencing,
+    ) -> Result<ReadOutcome, StoreError> {
+        let (store, key, read) = (Arc::clone(&self.0), key.clone(), read.clone());
+        apart(move |executor| executor.block_on(store.read(&key, &read, fencing))).await?
+    }
+}
+
+/// Once begun it is carried through, also if whoever asked has gone.
+#[allow(clippy::disallowed_methods, reason = "the disk blocks, on a live server")]
+async fn apart<T: Send + 'static>(call: impl FnOnce(Handle) -> T + Send + 'static) -> Result<T, StoreError> {
+    let executor = Handle::current();
+    tokio::task::spawn_blocking(move || call(executor))
+        .await
+        .map_err(|error| StoreError::Unavailable(Box::new(error)))
+}

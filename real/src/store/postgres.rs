@@ -1,0 +1,294 @@
+//! A store in PostgreSQL: the fence check and the write in one transaction, with a line in the audit log.
+//!
+//! The row of the resource is locked, judged by the rule of [`resource::fence`], and written before it is unlocked. No
+//! second connection, of this process or another, can come between check and write. PostgreSQL syncs its log before a
+//! commit returns, so an accepted token outlives a crash.
+//!
+//! Source: Palma, "Distributed locks and fencing tokens: why TTL alone is not enough", "Wiring fencing into a relational
+//! database". There the rule is a condition in SQL; here it is the library's own, which also knows claims and retries.
+
+use std::error::Error;
+use std::future::Future;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Transaction};
+use futures_util::future::join;
+use resource::fence::{ConditionalOutcome, Fence, Fencing, Mark, Pass, WriteOutcome};
+use resource::store::{ConditionalWrite, Read, ReadOutcome, Snapshot, Store, StoreError, Write};
+use resource::{BodyDigest, ResourceKey, event};
+use tokio::sync::Mutex;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Config, NoTls, Row};
+
+use super::migrate::migrate;
+use super::row::{COLUMNS, Parameters, load, snapshot};
+
+/// How many connections the pool holds at most. A write keeps one for as long as a commit syncs.
+const CONNECTIONS_MAX: usize = 16;
+/// How many decisions can be told at a time. More than connections: keys seldom share a gate.
+const GATES: usize = 64;
+
+/// Keeps values and fences in PostgreSQL. A clone shares the connections.
+///
+/// Decisions about a key are told in their order by one service. Several services on one database are as safe, but
+/// what they tell may be some microseconds out of order: the audit log has the order.
+#[derive(Clone)]
+pub struct PostgresStore(Arc<Inner>);
+
+struct Inner {
+    pool: Pool,
+    /// Held from before a decision until its event is out, by the key's hash: else the next decision could be told first.
+    gates: Box<[Mutex<()>]>,
+}
+
+/// No store can be had at that address.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The address is not one.
+    #[error(
+        "`{url}` is no address of a PostgreSQL: {source}; give postgresql://user:password@host:port/database"
+    )]
+    Url {
+        /// What was given.
+        url: String,
+        /// What is wrong with it.
+        source: tokio_postgres::Error,
+    },
+    /// No connection.
+    #[error("no connection to PostgreSQL: {0}; check that it runs and lets this user in")]
+    Connect(String),
+    /// The tables could not be made.
+    #[error("the tables could not be made: {0}; this user must be allowed to create tables")]
+    Migrate(String),
+}
+
+impl PostgresStore {
+    /// A store in the database at `url` (`postgresql://user@host:port/database`), whose tables are made if they are missing.
+    ///
+    /// # Errors
+    ///
+    /// [`ConnectError`] says what to do.
+    pub async fn connect(url: &str) -> Result<Self, ConnectError> {
+        let config =
+            Config::from_str(url).map_err(|source| ConnectError::Url { url: url.to_owned(), source })?;
+        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let manager = Manager::from_config(config, NoTls, recycling);
+        let pool = Pool::builder(manager).max_size(CONNECTIONS_MAX).build();
+        let pool = pool.map_err(|error| ConnectError::Connect(error.to_string()))?;
+        let mut client = pool.get().await.map_err(|error| ConnectError::Connect(explain(&error)))?;
+        migrate(&mut client).await.map_err(|error| ConnectError::Migrate(explain(&error)))?;
+        drop(client);
+        let gates = std::iter::repeat_with(|| Mutex::new(())).take(GATES).collect();
+        Ok(Self(Arc::new(Inner { pool, gates })))
+    }
+}
+
+impl Store for PostgresStore {
+    async fn write(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        fencing: Fencing,
+    ) -> Result<WriteOutcome, StoreError> {
+        let (inner, key, write) = (Arc::clone(&self.0), key.clone(), write.clone());
+        apart(async move { inner.write(&key, &write, fencing).await }).await
+    }
+
+    async fn write_if(
+        &self,
+        key: &ResourceKey,
+        write: &ConditionalWrite,
+        fencing: Fencing,
+    ) -> Result<ConditionalOutcome, StoreError> {
+        let (inner, key, write) = (Arc::clone(&self.0), key.clone(), write.clone());
+        apart(async move { inner.write_if(&key, &write, fencing).await }).await
+    }
+
+    async fn read(
+        &self,
+        key: &ResourceKey,
+        read: &Read,
+        fencing: Fencing,
+    ) -> Result<ReadOutcome, StoreError> {
+        let (inner, key, read) = (Arc::clone(&self.0), key.clone(), read.clone());
+        apart(async move { inner.read(&key, &read, fencing).await }).await
+    }
+}
+
+/// Carries a decision through even if whoever asked has gone: a commit on its way would take effect untold.
+#[allow(clippy::disallowed_methods, reason = "this store is live only")]
+async fn apart<T: Send + 'static>(
+    decision: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+) -> Result<T, StoreError> {
+    tokio::spawn(decision).await.map_err(|error| StoreError::Unavailable(Box::new(error)))?
+}
+
+impl Inner {
+    async fn write(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        fencing: Fencing,
+    ) -> Result<WriteOutcome, StoreError> {
+        let digest = BodyDigest::of(&write.body);
+        let _gate = self.gate(key).lock().await;
+        let mut client = self.pool.get().await.map_err(failed)?;
+        let transaction = client.transaction().await.map_err(failed)?;
+        let mut fence = load(&lock_row(&transaction, key).await?)?;
+        let outcome = fence.write(write.mark(), digest, fencing);
+        // A transaction that is dropped leaves nothing behind.
+        if matches!(outcome, WriteOutcome::Accepted(_)) {
+            save(&transaction, key, &fence, Some(&write.body)).await?;
+            transaction.commit().await.map_err(failed)?;
+        }
+        event::write_decided(key, write, digest, &outcome);
+        Ok(outcome)
+    }
+
+    async fn write_if(
+        &self,
+        key: &ResourceKey,
+        write: &ConditionalWrite,
+        fencing: Fencing,
+    ) -> Result<ConditionalOutcome, StoreError> {
+        let digest = BodyDigest::of(&write.body);
+        let _gate = self.gate(key).lock().await;
+        let mut client = self.pool.get().await.map_err(failed)?;
+        let transaction = client.transaction().await.map_err(failed)?;
+        let mut fence = load(&lock_row(&transaction, key).await?)?;
+        let outcome = fence.write_if(write.condition(), digest, fencing);
+        if matches!(outcome, ConditionalOutcome::Accepted { .. }) {
+            save(&transaction, key, &fence, Some(&write.body)).await?;
+            transaction.commit().await.map_err(failed)?;
+        }
+        event::conditional_decided(key, write, digest, &outcome);
+        Ok(outcome)
+    }
+
+    async fn read(
+        &self,
+        key: &ResourceKey,
+        read: &Read,
+        fencing: Fencing,
+    ) -> Result<ReadOutcome, StoreError> {
+        let _gate = self.gate(key).lock().await;
+        let mut client = self.pool.get().await.map_err(failed)?;
+        let transaction = client.transaction().await.map_err(failed)?;
+        let outcome = match read.mark() {
+            None => ReadOutcome::Read(match find(&transaction, key, "").await? {
+                None => Snapshot { value: None, version: 0, max_fence: None },
+                Some(row) => snapshot(&row, &load(&row)?)?,
+            }),
+            Some(mark) => claim(&transaction, key, &mark, fencing).await?,
+        };
+        transaction.commit().await.map_err(failed)?;
+        event::read_decided(key, read, &outcome);
+        Ok(outcome)
+    }
+
+    fn gate(&self, key: &ResourceKey) -> &Mutex<()> {
+        let digest = BodyDigest::of(key.as_str().as_bytes());
+        &self.gates[usize::from(digest.as_bytes()[0]) % GATES]
+    }
+}
+
+async fn claim(
+    transaction: &Transaction<'_>,
+    key: &ResourceKey,
+    mark: &Mark,
+    fencing: Fencing,
+) -> Result<ReadOutcome, StoreError> {
+    let row = lock_row(transaction, key).await?;
+    let mut fence = load(&row)?;
+    let before = fence.highest.clone();
+    if let Err(refusal) = fence.claim(mark, fencing) {
+        return Ok(ReadOutcome::Refused(refusal));
+    }
+    if fence.highest != before {
+        save(transaction, key, &fence, None).await?;
+    }
+    Ok(ReadOutcome::Read(snapshot(&row, &fence)?))
+}
+
+/// The row of `key`, which nobody else can change before the transaction ends. It is made if it is not there.
+async fn lock_row(transaction: &Transaction<'_>, key: &ResourceKey) -> Result<Row, StoreError> {
+    if let Some(row) = find(transaction, key, "FOR UPDATE").await? {
+        return Ok(row);
+    }
+    let insert = "INSERT INTO resource_locks (resource_id) VALUES ($1) ON CONFLICT DO NOTHING";
+    let insert = transaction.prepare_cached(insert).await.map_err(failed)?;
+    transaction.execute(&insert, &[&key.as_str()]).await.map_err(failed)?;
+    // Ours, or that of whoever was faster: it is there by now, as rows are never deleted.
+    let row = find(transaction, key, "FOR UPDATE").await?;
+    row.ok_or(StoreError::Corrupt("the row of a key vanished: rows must not be deleted"))
+}
+
+async fn find(
+    transaction: &Transaction<'_>,
+    key: &ResourceKey,
+    lock: &str,
+) -> Result<Option<Row>, StoreError> {
+    let query = format!("SELECT {COLUMNS} FROM resource_locks WHERE resource_id = $1 {lock}");
+    let query = transaction.prepare_cached(&query).await.map_err(failed)?;
+    transaction.query_opt(&query, &[&key.as_str()]).await.map_err(failed)
+}
+
+/// Writes the fence; with the body of an accepted write also the value, and its line in the audit log.
+async fn save(
+    transaction: &Transaction<'_>,
+    key: &ResourceKey,
+    fence: &Fence,
+    body: Option<&[u8]>,
+) -> Result<(), StoreError> {
+    let highest = Parameters::of_mark(fence.highest.as_ref());
+    let update = "UPDATE resource_locks SET last_token = $2::text::numeric, last_seq = $3::text::numeric, \
+                  last_owner = $4 WHERE resource_id = $1";
+    let update = transaction.prepare_cached(update).await.map_err(failed)?;
+    let parameters: [&(dyn ToSql + Sync); 4] = [&key.as_str(), &highest.token, &highest.seq, &highest.owner];
+    transaction.execute(&update, &parameters).await.map_err(failed)?;
+    match (body, &fence.last_write) {
+        (Some(body), Some(last)) => {
+            let version =
+                i64::try_from(fence.version).map_err(|_| StoreError::Corrupt("too many versions"))?;
+            save_value(transaction, key, body, last, version).await
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn save_value(
+    transaction: &Transaction<'_>,
+    key: &ResourceKey,
+    body: &[u8],
+    (pass, digest): &(Pass, BodyDigest),
+    version: i64,
+) -> Result<(), StoreError> {
+    let update = "UPDATE resource_locks SET written_token = $2::text::numeric, written_seq = $3::text::numeric, \
+                  written_owner = $4, written_sha256 = $5, version = $6, value = $7 WHERE resource_id = $1";
+    let insert = "INSERT INTO audit_log (resource_id, version, fencing_token, owner_prefix, payload) \
+                  VALUES ($1, $2, nullif($3::text::numeric, 0), $4, $5)";
+    let update = transaction.prepare_cached(update).await.map_err(failed)?;
+    let insert = transaction.prepare_cached(insert).await.map_err(failed)?;
+    let written = Parameters::of_pass(pass);
+    let (name, sha256) = (key.as_str(), digest.as_bytes().as_slice());
+    let prefix = written.owner.as_deref().map(dlock::owner_prefix);
+    let row: [&(dyn ToSql + Sync); 7] =
+        [&name, &written.token, &written.seq, &written.owner, &sha256, &version, &body];
+    let line: [&(dyn ToSql + Sync); 5] = [&name, &version, &written.token, &prefix, &body];
+    // One after the other on the server, and one round trip.
+    let (row, line) = join(transaction.execute(&update, &row), transaction.execute(&insert, &line)).await;
+    row.and(line).map(drop).map_err(failed)
+}
+
+fn failed(error: impl Error + Send + Sync + 'static) -> StoreError {
+    StoreError::Unavailable(explain(&error).into())
+}
+
+/// The error and what caused it: PostgreSQL's own words are in the cause.
+fn explain(error: &dyn Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {}", explain(cause)),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,239 @@
+//! The command as a person meets it: what it prints, what it leaves behind, what it says when something is wrong.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "support/eventually.rs"]
+mod eventually;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use eventually::eventually;
+use real::servers::{Persistence, Redis, Stage, ask_http};
+use resource::audit::{EventName, VerdictKind};
+
+fn real(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_real"));
+    command.args(arguments);
+    command
+}
+
+fn run(command: &mut Command) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+/// A process that is killed at the end of the test, and the port that it serves.
+struct Served(Child, u16);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It fails only if the process is gone.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn serve(arguments: &[&str]) -> Served {
+    let mut command = real(&["resource", "--listen", "127.0.0.1:0"]);
+    let mut child = command.args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let port = line.trim().rsplit(':').next().unwrap().parse().unwrap();
+    Served(child, port)
+}
+
+#[test]
+fn what_is_up_serves_a_worker_and_is_gone_after_down() {
+    let stage = Stage::new().unwrap();
+    let state = stage.directory().join("state.json");
+    let state = ["--state", state.to_str().unwrap()];
+    let (code, told, _) = run(real(&["up", "redis"]).args(state));
+    assert_eq!(code, Some(0), "{told}");
+    let (code, _, error) = run(real(&["up", "redis"]).args(state));
+    assert_eq!(code, Some(2));
+    assert!(error.contains("run `real down` first"), "{error}");
+    let served = serve(&["--store", "memory"]);
+    let address = format!("127.0.0.1:{}", served.1);
+    let (code, told, error) = run(real(&["worker", "--resource", &address, "--work", "0"]).args(state));
+    assert_eq!((code, told.as_str()), (Some(0), "worker: account:0 token 1: written; released\n"), "{error}");
+    let (code, _, error) = run(real(&["down"]).args(state));
+    assert_eq!((code, error.as_str()), (Some(0), ""));
+    let (code, _, error) = run(real(&["worker", "--resource", &address]).args(state));
+    assert_eq!(code, Some(2));
+    assert!(error.contains("run `real up redis` first"), "{error}");
+}
+
+#[test]
+fn nothing_is_left_when_the_command_is_killed() {
+    let stage = Stage::new().unwrap();
+    // The experiment's directory is in one of ours, where it can be found.
+    let folder = stage.subdirectory("tmp").unwrap();
+    let mut command = real(&["experiment", "1", "--backend", "redis", "--out"]);
+    let mut child = command.arg(folder.join("out.json")).env("TMPDIR", &folder).spawn().unwrap();
+    let inside =
+        || fs::read_dir(&folder).unwrap().flatten().map(|entry| entry.path()).collect::<Vec<PathBuf>>();
+    // The Redis, the four resources, and a worker.
+    let notes = || {
+        let pids = inside().into_iter().flat_map(|stage| fs::read_dir(stage.join("pids")));
+        let pids: Vec<_> = pids.flatten().flatten().collect();
+        (pids.len() >= 6).then_some(pids)
+    };
+    let pids = eventually("six processes run", notes);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    eventually("the directory is gone", || inside().is_empty().then_some(()));
+    for pid in pids {
+        let directory = Path::new("/proc").join(pid.file_name()).join("cwd");
+        assert!(directory.read_link().is_err(), "{pid:?} lives");
+    }
+}
+
+#[test]
+fn the_histories_of_several_processes_are_judged_as_one() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let file = |name: &str| stage.directory().join(name).to_str().unwrap().to_owned();
+    let (of_resource, of_workers) = (file("resource.jsonl"), file("workers.jsonl"));
+    let served = serve(&["--path", &file("resource.redb"), "--history", &of_resource]);
+    let address = format!("127.0.0.1:{}", served.1);
+    let mut workers =
+        real(&["worker", "--servers", &redis.address(), "--resource", &address, "--history", &of_workers]);
+    let (code, told, error) = run(workers.args([
+        "--contenders",
+        "4",
+        "--rounds",
+        "3",
+        "--keys",
+        "2",
+        "--work",
+        "1ms",
+        "--fence",
+        "on",
+    ]));
+    assert_eq!(code, Some(0), "{error}");
+    assert_eq!(told.lines().filter(|line| line.ends_with("written; released")).count(), 12, "{told}");
+    let (code, told, error) = run(&mut real(&["audit", &of_resource, &of_workers, "--served-within", "60s"]));
+    assert_eq!(code, Some(0), "{told}{error}");
+    assert!(told.contains("12 grants, 12 releases, 0 renewals, 12 writes accepted, 0 refused"), "{told}");
+    assert!(told.contains("not judged: foreign_release"), "{told}");
+    assert!(told.ends_with("no verdicts\n"), "{told}");
+    let lines = fs::read_to_string(&of_workers).unwrap();
+    assert!(lines.contains(r#""process":"worker-4""#), "each contender has a name of its own");
+    assert!(lines.contains(EventName::SectionEntered.as_str()));
+}
+
+#[test]
+fn a_violation_ends_in_exit_code_1_and_nonsense_in_2() {
+    let stage = Stage::new().unwrap();
+    let (history, nonsense) = (stage.directory().join("h.jsonl"), stage.directory().join("n.jsonl"));
+    let write = |at: u64, token: u64, version: u64| {
+        format!(
+            r#"{{"at":{at},"process":"resource","event":"write_accepted","resource_id_hash":"k","fencing_token":{token},"version":{version}}}"#
+        )
+    };
+    // The last line is torn, as by a SIGKILL.
+    fs::write(&history, format!("{}\n{}\n{{\"at\":9", write(5, 2, 1), write(7, 1, 2))).unwrap();
+    let (code, told, _) = run(real(&["audit"]).arg(&history));
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains(VerdictKind::StaleWrite.as_str()), "{told}");
+    fs::write(&nonsense, "nonsense\n").unwrap();
+    let (code, _, error) = run(real(&["audit"]).arg(&nonsense));
+    assert_eq!(code, Some(2));
+    assert!(error.contains("n.jsonl: line 1"), "{error}");
+}
+
+#[test]
+fn the_resource_fences_unless_it_is_told_not_to() {
+    for (fence, status) in [("on", "409 Conflict"), ("off", "200 OK")] {
+        let served = serve(&["--store", "memory", "--fence", fence]);
+        let put = |token: u64| {
+            ask_http(served.1, "PUT", "/r/k", &format!("X-Fence-Token: {token}\r\n"), "x").unwrap()
+        };
+        assert!(put(34).starts_with("HTTP/1.1 200 OK"));
+        assert!(put(33).starts_with(&format!("HTTP/1.1 {status}")), "{fence}");
+        let metrics = ask_http(served.1, "GET", "/metrics", "", "").unwrap();
+        let refused = u64::from(fence == "on");
+        assert!(
+            metrics.contains(&format!("\nresource_stale_token_rejections_total {refused}\n")),
+            "{metrics}"
+        );
+    }
+}
+
+#[test]
+fn a_worker_shows_its_metrics() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let served = serve(&["--store", "memory"]);
+    let address = format!("127.0.0.1:{}", served.1);
+    let mut command =
+        real(&["worker", "--servers", &redis.address(), "--resource", &address, "--metrics", "127.0.0.1:0"]);
+    // The pause holds the worker while it is asked.
+    let mut child = command.args(["--work", "0", "--pause", "1h"]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let port = line.trim_end_matches("/metrics\n").rsplit(':').next().unwrap().parse().unwrap();
+    let worker = Served(child, port);
+    let acquired = r#"redis_lease_acquire_total{resource_type="account",outcome="done"} 1"#;
+    let metrics = || ask_http(worker.1, "GET", "/metrics", "", "").unwrap();
+    eventually("the acquire is counted", || metrics().contains(acquired).then_some(()));
+    let elsewhere = ask_http(worker.1, "GET", "/", "", "").unwrap();
+    assert!(elsewhere.starts_with("HTTP/1.1 404"), "{elsewhere}");
+}
+
+#[test]
+fn mistakes_are_explained() {
+    let served = serve(&["--store", "memory"]);
+    let address = format!("127.0.0.1:{}", served.1);
+    let (code, _, error) = run(&mut real(&["resource", "--store", "memory", "--listen", &address]));
+    assert_eq!(code, Some(2));
+    assert!(error.contains("stop the process that listens there"), "{error}");
+    let (code, _, error) =
+        run(&mut real(&["worker", "--servers", "127.0.0.1:1,127.0.0.1:2", "--resource", &address]));
+    assert_eq!(code, Some(2));
+    assert!(error.contains("redis wants one server, and was given 2"), "{error}");
+    let (code, told, _) = run(&mut real(&[
+        "worker",
+        "--servers",
+        "127.0.0.1:1",
+        "--resource",
+        &address,
+        "--patience",
+        "100ms",
+    ]));
+    assert_eq!(code, Some(1), "nothing was done");
+    assert!(told.contains("no connection to the lock server at 127.0.0.1:1"), "{told}");
+    let mut missing = real(&["experiment", "1", "--backend", "redis", "--out", "/dev/null"]);
+    let (code, _, error) = run(missing.env("TMPDIR", "/no/such/directory"));
+    assert_eq!(code, Some(2));
+    assert!(error.contains("set TMPDIR"), "{error}");
+}
+
+#[test]
+fn the_environment_gives_the_flags() {
+    let served = serve(&["--store", "memory"]);
+    let mut worker = real(&["worker"]);
+    worker.envs([
+        ("DLOCK_RESOURCE", format!("127.0.0.1:{}", served.1)),
+        ("DLOCK_SERVERS", "127.0.0.1:1".to_owned()),
+    ]);
+    let (_, told, _) = run(worker.env("DLOCK_PATIENCE", "50ms").env("DLOCK_NAME", "from-the-environment"));
+    assert!(told.starts_with("from-the-environment: account:0: no lock until the deadline"), "{told}");
+    let mut output = String::new();
+    real(&["worker", "--help"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+        .stdout
+        .unwrap()
+        .read_to_string(&mut output)
+        .unwrap();
+    for flag in ["backend", "ttl", "work", "pause", "contenders", "keys", "fence"] {
+        assert!(
+            output.contains(&format!("DLOCK_{}", flag.to_uppercase())),
+            "--{flag} has no variable:\n{output}"
+        );
+    }
+}

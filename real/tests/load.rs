@@ -1,0 +1,108 @@
+//! The load and the filling, on a live Redis.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::time::Duration;
+
+use dlock::redis::Redis as Backend;
+use dlock::{Lock, LockKey, Options, TryAcquireError};
+use real::TokioRuntime;
+use real::backends::BackendKind;
+use real::contend::{Load, LoadError, contend};
+use real::fill::{Counters, Fill, fill};
+use real::servers::{Persistence, Redis, Stage, ask};
+use tokio::runtime::Handle;
+
+fn load(redis: &Redis) -> Load {
+    Load {
+        backend: BackendKind::Redis,
+        servers: vec![redis.address()],
+        ttl: Duration::from_secs(10),
+        work: Duration::from_millis(20),
+        contenders: 10,
+        key: "k".to_owned(),
+        keys: 1,
+        rate: 200.0,
+        lasts: Duration::from_secs(1),
+    }
+}
+
+#[tokio::test]
+async fn a_hot_key_is_charged_for_all_who_came() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let report = contend(load(&redis), TokioRuntime::new(Handle::current())).await.unwrap();
+    assert_eq!((report.offered, report.failed), (200, 0), "{report}");
+    assert_eq!(report.served + report.unserved, 200, "{report}");
+    // The lock is held for 20 ms at a time: no more than 50 fit into the second, and one more that began in it.
+    assert!((1..=51).contains(&report.served), "{report}");
+    let counts = [&report.acquire_served, &report.acquire_from_call, &report.acquire_all].map(|of| of.count);
+    assert_eq!(counts, [report.served, report.served, 200], "{report}");
+    assert_eq!(report.fairness.served, report.served);
+}
+
+#[tokio::test]
+async fn a_lock_that_is_never_free_is_charged_for_those_who_could_not_even_ask() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let key = LockKey::new("k", "0").unwrap();
+    let taken = format!("SET {} somebody PX 600000\r\n", key.owner_key());
+    assert_eq!(ask(redis.port(), &taken, |answer| answer.ends_with("\r\n")).unwrap(), "+OK\r\n");
+    // The only contender waits for the first attempt's lock until the end.
+    let stalled = Load { contenders: 1, rate: 100.0, ..load(&redis) };
+    let report = contend(stalled, TokioRuntime::new(Handle::current())).await.unwrap();
+    assert_eq!((report.served, report.unserved, report.acquire_all.count), (0, 100, 100), "{report}");
+    // From when each was due to the end: by the schedule, not by a clock.
+    let (_, median) = report.acquire_all.quantiles[0];
+    assert!((500_000..=511_000).contains(&median), "{report}");
+}
+
+#[tokio::test]
+async fn a_key_space_serves_all() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    // A key for each attempt: nobody waits for anybody.
+    let spread = Load { keys: 1000, contenders: 50, work: Duration::ZERO, rate: 100.0, ..load(&redis) };
+    let report = contend(spread, TokioRuntime::new(Handle::current())).await.unwrap();
+    assert_eq!((report.failed, report.fairness.inversions), (0, 0), "{report}");
+    assert_eq!(report.served + report.unserved, 100, "{report}");
+    assert_eq!(report.release.count, report.served, "{report}");
+}
+
+#[tokio::test]
+async fn a_load_of_nothing_is_refused() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let none = Load { rate: 0.0, ..load(&redis) };
+    let error = contend(none, TokioRuntime::new(Handle::current())).await.unwrap_err();
+    assert!(matches!(error, LoadError::Zero("--rate")), "{error}");
+}
+
+#[tokio::test]
+async fn a_seed_fills_two_servers_alike() {
+    let stage = Stage::new().unwrap();
+    let runtime = TokioRuntime::new(Handle::current());
+    let mut digests = Vec::new();
+    for (name, seed) in [("one", 7), ("two", 7), ("three", 8)] {
+        let redis = Redis::start(&stage, name, Persistence::None).unwrap();
+        let (ttl, spread) = (Duration::from_secs(600), Duration::from_secs(60));
+        let order = Fill {
+            server: redis.address(),
+            keys: 5300,
+            key: "k".to_owned(),
+            seed,
+            ttl,
+            spread,
+            counters: Counters::Key,
+        };
+        let told = std::cell::Cell::new(0);
+        let filled = fill(&runtime, order, |locks| told.set(told.get() + locks)).await.unwrap();
+        assert_eq!((told.get(), filled.keys_added), (5300, 2 * 5300));
+        digests.push(ask(redis.port(), "DEBUG DIGEST\r\n", |answer| answer.ends_with("\r\n")).unwrap());
+        // What is filled in is a lock that is held.
+        let lock = Lock::new(Backend::new(runtime.clone(), &redis.address()), Options::new(ttl)).unwrap();
+        let held = lock.try_acquire(&LockKey::new("k", "5299").unwrap()).await.err();
+        assert!(matches!(held, Some(TryAcquireError::Held { .. })), "{held:?}");
+    }
+    assert_eq!(digests[0], digests[1]);
+    assert_ne!(digests[0], digests[2]);
+}

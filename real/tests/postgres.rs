@@ -1,0 +1,187 @@
+//! The PostgreSQL store against the store in memory, against itself, and after a crash.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, reason = "writers race as tasks of their own")]
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use dlock::FencingToken;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use real::servers::{Postgres, Stage};
+use real::store::{BlobFolder, GuardedBlobs, PostgresStore};
+use resource::fence::{ConditionalOutcome, Fencing, WriteOutcome, WriteSeq};
+use resource::store::{ConditionalWrite, MemoryStore, Read, ReadOutcome, Store, Write};
+use resource::{OwnerToken, ResourceKey};
+use tokio_postgres::NoTls;
+
+fn key(name: &str) -> ResourceKey {
+    ResourceKey::new(name).unwrap()
+}
+
+fn owner(name: &str) -> Option<OwnerToken> {
+    Some(OwnerToken::new(name).unwrap())
+}
+
+fn write(token: u64, owner_name: &str, body: &str) -> Write {
+    let token = FencingToken::new(token).unwrap();
+    Write { token, seq: None, owner: owner(owner_name), body: Bytes::copy_from_slice(body.as_bytes()) }
+}
+
+async fn query(postgres: &Postgres, text: &str) -> Vec<tokio_postgres::Row> {
+    let (client, connection) = tokio_postgres::connect(&postgres.url(), NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.query(text, &[]).await.unwrap()
+}
+
+/// A step that both stores take: few keys, tokens, owners and bodies, so that all the rule's cases come up.
+struct Draw(ChaCha8Rng);
+
+impl Draw {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0.next_u64() % bound
+    }
+
+    fn token(&mut self) -> FencingToken {
+        // Beyond what bigint holds, too.
+        let number = [1, 2, 3, u64::MAX - 1, u64::MAX][self.below(5) as usize];
+        FencingToken::new(number).unwrap()
+    }
+
+    fn owner(&mut self) -> Option<OwnerToken> {
+        [None, owner("a:11111111"), owner("b:22222222")][self.below(3) as usize].clone()
+    }
+
+    fn fencing(&mut self) -> Fencing {
+        if self.below(8) == 0 { Fencing::Off } else { Fencing::On }
+    }
+}
+
+#[tokio::test]
+async fn it_decides_as_the_store_in_memory() {
+    let stage = Stage::new().unwrap();
+    let postgres = Postgres::start(&stage).unwrap();
+    let (ours, model) = (PostgresStore::connect(&postgres.url()).await.unwrap(), MemoryStore::new());
+    let mut draw = Draw(ChaCha8Rng::seed_from_u64(1));
+    let (mut accepted, mut repeated, mut refused) = (0, 0, 0);
+    let (mut conditional, mut again, mut conflicts, mut fenced) = (0, 0, 0, 0);
+    // The last conditional write, which its writer may send again.
+    let mut sent = None;
+    for step in 0..900 {
+        // Young keys again and again: an old one refuses nearly everything.
+        let key = key(&format!("k{}", step / 20 * 2 + draw.below(2)));
+        let fencing = draw.fencing();
+        if draw.below(3) == 0 {
+            let claim = (draw.below(2) == 0).then(|| draw.token());
+            let read = Read { claim, owner: draw.owner() };
+            let expected = model.read(&key, &read, fencing).await.unwrap();
+            assert_eq!(ours.read(&key, &read, fencing).await.unwrap(), expected, "step {step}: {read:?}");
+            continue;
+        }
+        let body = Bytes::from(format!("body {}", draw.below(2)));
+        if draw.below(3) == 0 {
+            let new = ConditionalWrite { expected: draw.below(3), owner: draw.owner(), body };
+            let (key, write) = match sent.take() {
+                Some(lost) if draw.below(2) == 0 => lost,
+                _ => (key, new),
+            };
+            sent = Some((key.clone(), write.clone()));
+            let expected = model.write_if(&key, &write, fencing).await.unwrap();
+            assert_eq!(
+                ours.write_if(&key, &write, fencing).await.unwrap(),
+                expected,
+                "step {step}: {write:?}"
+            );
+            match expected {
+                ConditionalOutcome::Accepted { .. } => conditional += 1,
+                ConditionalOutcome::Repeated { .. } => again += 1,
+                ConditionalOutcome::Conflict { .. } => conflicts += 1,
+                ConditionalOutcome::Fenced { .. } => fenced += 1,
+            }
+            continue;
+        }
+        let write =
+            Write { token: draw.token(), seq: WriteSeq::new(draw.below(3)), owner: draw.owner(), body };
+        let expected = model.write(&key, &write, fencing).await.unwrap();
+        assert_eq!(ours.write(&key, &write, fencing).await.unwrap(), expected, "step {step}: {write:?}");
+        match expected {
+            WriteOutcome::Accepted(_) => accepted += 1,
+            WriteOutcome::Repeated(_) => repeated += 1,
+            WriteOutcome::Refused(_) => refused += 1,
+        }
+    }
+    let met = [accepted, repeated, refused, conditional, again, conflicts, fenced];
+    assert!(met.iter().all(|count| *count > 0), "every case must come up: {met:?}");
+    let logged: i64 = query(&postgres, "SELECT count(*) FROM audit_log").await[0].get(0);
+    assert_eq!(logged, accepted + conditional, "each accepted write has a line, and nothing else has");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn services_that_race_accept_each_token_once() {
+    let stage = Stage::new().unwrap();
+    let postgres = Postgres::start(&stage).unwrap();
+    // Two services, each with its own connections: nothing but the database stands between them.
+    let url = postgres.url();
+    let services = [0, 1].map(|_| PostgresStore::connect(&url));
+    let services = futures_util::future::try_join_all(services).await.unwrap();
+    let racers: Vec<_> = (0..120)
+        .map(|n| {
+            let store = services[n % 2].clone();
+            let write = write(1 + (n as u64 / 6), &format!("w:{n:08}"), &n.to_string());
+            tokio::spawn(async move { store.write(&key("hot"), &write, Fencing::On).await.unwrap() })
+        })
+        .collect();
+    let outcomes = futures_util::future::try_join_all(racers).await.unwrap();
+    let accepted = outcomes.iter().filter(|outcome| matches!(outcome, WriteOutcome::Accepted(_))).count();
+    let log = query(&postgres, "SELECT fencing_token::text FROM audit_log ORDER BY id").await;
+    let tokens: Vec<u64> = log.iter().map(|row| row.get::<_, &str>(0).parse().unwrap()).collect();
+    assert_eq!(tokens.len(), accepted);
+    assert!(tokens.is_sorted_by(|a, b| a < b), "{tokens:?}");
+    assert_eq!(tokens.last(), Some(&20), "the highest token is never refused");
+}
+
+#[tokio::test]
+async fn an_accepted_token_outlives_a_crash_of_the_database() {
+    let stage = Stage::new().unwrap();
+    let mut postgres = Postgres::start(&stage).unwrap();
+    let store = PostgresStore::connect(&postgres.url()).await.unwrap();
+    let taken = store.write(&key("k"), &write(34, "b:1", "new"), Fencing::On).await.unwrap();
+    assert!(matches!(taken, WriteOutcome::Accepted(_)));
+    drop(store);
+    postgres.restart().unwrap();
+    // The second time there is nothing to make: the tables are there.
+    let store = PostgresStore::connect(&postgres.url()).await.unwrap();
+    let late = store.write(&key("k"), &write(33, "a:1", "old"), Fencing::On).await.unwrap();
+    assert!(matches!(late, WriteOutcome::Refused(_)), "{late:?}");
+    let kept = store.read(&key("k"), &Read::default(), Fencing::On).await.unwrap();
+    assert!(matches!(&kept, ReadOutcome::Read(snapshot) if snapshot.value == Some("new".into())), "{kept:?}");
+}
+
+#[tokio::test]
+async fn a_stale_writer_never_touches_the_blobs() {
+    let stage = Stage::new().unwrap();
+    let postgres = Postgres::start(&stage).unwrap();
+    let store = Arc::new(PostgresStore::connect(&postgres.url()).await.unwrap());
+    let folder = stage.directory().join("blobs");
+    let blobs = GuardedBlobs::new(store, BlobFolder::open(&folder).unwrap());
+    let key = key("report:7");
+    assert_eq!(blobs.get(&key).await.unwrap(), None);
+    let newer = write(34, "b:1", "newer");
+    assert!(matches!(blobs.put(&key, &newer).await.unwrap(), WriteOutcome::Accepted(_)));
+    assert!(matches!(blobs.put(&key, &write(33, "a:1", "older")).await.unwrap(), WriteOutcome::Refused(_)));
+    let files: Vec<_> = std::fs::read_dir(folder.join("report:7")).unwrap().collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    // The writer died between the row and the upload: the retry completes it.
+    std::fs::remove_file(files[0].as_ref().unwrap().path()).unwrap();
+    assert_eq!(blobs.get(&key).await.unwrap(), None);
+    assert!(matches!(blobs.put(&key, &newer).await.unwrap(), WriteOutcome::Repeated(_)));
+    assert_eq!(blobs.get(&key).await.unwrap(), Some("newer".into()));
+}
+
+#[tokio::test]
+async fn a_database_that_is_not_there_is_named() {
+    let error = PostgresStore::connect("postgresql://postgres@127.0.0.1:1/postgres").await.err().unwrap();
+    assert!(error.to_string().contains("Connection refused"), "{error}");
+    let error = PostgresStore::connect("not a url").await.err().unwrap();
+    assert!(error.to_string().contains("give postgresql://"), "{error}");
+}

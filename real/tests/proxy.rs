@@ -1,0 +1,116 @@
+//! The proxy's links: slow, cut in one direction, reset. Seen by a real lock on a real Redis.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "support/eventually.rs"]
+mod eventually;
+
+use std::time::Duration;
+
+use dlock::redis::Redis as Backend;
+use dlock::{Lock, LockKey, Options, Runtime, TryAcquireError, timeout_at};
+use eventually::eventually;
+use real::TokioRuntime;
+use real::faults::{Direction, Link, Proxy};
+use real::servers::{Persistence, Redis, Stage, ask};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::runtime::Handle;
+
+struct Scene {
+    _stage: Stage,
+    redis: Redis,
+    proxy: Proxy,
+    runtime: TokioRuntime,
+}
+
+async fn scene() -> Scene {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let proxy = Proxy::start(&redis.address()).await.unwrap();
+    Scene { _stage: stage, redis, proxy, runtime: TokioRuntime::new(Handle::current()) }
+}
+
+impl Scene {
+    fn lock(&self) -> Lock<Backend<TokioRuntime>> {
+        let mut options = Options::new(Duration::from_secs(60));
+        options.request_timeout = Duration::from_millis(300);
+        Lock::new(Backend::new(self.runtime.clone(), &self.proxy.address()), options).unwrap()
+    }
+
+    fn redis_says(&self, command: &str) -> String {
+        ask(self.redis.port(), &format!("{command}\r\n"), |answer| answer.ends_with("\r\n")).unwrap()
+    }
+}
+
+fn key(id: &str) -> LockKey {
+    LockKey::new("k", id).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replies_that_are_cut_off_leave_the_lock_taken_and_requests_do_not() {
+    let scene = scene().await;
+    let lock = scene.lock();
+    // The connection stands, and the scripts are known.
+    lock.try_acquire(&key("first")).await.unwrap().release().await.unwrap();
+    scene.proxy.set(Direction::ToServer, Link::Cut);
+    assert!(matches!(lock.try_acquire(&key("a")).await.err(), Some(TryAcquireError::Backend(_))));
+    assert_eq!(scene.redis_says(&format!("EXISTS {}", key("a").owner_key())), ":0\r\n");
+    scene.proxy.set(Direction::ToServer, Link::Open);
+    let lock = scene.lock();
+    lock.try_acquire(&key("first")).await.unwrap().release().await.unwrap();
+    scene.proxy.set(Direction::ToClient, Link::Cut);
+    assert!(matches!(lock.try_acquire(&key("b")).await.err(), Some(TryAcquireError::Backend(_))));
+    let held = format!("EXISTS {}", key("b").owner_key());
+    assert_eq!(
+        scene.redis_says(&format!("GET {}", key("b").fence_key())),
+        "$1\r\n1\r\n",
+        "it was granted, unheard"
+    );
+    // What may have been granted is given back as soon as the link heals.
+    scene.proxy.set_both(Link::Open);
+    eventually("the lock is given back", || (scene.redis_says(&held) == ":0\r\n").then_some(()));
+}
+
+#[tokio::test]
+async fn a_slow_link_delays_what_passes_and_keeps_its_order() {
+    let scene = scene().await;
+    let delay = Duration::from_millis(100);
+    scene.proxy.set(Direction::ToClient, Link::Slow(delay));
+    let mut stream = scene.runtime.connect(&scene.proxy.address()).await.unwrap();
+    let begun = scene.runtime.now();
+    let numbers = 100..150;
+    for number in numbers.clone() {
+        stream.write_all(format!("ECHO {number}\r\n").as_bytes()).await.unwrap();
+    }
+    let expected: String = numbers.map(|number| format!("$3\r\n{number}\r\n")).collect();
+    let mut answers = vec![0; expected.len()];
+    stream.read_exact(&mut answers).await.unwrap();
+    assert_eq!(answers, expected.as_bytes());
+    assert!(scene.runtime.now() >= begun + delay);
+}
+
+#[tokio::test]
+async fn a_reset_is_a_reset_and_the_next_connection_works() {
+    let scene = scene().await;
+    let mut stream = scene.runtime.connect(&scene.proxy.address()).await.unwrap();
+    stream.write_all(b"PING\r\n").await.unwrap();
+    let mut answer = [0; 7];
+    stream.read_exact(&mut answer).await.unwrap();
+    scene.proxy.reset();
+    let error = stream.read(&mut answer).await.unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    let lock = scene.lock();
+    lock.try_acquire(&key("a")).await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_proxy_that_is_dropped_is_gone() {
+    let scene = scene().await;
+    let address = scene.proxy.address();
+    let mut stream = scene.runtime.connect(&address).await.unwrap();
+    drop(scene.proxy);
+    let mut answer = [0; 1];
+    let soon = scene.runtime.now() + Duration::from_secs(30);
+    let read = timeout_at(&scene.runtime, soon, stream.read(&mut answer)).await;
+    assert!(matches!(read, Ok(Ok(0) | Err(_))), "{read:?}");
+    assert!(scene.runtime.connect(&address).await.is_err());
+}
