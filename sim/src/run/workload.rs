@@ -39,12 +39,13 @@ pub(super) async fn main(cluster: Arc<Cluster>, id: ProcessId, schedule: Arc<Sch
     let runtime = SimRuntime::new(cluster.world(), id);
     runtime.sleep_until(runtime.now() + spec.starts.duration()).await;
     let hand = Hand { cluster: &cluster, runtime: &runtime, schedule: &schedule, spec };
+    // Boxed one by one: a task that had room for the largest of them would cost every run as much as the largest.
     match schedule.system {
-        _ if spec.mode == WorkerMode::Cas => update::rounds(&runtime, &schedule, spec).await,
-        System::Redis => on_redis(hand).await,
-        System::Redlock => on_redlock(hand).await,
-        System::Etcd => on_etcd(hand, number).await,
-        System::ZooKeeper => on_zookeeper(hand, number).await,
+        _ if spec.mode == WorkerMode::Cas => Box::pin(update::rounds(&runtime, &schedule, spec)).await,
+        System::Redis => Box::pin(on_redis(hand)).await,
+        System::Redlock => Box::pin(on_redlock(hand)).await,
+        System::Etcd => Box::pin(on_etcd(hand, number)).await,
+        System::ZooKeeper => Box::pin(on_zookeeper(hand, number)).await,
     }
     cluster.finished(id);
 }
@@ -63,9 +64,9 @@ async fn on_redis(hand: Hand<'_>) {
     match (hand.cluster.lock_mutant(), hand.spec.release) {
         (Some(mutant), _) => {
             let drift = options(hand.schedule, hand.spec).drift;
-            rounds(hand, MutantLock::new(redis, LOCK_ADDRESS, mutant, drift)).await;
+            Box::pin(rounds(hand, MutantLock::new(redis, LOCK_ADDRESS, mutant, drift))).await;
         }
-        (None, ReleaseMode::GetDel) => rounds(hand, GetThenDel::new(redis, LOCK_ADDRESS)).await,
+        (None, ReleaseMode::GetDel) => Box::pin(rounds(hand, GetThenDel::new(redis, LOCK_ADDRESS))).await,
         (None, ReleaseMode::Script | ReleaseMode::None) => rounds(hand, redis).await,
     }
 }
