@@ -1,6 +1,7 @@
 //! One acquisition under way, and what becomes of it when its future is dropped.
 
 use std::mem;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -144,7 +145,7 @@ impl<'a, B: Backend> Attempt<'a, B> {
     ) -> Result<Result<Answer, BackendError>, Elapsed> {
         let runtime = self.lock.runtime();
         let patience = now + self.lock.options().request_timeout;
-        let call = self.lock.backend().acquire(&self.claim, &mut self.trail, patience);
+        let call = pin!(self.lock.backend().acquire(&self.claim, &mut self.trail, patience));
         if deadline >= patience {
             return Ok(call.await);
         }

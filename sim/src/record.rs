@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use resource::audit::{Event, Kind, Name, Nanos, Record};
 use tracing::field::{Field, Visit};
@@ -20,6 +21,12 @@ use crate::world::World;
 /// The targets whose events make up a history.
 const TARGETS: [&str; 5] = ["dlock", "resource", "worker", "server", "fault"];
 
+/// How many events the last run had, whichever it was: the next one most likely needs as much room.
+static EVENTS_LAST: AtomicUsize = AtomicUsize::new(64);
+
+/// The hash is told of events by so many bytes, or a little more.
+const HASHED_BYTES: usize = 2048;
+
 thread_local! {
     static RUN: RefCell<Option<Recording>> = const { RefCell::new(None) };
 }
@@ -31,7 +38,7 @@ struct Recording {
     names: Vec<Name>,
     events: Vec<Event>,
     hash: Box<Xxh3Default>,
-    /// One event's bytes on their way to the hash: many small updates would cost more than all else here.
+    /// The last events' bytes, on their way to the hash: many small updates would cost more than all else here.
     bytes: Vec<u8>,
     /// Hears of every event, in the middle of the task that caused it.
     listener: Rc<dyn Fn(&Event)>,
@@ -58,9 +65,9 @@ pub fn start(world: &World, listener: impl Fn(&Event) + 'static) {
     let recording = Recording {
         world: world.clone(),
         names,
-        events: Vec::with_capacity(64),
+        events: Vec::with_capacity(EVENTS_LAST.load(Ordering::Relaxed)),
         hash: Box::default(),
-        bytes: Vec::with_capacity(512),
+        bytes: Vec::with_capacity(HASHED_BYTES + 512),
         listener: Rc::new(listener),
         mistake: None,
     };
@@ -69,7 +76,11 @@ pub fn start(world: &World, listener: impl Fn(&Event) + 'static) {
 
 /// Ends the recording on this thread.
 pub fn finish() -> Option<Recorded> {
-    RUN.take().map(|run| Recorded { events: run.events, hash: run.hash.digest(), mistake: run.mistake })
+    RUN.take().map(|mut run| {
+        run.hash.update(&run.bytes);
+        EVENTS_LAST.store(run.events.len(), Ordering::Relaxed);
+        Recorded { events: run.events, hash: run.hash.digest(), mistake: run.mistake }
+    })
 }
 
 /// Records an event of the harness itself, such as a fault, as happening in `process`. The listener does not hear of it.
@@ -174,9 +185,12 @@ impl Recording {
         event
     }
 
+    /// Hashes what has come together, once it is worth the call.
     fn hash_bytes(&mut self) {
-        self.hash.update(&self.bytes);
-        self.bytes.clear();
+        if self.bytes.len() >= HASHED_BYTES {
+            self.hash.update(&self.bytes);
+            self.bytes.clear();
+        }
     }
 }
 

@@ -1,6 +1,5 @@
 //! One connection for all locks, opened by whoever comes first and replaced when it fails.
 
-use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -74,7 +73,8 @@ impl<R: Runtime> Link<R> {
                 return Err(failure.clone());
             }
         }
-        let opened = self.open().await;
+        // Boxed: every request's future holds this one, which is some kilobytes large and hardly ever runs.
+        let opened = Box::pin(self.open()).await;
         let mut state = self.state();
         state.attempts += 1;
         state.connection = opened.as_ref().ok().cloned();
@@ -108,8 +108,10 @@ impl<R: Runtime> Link<R> {
         let closed = Arc::new(AtomicBool::new(false));
         let (_close, dropped) = oneshot::channel::<()>();
         let ended = Arc::clone(&closed);
+        // Boxed before it is handed on: it is some kilobytes large.
+        let driver = Box::pin(driver);
         self.runtime.spawn(async move {
-            select(pin!(driver), dropped).await;
+            select(driver, dropped).await;
             ended.store(true, Ordering::Release);
         });
         Ok(Arc::new(Connection { pipe, closed, _close }))

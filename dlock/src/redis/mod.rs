@@ -14,6 +14,7 @@ mod script;
 mod trail;
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
 
 /// How to log in and which database to use; the rest of a connection is this crate's.
@@ -125,21 +126,24 @@ impl<R: Runtime> Redis<R> {
         // It owes an answer already.
         let is_silent = way.is_some();
         let mut used = way;
-        let exchange = async {
-            let by = match &used {
-                Some(way) => Arc::clone(way),
-                None => Arc::clone(used.insert(link.connection().await?)),
-            };
-            let at = link.runtime().now();
-            sending(&by, at);
-            let value = match is_silent {
-                true => scripts.run_text(task, claim, &by).await,
-                false => scripts.run(task, claim, &by).await,
-            };
-            let value = value.map_err(disconnected)?;
-            Ok(Reply { by, at, value })
+        let result = {
+            // Pinned where it is made: to move it costs as much as to send the command.
+            let exchange = pin!(async {
+                let by = match &used {
+                    Some(way) => Arc::clone(way),
+                    None => Arc::clone(used.insert(link.connection().await?)),
+                };
+                let at = link.runtime().now();
+                sending(&by, at);
+                let value = match is_silent {
+                    true => scripts.run_text(task, claim, &by).await,
+                    false => scripts.run(task, claim, &by).await,
+                };
+                let value = value.map_err(disconnected)?;
+                Ok(Reply { by, at, value })
+            });
+            timeout_at(link.runtime(), patience, exchange).await
         };
-        let result = timeout_at(link.runtime(), patience, exchange).await;
         let result = result.unwrap_or_else(|_| Err(link.silent(used.is_some())));
         if result.as_ref().map_or(true, Reply::is_read_only)
             && let Some(used) = &used

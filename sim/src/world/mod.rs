@@ -17,11 +17,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use madsim::runtime::{Handle, NodeHandle};
-use madsim::time::TimeHandle;
+use madsim::time::{Sleep, TimeHandle};
 
 use crate::entropy::Entropy;
 use network::Network;
@@ -33,6 +33,8 @@ pub struct World(Arc<Inner>);
 
 struct Inner {
     time: TimeHandle,
+    /// Sets madsim's timers, one after the other: to make a sleep for each would cost as much as the timer.
+    alarm: Mutex<Sleep>,
     /// madsim's origin, from which its own instants count.
     origin: std::time::Instant,
     handle: Handle,
@@ -63,10 +65,12 @@ impl World {
         let network = Mutex::new(Network::new(&entropy, names, latency));
         let over = AtomicBool::new(false);
         let muted = AtomicBool::new(false);
+        let alarm = Mutex::new(time.sleep(Duration::ZERO));
         let harness = handle.create_node().name("harness").build();
         let aliases = Mutex::default();
         Self(Arc::new(Inner {
             time,
+            alarm,
             origin,
             handle,
             processes,
@@ -164,10 +168,12 @@ impl World {
 
     /// Wakes `waker` at the true time `at`: a timer and no task.
     fn wake_at(&self, at: u64, waker: &Waker) {
-        let mut sleep = self.0.time.sleep(Duration::ZERO);
-        let mut sleep = Pin::new(&mut sleep);
-        sleep.as_mut().reset(self.0.origin + Duration::from_nanos(at));
-        if let Poll::Ready(()) = sleep.poll(&mut Context::from_waker(waker)) {
+        let is_due = {
+            let mut alarm = lock(&self.0.alarm);
+            Pin::new(&mut *alarm).reset(self.0.origin + Duration::from_nanos(at));
+            Pin::new(&mut *alarm).poll(&mut Context::from_waker(waker)).is_ready()
+        };
+        if is_due {
             waker.wake_by_ref();
         }
     }

@@ -25,7 +25,9 @@ pub(super) enum Ending {
 }
 
 pub(super) struct Network {
-    processes: usize,
+    entropy: Entropy,
+    /// The processes' names.
+    names: Vec<Box<str>>,
     links: Vec<Link>,
     pub(super) pipes: Vec<Pipe>,
     latency: (u64, u64),
@@ -33,8 +35,10 @@ pub(super) struct Network {
 }
 
 /// One direction between two processes.
+#[derive(Default)]
 struct Link {
-    random: Site,
+    /// Made when the link is first used: few of them are.
+    random: Option<Site>,
     /// Cuts that are not healed; they may overlap.
     cuts: u32,
     /// Added to the latency, in nanoseconds: the sum of the delays in force.
@@ -82,29 +86,26 @@ pub(super) enum Arrived {
 
 impl Network {
     pub(super) fn new(entropy: &Entropy, names: &[&str], latency: (Duration, Duration)) -> Self {
-        let link = |from: &str, to: &str| Link {
-            random: entropy.site(&format!("link {from} {to}")),
-            cuts: 0,
-            extra: 0,
-            waiting: Vec::new(),
-        };
-        let links = names.iter().flat_map(|from| names.iter().map(move |to| link(from, to))).collect();
+        let links = (0..names.len() * names.len()).map(|_| Link::default()).collect();
         let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let latency = (nanos(latency.0), nanos(latency.1));
-        Self { processes: names.len(), links, pipes: Vec::new(), latency, listeners: BTreeMap::new() }
+        let names = names.iter().map(|name| Box::from(*name)).collect();
+        let entropy = entropy.clone();
+        Self { entropy, names, links, pipes: Vec::new(), latency, listeners: BTreeMap::new() }
     }
 
     /// When a segment sent now from `from` to `to` arrives, or `None` while the link is cut.
     pub(super) fn arrival(&mut self, now: u64, from: usize, to: usize) -> Option<u64> {
         let (least, most) = self.latency;
-        let link = &mut self.links[from * self.processes + to];
-        let latency = link.random.range_nanos(least, most);
+        let link = &mut self.links[from * self.names.len() + to];
+        let site = || self.entropy.site(&format!("link {} {}", self.names[from], self.names[to]));
+        let latency = link.random.get_or_insert_with(site).range_nanos(least, most);
         (link.cuts == 0).then(|| now + latency + link.extra)
     }
 
     /// Wakes `waker` when the link is no longer cut.
     pub(super) fn wait_for_link(&mut self, from: usize, to: usize, waker: &Waker) {
-        self.links[from * self.processes + to].waiting.push(waker.clone());
+        self.links[from * self.names.len() + to].waiting.push(waker.clone());
     }
 
     /// Adds both pipes of a connection and returns the number of the first, which the connecting side writes.
@@ -151,7 +152,7 @@ impl Network {
 
     /// Changes the links from each of `from` to each of `to`, then lets go what is no longer held.
     fn change(&mut self, world: &World, from: ProcessId, to: ProcessId, change: impl FnOnce(&mut Link)) {
-        let link = &mut self.links[from.0 * self.processes + to.0];
+        let link = &mut self.links[from.0 * self.names.len() + to.0];
         change(link);
         if link.cuts > 0 {
             return;
@@ -175,10 +176,9 @@ impl Pipe {
     /// What has arrived by `now`. If nothing has, `waker` is woken when something does.
     pub(super) fn poll(&mut self, world: &World, waker: &Waker) -> Arrived {
         let now = world.now();
-        let bytes: usize =
-            self.segments.iter().take_while(|(at, _)| *at <= now).map(|(_, length)| length).sum();
-        if bytes > 0 {
-            return Arrived::Bytes(bytes);
+        if self.segments.front().is_some_and(|(at, _)| *at <= now) {
+            let arrived = self.segments.iter().take_while(|(at, _)| *at <= now);
+            return Arrived::Bytes(arrived.map(|(_, length)| length).sum());
         }
         if let (Some((at, ending)), true) = (self.ending, self.segments.is_empty())
             && at <= now
@@ -274,7 +274,7 @@ impl World {
     /// Whether what `from` sends now reaches `to` without waiting for a cut to heal.
     pub fn is_open(&self, from: ProcessId, to: ProcessId) -> bool {
         let network = self.network();
-        network.links[from.0 * network.processes + to.0].cuts == 0
+        network.links[from.0 * network.names.len() + to.0].cuts == 0
     }
 
     /// Slows the link down: what is sent from now on takes `by` longer. Delays add up.

@@ -30,7 +30,6 @@ pub(crate) struct Core {
     pub(crate) alarm_micros: Option<i64>,
     /// When the append-only file was last synced.
     pub(crate) synced_micros: i64,
-    engine: Option<PooledEngine>,
     /// The encoded effects of the last command; kept for its memory.
     unit: Vec<u8>,
 }
@@ -132,15 +131,15 @@ impl Core {
     /// Runs a script, or returns `None` if the server does not know it.
     pub(crate) fn run_script(&mut self, name: &Digest, keys: usize, args: Args<'_>) -> Option<Reply> {
         let script = self.scripts.get(name)?;
-        Some(match engine(&mut self.engine) {
-            Ok(engine) => engine.run(name, script, keys, args, &mut self.state),
+        Some(match engine() {
+            Ok(mut engine) => engine.run(name, script, keys, args, &mut self.state),
             Err(error) => error,
         })
     }
 
     /// Learns a script, if it compiles, and returns its name.
     pub(crate) fn learn_script(&mut self, text: &[u8]) -> Result<Digest, Reply> {
-        let engine = engine(&mut self.engine)?;
+        let mut engine = engine()?;
         let name = engine.digest(text);
         if let Entry::Vacant(unknown) = self.scripts.entry(name) {
             let script = Script::parse(text)?;
@@ -151,13 +150,7 @@ impl Core {
     }
 }
 
-/// The server's interpreter, borrowed when the first script comes.
-fn engine(slot: &mut Option<PooledEngine>) -> Result<&mut PooledEngine, Reply> {
-    match slot {
-        Some(engine) => Ok(engine),
-        none => match PooledEngine::take() {
-            Ok(engine) => Ok(none.insert(engine)),
-            Err(error) => Err(Reply::error_text(format!("ERR no interpreter: {error}"))),
-        },
-    }
+/// An interpreter for one script.
+fn engine() -> Result<PooledEngine, Reply> {
+    PooledEngine::take().map_err(|error| Reply::error_text(format!("ERR no interpreter: {error}")))
 }

@@ -147,10 +147,13 @@ impl RequestParser {
         let size = match self.bulk {
             Some(size) => size,
             None => {
-                let Some((line, next)) = line_at(buffer, self.position, "too big bulk count string")? else {
-                    return Ok(false);
+                let (size, next) = match short_bulk_at(buffer, self.position) {
+                    Some(found) => found,
+                    None => match line_at(buffer, self.position, "too big bulk count string")? {
+                        Some((line, next)) => (bulk_size(line)?, next),
+                        None => return Ok(false),
+                    },
                 };
-                let size = bulk_size(line)?;
                 self.position = next;
                 self.bulk = Some(size);
                 size
@@ -195,6 +198,18 @@ fn line_at<'a>(
         Some(_) => Ok(None),
         None if rest.len() > LINE_BYTES_MAX => Err(ProtocolError(oversized.into())),
         None => Ok(None),
+    }
+}
+
+/// As [`line_at`] and [`bulk_size`], for the lengths of one or two digits that nearly all arguments have.
+fn short_bulk_at(buffer: &[u8], start: usize) -> Option<(usize, usize)> {
+    let digit = |byte: &u8| usize::from(byte - b'0');
+    match &buffer[start..] {
+        [b'$', one @ b'1'..=b'9', b'\r', _, ..] => Some((digit(one), start + 4)),
+        [b'$', ten @ b'1'..=b'9', one @ b'0'..=b'9', b'\r', _, ..] => {
+            Some((10 * digit(ten) + digit(one), start + 5))
+        }
+        _ => None,
     }
 }
 
