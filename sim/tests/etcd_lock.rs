@@ -117,7 +117,7 @@ fn a_waiter_whose_lease_ended_gets_the_lock_of_an_old_etcd() {
 }
 
 #[test]
-fn the_history_hears_of_holders_only() {
+fn the_history_hears_of_holders_and_of_waiters_that_leave() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client(0).await;
         let lease = client.lease_grant(2, None).await.unwrap().id();
@@ -137,6 +137,7 @@ fn the_history_hears_of_holders_only() {
         let told = [
             "a: acme/orders:42 a:1 Granted { token: 2, ttl_millis: Some(2000) }",
             "a: acme/orders:42 a:1 Extended { ttl_millis: 2000 }",
+            "a: acme/orders:42 a:3 WaiterGone",
             "etcd: acme/orders:42 a:1 Expired",
             "etcd: acme/orders:42 a:2 Granted { token: 3, ttl_millis: None }",
             "a: acme/orders:42 a:2 Deleted",

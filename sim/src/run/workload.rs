@@ -39,12 +39,13 @@ pub(super) async fn main(cluster: Arc<Cluster>, id: ProcessId, schedule: Arc<Sch
     let runtime = SimRuntime::new(cluster.world(), id);
     runtime.sleep_until(runtime.now() + spec.starts.duration()).await;
     let hand = Hand { cluster: &cluster, runtime: &runtime, schedule: &schedule, spec };
+    // Boxed one by one: a task that had room for the largest of them would cost every run as much as the largest.
     match schedule.system {
         _ if spec.mode == WorkerMode::Cas => Box::pin(update::rounds(&runtime, &schedule, spec)).await,
-        System::Redis => on_redis(hand).await,
-        System::Redlock => on_redlock(hand).await,
-        System::Etcd => on_etcd(hand, number).await,
-        System::ZooKeeper => on_zookeeper(hand, number).await,
+        System::Redis => Box::pin(on_redis(hand)).await,
+        System::Redlock => Box::pin(on_redlock(hand)).await,
+        System::Etcd => Box::pin(on_etcd(hand, number)).await,
+        System::ZooKeeper => Box::pin(on_zookeeper(hand, number)).await,
     }
     cluster.finished(id);
 }
@@ -63,9 +64,9 @@ async fn on_redis(hand: Hand<'_>) {
     match (hand.cluster.lock_mutant(), hand.spec.release) {
         (Some(mutant), _) => {
             let drift = options(hand.schedule, hand.spec).drift;
-            rounds(hand, MutantLock::new(redis, LOCK_ADDRESS, mutant, drift)).await;
+            Box::pin(rounds(hand, MutantLock::new(redis, LOCK_ADDRESS, mutant, drift))).await;
         }
-        (None, ReleaseMode::GetDel) => rounds(hand, GetThenDel::new(redis, LOCK_ADDRESS)).await,
+        (None, ReleaseMode::GetDel) => Box::pin(rounds(hand, GetThenDel::new(redis, LOCK_ADDRESS))).await,
         (None, ReleaseMode::Script | ReleaseMode::None) => rounds(hand, redis).await,
     }
 }
@@ -123,36 +124,28 @@ fn tokens(schedule: &Schedule) -> TokenSource {
     }
 }
 
-/// A worker's rounds with one lock system. Boxed: the systems' futures differ in size by two orders of magnitude, and a
-/// worker's main task, which is one of them, is moved when it starts.
-fn rounds<'a, B: Backend<Runtime = SimRuntime>>(
-    hand: Hand<'a>,
-    backend: B,
-) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
-    Box::pin(async move {
-        let Hand { cluster, runtime, schedule, spec } = hand;
-        // The schedule was validated: a key or a TTL that can't be used does not get here.
-        let (Ok(key), Ok(lock)) =
-            (lock_key(schedule.key_of(spec)), Lock::new(backend, options(schedule, spec)))
-        else {
-            return;
+async fn rounds<B: Backend<Runtime = SimRuntime>>(hand: Hand<'_>, backend: B) {
+    let Hand { cluster, runtime, schedule, spec } = hand;
+    // The schedule was validated: a key or a TTL that can't be used does not get here.
+    let (Ok(key), Ok(lock)) = (lock_key(schedule.key_of(spec)), Lock::new(backend, options(schedule, spec)))
+    else {
+        return;
+    };
+    let client = Client::new(runtime.clone(), RESOURCE_ADDRESS);
+    let worker = Worker::new(lock, client, Yields(runtime.clone()));
+    let job = job(key, spec);
+    for round in 0..spec.rounds {
+        let acquire = worker.acquire(&job);
+        let acquired = match spec.cancel_at.get(round as usize) {
+            Some(pending) => drop_when_pending(runtime, *pending, acquire).await,
+            None => cancellable(cluster, runtime, acquire).await,
         };
-        let client = Client::new(runtime.clone(), RESOURCE_ADDRESS);
-        let worker = Worker::new(lock, client, Yields(runtime.clone()));
-        let job = job(key, spec);
-        for round in 0..spec.rounds {
-            let acquire = worker.acquire(&job);
-            let acquired = match spec.cancel_at.get(round as usize) {
-                Some(pending) => drop_when_pending(runtime, *pending, acquire).await,
-                None => cancellable(cluster, runtime, acquire).await,
-            };
-            if let Some(Ok(handle)) = acquired {
-                // A grant that can't be used ends in the events; the next round goes on.
-                let _ = worker.hold(&job, handle).await;
-            }
-            runtime.sleep_until(runtime.now() + spec.think.duration()).await;
+        if let Some(Ok(handle)) = acquired {
+            // A grant that can't be used ends in the events; the next round goes on.
+            let _ = worker.hold(&job, handle).await;
         }
-    })
+        runtime.sleep_until(runtime.now() + spec.think.duration()).await;
+    }
 }
 
 /// The key of a resource that a schedule writes `type:id`.

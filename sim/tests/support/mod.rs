@@ -14,11 +14,17 @@ pub fn corpus() -> Vec<(String, Schedule)> {
 }
 
 /// The seeds to run: the one in `SEED`, or as many as `SEEDS` says, or `count`.
-pub fn seeds(count: u64) -> std::ops::Range<u64> {
-    match number("SEED") {
-        Some(seed) => seed..seed + number("SEEDS").unwrap_or(1),
-        None => 0..number("SEEDS").unwrap_or(count),
-    }
+pub fn seeds(count: u64) -> impl Iterator<Item = u64> {
+    let seed = number("SEED");
+    let count = number("SEEDS").unwrap_or(if seed.is_some() { 1 } else { count });
+    (0..count).map(move |number| seed.unwrap_or(0).wrapping_add(number))
+}
+
+/// The seeds of a search that ends when it has found something: from `SEED` on, and ten times `count` at most, since luck
+/// differs from one beginning to another.
+pub fn search(count: u64) -> impl Iterator<Item = u64> {
+    let first = number("SEED").unwrap_or(0);
+    (0..10 * count).map(move |number| first.wrapping_add(number))
 }
 
 fn number(variable: &str) -> Option<u64> {
