@@ -6,88 +6,17 @@
 mod disk;
 #[path = "common/events.rs"]
 mod events;
+#[path = "common/service.rs"]
+mod service;
 
 use std::sync::Arc;
 
 use disk::Disk;
 use events::{Event, Events};
-use resource::Fencing;
-use resource::http::{App, Config, serve_connection};
+use resource::http::{App, Config};
 use resource::store::{MemoryStore, RedbStore};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
-
-fn app() -> App {
-    App::new(Arc::new(MemoryStore::new()), Config::default())
-}
-
-fn unfenced() -> App {
-    App::new(Arc::new(MemoryStore::new()), Config { fencing: Fencing::Off, ..Config::default() })
-}
-
-/// An answer: status, head and body.
-struct Answer {
-    status: u16,
-    head: String,
-    body: String,
-}
-
-impl Answer {
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.body)
-            .unwrap_or_else(|_| panic!("no JSON: {} {:?}", self.status, self.body))
-    }
-
-    fn pair(&self) -> (u16, Value) {
-        (self.status, self.json())
-    }
-}
-
-/// Sends the request on a connection of its own.
-fn ask(app: &App, line: &str, headers: &[&str], body: &[u8]) -> Answer {
-    let mut request = format!("{line} HTTP/1.1\r\nHost: resource\r\nConnection: close\r\n").into_bytes();
-    for header in headers {
-        request.extend(header.as_bytes());
-        request.extend(b"\r\n");
-    }
-    if !headers
-        .iter()
-        .any(|header| header.starts_with("Content-Length") || header.starts_with("Transfer-Encoding"))
-    {
-        request.extend(format!("Content-Length: {}\r\n", body.len()).as_bytes());
-    }
-    request.extend(b"\r\n");
-    request.extend(body);
-    exchange(app, &request)
-}
-
-fn exchange(app: &App, request: &[u8]) -> Answer {
-    let (mut near, far) = duplex(1 << 20);
-    let mut bytes = Vec::new();
-    let executor = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    executor.block_on(async {
-        near.write_all(request).await.unwrap();
-        near.shutdown().await.unwrap();
-        // The connection ends in an error if the request does.
-        let _ = serve_connection(far, app).await;
-        near.read_to_end(&mut bytes).await.unwrap();
-    });
-    let text = String::from_utf8(bytes).unwrap();
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    Answer { status, head: head.to_lowercase(), body: body.to_owned() }
-}
-
-fn put(app: &App, token: u64, owner: Option<&str>, body: &str) -> Answer {
-    let mut headers = vec![format!("X-Fence-Token: {token}")];
-    headers.extend(owner.map(|owner| format!("X-Lock-Owner: {owner}")));
-    let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
-    ask(app, "PUT /r/orders:42", &headers, body.as_bytes())
-}
-
-fn read(app: &App) -> Value {
-    ask(app, "GET /r/orders:42", &[], b"").json()
-}
+use service::{app, ask, exchange, put, read, unfenced};
 
 /// The contract of the lab text, §8.
 #[test]
@@ -144,46 +73,6 @@ fn a_fenced_read_claims_its_token() {
     assert_eq!(claim("X-Fence-Token: 33"), (409, stale));
     assert_eq!(put(&app, 34, None, "b").status, 200);
     assert_eq!(claim("X-Fence-Token: 34").0, 200, "claiming again what one has is fine");
-}
-
-fn put_if(app: &App, condition: &str, body: &str) -> Answer {
-    ask(app, "PUT /r/orders:42", &[condition], body.as_bytes())
-}
-
-#[test]
-fn a_conditional_write_needs_the_version_that_was_read() {
-    let app = app();
-    assert!(ask(&app, "GET /r/orders:42", &[], b"").head.contains("etag: \"0\""));
-    let first = put_if(&app, "If-Match: \"0\"", "a");
-    assert_eq!(first.pair(), (200, json!({"version": 1})));
-    assert!(first.head.contains("etag: \"1\""), "{}", first.head);
-    let lost = put_if(&app, "If-Match: \"0\"", "b");
-    assert_eq!(lost.body, r#"{"error":"the version has changed","expected":0,"current":1}"#);
-    assert_eq!(lost.status, 412);
-    assert_eq!(put_if(&app, "If-None-Match: *", "b").status, 412);
-    assert_eq!(put_if(&app, "If-Match: \"1\"", "c").pair(), (200, json!({"version": 2})));
-    assert_eq!(read(&app), json!({"value": "c", "max_fence": 0, "version": 2}));
-    assert!(ask(&app, "GET /r/orders:42", &[], b"").head.contains("etag: \"2\""));
-    let metrics = ask(&app, "GET /metrics", &[], b"").body;
-    assert!(metrics.contains("resource_writes_total{outcome=\"conflict\"} 2"), "{metrics}");
-}
-
-#[test]
-fn only_what_was_never_written_matches_none() {
-    let app = app();
-    assert_eq!(put_if(&app, "If-None-Match: *", "a").pair(), (200, json!({"version": 1})));
-}
-
-#[test]
-fn a_fenced_key_takes_no_write_without_a_token() {
-    let app = app();
-    let fenced = put(&app, 34, None, "b");
-    assert!(fenced.head.contains("etag: \"1\""), "{}", fenced.head);
-    let refused = put_if(&app, "If-Match: \"1\"", "c");
-    assert_eq!(refused.pair(), (409, json!({"error": "fencing token required", "seen": 34})));
-    let app = unfenced();
-    put(&app, 34, None, "b");
-    assert_eq!(put_if(&app, "If-Match: \"1\"", "c").status, 200, "without fencing the version alone decides");
 }
 
 #[test]

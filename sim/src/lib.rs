@@ -15,8 +15,6 @@ pub mod record;
 pub mod run;
 pub mod schedule;
 pub mod serve;
-pub mod serve_etcd;
-pub mod serve_zookeeper;
 pub mod servers;
 pub mod trace;
 pub mod world;

@@ -1,11 +1,6 @@
 //! The `sim` command: parses its arguments, calls the library, prints what it says.
 //!
 //! Exit codes: 0 as expected, 1 not as expected, 2 bad input.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the command shows how long things took; the simulation never sees its clock"
-)]
-
 mod cli;
 
 use std::path::PathBuf;
@@ -143,11 +138,9 @@ fn main() -> ExitCode {
         Some(Command::ServeRedis { port }) => {
             sim::serve::serve_redis(port).map(|()| true).map_err(Into::into)
         }
-        Some(Command::ServeEtcd { port }) => {
-            sim::serve_etcd::serve_etcd(port).map(|()| true).map_err(Into::into)
-        }
+        Some(Command::ServeEtcd { port }) => sim::serve::serve_etcd(port).map(|()| true).map_err(Into::into),
         Some(Command::ServeZookeeper { port }) => {
-            sim::serve_zookeeper::serve_zookeeper(port).map(|()| true).map_err(Into::into)
+            sim::serve::serve_zookeeper(port).map(|()| true).map_err(Into::into)
         }
     };
     match outcome {

@@ -1,11 +1,11 @@
 //! `compare`: every lock system under every class of faults.
 
 use std::path::Path;
-use std::time::Instant;
 
 use sim::compare::{Comparison, cells, compare as run_all, table};
 
 use super::explore::{bar, cores};
+use super::stopwatch::Stopwatch;
 use super::{Outcome, print, wrap};
 
 /// Runs `schedules` schedules of each system under each class of faults, prints the table and writes it to `out`. Not as
@@ -14,7 +14,7 @@ pub(crate) fn compare(first: u64, schedules: u64, threads: Option<usize>, out: &
     if schedules == 0 {
         return Err("a comparison of no schedules says nothing: give --schedules at least 1".into());
     }
-    let began = Instant::now();
+    let began = Stopwatch::start();
     let bar = bar(cells().count() as u64 * schedules);
     let comparison = run_all(first, schedules, cores(threads), || bar.inc(1))?;
     bar.finish_and_clear();

@@ -1,7 +1,7 @@
 //! Without a command: the safety experiment in both arms, then some seconds of random schedules.
 
 use std::fmt::Write;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use resource::audit::Kind;
 use sim::run::{Report, run};
@@ -9,6 +9,7 @@ use sim::schedule::{Arm, Schedule};
 use sim::trace::side_by_side;
 
 use super::explore::{bar, cores, show, table};
+use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, wrap};
 
 /// The schedule of the experiment, the file that the corpus replays too.
@@ -59,7 +60,7 @@ fn verdicts(report: &Report) -> String {
 fn search() -> Outcome {
     let seeds = 0..u64::MAX;
     print(&format!("\nNow random schedules for {} seconds:\n\n", SEARCH.as_secs()))?;
-    let began = Instant::now();
+    let began = Stopwatch::start();
     let bar = bar(0);
     bar.set_length(100);
     let (tally, violations) = sim::explore::explore(seeds, cores(None), |tally| {

@@ -2,18 +2,18 @@
 
 use std::fmt::Write;
 use std::path::Path;
-use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use sim::explore::{Tally, Violation};
 use sim::run::run;
 use sim::schedule::{Arm, Verdict};
 
+use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, replay, wrap};
 
 /// Runs `seeds` schedules from `first` on. Not as expected if one breaks a promise.
 pub(crate) fn explore(first: u64, seeds: u64, threads: Option<usize>, out: &Path) -> Outcome {
-    let began = Instant::now();
+    let began = Stopwatch::start();
     let bar = bar(seeds);
     let end = first.saturating_add(seeds);
     let (tally, violations) = sim::explore::explore(first..end, cores(threads), |tally| {

@@ -6,6 +6,7 @@ pub(crate) mod demo;
 pub(crate) mod explore;
 pub(crate) mod json;
 pub(crate) mod replay;
+mod stopwatch;
 
 use std::error::Error;
 use std::io::{self, Write};

@@ -2,19 +2,19 @@
 
 use std::fmt::Write;
 use std::path::Path;
-use std::time::Instant;
 
 use resource::audit::Updates;
 use sim::run::{Mismatch, Report, run};
 use sim::schedule::{Arm, Schedule, draw};
 
 use super::json::Object;
+use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, wrap};
 
 /// Runs the schedule drawn from `seed` in one arm. Not as expected if a promise is broken.
 pub(crate) fn random(seed: u64, arm: Arm, trace: bool, json: bool) -> Outcome {
     let schedule = draw(seed);
-    let began = Instant::now();
+    let began = Stopwatch::start();
     let report = run(&schedule, arm, seed)?;
     let kept = sim::explore::violation(&schedule, &report).is_none();
     if json {
@@ -44,7 +44,7 @@ pub(crate) fn file(file: &Path, json: bool) -> Outcome {
     let mut text = wrap(&format!("{}: {}", file.display(), schedule.about), 2);
     let mut as_expected = true;
     for arm in schedule.expect.arms() {
-        let began = Instant::now();
+        let began = Stopwatch::start();
         let report = run(&schedule, arm, schedule.seed)?;
         let mismatches = schedule.expect.of(arm).map(|demanded| report.mismatches(demanded));
         as_expected &= mismatches.as_ref().is_none_or(Vec::is_empty);
