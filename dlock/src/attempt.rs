@@ -104,6 +104,11 @@ impl<'a, B: Backend> Attempt<'a, B> {
         timeout_at(runtime, deadline, call).await.unwrap_or(Ok(()))
     }
 
+    /// Waits until `until`, or until the server tells that the lease may be free.
+    pub(crate) async fn freed(&mut self, until: Instant) {
+        self.lock.backend().freed(&self.claim, &mut self.trail, until).await;
+    }
+
     /// Hands over to the handle.
     pub(crate) fn succeed(mut self, lease: Lease) -> Handle<B> {
         self.ended = true;

@@ -72,6 +72,20 @@ pub trait Backend: Clone + Send + Sync + 'static {
         }
     }
 
+    /// Waits until `until`, or until it may be worth asking again before, for a claim that was [`Answer::Held`]: where the
+    /// server tells of releases. It is a hint: nobody may rely on being told.
+    ///
+    /// The default is for servers that tell nobody.
+    fn freed(
+        &self,
+        _claim: &Claim,
+        _trail: &mut Self::Trail,
+        until: Instant,
+    ) -> impl Future<Output = ()> + Send {
+        let runtime = self.runtime().clone();
+        async move { runtime.sleep_until(until).await }
+    }
+
     /// Sets the lease of `claim` back to its full TTL, if its owner still holds it, and never otherwise.
     fn renew(
         &self,

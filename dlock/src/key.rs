@@ -18,6 +18,9 @@ pub(crate) const OWNER: &str = "}:owner";
 /// The end of the key that counts the grants.
 pub(crate) const FENCE: &str = "}:fence";
 
+/// The end of the channel on which it is told that the lock was given up.
+pub(crate) const FREED: &str = "}:freed";
+
 /// What a lock guards: a resource, by type and id, of a tenant if there are several.
 ///
 /// `LockKey::new("orders", "42")` is stored in Redis as `lock:v1:{orders:42}:owner` and `lock:v1:{orders:42}:fence`. The
@@ -142,7 +145,12 @@ impl LockKey {
         self.stored(FENCE).concat()
     }
 
-    /// The Redis key that ends in `part`, in pieces: written one by one, they need no allocation.
+    /// The Redis channel on which those who wait are told that the lock was given up.
+    pub fn freed_channel(&self) -> String {
+        self.stored(FREED).concat()
+    }
+
+    /// The Redis key or channel that ends in `part`, in pieces: written one by one, they need no allocation.
     pub(crate) fn stored<'a>(&'a self, part: &'a str) -> [&'a str; 3] {
         [PREFIX, &self.0.name, part]
     }

@@ -78,7 +78,12 @@ impl<B: Backend> Lock<B> {
                 },
                 Step::Cut => break,
             }
-            now = self.wait(retry, failure.retry_after(), deadline).await;
+            let until = self.next_retry(retry, failure.retry_after()).min(deadline);
+            match failure {
+                AcquireError::Contended { .. } => attempt.freed(until).await,
+                _ => self.runtime().sleep_until(until).await,
+            }
+            now = self.runtime().now();
             if now >= deadline {
                 break;
             }
@@ -128,12 +133,10 @@ impl<B: Backend> Lock<B> {
         &self.0.meters
     }
 
-    /// Waits before the retry numbered `retry`, at most to `deadline`, and tells the time then.
-    async fn wait(&self, retry: u32, left: Option<Duration>, deadline: Instant) -> Instant {
+    /// When the retry numbered `retry` is due at the latest.
+    fn next_retry(&self, retry: u32, left: Option<Duration>) -> Instant {
         let wait = wait_for_holder(self.backoff(retry), left);
-        let until = (self.runtime().now() + wait).min(deadline);
-        self.runtime().sleep_until(until).await;
-        self.runtime().now()
+        self.runtime().now() + wait
     }
 
     /// A wait drawn for the retry numbered `retry`.

@@ -8,8 +8,8 @@ use proptest::sample::select;
 use sim::mutants::Mutant;
 use sim::schedule::{
     Etcd, Expect, Fault, Kind, Latency, Link, Network, Outcome, Part, Persistence, Point, ReadMode, Recipe,
-    Redis, ReleaseMode, Resource, Schedule, Shift, Span, Store, System, Tokens, Verdict, What, When, Worker,
-    WorkerMode, Write,
+    Redis, ReleaseMode, Resource, Schedule, Shift, Span, Store, System, Tokens, Verdict, Waiting, What, When,
+    Worker, WorkerMode, Write,
 };
 
 proptest! {
@@ -165,13 +165,15 @@ fn outcome() -> impl Strategy<Value = Outcome> {
 
 fn cluster() -> impl Strategy<Value = (Network, Redis, Etcd, Resource)> {
     let network = (span(), span()).prop_map(|(min, max)| Network { latency: Latency { min, max } });
-    let redis = (any::<u32>(), select(Persistence::ALL), any::<bool>(), any::<u64>(), select(Tokens::ALL));
-    let redis = redis.prop_map(|(nodes, persistence, replica, fence_start, tokens)| Redis {
+    let servers = (any::<u32>(), select(Persistence::ALL), any::<bool>());
+    let redis = (servers, any::<u64>(), select(Tokens::ALL), select(Waiting::ALL));
+    let redis = redis.prop_map(|((nodes, persistence, replica), fence_start, tokens, waiting)| Redis {
         nodes,
         persistence,
         replica,
         fence_start,
         tokens,
+        waiting,
     });
     let etcd = (select(Recipe::ALL), any::<bool>());
     let etcd = etcd.prop_map(|(recipe, trusts_waiters)| Etcd { recipe, trusts_waiters });

@@ -344,7 +344,8 @@ const TOP_FIELDS: &str = "expected one of `about`, `system`, `seed`, `ttl`, `dri
 const WORKER_FIELDS: &str = "expected one of `name`, `mode`, `attempts`, `starts`, `rounds`, `key`, `think`, `deadline`, \
                              `work`, `ttl`, `check`, `read`, `renew`, `renew_cap`, `release`, `writes`, `retry_put`, \
                              `cancel_at`";
-const REDIS_FIELDS: &str = "expected one of `nodes`, `persistence`, `replica`, `fence_start`, `tokens`";
+const REDIS_FIELDS: &str =
+    "expected one of `nodes`, `persistence`, `replica`, `fence_start`, `tokens`, `waiting`";
 const WHAT_FIELDS: &str = "expected one of `pause`, `resume`, `crash`, `stop`, `cut`, `delay`, `partition`, `reset`, \
                            `step`, `slew`, `rate`, `promote`, `lead`, `evict`, `cancel`, `power_loss`, \
                            `restart_after`, `both`, `by`, `over`, `factor`, `part`, `for`";

@@ -99,6 +99,11 @@ impl<R: Runtime> Link<R> {
         &self.address
     }
 
+    /// How to log in.
+    pub(super) fn info(&self) -> &RedisConnectionInfo {
+        &self.info
+    }
+
     async fn open(&self) -> Result<Arc<Connection>, BackendError> {
         let stream = self.runtime.connect(&self.address).await.map_err(|error| self.unreachable(error))?;
         let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);

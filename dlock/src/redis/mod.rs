@@ -2,16 +2,19 @@
 //!
 //! Each operation is one script and one round trip, over one connection that all clones share: `connection.rs` opens
 //! and replaces it, `script.rs` writes the commands, `trail.rs` remembers what was not answered, `reply.rs` reads the
-//! answers, and the `.lua` files are what the server runs.
+//! answers, and the `.lua` files are what the server runs. `waiters.rs` and `listener.rs` wake whoever waits for a lock when
+//! it is given up.
 //!
 //! What one server can give: no two unexpired leases on a key, and a token above all earlier ones, for as long as the
 //! server keeps what it wrote. A crash without fsync, or a failover to a replica that lags, may lose both;
 //! [`TokenSource::ServerTime`] keeps the tokens in order all the same.
 
 mod connection;
+mod listener;
 mod reply;
 mod script;
 mod trail;
+mod waiters;
 
 use std::fmt;
 use std::pin::pin;
@@ -22,6 +25,7 @@ pub use redis::RedisConnectionInfo;
 use redis::RedisError;
 
 use self::connection::{Connection, Link};
+use self::listener::Listener;
 use self::reply::{Grant, Reply};
 use self::script::Scripts;
 pub(crate) use self::script::Task;
@@ -36,10 +40,24 @@ use crate::token::FencingToken;
 pub struct Redis<R: Runtime> {
     inner: Arc<Inner<R>>,
     tokens: TokenSource,
+    waiting: Waiting,
+}
+
+/// How one who waits for a lock learns that it was given up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Waiting {
+    /// A release publishes it, and the first of each client who waits asks at once. All ask from time to time besides, since a
+    /// lease may expire, and a message get lost. Needs Redis 6 or later, and a second connection while somebody waits;
+    /// where either is not to be had it is as [`Waiting::Polled`].
+    #[default]
+    Called,
+    /// It asks from time to time, by [`Options::backoff`](crate::Options::backoff), and a release tells nobody.
+    Polled,
 }
 
 struct Inner<R> {
     link: Link<R>,
+    listener: Listener,
     scripts: &'static Scripts,
 }
 
@@ -58,14 +76,22 @@ impl<R: Runtime> Redis<R> {
 
     /// The same with a user, a password or a database.
     pub fn with_info(runtime: R, address: &str, info: RedisConnectionInfo) -> Self {
-        let inner = Inner { link: Link::new(runtime, address, info), scripts: Scripts::shared() };
-        Self { inner: Arc::new(inner), tokens: TokenSource::default() }
+        let link = Link::new(runtime, address, info);
+        let inner = Inner { link, listener: Listener::new(), scripts: Scripts::shared() };
+        Self { inner: Arc::new(inner), tokens: TokenSource::default(), waiting: Waiting::default() }
     }
 
     /// The same server, with tokens from `tokens`. All who lock the same keys should agree on it.
     #[must_use]
     pub fn with_tokens(mut self, tokens: TokenSource) -> Self {
         self.tokens = tokens;
+        self
+    }
+
+    /// The same server, where those who wait learn of a release by `waiting`. All who lock the same keys should agree on it.
+    #[must_use]
+    pub fn with_waiting(mut self, waiting: Waiting) -> Self {
+        self.waiting = waiting;
         self
     }
 
@@ -96,7 +122,10 @@ impl<R: Runtime> Redis<R> {
                 let left = left + reply.at.saturating_since(first_sent);
                 (Answer::Granted { token, since: first_sent, left }, None)
             }
-            Grant::Held { left, by } => (Answer::Held { left }, by),
+            Grant::Held { left, by } => {
+                trail.refused();
+                (Answer::Held { left }, by)
+            }
         };
         Ok(Asked { answer, holder })
     }
@@ -122,7 +151,7 @@ impl<R: Runtime> Redis<R> {
         patience: Instant,
         sending: impl FnOnce(&Arc<Connection>, Instant),
     ) -> Result<Reply, BackendError> {
-        let Inner { link, scripts } = &*self.inner;
+        let Inner { link, scripts, .. } = &*self.inner;
         // It owes an answer already.
         let is_silent = way.is_some();
         let mut used = way;
@@ -171,6 +200,17 @@ impl<R: Runtime> Backend for Redis<R> {
         Ok(self.ask(Task::Acquire(self.tokens), claim, trail, patience).await?.answer)
     }
 
+    async fn freed(&self, claim: &Claim, trail: &mut Trail, until: Instant) {
+        let Inner { link, listener, .. } = &*self.inner;
+        if self.waiting == Waiting::Polled {
+            return link.runtime().sleep_until(until).await;
+        }
+        let ticket = trail.waits(|| listener.join(&claim.key.freed_channel()));
+        listener.listen(link.runtime(), link.address(), link.info());
+        // Either way it is worth asking.
+        let _ = timeout_at(link.runtime(), until, ticket.called()).await;
+    }
+
     async fn renew(
         &self,
         claim: &Claim,
@@ -191,9 +231,12 @@ impl<R: Runtime> Backend for Redis<R> {
         trail: &mut Trail,
         patience: Instant,
     ) -> Result<Released, BackendError> {
+        // Whoever gives up waits no longer, and a call is the next one's.
+        trail.stop_waiting();
         let way = trail.last_way().cloned();
         let followed = way.clone();
-        let reply = match self.run(Task::Release, claim, way, patience, |_, _| ()).await {
+        let task = Task::Release { calls: self.waiting == Waiting::Called };
+        let reply = match self.run(task, claim, way, patience, |_, _| ()).await {
             Ok(reply) => reply,
             Err(error) => {
                 // The next try takes another way.
@@ -214,7 +257,7 @@ impl<R: Runtime> Backend for Redis<R> {
 
 impl<R: Runtime> Clone for Redis<R> {
     fn clone(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner), tokens: self.tokens }
+        Self { inner: Arc::clone(&self.inner), ..*self }
     }
 }
 

@@ -2,10 +2,16 @@
 --
 -- KEYS[1]  the owner token, while the lease is held
 -- ARGV[1]  the owner token of the caller
+-- ARGV[2]  a channel on which those who wait are told, if they are to be
 --
 -- 1  deleted
 -- 0  expired or another's; nothing is changed
 if redis.call('GET', KEYS[1]) == ARGV[1] then
-  return redis.call('DEL', KEYS[1])
+  redis.call('DEL', KEYS[1])
+  if ARGV[2] then
+    -- A hint: a user who may not publish releases all the same.
+    redis.pcall('PUBLISH', ARGV[2], '')
+  end
+  return 1
 end
 return 0

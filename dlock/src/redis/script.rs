@@ -7,7 +7,7 @@ use redis::{Cmd, RedisError, RedisWrite, ServerErrorKind, ToRedisArgs, Value};
 
 use super::connection::Connection;
 use crate::backend::Claim;
-use crate::key::{FENCE, LockKey, OWNER};
+use crate::key::{FENCE, FREED, LockKey, OWNER};
 use crate::token::FencingToken;
 
 /// Room for a command's text: a digest, two keys and an owner token of usual lengths.
@@ -39,16 +39,19 @@ pub(crate) enum Task {
     /// Redlock's second phase.
     Raise(FencingToken),
     Renew,
-    Release,
+    Release {
+        /// Tells those who wait.
+        calls: bool,
+    },
 }
 
 impl Task {
     fn counts(self) -> bool {
-        !matches!(self, Self::Renew | Self::Release)
+        !matches!(self, Self::Renew | Self::Release { .. })
     }
 
     fn sets_ttl(self) -> bool {
-        !matches!(self, Self::Raise(_) | Self::Release)
+        !matches!(self, Self::Raise(_) | Self::Release { .. })
     }
 }
 
@@ -110,7 +113,7 @@ impl Scripts {
             Task::Vote(_) => &self.vote,
             Task::Raise(_) => &self.raise,
             Task::Renew => &self.renew,
-            Task::Release => &self.release,
+            Task::Release { .. } => &self.release,
         }
     }
 }
@@ -139,6 +142,7 @@ fn command(verb: &str, script: &str, task: Task, claim: &Claim) -> Cmd {
     match task {
         Task::Vote(TokenSource::ServerTime) => _ = command.arg("time"),
         Task::Raise(token) => _ = command.arg(token.as_u64()),
+        Task::Release { calls: true } => _ = command.arg(StoredKey { key: &claim.key, part: FREED }),
         _ => {}
     }
     command

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::connection::Connection;
+use super::waiters::Ticket;
 use crate::backend;
 use crate::runtime::Instant;
 
@@ -18,6 +19,8 @@ pub struct Trail {
     open: Vec<Sent>,
     /// Whether a grant was confirmed whose lease has not been ended yet.
     granted: bool,
+    /// Its place among those of this client who wait for the lock.
+    ticket: Option<Ticket>,
 }
 
 struct Sent {
@@ -33,6 +36,23 @@ impl Trail {
         self.open.push(Sent { at, by: Arc::clone(by) });
     }
 
+    /// Its place in line; without one, it joins.
+    pub(super) fn waits(&mut self, join: impl FnOnce() -> Ticket) -> &Ticket {
+        self.ticket.get_or_insert_with(join)
+    }
+
+    /// Leaves the line.
+    pub(super) fn stop_waiting(&mut self) {
+        self.ticket = None;
+    }
+
+    /// Notes that another holds the lock.
+    pub(super) fn refused(&self) {
+        if let Some(ticket) = &self.ticket {
+            ticket.refused();
+        }
+    }
+
     /// When the oldest request was sent that may have been the one that was granted.
     pub(super) fn first_sent(&self) -> Option<Instant> {
         self.open.first().map(|sent| sent.at)
@@ -46,12 +66,14 @@ impl Trail {
     /// Notes that the server has granted the lease.
     pub(super) fn granted(&mut self) {
         self.granted = true;
+        self.served();
     }
 
     /// Notes that the server had granted the lease to one of the open requests.
     pub(super) fn recognised(&mut self) {
         self.settle_one();
         self.granted = true;
+        self.served();
     }
 
     /// Notes that the server has ended a lease of this owner.
@@ -70,6 +92,12 @@ impl Trail {
     /// Notes that the server holds no lease of this owner.
     pub(crate) fn gone(&mut self) {
         self.granted = false;
+    }
+
+    fn served(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            ticket.served();
+        }
     }
 
     /// One of the open requests was executed. Among several it can't be told which.

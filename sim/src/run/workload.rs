@@ -7,7 +7,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use dlock::etcd::{Etcd, EtcdLockService, EtcdOptions};
-use dlock::redis::{Redis, TokenSource};
+use dlock::redis::{self, Redis, TokenSource};
 use dlock::redlock::{Redlock, RedlockOptions};
 use dlock::zookeeper::{ClientOptions, ZooKeeper};
 use dlock::{AcquireError, Backend, DriftMargin, Handle, Lock, LockKey, Options, Runtime};
@@ -19,7 +19,9 @@ use super::update;
 use crate::mutants::GetThenDel;
 use crate::mutants::lock::MutantLock;
 use crate::mutants::plain_redlock::PlainRedlock;
-use crate::schedule::{ReadMode, Recipe, ReleaseMode, Schedule, System, Tokens, Worker as Spec, WorkerMode};
+use crate::schedule::{
+    ReadMode, Recipe, ReleaseMode, Schedule, System, Tokens, Waiting, Worker as Spec, WorkerMode,
+};
 use crate::world::process::ProcessId;
 use crate::world::runtime::SimRuntime;
 
@@ -60,7 +62,8 @@ struct Hand<'a> {
 }
 
 async fn on_redis(hand: Hand<'_>) {
-    let redis = Redis::new(hand.runtime.clone(), LOCK_ADDRESS).with_tokens(tokens(hand.schedule));
+    let redis = Redis::new(hand.runtime.clone(), LOCK_ADDRESS);
+    let redis = redis.with_tokens(tokens(hand.schedule)).with_waiting(waiting(hand.schedule));
     match (hand.cluster.lock_mutant(), hand.spec.release) {
         (Some(mutant), _) => {
             let drift = options(hand.schedule, hand.spec).drift;
@@ -121,6 +124,13 @@ fn tokens(schedule: &Schedule) -> TokenSource {
     match schedule.redis.tokens {
         Tokens::Counter => TokenSource::Counter,
         Tokens::Time => TokenSource::ServerTime,
+    }
+}
+
+fn waiting(schedule: &Schedule) -> redis::Waiting {
+    match schedule.redis.waiting {
+        Waiting::Polled => redis::Waiting::Polled,
+        Waiting::Called => redis::Waiting::Called,
     }
 }
 

@@ -56,6 +56,9 @@ pub struct Redis {
     /// Where fencing tokens come from. Default: the counter.
     #[serde(skip_serializing_if = "is_default")]
     pub tokens: Tokens,
+    /// How those who wait learn that a lock was given up. For `redis` only. Default: they ask from time to time.
+    #[serde(skip_serializing_if = "is_default")]
+    pub waiting: Waiting,
 }
 
 names! {
@@ -68,6 +71,18 @@ names! {
         /// The same, or the server's wall clock in microseconds where that is above it: a lost counter does no harm as
         /// long as clocks don't step back further than the outage.
         Time = "time",
+    }
+}
+
+names! {
+    /// How those who wait for a lock on Redis learn that it was given up.
+    #[derive(Default)]
+    pub enum Waiting as "way of waiting" {
+        /// They ask from time to time.
+        #[default]
+        Polled = "polled",
+        /// A release calls them, and they ask from time to time besides.
+        Called = "called",
     }
 }
 
@@ -144,6 +159,7 @@ impl Default for Redis {
             replica: false,
             fence_start: 0,
             tokens: Tokens::Counter,
+            waiting: Waiting::Polled,
         }
     }
 }

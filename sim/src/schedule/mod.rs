@@ -35,7 +35,9 @@ mod validate;
 mod worker;
 mod write;
 
-pub use cluster::{Etcd, Latency, Network, Persistence, Recipe, Redis, Resource, Store, System, Tokens};
+pub use cluster::{
+    Etcd, Latency, Network, Persistence, Recipe, Redis, Resource, Store, System, Tokens, Waiting,
+};
 pub use draw::{draw, draw_class, draw_for};
 pub use draw_class::FaultClass;
 pub use error::{Invalid, Place, ScheduleError};

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dlock::redis::Redis;
+use dlock::redis::{Redis, Waiting};
 use dlock::{Instant, Lock, LockKey, Options, Runtime};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, FromRedisValue, RedisConnectionInfo};
@@ -36,6 +36,8 @@ pub struct Lab {
     pub redis: ProcessId,
     server: Arc<Mutex<Option<Server<Machine>>>>,
     disk: Disk,
+    /// How the clients that are made from now on learn of a release.
+    pub waiting: Waiting,
 }
 
 /// One client process and its lock.
@@ -89,7 +91,8 @@ pub fn key() -> LockKey {
 impl Lab {
     fn new(world: World) -> Self {
         let redis = world.find("redis").unwrap();
-        let lab = Self { redis, server: Arc::default(), disk: Disk::new(), world };
+        let waiting = Waiting::Polled;
+        let lab = Self { redis, server: Arc::default(), disk: Disk::new(), world, waiting };
         lab.world.spawn(redis, serve_redis(lab.clone()));
         let resource = lab.world.find("resource").unwrap();
         lab.world.spawn(resource, serve_resource(lab.world.clone(), resource));
@@ -100,7 +103,7 @@ impl Lab {
     pub fn member(&self, number: usize, ttl: Duration) -> Member {
         let id = self.world.find(&format!("client-{number}")).unwrap();
         let runtime = SimRuntime::new(&self.world, id);
-        let redis = Redis::new(runtime.clone(), REDIS);
+        let redis = Redis::new(runtime.clone(), REDIS).with_waiting(self.waiting);
         let mut options = Options::new(ttl);
         options.instance = Some(format!("client-{number}"));
         Member { id, lock: Lock::new(redis, options).unwrap(), runtime }

@@ -1,8 +1,10 @@
 //! One connection: requests in, replies out.
 
 use std::io;
+use std::pin::pin;
 
 use bytes::{Buf, BytesMut};
+use futures_util::future::{Either, select};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::core::Client;
@@ -35,8 +37,14 @@ impl<'a, W: ServerWorld, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, W, S>
     /// Serves until the client leaves or the stream breaks.
     pub(super) async fn serve(mut self) -> io::Result<()> {
         while !self.client.is_closing {
-            if self.stream.read_buf(&mut self.input).await? == 0 {
-                break;
+            match self.read().await? {
+                Some(0) => break,
+                Some(_) => {}
+                None => {
+                    self.collect_mail();
+                    self.send().await?;
+                    continue;
+                }
             }
             loop {
                 let stopped = self.answer();
@@ -54,6 +62,20 @@ impl<'a, W: ServerWorld, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, W, S>
         Ok(())
     }
 
+    /// Reads what arrives, and returns how much; `None` if there is something to send that nobody has asked for.
+    async fn read(&mut self) -> io::Result<Option<usize>> {
+        let read = self.stream.read_buf(&mut self.input);
+        let Some(bell) = &self.client.bell else { return read.await.map(Some) };
+        match select(pin!(read), pin!(bell.notified())).await {
+            Either::Left((read, _)) => read.map(Some),
+            Either::Right(_) => Ok(None),
+        }
+    }
+
+    fn collect_mail(&mut self) {
+        self.server.core().state.channels.take_mail(self.client.id, &mut self.output);
+    }
+
     /// Answers the requests that have arrived, and tells whether it stopped before the last.
     fn answer(&mut self) -> bool {
         let mut used = 0;
@@ -62,9 +84,12 @@ impl<'a, W: ServerWorld, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, W, S>
                 Ok(Some(size)) => {
                     let args = self.parser.args(&self.input[used..]);
                     if !args.is_empty() {
-                        self.server
-                            .execute(&mut self.client, self.label, args)
-                            .encode(&mut self.output, self.client.protocol);
+                        let reply = self.server.execute(&mut self.client, self.label, args);
+                        if self.client.bell.is_some() {
+                            // What it has published itself comes before the reply.
+                            self.server.core().state.channels.take_mail(self.client.id, &mut self.output);
+                        }
+                        reply.encode(&mut self.output, self.client.protocol);
                     }
                     used += size;
                 }
@@ -102,5 +127,6 @@ impl<W, S> Drop for Connection<'_, W, S> {
         core.connected -= 1;
         core.replication.remove(self.client.id);
         core.watches.remove(self.client.id);
+        core.state.channels.remove(self.client.id);
     }
 }

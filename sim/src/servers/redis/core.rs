@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use tokio::sync::Notify;
 
 use super::command::transaction::{self, Transaction};
-use super::command::{self, Command, Lookup, Run, server};
+use super::command::{self, Command, Lookup, Run, channels, server};
 use super::effects::encode_unit;
 use super::lua::{Digest, PooledEngine, Script};
 use super::persistence::Journal;
@@ -54,6 +57,8 @@ pub(crate) struct Client {
     pub(crate) wait: Option<Wait>,
     /// Set by PSYNC: the connection belongs to a replica from now on.
     pub(crate) feed: Option<Feed>,
+    /// Rung when something was published that the connection listens to; there once it has subscribed.
+    pub(crate) bell: Option<Arc<Notify>>,
     /// What the running command did, until the observer has seen it.
     pub(crate) record: Record,
 }
@@ -79,6 +84,9 @@ impl Core {
         self.state.now_micros = now_micros;
         match self.admit(args) {
             Ok(command) => {
+                if let Some(reply) = channels::while_listening(self, client, command.name, args) {
+                    return reply;
+                }
                 let queued = client.transaction.as_mut().and_then(|queue| queue.queue(command, args));
                 queued.unwrap_or_else(|| self.carry_out(command, client, args))
             }

@@ -27,6 +27,10 @@ pub(crate) enum Reply {
     Map(Vec<(&'static str, Reply)>),
     /// Text for people: `=7` in RESP3, a bulk in RESP2.
     Verbatim(Arc<[u8]>),
+    /// What comes unasked: `>3` in RESP3, an array in RESP2.
+    Push(Vec<Reply>),
+    /// One after the other, as if several commands had been sent.
+    Several(Vec<Reply>),
     /// Nothing goes out: the connection has become something else.
     Silence,
 }
@@ -86,6 +90,11 @@ impl Reply {
                 push_length(out, b'*', items.len());
                 items.iter().for_each(|item| item.encode(out, protocol));
             }
+            Self::Push(items) => {
+                push_length(out, if protocol == Protocol::Resp3 { b'>' } else { b'*' }, items.len());
+                items.iter().for_each(|item| item.encode(out, protocol));
+            }
+            Self::Several(replies) => replies.iter().for_each(|reply| reply.encode(out, protocol)),
             Self::Map(fields) => {
                 match protocol {
                     Protocol::Resp2 => push_length(out, b'*', 2 * fields.len()),

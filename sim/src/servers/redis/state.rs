@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::channels::Channels;
 use super::effects::{Effect, KeyValue, Removal};
 use super::keyspace::{Entry, Keyspace};
 use super::random::Rand48;
@@ -28,6 +29,8 @@ pub(crate) struct State {
     pub(crate) expired: u64,
     /// The generator behind `math.random`.
     pub(crate) random: Rand48,
+    /// Who listens to what is published.
+    pub(crate) channels: Channels,
 }
 
 /// The effects and the names of the commands that were executed, in order.

@@ -1,5 +1,6 @@
 //! The commands: one table with each command's name, arity and rights, as `commands.def` of Redis 7.0 has them.
 
+pub(crate) mod channels;
 mod expiry;
 mod keys;
 mod replica;
@@ -59,6 +60,8 @@ pub(crate) enum ServerCommand {
     Reset,
     Role,
     Script,
+    Subscribe,
+    Unsubscribe,
     Unwatch,
     Wait,
     Watch,

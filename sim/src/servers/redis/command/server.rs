@@ -1,6 +1,6 @@
 //! Commands that work on the connection, on scripts or on the whole server.
 
-use super::{NOT_AN_INTEGER, SYNTAX_ERROR, ServerCommand, replica, transaction};
+use super::{NOT_AN_INTEGER, SYNTAX_ERROR, ServerCommand, channels, replica, transaction};
 use crate::servers::redis::core::{Client, Core};
 use crate::servers::redis::glob;
 use crate::servers::redis::info;
@@ -35,10 +35,13 @@ pub(crate) fn run(command: ServerCommand, core: &mut Core, client: &mut Client, 
             client.transaction = None;
             client.protocol = Protocol::Resp2;
             core.watches.remove(client.id);
+            core.state.channels.remove(client.id);
             Reply::status("RESET")
         }
         ServerCommand::Role => replica::role(core),
         ServerCommand::Script => script(core, args),
+        ServerCommand::Subscribe => channels::subscribe(core, client, args),
+        ServerCommand::Unsubscribe => channels::unsubscribe(core, client, args),
         ServerCommand::Unwatch => {
             core.watches.remove(client.id);
             Reply::OK

@@ -1,6 +1,6 @@
 //! The table itself, in order of names, and its search.
 
-use super::{Args, Command, Reply, Run, ServerCommand, State, expiry, keys, strings};
+use super::{Args, Command, Reply, Run, ServerCommand, State, channels, expiry, keys, strings};
 use crate::servers::redis::word::Word;
 
 /// A command on keys.
@@ -42,7 +42,7 @@ const CONFIG: &[(&str, i32)] = &[("get", -3), ("resetstat", 2), ("set", -4)];
 const SCRIPT: &[(&str, i32)] = &[("exists", -3), ("flush", -2), ("kill", 2), ("load", 3)];
 
 /// All commands, sorted by name.
-pub(crate) static COMMANDS: [Command; 61] = [
+pub(crate) static COMMANDS: [Command; 64] = [
     writes("append", 3, strings::append),
     container("client", -2, ServerCommand::Client, CLIENT),
     container("command", -1, ServerCommand::Command, COMMAND),
@@ -83,6 +83,7 @@ pub(crate) static COMMANDS: [Command; 61] = [
     writes("psetex", 4, strings::psetex),
     server("psync", -3, ServerCommand::Psync),
     reads("pttl", 2, expiry::pttl),
+    reads("publish", 3, channels::publish),
     server("quit", -1, ServerCommand::Quit),
     server("replconf", -1, ServerCommand::ReplConf),
     server("replicaof", 3, ServerCommand::ReplicaOf),
@@ -96,11 +97,13 @@ pub(crate) static COMMANDS: [Command; 61] = [
     writes("setnx", 3, strings::setnx),
     server("slaveof", 3, ServerCommand::ReplicaOf),
     reads("strlen", 2, strings::strlen),
+    server("subscribe", -2, ServerCommand::Subscribe),
     reads("time", 1, keys::time),
     reads("touch", -2, keys::exists),
     reads("ttl", 2, expiry::ttl),
     reads("type", 2, keys::kind),
     writes("unlink", -2, keys::del),
+    server("unsubscribe", -1, ServerCommand::Unsubscribe),
     server("unwatch", 1, ServerCommand::Unwatch),
     server("wait", 3, ServerCommand::Wait),
     server("watch", -2, ServerCommand::Watch),

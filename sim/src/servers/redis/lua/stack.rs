@@ -103,7 +103,10 @@ pub(super) unsafe fn push_reply(state: *mut lua_State, reply: *const Reply) {
         match &*reply {
             Reply::Bulk(bytes) | Reply::Verbatim(bytes) => push_text(state, bytes),
             Reply::Integer(number) => ffi::lua_pushnumber(state, *number as f64),
-            Reply::Nil | Reply::NilArray | Reply::Silence => ffi::lua_pushboolean(state, 0),
+            // Scripts can't call the commands that answer so.
+            Reply::Nil | Reply::NilArray | Reply::Silence | Reply::Push(_) | Reply::Several(_) => {
+                ffi::lua_pushboolean(state, 0)
+            }
             Reply::Status(text) => push_field(state, b"ok", text),
             Reply::Error(text) => push_field(state, b"err", text),
             Reply::Array(items) => {

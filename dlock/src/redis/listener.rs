@@ -1,0 +1,154 @@
+//! Hears from the server which locks were given up, on a connection of its own, for as long as somebody waits.
+//!
+//! It is a hint, and waiters go on asking from time to time: a server may lose a word, or a lease end without one.
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, Either, select};
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, PushKind, RedisConnectionInfo, Value};
+use tokio::sync::oneshot;
+
+use super::waiters::{Ticket, Waiters};
+use crate::runtime::{Instant, Runtime, timeout_at};
+
+/// How often the connection is tried, and ended if nobody waits any more.
+const CHECK: Duration = Duration::from_secs(5);
+/// How long the server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long no other connection is opened after one has failed.
+const RELIEF: Duration = Duration::from_secs(1);
+
+/// The waiters of a client, and the task that listens for them while there are any.
+pub(super) struct Listener {
+    waiters: Arc<Waiters>,
+    is_running: Arc<AtomicBool>,
+    /// Dropped with the client, it ends the task.
+    close: Mutex<Option<oneshot::Sender<()>>>,
+}
+
+impl Listener {
+    pub(super) fn new() -> Self {
+        Self { waiters: Arc::default(), is_running: Arc::default(), close: Mutex::default() }
+    }
+
+    /// Joins the line of those who wait for the lock that is told of on `channel`.
+    pub(super) fn join(&self, channel: &str) -> Ticket {
+        self.waiters.join(channel)
+    }
+
+    /// Sees to it that somebody listens.
+    pub(super) fn listen<R: Runtime>(&self, runtime: &R, address: &str, info: &RedisConnectionInfo) {
+        if self.is_running.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (close, closed) = oneshot::channel();
+        *self.close.lock().unwrap_or_else(PoisonError::into_inner) = Some(close);
+        let (waiters, is_running) = (Arc::clone(&self.waiters), Arc::clone(&self.is_running));
+        let ear = Ear { runtime: runtime.clone(), address: address.into(), info: info.clone(), waiters };
+        runtime.spawn(async move {
+            // Boxed: it is some kilobytes large.
+            select(Box::pin(ear.run()), closed).await;
+            is_running.store(false, Ordering::Release);
+        });
+    }
+}
+
+/// What the task has.
+struct Ear<R> {
+    runtime: R,
+    address: Box<str>,
+    info: RedisConnectionInfo,
+    waiters: Arc<Waiters>,
+}
+
+/// The connection has failed, or could not be opened.
+struct Lost;
+
+impl<R: Runtime> Ear<R> {
+    async fn run(self) {
+        let ended = self.connect_and_follow().await;
+        self.waiters.deaf();
+        if let Err(Lost) = ended {
+            self.runtime.sleep_until(self.runtime.now() + RELIEF).await;
+        }
+    }
+
+    async fn connect_and_follow(&self) -> Result<(), Lost> {
+        self.waiters.deaf();
+        let opened = timeout_at(&self.runtime, self.patience(), self.open()).await.unwrap_or(Err(Lost));
+        let (pipe, driver) = opened?;
+        match select(driver, pin!(self.follow(pipe))).await {
+            Either::Left(((), _)) => Err(Lost),
+            Either::Right((ended, _)) => ended,
+        }
+    }
+
+    async fn open(&self) -> Result<(MultiplexedConnection, BoxFuture<'static, ()>), Lost> {
+        let stream = self.runtime.connect(&self.address).await.map_err(|_| Lost)?;
+        let waiters = Arc::clone(&self.waiters);
+        let config = AsyncConnectionConfig::new()
+            .set_response_timeout(None)
+            .set_connection_timeout(None)
+            .set_push_sender(move |push: PushInfo| {
+                if let Some(channel) = channel_of(&push) {
+                    waiters.call(channel);
+                }
+                Ok::<_, redis::aio::SendError>(())
+            });
+        // Only in this protocol a connection may listen and ask.
+        let info = self.info.clone().set_protocol(ProtocolVersion::RESP3).set_skip_set_lib_name();
+        let opened = MultiplexedConnection::new_with_config(&info, stream, config).await;
+        let (pipe, driver) = opened.map_err(|_| Lost)?;
+        Ok((pipe, Box::pin(driver)))
+    }
+
+    /// Listens on the channels of all lines, until there are none.
+    async fn follow(&self, mut pipe: MultiplexedConnection) -> Result<(), Lost> {
+        loop {
+            let (begun, ended) = self.waiters.changes();
+            if !begun.is_empty() {
+                self.within(pipe.subscribe(names(&begun))).await?;
+                self.waiters.heard(&begun);
+            }
+            if !ended.is_empty() {
+                self.within(pipe.unsubscribe(names(&ended))).await?;
+            }
+            let check = self.runtime.now() + CHECK;
+            if timeout_at(&self.runtime, check, self.waiters.changed()).await.is_ok() {
+                continue;
+            }
+            if self.waiters.is_empty() {
+                return Ok(());
+            }
+            let ping = redis::cmd("PING");
+            self.within(async { pipe.send_packed_command(&ping).await.map(drop) }).await?;
+        }
+    }
+
+    async fn within(&self, exchange: impl Future<Output = redis::RedisResult<()>>) -> Result<(), Lost> {
+        match timeout_at(&self.runtime, self.patience(), exchange).await {
+            Ok(Ok(())) => Ok(()),
+            _ => Err(Lost),
+        }
+    }
+
+    fn patience(&self) -> Instant {
+        self.runtime.now() + PATIENCE
+    }
+}
+
+fn names(channels: &[Arc<str>]) -> Vec<&str> {
+    channels.iter().map(AsRef::as_ref).collect()
+}
+
+/// The channel of a message; other pushes have none.
+fn channel_of(push: &PushInfo) -> Option<&str> {
+    match (&push.kind, push.data.first()) {
+        (PushKind::Message, Some(Value::BulkString(channel))) => std::str::from_utf8(channel).ok(),
+        _ => None,
+    }
+}

@@ -1,0 +1,305 @@
+//! Who of this client waits for which lock, in what order, and who is called when one is given up.
+//!
+//! A server's word that a lock was given up calls one waiter of each client, the first in line who has not been called yet.
+//! Called, it asks; it stays in line until it is served or leaves. No call is lost here: a call that finds all called
+//! already is owed to the first whose question was answered with "held" meanwhile, and who leaves while being called passes
+//! the call on.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+
+/// The lines of all locks that somebody waits for, each by the channel on which the server tells of it.
+#[derive(Default)]
+pub(super) struct Waiters {
+    state: Mutex<State>,
+    /// Wakes the listener when [`State::touched`] has grown.
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    lines: BTreeMap<Arc<str>, Line>,
+    /// Channels whose line has begun or ended since the listener last looked.
+    touched: BTreeSet<Arc<str>>,
+    /// Counts the tickets.
+    tickets: u64,
+}
+
+/// Those who wait for one lock. There is at least one.
+#[derive(Default)]
+struct Line {
+    waiters: VecDeque<Waiter>,
+    /// Whether the server tells when the lock is given up.
+    is_heard: bool,
+    /// A call came while all were called.
+    owes_call: bool,
+}
+
+struct Waiter {
+    ticket: u64,
+    stage: Stage,
+    bell: Arc<Notify>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Waiting,
+    /// Called, and not gone to ask yet.
+    Called,
+    /// Asking because it was called.
+    Asking,
+}
+
+/// A place in a line. Dropped, it is given up, and a call that it had is passed on.
+pub(super) struct Ticket {
+    waiters: Arc<Waiters>,
+    channel: Arc<str>,
+    number: u64,
+    bell: Arc<Notify>,
+}
+
+impl Waiters {
+    /// Joins the line of `channel` at its end.
+    pub(super) fn join(self: &Arc<Self>, channel: &str) -> Ticket {
+        let bell = Arc::new(Notify::new());
+        let mut state = self.state();
+        state.tickets += 1;
+        let number = state.tickets;
+        let channel =
+            state.lines.get_key_value(channel).map_or_else(|| channel.into(), |(key, _)| Arc::clone(key));
+        let line = match state.lines.entry(Arc::clone(&channel)) {
+            Entry::Occupied(line) => line.into_mut(),
+            Entry::Vacant(line) => {
+                let line = line.insert(Line::default());
+                self.changed.notify_one();
+                line
+            }
+        };
+        line.waiters.push_back(Waiter { ticket: number, stage: Stage::Waiting, bell: Arc::clone(&bell) });
+        if line.waiters.len() == 1 {
+            state.touched.insert(Arc::clone(&channel));
+        }
+        Ticket { waiters: Arc::clone(self), channel, number, bell }
+    }
+
+    /// Calls the next in the line of `channel`: its lock was given up.
+    pub(super) fn call(&self, channel: &str) {
+        if let Some(line) = self.state().lines.get_mut(channel) {
+            line.call();
+        }
+    }
+
+    /// The channels whose lines have begun, and those whose lines have ended, since this was last asked.
+    pub(super) fn changes(&self) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
+        let mut state = self.state();
+        let touched = std::mem::take(&mut state.touched);
+        touched.into_iter().partition(|channel| state.lines.contains_key(channel))
+    }
+
+    /// Completes when [`Waiters::changes`] has more to tell, also if it came before the first poll.
+    pub(super) fn changed(&self) -> Notified<'_> {
+        self.changed.notified()
+    }
+
+    /// The server tells of `channels` from now on. What it did not tell before, the first in each line finds out by asking.
+    pub(super) fn heard(&self, channels: &[Arc<str>]) {
+        let mut state = self.state();
+        for channel in channels {
+            if let Some(line) = state.lines.get_mut(channel).filter(|line| !line.is_heard) {
+                line.is_heard = true;
+                line.call();
+            }
+        }
+    }
+
+    /// The server tells of nothing any more: all lines are to be asked for anew.
+    pub(super) fn deaf(&self) {
+        let mut state = self.state();
+        let State { lines, touched, .. } = &mut *state;
+        touched.clear();
+        for (channel, line) in lines {
+            line.is_heard = false;
+            touched.insert(Arc::clone(channel));
+        }
+    }
+
+    /// Whether nobody waits for anything.
+    pub(super) fn is_empty(&self) -> bool {
+        self.state().lines.is_empty()
+    }
+
+    fn leave(&self, ticket: &Ticket, passes_on: bool) {
+        let mut state = self.state();
+        let Some(line) = state.lines.get_mut(&ticket.channel) else { return };
+        let Some(place) = line.place(ticket.number) else { return };
+        let was_called = line.waiters.remove(place).is_some_and(|waiter| waiter.stage != Stage::Waiting);
+        if line.waiters.is_empty() {
+            state.lines.remove(&ticket.channel);
+            state.touched.insert(Arc::clone(&ticket.channel));
+            self.changed.notify_one();
+        } else if was_called && passes_on {
+            line.call();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Line {
+    fn call(&mut self) {
+        match self.waiters.iter_mut().find(|waiter| waiter.stage == Stage::Waiting) {
+            Some(waiter) => {
+                waiter.stage = Stage::Called;
+                waiter.bell.notify_one();
+            }
+            None => self.owes_call = true,
+        }
+    }
+
+    fn place(&self, ticket: u64) -> Option<usize> {
+        self.waiters.iter().position(|waiter| waiter.ticket == ticket)
+    }
+}
+
+impl Ticket {
+    /// Waits for the call. Whoever was called is expected to ask.
+    pub(super) async fn called(&self) {
+        self.bell.notified().await;
+        self.change(|line, place| line.waiters[place].stage = Stage::Asking);
+    }
+
+    /// The answer was that another holds the lock: goes on waiting.
+    pub(super) fn refused(&self) {
+        self.change(|line, place| {
+            if line.waiters[place].stage == Stage::Asking {
+                line.waiters[place].stage = Stage::Waiting;
+            }
+            if std::mem::take(&mut line.owes_call) {
+                line.call();
+            }
+        });
+    }
+
+    /// The lock is the caller's: nobody is to be called in its place.
+    pub(super) fn served(self) {
+        self.waiters.leave(&self, false);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Line, usize)) {
+        let mut state = self.waiters.state();
+        if let Some(line) = state.lines.get_mut(&self.channel)
+            && let Some(place) = line.place(self.number)
+        {
+            change(line, place);
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.waiters.leave(self, true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    const CHANNEL: &str = "lock:v1:{k}:freed";
+
+    fn waiters() -> Arc<Waiters> {
+        Arc::default()
+    }
+
+    /// Whether it has been called, and goes to ask.
+    fn is_called(ticket: &Ticket) -> bool {
+        ticket.called().now_or_never().is_some()
+    }
+
+    #[test]
+    fn a_call_wakes_the_first_and_no_other() {
+        let waiters = waiters();
+        let (first, second) = (waiters.join(CHANNEL), waiters.join(CHANNEL));
+        waiters.call(CHANNEL);
+        assert!(!is_called(&second) && is_called(&first));
+        // It asks, and another client was faster.
+        first.refused();
+        waiters.call(CHANNEL);
+        assert!(!is_called(&second) && is_called(&first));
+        first.served();
+        waiters.call(CHANNEL);
+        assert!(is_called(&second));
+    }
+
+    #[test]
+    fn who_leaves_while_being_called_passes_the_call_on() {
+        for has_asked in [false, true] {
+            let waiters = waiters();
+            let (first, second) = (waiters.join(CHANNEL), waiters.join(CHANNEL));
+            waiters.call(CHANNEL);
+            assert_eq!(has_asked, has_asked && is_called(&first));
+            drop(first);
+            assert!(is_called(&second));
+        }
+    }
+
+    #[test]
+    fn who_was_not_called_leaves_in_silence() {
+        let waiters = waiters();
+        let (first, second) = (waiters.join(CHANNEL), waiters.join(CHANNEL));
+        drop(first);
+        assert!(!is_called(&second));
+    }
+
+    #[test]
+    fn a_call_while_all_are_asking_is_owed() {
+        let waiters = waiters();
+        let only = waiters.join(CHANNEL);
+        waiters.call(CHANNEL);
+        assert!(is_called(&only));
+        waiters.call(CHANNEL);
+        only.refused();
+        assert!(is_called(&only));
+        only.refused();
+        assert!(!is_called(&only));
+    }
+
+    #[test]
+    fn the_first_asks_once_the_server_tells_of_its_lock() {
+        let waiters = waiters();
+        let (first, second) = (waiters.join(CHANNEL), waiters.join(CHANNEL));
+        let (begun, ended) = waiters.changes();
+        assert_eq!((begun.as_slice(), ended.len()), (&[Arc::from(CHANNEL)][..], 0));
+        waiters.heard(&begun);
+        assert!(is_called(&first) && !is_called(&second));
+        waiters.heard(&begun);
+        assert!(!is_called(&second), "once");
+        waiters.deaf();
+        assert_eq!(waiters.changes().0, begun);
+        waiters.heard(&begun);
+        assert!(is_called(&second), "what was missed meanwhile");
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_line_that_ended() {
+        let waiters = waiters();
+        let ticket = waiters.join(CHANNEL);
+        drop(waiters.changes());
+        drop(ticket);
+        assert!(waiters.is_empty());
+        let (begun, ended) = waiters.changes();
+        assert_eq!((begun.len(), ended.as_slice()), (0, &[Arc::from(CHANNEL)][..]));
+        // A line that ends before the listener has looked is none for it, and one that begins anew is one.
+        drop(waiters.join(CHANNEL));
+        let _again = waiters.join(CHANNEL);
+        assert_eq!(waiters.changes().0, ended);
+    }
+}

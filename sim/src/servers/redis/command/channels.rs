@@ -1,0 +1,63 @@
+//! SUBSCRIBE, UNSUBSCRIBE and PUBLISH.
+
+use std::sync::Arc;
+
+use super::State;
+use crate::servers::redis::core::{Client, Core};
+use crate::servers::redis::reply::{Protocol, Reply};
+use crate::servers::redis::request::Args;
+
+/// What a connection in RESP2 may still ask while it listens.
+const ALLOWED: [&str; 5] = ["subscribe", "unsubscribe", "ping", "quit", "reset"];
+
+pub(super) fn publish(state: &mut State, args: Args<'_>) -> Reply {
+    Reply::count(state.channels.publish(args.at(1), args.at(2)))
+}
+
+/// One answer for each channel.
+pub(super) fn subscribe(core: &mut Core, client: &mut Client, args: Args<'_>) -> Reply {
+    let bell = Arc::clone(client.bell.get_or_insert_default());
+    let mut subscribe = |channel: &[u8]| {
+        let count = core.state.channels.subscribe(client.id, client.protocol, &bell, channel);
+        confirmed("subscribe", Reply::bulk(channel), count)
+    };
+    Reply::Several(args.skip(1).iter().map(&mut subscribe).collect())
+}
+
+/// The same; without channels all that there are, and one answer if there are none.
+pub(super) fn unsubscribe(core: &mut Core, client: &Client, args: Args<'_>) -> Reply {
+    let channels = &mut core.state.channels;
+    let named = match args.len() {
+        1 => channels.of(client.id),
+        _ => args.skip(1).iter().map(Into::into).collect(),
+    };
+    if named.is_empty() {
+        return confirmed("unsubscribe", Reply::Nil, 0);
+    }
+    let mut unsubscribe = |channel: &Box<[u8]>| {
+        let count = channels.unsubscribe(client.id, channel);
+        confirmed("unsubscribe", Reply::bulk(channel), count)
+    };
+    Reply::Several(named.iter().map(&mut unsubscribe).collect())
+}
+
+fn confirmed(what: &str, channel: Reply, count: usize) -> Reply {
+    Reply::Push(vec![Reply::bulk(what), channel, Reply::count(count)])
+}
+
+/// What a connection that listens is told in RESP2, if `command` is not for such a one or is answered otherwise.
+pub(crate) fn while_listening(core: &Core, client: &Client, command: &str, args: Args<'_>) -> Option<Reply> {
+    if client.protocol == Protocol::Resp3 || !core.state.channels.listens(client.id) {
+        return None;
+    }
+    if command == "ping" && args.len() <= 2 {
+        let text: &[u8] = if args.len() == 2 { args.at(1) } else { b"" };
+        return Some(Reply::Array(vec![Reply::bulk("pong"), Reply::bulk(text)]));
+    }
+    (!ALLOWED.contains(&command)).then(|| {
+        Reply::error_text(format!(
+            "ERR Can't execute '{command}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in \
+             this context"
+        ))
+    })
+}
