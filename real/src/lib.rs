@@ -4,7 +4,7 @@
 //! source); [`servers`] starts and ends the servers that a lock needs, [`faults`] breaks them; [`backends`] is the one place
 //! that knows all kinds of them; [`work`] is the worker and [`pause`] what stops it, [`store`] and [`serve`] the resource;
 //! [`history`] records what each process says, and [`judgement`] what it comes to; [`mod@contend`] is the load,
-//! [`mod@fill`] ten million locks; [`experiments`] puts all that together.
+//! [`mod@fill`] ten million locks, [`peers`] the comparison with other locks; [`experiments`] puts all that together.
 
 pub mod backends;
 mod clock;
@@ -15,6 +15,7 @@ pub mod fill;
 pub mod history;
 pub mod judgement;
 pub mod pause;
+pub mod peers;
 mod runtime;
 pub mod serve;
 pub mod servers;

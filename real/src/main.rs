@@ -34,6 +34,8 @@ enum Command {
     Gen(cli::fill::Gen),
     /// Judges the history that the processes of a run have left.
     Audit(cli::audit::Audit),
+    /// Measures our locks and those of others, side by side.
+    Peers(cli::peers::Peers),
     /// Repeats an experiment of the lab on servers of its own.
     Experiment(cli::experiment::Experiment),
 }
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         Command::Contend(contend) => contend.run(),
         Command::Gen(fill) => fill.run(),
         Command::Audit(audit) => audit.run(),
+        Command::Peers(peers) => peers.run(),
         Command::Experiment(experiment) => experiment.run(),
     };
     match outcome {

@@ -3,17 +3,20 @@
 
 use std::time::Duration;
 
+use dlock::etcd::{Etcd, EtcdOptions};
 use dlock::redis::Redis as Backend;
 use dlock::{Lock, LockKey, Options, TryAcquireError};
 use real::TokioRuntime;
 use real::backends::BackendKind;
-use real::contend::{Load, LoadError, contend};
+use real::contend::{Arm, Load, LoadError, contend};
+use real::fill::etcd::{EtcdFill, Leases, fill_etcd};
 use real::fill::{Counters, Fill, fill};
-use real::servers::{Persistence, Redis, Stage, ask};
+use real::servers::{EtcdCluster, Persistence, Postgres, Redis, Stage, ask};
 use tokio::runtime::Handle;
 
 fn load(redis: &Redis) -> Load {
     Load {
+        arm: Arm::Lock,
         backend: BackendKind::Redis,
         servers: vec![redis.address()],
         ttl: Duration::from_secs(10),
@@ -23,6 +26,7 @@ fn load(redis: &Redis) -> Load {
         keys: 1,
         rate: 200.0,
         lasts: Duration::from_secs(1),
+        polled: false,
     }
 }
 
@@ -105,4 +109,58 @@ async fn a_seed_fills_two_servers_alike() {
     }
     assert_eq!(digests[0], digests[1]);
     assert_ne!(digests[0], digests[2]);
+}
+
+#[tokio::test]
+async fn an_etcd_holds_a_lock_for_each_and_knows_its_owner() {
+    let stage = Stage::new().unwrap();
+    let etcd = EtcdCluster::start_one(&stage).unwrap();
+    let runtime = TokioRuntime::new(Handle::current());
+    for (leases, key, granted) in [(Leases::Each, "each", 300), (Leases::Shared, "shared", 1)] {
+        let order = EtcdFill {
+            servers: etcd.addresses(),
+            keys: 300,
+            key: key.to_owned(),
+            seed: 7,
+            ttl: Duration::from_secs(600),
+            leases,
+        };
+        let told = std::cell::Cell::new(0);
+        let mut client = etcd_client::Client::connect(etcd.addresses(), None).await.unwrap();
+        let before = client.leases().await.unwrap().leases().len();
+        fill_etcd(&runtime, order, |locks| told.set(told.get() + locks)).await.unwrap();
+        assert_eq!(told.get(), 300);
+        assert_eq!(client.leases().await.unwrap().leases().len() - before, granted);
+        // What is filled in is a lock that is held.
+        let backend =
+            Etcd::new(runtime.clone(), &etcd.addresses(), &EtcdOptions::new(Duration::from_secs(5)));
+        let lock = Lock::new(backend.unwrap(), Options::new(Duration::from_secs(5))).unwrap();
+        let held = lock.try_acquire(&LockKey::new(key, "299").unwrap()).await.err();
+        assert!(matches!(held, Some(TryAcquireError::Held { .. })), "{held:?}");
+        let free = lock.try_acquire(&LockKey::new(key, "300").unwrap()).await;
+        free.unwrap().release().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn without_a_lock_a_conditional_update_lets_one_win() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let postgres = Postgres::start(&stage).unwrap();
+    let (client, connection) = tokio_postgres::connect(&postgres.url(), tokio_postgres::NoTls).await.unwrap();
+    let connection = tokio::task::JoinSet::from_iter([connection]);
+    for (arm, table) in [(Arm::Version, "contend_cases"), (Arm::Jobs, "contend_jobs")] {
+        let servers = vec![postgres.url()];
+        let offered = Load { arm, servers, ..load(&redis) };
+        let report = contend(offered, TokioRuntime::new(Handle::current())).await.unwrap();
+        assert_eq!(report.served + report.unserved, 200, "{report}");
+        assert!(report.served > 0 && report.conflicts > 0, "{report}");
+        // Each that was served raised the version by one, and no other did.
+        let query = format!("SELECT version FROM {table}");
+        let version: i64 = client.query_one(&query, &[]).await.unwrap().get(0);
+        assert_eq!(u64::try_from(version).unwrap(), report.served, "{report}");
+        // Either way sections of 20 ms exclude each other: no more than 50 fit into the second, and one that began in it.
+        assert!(report.served <= 51, "{report}");
+    }
+    drop(connection);
 }

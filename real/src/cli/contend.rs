@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use real::TokioRuntime;
-use real::contend::{Load, contend};
+use real::contend::{Arm, Load, contend};
 use real::experiments::keep;
 use tokio::runtime::{Builder, Handle};
 
 use super::lock::LockArgs;
+use super::metrics::MetricsArgs;
 use super::{Identity, Outcome, print, span};
 
 /// The flags of `contend`.
@@ -17,6 +18,12 @@ use super::{Identity, Outcome, print, span};
 pub(crate) struct Contend {
     #[command(flatten)]
     lock: LockArgs,
+    /// What decides who may work.
+    #[arg(long, env = "DLOCK_ARM", value_enum, default_value = "lock")]
+    arm: ArmKind,
+    /// The database of the arms without a lock.
+    #[arg(long, env = "DLOCK_POSTGRES", value_name = "URL", required_if_eq_any([("arm", "version"), ("arm", "jobs")]))]
+    postgres: Option<String>,
     /// How many can wait or hold at a time.
     #[arg(long, env = "DLOCK_CONTENDERS", default_value_t = 50)]
     contenders: u64,
@@ -32,6 +39,9 @@ pub(crate) struct Contend {
     /// How long a lease is held.
     #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
     work: Duration,
+    /// On a single Redis, has those who wait ask from time to time only, where a release would call them.
+    #[arg(long, env = "DLOCK_POLLED")]
+    polled: bool,
     /// How long attempts are made.
     #[arg(long = "for", env = "DLOCK_FOR", value_parser = span::parse, default_value = "10s", value_name = "TIME")]
     lasts: Duration,
@@ -39,15 +49,42 @@ pub(crate) struct Contend {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
+    metrics: MetricsArgs,
+    #[command(flatten)]
     identity: Identity,
+}
+
+/// What decides who may work.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ArmKind {
+    /// A lock.
+    Lock,
+    /// The version column of a row in PostgreSQL.
+    Version,
+    /// The status of a job in PostgreSQL.
+    Jobs,
+}
+
+impl From<ArmKind> for Arm {
+    fn from(arm: ArmKind) -> Self {
+        match arm {
+            ArmKind::Lock => Self::Lock,
+            ArmKind::Version => Self::Version,
+            ArmKind::Jobs => Self::Jobs,
+        }
+    }
 }
 
 impl Contend {
     pub(crate) fn run(self) -> Outcome {
         let recording = self.identity.record(&self.identity.name_or("contend"))?;
         let load = Load {
+            arm: self.arm.into(),
             backend: self.lock.backend,
-            servers: self.lock.servers()?,
+            servers: match (self.arm, &self.postgres) {
+                (ArmKind::Version | ArmKind::Jobs, Some(url)) => vec![url.clone()],
+                _ => self.lock.servers()?,
+            },
             ttl: self.lock.ttl,
             work: self.work,
             contenders: self.contenders,
@@ -55,8 +92,10 @@ impl Contend {
             keys: self.keys,
             rate: self.rate,
             lasts: self.lasts,
+            polled: self.polled,
         };
         let executor = Builder::new_current_thread().enable_all().build()?;
+        self.metrics.serve(&executor)?;
         let report =
             executor.block_on(async { contend(load, TokioRuntime::new(Handle::current())).await })?;
         print(&report.to_string())?;

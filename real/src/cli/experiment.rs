@@ -56,7 +56,7 @@ impl Experiment {
 }
 
 /// The command that was given, as one would repeat it.
-fn command() -> String {
+pub(super) fn command() -> String {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let profile = if cfg!(debug_assertions) { "" } else { "--release " };
     format!("cargo run {profile}-p real -- {}", arguments.join(" "))

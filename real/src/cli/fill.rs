@@ -1,25 +1,49 @@
 //! `gen`: locks by the million.
 
+use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use real::TokioRuntime;
 use real::backends::BackendKind;
 use real::experiments::keep;
+use real::fill::etcd::{EtcdFill, Leases, fill_etcd};
 use real::fill::{Counters, Fill, fill};
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::{Builder, Handle, Runtime};
 
+use super::metrics::MetricsArgs;
 use super::state::State;
 use super::{Outcome, print, span};
+
+/// Which kind of server is filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Filled {
+    /// A Redis: ten million locks take some 3 GB.
+    Redis,
+    /// An etcd: each lease takes about 1 KB of its memory, and a database may have 2 GB.
+    Etcd,
+}
+
+/// Whose the leases on etcd are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LeasesArg {
+    /// Each lock has one of its own.
+    Each,
+    /// All locks are under one, as those of one client are.
+    Shared,
+}
 
 /// The flags of `gen`.
 #[derive(Args)]
 pub(crate) struct Gen {
-    /// The Redis to fill, `host:port`; by default the one that `real up` has started.
-    #[arg(long, env = "DLOCK_SERVER")]
-    server: Option<String>,
+    /// The kind of server.
+    #[arg(long, env = "DLOCK_BACKEND", value_enum, default_value = "redis")]
+    backend: Filled,
+    /// Its address, `host:port`; by default what `real up` has started.
+    #[arg(long, env = "DLOCK_SERVER", value_delimiter = ',')]
+    server: Vec<String>,
     /// Where `real up` has noted what it started.
     #[arg(long, env = "DLOCK_STATE", value_name = "FILE")]
     state: Option<PathBuf>,
@@ -35,12 +59,18 @@ pub(crate) struct Gen {
     /// The shortest TTL.
     #[arg(long, env = "DLOCK_TTL", value_parser = span::parse, default_value = "10m")]
     ttl: Duration,
-    /// How much longer the longest TTL is; between, all are as likely.
+    /// How much longer the longest TTL is, on Redis; between, all are as likely.
     #[arg(long, env = "DLOCK_SPREAD", value_parser = span::parse, default_value = "0")]
     spread: Duration,
-    /// Where grants are counted: `none`, `key` (each key has a counter, as in the lock), or the number of shared ones.
+    /// Where grants are counted, on Redis: `none`, `key` (each key has a counter, as in the lock), or the number of shared
+    /// ones.
     #[arg(long, env = "DLOCK_COUNTERS", value_parser = counters, default_value = "key")]
     counters: Counters,
+    /// Whose the leases are, on etcd.
+    #[arg(long, env = "DLOCK_LEASES", value_enum, default_value = "each")]
+    leases: LeasesArg,
+    #[command(flatten)]
+    metrics: MetricsArgs,
     /// Writes the report to this file too, as JSON.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -48,21 +78,24 @@ pub(crate) struct Gen {
 
 impl Gen {
     pub(crate) fn run(self) -> Outcome {
-        let server = match self.server {
-            Some(server) => server,
-            None => {
-                let state = State::load(self.state.as_deref())?;
-                let server =
-                    state.and_then(|state| state.servers.get(BackendKind::Redis.as_str())?.first().cloned());
-                server.ok_or("no Redis to fill: run `real up redis` first, or give --server")?
-            }
-        };
-        let Self { keys, key, seed, ttl, spread, counters, .. } = self;
-        let order = Fill { server, keys, key, seed, ttl, spread, counters };
-        let bar = ProgressBar::new(keys).with_style(ProgressStyle::with_template(
+        let executor = Builder::new_current_thread().enable_all().build()?;
+        self.metrics.serve(&executor)?;
+        let bar = ProgressBar::new(self.keys).with_style(ProgressStyle::with_template(
             "{wide_bar} {human_pos}/{human_len} locks, {per_sec}, {eta} to go",
         )?);
-        let executor = Builder::new_current_thread().enable_all().build()?;
+        match self.backend {
+            Filled::Redis => self.fill_redis(&executor, &bar),
+            Filled::Etcd => self.fill_etcd(&executor, &bar),
+        }
+    }
+
+    fn fill_redis(self, executor: &Runtime, bar: &ProgressBar) -> Outcome {
+        let servers = self.servers(BackendKind::Redis)?;
+        let [server] = servers.as_slice() else {
+            return Err("give one --server: a Redis is filled alone".into());
+        };
+        let Self { keys, key, seed, ttl, spread, counters, .. } = self;
+        let order = Fill { server: server.clone(), keys, key, seed, ttl, spread, counters };
         let filled = executor.block_on(async {
             fill(&TokioRuntime::new(Handle::current()), order, |locks| bar.inc(locks)).await
         })?;
@@ -79,6 +112,42 @@ impl Gen {
             keep(&filled, out)?;
         }
         Ok(true)
+    }
+
+    fn fill_etcd(self, executor: &Runtime, bar: &ProgressBar) -> Outcome {
+        let servers = self.servers(BackendKind::Etcd)?;
+        let leases = match self.leases {
+            LeasesArg::Each => Leases::Each,
+            LeasesArg::Shared => Leases::Shared,
+        };
+        let Self { keys, key, seed, ttl, .. } = self;
+        let order = EtcdFill { servers, keys, key, seed, ttl, leases };
+        let filled = executor.block_on(async {
+            fill_etcd(&TokioRuntime::new(Handle::current()), order, |locks| bar.inc(locks)).await
+        })?;
+        bar.finish_and_clear();
+        print(&format!(
+            "{keys} locks in {:.1?} ({:.0}/s): the database has {} bytes more, {:.1} bytes a lock\n",
+            filled.took,
+            filled.per_second(),
+            filled.database_bytes_added,
+            filled.bytes_per_lock(),
+        ))?;
+        if let Some(out) = &self.out {
+            keep(&filled, out)?;
+        }
+        Ok(true)
+    }
+
+    fn servers(&self, kind: BackendKind) -> Result<Vec<String>, Box<dyn Error>> {
+        if !self.server.is_empty() {
+            return Ok(self.server.clone());
+        }
+        let kind = kind.as_str();
+        let state = State::load(self.state.as_deref())?;
+        let servers = state.and_then(|state| state.servers.get(kind).cloned());
+        servers
+            .ok_or_else(|| format!("no {kind} to fill: run `real up {kind}` first, or give --server").into())
     }
 }
 

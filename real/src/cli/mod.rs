@@ -5,6 +5,8 @@ pub(crate) mod contend;
 pub(crate) mod experiment;
 pub(crate) mod fill;
 pub(crate) mod lock;
+pub(crate) mod metrics;
+pub(crate) mod peers;
 pub(crate) mod resource;
 pub(crate) mod span;
 pub(crate) mod state;

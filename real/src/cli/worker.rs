@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use clap::Args;
 use real::pause::{How, Pause};
-use real::serve::{count, listen, serve_metrics};
 use real::work::{Plan, carry_out};
 use resource::worker::Step;
 
 use super::lock::LockArgs;
+use super::metrics::MetricsArgs;
 use super::{Fence, Identity, Outcome, print, span};
 
 /// The flags of `worker`.
@@ -51,9 +51,8 @@ pub(crate) struct Worker {
     /// How long to wait for the lock.
     #[arg(long, env = "DLOCK_PATIENCE", value_parser = span::parse, default_value = "30s")]
     patience: Duration,
-    /// Serves /metrics there; port 0 is a free one, which is printed.
-    #[arg(long, env = "DLOCK_METRICS", value_name = "HOST:PORT")]
-    metrics: Option<String>,
+    #[command(flatten)]
+    metrics: MetricsArgs,
     #[command(flatten)]
     identity: Identity,
 }
@@ -63,12 +62,7 @@ impl Worker {
         let name = self.identity.name_or("worker");
         let recording = self.identity.record(&name)?;
         let executor = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        if let Some(address) = &self.metrics {
-            let counts = count()?;
-            let listener = executor.block_on(listen(address))?;
-            eprintln!("metrics on http://{}/metrics", listener.local_addr()?);
-            executor.spawn(serve_metrics(listener, counts));
-        }
+        self.metrics.serve(&executor)?;
         let idle = AtomicBool::new(false);
         carry_out(&self.plan(name)?, |done| {
             idle.fetch_or(done.round.is_err(), Ordering::Relaxed);

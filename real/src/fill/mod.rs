@@ -1,7 +1,9 @@
 //! Locks by the million: what a Redis holds when every account has one.
 //!
 //! All is drawn from a seed, batch by batch, so that the same seed fills two servers alike, whatever the number of
-//! connections. The keys are those that [`dlock::redis`] uses: a lock that is filled in is held.
+//! connections. [`etcd`] is the same for an etcd. The keys are those that [`dlock::redis`] uses: a lock that is filled in is held.
+
+pub mod etcd;
 
 use std::io;
 use std::time::Duration;
@@ -12,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, InfoDict, Pipeline, RedisConnectionInfo, RedisError};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::runtime::TokioRuntime;
 
@@ -20,6 +22,9 @@ use crate::runtime::TokioRuntime;
 const BATCH: u64 = 500;
 /// How many pipelines are under way: one is written while the server works on another.
 const CONNECTIONS: u64 = 2;
+
+/// How many locks were filled in: a metric.
+pub(crate) const FILLED: &str = "lock_generator_locks_total";
 
 /// What to fill a Redis with.
 #[derive(Clone, Debug, Serialize)]
@@ -41,7 +46,7 @@ pub struct Fill {
 }
 
 /// Where the fencing tokens of the locks are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Counters {
     /// Nowhere: what the owners alone cost.
@@ -101,6 +106,7 @@ pub async fn fill(runtime: &TokioRuntime, fill: Fill, tell: impl Fn(u64)) -> Res
     if fill.counters == Counters::Shards(0) {
         return Err(FillError::Zero("the number of shards"));
     }
+    metrics::describe_counter!(FILLED, "Locks that were filled in");
     let mut asking = connect(runtime, &fill.server).await?;
     let before = census(&mut asking).await?;
     let begun = runtime.now();
@@ -124,6 +130,7 @@ async fn fill_batches(
     while batch * BATCH < fill.keys {
         let (pipeline, locks) = compose(fill, batch)?;
         pipeline.exec_async(&mut connection).await?;
+        metrics::counter!(FILLED).increment(locks);
         tell(locks);
         batch += CONNECTIONS;
     }

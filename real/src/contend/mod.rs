@@ -9,28 +9,43 @@
 //! tokio's timer counts whole milliseconds, so an attempt begins up to 1 ms after it was due. Where locks are free at once
 //! that is most of its latency: there, read the latency from the call.
 
-use std::fmt;
+mod conditional;
+mod report;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use dlock::redis::{Redis, Waiting};
 use dlock::{AcquireError, Backend, Instant, KeyError, Lock, LockKey, Options, OptionsError, Runtime};
-use hdrhistogram::{Histogram, RecordError};
-use resource::audit::{Event, Fairness, Kind, Name, Nanos};
+use hdrhistogram::RecordError;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
+use self::report::fairness;
+pub use self::report::{Latencies, Report};
 use crate::backends::{BackendError, BackendKind, OnBackend, on_backend};
 use crate::runtime::TokioRuntime;
 
-/// Latencies are kept to three digits.
-const DIGITS: u8 = 3;
-/// The quantiles that a report shows.
-const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
+/// What decides who may work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arm {
+    /// A lock.
+    #[default]
+    Lock,
+    /// No lock: the version column of a row in PostgreSQL, read before the work and compared by the write after it.
+    Version,
+    /// No lock: the status column of a job in PostgreSQL, which a conditional update sets.
+    Jobs,
+}
 
 /// What is offered to a lock.
 #[derive(Clone, Debug, Serialize)]
 pub struct Load {
+    /// What decides who may work. Where it is not a lock, `servers` has the address of a PostgreSQL, and `backend` means
+    /// nothing.
+    pub arm: Arm,
     /// The lock server.
     pub backend: BackendKind,
     /// Its addresses.
@@ -50,44 +65,8 @@ pub struct Load {
     pub rate: f64,
     /// For how long.
     pub lasts: Duration,
-}
-
-/// What became of it.
-#[derive(Debug, Serialize)]
-pub struct Report {
-    /// What was offered.
-    pub load: Load,
-    /// How many attempts were due.
-    pub offered: u64,
-    /// How many got the lock.
-    pub served: u64,
-    /// How many were still waiting at the end.
-    pub unserved: u64,
-    /// How many failed otherwise, and with what.
-    pub failed: u64,
-    /// The last failure.
-    pub failure: Option<String>,
-    /// Critical sections a second.
-    pub served_per_second: f64,
-    /// From when an attempt was due to its grant, over those that were served.
-    pub acquire_served: Latencies,
-    /// From the call to the grant, over those that were served: blind to those who could not call.
-    pub acquire_from_call: Latencies,
-    /// From when an attempt was due, over all, where those not served count with the time that they have waited.
-    pub acquire_all: Latencies,
-    /// From the call of release to its answer.
-    pub release: Latencies,
-    /// Order of arrival against order of grant.
-    pub fairness: Fairness,
-}
-
-/// Quantiles, in microseconds.
-#[derive(Debug, Serialize)]
-pub struct Latencies {
-    /// How many there were.
-    pub count: u64,
-    /// Quantile and latency.
-    pub quantiles: Vec<(f64, u64)>,
+    /// Whether those who wait on a single Redis only ask from time to time, and are not called when the lock is given up.
+    pub polled: bool,
 }
 
 /// A load that can't be offered.
@@ -108,6 +87,12 @@ pub enum LoadError {
     /// The servers.
     #[error(transparent)]
     Backend(#[from] BackendError),
+    /// The PostgreSQL that decides in place of a lock.
+    #[error("PostgreSQL failed: {0}; check that it runs and lets this user create tables")]
+    Postgres(String),
+    /// No such, or several.
+    #[error("without a lock one PostgreSQL decides: give its address, postgresql://user@host:port/database")]
+    NoPostgres,
     /// A contender failed by a mistake of ours.
     #[error("a contender panicked: {0}")]
     Panicked(#[from] tokio::task::JoinError),
@@ -136,8 +121,15 @@ pub async fn contend(load: Load, runtime: TokioRuntime) -> Result<Report, LoadEr
     }
     // It is at most a billion, and whole.
     let offer = Offer { load, attempts: attempts as u64 };
-    let Load { backend, ttl, ref servers, .. } = offer.load;
+    let Load { backend, ttl, polled, ref servers, .. } = offer.load;
     let servers = servers.clone();
+    if offer.load.arm != Arm::Lock {
+        let [url] = servers.as_slice() else { return Err(LoadError::NoPostgres) };
+        return conditional::contend(offer, url, runtime).await;
+    }
+    if let (BackendKind::Redis, true, [server]) = (backend, polled, servers.as_slice()) {
+        return offer.run(Redis::new(runtime, server).with_waiting(Waiting::Polled)).await;
+    }
     on_backend(backend, &servers, ttl, runtime, offer).await?
 }
 
@@ -153,16 +145,9 @@ impl OnBackend for Offer {
         let runtime = backend.runtime().clone();
         let lock = Lock::new(backend, Options::new(self.load.ttl))?;
         warm_up(&lock, &self.load).await?;
-        let start = runtime.now();
-        let book = Arc::new(Book {
-            start,
-            end: start + self.load.lasts,
-            next: AtomicU64::new(0),
-            tally: Mutex::new(Tally::default()),
-            offer: self,
-        });
+        let book = Arc::new(Book::open(self, &runtime));
         let mut contenders = JoinSet::new();
-        for _ in 0..book.offer.load.contenders.min(book.offer.attempts) {
+        for _ in 0..book.contenders() {
             contenders.spawn(serve_attempts(lock.clone(), Arc::clone(&book)));
         }
         while let Some(ended) = contenders.join_next().await {
@@ -196,6 +181,8 @@ struct Tally {
     calls: Vec<Duration>,
     unserved: Vec<Duration>,
     release: Vec<Duration>,
+    /// Conditional updates that found another state.
+    conflicts: u64,
     /// Key and attempt, in the order of the grants.
     grants: Vec<(u64, u64)>,
     failed: u64,
@@ -205,17 +192,7 @@ struct Tally {
 async fn serve_attempts<B: Backend>(lock: Lock<B>, book: Arc<Book>) -> Result<(), LoadError> {
     let runtime = lock.backend().runtime().clone();
     let load = &book.offer.load;
-    loop {
-        let attempt = book.next.fetch_add(1, Ordering::Relaxed);
-        if attempt >= book.offer.attempts {
-            return Ok(());
-        }
-        let due = book.due(attempt);
-        if runtime.now() >= book.end {
-            book.tally().unserved.push(book.end.saturating_since(due));
-            continue;
-        }
-        runtime.sleep_until(due).await;
+    while let Some((attempt, due)) = book.next(&runtime).await {
         let key = LockKey::new(&load.key, &(attempt % load.keys).to_string())?;
         let called = runtime.now();
         let handle = match lock.acquire(&key, book.end).await {
@@ -231,12 +208,54 @@ async fn serve_attempts<B: Backend>(lock: Lock<B>, book: Arc<Book>) -> Result<()
         }
         let before = runtime.now();
         if handle.release().await.is_ok() {
-            book.tally().release.push(runtime.now().saturating_since(before));
+            book.released(runtime.now().saturating_since(before));
         }
     }
+    Ok(())
 }
 
 impl Book {
+    /// The clock starts now.
+    fn open(offer: Offer, runtime: &TokioRuntime) -> Self {
+        let start = runtime.now();
+        let end = start + offer.load.lasts;
+        Self { offer, start, end, next: AtomicU64::new(0), tally: Mutex::default() }
+    }
+
+    /// How many contenders there is something to do for.
+    fn contenders(&self) -> u64 {
+        self.offer.load.contenders.min(self.offer.attempts)
+    }
+
+    /// Waits until the next attempt is due, and hands it out; `None` when there are no more. Those that come after the end are
+    /// not served.
+    async fn next(&self, runtime: &TokioRuntime) -> Option<(u64, Instant)> {
+        loop {
+            let attempt = self.next.fetch_add(1, Ordering::Relaxed);
+            if attempt >= self.offer.attempts {
+                return None;
+            }
+            let due = self.due(attempt);
+            if runtime.now() < self.end {
+                runtime.sleep_until(due).await;
+                return Some((attempt, due));
+            }
+            self.unserved(due);
+        }
+    }
+
+    fn unserved(&self, due: Instant) {
+        self.tally().unserved.push(self.end.saturating_since(due));
+    }
+
+    fn released(&self, took: Duration) {
+        self.tally().release.push(took);
+    }
+
+    fn conflict(&self) {
+        self.tally().conflicts += 1;
+    }
+
     fn due(&self, attempt: u64) -> Instant {
         self.start + Duration::from_secs_f64(attempt as f64 / self.offer.load.rate)
     }
@@ -274,6 +293,7 @@ impl Book {
             served: tally.served.len() as u64,
             unserved: tally.unserved.len() as u64,
             failed: tally.failed,
+            conflicts: tally.conflicts,
             failure: tally.failure.clone(),
             served_per_second: tally.served.len() as f64 / load.lasts.as_secs_f64(),
             acquire_served: Latencies::of(&tally.served)?,
@@ -281,99 +301,14 @@ impl Book {
             acquire_all: Latencies::of(all)?,
             release: Latencies::of(&tally.release)?,
             fairness: fairness(&tally.grants),
+            // Both were noted at each grant.
+            grants: tally
+                .grants
+                .iter()
+                .zip(&tally.served)
+                .map(|((_, attempt), wait)| (*attempt, *wait))
+                .collect(),
             load,
         })
-    }
-}
-
-impl Latencies {
-    fn of<'a>(durations: impl IntoIterator<Item = &'a Duration>) -> Result<Self, LoadError> {
-        // Up to an hour, in microseconds.
-        let mut histogram = Histogram::<u64>::new_with_bounds(1, 3_600_000_000, DIGITS)
-            .map_err(|_| RecordError::ValueOutOfRangeResizeDisabled)?;
-        for duration in durations {
-            histogram.record(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX).max(1))?;
-        }
-        let quantile = |quantile| (quantile, histogram.value_at_quantile(quantile));
-        Ok(Self { count: histogram.len(), quantiles: QUANTILES.map(quantile).to_vec() })
-    }
-}
-
-/// By the audit's own measure: attempts arrive in their order, and are served in that of the grants.
-fn fairness(grants: &[(u64, u64)]) -> Fairness {
-    let name = |number: u64| Name::from(number.to_string().as_str());
-    let event = |kind| Event { at: Nanos(0), process: Name::from("contend"), kind };
-    let mut arrivals = grants.to_vec();
-    arrivals.sort_unstable_by_key(|(_, attempt)| *attempt);
-    let requested = |(key, attempt): &(u64, u64)| {
-        event(Kind::LeaseRequested { key: name(*key), owner: name(*attempt), ttl_millis: None })
-    };
-    let acquired = |(key, attempt): &(u64, u64)| {
-        let (key, owner) = (name(*key), name(*attempt));
-        event(Kind::LeaseAcquired { key, owner, token: attempt + 1, ttl_millis: None, valid_micros: None })
-    };
-    let history: Vec<_> = arrivals.iter().map(requested).chain(grants.iter().map(acquired)).collect();
-    Fairness::of(&history)
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Load { backend, contenders, keys, rate, ttl, work, .. } = &self.load;
-        writeln!(
-            f,
-            "{}: {contenders} contenders, {keys} keys, {rate}/s offered, TTL {ttl:?}, work {work:?}",
-            backend.as_str()
-        )?;
-        writeln!(
-            f,
-            "{} attempts: {} served ({:.1}/s), {} still waiting at the end, {} failed",
-            self.offered, self.served, self.served_per_second, self.unserved, self.failed
-        )?;
-        writeln!(
-            f,
-            "{:24} {:>10} {:>10} {:>10} {:>10} {:>10}",
-            "milliseconds", "p50", "p90", "p99", "p99.9", "max"
-        )?;
-        for (name, latencies) in [
-            ("acquire, those served", &self.acquire_served),
-            ("acquire, all who came", &self.acquire_all),
-            ("acquire, from the call", &self.acquire_from_call),
-            ("release", &self.release),
-        ] {
-            write!(f, "{name:24}")?;
-            for (_, micros) in &latencies.quantiles {
-                write!(f, " {:>10.3}", *micros as f64 / 1000.0)?;
-            }
-            writeln!(f)?;
-        }
-        let Fairness { inversions, overtaken_max, .. } = self.fairness;
-        writeln!(f, "order: {inversions} overtakings, at most {overtaken_max} of one attempt")?;
-        if let Some(failure) = &self.failure {
-            writeln!(f, "the last failure: {failure}")?;
-        }
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fairness_counts_who_was_served_before_an_earlier_attempt() {
-        assert_eq!(fairness(&[(0, 0), (0, 1), (0, 2)]).inversions, 0);
-        let last_first = fairness(&[(0, 2), (0, 0), (0, 1)]);
-        assert_eq!((last_first.inversions, last_first.overtaken_max), (2, 1));
-        // Different keys do not compete.
-        assert_eq!(fairness(&[(1, 1), (0, 0)]).inversions, 0);
-    }
-
-    #[test]
-    fn a_quantile_is_kept_to_three_digits() {
-        let durations: Vec<_> = (1..=1000).map(Duration::from_millis).collect();
-        let latencies = Latencies::of(&durations).unwrap();
-        let (_, median) = latencies.quantiles[0];
-        assert!((499_000..=501_000).contains(&median), "{median}");
-        assert_eq!(latencies.count, 1000);
     }
 }

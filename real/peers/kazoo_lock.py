@@ -1,0 +1,90 @@
+"""ZooKeeper's recipe for a lock, as kazoo has it: threads over one session."""
+
+import logging
+import sys
+from threading import Lock as Mutex
+from threading import Thread
+from time import perf_counter_ns as now
+from time import sleep
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import LockTimeout
+
+from slice import result, serve
+
+logging.basicConfig(level=logging.CRITICAL)
+client = KazooClient(hosts=sys.argv[1])
+client.start()
+
+
+def uncontended(job):
+    path = f"/peers/{job['name']}"
+    acquire, release = [], []
+    for _ in range(job["operations"] + 1):
+        lock = client.Lock(path)
+        begun = now()
+        lock.acquire()
+        granted = now()
+        lock.release()
+        acquire.append(granted - begun)
+        release.append(now() - granted)
+    # The first one makes the parent nodes.
+    return result(acquire[1:], release[1:], job["operations"], sum(acquire[1:]) + sum(release[1:]))
+
+
+def together(count, work):
+    threads = [Thread(target=work) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def contended(job):
+    path, work = f"/peers/{job['name']}", job["work_ms"] / 1000
+    client.ensure_path(path)
+    acquire, release, ends = [], [], []
+    begun = now()
+    end = begun + job["millis"] * 1_000_000
+
+    def contend():
+        while (called := now()) < end:
+            lock = client.Lock(path)
+            try:
+                lock.acquire(timeout=(end - called) / 1e9)
+            except LockTimeout:
+                return
+            granted = now()
+            acquire.append(granted - called)
+            sleep(work)
+            before = now()
+            lock.release()
+            ends.append(now())
+            release.append(ends[-1] - before)
+            sleep(work)
+
+    together(job["contenders"], contend)
+    return result(acquire, release, len(release), max(ends, default=begun) - begun)
+
+
+def spread(job):
+    mutex, count = Mutex(), 0
+    client.ensure_path(f"/peers/{job['name']}")
+    begun = now()
+    end = begun + job["millis"] * 1_000_000
+
+    def take():
+        nonlocal count
+        while now() < end:
+            with mutex:
+                count += 1
+                number = count
+            lock = client.Lock(f"/peers/{job['name']}/{number}")
+            lock.acquire()
+            lock.release()
+
+    together(job["contenders"], take)
+    return result([], [], count, now() - begun)
+
+
+serve({"uncontended": uncontended, "hot": contended, "space": spread})

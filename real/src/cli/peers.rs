@@ -1,0 +1,101 @@
+//! `peers`: our locks and others', side by side.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use real::experiments::keep;
+use real::peers::measure::{Configuration, Results};
+use real::peers::{OPTIONAL, compare};
+
+use super::{Outcome, print, span};
+
+/// Where the page is.
+const PAGE: &str = "docs/peers.md";
+
+/// The flags of `peers`.
+#[derive(Args)]
+pub(crate) struct Peers {
+    /// How many slices each peer does of each measurement; all take turns.
+    #[arg(long, env = "DLOCK_ROUNDS", default_value_t = 5)]
+    rounds: u64,
+    /// How many acquires and releases a slice has where nobody contends.
+    #[arg(long, env = "DLOCK_OPERATIONS", default_value_t = 1000)]
+    operations: u64,
+    /// How many contend for one key.
+    #[arg(long, env = "DLOCK_CONTENDERS", value_delimiter = ',', default_value = "50,200")]
+    contenders: Vec<u64>,
+    /// How long they hold it.
+    #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
+    work: Duration,
+    /// How long a slice of the one key lasts.
+    #[arg(long, env = "DLOCK_HOT", value_parser = span::parse, default_value = "4s", value_name = "TIME")]
+    hot: Duration,
+    /// How many acquire at the same time over the key space.
+    #[arg(long, env = "DLOCK_TASKS", default_value_t = 200)]
+    tasks: u64,
+    /// How long a slice of the key space lasts.
+    #[arg(long, env = "DLOCK_SPACE", value_parser = span::parse, default_value = "1s", value_name = "TIME")]
+    space: Duration,
+    /// Leaves a peer out: redis-py, node-redlock, rslock, kazoo. One that is not left out and can't be had makes the
+    /// command exit with 1.
+    #[arg(long, env = "DLOCK_WITHOUT", value_delimiter = ',', value_name = "NAME")]
+    without: Vec<String>,
+    /// Writes docs/peers.md, too.
+    #[arg(long)]
+    write: bool,
+    /// Where the raw results go.
+    #[arg(long, default_value = "real/results/peers.json", value_name = "FILE")]
+    out: PathBuf,
+}
+
+impl Peers {
+    pub(crate) fn run(self) -> Outcome {
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let configuration = Configuration {
+            rounds: self.rounds,
+            operations: self.operations,
+            contenders: self.contenders,
+            work_ms: millis(self.work),
+            hot_ms: millis(self.hot),
+            tasks: self.tasks,
+            space_ms: millis(self.space),
+        };
+        let numbers =
+            [configuration.rounds, configuration.operations, configuration.tasks, configuration.hot_ms];
+        if numbers.iter().chain(&configuration.contenders).any(|number| *number == 0) {
+            return Err("rounds, operations, contenders, tasks and times must be above zero".into());
+        }
+        let results = compare(configuration, &self.without, |progress| eprintln!("{progress}"))?;
+        keep(&results, &self.out)?;
+        print(&results.tables())?;
+        if self.write {
+            std::fs::write(PAGE, page(&results))
+                .map_err(|error| format!("{PAGE}: {error}; run this from the root of the repository"))?;
+        }
+        print(&format!("\nraw results: {}\n", self.out.display()))?;
+        Ok(results.missing.is_empty())
+    }
+}
+
+/// The page that `--write` keeps.
+fn page(results: &Results) -> String {
+    let machine = &results.machine;
+    let left_out: Vec<_> =
+        OPTIONAL.into_iter().filter(|name| !results.rows.iter().any(|row| row.peer == *name)).collect();
+    let left_out = match left_out.as_slice() {
+        [] => String::new(),
+        names => format!(" Without {}.", names.join(", ")),
+    };
+    format!(
+        "# Peers, side by side\n\n`{}`\n\nOne run on {} cores ({}, Linux {}), all servers on the same machine. Each peer did the \
+         same work in {} slices, all in turns.{left_out} Latencies of loopback move with the placement of threads on cores: read \
+         the ratios. What is measured, and how each peer is driven: `real/src/peers/` and `real/peers/`.\n\n{}",
+        super::experiment::command(),
+        machine.cores,
+        machine.processor,
+        machine.kernel,
+        results.configuration.rounds,
+        results.tables(),
+    )
+}

@@ -1,0 +1,196 @@
+//! Two ways without a lock, on PostgreSQL, under the same load: a conditional update decides who won, in the place where the
+//! state lives.
+//!
+//! - *Version*: read the row and its version, work, and write if the version is still the same. Work is done in vain when
+//!   somebody else was faster, but nobody waits, and there is no lease that could end.
+//! - *Jobs*: take a job that is ready by marking it as running, work, and mark it as ready again. Nobody works in vain. A worker
+//!   that dies keeps its job until `lease_until`; whoever takes it over then raises the version, and the first one's
+//!   last word changes no row.
+//!
+//! Source: "distributed-coordination-part-018", sections 22, "Database Optimistic Lock Alternative", and 25, "Job Ownership
+//! Pattern".
+
+use std::error::Error;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
+use dlock::{Backoff, Runtime};
+use tokio::task::JoinSet;
+use tokio_postgres::{Config, NoTls};
+
+use super::{Arm, Book, LoadError, Offer, Report};
+use crate::runtime::TokioRuntime;
+
+/// How many connections there are at most: as many transactions as a small machine commits at the same time.
+const CONNECTIONS_MAX: usize = 32;
+
+/// Two tables, as the source has them, with a row for each key.
+const TABLES: &str = "
+CREATE TABLE IF NOT EXISTS contend_cases (
+    case_id     text PRIMARY KEY,
+    assigned_to text,
+    version     bigint NOT NULL DEFAULT 0
+);
+CREATE TABLE IF NOT EXISTS contend_jobs (
+    job_id      text PRIMARY KEY,
+    status      text NOT NULL DEFAULT 'READY',
+    worker_id   text,
+    lease_until timestamptz,
+    version     bigint NOT NULL DEFAULT 0
+);";
+const INSERT_CASE: &str = "INSERT INTO contend_cases (case_id) VALUES ($1) ON CONFLICT DO NOTHING";
+const INSERT_JOB: &str = "INSERT INTO contend_jobs (job_id) VALUES ($1) ON CONFLICT DO NOTHING";
+const READ_CASE: &str = "SELECT version FROM contend_cases WHERE case_id = $1";
+const WRITE_CASE: &str =
+    "UPDATE contend_cases SET assigned_to = $2, version = version + 1 WHERE case_id = $1 AND version = $3";
+/// A job whose worker is long gone is ready, too.
+const TAKE_JOB: &str = "UPDATE contend_jobs SET status = 'RUNNING', worker_id = $2, \
+     lease_until = now() + $3 * interval '1 millisecond', version = version + 1 \
+     WHERE job_id = $1 AND (status = 'READY' OR lease_until < now()) RETURNING version";
+const END_JOB: &str = "UPDATE contend_jobs SET status = 'READY', worker_id = NULL, lease_until = NULL \
+     WHERE job_id = $1 AND worker_id = $2 AND version = $3";
+
+/// A try, and what became of it.
+enum Try {
+    Won,
+    Lost,
+}
+
+/// Offers the load to the PostgreSQL at `url`.
+pub(super) async fn contend(offer: Offer, url: &str, runtime: TokioRuntime) -> Result<Report, LoadError> {
+    let pool = connect(url)?;
+    prepare(&pool, &offer).await?;
+    let book = Arc::new(Book::open(offer, &runtime));
+    let mut contenders = JoinSet::new();
+    for _ in 0..book.contenders() {
+        let contender = Contender { pool: pool.clone(), runtime: runtime.clone(), book: Arc::clone(&book) };
+        contenders.spawn(async move { contender.serve_attempts().await });
+    }
+    while let Some(ended) = contenders.join_next().await {
+        ended??;
+    }
+    book.report()
+}
+
+fn connect(url: &str) -> Result<Pool, LoadError> {
+    let config = Config::from_str(url).map_err(|error| failed(&error))?;
+    let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+    let pool =
+        Pool::builder(Manager::from_config(config, NoTls, recycling)).max_size(CONNECTIONS_MAX).build();
+    pool.map_err(|error| failed(&error))
+}
+
+async fn prepare(pool: &Pool, offer: &Offer) -> Result<(), LoadError> {
+    let client = pool.get().await.map_err(|error| failed(&error))?;
+    client.batch_execute(TABLES).await.map_err(|error| failed(&error))?;
+    let insert = if offer.load.arm == Arm::Jobs { INSERT_JOB } else { INSERT_CASE };
+    let insert = client.prepare_cached(insert).await.map_err(|error| failed(&error))?;
+    for key in 0..offer.load.keys.min(offer.attempts) {
+        let key = format!("{}:{key}", offer.load.key);
+        client.execute(&insert, &[&key]).await.map_err(|error| failed(&error))?;
+    }
+    Ok(())
+}
+
+struct Contender {
+    pool: Pool,
+    runtime: TokioRuntime,
+    book: Arc<Book>,
+}
+
+impl Contender {
+    async fn serve_attempts(&self) -> Result<(), LoadError> {
+        while let Some((attempt, due)) = self.book.next(&self.runtime).await {
+            let load = &self.book.offer.load;
+            let key = format!("{}:{}", load.key, attempt % load.keys);
+            let called = self.runtime.now();
+            let mut retry = 0;
+            loop {
+                let outcome = match load.arm {
+                    Arm::Jobs => self.work_as_job(&key, attempt, called).await?,
+                    _ => self.write_by_version(&key, attempt, called).await?,
+                };
+                if let Try::Won = outcome {
+                    break;
+                }
+                self.book.conflict();
+                self.back_off(retry).await;
+                retry += 1;
+                if self.runtime.now() >= self.book.end {
+                    self.book.unserved(due);
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads, works, and writes if nobody else has written meanwhile. No connection is kept while it works.
+    async fn write_by_version(
+        &self,
+        key: &str,
+        attempt: u64,
+        called: dlock::Instant,
+    ) -> Result<Try, LoadError> {
+        let version: i64 = {
+            let client = self.pool.get().await.map_err(|error| failed(&error))?;
+            let read = client.prepare_cached(READ_CASE).await.map_err(|error| failed(&error))?;
+            let row = client.query_one(&read, &[&key]).await.map_err(|error| failed(&error))?;
+            row.try_get(0).map_err(|error| failed(&error))?
+        };
+        self.work().await;
+        let client = self.pool.get().await.map_err(|error| failed(&error))?;
+        let write = client.prepare_cached(WRITE_CASE).await.map_err(|error| failed(&error))?;
+        let won = client.execute(&write, &[&key, &attempt.to_string(), &version]).await;
+        if won.map_err(|error| failed(&error))? == 0 {
+            return Ok(Try::Lost);
+        }
+        self.book.granted(attempt, self.runtime.now(), called);
+        Ok(Try::Won)
+    }
+
+    /// Takes the job, works, and gives it back.
+    async fn work_as_job(&self, key: &str, attempt: u64, called: dlock::Instant) -> Result<Try, LoadError> {
+        let worker = attempt.to_string();
+        let ttl_ms = self.book.offer.load.ttl.as_millis() as f64;
+        let version: i64 = {
+            let client = self.pool.get().await.map_err(|error| failed(&error))?;
+            let take = client.prepare_cached(TAKE_JOB).await.map_err(|error| failed(&error))?;
+            match client.query_opt(&take, &[&key, &worker, &ttl_ms]).await.map_err(|error| failed(&error))? {
+                None => return Ok(Try::Lost),
+                Some(row) => row.try_get(0).map_err(|error| failed(&error))?,
+            }
+        };
+        self.book.granted(attempt, self.runtime.now(), called);
+        self.work().await;
+        let before = self.runtime.now();
+        let client = self.pool.get().await.map_err(|error| failed(&error))?;
+        let end = client.prepare_cached(END_JOB).await.map_err(|error| failed(&error))?;
+        client.execute(&end, &[&key, &worker, &version]).await.map_err(|error| failed(&error))?;
+        self.book.released(self.runtime.now().saturating_since(before));
+        Ok(Try::Won)
+    }
+
+    async fn work(&self) {
+        let work = self.book.offer.load.work;
+        if !work.is_zero() {
+            self.runtime.sleep_until(self.runtime.now() + work).await;
+        }
+    }
+
+    /// As long as our locks wait.
+    async fn back_off(&self, retry: u32) {
+        let mut random = [0; 8];
+        self.runtime.fill_random(&mut random);
+        let wait: Duration = Backoff::default().wait(retry, random);
+        self.runtime.sleep_until(self.runtime.now() + wait).await;
+    }
+}
+
+/// PostgreSQL's own words are in the cause.
+fn failed(error: &(dyn Error + 'static)) -> LoadError {
+    let cause = error.source().map_or(String::new(), |cause| format!(": {cause}"));
+    LoadError::Postgres(format!("{error}{cause}"))
+}

@@ -1,0 +1,157 @@
+//! What became of a load, in numbers and for people.
+
+use std::fmt;
+use std::time::Duration;
+
+use hdrhistogram::{Histogram, RecordError};
+use resource::audit::{Event, Fairness, Kind, Name, Nanos};
+use serde::Serialize;
+
+use super::{Arm, Load};
+
+/// Latencies are kept to three digits.
+const DIGITS: u8 = 3;
+/// The quantiles that a report shows.
+const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
+
+/// What became of it.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// What was offered.
+    pub load: Load,
+    /// How many attempts were due.
+    pub offered: u64,
+    /// How many got the lock.
+    pub served: u64,
+    /// How many were still waiting at the end.
+    pub unserved: u64,
+    /// How many failed otherwise, and with what.
+    pub failed: u64,
+    /// How often a conditional update found another state than it asked for: work in vain, or a question.
+    pub conflicts: u64,
+    /// The last failure.
+    pub failure: Option<String>,
+    /// Critical sections a second.
+    pub served_per_second: f64,
+    /// From when an attempt was due to its grant, over those that were served.
+    pub acquire_served: Latencies,
+    /// From the call to the grant, over those that were served: blind to those who could not call.
+    pub acquire_from_call: Latencies,
+    /// From when an attempt was due, over all, where those not served count with the time that they have waited.
+    pub acquire_all: Latencies,
+    /// From the call of release to its answer.
+    pub release: Latencies,
+    /// Order of arrival against order of grant.
+    pub fairness: Fairness,
+    /// Each attempt that was served, in the order of the grants, and how long it had waited since it was due.
+    #[serde(skip)]
+    pub grants: Vec<(u64, Duration)>,
+}
+
+/// Quantiles, in microseconds.
+#[derive(Debug, Serialize)]
+pub struct Latencies {
+    /// How many there were.
+    pub count: u64,
+    /// Quantile and latency.
+    pub quantiles: Vec<(f64, u64)>,
+}
+
+impl Latencies {
+    pub(super) fn of<'a>(durations: impl IntoIterator<Item = &'a Duration>) -> Result<Self, RecordError> {
+        // Up to an hour, in microseconds.
+        let mut histogram = Histogram::<u64>::new_with_bounds(1, 3_600_000_000, DIGITS)
+            .map_err(|_| RecordError::ValueOutOfRangeResizeDisabled)?;
+        for duration in durations {
+            histogram.record(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX).max(1))?;
+        }
+        let quantile = |quantile| (quantile, histogram.value_at_quantile(quantile));
+        Ok(Self { count: histogram.len(), quantiles: QUANTILES.map(quantile).to_vec() })
+    }
+}
+
+/// By the audit's own measure: attempts arrive in their order, and are served in that of the grants.
+pub(super) fn fairness(grants: &[(u64, u64)]) -> Fairness {
+    let name = |number: u64| Name::from(number.to_string().as_str());
+    let event = |kind| Event { at: Nanos(0), process: Name::from("contend"), kind };
+    let mut arrivals = grants.to_vec();
+    arrivals.sort_unstable_by_key(|(_, attempt)| *attempt);
+    let requested = |(key, attempt): &(u64, u64)| {
+        event(Kind::LeaseRequested { key: name(*key), owner: name(*attempt), ttl_millis: None })
+    };
+    let acquired = |(key, attempt): &(u64, u64)| {
+        let (key, owner) = (name(*key), name(*attempt));
+        event(Kind::LeaseAcquired { key, owner, token: attempt + 1, ttl_millis: None, valid_micros: None })
+    };
+    let history: Vec<_> = arrivals.iter().map(requested).chain(grants.iter().map(acquired)).collect();
+    Fairness::of(&history)
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Load { arm, backend, contenders, keys, rate, ttl, work, .. } = &self.load;
+        writeln!(
+            f,
+            "{}: {contenders} contenders, {keys} keys, {rate}/s offered, TTL {ttl:?}, work {work:?}",
+            match arm {
+                Arm::Lock => backend.as_str(),
+                Arm::Version => "version column",
+                Arm::Jobs => "job pick-up",
+            }
+        )?;
+        writeln!(
+            f,
+            "{} attempts: {} served ({:.1}/s), {} still waiting at the end, {} failed",
+            self.offered, self.served, self.served_per_second, self.unserved, self.failed
+        )?;
+        writeln!(
+            f,
+            "{:24} {:>10} {:>10} {:>10} {:>10} {:>10}",
+            "milliseconds", "p50", "p90", "p99", "p99.9", "max"
+        )?;
+        for (name, latencies) in [
+            ("acquire, those served", &self.acquire_served),
+            ("acquire, all who came", &self.acquire_all),
+            ("acquire, from the call", &self.acquire_from_call),
+            ("release", &self.release),
+        ] {
+            write!(f, "{name:24}")?;
+            for (_, micros) in &latencies.quantiles {
+                write!(f, " {:>10.3}", *micros as f64 / 1000.0)?;
+            }
+            writeln!(f)?;
+        }
+        let Fairness { inversions, overtaken_max, .. } = self.fairness;
+        writeln!(f, "order: {inversions} overtakings, at most {overtaken_max} of one attempt")?;
+        if self.conflicts > 0 {
+            writeln!(f, "{} conditional updates found another state", self.conflicts)?;
+        }
+        if let Some(failure) = &self.failure {
+            writeln!(f, "the last failure: {failure}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fairness_counts_who_was_served_before_an_earlier_attempt() {
+        assert_eq!(fairness(&[(0, 0), (0, 1), (0, 2)]).inversions, 0);
+        let last_first = fairness(&[(0, 2), (0, 0), (0, 1)]);
+        assert_eq!((last_first.inversions, last_first.overtaken_max), (2, 1));
+        // Different keys do not compete.
+        assert_eq!(fairness(&[(1, 1), (0, 0)]).inversions, 0);
+    }
+
+    #[test]
+    fn a_quantile_is_kept_to_three_digits() {
+        let durations: Vec<_> = (1..=1000).map(Duration::from_millis).collect();
+        let latencies = Latencies::of(&durations).unwrap();
+        let (_, median) = latencies.quantiles[0];
+        assert!((499_000..=501_000).contains(&median), "{median}");
+        assert_eq!(latencies.count, 1000);
+    }
+}

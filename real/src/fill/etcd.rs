@@ -1,0 +1,189 @@
+//! Locks by the hundred thousand on an etcd: what it takes to hold one, each under a lease of its own or all under one.
+
+use std::cell::Cell;
+use std::ops::Range;
+use std::time::Duration;
+
+use dlock::{KeyError, LockKey, Runtime};
+use etcd_client::{Client, Error, PutOptions};
+use futures_util::future::try_join_all;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
+
+use super::FILLED;
+use crate::runtime::TokioRuntime;
+
+/// How many requests are under way: etcd writes those that come together to its disk at once.
+const AT_ONCE: u64 = 200;
+/// etcd grants leases in whole seconds.
+const TTL_MIN: Duration = Duration::from_secs(1);
+
+/// What to fill an etcd with.
+#[derive(Clone, Debug, Serialize)]
+pub struct EtcdFill {
+    /// The addresses of its members.
+    pub servers: Vec<String>,
+    /// How many locks.
+    pub keys: u64,
+    /// What they are called: NAME:0 and so on.
+    pub key: String,
+    /// What owner tokens are drawn from.
+    pub seed: u64,
+    /// How long the leases live.
+    pub ttl: Duration,
+    /// Whose they are.
+    pub leases: Leases,
+}
+
+/// What the keys of locks are tied to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Leases {
+    /// A lease for each lock, as with etcd's Lock service and a session for each claim.
+    Each,
+    /// One lease for all, as a client of [`dlock::etcd`] has it.
+    Shared,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+pub struct EtcdFilled {
+    /// What was asked for.
+    pub fill: EtcdFill,
+    /// By how many bytes the database of the first member grew.
+    pub database_bytes_added: u64,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// The etcd could not be filled.
+#[derive(Debug, thiserror::Error)]
+pub enum EtcdFillError {
+    /// The etcd refused, or went away.
+    #[error("the etcd failed: {0}; it refuses writes when its database has reached its quota of 2 GB")]
+    Etcd(#[from] Error),
+    /// The keys' name.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// A lease that etcd does not grant.
+    #[error("--ttl must be at least {TTL_MIN:?} for etcd, which counts leases in seconds")]
+    Ttl,
+    /// Nowhere to send it.
+    #[error("no member to fill: give --servers")]
+    Nowhere,
+}
+
+/// Fills the etcd, and tells of each lock.
+///
+/// # Errors
+///
+/// [`EtcdFillError`]; what is filled in by then stays.
+pub async fn fill_etcd(
+    runtime: &TokioRuntime,
+    fill: EtcdFill,
+    tell: impl Fn(u64),
+) -> Result<EtcdFilled, EtcdFillError> {
+    if fill.ttl < TTL_MIN {
+        return Err(EtcdFillError::Ttl);
+    }
+    let first = fill.servers.first().ok_or(EtcdFillError::Nowhere)?;
+    let mut client = Client::connect([first], None).await?;
+    metrics::describe_counter!(FILLED, "Locks that were filled in");
+    let before = database_bytes(&mut client).await?;
+    let shared = match fill.leases {
+        Leases::Each => None,
+        Leases::Shared => Some(client.lease_grant(seconds(fill.ttl), None).await?.id()),
+    };
+    let begun = runtime.now();
+    let next = Cell::new(0..fill.keys);
+    let workers = (0..AT_ONCE.min(fill.keys)).map(|_| fill_next(client.clone(), &fill, shared, &next, &tell));
+    try_join_all(workers).await?;
+    let took = runtime.now().saturating_since(begun);
+    let after = database_bytes(&mut client).await?;
+    Ok(EtcdFilled { fill, database_bytes_added: after.saturating_sub(before), took })
+}
+
+/// The bytes of a member's database file, free pages included.
+///
+/// # Errors
+///
+/// Those of the connection.
+pub async fn database_bytes(client: &mut Client) -> Result<u64, Error> {
+    Ok(client.status().await?.db_size().unsigned_abs())
+}
+
+async fn fill_next(
+    mut client: Client,
+    fill: &EtcdFill,
+    shared: Option<i64>,
+    next: &Cell<Range<u64>>,
+    tell: &impl Fn(u64),
+) -> Result<(), EtcdFillError> {
+    while let Some(number) = take(next) {
+        let lease = match shared {
+            Some(lease) => lease,
+            None => client.lease_grant(seconds(fill.ttl), None).await?.id(),
+        };
+        let (key, owner) = place(fill, number)?;
+        client.put(key, owner, Some(PutOptions::new().with_lease(lease))).await?;
+        metrics::counter!(FILLED).increment(1);
+        tell(1);
+    }
+    Ok(())
+}
+
+fn take(next: &Cell<Range<u64>>) -> Option<u64> {
+    let mut left = next.take();
+    let number = left.next();
+    next.set(left);
+    number
+}
+
+/// The key in the lock's queue and its value, as [`dlock::etcd`] writes them.
+fn place(fill: &EtcdFill, number: u64) -> Result<(String, String), KeyError> {
+    let mut random = ChaCha8Rng::seed_from_u64(fill.seed);
+    // A stream of its own, so that a lock does not depend on the order of those before it.
+    random.set_stream(number);
+    let lock = LockKey::new(&fill.key, &number.to_string())?;
+    let owner = format!("{:016x}{:016x}", random.next_u64(), random.next_u64());
+    Ok((format!("lock/v1/{}/{owner}", lock.name()), owner))
+}
+
+fn seconds(ttl: Duration) -> i64 {
+    i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX)
+}
+
+impl EtcdFilled {
+    /// How many bytes of the database a lock takes.
+    pub fn bytes_per_lock(&self) -> f64 {
+        self.database_bytes_added as f64 / self.fill.keys.max(1) as f64
+    }
+
+    /// How many locks were filled in a second.
+    pub fn per_second(&self) -> f64 {
+        self.fill.keys as f64 / self.took.as_secs_f64().max(f64::EPSILON)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_locks_in_any_order() {
+        let fill = |seed| EtcdFill {
+            servers: Vec::new(),
+            keys: 10,
+            key: "account".to_owned(),
+            seed,
+            ttl: Duration::from_secs(60),
+            leases: Leases::Each,
+        };
+        let one = place(&fill(1), 7).unwrap();
+        assert_eq!(one, place(&fill(1), 7).unwrap());
+        assert!(one.0.starts_with("lock/v1/account:7/") && one.0.ends_with(&one.1), "{one:?}");
+        assert_ne!(one.1, place(&fill(1), 8).unwrap().1);
+        assert_ne!(one.1, place(&fill(2), 7).unwrap().1);
+    }
+}

@@ -1,0 +1,250 @@
+//! Goes round the peers, slice by slice, and puts together what each measured.
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use super::slice::{Job, Scenario, Slice};
+use super::{Entry, OPTIONAL, PeerError};
+use crate::experiments::Machine;
+use crate::servers::ask;
+
+/// How long the leases of all peers live.
+const TTL_MS: u64 = 10_000;
+/// Latencies are kept to three digits.
+const DIGITS: u8 = 3;
+/// The longest latency that is kept: ten minutes.
+const LATENCY_NS_MAX: u64 = 600_000_000_000;
+
+/// How much is measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Configuration {
+    /// How many slices each peer does of each arm.
+    pub rounds: u64,
+    /// How many acquires and releases a slice has where nobody contends.
+    pub operations: u64,
+    /// How many contend for the one key: an arm each.
+    pub contenders: Vec<u64>,
+    /// How long they hold it.
+    pub work_ms: u64,
+    /// How long a slice of the one key lasts.
+    pub hot_ms: u64,
+    /// How many acquire at the same time over the key space.
+    pub tasks: u64,
+    /// How long a slice of the key space lasts.
+    pub space_ms: u64,
+}
+
+/// What was measured.
+#[derive(Debug, Serialize)]
+pub struct Results {
+    /// On what.
+    pub machine: Machine,
+    /// How much.
+    pub configuration: Configuration,
+    /// A row for each peer in each arm.
+    pub rows: Vec<Row>,
+    /// Who could not be measured, and why.
+    pub missing: Vec<(&'static str, String)>,
+}
+
+/// What one peer came to in one arm.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// What was done.
+    pub scenario: Scenario,
+    /// How many contended.
+    pub contenders: u64,
+    /// Who did it.
+    pub peer: &'static str,
+    /// Median of the acquires, in nanoseconds; 0 if they were not timed one by one.
+    pub acquire_p50_ns: u64,
+    /// Their 99th percentile.
+    pub acquire_p99_ns: u64,
+    /// Median of the releases.
+    pub release_p50_ns: u64,
+    /// Their 99th percentile.
+    pub release_p99_ns: u64,
+    /// Locks a second.
+    pub per_second: f64,
+    /// How many there were.
+    pub completed: u64,
+}
+
+/// Measures all entries. `tell` hears of each round.
+pub(super) fn measure(
+    configuration: Configuration,
+    mut entries: Vec<Entry>,
+    redis: u16,
+    tell: impl Fn(&str),
+) -> Result<Results, PeerError> {
+    let mut tallies = Vec::new();
+    let mut missing = Vec::new();
+    for round in 0..configuration.rounds {
+        for (scenario, contenders) in arms(&configuration) {
+            tell(&format!(
+                "round {} of {}: {}",
+                round + 1,
+                configuration.rounds,
+                title(scenario, contenders)
+            ));
+            let slices = Turn { configuration: &configuration, scenario, contenders, round, redis };
+            slices.all(&mut entries, &mut tallies, &mut missing)?;
+            // Whoever comes first may find the machine otherwise than whoever comes last.
+            entries.reverse();
+        }
+    }
+    tallies.sort_by_key(|tally: &Tally| tally.place);
+    let rows = tallies.into_iter().map(Tally::row).collect();
+    Ok(Results { machine: Machine::this(), configuration, rows, missing })
+}
+
+fn arms(configuration: &Configuration) -> Vec<(Scenario, u64)> {
+    let hot = configuration.contenders.iter().map(|contenders| (Scenario::Hot, *contenders));
+    let space = [Scenario::Space, Scenario::Take].map(|scenario| (scenario, configuration.tasks));
+    [(Scenario::Uncontended, 1)].into_iter().chain(hot).chain(space).collect()
+}
+
+pub(super) fn title(scenario: Scenario, contenders: u64) -> String {
+    match scenario {
+        Scenario::Uncontended => "Acquire and release, one client, nobody contends".to_owned(),
+        Scenario::Hot => format!("{contenders} contenders on one key"),
+        Scenario::Space => {
+            format!("Acquire and release, {contenders} at the same time, each time another key")
+        }
+        Scenario::Take => format!("Acquire alone, {contenders} at the same time, each time another key"),
+    }
+}
+
+/// One slice of every peer that takes part in an arm.
+struct Turn<'a> {
+    configuration: &'a Configuration,
+    scenario: Scenario,
+    contenders: u64,
+    round: u64,
+    redis: u16,
+}
+
+impl Turn<'_> {
+    fn all(
+        &self,
+        entries: &mut Vec<Entry>,
+        tallies: &mut Vec<Tally>,
+        missing: &mut Vec<(&'static str, String)>,
+    ) -> Result<(), PeerError> {
+        let mut failure = None;
+        entries.retain_mut(|entry| {
+            if failure.is_some() || !entry.scenarios.contains(&self.scenario) {
+                return true;
+            }
+            match self.one(entry, tallies) {
+                Ok(()) => true,
+                Err(PeerError::Failed { name, what }) if OPTIONAL.contains(&name) => {
+                    missing.push((name, what));
+                    false
+                }
+                Err(error) => {
+                    failure = Some(error);
+                    true
+                }
+            }
+        });
+        failure.map_or(Ok(()), Err)
+    }
+
+    fn one(&self, entry: &mut Entry, tallies: &mut Vec<Tally>) -> Result<(), PeerError> {
+        let place = (self.scenario as u64, self.contenders, entry.place);
+        let Configuration { operations, work_ms, hot_ms, space_ms, .. } = *self.configuration;
+        let job = Job {
+            scenario: self.scenario,
+            name: format!("peers-{}-{}-{}-{}", place.0, place.1, place.2, self.round),
+            operations,
+            contenders: self.contenders,
+            work_ms,
+            ttl_ms: TTL_MS,
+            millis: if self.scenario == Scenario::Hot { hot_ms } else { space_ms },
+        };
+        let slice = entry.peer.run(&job)?;
+        if matches!(self.scenario, Scenario::Space | Scenario::Take) {
+            // Else later slices would find a server that is full.
+            ask(self.redis, "FLUSHALL\r\n", |answer| answer.ends_with("\r\n"))?;
+        }
+        if let Some(tally) = tallies.iter_mut().find(|tally| tally.place == place) {
+            tally.add(&slice);
+            return Ok(());
+        }
+        let mut tally = Tally::new(place, self.scenario, self.contenders, entry.peer.name());
+        tally.add(&slice);
+        tallies.push(tally);
+        Ok(())
+    }
+}
+
+/// What a peer has measured in an arm so far.
+struct Tally {
+    /// Where its row stands: the arm, its contenders, and the peer's place.
+    place: (u64, u64, usize),
+    row: Row,
+    elapsed_ns: u64,
+    acquire: Histogram<u64>,
+    release: Histogram<u64>,
+}
+
+impl Tally {
+    fn new(place: (u64, u64, usize), scenario: Scenario, contenders: u64, peer: &'static str) -> Self {
+        let row = Row {
+            scenario,
+            contenders,
+            peer,
+            acquire_p50_ns: 0,
+            acquire_p99_ns: 0,
+            release_p50_ns: 0,
+            release_p99_ns: 0,
+            per_second: 0.0,
+            completed: 0,
+        };
+        Self { place, row, elapsed_ns: 0, acquire: histogram(), release: histogram() }
+    }
+
+    fn add(&mut self, slice: &Slice) {
+        for (histogram, latencies) in
+            [(&mut self.acquire, &slice.acquire_ns), (&mut self.release, &slice.release_ns)]
+        {
+            latencies.iter().for_each(|latency| histogram.saturating_record(*latency));
+        }
+        self.row.completed += slice.completed;
+        self.elapsed_ns += slice.elapsed_ns;
+    }
+
+    fn row(self) -> Row {
+        let Self { mut row, acquire, release, elapsed_ns, .. } = self;
+        row.acquire_p50_ns = acquire.value_at_quantile(0.5);
+        row.acquire_p99_ns = acquire.value_at_quantile(0.99);
+        row.release_p50_ns = release.value_at_quantile(0.5);
+        row.release_p99_ns = release.value_at_quantile(0.99);
+        row.per_second = row.completed as f64 / (elapsed_ns.max(1) as f64 / 1e9);
+        row
+    }
+}
+
+fn histogram() -> Histogram<u64> {
+    #[allow(clippy::expect_used, reason = "the bounds are constants that are in order")]
+    Histogram::new_with_bounds(1, LATENCY_NS_MAX, DIGITS).expect("bounds in order")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slices_of_a_peer_become_one_row() {
+        let mut tally = Tally::new((0, 1, 0), Scenario::Uncontended, 1, "it");
+        for acquire_ns in [vec![100, 100], vec![100, 900]] {
+            let release_ns = vec![50; 2];
+            tally.add(&Slice { acquire_ns, release_ns, completed: 2, elapsed_ns: 1_000_000, error: None });
+        }
+        let row = tally.row();
+        assert_eq!((row.completed, row.acquire_p50_ns, row.release_p99_ns), (4, 100, 50));
+        assert!((900..=901).contains(&row.acquire_p99_ns), "{row:?}");
+        assert!((row.per_second - 2000.0).abs() < 1e-6, "{row:?}");
+    }
+}

@@ -1,0 +1,163 @@
+//! Our own locks, as a peer among others: an ordinary user of `dlock`, on a runtime of one thread.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use dlock::{AcquireError, Backend, Instant, Lock, LockKey, Options, Runtime};
+use tokio::runtime::{Builder, Handle};
+use tokio::task::JoinSet;
+
+use super::PeerError;
+use super::slice::{Job, Peer, Scenario, Slice, nanos};
+use crate::backends::{BackendKind, OnBackend, on_backend};
+use crate::runtime::TokioRuntime;
+
+/// How long an acquire of a free lock may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// One of our backends.
+pub(super) struct Ours {
+    pub(super) name: &'static str,
+    pub(super) kind: BackendKind,
+    pub(super) servers: Vec<String>,
+}
+
+impl Peer for Ours {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn run(&mut self, job: &Job) -> Result<Slice, PeerError> {
+        let failed = |error: String| PeerError::Failed { name: self.name, what: error };
+        let executor = Builder::new_current_thread().enable_all().build();
+        let executor = executor.map_err(|error| failed(error.to_string()))?;
+        let slice = executor.block_on(async {
+            let runtime = TokioRuntime::new(Handle::current());
+            on_backend(self.kind, &self.servers, job.ttl(), runtime, Turn(job)).await
+        });
+        slice.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))
+    }
+}
+
+/// What stopped a slice: the error of any step, for people.
+type Stopped = Box<dyn std::error::Error + Send + Sync>;
+
+struct Turn<'a>(&'a Job);
+
+impl OnBackend for Turn<'_> {
+    type Output = Result<Slice, Stopped>;
+
+    async fn run<B: Backend<Runtime = TokioRuntime>>(self, backend: B) -> Self::Output {
+        let job = self.0;
+        let lock = Lock::new(backend, Options::new(job.ttl()))?;
+        let runtime = lock.backend().runtime().clone();
+        // Opens the connection and the session, and loads the scripts.
+        let warm = LockKey::new(&job.name, "warm-up")?;
+        lock.acquire(&warm, runtime.now() + PATIENCE).await?.release().await?;
+        match job.scenario {
+            Scenario::Uncontended => uncontended(&lock, job).await,
+            Scenario::Hot => hot(&lock, job).await,
+            Scenario::Space | Scenario::Take => space(&lock, job).await,
+        }
+    }
+}
+
+async fn uncontended<B: Backend>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
+    let runtime = lock.backend().runtime();
+    let key = LockKey::new(&job.name, "0")?;
+    let begun = runtime.now();
+    let mut slice = Slice { completed: job.operations, ..Slice::default() };
+    for _ in 0..job.operations {
+        let called = runtime.now();
+        let handle = lock.acquire(&key, called + PATIENCE).await?;
+        let granted = runtime.now();
+        handle.release().await?;
+        slice.acquire_ns.push(nanos(granted.saturating_since(called)));
+        slice.release_ns.push(nanos(runtime.now().saturating_since(granted)));
+    }
+    slice.elapsed_ns = nanos(runtime.now().saturating_since(begun));
+    Ok(slice)
+}
+
+async fn hot<B: Backend>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
+    let begun = lock.backend().runtime().now();
+    let end = begun + job.lasts();
+    let key = LockKey::new(&job.name, "0")?;
+    let mut contenders = JoinSet::new();
+    for _ in 0..job.contenders {
+        contenders.spawn(contend(lock.clone(), key.clone(), job.work(), begun, end));
+    }
+    let mut all = Slice::default();
+    while let Some(ended) = contenders.join_next().await {
+        let slice = ended??;
+        all.acquire_ns.extend(slice.acquire_ns);
+        all.release_ns.extend(slice.release_ns);
+        all.completed += slice.completed;
+        all.elapsed_ns = all.elapsed_ns.max(slice.elapsed_ns);
+    }
+    Ok(all)
+}
+
+/// Acquires, works, releases and works without the lock, until `end`: whoever has released does not come back before others
+/// had a chance. The slice lasts from `begun` to its last release.
+async fn contend<B: Backend>(
+    lock: Lock<B>,
+    key: LockKey,
+    work: Duration,
+    begun: Instant,
+    end: Instant,
+) -> Result<Slice, Stopped> {
+    let runtime = lock.backend().runtime();
+    let mut slice = Slice::default();
+    loop {
+        let called = runtime.now();
+        let handle = match lock.acquire(&key, end).await {
+            Ok(handle) => handle,
+            Err(AcquireError::Contended { .. } | AcquireError::DeadlinePassed) => return Ok(slice),
+            // A question that the end has cut off.
+            Err(AcquireError::Unavailable(_)) if runtime.now() >= end => return Ok(slice),
+            Err(error) => return Err(error.into()),
+        };
+        let granted = runtime.now();
+        runtime.sleep_until(granted + work).await;
+        let before = runtime.now();
+        handle.release().await?;
+        let ended = runtime.now();
+        slice.acquire_ns.push(nanos(granted.saturating_since(called)));
+        slice.release_ns.push(nanos(ended.saturating_since(before)));
+        slice.completed += 1;
+        slice.elapsed_ns = nanos(ended.saturating_since(begun));
+        runtime.sleep_until(ended + work).await;
+    }
+}
+
+async fn space<B: Backend>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
+    let runtime = lock.backend().runtime();
+    let count = Arc::new(AtomicU64::new(0));
+    let begun = runtime.now();
+    let end = begun + job.lasts();
+    let mut tasks = JoinSet::new();
+    for _ in 0..job.contenders {
+        let (lock, name, count) = (lock.clone(), job.name.clone(), Arc::clone(&count));
+        let leaves = job.scenario == Scenario::Take;
+        tasks.spawn(async move {
+            let runtime = lock.backend().runtime();
+            while runtime.now() < end {
+                let number = count.fetch_add(1, Ordering::Relaxed);
+                let key = LockKey::new(&name, &number.to_string())?;
+                let handle = lock.acquire(&key, end + PATIENCE).await?;
+                match leaves {
+                    true => handle.leave(),
+                    false => _ = handle.release().await?,
+                }
+            }
+            Ok::<_, Stopped>(())
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended??;
+    }
+    let elapsed_ns = nanos(runtime.now().saturating_since(begun));
+    Ok(Slice { completed: count.load(Ordering::Relaxed), elapsed_ns, ..Slice::default() })
+}

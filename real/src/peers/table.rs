@@ -1,0 +1,264 @@
+//! The tables, and whether the targets hold.
+
+use std::fmt::Write as _;
+
+use super::measure::{Results, Row, title};
+use super::slice::Scenario;
+
+/// Our locks, by the name of their rows.
+const REDIS: &str = "dlock, Redis";
+const ETCD: &str = "dlock, etcd";
+/// The yardsticks, which are no locks.
+const RAW_EVALSHA: &str = "raw EVALSHA";
+const RAW_TXN: &str = "raw etcd transaction";
+const BENCHMARK: &str = "redis-benchmark -P 64";
+
+/// One target, and what was measured.
+#[derive(Debug)]
+pub struct Target {
+    /// What is demanded.
+    pub demand: String,
+    /// What was measured.
+    pub measured: String,
+    /// Whether it holds; `None` if what it needs was not measured.
+    pub holds: Option<bool>,
+}
+
+impl Results {
+    /// All targets.
+    pub fn targets(&self) -> Vec<Target> {
+        let mut targets = self.uncontended();
+        targets.push(at_least(
+            format!("acquires a second over a key space: at least the EVALSHA calls of {BENCHMARK}"),
+            self.row(Scenario::Take, REDIS).map(|row| row.per_second),
+            self.row(Scenario::Take, BENCHMARK).map(|row| row.per_second),
+        ));
+        targets.extend(self.hot());
+        targets.push(at_most(
+            format!("etcd, acquire p50: at most 1.3 times the {RAW_TXN}"),
+            self.row(Scenario::Uncontended, ETCD).map(|row| row.acquire_p50_ns as f64 / 1000.0),
+            self.row(Scenario::Uncontended, RAW_TXN).map(|row| row.acquire_p50_ns as f64 / 1000.0),
+            1.3,
+        ));
+        targets
+    }
+
+    fn uncontended(&self) -> Vec<Target> {
+        let quantiles: [(&str, fn(&Row) -> f64); 2] = [
+            ("p50", |row| row.acquire_p50_ns as f64 / 1000.0),
+            ("p99", |row| row.acquire_p99_ns as f64 / 1000.0),
+        ];
+        let mut targets = Vec::new();
+        for (name, of) in quantiles {
+            let ours = self.row(Scenario::Uncontended, REDIS).map(of);
+            let raw = self.row(Scenario::Uncontended, RAW_EVALSHA).map(of);
+            let peers = self.others(Scenario::Uncontended, 1).map(of);
+            let demand = |what| format!("Redis, acquire {name}, nobody contends: {what}");
+            targets.push(at_most(demand("at most 1.15 times the raw EVALSHA"), ours, raw, 1.15));
+            targets.push(at_most(demand("ahead of every peer"), ours, peers.reduce(f64::min), 1.0));
+        }
+        let p99 = self.row(Scenario::Uncontended, REDIS).map(|row| row.acquire_p99_ns as f64 / 1000.0);
+        targets.push(at_most(
+            "Redis, acquire p99, nobody contends: under 3 ms".to_owned(),
+            p99,
+            Some(3000.0),
+            1.0,
+        ));
+        targets
+    }
+
+    /// The most that contend: a lock can't be held more often than its work and the two calls allow.
+    fn hot(&self) -> Vec<Target> {
+        let Some(contenders) = self.configuration.contenders.iter().max() else { return Vec::new() };
+        let row = |peer| {
+            self.rows.iter().find(|row| {
+                row.peer == peer && row.scenario == Scenario::Hot && row.contenders == *contenders
+            })
+        };
+        let ceiling = self.row(Scenario::Uncontended, REDIS).map(|free| {
+            let calls = (free.acquire_p50_ns + free.release_p50_ns) as f64 / 1e9;
+            1.0 / (self.configuration.work_ms as f64 / 1000.0 + calls)
+        });
+        let ours = row(REDIS).map(|row| row.per_second);
+        let others = self.others(Scenario::Hot, *contenders).map(|row| row.per_second);
+        let demand = |what| format!("Redis, {contenders} contenders on one key, locks a second: {what}");
+        vec![
+            at_least(
+                demand("at least 0.9 of 1 / (work + acquire + release)"),
+                ours,
+                ceiling.map(|most| most * 0.9),
+            ),
+            at_least(demand("ahead of every peer"), ours, others.reduce(f64::max)),
+        ]
+    }
+
+    fn row(&self, scenario: Scenario, peer: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.peer == peer && row.scenario == scenario)
+    }
+
+    /// The rows of those who are neither ours nor a yardstick.
+    fn others(&self, scenario: Scenario, contenders: u64) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(move |row| {
+            let is_other =
+                !row.peer.starts_with("dlock") && ![RAW_EVALSHA, RAW_TXN, BENCHMARK].contains(&row.peer);
+            is_other && row.scenario == scenario && row.contenders == contenders
+        })
+    }
+
+    /// Tables for people, in Markdown.
+    pub fn tables(&self) -> String {
+        let mut text = String::new();
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "| target | measured | holds |\n|---|---|---|");
+        for Target { demand, measured, holds } in self.targets() {
+            let holds = match holds {
+                Some(true) => "yes",
+                Some(false) => "**no**",
+                None => "not measured",
+            };
+            let _ = writeln!(text, "| {demand} | {measured} | {holds} |");
+        }
+        for rows in self.rows.chunk_by(|a, b| (a.scenario, a.contenders) == (b.scenario, b.contenders)) {
+            let _ = write!(text, "\n{}", table(rows));
+        }
+        for (name, why) in &self.missing {
+            let _ = writeln!(text, "\nNot measured: {name}: {why}");
+        }
+        text
+    }
+}
+
+/// The rows of one arm. The ratios are to our lock on Redis.
+fn table(rows: &[Row]) -> String {
+    let Some(first) = rows.first() else { return String::new() };
+    let ours = rows.iter().find(|row| row.peer == REDIS).unwrap_or(first);
+    let mut text = format!("## {}\n\n", title(first.scenario, first.contenders));
+    let is_timed = matches!(first.scenario, Scenario::Uncontended | Scenario::Hot);
+    if is_timed {
+        text += "| | acquire p50 | p99 | release p50 | p99 | locks a second | acquire p50, ratio | locks, ratio |\n";
+        text += "|---|---:|---:|---:|---:|---:|---:|---:|\n";
+    } else {
+        text += "| | locks a second | ratio |\n|---|---:|---:|\n";
+    }
+    for row in rows {
+        let rate = format!("{:.*} | ", if row.per_second < 1000.0 { 1 } else { 0 }, row.per_second);
+        let ratio = row.per_second / ours.per_second;
+        let _ = match is_timed {
+            true => writeln!(
+                text,
+                "| {} | {} | {} | {} | {} | {rate}{:.2} | {ratio:.2} |",
+                row.peer,
+                time(row.acquire_p50_ns),
+                time(row.acquire_p99_ns),
+                time(row.release_p50_ns),
+                time(row.release_p99_ns),
+                row.acquire_p50_ns as f64 / ours.acquire_p50_ns.max(1) as f64,
+            ),
+            false => writeln!(text, "| {} | {rate}{ratio:.2} |", row.peer),
+        };
+    }
+    text
+}
+
+fn time(nanos: u64) -> String {
+    match nanos {
+        0..1_000_000 => format!("{:.0} µs", nanos as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} ms", nanos as f64 / 1e6),
+        _ => format!("{:.2} s", nanos as f64 / 1e9),
+    }
+}
+
+fn at_most(demand: String, ours: Option<f64>, bound: Option<f64>, factor: f64) -> Target {
+    let (Some(ours), Some(bound)) = (ours, bound) else { return unmeasured(demand) };
+    let measured = format!("{ours:.0} µs against {bound:.0} µs: {:.2}", ours / bound);
+    Target { demand, measured, holds: Some(ours <= bound * factor) }
+}
+
+fn at_least(demand: String, ours: Option<f64>, bound: Option<f64>) -> Target {
+    let (Some(ours), Some(bound)) = (ours, bound) else { return unmeasured(demand) };
+    let digits = if bound < 1000.0 { 2 } else { 0 };
+    let measured = format!("{ours:.digits$} against {bound:.digits$}: {:.2}", ours / bound);
+    Target { demand, measured, holds: Some(ours >= bound) }
+}
+
+fn unmeasured(demand: String) -> Target {
+    Target { demand, measured: String::new(), holds: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::measure::Configuration;
+    use super::*;
+    use crate::experiments::Machine;
+
+    fn row(scenario: Scenario, contenders: u64, peer: &'static str, micros: u64, per_second: f64) -> Row {
+        let nanos = micros * 1000;
+        Row {
+            scenario,
+            contenders,
+            peer,
+            acquire_p50_ns: nanos,
+            acquire_p99_ns: 2 * nanos,
+            release_p50_ns: nanos,
+            release_p99_ns: 2 * nanos,
+            per_second,
+            completed: 1,
+        }
+    }
+
+    fn results(hot: f64) -> Results {
+        let configuration = Configuration {
+            rounds: 1,
+            operations: 1,
+            contenders: vec![200],
+            work_ms: 50,
+            hot_ms: 1,
+            tasks: 1,
+            space_ms: 1,
+        };
+        let rows = vec![
+            row(Scenario::Uncontended, 1, RAW_EVALSHA, 100, 1.0),
+            row(Scenario::Uncontended, 1, REDIS, 114, 1.0),
+            row(Scenario::Uncontended, 1, "redis-py", 130, 1.0),
+            row(Scenario::Hot, 200, REDIS, 1, hot),
+            row(Scenario::Hot, 200, "redis-py", 1, 15.0),
+            row(Scenario::Take, 1, REDIS, 0, 150_000.0),
+            row(Scenario::Take, 1, BENCHMARK, 0, 160_000.0),
+        ];
+        Results { machine: Machine::this(), configuration, rows, missing: Vec::new() }
+    }
+
+    fn verdicts(results: &Results) -> Vec<Option<bool>> {
+        results.targets().iter().map(|target| target.holds).collect()
+    }
+
+    #[test]
+    fn each_target_is_judged_by_its_own_bound() {
+        // 1 / (50 ms + 2 · 114 µs) is 19.9, nine tenths of it 17.9.
+        let good = [Some(true), Some(true), Some(true), Some(true), Some(true)];
+        let expected = |hot| [&good[..], &[Some(false), Some(hot), Some(true), None]].concat();
+        assert_eq!(verdicts(&results(18.0)), expected(true));
+        assert_eq!(verdicts(&results(17.8)), expected(false));
+    }
+
+    #[test]
+    fn a_peer_that_is_faster_is_told_of() {
+        let mut results = results(19.0);
+        results.rows[2].acquire_p50_ns = 113_000;
+        assert_eq!(verdicts(&results)[1], Some(false));
+    }
+
+    #[test]
+    fn the_tables_have_a_row_for_each_peer_and_name_the_missing() {
+        let mut results = results(19.0);
+        results.missing.push(("rslock", "no compiler".to_owned()));
+        let text = results.tables();
+        assert!(
+            text.contains("| redis-py | 130 µs | 260 µs | 130 µs | 260 µs | 1.0 | 1.14 | 1.00 |"),
+            "{text}"
+        );
+        assert!(text.contains("| redis-benchmark -P 64 | 160000 | 1.07 |"), "{text}");
+        assert!(text.contains("Not measured: rslock: no compiler"), "{text}");
+        assert!(text.contains("150000 against 160000: 0.94 | **no** |"), "{text}");
+    }
+}

@@ -1,0 +1,129 @@
+//! The comparison with other locks, at a size that proves the way and not the numbers.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::process::{Command, Output};
+
+use real::servers::Stage;
+use serde_json::Value;
+
+/// Peers that are fetched over the network: here they are left out, so that only what Debian has is needed.
+const FETCHED: &str = "redis-py,node-redlock,rslock,kazoo";
+
+fn peers(stage: &Stage, arguments: &[&str]) -> (Option<i32>, String, String, Option<Value>) {
+    let file = stage.directory().join("peers.json");
+    let small = ["--rounds", "1", "--operations", "20", "--contenders", "3", "--work", "5ms"];
+    let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_real"))
+        .arg("peers")
+        .args(small)
+        .args(["--hot", "500ms", "--tasks", "5", "--space", "100ms", "--out"])
+        .arg(&file)
+        .args(arguments)
+        .output()
+        .unwrap();
+    let results = std::fs::read(&file).ok().map(|text| serde_json::from_slice(&text).unwrap());
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code(), text(stdout), text(stderr), results)
+}
+
+#[test]
+fn every_peer_has_its_row_in_every_arm() {
+    let stage = Stage::new().unwrap();
+    let (code, told, error, results) = peers(&stage, &["--without", FETCHED]);
+    assert_eq!(code, Some(0), "{told}\n{error}");
+    let results = results.unwrap();
+    let rows = results["rows"].as_array().unwrap();
+    let of = |scenario: &str| {
+        let rows = rows.iter().filter(|row| row["scenario"] == scenario);
+        let worked = rows.clone().all(|row| row["completed"].as_u64().unwrap() > 0);
+        assert!(worked, "{scenario}: {told}");
+        rows.map(|row| row["peer"].as_str().unwrap()).collect::<Vec<_>>()
+    };
+    let locks = ["dlock, Redis", "dlock, etcd", "etcd's Lock service", "dlock, ZooKeeper"];
+    assert_eq!(
+        of("uncontended"),
+        [
+            "raw EVALSHA",
+            "dlock, Redis",
+            "raw etcd transaction",
+            "dlock, etcd",
+            "etcd's Lock service",
+            "dlock, ZooKeeper"
+        ]
+    );
+    assert_eq!(of("hot"), locks);
+    assert_eq!(of("space"), locks);
+    assert_eq!(of("take"), ["dlock, Redis", "redis-benchmark -P 64"]);
+    // What each of 20 operations took is told, and every target judged.
+    let uncontended = rows.iter().filter(|row| row["scenario"] == "uncontended");
+    for row in uncontended {
+        assert_eq!(row["completed"], 20, "{row}");
+        assert!(row["acquire_p50_ns"].as_u64() > Some(0), "{row}");
+    }
+    assert!(!told.contains("not measured"), "{told}");
+}
+
+#[test]
+fn a_peer_that_does_not_exist_is_named() {
+    let stage = Stage::new().unwrap();
+    let (code, _, error, results) = peers(&stage, &["--without", "redis-java"]);
+    assert_eq!((code, results), (Some(2), None));
+    assert!(error.contains("no peer `redis-java`"), "{error}");
+}
+
+#[test]
+fn a_peer_that_can_not_be_had_is_in_the_table_and_fails_the_command() {
+    let stage = Stage::new().unwrap();
+    // No interpreter is found where there is nothing but the servers.
+    let output = Command::new(env!("CARGO_BIN_EXE_real"))
+        .args([
+            "peers",
+            "--rounds",
+            "1",
+            "--operations",
+            "1",
+            "--contenders",
+            "1",
+            "--work",
+            "1ms",
+            "--hot",
+            "10ms",
+        ])
+        .args(["--tasks", "1", "--space", "10ms", "--without", "redis-py,rslock,kazoo", "--out"])
+        .arg(stage.directory().join("peers.json"))
+        .env("npm_config_registry", "http://127.0.0.1:9")
+        .env("PATH", path_without_node(&stage))
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{told}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(told.contains("\nNot measured: node-redlock: "), "{told}");
+    assert!(told.contains("| dlock, Redis |"), "{told}");
+}
+
+/// A `PATH` with the programs that the command needs, and without node.
+fn path_without_node(stage: &Stage) -> std::path::PathBuf {
+    let folder = stage.subdirectory("bin").unwrap();
+    for program in [
+        "redis-benchmark",
+        "redis-server",
+        "etcd",
+        "java",
+        "sh",
+        "env",
+        "cat",
+        "rm",
+        "kill",
+        "mkdir",
+        "sleep",
+        "ls",
+    ] {
+        let found = ["/usr/bin", "/bin", "/usr/sbin", "/usr/local/bin"]
+            .map(|place| std::path::Path::new(place).join(program))
+            .into_iter()
+            .find(|path| path.exists());
+        if let Some(found) = found {
+            std::os::unix::fs::symlink(found, folder.join(program)).unwrap();
+        }
+    }
+    folder
+}
