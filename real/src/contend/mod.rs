@@ -229,7 +229,7 @@ impl Book {
 
     /// Waits until the next attempt is due, and hands it out; `None` when there are no more. Those that come after the end are
     /// not served.
-    async fn next(&self, runtime: &TokioRuntime) -> Option<(u64, Instant)> {
+    async fn next(&self, runtime: &impl Runtime) -> Option<(u64, Instant)> {
         loop {
             let attempt = self.next.fetch_add(1, Ordering::Relaxed);
             if attempt >= self.offer.attempts {

@@ -17,15 +17,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// A process of this program.
-pub(super) struct Actor {
-    pub(super) process: Process,
+pub(crate) struct Actor {
+    pub(crate) process: Process,
     /// Where its history is.
-    pub(super) history: PathBuf,
+    pub(crate) history: PathBuf,
 }
 
 impl Actor {
     /// Starts `real COMMAND ARGUMENTS…`; `folder` names its place in the stage, `name` it in the history.
-    pub(super) fn start(
+    pub(crate) fn start(
         stage: &Stage,
         folder: &str,
         name: &str,
@@ -44,12 +44,12 @@ impl Actor {
     }
 
     /// Waits until it has ended.
-    pub(super) fn ended(&mut self) -> Result<(), ExperimentError> {
+    pub(crate) fn ended(&mut self) -> Result<(), ExperimentError> {
         self.until("end", |actor| actor.process.exited().map(|_| ()))
     }
 
     /// Waits until its history has an event of that name.
-    pub(super) fn told(&mut self, event: &str) -> Result<(), ExperimentError> {
+    pub(crate) fn told(&mut self, event: &str) -> Result<(), ExperimentError> {
         let line = format!(r#""event":"{event}""#);
         self.until("come to its pause", |actor| {
             fs::read_to_string(&actor.history).ok().filter(|text| text.contains(&line)).map(|_| ())
@@ -57,7 +57,7 @@ impl Actor {
     }
 
     /// Waits until SIGSTOP holds it.
-    pub(super) fn stopped(&mut self) -> Result<(), ExperimentError> {
+    pub(crate) fn stopped(&mut self) -> Result<(), ExperimentError> {
         self.until("stop itself", |actor| actor.process.is_paused().then_some(()))
     }
 
@@ -81,14 +81,14 @@ impl Actor {
 }
 
 /// A resource as a process of its own.
-pub(super) struct ResourceActor {
-    pub(super) actor: Actor,
+pub(crate) struct ResourceActor {
+    pub(crate) actor: Actor,
     port: u16,
 }
 
 impl ResourceActor {
     /// Starts one on a free port, on a disk, and waits until it listens.
-    pub(super) fn start(stage: &Stage, folder: &str, fence: &str) -> Result<Self, ExperimentError> {
+    pub(crate) fn start(stage: &Stage, folder: &str, fence: &str) -> Result<Self, ExperimentError> {
         let arguments =
             ["--listen", "127.0.0.1:0", "--store", "redb", "--path", "resource.redb", "--fence", fence];
         let mut actor = Actor::start(stage, folder, "resource", "resource", &arguments)?;
@@ -96,23 +96,23 @@ impl ResourceActor {
         Ok(Self { actor, port })
     }
 
-    pub(super) fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
     /// The answer to `GET /r/KEY`.
-    pub(super) fn read(&self, key: &ResourceKey) -> Result<String, ExperimentError> {
+    pub(crate) fn read(&self, key: &ResourceKey) -> Result<String, ExperimentError> {
         self.ask("GET", &format!("/r/{}", key.to_path_segment()), "", "").map(|(_, body)| body)
     }
 
     /// Status line and body of the answer to a `PUT /r/KEY` with that token.
-    pub(super) fn write(&self, key: &ResourceKey, token: u64) -> Result<(String, String), ExperimentError> {
+    pub(crate) fn write(&self, key: &ResourceKey, token: u64) -> Result<(String, String), ExperimentError> {
         let path = format!("/r/{}", key.to_path_segment());
         self.ask("PUT", &path, &format!("X-Fence-Token: {token}\r\n"), "once more")
     }
 
     /// The sample of a metric without labels.
-    pub(super) fn metric(&self, name: &str) -> Result<u64, ExperimentError> {
+    pub(crate) fn metric(&self, name: &str) -> Result<u64, ExperimentError> {
         let (_, text) = self.ask("GET", "/metrics", "", "")?;
         let sample = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
         sample.ok_or_else(|| ExperimentError::Resource(io::Error::other(format!("it has no metric {name}"))))

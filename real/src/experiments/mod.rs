@@ -1,7 +1,7 @@
 //! The lab's experiments on live servers, one file each. Each starts its own servers, runs this very program as the
 //! processes that the experiment is about, judges their histories, and keeps the raw results as JSON.
 
-mod actors;
+pub(crate) mod actors;
 mod fleet;
 mod machine;
 pub mod pause_outlives_ttl;

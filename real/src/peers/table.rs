@@ -44,12 +44,11 @@ impl Results {
     }
 
     fn uncontended(&self) -> Vec<Target> {
-        let quantiles: [(&str, fn(&Row) -> f64); 2] = [
-            ("p50", |row| row.acquire_p50_ns as f64 / 1000.0),
-            ("p99", |row| row.acquire_p99_ns as f64 / 1000.0),
-        ];
         let mut targets = Vec::new();
-        for (name, of) in quantiles {
+        for is_median in [true, false] {
+            let name = if is_median { "p50" } else { "p99" };
+            let of =
+                |row: &Row| (if is_median { row.acquire_p50_ns } else { row.acquire_p99_ns }) as f64 / 1000.0;
             let ours = self.row(Scenario::Uncontended, REDIS).map(of);
             let raw = self.row(Scenario::Uncontended, RAW_EVALSHA).map(of);
             let peers = self.others(Scenario::Uncontended, 1).map(of);
