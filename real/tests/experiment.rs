@@ -1,30 +1,34 @@
-//! The safety experiment on live processes: two accepted writers without fencing, a 409 with it.
+//! The experiments on live servers, at a small size: what each must show, and that each can fail.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::process::Command;
+#[path = "support/experiments.rs"]
+mod support;
 
-use real::servers::Stage;
 use serde_json::Value;
+
+use support::experiment;
 
 #[test]
 fn a_pause_longer_than_the_ttl() {
-    let stage = Stage::new().unwrap();
-    let file = stage.directory().join("results.json");
-    let output = Command::new(env!("CARGO_BIN_EXE_real"))
-        // Worker b has nine seconds to write while a is away, on however slow a machine.
-        .args(["experiment", "1", "--ttl", "1s", "--pause", "10s", "--out"])
-        .arg(&file)
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{told}\n{}", String::from_utf8_lossy(&output.stderr));
-    let results: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-    let arms = results["arms"].as_array().unwrap();
-    assert_eq!(arms.len(), 16, "four kinds of servers, two ways to pause, fencing off and on: {told}");
+    // Worker b has nine seconds to write while a is away, on however slow a machine.
+    let ran = experiment(1, &["--ttl", "1s", "--pause", "10s"]);
+    let findings = ran.findings();
+    let arms = findings["arms"].as_array().unwrap();
+    assert_eq!(arms.len(), 16, "four kinds of servers, two ways to pause, fencing off and on");
     for arm in arms {
         judge(arm);
     }
-    assert!(told.contains("fencing off") && told.contains("fencing on"), "{told}");
+    assert!(ran.told.contains("fencing off") && ran.told.contains("fencing on"), "{}", ran.told);
+
+    // A resource that was told to fence and does not.
+    let not_fenced = |findings: &mut Value| {
+        let unfenced = findings["arms"][0].clone();
+        findings["arms"][1] = unfenced;
+        findings["arms"][1]["fence"] = "on".into();
+    };
+    assert!(!ran.is_expected_after(1, not_fenced));
+    assert!(!ran.is_expected_after(1, |findings| findings["arms"] = Value::Array(Vec::new())));
+    assert!(ran.is_expected_after(1, |_| ()));
 }
 
 fn judge(arm: &Value) {
@@ -45,5 +49,20 @@ fn judge(arm: &Value) {
         assert_eq!(arm["stale_token_rejections_total"], 1);
         let answer = arm["answer_to_stale_token"].as_str().unwrap();
         assert!(answer.starts_with("HTTP/1.1 409 Conflict {\"error\":\"stale fencing token\""), "{answer}");
+    }
+}
+
+#[test]
+fn what_is_no_experiment_is_refused() {
+    let cases: [(u32, &[&str], &str); 4] = [
+        (99, &[], "real: there is no experiment 99: there are 1"),
+        (1, &["--pause", "1s"], "the pause must be longer than TTL and work"),
+        (1, &["--set", "rounds=3"], "the flags of experiment 1: unknown field `rounds`"),
+        (1, &["--config", "/no/such.toml"], "/no/such.toml: No such file"),
+    ];
+    for (number, arguments, says) in cases {
+        let ran = experiment(number, arguments);
+        assert_eq!(ran.code, Some(2), "{}", ran.told);
+        assert!(ran.told.contains(says), "{}", ran.told);
     }
 }

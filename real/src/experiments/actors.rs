@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dlock::LockKey;
 use resource::ResourceKey;
 
-use super::ExperimentError;
+use super::{ExperimentError, Fence};
+use crate::backends::BackendKind;
 use crate::servers::{Launch, Process, ServerError, Stage, ask_http};
+use crate::span::Span;
 
 /// How long a process may take for any one thing. Enough for a machine that compiles beside it.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -80,6 +83,39 @@ impl Actor {
     }
 }
 
+/// What the workers of one run have in common.
+#[derive(Clone, Copy)]
+pub(super) struct Crew<'a> {
+    pub(super) stage: &'a Stage,
+    /// The place of the run in the stage, and its key.
+    pub(super) run: &'a str,
+    pub(super) backend: BackendKind,
+    /// The lock servers, as `--servers` takes them.
+    pub(super) servers: &'a str,
+    pub(super) resource: &'a ResourceActor,
+    pub(super) ttl: Duration,
+    pub(super) work: Duration,
+}
+
+impl Crew<'_> {
+    /// Starts a worker. Flags in `more` come after those that all have, and count.
+    pub(super) fn worker(&self, name: &str, more: &[&str]) -> Result<Actor, ServerError> {
+        let Self { stage, run, backend, servers, resource, ttl, work } = *self;
+        let (address, ttl, work) = (resource.address(), Span(ttl).to_string(), Span(work).to_string());
+        let mut arguments = vec!["--backend", backend.as_str(), "--servers", servers, "--key", run];
+        arguments.extend(["--resource", &address, "--ttl", &ttl, "--work", &work, "--patience", "60s"]);
+        arguments.extend(more);
+        Actor::start(stage, run, name, "worker", &arguments)
+    }
+
+    /// What its key is called, as a resource.
+    pub(super) fn key(&self) -> Result<ResourceKey, ExperimentError> {
+        let no_key = |error: String| ExperimentError::Resource(io::Error::other(error));
+        let key = LockKey::new(self.run, "0").map_err(|error| no_key(error.to_string()))?;
+        ResourceKey::new(key.name()).map_err(|error| no_key(error.to_string()))
+    }
+}
+
 /// A resource as a process of its own.
 pub(super) struct ResourceActor {
     pub(super) actor: Actor,
@@ -88,9 +124,17 @@ pub(super) struct ResourceActor {
 
 impl ResourceActor {
     /// Starts one on a free port, on a disk, and waits until it listens.
-    pub(super) fn start(stage: &Stage, folder: &str, fence: &str) -> Result<Self, ExperimentError> {
-        let arguments =
-            ["--listen", "127.0.0.1:0", "--store", "redb", "--path", "resource.redb", "--fence", fence];
+    pub(super) fn start(stage: &Stage, folder: &str, fence: Fence) -> Result<Self, ExperimentError> {
+        let arguments = [
+            "--listen",
+            "127.0.0.1:0",
+            "--store",
+            "redb",
+            "--path",
+            "resource.redb",
+            "--fence",
+            fence.as_str(),
+        ];
         let mut actor = Actor::start(stage, folder, "resource", "resource", &arguments)?;
         let port = actor.until("listen", |actor| listening(actor.process.log()))?;
         Ok(Self { actor, port })
