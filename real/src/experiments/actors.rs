@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 
 use dlock::LockKey;
 use resource::ResourceKey;
+use resource::audit::{Event, Kind};
 
 use super::{ExperimentError, Fence};
 use crate::backends::BackendKind;
+use crate::clock::machine_time;
 use crate::servers::{Launch, Process, ServerError, Stage, ask_http};
 use crate::span::Span;
 
@@ -54,7 +56,7 @@ impl Actor {
     /// Waits until its history has an event of that name.
     pub(super) fn told(&mut self, event: &str) -> Result<(), ExperimentError> {
         let line = format!(r#""event":"{event}""#);
-        self.until("come to its pause", |actor| {
+        self.until("come to where it was waited for", |actor| {
             fs::read_to_string(&actor.history).ok().filter(|text| text.contains(&line)).map(|_| ())
         })
     }
@@ -62,6 +64,20 @@ impl Actor {
     /// Waits until SIGSTOP holds it.
     pub(super) fn stopped(&mut self) -> Result<(), ExperimentError> {
         self.until("stop itself", |actor| actor.process.is_paused().then_some(()))
+    }
+
+    /// Kills it, and notes that in a history of its own, whose path it returns: what it was about to write itself may be
+    /// half a line.
+    pub(super) fn crash(&mut self) -> Result<PathBuf, ExperimentError> {
+        self.process.kill();
+        let process = self.history.file_stem().unwrap_or_default().to_string_lossy();
+        let path = self.history.with_file_name(format!("{process}-crash.jsonl"));
+        let kind = Kind::ProcessCrashed { detail: Some("killed by SIGKILL".into()) };
+        let event = Event { at: machine_time(), process: process.as_ref().into(), kind };
+        let written = fs::File::create(&path).and_then(|file| event.write_json(file));
+        let help = "set TMPDIR to a directory that this user can write to";
+        written.map_err(|source| ExperimentError::File { path: path.clone(), source, help })?;
+        Ok(path)
     }
 
     fn until<T>(
@@ -92,18 +108,33 @@ pub(super) struct Crew<'a> {
     pub(super) backend: BackendKind,
     /// The lock servers, as `--servers` takes them.
     pub(super) servers: &'a str,
-    pub(super) resource: &'a ResourceActor,
+    /// The address of the resource.
+    pub(super) resource: &'a str,
     pub(super) ttl: Duration,
     pub(super) work: Duration,
+    /// How long a worker waits for the lock.
+    pub(super) patience: Duration,
 }
 
-impl Crew<'_> {
-    /// Starts a worker. Flags in `more` come after those that all have, and count.
+impl<'a> Crew<'a> {
+    /// Workers that don't work, and wait for the lock for as long as it takes.
+    pub(super) fn new(
+        stage: &'a Stage,
+        run: &'a str,
+        backend: BackendKind,
+        servers: &'a str,
+        resource: &'a str,
+        ttl: Duration,
+    ) -> Self {
+        Self { stage, run, backend, servers, resource, ttl, work: Duration::ZERO, patience: PATIENCE }
+    }
+
+    /// Starts a worker, with the flags in `more` besides those that all have.
     pub(super) fn worker(&self, name: &str, more: &[&str]) -> Result<Actor, ServerError> {
-        let Self { stage, run, backend, servers, resource, ttl, work } = *self;
-        let (address, ttl, work) = (resource.address(), Span(ttl).to_string(), Span(work).to_string());
+        let Self { stage, run, backend, servers, resource, .. } = *self;
+        let [ttl, work, patience] = [self.ttl, self.work, self.patience].map(|span| Span(span).to_string());
         let mut arguments = vec!["--backend", backend.as_str(), "--servers", servers, "--key", run];
-        arguments.extend(["--resource", &address, "--ttl", &ttl, "--work", &work, "--patience", "60s"]);
+        arguments.extend(["--resource", resource, "--ttl", &ttl, "--work", &work, "--patience", &patience]);
         arguments.extend(more);
         Actor::start(stage, run, name, "worker", &arguments)
     }
@@ -120,6 +151,8 @@ impl Crew<'_> {
 pub(super) struct ResourceActor {
     pub(super) actor: Actor,
     port: u16,
+    /// `127.0.0.1:PORT`.
+    pub(super) address: String,
 }
 
 impl ResourceActor {
@@ -137,11 +170,18 @@ impl ResourceActor {
         ];
         let mut actor = Actor::start(stage, folder, "resource", "resource", &arguments)?;
         let port = actor.until("listen", |actor| listening(actor.process.log()))?;
-        Ok(Self { actor, port })
+        Ok(Self { actor, port, address: format!("127.0.0.1:{port}") })
     }
 
-    pub(super) fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+    /// Waits until it has accepted or refused so many writes.
+    pub(super) fn heard(&mut self, writes: usize) -> Result<(), ExperimentError> {
+        const ANSWERS: [&str; 2] = [r#""event":"write_accepted""#, r#""event":"write_rejected""#];
+        self.actor.until("hear of all writes", |actor| {
+            let text = fs::read_to_string(&actor.history).ok()?;
+            let heard =
+                text.lines().filter(|line| ANSWERS.iter().any(|answer| line.contains(answer))).count();
+            (heard >= writes).then_some(())
+        })
     }
 
     /// The answer to `GET /r/KEY`.

@@ -24,6 +24,8 @@ pub trait Experiment: Sync {
     const QUESTION: &'static str;
     /// The committed configuration, as TOML.
     const COMMITTED: &'static str;
+    /// What to know before one reads the findings, as Markdown for the page: arguments, and no numbers.
+    const BACKGROUND: &'static str = "";
 
     /// Carries it out, on servers of its own.
     ///
@@ -59,6 +61,8 @@ pub struct Chapter {
     pub title: &'static str,
     /// What it answers.
     pub question: &'static str,
+    /// What to know before one reads the findings, as Markdown.
+    pub background: &'static str,
     /// The command that gives it.
     pub command: String,
     /// What it was run with, as TOML.
@@ -148,6 +152,7 @@ fn chapter<E: Experiment>(record: Record<E::Configuration, E::Findings>) -> Chap
         number: E::NUMBER,
         title: E::TITLE,
         question: E::QUESTION,
+        background: E::BACKGROUND,
         command: record.command,
         // What was read as TOML can be written as such.
         configuration: toml::to_string(&record.configuration).unwrap_or_default(),

@@ -2,9 +2,11 @@
 //! processes that the experiment is about, judges their histories, and keeps the raw results as JSON.
 //!
 //! To read it: [`Experiment`] is what one is (`frame`), `registry` has them all by number, `configuration` reads their
-//! files in `real/experiments/`. Then the experiments, each a file: [`pause_outlives_ttl`] (1). What they share: `actors`
-//! (this program as workers and resources), `fleet` (the lock servers), `parallel` (several runs at a time), `outcome` (what a run
-//! came to), `story` (a history for people), `machine` (what it was measured on).
+//! files in `real/experiments/`. Then the experiments, each a file: [`pause_outlives_ttl`] (1),
+//! [`redlock_partition`] (2),
+//! [`ttl_sweep`] (6), [`renewal`] (8). What they share: `actors`
+//! (this program as workers and resources), `fleet` (the lock servers), `network` (their links), `parallel` (several runs at a time), `outcome` (what a run
+//! came to), `story` (a history for people), `statistics`, `machine` (what it was measured on).
 
 mod actors;
 mod configuration;
@@ -12,11 +14,16 @@ mod error;
 mod fleet;
 mod frame;
 mod machine;
+mod network;
 mod outcome;
 mod parallel;
 pub mod pause_outlives_ttl;
+pub mod redlock_partition;
 mod registry;
+pub mod renewal;
+mod statistics;
 mod story;
+pub mod ttl_sweep;
 
 use std::path::Path;
 

@@ -1,8 +1,9 @@
 //! What one run came to, by its history.
 
 use std::path::Path;
+use std::time::Duration;
 
-use resource::audit::{Event, Verdict, VerdictKind, WriteBy};
+use resource::audit::{Event, Kind, Nanos, Verdict, VerdictKind, WriteBy};
 use serde::{Deserialize, Serialize};
 
 use super::{ExperimentError, story};
@@ -69,4 +70,15 @@ pub(super) fn writers(writes: &[WriteBy]) -> String {
 pub(super) fn cell(writes: &[WriteBy]) -> String {
     let names: Vec<_> = writes.iter().map(ToString::to_string).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(" ") }
+}
+
+/// When `process` first did what `is` wants.
+pub(super) fn first(events: &[Event], process: &str, is: impl Fn(&Kind) -> bool) -> Option<Nanos> {
+    let event = events.iter().find(|event| event.process.as_str() == process && is(&event.kind));
+    event.map(|event| event.at)
+}
+
+/// From one time to a later one.
+pub(super) fn between(begin: Nanos, end: Nanos) -> Duration {
+    Duration::from_nanos(end.0.saturating_sub(begin.0))
 }

@@ -13,6 +13,7 @@
 use std::thread;
 use std::time::Instant;
 
+use resource::ResourceKey;
 use resource::audit::{Kind, VerdictKind};
 use serde::{Deserialize, Serialize};
 
@@ -147,13 +148,8 @@ impl Scene<'_> {
         let run = format!("{}-{}", by.as_str(), fence.as_str());
         let resource = ResourceActor::start(self.stage, &run, fence)?;
         let crew = Crew {
-            stage: self.stage,
-            run: &run,
-            backend: self.backend,
-            servers: &self.servers,
-            resource: &resource,
-            ttl: ttl.0,
             work: work.0,
+            ..Crew::new(self.stage, &run, self.backend, &self.servers, &resource.address, ttl.0)
         };
         let span = pause.to_string();
         let mut a = match by {
@@ -172,28 +168,27 @@ impl Scene<'_> {
             a.process.resume();
         }
         a.ended()?;
-        self.judge(by, fence, &crew, &[&a, &b])
+        self.judge(by, fence, &crew.key()?, &resource, &[&a, &b])
     }
 
     fn judge(
         &self,
         pause: PauseBy,
         fence: Fence,
-        crew: &Crew<'_>,
+        key: &ResourceKey,
+        resource: &ResourceActor,
         workers: &[&Actor],
     ) -> Result<Arm, ExperimentError> {
-        let resource = crew.resource;
         let files: Vec<_> =
             workers.iter().copied().chain([&resource.actor]).map(|actor| &actor.history).collect();
         let (outcome, events) = Outcome::of(&files)?;
         let rejections = resource.metric("resource_stale_token_rejections_total")?;
-        let key = crew.key()?;
-        let value = resource.read(&key)?;
+        let value = resource.read(key)?;
         let stale = events.iter().find_map(|event| match event.kind {
             Kind::WriteRejected { token, .. } => Some(token),
             _ => None,
         });
-        let answer = stale.map(|token| resource.write(&key, token)).transpose()?;
+        let answer = stale.map(|token| resource.write(key, token)).transpose()?;
         Ok(Arm {
             backend: self.backend,
             pause,

@@ -101,8 +101,11 @@ fn missing(experiment: &dyn Registered) -> String {
 }
 
 fn markdown(chapter: &Chapter) -> String {
-    let Chapter { number, title, question, command, configuration, machine, section } = chapter;
+    let Chapter { number, title, question, background, command, configuration, machine, section } = chapter;
     let mut text = format!("\n## {number}. {title}\n\n{question}\n\n```\n{command}\n```\n\n");
+    if !background.is_empty() {
+        text += &format!("{}\n\n", background.trim());
+    }
     // Writing to a String can't fail.
     for expectation in &section.expectations {
         let mark = if expectation.holds { "✓" } else { "✗" };
