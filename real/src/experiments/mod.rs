@@ -3,8 +3,8 @@
 //!
 //! To read it: [`Experiment`] is what one is (`frame`), `registry` has them all by number, `configuration` reads their
 //! files in `real/experiments/`. Then the experiments, each a file: [`pause_outlives_ttl`] (1),
-//! [`redlock_partition`] (2),
-//! [`ttl_sweep`] (6), [`renewal`] (8). What they share: `actors`
+//! [`redlock_partition`] (2), [`safe_release`] (3),
+//! [`ttl_sweep`] (6), [`renewal`] (8), [`sim_and_live`] (9). What they share: `actors`
 //! (this program as workers and resources), `fleet` (the lock servers), `network` (their links), `parallel` (several runs at a time), `outcome` (what a run
 //! came to), `story` (a history for people), `statistics`, `machine` (what it was measured on).
 
@@ -21,6 +21,8 @@ pub mod pause_outlives_ttl;
 pub mod redlock_partition;
 mod registry;
 pub mod renewal;
+pub mod safe_release;
+pub mod sim_and_live;
 mod statistics;
 mod story;
 pub mod ttl_sweep;

@@ -5,12 +5,15 @@ use super::frame::Registered;
 use super::pause_outlives_ttl::PauseOutlivesTtl;
 use super::redlock_partition::RedlockPartition;
 use super::renewal::RenewalNarrows;
+use super::safe_release::SafeRelease;
+use super::sim_and_live::SimAndLive;
 use super::ttl_sweep::TtlSweep;
 
 /// The experiments in the order of the lab's list. To add one: CONTRIBUTING.md, "An experiment".
 ///
 /// 4 (acquisition latency against contention), 5 (fairness) and 7 (ten million keys) have their places here.
-pub const ALL: &[&dyn Registered] = &[&PauseOutlivesTtl, &RedlockPartition, &TtlSweep, &RenewalNarrows];
+pub const ALL: &[&dyn Registered] =
+    &[&PauseOutlivesTtl, &RedlockPartition, &SafeRelease, &TtlSweep, &RenewalNarrows, &SimAndLive];
 
 /// The experiment of that number.
 ///

@@ -41,6 +41,10 @@ fn tell(kind: &Kind) -> Option<String> {
         Kind::WriteRejected { owner, token, .. } => {
             format!("PUT {} token {token} → 409", by(owner))
         }
+        Kind::KeyDeleted { owner, client, .. } => {
+            let owner = owner.as_str().split(':').next().unwrap_or_default();
+            format!("{client} deleted {owner}'s")
+        }
         Kind::WriteAnswered { outcome, .. } => {
             format!("its write: {}", outcome.as_ref().map_or("no answer", Name::as_str))
         }
