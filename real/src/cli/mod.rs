@@ -1,6 +1,7 @@
 //! The commands, one file each. Each returns whether all was as expected.
 
 pub(crate) mod audit;
+pub(crate) mod chaos;
 pub(crate) mod contend;
 pub(crate) mod experiment;
 pub(crate) mod fill;

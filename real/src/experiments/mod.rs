@@ -8,7 +8,7 @@
 //! (this program as workers and resources), `fleet` (the lock servers), `network` (their links), `parallel` (several runs at a time), `outcome` (what a run
 //! came to), `story` (a history for people), `statistics`, `machine` (what it was measured on).
 
-mod actors;
+pub(crate) mod actors;
 mod configuration;
 mod error;
 mod fleet;

@@ -146,10 +146,10 @@ impl Scene<'_> {
     fn play(&self, by: PauseBy, fence: Fence) -> Result<Arm, ExperimentError> {
         let Configuration { ttl, pause, work, .. } = *self.configuration;
         let run = format!("{}-{}", by.as_str(), fence.as_str());
-        let resource = ResourceActor::start(self.stage, &run, fence)?;
+        let resource = ResourceActor::start(self.stage, &run, fence.as_str())?;
         let crew = Crew {
             work: work.0,
-            ..Crew::new(self.stage, &run, self.backend, &self.servers, &resource.address, ttl.0)
+            ..Crew::new(self.stage, &run, self.backend, &self.servers, resource.address(), ttl.0)
         };
         let span = pause.to_string();
         let mut a = match by {

@@ -188,11 +188,11 @@ impl<'a> Scene<'a> {
 
     /// Client a asks for the lock; when it has given up, or has released, client b does.
     fn ask(mut self, fault: Fault) -> Result<Availability, ExperimentError> {
-        let resource = ResourceActor::start(&self.stage, "ask", Fence::On)?;
+        let resource = ResourceActor::start(&self.stage, "ask", Fence::On.as_str())?;
         self.apply(fault);
         let (far, near) = (self.links.addresses(), self.addresses());
         let Configuration { patience, long_ttl, .. } = *self.configuration;
-        let crew = self.crew("ask", &near, &resource.address, long_ttl.0);
+        let crew = self.crew("ask", &near, resource.address(), long_ttl.0);
         let mut a = Crew { servers: &far, patience: patience.0, ..crew }.worker("a", &[])?;
         a.ended()?;
         // Nodes that are stopped serve nobody. Links stay as they are: b does not use them.
@@ -200,7 +200,7 @@ impl<'a> Scene<'a> {
             node.process().resume();
         }
         let near = self.addresses();
-        let mut b = self.crew("ask", &near, &resource.address, long_ttl.0).worker("b", &[])?;
+        let mut b = self.crew("ask", &near, resource.address(), long_ttl.0).worker("b", &[])?;
         b.ended()?;
         let (outcome, events) = Outcome::of(&[&a.history, &b.history, &resource.actor.history])?;
         let granted_after = |process| waited(&events, process).map(|waited| waited.as_secs_f64() * 1e3);
@@ -214,11 +214,11 @@ impl<'a> Scene<'a> {
 
     /// Client a holds the lock and pauses for longer than its TTL; client b waits for it.
     fn pause(mut self, fault: Fault, fence: Fence) -> Result<Safety, ExperimentError> {
-        let resource = ResourceActor::start(&self.stage, "pause", fence)?;
+        let resource = ResourceActor::start(&self.stage, "pause", fence.as_str())?;
         self.apply(fault);
         let (far, near) = (self.links.addresses(), self.addresses());
         let Configuration { ttl, pause, .. } = *self.configuration;
-        let crew = self.crew("pause", &near, &resource.address, ttl.0);
+        let crew = self.crew("pause", &near, resource.address(), ttl.0);
         let mut a = Crew { servers: &far, ..crew }.worker("a", &["--pause", &pause.to_string()])?;
         a.told("fault_applied")?;
         if let Fault::CutOffLater(count) = fault {

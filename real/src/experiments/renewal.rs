@@ -224,8 +224,8 @@ impl Scene<'_> {
         let Configuration { ttl, phases, .. } = self.configuration;
         let how = if renewing { "renewing" } else { "again" };
         let run = format!("{how}-{}-{pause}-{phase}", fence.as_str());
-        let resource = ResourceActor::start(self.stage, &run, fence)?;
-        let crew = self.crew(&run, &resource.address);
+        let resource = ResourceActor::start(self.stage, &run, fence.as_str())?;
+        let crew = self.crew(&run, resource.address());
         let work = ttl.0.mul_f64((f64::from(phase) + 0.5) / f64::from(*phases));
         let pause = Span(ttl.0.mul_f64(pause)).to_string();
         let mut flags = vec!["--pause", &pause];
@@ -244,8 +244,8 @@ impl Scene<'_> {
     /// network delivers what it has kept.
     fn under_way(&self, renewing: bool, fence: Fence) -> Result<UnderWay, ExperimentError> {
         let run = format!("under-way-{renewing}-{}", fence.as_str());
-        let mut resource = ResourceActor::start(self.stage, &run, fence)?;
-        let address = resource.address.clone();
+        let mut resource = ResourceActor::start(self.stage, &run, fence.as_str())?;
+        let address = resource.address().to_owned();
         let crew = self.crew(&run, &address);
         let servers: Vec<_> = self.servers.split(',').map(ToOwned::to_owned).collect();
         let (to_lock, to_resource) = (Network::to(&servers)?, Network::to(std::slice::from_ref(&address))?);
@@ -270,8 +270,8 @@ impl Scene<'_> {
     fn long_work(&self, renewing: bool) -> Result<LongWork, ExperimentError> {
         let Configuration { ttl, long_work, attempts, .. } = self.configuration;
         let run = format!("long-{renewing}");
-        let resource = ResourceActor::start(self.stage, &run, Fence::On)?;
-        let crew = Crew { work: ttl.0.mul_f64(*long_work), ..self.crew(&run, &resource.address) };
+        let resource = ResourceActor::start(self.stage, &run, Fence::On.as_str())?;
+        let crew = Crew { work: ttl.0.mul_f64(*long_work), ..self.crew(&run, resource.address()) };
         let rounds = attempts.to_string();
         let mut flags = vec!["--rounds", &rounds];
         if renewing {

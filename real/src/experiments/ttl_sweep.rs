@@ -194,7 +194,7 @@ impl Scene<'_> {
     /// The holder is killed as soon as another one waits: all of its lease is left.
     fn kill(&self, ttl: Span, round: u32) -> Result<Kill, ExperimentError> {
         let run = format!("kill-{ttl}-{round}");
-        let resource = ResourceActor::start(self.stage, &run, Fence::On)?;
+        let resource = ResourceActor::start(self.stage, &run, Fence::On.as_str())?;
         let crew = self.crew(&run, &resource, ttl);
         let mut a = Crew { work: FOREVER, ..crew }.worker("a", &[])?;
         a.told("section_entered")?;
@@ -210,7 +210,7 @@ impl Scene<'_> {
     /// The holder is away and comes back; another one waits.
     fn pause(&self, ttl: Span, fence: Fence) -> Result<Pause, ExperimentError> {
         let run = format!("pause-{ttl}-{}", fence.as_str());
-        let resource = ResourceActor::start(self.stage, &run, fence)?;
+        let resource = ResourceActor::start(self.stage, &run, fence.as_str())?;
         let crew = self.crew(&run, &resource, ttl);
         let mut a = crew.worker("a", &["--pause", &self.configuration.pause.to_string()])?;
         a.told("fault_applied")?;
@@ -223,7 +223,7 @@ impl Scene<'_> {
 
     fn crew<'a>(&'a self, run: &'a str, resource: &'a ResourceActor, ttl: Span) -> Crew<'a> {
         let work = self.configuration.work.0;
-        Crew { work, ..Crew::new(self.stage, run, self.backend, &self.servers, &resource.address, ttl.0) }
+        Crew { work, ..Crew::new(self.stage, run, self.backend, &self.servers, resource.address(), ttl.0) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! One Redis, alone or as another's replica.
 
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use super::error::ServerError;
 use super::guard::Stage;
@@ -8,6 +9,7 @@ use super::port::{free, on_free_ports};
 use super::process::{Launch, Process};
 use super::program;
 use super::ready::{ask, await_ready};
+use crate::faults::WallClock;
 
 const PACKAGE: &str = "redis-server";
 
@@ -66,6 +68,21 @@ impl Redis {
         Self::launch(stage, name, port, &persistence.arguments())
     }
 
+    /// As [`Redis::start`], by a wall clock of its own: keys expire by it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Redis::start`].
+    pub fn start_by(
+        stage: &Stage,
+        name: &str,
+        persistence: Persistence,
+        clock: &WallClock,
+    ) -> Result<Self, ServerError> {
+        let start = |port| Self::launch_by(stage, name, port, &persistence.arguments(), Some(clock));
+        on_free_ports(|| start(free::<1>()?[0]))
+    }
+
     /// Starts `count` independent ones, as Redlock wants them: `redis-1` and so on.
     ///
     /// # Errors
@@ -85,17 +102,25 @@ impl Redis {
         let mut arguments = Persistence::None.arguments().to_vec();
         arguments.extend(["--replicaof", "127.0.0.1", &source, "--repl-diskless-sync-delay", "0"]);
         let mut replica = on_free_ports(|| Self::launch(stage, name, free::<1>()?[0], &arguments))?;
-        let port = replica.port;
-        await_ready(&mut replica.process, port, || {
-            command(port, "INFO replication").is_ok_and(|info| info.contains("master_link_status:up"))
-        })?;
+        replica.await_replication()?;
         Ok(replica)
     }
 
     pub(super) fn launch(stage: &Stage, name: &str, port: u16, more: &[&str]) -> Result<Self, ServerError> {
+        Self::launch_by(stage, name, port, more, None)
+    }
+
+    fn launch_by(
+        stage: &Stage,
+        name: &str,
+        port: u16,
+        more: &[&str],
+        clock: Option<&WallClock>,
+    ) -> Result<Self, ServerError> {
         let program = program::find("redis-server", PACKAGE)?;
         let directory = stage.subdirectory(name)?;
-        let launch = Launch::new(name, program, &directory).args(arguments(port, &directory)).args(more);
+        let mut launch = Launch::new(name, program, &directory).args(arguments(port, &directory)).args(more);
+        launch.environment.extend(clock.into_iter().flat_map(WallClock::environment));
         let process = start(stage, &launch, port)?;
         Ok(Self { process, port, launch, stage: stage.clone() })
     }
@@ -124,6 +149,40 @@ impl Redis {
         self.process.kill();
         self.process = start(&self.stage, &self.launch, self.port)?;
         Ok(())
+    }
+
+    /// As [`Redis::restart`], with an empty disk: all that it had acknowledged is lost.
+    ///
+    /// # Errors
+    ///
+    /// As [`Redis::restart`].
+    pub fn restart_empty(&mut self) -> Result<(), ServerError> {
+        self.process.kill();
+        let data = self.launch.directory.join("appendonlydir");
+        match fs::remove_dir_all(&data) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(ServerError::Directory { path: data, source });
+            }
+            _ => {}
+        }
+        self.restart()
+    }
+
+    /// Makes it the replica of the primary at `127.0.0.1:port`, and waits until it has what the primary has.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Refused`], or [`ServerError::Silent`] if it never gets there.
+    pub fn follow(&mut self, port: u16) -> Result<(), ServerError> {
+        self.order(&format!("REPLICAOF 127.0.0.1 {port}"))?;
+        self.await_replication()
+    }
+
+    fn await_replication(&mut self) -> Result<(), ServerError> {
+        let port = self.port;
+        await_ready(&mut self.process, port, || {
+            command(port, "INFO replication").is_ok_and(|info| info.contains("master_link_status:up"))
+        })
     }
 
     /// Makes a replica a primary, as a failover does. What the old primary had not sent it yet is lost.

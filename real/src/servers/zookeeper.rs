@@ -121,6 +121,19 @@ impl ZooKeeperEnsemble {
         on_free_ports(|| Self::on_ports(stage, free()?, free()?, free()?))
     }
 
+    /// The addresses of all members.
+    pub fn addresses(&self) -> Vec<String> {
+        self.members.iter().map(ZooKeeper::address).collect()
+    }
+
+    /// Which member leads, by its place in [`ZooKeeperEnsemble::members`], if one says so.
+    pub fn leader(&self) -> Option<usize> {
+        let leads = |member: &ZooKeeper| {
+            ask(member.port, "srvr", |_| false).is_ok_and(|answer| answer.contains("Mode: leader"))
+        };
+        self.members.iter().position(leads)
+    }
+
     fn on_ports(
         stage: &Stage,
         ports: [u16; 3],

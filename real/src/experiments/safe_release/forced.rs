@@ -79,13 +79,13 @@ pub(super) fn play(
 ) -> Result<Forced, ExperimentError> {
     let stage = Stage::new()?;
     let redis = Redis::start(&stage, "redis", Persistence::None)?;
-    let resource = ResourceActor::start(&stage, "run", fence)?;
+    let resource = ResourceActor::start(&stage, "run", fence.as_str())?;
     let history = stage.directory().join("clients.jsonl");
     let (recorder, recording) = Recorder::open("clients", &history).map_err(|error| failed(&error))?;
     let scene = Scene {
         release,
         redis: redis.address(),
-        resource: resource.address.clone(),
+        resource: resource.address().to_owned(),
         configuration,
         script: Script { read: Cue::new(), entered: Cue::new(), released: Cue::new(), done: Cue::new() },
         dispatch: Dispatch::new(tracing_subscriber::registry().with(recorder)),

@@ -110,7 +110,7 @@ impl Experiment for SimAndLive {
             of(Fence::On).count() > 0 && of(Fence::On).all(Cell::is_safe),
         );
         let stale = |runs: fn(&Cell) -> &BTreeMap<String, u32>| {
-            let counts = of(Fence::Off).flat_map(move |cell| runs(cell));
+            let counts = of(Fence::Off).flat_map(runs);
             counts
                 .filter(|(verdicts, _)| verdicts.contains("stale_write"))
                 .map(|(_, count)| count)

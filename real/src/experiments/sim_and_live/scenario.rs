@@ -106,8 +106,8 @@ impl Plot {
         fence: Fence,
     ) -> Result<Outcome, ExperimentError> {
         let Self { scenario, backend, ttl, work, pause } = *self;
-        let resource = ResourceActor::start(stage, run, fence)?;
-        let crew = Crew { work, ..Crew::new(stage, run, backend, servers, &resource.address, ttl) };
+        let resource = ResourceActor::start(stage, run, fence.as_str())?;
+        let crew = Crew { work, ..Crew::new(stage, run, backend, servers, resource.address(), ttl) };
         let pause = Span(pause).to_string();
         let mut a = match scenario {
             Scenario::GcPause | Scenario::PauseHalfTtl => crew.worker("a", &["--pause", &pause])?,
