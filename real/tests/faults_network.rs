@@ -1,6 +1,10 @@
 //! Faults between hosts: a cable pulled, packets dropped in one direction, connections reset, packets lost at random. Seen by
 //! a real lock and by the members of a real cluster. Needs root, `ip` and `nft`.
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test on live servers fails by panicking")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test on live servers fails by panicking"
+)]
 
 #[path = "support/eventually.rs"]
 mod eventually;
@@ -141,7 +145,8 @@ fn a_leader_that_is_parted_from_the_others_is_replaced() {
         hosts[old].filter(&hosts[*other], Filter::Drop).unwrap();
         hosts[*other].filter(&hosts[old], Filter::Drop).unwrap();
     }
-    let leader_of = |n| status(&cluster, hosts, n).map(|(leader, _)| leader).filter(|leader| !leader.is_empty());
+    let leader_of =
+        |n| status(&cluster, hosts, n).map(|(leader, _)| leader).filter(|leader| !leader.is_empty());
     eventually("the majority has another leader", || {
         let seen: Vec<_> = others.iter().filter_map(|n| leader_of(*n)).collect();
         (seen.len() == 2 && seen[0] == seen[1] && seen[0] != "0" && seen[0] != id).then_some(())

@@ -118,7 +118,7 @@ impl EtcdCluster {
             name: self.members[member].process.name().to_owned(),
             order: order.to_owned(),
             answer: answer.to_owned(),
-            path: self.members[member].process.log().to_owned(),
+            log: self.members[member].process.last_words(),
         };
         let leader = self.leader().ok_or_else(|| refused("no member leads"))?;
         let target = self.members[member].status().ok_or_else(|| refused("it does not answer"))?;

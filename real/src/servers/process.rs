@@ -217,8 +217,8 @@ impl Process {
 
     /// The error that it died, with its last words.
     pub(super) fn died(&self, status: ExitStatus) -> ServerError {
-        let (name, path, log) = (self.name.clone(), self.log.clone(), self.last_words());
-        ServerError::Died { name, status: status.to_string(), path, log }
+        let (name, log) = (self.name.clone(), self.last_words());
+        ServerError::Died { name, status: status.to_string(), log }
     }
 
     /// The last lines of its log.

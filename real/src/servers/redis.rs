@@ -215,7 +215,7 @@ impl Redis {
             name: self.process.name().to_owned(),
             order: order.to_owned(),
             answer: answer.trim().to_owned(),
-            path: self.process.log().to_owned(),
+            log: self.process.last_words(),
         })
     }
 }
