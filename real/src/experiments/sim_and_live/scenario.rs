@@ -75,7 +75,7 @@ impl Plot {
         let (about, system) = (scenario.as_str(), backend.as_str());
         // `within`: whether anybody is served in time is not judged live, and not here.
         let mut text = format!(
-            "about = \"{about}\"\nsystem = \"{system}\"\nseed = {seed}\nttl = {ttl}\nwithin = \"1h\"\n\n\
+            "about = \"{about}\"\nsystem = \"{system}\"\nseed = {seed}\nttl = {ttl}\nwithin = \"60m\"\n\n\
              [[worker]]\nname = \"a\"\nwork = {work}\n\n\
              [[worker]]\nname = \"b\"\nstarts = \"100ms\"\nwork = {b_works}\ndeadline = \"60s\"\n"
         );
