@@ -5,7 +5,7 @@
 //! that knows all kinds of them; [`work`] is the worker and [`pause`] what stops it, [`store`] and [`serve`] the resource;
 //! [`history`] records what each process says, and [`judgement`] what it comes to; [`mod@contend`] is the load,
 //! [`mod@fill`] ten million locks, [`peers`] the comparison with other locks; [`experiments`] and [`chaos`], the long run
-//! under faults, put all that together.
+//! under faults, put all that together, and [`report`] tells what the experiments found.
 
 pub mod backends;
 pub mod chaos;
@@ -18,9 +18,11 @@ pub mod history;
 pub mod judgement;
 pub mod pause;
 pub mod peers;
+pub mod report;
 mod runtime;
 pub mod serve;
 pub mod servers;
+pub mod span;
 pub mod store;
 pub mod work;
 

@@ -40,6 +40,8 @@ enum Command {
     Peers(cli::peers::Peers),
     /// Repeats an experiment of the lab on servers of its own.
     Experiment(cli::experiment::Experiment),
+    /// Makes the page docs/experiments.md of the results of the experiments.
+    Report(cli::report::Report),
 }
 
 fn main() -> ExitCode {
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Command::Audit(audit) => audit.run(),
         Command::Peers(peers) => peers.run(),
         Command::Experiment(experiment) => experiment.run(),
+        Command::Report(report) => report.run(),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

@@ -8,6 +8,7 @@ pub(crate) mod fill;
 pub(crate) mod lock;
 pub(crate) mod metrics;
 pub(crate) mod peers;
+pub(crate) mod report;
 pub(crate) mod resource;
 pub(crate) mod span;
 pub(crate) mod state;

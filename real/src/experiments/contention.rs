@@ -1,0 +1,229 @@
+//! Experiment 4: what contention does to the latency of an acquire, and what more contenders buy.
+//!
+//! The model is open: each contender wants the lock at a fixed rate, so their number is the offered load. Up to what the lock
+//! can serve, more contenders are more critical sections; beyond it they only make a longer queue, for critical sections
+//! exclude each other: no more than 1 / (work + what passes from a release to the next grant) fit into a second.
+//! Latencies count from when an attempt was due, over all who came, those not served included (see [`crate::contend`]).
+//!
+//! Source: the lab text, section 10, experiment 4.
+
+use serde::{Deserialize, Serialize};
+
+use super::fleet::Fleet;
+use super::load::{HotKey, millis};
+use super::{Experiment, ExperimentError};
+use crate::backends::BackendKind;
+use crate::report::{Axis, Figure, Line, Scale, Section, Table};
+use crate::servers::Stage;
+use crate::span::Span;
+
+/// A system serves what is offered if it serves so much of it.
+const KEEPS_UP: f64 = 0.95;
+/// Twice as many buy no throughput if they buy less than this: the measure of the machine's noise.
+const NOISE: f64 = 1.15;
+
+/// Experiment 4.
+#[derive(Debug)]
+pub struct Contention;
+
+/// What it is run with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Configuration {
+    backends: Vec<BackendKind>,
+    contenders: Vec<u64>,
+    rate: f64,
+    work: Span,
+    ttl: Span,
+    lasts: Span,
+}
+
+/// All that was found.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Findings {
+    points: Vec<Point>,
+}
+
+/// One system under so many contenders.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Point {
+    backend: BackendKind,
+    contenders: u64,
+    offered_per_second: f64,
+    served_per_second: f64,
+    /// Over all who came, in milliseconds.
+    p50_ms: f64,
+    p99_ms: f64,
+    p999_ms: f64,
+    /// Of the calls of release.
+    release_p50_ms: f64,
+    failed: u64,
+}
+
+impl Experiment for Contention {
+    type Configuration = Configuration;
+    type Findings = Findings;
+
+    const NUMBER: u32 = 4;
+    const TITLE: &'static str = "Acquisition latency against contention";
+    const QUESTION: &'static str = "How long does an acquire of a hot lock take as more contend for it, and from where on do \
+                                    more contenders only wait?";
+    const COMMITTED: &'static str = include_str!("../../experiments/4.toml");
+
+    /// One after the other: loads at the same time would measure each other.
+    fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
+        let Configuration { backends, contenders, rate, work, ttl, lasts } = configuration;
+        if contenders.len() < 2 || work.0.is_zero() {
+            return Err(ExperimentError::Pointless(
+                "give at least two numbers of contenders to compare, and some work".to_owned(),
+            ));
+        }
+        let mut points = Vec::new();
+        for &backend in backends {
+            let stage = Stage::new()?;
+            let fleet = Fleet::start(&stage, backend)?;
+            for &contenders in contenders {
+                let rate = rate * contenders as f64;
+                let key = format!("contenders-{contenders}");
+                let (work, ttl, lasts) = (*work, *ttl, *lasts);
+                let load = HotKey { key: &key, contenders, rate, work, ttl, lasts, polled: false };
+                let report = load.offer(backend, &fleet)?;
+                points.push(Point {
+                    backend,
+                    contenders,
+                    offered_per_second: report.offered as f64 / lasts.seconds(),
+                    served_per_second: report.served_per_second,
+                    p50_ms: millis(&report.acquire_all, 0.5),
+                    p99_ms: millis(&report.acquire_all, 0.99),
+                    p999_ms: millis(&report.acquire_all, 0.999),
+                    release_p50_ms: millis(&report.release, 0.5),
+                    failed: report.failed,
+                });
+            }
+        }
+        Ok(Findings { points })
+    }
+
+    fn section(configuration: &Configuration, findings: &Findings) -> Section {
+        let mut section = Section {
+            tables: vec![table(findings)],
+            figures: vec![
+                latency_figure(configuration, findings),
+                throughput_figure(configuration, findings),
+            ],
+            ..Section::default()
+        };
+        let ceiling = 1.0 / configuration.work.seconds();
+        section.expect(
+            format!("no system served more than 1 / work, {ceiling:.0} critical sections a second"),
+            // The last one may begin in the last moment, and reach beyond the end.
+            findings.points.iter().all(|point| {
+                point.served_per_second <= ceiling + 1.0 / configuration.lasts.seconds().max(f64::EPSILON)
+            }),
+        );
+        let curves: Vec<_> = configuration.backends.iter().map(|&backend| findings.of(backend)).collect();
+        section.expect(
+            "beyond what a system can serve, more contenders bought no more throughput",
+            !curves.is_empty() && curves.iter().all(|points| is_flat_when_full(points)),
+        );
+        section.expect(
+            "and waited longer: the median of those who came grew with their number",
+            !curves.is_empty() && curves.iter().all(|points| waits_grow_when_full(points)),
+        );
+        section.remarks.extend(curves.iter().filter_map(|points| remark(configuration, points)));
+        section
+    }
+}
+
+impl Findings {
+    fn of(&self, backend: BackendKind) -> Vec<&Point> {
+        self.points.iter().filter(|point| point.backend == backend).collect()
+    }
+}
+
+fn is_full(point: &Point) -> bool {
+    point.served_per_second < KEEPS_UP * point.offered_per_second
+}
+
+/// Pairs of neighbours that are both offered more than they serve.
+fn full_pairs<'a>(points: &'a [&Point]) -> impl Iterator<Item = (&'a Point, &'a Point)> {
+    points.windows(2).filter(|pair| is_full(pair[0])).map(|pair| (pair[0], pair[1]))
+}
+
+fn is_flat_when_full(points: &[&Point]) -> bool {
+    full_pairs(points).all(|(few, many)| many.served_per_second <= NOISE * few.served_per_second)
+}
+
+fn waits_grow_when_full(points: &[&Point]) -> bool {
+    full_pairs(points).all(|(few, many)| many.p50_ms > few.p50_ms)
+}
+
+/// Where more stop helping, and why.
+fn remark(configuration: &Configuration, points: &[&Point]) -> Option<String> {
+    let full = points.iter().find(|point| is_full(point))?;
+    let (name, per_second) = (full.backend.as_str(), full.served_per_second);
+    // Between two sections: the rest of a second that is not work, divided among them.
+    let between_ms = (1e3 / per_second.max(f64::EPSILON) - configuration.work.seconds() * 1e3).max(0.0);
+    Some(format!(
+        "On {name} {} contenders were the first that got less than they asked for, {per_second:.1} a second of {:.1}. Sections \
+         exclude each other, so what bounds them is the work of {} and, between a release and the next grant, {between_ms:.1} \
+         ms: the release itself takes {:.1} ms, and the rest is the way to the next one who waits.",
+        full.contenders, full.offered_per_second, configuration.work, full.release_p50_ms,
+    ))
+}
+
+fn table(findings: &Findings) -> Table {
+    let mut table = Table::new(
+        "Over all who came, counted from when they were due; those not served count with the time they had waited.",
+        &["system", "contenders", "offered/s", "served/s", "p50 ms", "p99 ms", "p99.9 ms"],
+    );
+    for point in &findings.points {
+        let one = |value: f64| format!("{value:.1}");
+        table.row([
+            point.backend.as_str().to_owned(),
+            point.contenders.to_string(),
+            one(point.offered_per_second),
+            one(point.served_per_second),
+            one(point.p50_ms),
+            one(point.p99_ms),
+            one(point.p999_ms),
+        ]);
+    }
+    table
+}
+
+fn latency_figure(configuration: &Configuration, findings: &Findings) -> Figure {
+    let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Log };
+    let lines = configuration.backends.iter().flat_map(|&backend| {
+        ["p50", "p99"].map(|quantile| {
+            let of = |point: &Point| if quantile == "p50" { point.p50_ms } else { point.p99_ms };
+            let points = findings.of(backend).into_iter();
+            let points = points.map(|point| (point.contenders as f64, of(point))).collect();
+            Line { name: format!("{} {quantile}", backend.as_str()), points }
+        })
+    });
+    Figure {
+        name: "experiment-4-latency".to_owned(),
+        caption: "Latency of an acquire over all who came, by the number of contenders.".to_owned(),
+        x: axis("contenders"),
+        y: axis("acquire, in ms"),
+        lines: lines.collect(),
+    }
+}
+
+fn throughput_figure(configuration: &Configuration, findings: &Findings) -> Figure {
+    let line = |&backend: &BackendKind| {
+        let points = findings.of(backend).into_iter();
+        let points = points.map(|point| (point.contenders as f64, point.served_per_second)).collect();
+        Line { name: backend.as_str().to_owned(), points }
+    };
+    Figure {
+        name: "experiment-4-throughput".to_owned(),
+        caption:
+            "Critical sections a second, by the number of contenders: where a curve bends, more only wait."
+                .to_owned(),
+        x: Axis { label: "contenders".to_owned(), scale: Scale::Log },
+        y: Axis { label: "served, per second".to_owned(), scale: Scale::Linear },
+        lines: configuration.backends.iter().map(line).collect(),
+    }
+}

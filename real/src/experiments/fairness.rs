@@ -1,0 +1,217 @@
+//! Experiment 5: order of arrival against order of grant.
+//!
+//! More want one lock than can have it, so that a queue stands. etcd and ZooKeeper keep it on the server, in the order in
+//! which the waiters came. Redis keeps none: those who wait ask again at random times, and whoever asks first after a release is
+//! served. Where a release calls them, each client calls its own in their order, which is fair among the waiters of one client
+//! and a matter of luck between clients.
+//!
+//! Source: the lab text, section 10, experiment 5.
+
+use serde::{Deserialize, Serialize};
+
+use super::fleet::Fleet;
+use super::load::{HotKey, millis};
+use super::{Experiment, ExperimentError};
+use crate::backends::BackendKind;
+use crate::contend::Report;
+use crate::report::{Axis, Figure, Line, Scale, Section, Table};
+use crate::servers::Stage;
+use crate::span::Span;
+
+/// How many grants of a system the figure shows.
+const SHOWN: usize = 150;
+/// A queue on the server may still let two pass each other on their way to it: so many of a thousand pairs.
+const ON_THE_WAY_PER_MILLE: f64 = 10.0;
+
+/// Experiment 5.
+#[derive(Debug)]
+pub struct Fairness;
+
+/// What it is run with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Configuration {
+    backends: Vec<BackendKind>,
+    contenders: u64,
+    rate: f64,
+    work: Span,
+    lasts: Span,
+    ttl: Span,
+}
+
+/// All that was found.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Findings {
+    arms: Vec<Arm>,
+}
+
+/// One way to wait.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Arm {
+    backend: BackendKind,
+    /// Redis without calls.
+    polled: bool,
+    served: u64,
+    /// Who had come and was not served by the end.
+    unserved: u64,
+    /// Pairs of which the later was served first.
+    inversions: u64,
+    /// The most later ones that were served before one and the same earlier one.
+    overtaken_max: u64,
+    /// Of those served, in milliseconds.
+    wait_p50_ms: f64,
+    wait_p99_ms: f64,
+    wait_max_ms: f64,
+    /// Of all who came, those not served included.
+    wait_all_max_ms: f64,
+    /// The numbers of the first arrivals that were served, in the order of their grants.
+    order: Vec<u64>,
+}
+
+impl Experiment for Fairness {
+    type Configuration = Configuration;
+    type Findings = Findings;
+
+    const NUMBER: u32 = 5;
+    const TITLE: &'static str = "Fairness: order of arrival, order of grant";
+    const QUESTION: &'static str =
+        "Who is served in what order when many wait, and what does it do to the longest waits?";
+    const COMMITTED: &'static str = include_str!("../../experiments/5.toml");
+
+    /// One after the other: loads at the same time would measure each other.
+    fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
+        let Configuration { backends, contenders, rate, work, lasts, ttl } = configuration;
+        if work.0.is_zero() || *rate * work.seconds() <= 1.0 {
+            return Err(ExperimentError::Pointless(
+                "give a rate above 1 / work: where nobody waits there is no order to keep".to_owned(),
+            ));
+        }
+        let mut arms = Vec::new();
+        for &backend in backends {
+            let stage = Stage::new()?;
+            let fleet = Fleet::start(&stage, backend)?;
+            let ways: &[bool] = if backend == BackendKind::Redis { &[true, false] } else { &[false] };
+            for &polled in ways {
+                let key = if polled { "polled" } else { "called" };
+                let (work, ttl, lasts) = (*work, *ttl, *lasts);
+                let load = HotKey { key, contenders: *contenders, rate: *rate, work, ttl, lasts, polled };
+                arms.push(Arm::of(backend, polled, &load.offer(backend, &fleet)?));
+            }
+        }
+        Ok(Findings { arms })
+    }
+
+    fn section(_: &Configuration, findings: &Findings) -> Section {
+        let mut section = Section {
+            tables: vec![table(findings)],
+            figures: vec![order_figure(findings)],
+            ..Section::default()
+        };
+        let queues = || findings.arms.iter().filter(|arm| arm.has_queue());
+        section.expect(
+            "etcd and ZooKeeper served in the order of arrival, but for those who passed each other on their way there",
+            queues().all(|arm| arm.inverted_per_mille() <= ON_THE_WAY_PER_MILLE),
+        );
+        let polled = || findings.arms.iter().filter(|arm| arm.polls());
+        section.expect(
+            "those who ask again and again were served out of order",
+            polled().all(|arm| arm.inverted_per_mille() > ON_THE_WAY_PER_MILLE),
+        );
+        section.expect("there was a queue to be served from", {
+            !findings.arms.is_empty() && findings.arms.iter().all(|arm| arm.served > 1 && arm.unserved > 0)
+        });
+        section.remarks.extend(findings.arms.iter().map(Arm::remark));
+        section
+    }
+}
+
+impl Arm {
+    fn of(backend: BackendKind, polled: bool, report: &Report) -> Self {
+        Self {
+            backend,
+            polled,
+            served: report.served,
+            unserved: report.unserved,
+            inversions: report.fairness.inversions,
+            overtaken_max: report.fairness.overtaken_max,
+            wait_p50_ms: millis(&report.acquire_served, 0.5),
+            wait_p99_ms: millis(&report.acquire_served, 0.99),
+            wait_max_ms: millis(&report.acquire_served, 1.0),
+            wait_all_max_ms: millis(&report.acquire_all, 1.0),
+            order: report.grants.iter().map(|(attempt, _)| *attempt).take(SHOWN).collect(),
+        }
+    }
+
+    fn name(&self) -> String {
+        match (self.backend, self.polled) {
+            (BackendKind::Redis, true) => "redis, asking again".to_owned(),
+            (BackendKind::Redis, false) => "redis, called".to_owned(),
+            (backend, _) => backend.as_str().to_owned(),
+        }
+    }
+
+    /// The server keeps a queue.
+    fn has_queue(&self) -> bool {
+        matches!(self.backend, BackendKind::Etcd | BackendKind::Zookeeper)
+    }
+
+    /// Waiters ask again at times of their own.
+    fn polls(&self) -> bool {
+        self.polled || self.backend == BackendKind::Redlock
+    }
+
+    /// How many of a thousand pairs were served in the wrong order.
+    fn inverted_per_mille(&self) -> f64 {
+        let pairs = self.served as f64 * (self.served as f64 - 1.0) / 2.0;
+        1e3 * self.inversions as f64 / pairs.max(1.0)
+    }
+
+    fn remark(&self) -> String {
+        format!(
+            "{}: {:.1} of a thousand pairs were served in the wrong order, and one waiter saw {} later ones served before it. Half \
+             of those served waited {:.0} ms, one in a hundred {:.0} ms or more; the longest that anybody waited, served or \
+             not, was {:.0} ms.",
+            self.name(),
+            self.inverted_per_mille(),
+            self.overtaken_max,
+            self.wait_p50_ms,
+            self.wait_p99_ms,
+            self.wait_all_max_ms,
+        )
+    }
+}
+
+fn table(findings: &Findings) -> Table {
+    let mut table = Table::new(
+        "Over those who were served: waits in ms, from when they were due.",
+        &["system", "served", "inversions", "overtaken by", "p50", "p99", "longest"],
+    );
+    for arm in &findings.arms {
+        table.row([
+            arm.name(),
+            arm.served.to_string(),
+            arm.inversions.to_string(),
+            arm.overtaken_max.to_string(),
+            format!("{:.0}", arm.wait_p50_ms),
+            format!("{:.0}", arm.wait_p99_ms),
+            format!("{:.0}", arm.wait_max_ms),
+        ]);
+    }
+    table
+}
+
+fn order_figure(findings: &Findings) -> Figure {
+    let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Linear };
+    let line = |arm: &Arm| {
+        let points =
+            arm.order.iter().zip(1_u32..).map(|(arrival, grant)| (f64::from(grant), *arrival as f64 + 1.0));
+        Line { name: arm.name(), points: points.collect() }
+    };
+    Figure {
+        name: "experiment-5-order".to_owned(),
+        caption: "Who was served when: a queue is a straight line, and whoever is above it has overtaken those below.".to_owned(),
+        x: axis("order of grant"),
+        y: axis("order of arrival"),
+        lines: findings.arms.iter().map(line).collect(),
+    }
+}

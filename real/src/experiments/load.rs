@@ -1,0 +1,64 @@
+//! What experiments on a load share: the servers of a kind, and a load on one hot key of theirs.
+
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Handle};
+
+use super::ExperimentError;
+use super::fleet::Fleet;
+use crate::backends::BackendKind;
+use crate::contend::{Arm, Load, Report, contend};
+use crate::runtime::TokioRuntime;
+use crate::span::Span;
+
+/// A load on one key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HotKey<'a> {
+    /// What the key is called: another name for each load on the same servers.
+    pub(super) key: &'a str,
+    pub(super) contenders: u64,
+    /// How many attempts a second.
+    pub(super) rate: f64,
+    pub(super) work: Span,
+    pub(super) ttl: Span,
+    pub(super) lasts: Span,
+    /// Those who wait on a single Redis are not called.
+    pub(super) polled: bool,
+}
+
+impl HotKey<'_> {
+    /// Offers the load to `fleet`.
+    pub(super) fn offer(&self, backend: BackendKind, fleet: &Fleet) -> Result<Report, ExperimentError> {
+        let load = Load {
+            arm: Arm::Lock,
+            backend,
+            servers: fleet.addresses().split(',').map(str::to_owned).collect(),
+            ttl: self.ttl.0,
+            work: self.work.0,
+            contenders: self.contenders,
+            key: self.key.to_owned(),
+            keys: 1,
+            rate: self.rate,
+            lasts: self.lasts.0,
+            polled: self.polled,
+        };
+        let failed =
+            |error: String| ExperimentError::Failed(format!("the load on {}: {error}", backend.as_str()));
+        let executor = Builder::new_current_thread().enable_all().build();
+        let executor = executor.map_err(|error| failed(error.to_string()))?;
+        let offered = executor.block_on(async { contend(load, TokioRuntime::new(Handle::current())).await });
+        let report = offered.map_err(|error| failed(error.to_string()))?;
+        // Those who were still waiting release what they get in the background: the next load shall not find them.
+        executor.shutdown_timeout(Duration::from_secs(1));
+        match &report.failure {
+            Some(failure) if report.served == 0 => Err(failed(failure.clone())),
+            _ => Ok(report),
+        }
+    }
+}
+
+/// The latency at `quantile` of a report, in milliseconds.
+pub(super) fn millis(latencies: &crate::contend::Latencies, quantile: f64) -> f64 {
+    let found = latencies.quantiles.iter().find(|(other, _)| (other - quantile).abs() < 1e-9);
+    found.map_or(0.0, |(_, micros)| *micros as f64 / 1e3)
+}
