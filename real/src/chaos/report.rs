@@ -18,6 +18,8 @@ const QUOTED: usize = 2;
 /// The counts of a run, and what was violated.
 #[derive(Debug, Serialize)]
 pub struct Report {
+    /// The command that repeats the run.
+    pub command: String,
     /// What the run was made of.
     pub configuration: Configuration,
     /// How many faults of each kind struck.
@@ -80,6 +82,7 @@ impl Report {
         }
         let summary = judgement.summary;
         Self {
+            command: configuration.command(),
             configuration: configuration.clone(),
             faults,
             verdicts,

@@ -23,7 +23,7 @@ use crate::servers::Stage;
 const FOLDER: &str = "chaos";
 /// For how long an aimed fault waits for its worker.
 const AIM: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_millis(1);
+const PAUSE: Duration = Duration::from_millis(2);
 
 pub(super) struct Stand<'a> {
     configuration: &'a Configuration,
