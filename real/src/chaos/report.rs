@@ -70,8 +70,7 @@ impl Report {
             *faults.entry(planned.fault.kind()).or_default() += 1;
         }
         let (mut verdicts, mut examples) = (BTreeMap::<_, Count>::new(), Vec::new());
-        for verdict in &judgement.verdicts {
-            let explanation = judgement.explanation(verdict);
+        for (verdict, explanation) in judgement.explained() {
             let count = verdicts.entry(verdict.kind).or_default();
             count.all += 1;
             count.explained += u64::from(explanation.is_some());

@@ -284,6 +284,7 @@ impl<'a> Stand<'a> {
         let detail = format!("{lag_ms} ms behind");
         self.events.promoted(self.locks.name(replica), &detail).map_err(ChaosError::Events)?;
         self.locks.fail_over()?;
+        self.events.started(self.locks.name(replica)).map_err(ChaosError::Events)?;
         let address = self.locks.places().swap_remove(0);
         for worker in &self.workers {
             worker.to_servers[0].redirect(&address);
