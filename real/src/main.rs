@@ -38,6 +38,8 @@ enum Command {
     Audit(cli::audit::Audit),
     /// Repeats an experiment of the lab on servers of its own.
     Experiment(cli::experiment::Experiment),
+    /// Makes the page docs/experiments.md of the results of the experiments.
+    Report(cli::report::Report),
 }
 
 fn main() -> ExitCode {
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         Command::Chaos(chaos) => chaos.run(),
         Command::Audit(audit) => audit.run(),
         Command::Experiment(experiment) => experiment.run(),
+        Command::Report(report) => report.run(),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

@@ -185,6 +185,8 @@ const fn explain(ending: Ending) -> &'static str {
         Ending::Expired => "not written, the lease was no longer valid",
         Ending::Lost => "not written, the lease was lost",
         Ending::Refused => "refused, 409 stale fencing token",
-        Ending::Unanswered => "no answer of the resource, perhaps written",
+        Ending::Unanswered => {
+            "no answer of the resource, perhaps written; check that it runs where --resource says"
+        }
     }
 }

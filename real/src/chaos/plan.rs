@@ -108,7 +108,12 @@ impl Draw<'_> {
     /// `None` if no kind of fault is wanted.
     fn planned(&mut self, at_ms: u64) -> Option<Planned> {
         let kinds: Vec<_> = self.configuration.kinds().collect();
-        let kind = *self.one_of(&kinds)?;
+        let mut kind = *self.one_of(&kinds)?;
+        // After a lost counter the resource refuses every grant until the counter is back where it was: one in a while is
+        // enough.
+        while kind == FaultKind::LoseData && kinds.len() > 1 && self.between(0, 3) > 0 {
+            kind = *self.one_of(&kinds)?;
+        }
         let fault = self.fault(kind);
         let aimed = fault.worker().is_some() && self.between(0, 3) > 0;
         let lasts_ms = if fault.is_instant() { 0 } else { self.length_ms() };

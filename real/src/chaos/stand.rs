@@ -69,7 +69,7 @@ impl<'a> Stand<'a> {
         let places = self.locks.places();
         let to_servers = places.iter().map(|address| proxy(address)).collect::<io::Result<Vec<_>>>();
         let to_servers = to_servers.map_err(ChaosError::Proxy)?;
-        let to_resource = proxy(&self.resource.address()).map_err(ChaosError::Proxy)?;
+        let to_resource = proxy(self.resource.address()).map_err(ChaosError::Proxy)?;
         let name = worker_name(number);
         let actor = self.start_worker(number, &name, &to_servers, &to_resource)?;
         Ok(Worker { name, actor, to_servers, to_resource })
@@ -259,7 +259,7 @@ impl<'a> Stand<'a> {
     fn restart_resource(&mut self) -> Result<(), ChaosError> {
         self.resource = ResourceActor::start(&self.stage, FOLDER, self.configuration.fence.as_str())?;
         let address = self.resource.address();
-        self.workers.iter().for_each(|worker| worker.to_resource.redirect(&address));
+        self.workers.iter().for_each(|worker| worker.to_resource.redirect(address));
         Ok(())
     }
 

@@ -6,6 +6,7 @@ pub(crate) mod contend;
 pub(crate) mod experiment;
 pub(crate) mod fill;
 pub(crate) mod lock;
+pub(crate) mod report;
 pub(crate) mod resource;
 pub(crate) mod span;
 pub(crate) mod state;

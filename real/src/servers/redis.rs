@@ -1,6 +1,5 @@
 //! One Redis, alone or as another's replica.
 
-use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use super::error::ServerError;
@@ -9,7 +8,7 @@ use super::port::{free, on_free_ports};
 use super::process::{Launch, Process};
 use super::program;
 use super::ready::{ask, await_ready};
-use crate::faults::WallClock;
+use crate::faults::{Host, WallClock};
 
 const PACKAGE: &str = "redis-server";
 
@@ -79,8 +78,28 @@ impl Redis {
         persistence: Persistence,
         clock: &WallClock,
     ) -> Result<Self, ServerError> {
-        let start = |port| Self::launch_by(stage, name, port, &persistence.arguments(), Some(clock));
-        on_free_ports(|| start(free::<1>()?[0]))
+        on_free_ports(|| {
+            let [port] = free()?;
+            let launch = plain(stage, name, port, &persistence.arguments(), None)?;
+            Self::run(stage, with_clock(launch, clock), port)
+        })
+    }
+
+    /// As [`Redis::start`], on a host of a [`Network`](crate::faults::Network).
+    ///
+    /// # Errors
+    ///
+    /// As [`Redis::start`].
+    pub fn start_at(
+        stage: &Stage,
+        name: &str,
+        persistence: Persistence,
+        host: &Host,
+    ) -> Result<Self, ServerError> {
+        on_free_ports(|| {
+            let [port] = free()?;
+            Self::run(stage, plain(stage, name, port, &persistence.arguments(), Some(host))?, port)
+        })
     }
 
     /// Starts `count` independent ones, as Redlock wants them: `redis-1` and so on.
@@ -107,27 +126,17 @@ impl Redis {
     }
 
     pub(super) fn launch(stage: &Stage, name: &str, port: u16, more: &[&str]) -> Result<Self, ServerError> {
-        Self::launch_by(stage, name, port, more, None)
+        Self::run(stage, plain(stage, name, port, more, None)?, port)
     }
 
-    fn launch_by(
-        stage: &Stage,
-        name: &str,
-        port: u16,
-        more: &[&str],
-        clock: Option<&WallClock>,
-    ) -> Result<Self, ServerError> {
-        let program = program::find("redis-server", PACKAGE)?;
-        let directory = stage.subdirectory(name)?;
-        let mut launch = Launch::new(name, program, &directory).args(arguments(port, &directory)).args(more);
-        launch.environment.extend(clock.into_iter().flat_map(WallClock::environment));
+    fn run(stage: &Stage, launch: Launch, port: u16) -> Result<Self, ServerError> {
         let process = start(stage, &launch, port)?;
         Ok(Self { process, port, launch, stage: stage.clone() })
     }
 
-    /// `127.0.0.1:PORT`.
+    /// `127.0.0.1:PORT`, or that of its host.
     pub fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+        format!("{}:{}", self.launch.address(), self.port)
     }
 
     /// Its port.
@@ -180,9 +189,10 @@ impl Redis {
 
     fn await_replication(&mut self) -> Result<(), ServerError> {
         let port = self.port;
-        await_ready(&mut self.process, port, || {
-            command(port, "INFO replication").is_ok_and(|info| info.contains("master_link_status:up"))
-        })
+        let is_up =
+            || command(port, "INFO replication").is_ok_and(|info| info.contains("master_link_status:up"));
+        let process = &mut self.process;
+        self.launch.there(|| await_ready(process, port, is_up))?
     }
 
     /// Makes a replica a primary, as a failover does. What the old primary had not sent it yet is lost.
@@ -196,7 +206,8 @@ impl Redis {
 
     /// Sends a command and expects `+OK`.
     pub(super) fn order(&self, order: &str) -> Result<(), ServerError> {
-        let answer = command(self.port, order).unwrap_or_else(|error| error.to_string());
+        let answer = self.launch.there(|| command(self.port, order))?;
+        let answer = answer.unwrap_or_else(|error| error.to_string());
         if answer.starts_with("+OK") {
             return Ok(());
         }
@@ -204,7 +215,7 @@ impl Redis {
             name: self.process.name().to_owned(),
             order: order.to_owned(),
             answer: answer.trim().to_owned(),
-            path: self.process.log().to_owned(),
+            log: self.process.last_words(),
         })
     }
 }
@@ -224,13 +235,29 @@ fn start(stage: &Stage, launch: &Launch, port: u16) -> Result<Process, ServerErr
     let mut process = stage.spawn(launch)?;
     // Not `PING`: another Redis that has the port would answer as well.
     let ours = format!("process_id:{}\r\n", process.pid());
-    await_ready(&mut process, port, || command(port, "INFO server").is_ok_and(|info| info.contains(&ours)))?;
+    let is_ours = || command(port, "INFO server").is_ok_and(|info| info.contains(&ours));
+    launch.there(|| await_ready(&mut process, port, is_ours))??;
     Ok(process)
 }
 
-fn arguments(port: u16, directory: &Path) -> Vec<PathBuf> {
-    let port = port.to_string();
-    let words =
-        ["--port", &port, "--bind", "127.0.0.1", "--save", "", "--enable-debug-command", "yes", "--dir"];
-    words.iter().map(PathBuf::from).chain([directory.to_owned()]).collect()
+fn plain(
+    stage: &Stage,
+    name: &str,
+    port: u16,
+    more: &[&str],
+    host: Option<&Host>,
+) -> Result<Launch, ServerError> {
+    let program = program::find("redis-server", PACKAGE)?;
+    let directory = stage.subdirectory(name)?;
+    let launch =
+        Launch::new(name, program, &directory).args(["--port", &port.to_string(), "--bind", "127.0.0.1"]);
+    // On a host it listens for the others too. They are ours.
+    let launch = launch.args(host.into_iter().flat_map(|host| [host.address(), "--protected-mode", "no"]));
+    let launch = launch.args(["--save", "", "--enable-debug-command", "yes", "--dir"]).args([&directory]);
+    Ok(launch.args(more).on(host))
+}
+
+fn with_clock(mut launch: Launch, clock: &WallClock) -> Launch {
+    launch.environment.extend(clock.environment());
+    launch
 }

@@ -10,7 +10,7 @@ use super::process::{Launch, Process};
 use super::program;
 use super::ready::{ask, await_ready};
 
-const PACKAGE: &str = "zookeeper libzookeeper-java";
+const PACKAGE: &str = "libzookeeper-java";
 const JARS: [&str; 8] = [
     "zookeeper.jar",
     "zookeeper-jute.jar",
