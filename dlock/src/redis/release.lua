@@ -6,8 +6,9 @@
 --
 -- 1  deleted
 -- 0  expired or another's; nothing is changed
-if redis.call('GET', KEYS[1]) == ARGV[1] then
-  redis.call('DEL', KEYS[1])
+local call = redis.call
+if call('GET', KEYS[1]) == ARGV[1] then
+  call('DEL', KEYS[1])
   if ARGV[2] then
     -- A hint: a user who may not publish releases all the same.
     redis.pcall('PUBLISH', ARGV[2], '')
