@@ -270,7 +270,10 @@ impl Book {
     fn not_served(&self, due: Instant, error: &AcquireError) {
         let mut tally = self.tally();
         match error {
-            AcquireError::Contended { .. } | AcquireError::DeadlinePassed => {
+            // The last is a question that the end has cut off: nobody has said that anything is wrong.
+            AcquireError::Contended { .. }
+            | AcquireError::DeadlinePassed
+            | AcquireError::Unavailable(dlock::BackendError::NoAnswer) => {
                 tally.unserved.push(self.end.saturating_since(due));
             }
             error => {

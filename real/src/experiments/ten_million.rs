@@ -207,8 +207,8 @@ fn memory_table(findings: &Findings) -> Table {
 
 fn expiry_table(findings: &Findings) -> Table {
     let mut table = Table::new(
-        "Redis: locks that expire, by what it still counts.",
-        &["expiry", "locks", "expired, counted", "at, in s", "used MB then", "reclaimed after s"],
+        "Redis: the most expired locks that dbsize still counted, when, and what used_memory said then; and how long after the last had expired all was reclaimed.",
+        &["expiry", "locks", "expired", "at s", "MB then", "reclaimed s"],
     );
     for curve in &findings.expiry {
         let worst = curve.samples.iter().max_by_key(|sample| sample.dbsize.saturating_sub(sample.live));

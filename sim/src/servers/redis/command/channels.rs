@@ -34,11 +34,11 @@ pub(super) fn unsubscribe(core: &mut Core, client: &Client, args: Args<'_>) -> R
     if named.is_empty() {
         return confirmed("unsubscribe", Reply::Nil, 0);
     }
-    let mut unsubscribe = |channel: &Box<[u8]>| {
+    let mut unsubscribe = |channel: &[u8]| {
         let count = channels.unsubscribe(client.id, channel);
         confirmed("unsubscribe", Reply::bulk(channel), count)
     };
-    Reply::Several(named.iter().map(&mut unsubscribe).collect())
+    Reply::Several(named.iter().map(|channel| unsubscribe(channel)).collect())
 }
 
 fn confirmed(what: &str, channel: Reply, count: usize) -> Reply {
