@@ -6,6 +6,9 @@ use std::time::Duration;
 use resource::audit::{Event, Fairness, Kind, Nanos, Rules, Summary, Verdict, VerdictKind, audit};
 use serde::Serialize;
 
+/// What the event `server_stopped` says of a lock server that comes back without what it had acknowledged.
+pub const DATA_LOST: &str = "killed, its data lost";
+
 /// A history, judged.
 #[derive(Debug, Serialize)]
 pub struct Judgement {
@@ -19,6 +22,19 @@ pub struct Judgement {
     pub events: usize,
     /// What could not be judged, and what is missing for it.
     pub not_judged: Vec<NotJudged>,
+    /// The known limits of leases that the faults of this history went beyond.
+    pub limits: Vec<Limit>,
+}
+
+/// From some time on, verdicts of a kind break no promise: a fault took away what the promise rests on.
+#[derive(Debug, Serialize)]
+pub struct Limit {
+    /// Which kind.
+    pub kind: VerdictKind,
+    /// Since when.
+    pub since: Nanos,
+    /// What the fault took away.
+    pub why: &'static str,
 }
 
 /// A kind of verdict that a history can't give.
@@ -42,13 +58,22 @@ impl Judgement {
             fairness: Fairness::of(history),
             events: history.len(),
             not_judged: not_judged(history, &rules),
+            limits: limits(history),
         }
     }
 
     /// Whether nothing was violated. An overlap is a finding and no violation, unless `strict`: any lease allows it
-    /// when its holder is paused for longer than it lasts.
+    /// when its holder is paused for longer than it lasts. So is what a fault explains.
     pub fn is_clean(&self, strict: bool) -> bool {
-        self.verdicts.iter().all(|verdict| verdict.kind == VerdictKind::Overlap && !strict)
+        let is_allowed =
+            |verdict: &Verdict| verdict.kind == VerdictKind::Overlap || self.explanation(verdict).is_some();
+        if strict { self.verdicts.is_empty() } else { self.verdicts.iter().all(is_allowed) }
+    }
+
+    /// Which fault explains the verdict, if one does. Nothing explains what the resource accepts: it has the fence.
+    pub fn explanation(&self, verdict: &Verdict) -> Option<&'static str> {
+        let reached = |limit: &&Limit| limit.kind == verdict.kind && limit.since <= verdict.at;
+        self.limits.iter().find(reached).map(|limit| limit.why)
     }
 }
 
@@ -69,10 +94,25 @@ fn healed_at(history: &[Event]) -> Option<Nanos> {
     (open == 0).then_some(healed)
 }
 
+/// A counter that a server loses begins anew, or where a replica had it: tokens regress, and the resource refuses them.
+fn limits(history: &[Event]) -> Vec<Limit> {
+    let limit = |event: &Event| {
+        let why = match &event.kind {
+            Kind::ServerStopped { detail: Some(detail) } if detail.as_str() == DATA_LOST => {
+                "a lock server had lost what it had acknowledged"
+            }
+            Kind::ServerPromoted { .. } => "a replica had taken over that may have lagged",
+            _ => return None,
+        };
+        Some(Limit { kind: VerdictKind::TokenRegressed, since: event.at, why })
+    };
+    history.iter().filter_map(limit).collect()
+}
+
 /// A live history has what clients and the resource said. What only a lock server knows is not in it.
 fn not_judged(history: &[Event], rules: &Rules) -> Vec<NotJudged> {
     let has = |wanted: fn(&Kind) -> bool| history.iter().any(|event| wanted(&event.kind));
-    let server = has(|kind| kind.name().target() == "server");
+    let server = has(|kind| matches!(kind, Kind::KeyGranted { .. }));
     let queued = has(|kind| matches!(kind, Kind::LeaseQueued { .. }));
     let reads = has(|kind| matches!(kind, Kind::ResourceRead { .. }));
     let resource = has(|kind| kind.name().target() == "resource");
@@ -103,7 +143,7 @@ fn not_judged(history: &[Event], rules: &Rules) -> Vec<NotJudged> {
 
 impl fmt::Display for Judgement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { verdicts, summary, fairness, events, not_judged } = self;
+        let Self { verdicts, summary, fairness, events, not_judged, .. } = self;
         writeln!(
             f,
             "{events} events: {} grants, {} releases, {} renewals, {} writes accepted, {} refused, {} overtakings",
@@ -115,7 +155,10 @@ impl fmt::Display for Judgement {
             fairness.inversions,
         )?;
         for verdict in verdicts {
-            writeln!(f, "{verdict}")?;
+            match self.explanation(verdict) {
+                Some(why) => writeln!(f, "{verdict} (explained: {why})")?,
+                None => writeln!(f, "{verdict}")?,
+            }
         }
         for NotJudged { kind, why } in not_judged {
             writeln!(f, "not judged: {kind} ({why})")?;

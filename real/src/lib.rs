@@ -4,9 +4,11 @@
 //! source); [`servers`] starts and ends the servers that a lock needs, [`faults`] breaks them; [`backends`] is the one place
 //! that knows all kinds of them; [`work`] is the worker and [`pause`] what stops it, [`store`] and [`serve`] the resource;
 //! [`history`] records what each process says, and [`judgement`] what it comes to; [`mod@contend`] is the load,
-//! [`mod@fill`] ten million locks; [`experiments`] puts all that together.
+//! [`mod@fill`] ten million locks; [`experiments`] and [`chaos`], the long run under faults, put all that together, and
+//! [`report`] tells what the experiments found.
 
 pub mod backends;
+pub mod chaos;
 mod clock;
 pub mod contend;
 pub mod experiments;
@@ -15,9 +17,11 @@ pub mod fill;
 pub mod history;
 pub mod judgement;
 pub mod pause;
+pub mod report;
 mod runtime;
 pub mod serve;
 pub mod servers;
+pub mod span;
 pub mod store;
 pub mod work;
 

@@ -32,10 +32,14 @@ enum Command {
     Contend(cli::contend::Contend),
     /// Fills a Redis with locks by the million, all drawn from a seed.
     Gen(cli::fill::Gen),
+    /// Runs workers for a long time, with a fault every few seconds, and judges what happened.
+    Chaos(cli::chaos::Chaos),
     /// Judges the history that the processes of a run have left.
     Audit(cli::audit::Audit),
     /// Repeats an experiment of the lab on servers of its own.
     Experiment(cli::experiment::Experiment),
+    /// Makes the page docs/experiments.md of the results of the experiments.
+    Report(cli::report::Report),
 }
 
 fn main() -> ExitCode {
@@ -46,8 +50,10 @@ fn main() -> ExitCode {
         Command::Worker(worker) => worker.run(),
         Command::Contend(contend) => contend.run(),
         Command::Gen(fill) => fill.run(),
+        Command::Chaos(chaos) => chaos.run(),
         Command::Audit(audit) => audit.run(),
         Command::Experiment(experiment) => experiment.run(),
+        Command::Report(report) => report.run(),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

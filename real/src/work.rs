@@ -7,7 +7,7 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use dlock::{Backend, KeyError, Lock, LockKey, Options, OptionsError};
+use dlock::{Backend, KeyError, Lock, LockKey, Options, OptionsError, Runtime};
 use resource::client::Client;
 use resource::worker::{Ending, Job, Reading, Round, RoundError, Worker};
 use tokio::runtime::{Builder, Handle};
@@ -42,10 +42,15 @@ pub struct Plan {
     pub keys: u64,
     /// Whether each begins with a read that claims the resource by its token.
     pub claim: bool,
+    /// Whether it checks that its lease is still valid before it writes.
+    pub check: bool,
     /// Renews the lease beside the work, for so long at most.
     pub renew: Option<Duration>,
     /// How many rounds each does.
     pub rounds: u64,
+    /// How long it rests between two rounds. Without rest, a lock that does not queue may be got by the same one again
+    /// and again.
+    pub rest: Duration,
     /// How long it waits for the lock.
     pub patience: Duration,
 }
@@ -129,7 +134,8 @@ impl<T: Fn(Done)> OnBackend for Contender<'_, T> {
 
     async fn run<B: Backend<Runtime = TokioRuntime>>(self, backend: B) -> Self::Output {
         let Self { plan, name, key, tell } = self;
-        let client = Client::new(backend.runtime().clone(), &plan.resource);
+        let runtime = backend.runtime().clone();
+        let client = Client::new(runtime.clone(), &plan.resource);
         let mut options = Options::new(plan.ttl);
         options.instance = Some(name.clone());
         let worker = Worker::new(Lock::new(backend, options)?, client, plan.pause);
@@ -137,6 +143,9 @@ impl<T: Fn(Done)> OnBackend for Contender<'_, T> {
         for _ in 0..plan.rounds {
             let round = worker.round(&job).await;
             tell(Done { contender: name.clone(), key: key.name().to_owned(), round });
+            if !plan.rest.is_zero() {
+                runtime.sleep_until(runtime.now() + plan.rest).await;
+            }
         }
         Ok(())
     }
@@ -145,6 +154,7 @@ impl<T: Fn(Done)> OnBackend for Contender<'_, T> {
 fn job(plan: &Plan, key: LockKey) -> Job {
     let mut job = Job::new(key, plan.work);
     job.patience = plan.patience;
+    job.check = plan.check;
     job.renew = plan.renew;
     job.reading = if plan.claim { Reading::Fenced } else { Reading::None };
     job
@@ -175,6 +185,8 @@ const fn explain(ending: Ending) -> &'static str {
         Ending::Expired => "not written, the lease was no longer valid",
         Ending::Lost => "not written, the lease was lost",
         Ending::Refused => "refused, 409 stale fencing token",
-        Ending::Unanswered => "no answer of the resource, perhaps written",
+        Ending::Unanswered => {
+            "no answer of the resource, perhaps written; check that it runs where --resource says"
+        }
     }
 }

@@ -1,30 +1,28 @@
-//! The safety experiment on live processes: two accepted writers without fencing, a 409 with it.
+//! The experiments on live servers, at a small size: what each must show, and that each can fail.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::process::Command;
+#[path = "support/experiments.rs"]
+mod support;
 
-use real::servers::Stage;
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use support::experiment;
 
 #[test]
 fn a_pause_longer_than_the_ttl() {
-    let stage = Stage::new().unwrap();
-    let file = stage.directory().join("results.json");
-    let output = Command::new(env!("CARGO_BIN_EXE_real"))
-        // Worker b has nine seconds to write while a is away, on however slow a machine.
-        .args(["experiment", "1", "--ttl", "1s", "--pause", "10s", "--out"])
-        .arg(&file)
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{told}\n{}", String::from_utf8_lossy(&output.stderr));
-    let results: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-    let arms = results["arms"].as_array().unwrap();
-    assert_eq!(arms.len(), 16, "four kinds of servers, two ways to pause, fencing off and on: {told}");
+    // Worker b has nine seconds to write while a is away, on however slow a machine.
+    let ran = experiment(1, &["--ttl", "1s", "--pause", "10s"]);
+    let findings = ran.findings();
+    let arms = findings["arms"].as_array().unwrap();
+    assert_eq!(arms.len(), 16, "four kinds of servers, two ways to pause, fencing off and on");
     for arm in arms {
         judge(arm);
     }
-    assert!(told.contains("fencing off") && told.contains("fencing on"), "{told}");
+    assert!(ran.told.contains("fencing off") && ran.told.contains("fencing on"), "{}", ran.told);
+
+    assert!(!ran.is_expected_after(1, |findings| do_not_fence(&mut findings["arms"])));
+    assert!(!ran.is_expected_after(1, |findings| findings["arms"] = Value::Array(Vec::new())));
+    assert!(ran.is_expected_after(1, |_| ()));
 }
 
 fn judge(arm: &Value) {
@@ -45,5 +43,152 @@ fn judge(arm: &Value) {
         assert_eq!(arm["stale_token_rejections_total"], 1);
         let answer = arm["answer_to_stale_token"].as_str().unwrap();
         assert!(answer.starts_with("HTTP/1.1 409 Conflict {\"error\":\"stale fencing token\""), "{answer}");
+    }
+}
+
+#[test]
+fn redlock_with_nodes_away() {
+    let ran = experiment(2, &["--ttl", "1s", "--pause", "8s", "--set", "patience=\"500ms\""]);
+    let findings = ran.findings();
+    let rows = |name: &str| findings[name].as_array().unwrap().len();
+    assert_eq!((rows("availability"), rows("safety")), (7, 8));
+
+    // A lock that is granted without a majority.
+    let granted = |findings: &mut Value| {
+        let majority_away =
+            find(&mut findings["availability"], |run| run["fault"] == json!({ "cut_off": 3 }));
+        majority_away["granted_after_ms"] = 1.0.into();
+    };
+    assert!(!ran.is_expected_after(2, granted));
+    // One whom nobody can have afterwards.
+    let lost = |findings: &mut Value| findings["availability"][0]["next_after_ms"] = Value::Null;
+    assert!(!ran.is_expected_after(2, lost));
+    assert!(!ran.is_expected_after(2, |findings| do_not_fence(&mut findings["safety"])));
+    assert!(ran.is_expected_after(2, |_| ()));
+}
+
+#[test]
+fn a_release_by_get_and_del() {
+    let ran = experiment(3, &["--set", "rounds=20"]);
+    let findings = ran.findings();
+    let forced = findings["forced"].as_array().unwrap();
+    assert_eq!(forced.len(), 4, "both releases, fencing off and on");
+    for run in forced {
+        let verdicts = run["verdicts"].to_string();
+        let is_mistaken = run["release"] == "get_then_del";
+        assert_eq!(verdicts.contains("foreign_release"), is_mistaken, "{run}");
+        assert_eq!(verdicts.contains("overlap"), is_mistaken, "{run}");
+        assert_eq!(verdicts.contains("stale_write"), is_mistaken && run["fence"] == "off", "{run}");
+    }
+
+    // A script that does not compare.
+    let does_not_compare = |findings: &mut Value| {
+        let mistaken = find(&mut findings["forced"], |run| run["release"] == "get_then_del").clone();
+        let safe = find(&mut findings["forced"], |run| run["release"] == "script");
+        *safe = mistaken;
+        safe["release"] = "script".into();
+    };
+    assert!(!ran.is_expected_after(3, does_not_compare));
+    let strikes = |findings: &mut Value| {
+        find(&mut findings["natural"], |run| run["release"] == "script")["struck"] = 1.into();
+    };
+    assert!(!ran.is_expected_after(3, strikes));
+    assert!(!ran.is_expected_after(3, |findings| do_not_fence(&mut findings["forced"])));
+    assert!(ran.is_expected_after(3, |_| ()));
+}
+
+#[test]
+fn a_killed_holder_and_its_ttl() {
+    let small = ["--set", "ttls=[\"500ms\", \"4s\"]", "--set", "rounds=1", "--set", "pause=\"2500ms\""];
+    let ran = experiment(6, &small);
+    let findings = ran.findings();
+    let rows = |name: &str| findings[name].as_array().unwrap().len();
+    assert_eq!((rows("kills"), rows("pauses")), (8, 16));
+
+    let never_served = |findings: &mut Value| findings["kills"][0]["blocked_ms"] = Value::Null;
+    assert!(!ran.is_expected_after(6, never_served));
+    let overlap = |findings: &mut Value| findings["kills"][0]["verdicts"] = json!(["overlap"]);
+    assert!(!ran.is_expected_after(6, overlap));
+    assert!(!ran.is_expected_after(6, |findings| do_not_fence(&mut findings["pauses"])));
+    assert!(ran.is_expected_after(6, |_| ()));
+}
+
+#[test]
+fn renewing_narrows_the_window_and_does_not_close_it() {
+    let ran = experiment(8, &["--ttl", "1s", "--set", "pauses=[0.5, 2.0]", "--set", "phases=4"]);
+    let findings = ran.findings();
+    let rows = |name: &str| findings[name].as_array().unwrap().len();
+    assert_eq!((rows("pauses"), rows("under_way"), rows("long_work")), (8, 4, 2));
+
+    let closes = |findings: &mut Value| {
+        for run in findings["pauses"].as_array_mut().unwrap() {
+            run["overlaps"] = 0.into();
+        }
+    };
+    assert!(!ran.is_expected_after(8, closes));
+    let taken = |findings: &mut Value| {
+        find(&mut findings["pauses"], |run| run["fence"] == "on")["stale_writes"] = 1.into();
+    };
+    assert!(!ran.is_expected_after(8, taken));
+    assert!(!ran.is_expected_after(8, |findings| do_not_fence(&mut findings["under_way"])));
+    let written = |findings: &mut Value| {
+        find(&mut findings["long_work"], |work| work["renewing"] == false)["written"] = 1.into();
+    };
+    assert!(!ran.is_expected_after(8, written));
+    assert!(ran.is_expected_after(8, |_| ()));
+}
+
+#[test]
+fn simulated_and_live() {
+    let small = ["--backend", "redis,etcd", "--set", "runs=2", "--set", "seeds=1"];
+    let ran = experiment(9, &small);
+    let findings = ran.findings();
+    assert_eq!(findings["cells"].as_array().unwrap().len(), 16, "four scenarios, two systems, two arms");
+
+    let differs = |findings: &mut Value| findings["cells"][0]["live"] = json!({ "none": 2 });
+    assert!(!ran.is_expected_after(9, differs));
+    let unsafe_with_fencing = |findings: &mut Value| {
+        let cell = find(&mut findings["cells"], |cell| cell["fence"] == "on");
+        (cell["live"], cell["simulated"]) = (json!({ "stale_write": 2 }), json!({ "stale_write": 2 }));
+    };
+    assert!(!ran.is_expected_after(9, unsafe_with_fencing));
+    assert!(ran.is_expected_after(9, |_| ()));
+
+    let ran = experiment(9, &["--set", "sim=\"/no/such/sim\""]);
+    assert_eq!(ran.code, Some(2), "{}", ran.told);
+    assert!(
+        ran.told.contains("no simulator at /no/such/sim: there is no such file; run `cargo build"),
+        "{}",
+        ran.told
+    );
+}
+
+/// The first of `runs` that is wanted.
+fn find(runs: &mut Value, is: impl Fn(&Value) -> bool) -> &mut Value {
+    runs.as_array_mut().unwrap().iter_mut().find(|run| is(run)).unwrap()
+}
+
+/// What the same runs give with a resource that was told to fence and does not: the arm without fencing, twice. That with
+/// a stale write, since the others would be alike.
+fn do_not_fence(runs: &mut Value) {
+    let stale = |run: &Value| run["fence"] == "off" && run["verdicts"].to_string().contains("stale_write");
+    let unfenced = find(runs, stale).clone();
+    let fenced = find(runs, |run| run["fence"] == "on");
+    *fenced = unfenced;
+    fenced["fence"] = "on".into();
+}
+
+#[test]
+fn what_is_no_experiment_is_refused() {
+    let cases: [(u32, &[&str], &str); 4] = [
+        (99, &[], "real: there is no experiment 99: there are 1"),
+        (1, &["--pause", "1s"], "the pause must be longer than TTL and work"),
+        (1, &["--set", "rounds=3"], "the flags of experiment 1: unknown field `rounds`"),
+        (1, &["--config", "/no/such.toml"], "/no/such.toml: No such file"),
+    ];
+    for (number, arguments, says) in cases {
+        let ran = experiment(number, arguments);
+        assert_eq!(ran.code, Some(2), "{}", ran.told);
+        assert!(ran.told.contains(says), "{}", ran.told);
     }
 }

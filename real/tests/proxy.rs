@@ -114,3 +114,20 @@ async fn a_proxy_that_is_dropped_is_gone() {
     assert!(matches!(read, Ok(Ok(0) | Err(_))), "{read:?}");
     assert!(scene.runtime.connect(&address).await.is_err());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_that_stands_for_another_server_leads_there() {
+    let scene = scene().await;
+    let other = Redis::start(&scene._stage, "other", Persistence::None).unwrap();
+    let lock = scene.lock();
+    lock.try_acquire(&key("before")).await.unwrap().leave();
+    scene.proxy.redirect(&other.address());
+    scene.proxy.reset();
+    let deadline = scene.runtime.now() + Duration::from_secs(60);
+    lock.acquire(&key("after"), deadline).await.unwrap().leave();
+    let says = |port| {
+        let question = format!("EXISTS {} {}\r\n", key("before").owner_key(), key("after").owner_key());
+        ask(port, &question, |answer| answer.ends_with("\r\n")).unwrap()
+    };
+    assert_eq!((says(scene.redis.port()), says(other.port())), (":1\r\n".to_owned(), ":1\r\n".to_owned()));
+}

@@ -42,6 +42,33 @@ fn a_redis_keeps_over_a_restart_what_it_was_told_to() {
 }
 
 #[test]
+fn a_redis_whose_disk_is_emptied_has_nothing() {
+    let stage = Stage::new().unwrap();
+    let mut redis = Redis::start(&stage, "redis", Persistence::Always).unwrap();
+    redis_says(redis.port(), "SET k v");
+    redis.restart_empty().unwrap();
+    assert_eq!(redis_says(redis.port(), "GET k"), "$-1\r\n");
+    assert_eq!(redis_says(redis.port(), "SET k w"), "+OK\r\n");
+    redis.restart().unwrap();
+    assert_eq!(redis_says(redis.port(), "GET k"), "$1\r\nw\r\n", "it goes on as before");
+}
+
+#[test]
+fn a_primary_that_comes_back_follows_its_successor() {
+    let stage = Stage::new().unwrap();
+    let mut old = Redis::start(&stage, "old", Persistence::Always).unwrap();
+    let mut new = Redis::start(&stage, "new", Persistence::Always).unwrap();
+    new.follow(old.port()).unwrap();
+    old.process().kill();
+    new.promote().unwrap();
+    assert_eq!(redis_says(new.port(), "SET k v"), "+OK\r\n");
+    old.restart().unwrap();
+    old.follow(new.port()).unwrap();
+    assert_eq!(redis_says(old.port(), "GET k"), "$1\r\nv\r\n");
+    assert!(redis_says(old.port(), "SET k w").starts_with("-READONLY"));
+}
+
+#[test]
 fn a_promoted_replica_has_what_its_primary_had() {
     let stage = Stage::new().unwrap();
     let mut primary = Redis::start(&stage, "primary", Persistence::None).unwrap();
@@ -75,8 +102,11 @@ fn the_leader_of_an_etcd_cluster_moves() {
     let other = (leader + 1) % 3;
     cluster.move_leader(other).unwrap();
     assert_eq!(cluster.leader(), Some(other));
-    cluster.members[leader].restart().unwrap();
-    assert_eq!(cluster.addresses().len(), 3);
+    cluster.members[other].process().kill();
+    eventually("another leads instead of the one that was killed", || {
+        cluster.leader().filter(|leader| *leader != other)
+    });
+    cluster.members[other].restart().unwrap();
 }
 
 #[test]
@@ -89,6 +119,7 @@ fn zookeeper_serves_alone_and_in_an_ensemble() {
     let three = ZooKeeperEnsemble::start(&stage).unwrap();
     let leaders = three.members.iter().filter(|member| mode(member).contains("Mode: leader"));
     assert_eq!(leaders.count(), 1);
+    assert!(three.leader().is_some_and(|leader| mode(&three.members[leader]).contains("Mode: leader")));
 }
 
 #[test]

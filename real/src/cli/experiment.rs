@@ -1,63 +1,84 @@
 //! `experiment N`: the lab's experiments.
 
+use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use real::backends::BackendKind;
-use real::experiments::keep;
-use real::experiments::pause_outlives_ttl::{self, Configuration};
+use real::experiments::{Settings, find, keep_text};
+use real::span::Span;
+use toml::Value;
 
 use super::{Outcome, print, span};
 
-/// The flags of `experiment`.
+/// The flags of `experiment`. Each replaces a field of the configuration; one that the experiment has no use for is an
+/// error.
 #[derive(Args)]
 pub(crate) struct Experiment {
-    /// Which: 1, pause longer than the TTL.
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1))]
+    /// Which; docs/experiments.md has them all.
     number: u32,
-    /// On which lock servers; by default on all kinds.
+    /// Another configuration than the committed real/experiments/N.toml.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// On which lock servers.
     #[arg(long, env = "DLOCK_BACKEND", value_enum, value_delimiter = ',')]
     backend: Vec<BackendKind>,
     /// How long a lease lives.
-    #[arg(long, env = "DLOCK_TTL", value_parser = span::parse, default_value = "2s")]
-    ttl: Duration,
+    #[arg(long, env = "DLOCK_TTL", value_parser = span::parse)]
+    ttl: Option<Duration>,
     /// How long the holder pauses.
-    #[arg(long, env = "DLOCK_PAUSE", value_parser = span::parse, default_value = "5s")]
-    pause: Duration,
+    #[arg(long, env = "DLOCK_PAUSE", value_parser = span::parse)]
+    pause: Option<Duration>,
     /// How long a worker works before it writes.
-    #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
-    work: Duration,
-    /// Where the raw results go.
+    #[arg(long, env = "DLOCK_WORK", value_parser = span::parse)]
+    work: Option<Duration>,
+    /// Any other field of the configuration, in TOML: --set rounds=3, --set 'ttls=["1s", "2s"]'.
+    #[arg(long, value_name = "FIELD=VALUE")]
+    set: Vec<String>,
+    /// Where the raw results go; by default to real/results/.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
 impl Experiment {
     pub(crate) fn run(self) -> Outcome {
-        let all = BackendKind::value_variants();
-        let backends = if self.backend.is_empty() { all } else { &self.backend };
-        let out = self.out.unwrap_or_else(|| format!("real/results/experiment-{}.json", self.number).into());
-        if self.pause <= self.ttl + self.work {
-            return Err("the pause must be longer than the TTL: that is the experiment".into());
+        let experiment = find(self.number)?;
+        let out = self.out.clone();
+        let out = out.unwrap_or_else(|| format!("real/results/experiment-{}.json", self.number).into());
+        let run = experiment.run(&self.settings()?, command())?;
+        keep_text(&run.record, &out)?;
+        print(&run.chapter.text())?;
+        print(&format!("raw results: {}\n", out.display()))?;
+        Ok(run.chapter.section.as_expected())
+    }
+
+    fn settings(self) -> Result<Settings, Box<dyn Error>> {
+        let mut changes = Vec::new();
+        if !self.backend.is_empty() {
+            let names = self.backend.iter().filter_map(ValueEnum::to_possible_value);
+            let names = names.map(|name| Value::from(name.get_name())).collect();
+            changes.push(("backends".to_owned(), Value::Array(names)));
         }
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let configuration = Configuration {
-            ttl_ms: millis(self.ttl),
-            pause_ms: millis(self.pause),
-            work_ms: millis(self.work),
-        };
-        let results = pause_outlives_ttl::run(backends, configuration, command())?;
-        keep(&results, &out)?;
-        print(&results.text())?;
-        print(&format!("\nraw results: {}\n", out.display()))?;
-        Ok(results.as_expected())
+        for (name, time) in [("ttl", self.ttl), ("pause", self.pause), ("work", self.work)] {
+            changes.extend(time.map(|time| (name.to_owned(), Value::from(Span(time).to_string()))));
+        }
+        for change in &self.set {
+            let table: toml::Table = change
+                .parse()
+                .map_err(|error| format!("--set {change}: give FIELD=VALUE, such as rounds=3: {error}"))?;
+            changes.extend(table);
+        }
+        Ok(Settings { file: self.config, changes })
     }
 }
 
 /// The command that was given, as one would repeat it.
 fn command() -> String {
-    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let arguments = std::env::args().skip(1).map(|argument| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:".contains(c);
+        if argument.chars().all(plain) { argument } else { format!("'{}'", argument.replace('\'', r"'\''")) }
+    });
     let profile = if cfg!(debug_assertions) { "" } else { "--release " };
-    format!("cargo run {profile}-p real -- {}", arguments.join(" "))
+    format!("cargo run {profile}-p real -- {}", arguments.collect::<Vec<_>>().join(" "))
 }

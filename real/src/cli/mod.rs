@@ -1,10 +1,12 @@
 //! The commands, one file each. Each returns whether all was as expected.
 
 pub(crate) mod audit;
+pub(crate) mod chaos;
 pub(crate) mod contend;
 pub(crate) mod experiment;
 pub(crate) mod fill;
 pub(crate) mod lock;
+pub(crate) mod report;
 pub(crate) mod resource;
 pub(crate) mod span;
 pub(crate) mod state;

@@ -67,7 +67,12 @@ impl Resource {
             StoreKind::Memory => App::new(Arc::new(MemoryStore::new()), config),
             StoreKind::Redb => {
                 let store = RedbStore::open(&self.path);
-                let store = store.map_err(|error| format!("--path {}: {error}", self.path.display()))?;
+                let store = store.map_err(|error| {
+                    format!(
+                        "--path {}: {error}; give a file that this user can write to",
+                        self.path.display()
+                    )
+                })?;
                 App::new(Arc::new(Blocking::new(store)), config)
             }
             StoreKind::Postgres => {

@@ -26,7 +26,7 @@ impl State {
         let text = match fs::read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(format!("{}: {error}", path.display()).into()),
+            Err(error) => return Err(elsewhere(&path, &error).into()),
         };
         let state = serde_json::from_slice(&text);
         state.map(Some).map_err(|error| format!("{}: {error}; remove the file", path.display()).into())
@@ -35,13 +35,17 @@ impl State {
     pub(crate) fn save(&self, file: Option<&Path>) -> Result<(), Box<dyn Error>> {
         let path = path(file);
         let text = serde_json::to_vec_pretty(self)?;
-        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()).into())
+        fs::write(&path, text).map_err(|error| elsewhere(&path, &error).into())
     }
 
     pub(crate) fn remove(file: Option<&Path>) -> Result<(), Box<dyn Error>> {
         let path = path(file);
-        fs::remove_file(&path).map_err(|error| format!("{}: {error}", path.display()).into())
+        fs::remove_file(&path).map_err(|error| elsewhere(&path, &error).into())
     }
+}
+
+fn elsewhere(path: &Path, error: &io::Error) -> String {
+    format!("{}: {error}; give a file that this user can write to --state", path.display())
 }
 
 /// One for each user: `--state` for more.

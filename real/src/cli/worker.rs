@@ -42,9 +42,15 @@ pub(crate) struct Worker {
     /// How many times each acquires.
     #[arg(long, env = "DLOCK_ROUNDS", default_value_t = 1)]
     rounds: u64,
+    /// How long each rests between two rounds.
+    #[arg(long, env = "DLOCK_REST", value_parser = span::parse, default_value = "0")]
+    rest: Duration,
     /// Whether a contender claims the resource by its token before it works; the check of writes is the resource's.
     #[arg(long, env = "DLOCK_FENCE", value_enum, default_value = "off")]
     fence: Fence,
+    /// Whether a contender checks that its lease is still valid before it writes. Without, --pause and --stop have no effect.
+    #[arg(long, env = "DLOCK_CHECK", value_enum, default_value = "on")]
+    check: Fence,
     /// Renews the lease beside the work, for so long at most.
     #[arg(long, env = "DLOCK_RENEW", value_parser = span::parse, value_name = "CAP")]
     renew: Option<Duration>,
@@ -97,8 +103,10 @@ impl Worker {
             key: self.key,
             keys: self.keys,
             claim: self.fence == Fence::On,
+            check: self.check == Fence::On,
             renew: self.renew,
             rounds: self.rounds,
+            rest: self.rest,
             patience: self.patience,
         })
     }

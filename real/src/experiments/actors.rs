@@ -7,25 +7,30 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dlock::LockKey;
 use resource::ResourceKey;
+use resource::audit::{Event, Kind};
 
 use super::ExperimentError;
+use crate::backends::BackendKind;
+use crate::clock::machine_time;
 use crate::servers::{Launch, Process, ServerError, Stage, ask_http};
+use crate::span::Span;
 
 /// How long a process may take for any one thing. Enough for a machine that compiles beside it.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// A process of this program.
-pub(super) struct Actor {
-    pub(super) process: Process,
+pub(crate) struct Actor {
+    pub(crate) process: Process,
     /// Where its history is.
-    pub(super) history: PathBuf,
+    pub(crate) history: PathBuf,
 }
 
 impl Actor {
     /// Starts `real COMMAND ARGUMENTS…`; `folder` names its place in the stage, `name` it in the history.
-    pub(super) fn start(
+    pub(crate) fn start(
         stage: &Stage,
         folder: &str,
         name: &str,
@@ -44,21 +49,35 @@ impl Actor {
     }
 
     /// Waits until it has ended.
-    pub(super) fn ended(&mut self) -> Result<(), ExperimentError> {
+    pub(crate) fn ended(&mut self) -> Result<(), ExperimentError> {
         self.until("end", |actor| actor.process.exited().map(|_| ()))
     }
 
     /// Waits until its history has an event of that name.
-    pub(super) fn told(&mut self, event: &str) -> Result<(), ExperimentError> {
+    pub(crate) fn told(&mut self, event: &str) -> Result<(), ExperimentError> {
         let line = format!(r#""event":"{event}""#);
-        self.until("come to its pause", |actor| {
+        self.until("come to where it was waited for", |actor| {
             fs::read_to_string(&actor.history).ok().filter(|text| text.contains(&line)).map(|_| ())
         })
     }
 
     /// Waits until SIGSTOP holds it.
-    pub(super) fn stopped(&mut self) -> Result<(), ExperimentError> {
+    pub(crate) fn stopped(&mut self) -> Result<(), ExperimentError> {
         self.until("stop itself", |actor| actor.process.is_paused().then_some(()))
+    }
+
+    /// Kills it, and notes that in a history of its own, whose path it returns: what it was about to write itself may be
+    /// half a line.
+    pub(crate) fn crash(&mut self) -> Result<PathBuf, ExperimentError> {
+        self.process.kill();
+        let process = self.history.file_stem().unwrap_or_default().to_string_lossy();
+        let path = self.history.with_file_name(format!("{process}-crash.jsonl"));
+        let kind = Kind::ProcessCrashed { detail: Some("killed by SIGKILL".into()) };
+        let event = Event { at: machine_time(), process: process.as_ref().into(), kind };
+        let written = fs::File::create(&path).and_then(|file| event.write_json(file));
+        let help = "set TMPDIR to a directory that this user can write to";
+        written.map_err(|source| ExperimentError::File { path: path.clone(), source, help })?;
+        Ok(path)
     }
 
     fn until<T>(
@@ -80,39 +99,100 @@ impl Actor {
     }
 }
 
+/// What the workers of one run have in common.
+#[derive(Clone, Copy)]
+pub(crate) struct Crew<'a> {
+    pub(crate) stage: &'a Stage,
+    /// The place of the run in the stage, and its key.
+    pub(crate) run: &'a str,
+    pub(crate) backend: BackendKind,
+    /// The lock servers, as `--servers` takes them.
+    pub(crate) servers: &'a str,
+    /// The address of the resource.
+    pub(crate) resource: &'a str,
+    pub(crate) ttl: Duration,
+    pub(crate) work: Duration,
+    /// How long a worker waits for the lock.
+    pub(crate) patience: Duration,
+}
+
+impl<'a> Crew<'a> {
+    /// Workers that don't work, and wait for the lock for as long as it takes.
+    pub(crate) fn new(
+        stage: &'a Stage,
+        run: &'a str,
+        backend: BackendKind,
+        servers: &'a str,
+        resource: &'a str,
+        ttl: Duration,
+    ) -> Self {
+        Self { stage, run, backend, servers, resource, ttl, work: Duration::ZERO, patience: PATIENCE }
+    }
+
+    /// Starts a worker, with the flags in `more` besides those that all have.
+    pub(crate) fn worker(&self, name: &str, more: &[&str]) -> Result<Actor, ServerError> {
+        let Self { stage, run, backend, servers, resource, .. } = *self;
+        let [ttl, work, patience] = [self.ttl, self.work, self.patience].map(|span| Span(span).to_string());
+        let mut arguments = vec!["--backend", backend.as_str(), "--servers", servers, "--key", run];
+        arguments.extend(["--resource", resource, "--ttl", &ttl, "--work", &work, "--patience", &patience]);
+        arguments.extend(more);
+        Actor::start(stage, run, name, "worker", &arguments)
+    }
+
+    /// What its key is called, as a resource.
+    pub(crate) fn key(&self) -> Result<ResourceKey, ExperimentError> {
+        let no_key = |error: String| ExperimentError::Resource(io::Error::other(error));
+        let key = LockKey::new(self.run, "0").map_err(|error| no_key(error.to_string()))?;
+        ResourceKey::new(key.name()).map_err(|error| no_key(error.to_string()))
+    }
+}
+
 /// A resource as a process of its own.
-pub(super) struct ResourceActor {
-    pub(super) actor: Actor,
+pub(crate) struct ResourceActor {
+    pub(crate) actor: Actor,
     port: u16,
+    address: String,
 }
 
 impl ResourceActor {
     /// Starts one on a free port, on a disk, and waits until it listens.
-    pub(super) fn start(stage: &Stage, folder: &str, fence: &str) -> Result<Self, ExperimentError> {
+    pub(crate) fn start(stage: &Stage, folder: &str, fence: &str) -> Result<Self, ExperimentError> {
         let arguments =
             ["--listen", "127.0.0.1:0", "--store", "redb", "--path", "resource.redb", "--fence", fence];
         let mut actor = Actor::start(stage, folder, "resource", "resource", &arguments)?;
         let port = actor.until("listen", |actor| listening(actor.process.log()))?;
-        Ok(Self { actor, port })
+        Ok(Self { actor, port, address: format!("127.0.0.1:{port}") })
     }
 
-    pub(super) fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+    /// `127.0.0.1:PORT`.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Waits until it has accepted or refused so many writes.
+    pub(crate) fn heard(&mut self, writes: usize) -> Result<(), ExperimentError> {
+        const ANSWERS: [&str; 2] = [r#""event":"write_accepted""#, r#""event":"write_rejected""#];
+        self.actor.until("hear of all writes", |actor| {
+            let text = fs::read_to_string(&actor.history).ok()?;
+            let heard =
+                text.lines().filter(|line| ANSWERS.iter().any(|answer| line.contains(answer))).count();
+            (heard >= writes).then_some(())
+        })
     }
 
     /// The answer to `GET /r/KEY`.
-    pub(super) fn read(&self, key: &ResourceKey) -> Result<String, ExperimentError> {
+    pub(crate) fn read(&self, key: &ResourceKey) -> Result<String, ExperimentError> {
         self.ask("GET", &format!("/r/{}", key.to_path_segment()), "", "").map(|(_, body)| body)
     }
 
     /// Status line and body of the answer to a `PUT /r/KEY` with that token.
-    pub(super) fn write(&self, key: &ResourceKey, token: u64) -> Result<(String, String), ExperimentError> {
+    pub(crate) fn write(&self, key: &ResourceKey, token: u64) -> Result<(String, String), ExperimentError> {
         let path = format!("/r/{}", key.to_path_segment());
         self.ask("PUT", &path, &format!("X-Fence-Token: {token}\r\n"), "once more")
     }
 
     /// The sample of a metric without labels.
-    pub(super) fn metric(&self, name: &str) -> Result<u64, ExperimentError> {
+    pub(crate) fn metric(&self, name: &str) -> Result<u64, ExperimentError> {
         let (_, text) = self.ask("GET", "/metrics", "", "")?;
         let sample = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
         sample.ok_or_else(|| ExperimentError::Resource(io::Error::other(format!("it has no metric {name}"))))

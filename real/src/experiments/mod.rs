@@ -1,67 +1,87 @@
 //! The lab's experiments on live servers, one file each. Each starts its own servers, runs this very program as the
 //! processes that the experiment is about, judges their histories, and keeps the raw results as JSON.
+//!
+//! To read it: [`Experiment`] is what one is (`frame`), `registry` has them all by number, `configuration` reads their
+//! files in `real/experiments/`. Then the experiments, each a file: [`pause_outlives_ttl`] (1),
+//! [`redlock_partition`] (2), [`safe_release`] (3),
+//! [`ttl_sweep`] (6), [`renewal`] (8), [`sim_and_live`] (9). What they share: `actors`
+//! (this program as workers and resources), `fleet` (the lock servers), `network` (their links), `parallel` (several runs at a time), `outcome` (what a run
+//! came to), `story` (a history for people), `statistics`, `machine` (what it was measured on).
 
-mod actors;
+pub(crate) mod actors;
+mod configuration;
+mod error;
 mod fleet;
+mod frame;
 mod machine;
+mod network;
+mod outcome;
+mod parallel;
 pub mod pause_outlives_ttl;
+pub mod redlock_partition;
+mod registry;
+pub mod renewal;
+pub mod safe_release;
+pub mod sim_and_live;
+mod statistics;
 mod story;
+pub mod ttl_sweep;
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::history::ReadError;
-use crate::servers::ServerError;
-
+pub use configuration::Settings;
+pub use error::ExperimentError;
+pub use frame::{Chapter, Experiment, Registered, Run};
 pub use machine::Machine;
+pub use registry::{ALL, find};
 
-/// An experiment that could not be carried out.
-#[derive(Debug, thiserror::Error)]
-pub enum ExperimentError {
-    /// A server, or one of the experiment's own processes.
-    #[error(transparent)]
-    Server(#[from] ServerError),
-    /// A history.
-    #[error(transparent)]
-    History(#[from] ReadError),
-    /// A process did not do in time what it should.
-    #[error("{name} did not {what} within {seconds} s; its last words:\n{words}")]
-    Stuck {
-        /// The process.
-        name: String,
-        /// What it should have done.
-        what: &'static str,
-        /// How long it was waited for.
-        seconds: u64,
-        /// The last lines of its log.
-        words: String,
-    },
-    /// The resource gave no answer to a question.
-    #[error("the resource did not answer: {0}")]
-    Resource(io::Error),
-    /// The results could not be kept.
-    #[error("{}: {source}; give --out another place", .path.display())]
-    Results {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+/// Whether the resource refuses stale tokens: the two arms of an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fence {
+    /// The unsafe baseline: every write is taken.
+    Off,
+    /// Stale tokens are refused.
+    On,
 }
 
-/// Keeps the results of an experiment in a file.
+impl Fence {
+    /// Before and after.
+    pub const BOTH: [Self; 2] = [Self::Off, Self::On];
+
+    /// As the flag `--fence` has it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::On => "on",
+        }
+    }
+}
+
+/// Keeps results in a file, as JSON.
 ///
 /// # Errors
 ///
-/// [`ExperimentError::Results`].
+/// [`ExperimentError::File`].
 pub fn keep(results: &impl Serialize, path: &Path) -> Result<(), ExperimentError> {
-    let failed = |source| ExperimentError::Results { path: path.to_owned(), source };
+    let text = serde_json::to_string_pretty(results).map_err(|error| failed(path)(error.into()))?;
+    keep_text(&(text + "\n"), path)
+}
+
+/// Keeps a text in a file, whose folder is made if need be.
+///
+/// # Errors
+///
+/// [`ExperimentError::File`].
+pub fn keep_text(text: &str, path: &Path) -> Result<(), ExperimentError> {
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(failed)?;
+        std::fs::create_dir_all(folder).map_err(failed(path))?;
     }
-    let mut text = serde_json::to_vec_pretty(results).map_err(|error| failed(error.into()))?;
-    text.push(b'\n');
-    std::fs::write(path, text).map_err(failed)
+    std::fs::write(path, text).map_err(failed(path))
+}
+
+fn failed(path: &Path) -> impl Fn(std::io::Error) -> ExperimentError {
+    |source| ExperimentError::File { path: path.to_owned(), source, help: "give --out another place" }
 }

@@ -10,39 +10,44 @@
 //! Source: the lab text, section 10, experiment 1; Kleppmann, "How to do distributed locking" (2016).
 #![allow(clippy::disallowed_methods, reason = "an experiment on live processes runs in real time")]
 
-use std::fmt::Write as _;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use dlock::LockKey;
 use resource::ResourceKey;
 use resource::audit::{Kind, VerdictKind};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::actors::{Actor, ResourceActor};
+use super::actors::{Actor, Crew, ResourceActor};
 use super::fleet::Fleet;
-use super::machine::Machine;
-use super::{ExperimentError, story};
+use super::outcome::{Outcome, cell, writers};
+use super::parallel::in_parallel;
+use super::{Experiment, ExperimentError, Fence, story};
 use crate::backends::BackendKind;
-use crate::history;
-use crate::judgement::Judgement;
+use crate::report::{Section, Table};
 use crate::servers::Stage;
+use crate::span::Span;
 
-/// What the experiment is run with. The lab's: TTL 2 s, pause 5 s.
-#[derive(Clone, Copy, Debug, Serialize)]
+/// Experiment 1.
+#[derive(Debug)]
+pub struct PauseOutlivesTtl;
+
+/// What it is run with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Configuration {
+    backends: Vec<BackendKind>,
     /// How long a lease lives.
-    pub ttl_ms: u64,
+    ttl: Span,
     /// How long worker a pauses.
-    pub pause_ms: u64,
+    pause: Span,
     /// How long a worker works before it writes.
-    pub work_ms: u64,
+    work: Span,
 }
 
 /// What makes worker a pause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum PauseBy {
+pub(super) enum PauseBy {
     /// Its thread is blocked: a garbage collection that stops the world.
     World,
     /// SIGSTOP, and SIGCONT when the pause is over.
@@ -50,25 +55,19 @@ pub enum PauseBy {
 }
 
 /// All that was found.
-#[derive(Debug, Serialize)]
-pub struct Results {
-    experiment: u32,
-    title: &'static str,
-    command: String,
-    configuration: Configuration,
-    machine: Machine,
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Findings {
     arms: Vec<Arm>,
 }
 
 /// One run.
-#[derive(Debug, Serialize)]
-pub struct Arm {
+#[derive(Debug, Serialize, Deserialize)]
+struct Arm {
     backend: BackendKind,
     pause: PauseBy,
-    fence: &'static str,
-    /// Writes that the resource took, in order: worker and token.
-    accepted: Vec<String>,
-    refused: Vec<String>,
+    fence: Fence,
+    #[serde(flatten)]
+    outcome: Outcome,
     /// What `GET /r/KEY` answers at the end.
     resource: String,
     /// Whose value the resource holds at the end.
@@ -76,198 +75,182 @@ pub struct Arm {
     stale_token_rejections_total: u64,
     /// With fencing: the answer to one more write with the stale token.
     answer_to_stale_token: Option<String>,
-    verdicts: Vec<String>,
-    as_expected: bool,
-    /// The histories of the three processes, in one order.
-    story: Vec<String>,
 }
 
-/// Runs all arms on servers of each of `backends`, all at the same time: fencing off and on, by a blocked thread and by SIGSTOP.
-///
-/// # Errors
-///
-/// [`ExperimentError`] if the experiment could not be carried out; a result that was not expected is none.
-pub fn run(
-    backends: &[BackendKind],
-    configuration: Configuration,
-    command: String,
-) -> Result<Results, ExperimentError> {
-    let arms = in_parallel(backends, |&backend| {
-        let stage = Stage::new()?;
-        let fleet = Fleet::start(&stage, backend)?;
-        let scene = Scene { stage: &stage, backend, servers: fleet.addresses(), configuration };
-        scene.play_all()
-    })?;
-    let title = "Pause longer than the TTL";
-    let arms = arms.into_iter().flatten().collect();
-    Ok(Results { experiment: 1, title, command, configuration, machine: Machine::this(), arms })
-}
+impl Experiment for PauseOutlivesTtl {
+    type Configuration = Configuration;
+    type Findings = Findings;
 
-/// What `job` makes of each of `items`, in their order, each on a thread of its own.
-fn in_parallel<I: Sync, T: Send>(
-    items: &[I],
-    job: impl Fn(&I) -> Result<T, ExperimentError> + Sync,
-) -> Result<Vec<T>, ExperimentError> {
-    thread::scope(|scope| {
-        let running: Vec<_> = items.iter().map(|item| scope.spawn(|| job(item))).collect();
-        let joined = running.into_iter().map(|thread| match thread.join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        joined.collect()
-    })
+    const NUMBER: u32 = 1;
+    const TITLE: &'static str = "Pause longer than the TTL";
+    const QUESTION: &'static str =
+        "A holder pauses for longer than its lease lives, and then writes: who stops it?";
+    const COMMITTED: &'static str = include_str!("../../experiments/1.toml");
+
+    /// All arms at the same time, on servers of each kind: fencing off and on, by a blocked thread and by SIGSTOP.
+    fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
+        let Configuration { backends, ttl, pause, work } = configuration;
+        if pause.0 <= ttl.0 + work.0 {
+            let help = "the pause must be longer than TTL and work: that is the experiment; give --pause";
+            return Err(ExperimentError::Pointless(help.to_owned()));
+        }
+        let arms = in_parallel(backends, backends.len(), |&backend| {
+            let stage = Stage::new()?;
+            let fleet = Fleet::start(&stage, backend)?;
+            let scene = Scene { stage: &stage, backend, servers: fleet.addresses(), configuration };
+            scene.play_all()
+        })?;
+        Ok(Findings { arms: arms.into_iter().flatten().collect() })
+    }
+
+    fn section(configuration: &Configuration, findings: &Findings) -> Section {
+        let Findings { arms } = findings;
+        let mut section = Section { tables: vec![table(arms)], stories: stories(arms), ..Section::default() };
+        let of = |fence| arms.iter().filter(move |arm| arm.fence == fence);
+        section.expect(
+            "without fencing the resource took b's write and then, from the holder whose turn was over, a's",
+            of(Fence::Off).count() > 0 && of(Fence::Off).all(Arm::is_corrupted),
+        );
+        section.expect(
+            "with fencing it refused a's write with 409, counted it, and holds b's value",
+            of(Fence::On).count() > 0 && of(Fence::On).all(Arm::is_saved),
+        );
+        let overlaps = arms.iter().filter(|arm| arm.outcome.has(VerdictKind::Overlap)).count();
+        section.expect(
+            "the lock alone prevented neither: two holders at once in every run, with fencing as without",
+            overlaps == arms.len(),
+        );
+        let Configuration { ttl, pause, .. } = configuration;
+        section.remarks.push(format!(
+            "TTL {ttl}, pause {pause}; two holders at once in {overlaps} of {} runs.",
+            arms.len()
+        ));
+        section
+    }
 }
 
 struct Scene<'a> {
     stage: &'a Stage,
     backend: BackendKind,
     servers: String,
-    configuration: Configuration,
+    configuration: &'a Configuration,
 }
 
 impl Scene<'_> {
     /// The arms share the lock server, and nothing else.
     fn play_all(&self) -> Result<Vec<Arm>, ExperimentError> {
-        let arms = [PauseBy::World, PauseBy::Sigstop].map(|by| [(by, "off"), (by, "on")]);
-        in_parallel(arms.as_flattened(), |&(by, fence)| self.play(by, fence))
+        let arms = [PauseBy::World, PauseBy::Sigstop].map(|by| Fence::BOTH.map(|fence| (by, fence)));
+        in_parallel(arms.as_flattened(), 4, |&(by, fence)| self.play(by, fence))
     }
 
-    fn play(&self, by: PauseBy, fence: &'static str) -> Result<Arm, ExperimentError> {
-        let folder = match by {
-            PauseBy::World => format!("world-{fence}"),
-            PauseBy::Sigstop => format!("sigstop-{fence}"),
+    fn play(&self, by: PauseBy, fence: Fence) -> Result<Arm, ExperimentError> {
+        let Configuration { ttl, pause, work, .. } = *self.configuration;
+        let run = format!("{}-{}", by.as_str(), fence.as_str());
+        let resource = ResourceActor::start(self.stage, &run, fence.as_str())?;
+        let crew = Crew {
+            work: work.0,
+            ..Crew::new(self.stage, &run, self.backend, &self.servers, resource.address(), ttl.0)
         };
-        let resource = ResourceActor::start(self.stage, &folder, fence)?;
-        let pause = format!("{}ms", self.configuration.pause_ms);
-        let pausing: &[&str] = if by == PauseBy::Sigstop { &["--stop"] } else { &["--pause", &pause] };
-        let mut a = self.worker(&folder, "a", &resource, pausing)?;
+        let span = pause.to_string();
+        let mut a = match by {
+            PauseBy::World => crew.worker("a", &["--pause", &span])?,
+            PauseBy::Sigstop => crew.worker("a", &["--stop"])?,
+        };
         match by {
             PauseBy::World => a.told("fault_applied")?,
             PauseBy::Sigstop => a.stopped()?,
         }
         let paused = Instant::now();
-        let mut b = self.worker(&folder, "b", &resource, &[])?;
+        let mut b = crew.worker("b", &[])?;
         b.ended()?;
         if by == PauseBy::Sigstop {
-            thread::sleep(
-                Duration::from_millis(self.configuration.pause_ms).saturating_sub(paused.elapsed()),
-            );
+            thread::sleep(pause.0.saturating_sub(paused.elapsed()));
             a.process.resume();
         }
         a.ended()?;
-        self.judge(by, fence, &folder, &resource, &[&a, &b, &resource.actor])
-    }
-
-    fn worker(
-        &self,
-        key: &str,
-        name: &str,
-        resource: &ResourceActor,
-        more: &[&str],
-    ) -> Result<Actor, ExperimentError> {
-        let Configuration { ttl_ms, work_ms, .. } = self.configuration;
-        let (address, ttl, work) = (resource.address(), format!("{ttl_ms}ms"), format!("{work_ms}ms"));
-        let mut arguments =
-            vec!["--backend", self.backend.as_str(), "--servers", &self.servers, "--key", key];
-        arguments.extend(["--resource", &address, "--ttl", &ttl, "--work", &work, "--patience", "60s"]);
-        arguments.extend(more);
-        Ok(Actor::start(self.stage, key, name, "worker", &arguments)?)
+        self.judge(by, fence, &crew.key()?, &resource, &[&a, &b])
     }
 
     fn judge(
         &self,
-        by: PauseBy,
-        fence: &'static str,
-        key: &str,
+        pause: PauseBy,
+        fence: Fence,
+        key: &ResourceKey,
         resource: &ResourceActor,
-        actors: &[&Actor],
+        workers: &[&Actor],
     ) -> Result<Arm, ExperimentError> {
-        let files: Vec<_> = actors.iter().map(|actor| &actor.history).collect();
-        let history = history::read(&files)?;
-        let judgement = Judgement::of(&history.events, false, None);
+        let files: Vec<_> =
+            workers.iter().copied().chain([&resource.actor]).map(|actor| &actor.history).collect();
+        let (outcome, events) = Outcome::of(&files)?;
         let rejections = resource.metric("resource_stale_token_rejections_total")?;
-        let key = resource_key(key)?;
-        let value = resource.read(&key)?;
-        let stale = history.events.iter().find_map(|event| match event.kind {
+        let value = resource.read(key)?;
+        let stale = events.iter().find_map(|event| match event.kind {
             Kind::WriteRejected { token, .. } => Some(token),
             _ => None,
         });
-        let answer = stale.map(|token| resource.write(&key, token)).transpose()?;
-        let names = |writes: &[resource::audit::WriteBy]| writes.iter().map(ToString::to_string).collect();
-        let mut arm = Arm {
+        let answer = stale.map(|token| resource.write(key, token)).transpose()?;
+        Ok(Arm {
             backend: self.backend,
-            pause: by,
+            pause,
             fence,
-            accepted: names(&judgement.summary.accepted),
-            refused: names(&judgement.summary.refused),
+            outcome,
             value_of: writer_of(&value),
             resource: value,
             stale_token_rejections_total: rejections,
             answer_to_stale_token: answer.map(|(status, body)| format!("{status} {body}")),
-            verdicts: judgement.verdicts.iter().map(ToString::to_string).collect(),
-            as_expected: false,
-            story: story::lines(&history.events),
-        };
-        arm.as_expected = arm.is_as_expected(&judgement);
-        Ok(arm)
+        })
     }
 }
 
 impl Arm {
-    /// Off: both writes are taken, the stale one last. On: it is refused, counted, and the value is b's.
-    fn is_as_expected(&self, judgement: &Judgement) -> bool {
-        let workers = |writes: &[String]| {
-            writes
-                .iter()
-                .map(|write| write.split(':').next().unwrap_or_default().to_owned())
-                .collect::<Vec<_>>()
-        };
-        let stale = judgement.verdicts.iter().any(|verdict| verdict.kind == VerdictKind::StaleWrite);
-        let overlap = judgement.verdicts.iter().any(|verdict| verdict.kind == VerdictKind::Overlap);
-        let (accepted, refused) = (workers(&self.accepted), workers(&self.refused));
-        overlap
+    /// Both writes were taken, the stale one last.
+    fn is_corrupted(&self) -> bool {
+        let Outcome { accepted, refused, .. } = &self.outcome;
+        writers(accepted) == "b a"
+            && refused.is_empty()
+            && self.outcome.has(VerdictKind::StaleWrite)
+            && self.value_of == "a"
+    }
+
+    /// The stale write was refused and counted, and would be again.
+    fn is_saved(&self) -> bool {
+        let Outcome { accepted, refused, .. } = &self.outcome;
+        let refuses =
+            self.answer_to_stale_token.as_ref().is_some_and(|answer| answer.starts_with("HTTP/1.1 409"));
+        (writers(accepted).as_str(), writers(refused).as_str()) == ("b", "a")
+            && self.outcome.is_safe()
+            && self.value_of == "b"
+            && self.stale_token_rejections_total == 1
+            && refuses
+    }
+
+    fn is_as_expected(&self) -> bool {
+        self.outcome.has(VerdictKind::Overlap)
             && match self.fence {
-                "off" => accepted == ["b", "a"] && refused.is_empty() && stale && self.value_of == "a",
-                _ => {
-                    let refuses = self
-                        .answer_to_stale_token
-                        .as_ref()
-                        .is_some_and(|answer| answer.starts_with("HTTP/1.1 409"));
-                    let counted = self.stale_token_rejections_total == 1;
-                    accepted == ["b"]
-                        && refused == ["a"]
-                        && judgement.is_clean(false)
-                        && self.value_of == "b"
-                        && counted
-                        && refuses
-                }
+                Fence::Off => self.is_corrupted(),
+                Fence::On => self.is_saved(),
             }
     }
-}
 
-impl Results {
-    /// Whether every arm gave what the lab demands.
-    pub fn as_expected(&self) -> bool {
-        self.arms.iter().all(|arm| arm.as_expected)
-    }
-
-    /// Both arms side by side, for each backend and each way to pause.
-    pub fn text(&self) -> String {
-        let mut text = String::new();
-        for pair in self.arms.chunks(2) {
-            let [off, on] = pair else { continue };
-            // Writing to a String can't fail.
-            let _ = writeln!(text, "\n{}, {}", off.backend.as_str(), off.pause.explain());
-            text.push_str(&story::side_by_side(["fencing off", "fencing on"], &column(off), &column(on)));
-            if let Some(answer) = &on.answer_to_stale_token {
-                let _ = writeln!(text, "the stale token once more: {answer}");
-            }
-        }
-        text
+    fn column(&self) -> Vec<String> {
+        let mut lines = self.outcome.story.clone();
+        lines.push(String::new());
+        lines.push(format!("writes taken: {}", cell(&self.outcome.accepted)));
+        lines.push(format!("the value is {}'s", self.value_of));
+        lines.push(format!("stale token rejections: {}", self.stale_token_rejections_total));
+        lines.push(if self.is_as_expected() { "as expected" } else { "NOT AS EXPECTED" }.to_owned());
+        lines
     }
 }
 
 impl PauseBy {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::World => "world",
+            Self::Sigstop => "sigstop",
+        }
+    }
+
     const fn explain(self) -> &'static str {
         match self {
             Self::World => "its thread blocked, as by a garbage collection",
@@ -276,24 +259,44 @@ impl PauseBy {
     }
 }
 
-fn column(arm: &Arm) -> Vec<String> {
-    let mut lines = arm.story.clone();
-    lines.push(String::new());
-    lines.push(format!("writes taken: {}", arm.accepted.join(", ")));
-    lines.push(format!("the value is {}'s", arm.value_of));
-    lines.push(format!("stale token rejections: {}", arm.stale_token_rejections_total));
-    lines.push(if arm.as_expected { "as expected".to_owned() } else { "NOT AS EXPECTED".to_owned() });
-    lines
+fn table(arms: &[Arm]) -> Table {
+    let mut table = Table::new(
+        "The writes that the resource took and refused, as worker:token, and whose value it holds at the end.",
+        &["system", "pause", "fence", "taken", "refused", "value", "409s", "stale"],
+    );
+    for arm in arms {
+        let Outcome { accepted, refused, .. } = &arm.outcome;
+        table.row([
+            arm.backend.as_str().to_owned(),
+            arm.pause.as_str().to_owned(),
+            arm.fence.as_str().to_owned(),
+            cell(accepted),
+            cell(refused),
+            arm.value_of.clone(),
+            arm.stale_token_rejections_total.to_string(),
+            arm.outcome.count(VerdictKind::StaleWrite).to_string(),
+        ]);
+    }
+    table
+}
+
+/// Both arms side by side, for each backend and each way to pause.
+fn stories(arms: &[Arm]) -> Vec<(String, String)> {
+    let tell = |pair: &[Arm]| {
+        let [off, on] = pair else { return None };
+        let heading = format!("{}, {}", off.backend.as_str(), off.pause.explain());
+        let mut text = story::side_by_side(["fencing off", "fencing on"], &off.column(), &on.column());
+        if let Some(answer) = &on.answer_to_stale_token {
+            let (status, body) = answer.split_once(" {").unwrap_or((answer, ""));
+            text += &format!("the stale token once more: {status}\n  {{{body}\n");
+        }
+        Some((heading, text))
+    };
+    arms.chunks(2).filter_map(tell).collect()
 }
 
 /// The worker that wrote the value: `{"value":"b:7f3c9e12 2.1",…}`.
 fn writer_of(answer: &str) -> String {
     let value = answer.split(r#""value":""#).nth(1).unwrap_or_default();
     value.split([':', '"']).next().unwrap_or_default().to_owned()
-}
-
-fn resource_key(name: &str) -> Result<ResourceKey, ExperimentError> {
-    let no_key = |error: String| ExperimentError::Resource(std::io::Error::other(error));
-    let key = LockKey::new(name, "0").map_err(|error| no_key(error.to_string()))?;
-    ResourceKey::new(key.name()).map_err(|error| no_key(error.to_string()))
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use resource::audit::{Event, Kind, Name};
 
 /// The width of one column, in characters.
-const COLUMN: usize = 46;
+const COLUMN: usize = 38;
 
 /// One line for each event that a reader must know. Who asks again and again is told of once.
 pub(super) fn lines(history: &[Event]) -> Vec<String> {
@@ -21,7 +21,7 @@ pub(super) fn lines(history: &[Event]) -> Vec<String> {
     };
     let told = history.iter().filter(|event| is_news(event));
     let line = |event: &Event| {
-        Some(format!("{:>7} {:8} {}", event.at.to_string(), event.process, tell(&event.kind)?))
+        Some(format!("{:>6} {:8} {}", event.at.to_string(), event.process, tell(&event.kind)?))
     };
     told.filter_map(line).collect()
 }
@@ -35,10 +35,15 @@ fn tell(kind: &Kind) -> Option<String> {
         Kind::LeaseRequested { .. } => "asks for the lock".to_owned(),
         Kind::LeaseAcquired { token, .. } => format!("granted, token {token}"),
         Kind::LeaseLost { .. } => "its lease is lost".to_owned(),
+        Kind::ProcessCrashed { detail } => detail.as_ref().map_or("crashed", Name::as_str).to_owned(),
         Kind::FaultApplied { detail } | Kind::FaultHealed { detail } => detail.to_string(),
         Kind::WriteAccepted { owner, token, .. } => format!("PUT {} token {token} → 200", by(owner)),
-        Kind::WriteRejected { owner, token, seen, .. } => {
-            format!("PUT {} token {token} → 409, seen {seen}", by(owner))
+        Kind::WriteRejected { owner, token, .. } => {
+            format!("PUT {} token {token} → 409", by(owner))
+        }
+        Kind::KeyDeleted { owner, client, .. } => {
+            let owner = owner.as_str().split(':').next().unwrap_or_default();
+            format!("{client} deleted {owner}'s")
         }
         Kind::WriteAnswered { outcome, .. } => {
             format!("its write: {}", outcome.as_ref().map_or("no answer", Name::as_str))
@@ -53,12 +58,15 @@ fn tell(kind: &Kind) -> Option<String> {
 /// Two columns with their headings.
 pub(super) fn side_by_side(headings: [&str; 2], left: &[String], right: &[String]) -> String {
     let mut text = String::new();
+    // What is longer is cut: two columns have 80 characters.
+    let cell = |column: &[String], row: usize| {
+        column.get(row).map(|line| line.chars().take(COLUMN).collect::<String>()).unwrap_or_default()
+    };
     // Writing to a String can't fail.
     let _ = writeln!(text, "{:COLUMN$} │ {}", headings[0], headings[1]);
     let _ = writeln!(text, "{0:─<COLUMN$} │ {0:─<COLUMN$}", "");
     for row in 0..left.len().max(right.len()) {
-        let cell = |column: &[String]| column.get(row).cloned().unwrap_or_default();
-        let _ = writeln!(text, "{:COLUMN$} │ {}", cell(left), cell(right));
+        let _ = writeln!(text, "{:COLUMN$} │ {}", cell(left, row), cell(right, row));
     }
     text
 }

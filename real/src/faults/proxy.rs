@@ -49,6 +49,8 @@ pub struct Proxy {
 
 #[derive(Debug)]
 struct Controls {
+    /// Where new connections lead.
+    server: watch::Sender<Arc<str>>,
     to_server: watch::Sender<Link>,
     to_client: watch::Sender<Link>,
     /// Counts the resets.
@@ -65,17 +67,29 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let port = listener.local_addr()?.port();
         let controls = Arc::new(Controls {
+            server: watch::Sender::new(server.into()),
             to_server: watch::Sender::new(Link::Open),
             to_client: watch::Sender::new(Link::Open),
             resets: watch::Sender::new(0),
         });
-        let accepting = tokio::spawn(accept(listener, server.into(), Arc::clone(&controls))).abort_handle();
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&controls))).abort_handle();
         Ok(Self { port, controls, accepting })
     }
 
     /// `127.0.0.1:PORT`.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Leads new connections to another server, `host:port`, as a name does that now stands for another address. Those that
+    /// are open stay: [`Proxy::reset`] ends them.
+    pub fn redirect(&self, server: &str) {
+        self.controls.server.send_replace(server.into());
     }
 
     /// Changes the link in one direction, for the connections that are open too.
@@ -105,7 +119,7 @@ impl Drop for Proxy {
     }
 }
 
-async fn accept(listener: TcpListener, server: Arc<str>, controls: Arc<Controls>) {
+async fn accept(listener: TcpListener, controls: Arc<Controls>) {
     // Dropped with this task: so are the connections.
     let mut connections = JoinSet::new();
     loop {
@@ -115,12 +129,13 @@ async fn accept(listener: TcpListener, server: Arc<str>, controls: Arc<Controls>
             tokio::time::sleep(RELIEF).await;
             continue;
         };
-        connections.spawn(serve(client, Arc::clone(&server), Arc::clone(&controls)));
+        connections.spawn(serve(client, Arc::clone(&controls)));
     }
 }
 
-async fn serve(client: TcpStream, server: Arc<str>, controls: Arc<Controls>) {
+async fn serve(client: TcpStream, controls: Arc<Controls>) {
     let mut resets = controls.resets.subscribe();
+    let server = Arc::clone(&controls.server.borrow());
     let server = match TcpStream::connect(&*server).await {
         Ok(server) => server,
         // As the server itself would answer: refused, or gone.

@@ -56,16 +56,25 @@ impl Recorder {
     ///
     /// Those of the file, and one if events go elsewhere already.
     pub fn install(process: &str, path: &Path) -> io::Result<Recording> {
+        let (recorder, recording) = Self::open(process, path)?;
+        tracing::subscriber::set_global_default(tracing_subscriber::registry().with(recorder))
+            .map_err(io::Error::other)?;
+        Ok(recording)
+    }
+
+    /// As [`Recorder::install`], for whoever says by itself which threads' events it is to hear.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn open(process: &str, path: &Path) -> io::Result<(Self, Recording)> {
         let to: Box<dyn Write + Send> = if path.as_os_str() == "-" {
             Box::new(io::stdout())
         } else {
             Box::new(File::options().create(true).append(true).open(path)?)
         };
         let output = Arc::new(Mutex::new(Output { to, failure: None }));
-        let recorder = Self { process: process.into(), output: Arc::clone(&output) };
-        tracing::subscriber::set_global_default(tracing_subscriber::registry().with(recorder))
-            .map_err(io::Error::other)?;
-        Ok(Recording(output))
+        Ok((Self { process: process.into(), output: Arc::clone(&output) }, Recording(output)))
     }
 
     fn write(&self, process: &str, record: &Record) {

@@ -31,31 +31,29 @@ pub enum ServerError {
         port: u16,
     },
     /// The server ended by itself.
-    #[error("{name} died ({status}); its last words, from {}:\n{log}", .path.display())]
+    #[error("{name} died ({status}): mend what its last words complain of, and try again:\n{log}")]
     Died {
         /// Which one.
         name: String,
         /// Its exit status.
         status: String,
-        /// Its log.
-        path: PathBuf,
         /// The last lines of it.
         log: String,
     },
     /// The server runs, and is not ready.
-    #[error("{name} was not ready after {waited:?}: give it a faster disk or less company; its last words, from {}:\n{log}", .path.display())]
+    #[error(
+        "{name} was not ready after {waited:?}: give it a faster disk or less company; its last words:\n{log}"
+    )]
     Silent {
         /// Which one.
         name: String,
         /// How long it was waited for.
         waited: Duration,
-        /// Its log.
-        path: PathBuf,
         /// The last lines of it.
         log: String,
     },
     /// A server refused an order that it must follow, such as one to form a cluster.
-    #[error("{name} refused `{order}`: {answer}; see its log in {}", .path.display())]
+    #[error("{name} refused `{order}`: {answer}; its last words:\n{log}")]
     Refused {
         /// Which one.
         name: String,
@@ -63,8 +61,8 @@ pub enum ServerError {
         order: String,
         /// What it answered.
         answer: String,
-        /// Its log.
-        path: PathBuf,
+        /// The last lines of its log.
+        log: String,
     },
     /// The temporary directory, or a file in it, can't be used.
     #[error("{}: {source}; set TMPDIR to a directory that this user can write to", .path.display())]

@@ -6,8 +6,10 @@ use super::port::{free, on_free_ports};
 use super::process::{Launch, Process};
 use super::program;
 use super::ready::{ask_http, await_ready};
+use crate::faults::Host;
 
 const PACKAGE: &str = "etcd-server";
+const LOCAL: &str = "127.0.0.1";
 /// Members talk twenty times a second; without a leader for half a second, they elect another.
 const TIMING: [&str; 4] = ["--heartbeat-interval", "50", "--election-timeout", "500"];
 
@@ -37,7 +39,7 @@ impl EtcdCluster {
     ///
     /// [`ServerError`] says what to do.
     pub fn start(stage: &Stage) -> Result<Self, ServerError> {
-        on_free_ports(|| Self::on_ports::<3>(stage, free()?, free()?))
+        on_free_ports(|| Self::on_ports::<3>(stage, free()?, free()?, [None; 3]))
     }
 
     /// Starts a single member on a free port.
@@ -46,29 +48,45 @@ impl EtcdCluster {
     ///
     /// As [`EtcdCluster::start`].
     pub fn start_one(stage: &Stage) -> Result<Self, ServerError> {
-        on_free_ports(|| Self::on_ports::<1>(stage, free()?, free()?))
+        on_free_ports(|| Self::on_ports::<1>(stage, free()?, free()?, [None]))
+    }
+
+    /// As [`EtcdCluster::start`], each member on a host of a [`Network`](crate::faults::Network): a fault there parts
+    /// the members from each other.
+    ///
+    /// # Errors
+    ///
+    /// As [`EtcdCluster::start`].
+    pub fn start_at(stage: &Stage, hosts: [&Host; 3]) -> Result<Self, ServerError> {
+        on_free_ports(|| Self::on_ports::<3>(stage, free()?, free()?, hosts.map(Some)))
     }
 
     fn on_ports<const N: usize>(
         stage: &Stage,
         ports: [u16; N],
         peers: [u16; N],
+        hosts: [Option<&Host>; N],
     ) -> Result<Self, ServerError> {
         let program = program::find("etcd", PACKAGE)?;
-        let all: Vec<_> = (0..N).map(|n| format!("etcd-{}={}", n + 1, url(peers[n]))).collect();
+        let peer_url = |n: usize| url(hosts[n].map_or(LOCAL, Host::address), peers[n]);
+        let all: Vec<_> = (0..N).map(|n| format!("etcd-{}={}", n + 1, peer_url(n))).collect();
         let all = all.join(",");
         let mut members = Vec::with_capacity(N);
         for (n, port) in ports.into_iter().enumerate() {
             let name = format!("etcd-{}", n + 1);
             // A start anew, on other ports, is another cluster: it must not find the data of this one.
             let directory = stage.subdirectory(&format!("{name}-{port}"))?;
-            let (client, peer) = (url(port), url(peers[n]));
+            let (here, peer) = (url(LOCAL, port), peer_url(n));
+            let client = hosts[n].map_or_else(|| here.clone(), |host| url(host.address(), port));
+            // We ask it from its own host.
+            let listen = if client == here { here } else { format!("{client},{here}") };
             let launch = Launch::new(&name, &program, &directory)
                 .args(["--name", &name, "--data-dir", "data", "--initial-cluster-state", "new"])
-                .args(["--listen-client-urls", &client, "--advertise-client-urls", &client])
+                .args(["--listen-client-urls", &listen, "--advertise-client-urls", &client])
                 .args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer])
                 .args(["--initial-cluster", &all])
-                .args(TIMING);
+                .args(TIMING)
+                .on(hosts[n]);
             let process = stage.spawn(&launch)?;
             members.push(Etcd { process, port, launch, stage: stage.clone() });
         }
@@ -100,7 +118,7 @@ impl EtcdCluster {
             name: self.members[member].process.name().to_owned(),
             order: order.to_owned(),
             answer: answer.to_owned(),
-            path: self.members[member].process.log().to_owned(),
+            log: self.members[member].process.last_words(),
         };
         let leader = self.leader().ok_or_else(|| refused("no member leads"))?;
         let target = self.members[member].status().ok_or_else(|| refused("it does not answer"))?;
@@ -108,8 +126,10 @@ impl EtcdCluster {
             return Ok(());
         }
         let body = format!(r#"{{"targetID":"{}"}}"#, target.member);
-        let port = self.members[leader].port;
-        let answer = ask_http(port, "POST", "/v3/maintenance/transfer-leadership", "", &body);
+        let leader = &self.members[leader];
+        let answer = leader
+            .launch
+            .there(|| ask_http(leader.port, "POST", "/v3/maintenance/transfer-leadership", "", &body))?;
         let answer = answer.unwrap_or_else(|error| error.to_string());
         if answer.starts_with("HTTP/1.1 200") { Ok(()) } else { Err(refused(&answer)) }
     }
@@ -121,9 +141,9 @@ struct Status {
 }
 
 impl Etcd {
-    /// `127.0.0.1:PORT`, for clients.
+    /// `127.0.0.1:PORT`, or that of its host, for clients.
     pub fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+        format!("{}:{}", self.launch.address(), self.port)
     }
 
     /// Its port for clients.
@@ -151,14 +171,17 @@ impl Etcd {
     fn await_ready(&mut self) -> Result<(), ServerError> {
         let (port, log) = (self.port, self.process.log().to_owned());
         let serves = || std::fs::read_to_string(&log).is_ok_and(|log| log.contains(READY));
-        await_ready(&mut self.process, port, || {
+        let is_ready = || {
             let health = ask_http(port, "GET", "/health", "", "");
             health.is_ok_and(|answer| answer.contains(r#""health":"true""#)) && serves()
-        })
+        };
+        let process = &mut self.process;
+        self.launch.there(|| await_ready(process, port, is_ready))?
     }
 
     fn status(&self) -> Option<Status> {
-        let answer = ask_http(self.port, "POST", "/v3/maintenance/status", "", "{}").ok()?;
+        let ask = || ask_http(self.port, "POST", "/v3/maintenance/status", "", "{}");
+        let answer = self.launch.there(ask).ok()?.ok()?;
         let (_, body) = answer.split_once("\r\n\r\n")?;
         let body: serde_json::Value = serde_json::from_str(body).ok()?;
         let text = |value: &serde_json::Value| Some(value.as_str()?.to_owned());
@@ -166,6 +189,6 @@ impl Etcd {
     }
 }
 
-fn url(port: u16) -> String {
-    format!("http://127.0.0.1:{port}")
+fn url(address: &str, port: u16) -> String {
+    format!("http://{address}:{port}")
 }

@@ -26,6 +26,11 @@ while [ -n "$(living "$1")" ] && [ "$tries" -lt 60 ]; do
   tries=$((tries + 1))
 done
 for pid in $(living "$1"); do kill -KILL "-$pid"; done
+# Network namespaces, with their links and rules.
+if [ -f "$1/namespaces" ]; then
+  PATH=$PATH:/usr/sbin:/sbin
+  while read -r name; do ip netns del "$name"; done <"$1/namespaces"
+fi
 tries=0
 while ! rm -rf "$1" && [ "$tries" -lt 40 ]; do
   sleep 0.05

@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::error::ServerError;
 use super::guard::Stage;
+use crate::faults::Host;
 
 /// Notes its pid with the signal that ends it, then becomes the program: `$0` is the directory of the pids, `$1` the signal.
 const NOTE_PID: &str = r#"signal=$1; shift; echo "$signal" >"$0/$$" && exec "$@""#;
@@ -30,6 +31,8 @@ pub struct Launch {
     pub environment: Vec<(OsString, OsString)>,
     /// Its working directory, in the stage.
     pub directory: PathBuf,
+    /// On which host it runs, if not on this machine's own.
+    pub host: Option<Host>,
     /// User and group, if not ours.
     pub user: Option<(u32, u32)>,
     /// Ends it in good order; else it is killed at once.
@@ -44,6 +47,7 @@ impl Launch {
             program: program.into(),
             arguments: Vec::new(),
             environment: Vec::new(),
+            host: None,
             directory: directory.to_owned(),
             user: None,
             quits_by: None,
@@ -55,6 +59,32 @@ impl Launch {
     pub fn args(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         self.arguments.extend(arguments.into_iter().map(Into::into));
         self
+    }
+
+    /// To run on `host`, if there is one.
+    #[must_use]
+    pub fn on(mut self, host: Option<&Host>) -> Self {
+        self.host = host.cloned();
+        self
+    }
+
+    /// Does `job` where the process runs: there the ports of 127.0.0.1 are its own.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Spawn`] if the host is gone.
+    pub(super) fn there<T: Send>(&self, job: impl FnOnce() -> T + Send) -> Result<T, ServerError> {
+        match &self.host {
+            None => Ok(job()),
+            Some(host) => host
+                .run(job)
+                .map_err(|source| ServerError::Spawn { program: self.program.display().to_string(), source }),
+        }
+    }
+
+    /// The address that others reach it by: that of its host.
+    pub(super) fn address(&self) -> &str {
+        self.host.as_ref().map_or("127.0.0.1", Host::address)
     }
 }
 
@@ -103,7 +133,8 @@ impl Stage {
         if let Some((user, group)) = launch.user {
             command.uid(user).gid(group);
         }
-        let child = command.stdin(Stdio::null()).stdout(output).stderr(errors).spawn().map_err(failed)?;
+        command.stdin(Stdio::null()).stdout(output).stderr(errors);
+        let child = launch.there(|| command.spawn())?.map_err(failed)?;
         let pid = Pid::from_child(&child);
         let note = self.pids().join(child.id().to_string());
         let name = launch.name.clone();
@@ -186,8 +217,8 @@ impl Process {
 
     /// The error that it died, with its last words.
     pub(super) fn died(&self, status: ExitStatus) -> ServerError {
-        let (name, path, log) = (self.name.clone(), self.log.clone(), self.last_words());
-        ServerError::Died { name, status: status.to_string(), path, log }
+        let (name, log) = (self.name.clone(), self.last_words());
+        ServerError::Died { name, status: status.to_string(), log }
     }
 
     /// The last lines of its log.

@@ -35,9 +35,8 @@ pub(super) fn await_ready(
         }
         let waited = begun.elapsed();
         if waited > PATIENCE {
-            let (name, path, log) =
-                (process.name().to_owned(), process.log().to_owned(), process.last_words());
-            return Err(ServerError::Silent { name, waited, path, log });
+            let (name, log) = (process.name().to_owned(), process.last_words());
+            return Err(ServerError::Silent { name, waited, log });
         }
         thread::sleep(PAUSE);
     }

@@ -1,6 +1,6 @@
 //! One Redis, alone or as another's replica.
 
-use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use super::error::ServerError;
 use super::guard::Stage;
@@ -8,6 +8,7 @@ use super::port::{free, on_free_ports};
 use super::process::{Launch, Process};
 use super::program;
 use super::ready::{ask, await_ready};
+use crate::faults::{Host, WallClock};
 
 const PACKAGE: &str = "redis-server";
 
@@ -66,6 +67,41 @@ impl Redis {
         Self::launch(stage, name, port, &persistence.arguments())
     }
 
+    /// As [`Redis::start`], by a wall clock of its own: keys expire by it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Redis::start`].
+    pub fn start_by(
+        stage: &Stage,
+        name: &str,
+        persistence: Persistence,
+        clock: &WallClock,
+    ) -> Result<Self, ServerError> {
+        on_free_ports(|| {
+            let [port] = free()?;
+            let launch = plain(stage, name, port, &persistence.arguments(), None)?;
+            Self::run(stage, with_clock(launch, clock), port)
+        })
+    }
+
+    /// As [`Redis::start`], on a host of a [`Network`](crate::faults::Network).
+    ///
+    /// # Errors
+    ///
+    /// As [`Redis::start`].
+    pub fn start_at(
+        stage: &Stage,
+        name: &str,
+        persistence: Persistence,
+        host: &Host,
+    ) -> Result<Self, ServerError> {
+        on_free_ports(|| {
+            let [port] = free()?;
+            Self::run(stage, plain(stage, name, port, &persistence.arguments(), Some(host))?, port)
+        })
+    }
+
     /// Starts `count` independent ones, as Redlock wants them: `redis-1` and so on.
     ///
     /// # Errors
@@ -85,24 +121,22 @@ impl Redis {
         let mut arguments = Persistence::None.arguments().to_vec();
         arguments.extend(["--replicaof", "127.0.0.1", &source, "--repl-diskless-sync-delay", "0"]);
         let mut replica = on_free_ports(|| Self::launch(stage, name, free::<1>()?[0], &arguments))?;
-        let port = replica.port;
-        await_ready(&mut replica.process, port, || {
-            command(port, "INFO replication").is_ok_and(|info| info.contains("master_link_status:up"))
-        })?;
+        replica.await_replication()?;
         Ok(replica)
     }
 
     pub(super) fn launch(stage: &Stage, name: &str, port: u16, more: &[&str]) -> Result<Self, ServerError> {
-        let program = program::find("redis-server", PACKAGE)?;
-        let directory = stage.subdirectory(name)?;
-        let launch = Launch::new(name, program, &directory).args(arguments(port, &directory)).args(more);
+        Self::run(stage, plain(stage, name, port, more, None)?, port)
+    }
+
+    fn run(stage: &Stage, launch: Launch, port: u16) -> Result<Self, ServerError> {
         let process = start(stage, &launch, port)?;
         Ok(Self { process, port, launch, stage: stage.clone() })
     }
 
-    /// `127.0.0.1:PORT`.
+    /// `127.0.0.1:PORT`, or that of its host.
     pub fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+        format!("{}:{}", self.launch.address(), self.port)
     }
 
     /// Its port.
@@ -126,6 +160,41 @@ impl Redis {
         Ok(())
     }
 
+    /// As [`Redis::restart`], with an empty disk: all that it had acknowledged is lost.
+    ///
+    /// # Errors
+    ///
+    /// As [`Redis::restart`].
+    pub fn restart_empty(&mut self) -> Result<(), ServerError> {
+        self.process.kill();
+        let data = self.launch.directory.join("appendonlydir");
+        match fs::remove_dir_all(&data) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(ServerError::Directory { path: data, source });
+            }
+            _ => {}
+        }
+        self.restart()
+    }
+
+    /// Makes it the replica of the primary at `127.0.0.1:port`, and waits until it has what the primary has.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Refused`], or [`ServerError::Silent`] if it never gets there.
+    pub fn follow(&mut self, port: u16) -> Result<(), ServerError> {
+        self.order(&format!("REPLICAOF 127.0.0.1 {port}"))?;
+        self.await_replication()
+    }
+
+    fn await_replication(&mut self) -> Result<(), ServerError> {
+        let port = self.port;
+        let is_up =
+            || command(port, "INFO replication").is_ok_and(|info| info.contains("master_link_status:up"));
+        let process = &mut self.process;
+        self.launch.there(|| await_ready(process, port, is_up))?
+    }
+
     /// Makes a replica a primary, as a failover does. What the old primary had not sent it yet is lost.
     ///
     /// # Errors
@@ -137,7 +206,8 @@ impl Redis {
 
     /// Sends a command and expects `+OK`.
     pub(super) fn order(&self, order: &str) -> Result<(), ServerError> {
-        let answer = command(self.port, order).unwrap_or_else(|error| error.to_string());
+        let answer = self.launch.there(|| command(self.port, order))?;
+        let answer = answer.unwrap_or_else(|error| error.to_string());
         if answer.starts_with("+OK") {
             return Ok(());
         }
@@ -145,7 +215,7 @@ impl Redis {
             name: self.process.name().to_owned(),
             order: order.to_owned(),
             answer: answer.trim().to_owned(),
-            path: self.process.log().to_owned(),
+            log: self.process.last_words(),
         })
     }
 }
@@ -165,13 +235,29 @@ fn start(stage: &Stage, launch: &Launch, port: u16) -> Result<Process, ServerErr
     let mut process = stage.spawn(launch)?;
     // Not `PING`: another Redis that has the port would answer as well.
     let ours = format!("process_id:{}\r\n", process.pid());
-    await_ready(&mut process, port, || command(port, "INFO server").is_ok_and(|info| info.contains(&ours)))?;
+    let is_ours = || command(port, "INFO server").is_ok_and(|info| info.contains(&ours));
+    launch.there(|| await_ready(&mut process, port, is_ours))??;
     Ok(process)
 }
 
-fn arguments(port: u16, directory: &Path) -> Vec<PathBuf> {
-    let port = port.to_string();
-    let words =
-        ["--port", &port, "--bind", "127.0.0.1", "--save", "", "--enable-debug-command", "yes", "--dir"];
-    words.iter().map(PathBuf::from).chain([directory.to_owned()]).collect()
+fn plain(
+    stage: &Stage,
+    name: &str,
+    port: u16,
+    more: &[&str],
+    host: Option<&Host>,
+) -> Result<Launch, ServerError> {
+    let program = program::find("redis-server", PACKAGE)?;
+    let directory = stage.subdirectory(name)?;
+    let launch =
+        Launch::new(name, program, &directory).args(["--port", &port.to_string(), "--bind", "127.0.0.1"]);
+    // On a host it listens for the others too. They are ours.
+    let launch = launch.args(host.into_iter().flat_map(|host| [host.address(), "--protected-mode", "no"]));
+    let launch = launch.args(["--save", "", "--enable-debug-command", "yes", "--dir"]).args([&directory]);
+    Ok(launch.args(more).on(host))
+}
+
+fn with_clock(mut launch: Launch, clock: &WallClock) -> Launch {
+    launch.environment.extend(clock.environment());
+    launch
 }

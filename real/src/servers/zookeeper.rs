@@ -10,7 +10,7 @@ use super::process::{Launch, Process};
 use super::program;
 use super::ready::{ask, await_ready};
 
-const PACKAGE: &str = "zookeeper libzookeeper-java";
+const PACKAGE: &str = "libzookeeper-java";
 const JARS: [&str; 8] = [
     "zookeeper.jar",
     "zookeeper-jute.jar",
@@ -119,6 +119,19 @@ impl ZooKeeperEnsemble {
     /// [`ServerError`] says what to do.
     pub fn start(stage: &Stage) -> Result<Self, ServerError> {
         on_free_ports(|| Self::on_ports(stage, free()?, free()?, free()?))
+    }
+
+    /// The addresses of all members.
+    pub fn addresses(&self) -> Vec<String> {
+        self.members.iter().map(ZooKeeper::address).collect()
+    }
+
+    /// Which member leads, by its place in [`ZooKeeperEnsemble::members`], if one says so.
+    pub fn leader(&self) -> Option<usize> {
+        let leads = |member: &ZooKeeper| {
+            ask(member.port, "srvr", |_| false).is_ok_and(|answer| answer.contains("Mode: leader"))
+        };
+        self.members.iter().position(leads)
     }
 
     fn on_ports(

@@ -1,0 +1,326 @@
+//! All that takes part in a long run: lock servers, resource, workers, and the links between, each of which can fail.
+#![allow(clippy::disallowed_methods, reason = "a run on live processes goes by real time")]
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+
+use super::events::Events;
+use super::fault::{End, Fault, Holds, Server, worker_name};
+use super::locks::Locks;
+use super::tail::Tail;
+use super::{ChaosError, Configuration};
+use crate::experiments::actors::{Actor, ResourceActor};
+use crate::faults::{Direction, Link, Proxy};
+use crate::judgement::DATA_LOST;
+use crate::servers::Stage;
+
+/// The directory of the run's processes in the stage.
+const FOLDER: &str = "chaos";
+/// For how long an aimed fault waits for its worker.
+const AIM: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(1);
+
+pub(super) struct Stand<'a> {
+    configuration: &'a Configuration,
+    stage: Stage,
+    locks: Locks,
+    resource: ResourceActor,
+    workers: Vec<Worker>,
+    events: Events,
+    /// The faults that have struck and not healed.
+    lasting: Vec<Fault>,
+    /// What killed processes have left.
+    past: Vec<PathBuf>,
+}
+
+/// A worker, and its links.
+struct Worker {
+    name: String,
+    actor: Actor,
+    /// One for each place that it finds a lock server in.
+    to_servers: Vec<Proxy>,
+    to_resource: Proxy,
+}
+
+impl<'a> Stand<'a> {
+    /// Starts everything.
+    pub(super) fn set_up(configuration: &'a Configuration) -> Result<Self, ChaosError> {
+        let stage = Stage::new()?;
+        let locks = Locks::start(&stage, configuration)?;
+        let resource = ResourceActor::start(&stage, FOLDER, configuration.fence.as_str())?;
+        let path = stage.directory().join("faults.jsonl");
+        let events = Events::new(path).map_err(ChaosError::Events)?;
+        let (workers, lasting, past) = (Vec::new(), Vec::new(), Vec::new());
+        let mut stand = Self { configuration, stage, locks, resource, workers, events, lasting, past };
+        for number in 0..configuration.workers {
+            let worker = stand.hire(number)?;
+            stand.workers.push(worker);
+        }
+        Ok(stand)
+    }
+
+    fn hire(&self, number: usize) -> Result<Worker, ChaosError> {
+        let proxy = |address: &str| Handle::current().block_on(Proxy::start(address));
+        let places = self.locks.places();
+        let to_servers = places.iter().map(|address| proxy(address)).collect::<io::Result<Vec<_>>>();
+        let to_servers = to_servers.map_err(ChaosError::Proxy)?;
+        let to_resource = proxy(self.resource.address()).map_err(ChaosError::Proxy)?;
+        let name = worker_name(number);
+        let actor = self.start_worker(number, &name, &to_servers, &to_resource)?;
+        Ok(Worker { name, actor, to_servers, to_resource })
+    }
+
+    /// Workers differ, as a fleet's do: every other one never looks at its lease again, one in three renews it.
+    fn start_worker(
+        &self,
+        number: usize,
+        name: &str,
+        to_servers: &[Proxy],
+        to_resource: &Proxy,
+    ) -> Result<Actor, ChaosError> {
+        let Configuration { backend, ttl, work, keys, .. } = self.configuration;
+        let servers: Vec<_> = to_servers.iter().map(Proxy::address).collect();
+        let (servers, resource) = (servers.join(","), to_resource.address());
+        let millis = |time: &Duration| format!("{}ms", time.as_millis());
+        let (ttl, rest, work) = (millis(ttl), millis(&(*work * 2)), millis(work));
+        let (keys, rounds) = (keys.to_string(), u64::MAX.to_string());
+        let check = if number.is_multiple_of(2) { "on" } else { "off" };
+        let mut arguments =
+            vec!["--backend", backend.as_str(), "--servers", &servers, "--resource", &resource];
+        arguments
+            .extend(["--ttl", &ttl, "--work", &work, "--keys", &keys, "--rounds", &rounds, "--rest", &rest]);
+        arguments.extend(["--fence", "on", "--check", check]);
+        if number % 3 == 2 {
+            arguments.extend(["--renew", "1h"]);
+        }
+        Ok(Actor::start(&self.stage, FOLDER, name, "worker", &arguments)?)
+    }
+
+    /// Waits until every worker has been granted the lock once more; `false` if one was not within `bound`.
+    pub(super) fn all_served(&mut self, bound: Duration) -> Result<bool, ChaosError> {
+        let begun = Instant::now();
+        let mut waiting: Vec<_> = self.workers.iter().map(|worker| Tail::of(&worker.actor.history)).collect();
+        while !waiting.is_empty() {
+            self.all_live()?;
+            waiting.retain_mut(|tail| !tail.tells(r#""event":"lease_acquired""#));
+            if begun.elapsed() > bound {
+                return Ok(false);
+            }
+            thread::sleep(PAUSE);
+        }
+        Ok(true)
+    }
+
+    /// A worker that ends by itself has nothing to say in a history.
+    fn all_live(&mut self) -> Result<(), ChaosError> {
+        let killed = |number| self.lasting.contains(&Fault::KillWorker { worker: number });
+        for (number, worker) in self.workers.iter_mut().enumerate() {
+            if !killed(number) && worker.actor.process.exited().is_some() {
+                let words = worker.actor.process.last_words();
+                return Err(ChaosError::Ended { name: worker.name.clone(), words });
+            }
+        }
+        Ok(())
+    }
+
+    /// The fault strikes. What has struck is returned, to be healed: it is known now which server led.
+    pub(super) fn strike(&mut self, fault: Fault, aimed: bool) -> Result<Fault, ChaosError> {
+        self.all_live()?;
+        let fault = fault.on(self.locks.leader());
+        if let Some(worker) = fault.worker().filter(|_| aimed) {
+            self.await_section(worker);
+        }
+        self.events.applied(&fault.to_string()).map_err(ChaosError::Events)?;
+        self.lasting.push(fault);
+        self.make(fault)?;
+        self.lay_links();
+        if fault.is_instant() {
+            self.heal(fault)?;
+        }
+        Ok(fault)
+    }
+
+    fn make(&mut self, fault: Fault) -> Result<(), ChaosError> {
+        match fault {
+            Fault::PauseWorker { worker } => self.workers[worker].actor.process.pause(),
+            Fault::KillWorker { worker } => self.kill_worker(worker)?,
+            Fault::PauseServer { server } => self.locks.process(server.number()).pause(),
+            Fault::KillServer { server } => self.kill_server(server, "killed")?,
+            Fault::LoseData { server } => self.kill_server(server, DATA_LOST)?,
+            Fault::MoveLeader { to } => drop(self.locks.move_leader(to)),
+            Fault::Failover { lag_ms } => self.fail_over(lag_ms)?,
+            Fault::StepClock { server, by_ms } => self.locks.step_clock(server.number(), by_ms)?,
+            Fault::ResetLink { worker, to } => self.workers[worker].link(to).reset(),
+            Fault::KillResource => self.kill_resource()?,
+            Fault::CutLink { .. } | Fault::SlowLink { .. } | Fault::IsolateServer { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// The fault is over.
+    pub(super) fn heal(&mut self, fault: Fault) -> Result<(), ChaosError> {
+        self.lasting.retain(|lasting| *lasting != fault);
+        self.lay_links();
+        match fault {
+            Fault::PauseWorker { worker } => self.workers[worker].actor.process.resume(),
+            Fault::KillWorker { worker } => {
+                let Worker { name, to_servers, to_resource, .. } = &self.workers[worker];
+                self.workers[worker].actor = self.start_worker(worker, name, to_servers, to_resource)?;
+            }
+            Fault::PauseServer { server } => self.locks.process(server.number()).resume(),
+            Fault::KillServer { server } => self.restart_server(server, true)?,
+            Fault::LoseData { server } => self.restart_server(server, false)?,
+            Fault::Failover { .. } => self.locks.rejoin()?,
+            Fault::StepClock { server, by_ms } => self.locks.step_clock(server.number(), -by_ms)?,
+            Fault::KillResource => self.restart_resource()?,
+            Fault::MoveLeader { .. }
+            | Fault::ResetLink { .. }
+            | Fault::CutLink { .. }
+            | Fault::SlowLink { .. }
+            | Fault::IsolateServer { .. } => {}
+        }
+        self.events.healed(&fault.to_string()).map_err(ChaosError::Events)
+    }
+
+    /// Kills the workers and the resource, and returns the files of the history.
+    pub(super) fn end(mut self) -> Result<(Vec<PathBuf>, Stage), ChaosError> {
+        for number in 0..self.workers.len() {
+            self.kill_worker(number)?;
+        }
+        self.kill_resource()?;
+        self.past.push(self.events.path().to_owned());
+        Ok((self.past, self.stage))
+    }
+
+    /// Waits, for a moment, until the worker is inside its critical section and has read the resource.
+    fn await_section(&self, worker: usize) {
+        let mut tail = Tail::of(&self.workers[worker].actor.history);
+        let begun = Instant::now();
+        while !tail.tells(r#""step":"read""#) && begun.elapsed() < AIM {
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// Sets every link as the faults that last want it.
+    fn lay_links(&self) {
+        for (number, worker) in self.workers.iter().enumerate() {
+            let places = (0..worker.to_servers.len()).map(End::Server);
+            for end in places.chain([End::Resource]) {
+                for direction in [Direction::ToServer, Direction::ToClient] {
+                    let states =
+                        self.lasting.iter().filter_map(|fault| self.link(*fault, number, end, direction));
+                    let worst = states.max_by_key(severity).unwrap_or(Link::Open);
+                    worker.link(end).set(direction, worst);
+                }
+            }
+        }
+    }
+
+    /// What a fault wants of a link.
+    fn link(&self, fault: Fault, number: usize, end: End, direction: Direction) -> Option<Link> {
+        match fault {
+            Fault::CutLink { worker, to, holds } if (worker, to) == (number, end) => {
+                let holds = match direction {
+                    Direction::ToServer => holds != Holds::Answers,
+                    Direction::ToClient => holds != Holds::Requests,
+                };
+                holds.then_some(Link::Cut)
+            }
+            Fault::SlowLink { worker, to, by_ms } if (worker, to) == (number, end) => {
+                Some(Link::Slow(Duration::from_millis(by_ms)))
+            }
+            Fault::IsolateServer { server } if end == End::Server(self.locks.place(server.number())) => {
+                Some(Link::Cut)
+            }
+            _ => None,
+        }
+    }
+
+    fn kill_worker(&mut self, number: usize) -> Result<(), ChaosError> {
+        let worker = &mut self.workers[number];
+        worker.actor.process.kill();
+        self.events.crashed(&worker.name).map_err(ChaosError::Events)?;
+        self.past.extend(put_away(&worker.actor, self.past.len())?);
+        Ok(())
+    }
+
+    fn kill_resource(&mut self) -> Result<(), ChaosError> {
+        self.resource.actor.process.kill();
+        self.past.extend(put_away(&self.resource.actor, self.past.len())?);
+        Ok(())
+    }
+
+    /// It comes back on another port, as a new address behind the same name.
+    fn restart_resource(&mut self) -> Result<(), ChaosError> {
+        self.resource = ResourceActor::start(&self.stage, FOLDER, self.configuration.fence.as_str())?;
+        let address = self.resource.address();
+        self.workers.iter().for_each(|worker| worker.to_resource.redirect(address));
+        Ok(())
+    }
+
+    fn kill_server(&mut self, server: Server, detail: &str) -> Result<(), ChaosError> {
+        let number = server.number();
+        self.events.stopped(self.locks.name(number), detail).map_err(ChaosError::Events)?;
+        self.locks.process(number).kill();
+        Ok(())
+    }
+
+    fn restart_server(&mut self, server: Server, keeps_data: bool) -> Result<(), ChaosError> {
+        self.locks.restart(server.number(), keeps_data)?;
+        self.events.started(self.locks.name(server.number())).map_err(ChaosError::Events)
+    }
+
+    fn fail_over(&mut self, lag_ms: u64) -> Result<(), ChaosError> {
+        self.locks.cut_replication();
+        thread::sleep(Duration::from_millis(lag_ms));
+        let (primary, replica) = (self.locks.leader(), 1 - self.locks.leader());
+        // Told before it is done: what the new primary grants comes after it.
+        self.events.stopped(self.locks.name(primary), "killed").map_err(ChaosError::Events)?;
+        let detail = format!("{lag_ms} ms behind");
+        self.events.promoted(self.locks.name(replica), &detail).map_err(ChaosError::Events)?;
+        self.locks.fail_over()?;
+        let address = self.locks.places().swap_remove(0);
+        for worker in &self.workers {
+            worker.to_servers[0].redirect(&address);
+            worker.to_servers[0].reset();
+        }
+        Ok(())
+    }
+}
+
+impl Worker {
+    fn link(&self, end: End) -> &Proxy {
+        match end {
+            End::Server(place) => &self.to_servers[place],
+            End::Resource => &self.to_resource,
+        }
+    }
+}
+
+const fn severity(link: &Link) -> u8 {
+    match link {
+        Link::Open => 0,
+        Link::Slow(_) => 1,
+        Link::Cut => 2,
+    }
+}
+
+/// Keeps what a killed process has written from its successor: the history, whose last line may be torn, and the log.
+/// Returns where the history is now, if there was one.
+fn put_away(actor: &Actor, number: usize) -> Result<Option<PathBuf>, ChaosError> {
+    let put = |path: &Path| {
+        let away = path.with_extension(number.to_string());
+        match fs::rename(path, &away) {
+            Ok(()) => Ok(Some(away)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(ChaosError::Events(error)),
+        }
+    };
+    put(actor.process.log())?;
+    put(&actor.history)
+}

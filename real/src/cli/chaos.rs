@@ -1,0 +1,109 @@
+//! `chaos`: the long run under faults.
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use real::backends::BackendKind;
+use real::chaos::{self, Configuration, FaultKind, Plan};
+
+use super::{Fence, Outcome, print, span};
+
+/// The flags of `chaos`.
+#[derive(Args)]
+pub(crate) struct Chaos {
+    /// On which lock servers, one after the other; by default on all kinds.
+    #[arg(long, env = "DLOCK_BACKEND", value_enum, value_delimiter = ',')]
+    backend: Vec<BackendKind>,
+    /// For how long faults strike, on each.
+    #[arg(long = "for", env = "DLOCK_FOR", value_parser = span::parse, default_value = "10m", value_name = "TIME")]
+    lasts: Duration,
+    /// How often a fault strikes, on average.
+    #[arg(long, env = "DLOCK_EVERY", value_parser = span::parse, default_value = "3s", value_name = "TIME")]
+    every: Duration,
+    /// What the plan of faults is drawn from.
+    #[arg(long, env = "DLOCK_SEED", default_value_t = 1)]
+    seed: u64,
+    /// Whether the resource refuses stale tokens.
+    #[arg(long, env = "DLOCK_FENCE", value_enum, default_value = "on")]
+    fence: Fence,
+    /// Which kinds of faults; by default all that the lock servers can meet.
+    #[arg(long, env = "DLOCK_FAULTS", value_enum, value_delimiter = ',', value_name = "KIND")]
+    faults: Vec<FaultKind>,
+    /// How many workers, each a process.
+    #[arg(long, env = "DLOCK_WORKERS", default_value_t = 4)]
+    workers: usize,
+    /// How many locks they contend for.
+    #[arg(long, env = "DLOCK_KEYS", default_value_t = 1)]
+    keys: u64,
+    /// How long a lease lives.
+    #[arg(long, env = "DLOCK_TTL", value_parser = span::parse, default_value = "1s")]
+    ttl: Duration,
+    /// How long a worker works before it writes.
+    #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
+    work: Duration,
+    /// Prints the plan and runs nothing.
+    #[arg(long)]
+    plan: bool,
+    /// Where histories, plans and reports go: a folder for each lock server and arm.
+    #[arg(long, value_name = "FOLDER", default_value = "target/chaos")]
+    out: PathBuf,
+}
+
+impl Chaos {
+    pub(crate) fn run(self) -> Outcome {
+        let all = BackendKind::value_variants();
+        let backends = if self.backend.is_empty() { all } else { &self.backend };
+        let mut as_expected = true;
+        for backend in backends {
+            let configuration = self.configuration(*backend)?;
+            if self.plan {
+                print(&Plan::draw(&configuration).to_string())?;
+                continue;
+            }
+            as_expected &= self.run_one(&configuration)?;
+        }
+        Ok(as_expected)
+    }
+
+    fn run_one(&self, configuration: &Configuration) -> Outcome {
+        let fence = configuration.fence.as_str();
+        let out = self.out.join(format!("{}-{fence}-{}", configuration.backend.as_str(), self.seed));
+        print(&format!("{}, fencing {fence}, seed {}\n", configuration.backend.as_str(), self.seed))?;
+        let report = chaos::run(configuration, &out, |fault| {
+            // Nobody reads: nothing to tell.
+            let _ = print(&format!("  {fault}\n"));
+        })?;
+        print(&format!("{report}  real audit {}\n", out.join("history.jsonl").display()))?;
+        Ok(report.is_as_expected())
+    }
+
+    fn configuration(&self, backend: BackendKind) -> Result<Configuration, Box<dyn Error>> {
+        let all = FaultKind::value_variants();
+        let faults = if self.faults.is_empty() { all } else { &self.faults };
+        let configuration = Configuration {
+            backend,
+            fence: match self.fence {
+                Fence::On => chaos::Fence::On,
+                Fence::Off => chaos::Fence::Off,
+            },
+            seed: self.seed,
+            lasts: self.lasts,
+            every: self.every,
+            faults: faults.to_vec(),
+            workers: self.workers,
+            keys: self.keys,
+            ttl: self.ttl,
+            work: self.work,
+        };
+        if configuration.kinds().next().is_none() {
+            return Err(format!(
+                "{} can meet none of those faults: give others to --faults",
+                backend.as_str()
+            )
+            .into());
+        }
+        Ok(configuration)
+    }
+}

@@ -1,0 +1,45 @@
+//! `report`: the page of all experiments.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use real::report::Page;
+
+use super::{Outcome, print};
+
+/// The flags of `report`.
+#[derive(Args)]
+pub(crate) struct Report {
+    /// Where the raw results are: `experiment-N.json`.
+    #[arg(long, value_name = "FOLDER", default_value = "real/results")]
+    results: PathBuf,
+    /// Where the page goes, and its figures beside it.
+    #[arg(long, value_name = "FOLDER", default_value = "docs")]
+    out: PathBuf,
+    /// Writes nothing, and says whether the page that is there agrees with the results.
+    #[arg(long)]
+    check: bool,
+}
+
+impl Report {
+    pub(crate) fn run(self) -> Outcome {
+        let Self { results, out, check } = self;
+        if !results.is_dir() {
+            let results = results.display();
+            return Err(
+                format!("{results} is no folder: run this in the repository, or give --results").into()
+            );
+        }
+        let page = Page::of(&results)?;
+        if !check {
+            page.write(&out)?;
+            print(&format!("written: {}\n", out.join("experiments.md").display()))?;
+            return Ok(true);
+        }
+        let differing = page.differing(&out);
+        for path in &differing {
+            print(&format!("{} is not what the results say: run `real report`\n", path.display()))?;
+        }
+        Ok(differing.is_empty())
+    }
+}

@@ -1,0 +1,84 @@
+//! What one run came to, by its history.
+
+use std::path::Path;
+use std::time::Duration;
+
+use resource::audit::{Event, Kind, Nanos, Verdict, VerdictKind, WriteBy};
+use serde::{Deserialize, Serialize};
+
+use super::{ExperimentError, story};
+use crate::history;
+use crate::judgement::Judgement;
+
+/// What one run came to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Outcome {
+    /// Writes that the resource took, in order: worker and token.
+    pub(super) accepted: Vec<WriteBy>,
+    /// Writes that it refused.
+    pub(super) refused: Vec<WriteBy>,
+    /// What the audit says of the history, by kind.
+    pub(super) verdicts: Vec<VerdictKind>,
+    /// The same with names and times.
+    pub(super) details: Vec<String>,
+    /// The histories of all processes, in one order, for people.
+    pub(super) story: Vec<String>,
+}
+
+impl Outcome {
+    /// Reads and judges the histories in `files`, the files of one run.
+    pub(super) fn of(files: &[impl AsRef<Path>]) -> Result<(Self, Vec<Event>), ExperimentError> {
+        let history = history::read(files)?;
+        Ok((Self::of_events(&history.events), history.events))
+    }
+
+    /// Judges the events of one run.
+    pub(super) fn of_events(events: &[Event]) -> Self {
+        let Judgement { verdicts, summary, .. } = Judgement::of(events, false, None);
+        Self {
+            accepted: summary.accepted,
+            refused: summary.refused,
+            verdicts: verdicts.iter().map(|verdict: &Verdict| verdict.kind).collect(),
+            details: verdicts.iter().map(ToString::to_string).collect(),
+            story: story::lines(events),
+        }
+    }
+
+    /// How many verdicts of that kind there are.
+    pub(super) fn count(&self, kind: VerdictKind) -> usize {
+        self.verdicts.iter().filter(|found| **found == kind).count()
+    }
+
+    /// Whether there is a verdict of that kind.
+    pub(super) fn has(&self, kind: VerdictKind) -> bool {
+        self.verdicts.contains(&kind)
+    }
+
+    /// Whether nothing was violated: an overlap is what any lease allows.
+    pub(super) fn is_safe(&self) -> bool {
+        self.verdicts.iter().all(|kind| *kind == VerdictKind::Overlap)
+    }
+}
+
+/// Who wrote, in order: `b a`.
+pub(super) fn writers(writes: &[WriteBy]) -> String {
+    let names: Vec<_> = writes.iter().map(|write| write.worker.as_str()).collect();
+    names.join(" ")
+}
+
+/// Writes as a cell of a table: `b:2 a:1`, or `none`.
+pub(super) fn cell(writes: &[WriteBy]) -> String {
+    let names: Vec<_> = writes.iter().map(ToString::to_string).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(" ") }
+}
+
+/// When `process` first did what `is` wants.
+pub(super) fn first(events: &[Event], process: &str, is: impl Fn(&Kind) -> bool) -> Option<Nanos> {
+    let event = events.iter().find(|event| event.process.as_str() == process && is(&event.kind));
+    event.map(|event| event.at)
+}
+
+/// From one time to a later one.
+pub(super) fn between(begin: Nanos, end: Nanos) -> Duration {
+    Duration::from_nanos(end.0.saturating_sub(begin.0))
+}

@@ -1,0 +1,53 @@
+//! All experiments, by their numbers.
+
+use super::ExperimentError;
+use super::frame::Registered;
+use super::pause_outlives_ttl::PauseOutlivesTtl;
+use super::redlock_partition::RedlockPartition;
+use super::renewal::RenewalNarrows;
+use super::safe_release::SafeRelease;
+use super::sim_and_live::SimAndLive;
+use super::ttl_sweep::TtlSweep;
+
+/// The experiments in the order of the lab's list. To add one: CONTRIBUTING.md, "An experiment".
+///
+/// 4 (acquisition latency against contention), 5 (fairness) and 7 (ten million keys) have their places here.
+pub const ALL: &[&dyn Registered] =
+    &[&PauseOutlivesTtl, &RedlockPartition, &SafeRelease, &TtlSweep, &RenewalNarrows, &SimAndLive];
+
+/// The experiment of that number.
+///
+/// # Errors
+///
+/// [`ExperimentError::Unknown`], with those that exist.
+pub fn find(number: u32) -> Result<&'static dyn Registered, ExperimentError> {
+    let known = || ALL.iter().map(|experiment| experiment.number()).collect();
+    let found = ALL.iter().find(|experiment| experiment.number() == number);
+    found.copied().ok_or_else(|| ExperimentError::Unknown { number, known: known() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiments::configuration::Settings;
+
+    #[test]
+    fn the_numbers_rise_and_are_found() {
+        let numbers: Vec<_> = ALL.iter().map(|experiment| experiment.number()).collect();
+        assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
+        for number in numbers {
+            assert_eq!(find(number).unwrap().number(), number);
+        }
+        let error = find(99).err().unwrap().to_string();
+        assert!(error.starts_with("there is no experiment 99: there are 1"), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_named() {
+        for experiment in ALL {
+            let settings = Settings { file: Some("no/such.toml".into()), changes: Vec::new() };
+            let error = experiment.run(&settings, String::new()).unwrap_err().to_string();
+            assert!(error.starts_with("no/such.toml: "), "{error}");
+        }
+    }
+}

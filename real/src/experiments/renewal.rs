@@ -1,0 +1,411 @@
+//! Experiment 8: renewing against acquiring again.
+//!
+//! A holder works for a part of its lease, pauses, and writes; another one waits for the lock. Without renewal the work has
+//! used up a part of the lease already, and a pause as long as the rest lets the other one in. With a renewal every third
+//! of the TTL the work costs nothing, and the pause must outlast two thirds of it at least: the window narrows. It does
+//! not close, since a process that is paused does not renew either.
+//!
+//! Renewal is for something else: work that is longer than a TTL ends with it, and without it never does, however often
+//! the lock is acquired again.
+//!
+//! Source: the lab text, section 10, experiment 8.
+#![allow(clippy::disallowed_methods, reason = "an experiment on live processes runs in real time")]
+
+use std::thread;
+use std::time::Duration;
+
+use resource::audit::{Kind, VerdictKind};
+use serde::{Deserialize, Serialize};
+
+use super::actors::{Crew, ResourceActor};
+use super::fleet::Fleet;
+use super::network::Network;
+use super::outcome::{Outcome, cell};
+use super::parallel::in_parallel;
+use super::{Experiment, ExperimentError, Fence};
+use crate::backends::BackendKind;
+use crate::report::{Axis, Figure, Line, Scale, Section, Table};
+use crate::servers::Stage;
+use crate::span::Span;
+
+/// More than the time between the event `write_sent` and the write to the socket.
+const LEAVES: Duration = Duration::from_millis(50);
+/// Longer than any run.
+const CAP: &str = "1h";
+
+/// Experiment 8.
+#[derive(Debug)]
+pub struct RenewalNarrows;
+
+/// What it is run with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Configuration {
+    backends: Vec<BackendKind>,
+    ttl: Span,
+    /// In TTLs.
+    pauses: Vec<f64>,
+    phases: u32,
+    /// In TTLs.
+    long_work: f64,
+    attempts: u32,
+    at_once: usize,
+}
+
+/// All that was found.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Findings {
+    pauses: Vec<Paused>,
+    under_way: Vec<UnderWay>,
+    long_work: Vec<LongWork>,
+}
+
+/// The runs of one cell: all phases of one pause.
+#[derive(Debug, Serialize, Deserialize)]
+struct Paused {
+    #[serde(flatten)]
+    cell: Cell,
+    runs: u32,
+    /// Runs with two holders at once.
+    overlaps: u32,
+    /// Runs in which the resource took a stale write.
+    stale_writes: u32,
+    /// Runs in which it refused one.
+    refused: u32,
+    /// Runs with any other violation.
+    other_violations: u32,
+}
+
+/// What distinguishes runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Cell {
+    backend: BackendKind,
+    renewing: bool,
+    fence: Fence,
+    /// In TTLs.
+    pause: f64,
+}
+
+/// A write that is on its way when the holder's host is cut off from the network, and arrives when the next one is done.
+#[derive(Debug, Serialize, Deserialize)]
+struct UnderWay {
+    backend: BackendKind,
+    renewing: bool,
+    fence: Fence,
+    #[serde(flatten)]
+    outcome: Outcome,
+}
+
+/// Work that is longer than a TTL.
+#[derive(Debug, Serialize, Deserialize)]
+struct LongWork {
+    backend: BackendKind,
+    renewing: bool,
+    /// How many grants it took.
+    grants: usize,
+    /// How often the work was done and written.
+    written: usize,
+    /// How often it was for nothing: the lease was over before the write.
+    expired: usize,
+}
+
+impl Experiment for RenewalNarrows {
+    type Configuration = Configuration;
+    type Findings = Findings;
+
+    const NUMBER: u32 = 8;
+    const TITLE: &'static str = "Renewing against acquiring again";
+    const QUESTION: &'static str = "Does a watchdog that renews the lease close the window in which a paused holder is \
+                                    overtaken, or does it make it narrower?";
+    const COMMITTED: &'static str = include_str!("../../experiments/8.toml");
+
+    fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
+        let Configuration { backends, pauses, phases, at_once, .. } = configuration;
+        if pauses.is_empty() || *phases == 0 || *at_once == 0 {
+            let help = "give at least one pause, one phase, and one run at a time";
+            return Err(ExperimentError::Pointless(help.to_owned()));
+        }
+        let mut findings = Findings { pauses: Vec::new(), under_way: Vec::new(), long_work: Vec::new() };
+        // One after the other: the load of one must not be the pause of another.
+        for &backend in backends {
+            let stage = Stage::new()?;
+            let fleet = Fleet::start(&stage, backend)?;
+            let scene = Scene { stage: &stage, backend, servers: fleet.addresses(), configuration };
+            findings.pauses.extend(scene.pauses()?);
+            let arms = [false, true].map(|renewing| Fence::BOTH.map(|fence| (renewing, fence)));
+            findings.under_way.extend(in_parallel(arms.as_flattened(), 4, |&(renewing, fence)| {
+                scene.under_way(renewing, fence)
+            })?);
+            findings.long_work.extend(in_parallel(&[false, true], 2, |&renewing| scene.long_work(renewing))?);
+        }
+        Ok(findings)
+    }
+
+    fn section(configuration: &Configuration, findings: &Findings) -> Section {
+        let mut section = Section {
+            tables: vec![
+                pause_table(findings),
+                under_way_table(findings),
+                long_table(configuration, findings),
+            ],
+            figures: vec![figure(configuration, findings)],
+            ..Section::default()
+        };
+        let sum = |renewing, fence, of: fn(&Paused) -> u32| {
+            let cells = findings.pauses.iter();
+            let cells = cells.filter(|paused| paused.cell.renewing == renewing && paused.cell.fence == fence);
+            cells.map(of).sum::<u32>()
+        };
+        let overlaps =
+            |renewing| Fence::BOTH.map(|fence| sum(renewing, fence, |cell| cell.overlaps)).iter().sum();
+        let (again, renewed): (u32, u32) = (overlaps(false), overlaps(true));
+        section.expect(
+            format!("renewing narrows the window: two holders at once in {renewed} runs, and in {again} without it"),
+            renewed < again,
+        );
+        let under_way = |fence| findings.under_way.iter().filter(move |run| run.fence == fence);
+        section.expect(
+            "it does not close it: holders that renewed were overtaken, too, and a write of theirs that was on its way \
+             was taken after a newer one, fencing off",
+            renewed > 0
+                && under_way(Fence::Off).any(|run| run.renewing)
+                && under_way(Fence::Off).all(|run| run.outcome.has(VerdictKind::StaleWrite)),
+        );
+        section.remarks.push(after_waking(sum(true, Fence::Off, |cell| cell.stale_writes), renewed));
+        let on = |of| sum(true, Fence::On, of) + sum(false, Fence::On, of);
+        section.expect(
+            "fencing closes it: no stale write was taken, with renewal or without, and nothing else was violated",
+            on(|cell| cell.runs) > 0
+                && on(|cell| cell.stale_writes + cell.other_violations) == 0
+                && under_way(Fence::On).count() > 0
+                && under_way(Fence::On).all(|run| run.outcome.is_safe() && !run.outcome.refused.is_empty()),
+        );
+        let work = |renewing| findings.long_work.iter().filter(move |work| work.renewing == renewing);
+        section.expect(
+            "work longer than the TTL was written by the holder that renewed, at its first grant",
+            work(true).count() > 0 && work(true).all(|work| work.written == work.grants && work.expired == 0),
+        );
+        section.expect(
+            "and never by the one that acquired again",
+            work(false).count() > 0
+                && work(false).all(|work| work.written == 0 && work.expired == work.grants),
+        );
+        section
+    }
+}
+
+struct Scene<'a> {
+    stage: &'a Stage,
+    backend: BackendKind,
+    servers: String,
+    configuration: &'a Configuration,
+}
+
+impl Scene<'_> {
+    fn pauses(&self) -> Result<Vec<Paused>, ExperimentError> {
+        let Configuration { pauses, phases, at_once, .. } = self.configuration;
+        let cells: Vec<_> = [false, true]
+            .into_iter()
+            .flat_map(|renewing| Fence::BOTH.map(|fence| (renewing, fence)))
+            .flat_map(|(renewing, fence)| {
+                pauses.iter().map(move |&pause| Cell { backend: self.backend, renewing, fence, pause })
+            })
+            .collect();
+        let runs: Vec<_> =
+            cells.iter().flat_map(|&cell| (0..*phases).map(move |phase| (cell, phase))).collect();
+        let outcomes = in_parallel(&runs, *at_once, |&(cell, phase)| self.play(cell, phase))?;
+        let of_cell = outcomes.chunks(*phases as usize);
+        Ok(cells.iter().zip(of_cell).map(|(&cell, outcomes)| Paused::of(cell, outcomes)).collect())
+    }
+
+    /// The holder works for a part of its lease, pauses and writes; another one waits from the beginning.
+    fn play(&self, cell: Cell, phase: u32) -> Result<Outcome, ExperimentError> {
+        let Cell { renewing, fence, pause, .. } = cell;
+        let Configuration { ttl, phases, .. } = self.configuration;
+        let how = if renewing { "renewing" } else { "again" };
+        let run = format!("{how}-{}-{pause}-{phase}", fence.as_str());
+        let resource = ResourceActor::start(self.stage, &run, fence.as_str())?;
+        let crew = self.crew(&run, resource.address());
+        let work = ttl.0.mul_f64((f64::from(phase) + 0.5) / f64::from(*phases));
+        let pause = Span(ttl.0.mul_f64(pause)).to_string();
+        let mut flags = vec!["--pause", &pause];
+        if renewing {
+            flags.extend(["--renew", CAP]);
+        }
+        let mut a = Crew { work, ..crew }.worker("a", &flags)?;
+        a.told("section_entered")?;
+        let mut b = crew.worker("b", &[])?;
+        a.ended()?;
+        b.ended()?;
+        Ok(Outcome::of(&[&a.history, &b.history, &resource.actor.history])?.0)
+    }
+
+    /// The holder sends its write, and its host is cut off from everything. Its lease ends, another one writes; then the
+    /// network delivers what it has kept.
+    fn under_way(&self, renewing: bool, fence: Fence) -> Result<UnderWay, ExperimentError> {
+        let run = format!("under-way-{renewing}-{}", fence.as_str());
+        let mut resource = ResourceActor::start(self.stage, &run, fence.as_str())?;
+        let address = resource.address().to_owned();
+        let crew = self.crew(&run, &address);
+        let servers: Vec<_> = self.servers.split(',').map(ToOwned::to_owned).collect();
+        let (to_lock, to_resource) = (Network::to(&servers)?, Network::to(std::slice::from_ref(&address))?);
+        to_resource.cut(1);
+        let flags: &[&str] = if renewing { &["--renew", CAP] } else { &[] };
+        let (lock, data) = (to_lock.addresses(), to_resource.addresses());
+        let mut a = Crew { servers: &lock, resource: &data, ..crew }.worker("a", flags)?;
+        a.told("write_sent")?;
+        // Once the request has left its process: it goes to the proxy of this machine, which keeps it.
+        thread::sleep(LEAVES);
+        to_lock.cut(servers.len());
+        let mut b = crew.worker("b", &[])?;
+        b.ended()?;
+        to_resource.heal();
+        to_lock.heal();
+        a.ended()?;
+        resource.heard(2)?;
+        let outcome = Outcome::of(&[&a.history, &b.history, &resource.actor.history])?.0;
+        Ok(UnderWay { backend: self.backend, renewing, fence, outcome })
+    }
+
+    fn long_work(&self, renewing: bool) -> Result<LongWork, ExperimentError> {
+        let Configuration { ttl, long_work, attempts, .. } = self.configuration;
+        let run = format!("long-{renewing}");
+        let resource = ResourceActor::start(self.stage, &run, Fence::On.as_str())?;
+        let crew = Crew { work: ttl.0.mul_f64(*long_work), ..self.crew(&run, resource.address()) };
+        let rounds = attempts.to_string();
+        let mut flags = vec!["--rounds", &rounds];
+        if renewing {
+            flags.extend(["--renew", CAP]);
+        }
+        let mut a = crew.worker("a", &flags)?;
+        a.ended()?;
+        let (outcome, events) = Outcome::of(&[&a.history, &resource.actor.history])?;
+        let left = |word: &str| {
+            let is = |kind: &Kind| matches!(kind, Kind::SectionLeft { outcome: Some(how), .. } if how.as_str() == word);
+            events.iter().filter(|event| is(&event.kind)).count()
+        };
+        let grants = events.iter().filter(|event| matches!(event.kind, Kind::LeaseAcquired { .. })).count();
+        let written = outcome.accepted.len();
+        Ok(LongWork { backend: self.backend, renewing, grants, written, expired: left("expired") })
+    }
+
+    fn crew<'a>(&'a self, run: &'a str, resource: &'a str) -> Crew<'a> {
+        let ttl = self.configuration.ttl.0;
+        // The one who waits is quick: what matters is when it gets in.
+        Crew { work: ttl / 50, ..Crew::new(self.stage, run, self.backend, &self.servers, resource, ttl) }
+    }
+}
+
+impl Paused {
+    fn of(cell: Cell, outcomes: &[Outcome]) -> Self {
+        let count = |is: fn(&Outcome) -> bool| {
+            u32::try_from(outcomes.iter().filter(|outcome| is(outcome)).count()).unwrap_or(u32::MAX)
+        };
+        Self {
+            cell,
+            runs: count(|_| true),
+            overlaps: count(|outcome| outcome.has(VerdictKind::Overlap)),
+            stale_writes: count(|outcome| outcome.has(VerdictKind::StaleWrite)),
+            refused: count(|outcome| !outcome.refused.is_empty()),
+            other_violations: count(|outcome| {
+                let known = [VerdictKind::Overlap, VerdictKind::StaleWrite];
+                outcome.verdicts.iter().any(|kind| !known.contains(kind))
+            }),
+        }
+    }
+}
+
+/// What became of the holders that renewed and overslept.
+fn after_waking(stale: u32, overtaken: u32) -> String {
+    match (stale, overtaken) {
+        (_, 0) => "No holder that renewed was overtaken.".to_owned(),
+        (0, _) => "None of the holders that renewed and overslept wrote after it woke: the watchdog looks at the clock \
+                   before the work goes on, and drops it. That is of no help to a write that has left already."
+            .to_owned(),
+        (stale, _) => format!("Of the holders that renewed and overslept, {stale} wrote after they woke, fencing off."),
+    }
+}
+
+fn name(renewing: bool) -> &'static str {
+    if renewing { "renewing" } else { "acquiring again" }
+}
+
+fn pause_table(findings: &Findings) -> Table {
+    let mut table = Table::new(
+        "A holder pauses after a part of a lease's work and then writes; each row is as many runs as there are phases. \
+         Runs with two holders at once, with a stale write taken, and with one refused.",
+        &["system", "holder", "pause/TTL", "fence", "runs", "two holders", "stale", "refused"],
+    );
+    for Paused { cell, runs, overlaps, stale_writes, refused, .. } in &findings.pauses {
+        table.row([
+            cell.backend.as_str().to_owned(),
+            name(cell.renewing).to_owned(),
+            cell.pause.to_string(),
+            cell.fence.as_str().to_owned(),
+            runs.to_string(),
+            overlaps.to_string(),
+            stale_writes.to_string(),
+            refused.to_string(),
+        ]);
+    }
+    table
+}
+
+fn under_way_table(findings: &Findings) -> Table {
+    let mut table = Table::new(
+        "A write is on its way when the holder's host is cut off, and arrives when the next holder is done.",
+        &["system", "holder", "fence", "taken", "refused", "stale"],
+    );
+    for UnderWay { backend, renewing, fence, outcome } in &findings.under_way {
+        table.row([
+            backend.as_str().to_owned(),
+            name(*renewing).to_owned(),
+            fence.as_str().to_owned(),
+            cell(&outcome.accepted),
+            cell(&outcome.refused),
+            outcome.count(VerdictKind::StaleWrite).to_string(),
+        ]);
+    }
+    table
+}
+
+fn long_table(configuration: &Configuration, findings: &Findings) -> Table {
+    let mut table = Table::new(
+        format!("Work of {} TTLs, begun {} times.", configuration.long_work, configuration.attempts),
+        &["system", "holder", "grants", "written", "for nothing"],
+    );
+    for LongWork { backend, renewing, grants, written, expired } in &findings.long_work {
+        let counts = [grants, written, expired].map(ToString::to_string);
+        table.row([backend.as_str().to_owned(), name(*renewing).to_owned()].into_iter().chain(counts));
+    }
+    table
+}
+
+fn figure(configuration: &Configuration, findings: &Findings) -> Figure {
+    let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Linear };
+    let share = |backend, renewing, pause: f64| {
+        let cells = findings.pauses.iter().filter(|paused| {
+            let Cell { backend: of, renewing: is, pause: after, .. } = paused.cell;
+            (of, is) == (backend, renewing) && after.total_cmp(&pause).is_eq()
+        });
+        let (overlaps, runs) =
+            cells.fold((0, 0), |(overlaps, runs), cell| (overlaps + cell.overlaps, runs + cell.runs));
+        f64::from(overlaps) / f64::from(runs.max(1))
+    };
+    let line = |backend: BackendKind, renewing| Line {
+        name: format!("{}, {}", backend.as_str(), name(renewing)),
+        points: configuration.pauses.iter().map(|&pause| (pause, share(backend, renewing, pause))).collect(),
+    };
+    Figure {
+        name: "experiment-8-window".to_owned(),
+        caption: "Share of runs with two holders at once, by the length of the pause: the window narrows."
+            .to_owned(),
+        x: axis("pause in TTLs"),
+        y: axis("share of runs with two holders"),
+        lines: configuration
+            .backends
+            .iter()
+            .flat_map(|&backend| [false, true].map(|renewing| line(backend, renewing)))
+            .collect(),
+    }
+}

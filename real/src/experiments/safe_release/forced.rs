@@ -1,0 +1,226 @@
+//! The race forced: the holder is held up in its release until the next one is in.
+#![allow(clippy::disallowed_methods, reason = "each client has a thread of its own, in real time")]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use dlock::{Lock, LockKey, Options};
+use resource::audit::Kind;
+use resource::client::Client;
+use resource::worker::{Job, Pauses, Step, Worker};
+use serde::{Deserialize, Serialize};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::watch;
+use tracing::Dispatch;
+use tracing_subscriber::layer::SubscriberExt;
+
+use super::Configuration;
+use super::failed;
+use super::release::{Gap, Release, Releasing};
+use crate::experiments::actors::ResourceActor;
+use crate::experiments::outcome::Outcome;
+use crate::experiments::{ExperimentError, Fence};
+use crate::history::{Recorder, speak_as};
+use crate::runtime::TokioRuntime;
+use crate::servers::{Persistence, Redis, Stage};
+
+/// How long any client waits for its cue. Enough for a machine that compiles beside it.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long c asks for the lock. Longer than a takes to expire, shorter than b holds it.
+const C_ASKS: Duration = Duration::from_secs(1);
+/// b's lease, and so how long c would have to wait.
+const B_TTL: Duration = Duration::from_secs(30);
+
+/// One run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Forced {
+    pub(super) release: Release,
+    pub(super) fence: Fence,
+    /// How the release of a, whose lease had ended, ended as far as a was told: `done`, `not_owner`.
+    pub(super) told: Option<String>,
+    /// Whether c got the lock while b held it.
+    pub(super) third_got_in: bool,
+    #[serde(flatten)]
+    pub(super) outcome: Outcome,
+}
+
+/// Something that one client does and another waits for.
+#[derive(Clone)]
+struct Cue(Arc<watch::Sender<bool>>);
+
+/// The clients of one run, and what they wait for.
+#[derive(Clone)]
+struct Script {
+    /// a has found its own owner token under the key, and has not deleted it yet.
+    read: Cue,
+    /// b is in its critical section.
+    entered: Cue,
+    /// a's release is over.
+    released: Cue,
+    /// c has been in, or has given up.
+    done: Cue,
+}
+
+/// a's release stops until b is in.
+#[derive(Clone)]
+struct HeldUp(Script);
+
+/// b's section lasts until c is done.
+#[derive(Clone)]
+struct Waits(Script);
+
+/// Plays a run on a Redis of its own.
+pub(super) fn play(
+    release: Release,
+    fence: Fence,
+    configuration: &Configuration,
+) -> Result<Forced, ExperimentError> {
+    let stage = Stage::new()?;
+    let redis = Redis::start(&stage, "redis", Persistence::None)?;
+    let resource = ResourceActor::start(&stage, "run", fence.as_str())?;
+    let history = stage.directory().join("clients.jsonl");
+    let (recorder, recording) = Recorder::open("clients", &history).map_err(|error| failed(&error))?;
+    let scene = Scene {
+        release,
+        redis: redis.address(),
+        resource: resource.address().to_owned(),
+        configuration,
+        script: Script { read: Cue::new(), entered: Cue::new(), released: Cue::new(), done: Cue::new() },
+        dispatch: Dispatch::new(tracing_subscriber::registry().with(recorder)),
+    };
+    let third_got_in = scene.run()?;
+    if let Some(error) = recording.failure() {
+        return Err(failed(&error));
+    }
+    judge(release, fence, third_got_in, &[&history, &resource.actor.history])
+}
+
+fn judge(
+    release: Release,
+    fence: Fence,
+    third_got_in: bool,
+    files: &[impl AsRef<Path>],
+) -> Result<Forced, ExperimentError> {
+    let (outcome, events) = Outcome::of(files)?;
+    let told = events.iter().find_map(|event| match &event.kind {
+        Kind::LeaseReleased { outcome, .. } if event.process.as_str() == "a" => outcome.as_ref(),
+        _ => None,
+    });
+    let told = told.map(ToString::to_string);
+    Ok(Forced { release, fence, told, third_got_in, outcome })
+}
+
+struct Scene<'a> {
+    release: Release,
+    redis: String,
+    resource: String,
+    configuration: &'a Configuration,
+    script: Script,
+    dispatch: Dispatch,
+}
+
+impl Scene<'_> {
+    /// Whether c got in.
+    fn run(&self) -> Result<bool, ExperimentError> {
+        let Configuration { ttl, .. } = *self.configuration;
+        let script = &self.script;
+        thread::scope(|scope| {
+            let a = scope.spawn(|| {
+                let round = self.client("a", ttl.0, PATIENCE, None, HeldUp(script.clone()), ());
+                script.released.give();
+                round
+            });
+            let b = scope.spawn(|| {
+                let (read, pauses) = (Some(&script.read), Waits(script.clone()));
+                self.client("b", B_TTL, PATIENCE, read, (), pauses)
+            });
+            let c = scope.spawn(|| {
+                let round = self.client("c", B_TTL, C_ASKS, Some(&script.released), (), ());
+                script.done.give();
+                round
+            });
+            let joined = [a, b, c].map(|client| match client.join() {
+                Ok(round) => round,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            let [a, b, c] = joined;
+            match (a?, b?) {
+                (true, true) => c,
+                _ => {
+                    Err(ExperimentError::Failed("a and b must both get the lock, or there is no race".into()))
+                }
+            }
+        })
+    }
+
+    /// A client on this thread: waits for its cue, and does one round. Whether it got the lock.
+    fn client<G: Gap, P: Pauses>(
+        &self,
+        name: &str,
+        ttl: Duration,
+        patience: Duration,
+        cue: Option<&Cue>,
+        gap: G,
+        pauses: P,
+    ) -> Result<bool, ExperimentError> {
+        speak_as(name);
+        let executor = Builder::new_current_thread().enable_all().build().map_err(|error| failed(&error))?;
+        let round = async {
+            if let Some(cue) = cue {
+                cue.wait().await;
+            }
+            let runtime = TokioRuntime::new(Handle::current());
+            let release = self.release;
+            let backend = Releasing::connect(runtime.clone(), &self.redis, name, release, gap).await;
+            let mut options = Options::new(ttl);
+            options.instance = Some(name.to_owned());
+            // A client that was held up is not one that gives up.
+            options.request_timeout = PATIENCE;
+            let lock = Lock::new(backend.map_err(|error| failed(&error))?, options);
+            let client = Client::new(runtime, &self.resource);
+            let worker = Worker::new(lock.map_err(|error| failed(&error))?, client, pauses);
+            let key = LockKey::new("release", "0").map_err(|error| failed(&error))?;
+            let mut job = Job::new(key, self.configuration.work.0);
+            job.patience = patience;
+            Ok(worker.round(&job).await.is_ok())
+        };
+        tracing::dispatcher::with_default(&self.dispatch, || executor.block_on(round))
+    }
+}
+
+impl Cue {
+    fn new() -> Self {
+        Self(Arc::new(watch::Sender::new(false)))
+    }
+
+    fn give(&self) {
+        self.0.send_replace(true);
+    }
+
+    /// Whoever waits in vain goes on after a minute: the run then shows something else, and is not as expected.
+    async fn wait(&self) {
+        let mut given = self.0.subscribe();
+        let _ = tokio::time::timeout(PATIENCE, given.wait_for(|given| *given)).await;
+    }
+}
+
+impl Gap for HeldUp {
+    async fn pass(&self) {
+        tracing::info!(target: "fault", event = "fault_applied", detail = "held up in its release");
+        self.0.read.give();
+        self.0.entered.wait().await;
+        tracing::info!(target: "fault", event = "fault_healed", detail = "goes on");
+    }
+}
+
+impl Pauses for Waits {
+    async fn at(&self, step: Step) {
+        match step {
+            Step::Granted => self.0.entered.give(),
+            Step::Checked => self.0.done.wait().await,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Experiment 3: a release by GET and DEL.
+//!
+//! Client a finds its own owner token under the key, and before its DEL arrives the lease ends and b acquires: the DEL
+//! deletes b's lock, and c gets in while b is in its critical section. The script that compares and deletes in one step
+//! deletes nothing then. First with the race forced (`forced`), then at its natural timing (`natural`); `release` is the
+//! lock with either release.
+//!
+//! Source: the lab text, section 10, experiment 3, and section 6; the Redis documentation of SET, "patterns".
+
+mod forced;
+mod natural;
+mod release;
+
+use resource::audit::VerdictKind;
+use serde::{Deserialize, Serialize};
+
+use self::forced::Forced;
+use self::natural::Natural;
+use self::release::Release;
+use super::outcome::cell;
+use super::parallel::in_parallel;
+use super::{Experiment, ExperimentError, Fence, story};
+use crate::report::{Section, Table};
+use crate::span::Span;
+
+/// Experiment 3.
+#[derive(Debug)]
+pub struct SafeRelease;
+
+/// What it is run with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Configuration {
+    ttl: Span,
+    work: Span,
+    rounds: u32,
+    race_ttl: Span,
+}
+
+/// All that was found.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Findings {
+    forced: Vec<Forced>,
+    natural: Vec<Natural>,
+}
+
+impl Experiment for SafeRelease {
+    type Configuration = Configuration;
+    type Findings = Findings;
+
+    const NUMBER: u32 = 3;
+    const TITLE: &'static str = "GET and DEL against the script";
+    const QUESTION: &'static str =
+        "A holder releases by GET and DEL just as its lease ends: whose lock does it delete?";
+    const COMMITTED: &'static str = include_str!("../../../experiments/3.toml");
+
+    fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
+        let arms = Release::BOTH.map(|release| Fence::BOTH.map(|fence| (release, fence)));
+        let arms = arms.as_flattened();
+        let forced =
+            in_parallel(arms, arms.len(), |&(release, fence)| forced::play(release, fence, configuration))?;
+        // One after the other: a race is about time.
+        let natural = in_parallel(&Release::BOTH, 1, |&release| natural::play(release, configuration))?;
+        Ok(Findings { forced, natural })
+    }
+
+    fn section(configuration: &Configuration, findings: &Findings) -> Section {
+        let mut section = Section {
+            tables: vec![forced_table(&findings.forced), natural_table(configuration, &findings.natural)],
+            stories: stories(&findings.forced),
+            ..Section::default()
+        };
+        let of = |release| findings.forced.iter().filter(move |run| run.release == release);
+        let (mistaken, safe) = (Release::GetThenDel, Release::Script);
+        section.expect(
+            "by GET and DEL client a deleted b's lock, was told that all was well, and c got in while b was",
+            of(mistaken).count() > 0 && of(mistaken).all(Forced::is_foreign),
+        );
+        let writes = |fence, count| {
+            let runs = of(mistaken).filter(move |run| run.fence == fence);
+            let stale = |run: &Forced| run.outcome.count(VerdictKind::StaleWrite) == count;
+            runs.clone().count() > 0 && runs.clone().all(stale)
+        };
+        section.expect("b's write was then a stale one, taken without fencing", writes(Fence::Off, 1));
+        section.expect("and refused with it: fencing keeps the data, not b's lock", writes(Fence::On, 0));
+        section.expect(
+            "by the script nothing of b's was deleted, a was told that the lock was no longer its own, and c had to wait",
+            of(safe).count() > 0 && of(safe).all(Forced::is_harmless),
+        );
+        let struck = |release| {
+            let runs = findings.natural.iter().filter(move |run| run.release == release);
+            runs.map(|run| (run.struck, run.rounds)).next().unwrap_or_default()
+        };
+        let (by_script, rounds) = struck(safe);
+        section
+            .expect("at natural timing the script deleted nobody else's lock", rounds > 0 && by_script == 0);
+        let (struck, rounds) = struck(mistaken);
+        section.remarks.push(format!(
+            "At natural timing, with releases within a few milliseconds of the lease's end and another client asking \
+             without a break, GET and DEL deleted another's lock in {struck} of {rounds} rounds."
+        ));
+        section
+    }
+}
+
+impl Forced {
+    fn is_told(&self, how: &str) -> bool {
+        self.told.as_deref() == Some(how)
+    }
+
+    fn is_foreign(&self) -> bool {
+        let found = |kind| self.outcome.has(kind);
+        self.is_told("done")
+            && self.third_got_in
+            && found(VerdictKind::ForeignRelease)
+            && found(VerdictKind::Overlap)
+    }
+
+    fn is_harmless(&self) -> bool {
+        self.is_told("not_owner") && !self.third_got_in && self.outcome.verdicts.is_empty()
+    }
+}
+
+fn forced_table(runs: &[Forced]) -> Table {
+    let mut table = Table::new(
+        "The race forced: a is held up in its release until b holds the lock.",
+        &["release", "fence", "a is told", "c gets in", "verdicts", "taken", "refused"],
+    );
+    for run in runs {
+        let verdicts: Vec<_> = run.outcome.verdicts.iter().map(|kind| kind.as_str()).collect();
+        table.row([
+            run.release.as_str().to_owned(),
+            run.fence.as_str().to_owned(),
+            run.told.clone().unwrap_or_else(|| "–".to_owned()),
+            if run.third_got_in { "yes" } else { "no" }.to_owned(),
+            verdicts.len().to_string(),
+            cell(&run.outcome.accepted),
+            cell(&run.outcome.refused),
+        ]);
+    }
+    table
+}
+
+fn natural_table(configuration: &Configuration, runs: &[Natural]) -> Table {
+    let caption = format!("At natural timing, with a TTL of {}.", configuration.race_ttl);
+    let mut table =
+        Table::new(caption, &["release", "rounds", "told it was in time", "others' locks deleted"]);
+    for run in runs {
+        let counts = [run.rounds, run.in_time, run.struck].map(|count| count.to_string());
+        table.row([run.release.as_str().to_owned()].into_iter().chain(counts));
+    }
+    table
+}
+
+/// Without fencing, both releases side by side.
+fn stories(runs: &[Forced]) -> Vec<(String, String)> {
+    let story = |release| runs.iter().find(|run| run.release == release && run.fence == Fence::Off);
+    let told = story(Release::GetThenDel).zip(story(Release::Script)).map(|(mistaken, safe)| {
+        let headings = ["GET, then DEL", "the script"];
+        story::side_by_side(headings, &mistaken.outcome.story, &safe.outcome.story)
+    });
+    told.map(|told| ("fencing off".to_owned(), told)).into_iter().collect()
+}
+
+fn failed(error: &impl ToString) -> ExperimentError {
+    ExperimentError::Failed(error.to_string())
+}

@@ -1,0 +1,174 @@
+//! The Redis lock with either way to release: by GET and DEL, which is the mistake, or by the library's script.
+
+use std::future::Future;
+
+use dlock::backend::{Answer, Backend, BackendError, Claim, Renewal};
+use dlock::redis::{Redis, Trail};
+use dlock::{Instant, Released, owner_prefix};
+use redis::aio::MultiplexedConnection;
+use redis::{Cmd, FromRedisValue, RedisError};
+use serde::{Deserialize, Serialize};
+
+use crate::history::speak_as;
+use crate::runtime::TokioRuntime;
+
+/// How a holder gives its lock back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Release {
+    /// GET; if the owner is this one, DEL.
+    GetThenDel,
+    /// Both in one script.
+    Script,
+}
+
+impl Release {
+    pub(super) const BOTH: [Self; 2] = [Self::GetThenDel, Self::Script];
+
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::GetThenDel => "GET, DEL",
+            Self::Script => "script",
+        }
+    }
+}
+
+/// What may happen in the middle of a release: between GET and DEL, or before the script.
+pub(super) trait Gap: Clone + Send + Sync + 'static {
+    /// Completes when the release may go on.
+    fn pass(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// Nothing.
+impl Gap for () {
+    async fn pass(&self) {}
+}
+
+/// A client of one Redis, which also tells for the server what the server has told it: whose keys were granted and
+/// deleted.
+#[derive(Clone)]
+pub(super) struct Releasing<G> {
+    redis: Redis<TokioRuntime>,
+    raw: MultiplexedConnection,
+    client: String,
+    release: Release,
+    gap: G,
+}
+
+impl<G: Gap> Releasing<G> {
+    /// The server at `address`, for the process `client` of the history.
+    pub(super) async fn connect(
+        runtime: TokioRuntime,
+        address: &str,
+        client: &str,
+        release: Release,
+        gap: G,
+    ) -> Result<Self, RedisError> {
+        let raw = redis::Client::open(format!("redis://{address}/"))?;
+        let raw = raw.get_multiplexed_async_connection().await?;
+        Ok(Self { redis: Redis::new(runtime, address), raw, client: client.to_owned(), release, gap })
+    }
+
+    async fn get_then_del(&self, claim: &Claim) -> Result<Released, BackendError> {
+        let key = claim.key.owner_key();
+        let owner: Option<String> = self.ask(redis::cmd("GET").arg(&key)).await?;
+        if owner.as_deref() != Some(claim.owner.as_str()) {
+            return Ok(Released::NotOwner);
+        }
+        // Here the lease may expire, and another may acquire.
+        self.gap.pass().await;
+        // GETDEL deletes as DEL does, and tells what it has deleted.
+        let deleted: Option<String> = self.ask(redis::cmd("GETDEL").arg(&key)).await?;
+        if let Some(owner) = deleted {
+            self.tell_deleted(claim, &owner);
+        }
+        Ok(Released::Done)
+    }
+
+    async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, BackendError> {
+        let answer = command.query_async(&mut self.raw.clone()).await;
+        answer.map_err(|error| BackendError::Disconnected { reason: error.to_string() })
+    }
+
+    fn tell_granted(&self, claim: &Claim, token: u64) {
+        self.as_server(|| {
+            tracing::info!(
+                target: "server",
+                event = "key_granted",
+                resource_id_hash = claim.key.id_hash(),
+                owner_token_prefix = claim.owner.prefix(),
+                fencing_token = token,
+                client = self.client,
+            );
+        });
+    }
+
+    fn tell_deleted(&self, claim: &Claim, owner: &str) {
+        self.as_server(|| {
+            tracing::info!(
+                target: "server",
+                event = "key_deleted",
+                resource_id_hash = claim.key.id_hash(),
+                owner_token_prefix = owner_prefix(owner),
+                client = self.client,
+            );
+        });
+    }
+
+    /// A history has the server's events under the server's name.
+    fn as_server(&self, tell: impl FnOnce()) {
+        speak_as("redis");
+        tell();
+        speak_as(&self.client);
+    }
+}
+
+impl<G: Gap> Backend for Releasing<G> {
+    type Runtime = TokioRuntime;
+    type Trail = Trail;
+
+    fn runtime(&self) -> &TokioRuntime {
+        self.redis.runtime()
+    }
+
+    async fn acquire(
+        &self,
+        claim: &Claim,
+        trail: &mut Trail,
+        patience: Instant,
+    ) -> Result<Answer, BackendError> {
+        let answer = self.redis.acquire(claim, trail, patience).await?;
+        if let Answer::Granted { token, .. } = answer {
+            self.tell_granted(claim, token.as_u64());
+        }
+        Ok(answer)
+    }
+
+    async fn renew(
+        &self,
+        claim: &Claim,
+        trail: &mut Trail,
+        patience: Instant,
+    ) -> Result<Renewal, BackendError> {
+        self.redis.renew(claim, trail, patience).await
+    }
+
+    async fn release(
+        &self,
+        claim: &Claim,
+        trail: &mut Trail,
+        patience: Instant,
+    ) -> Result<Released, BackendError> {
+        match self.release {
+            Release::GetThenDel => self.get_then_del(claim).await,
+            Release::Script => {
+                self.gap.pass().await;
+                let released = self.redis.release(claim, trail, patience).await?;
+                if released == Released::Done {
+                    self.tell_deleted(claim, claim.owner.as_str());
+                }
+                Ok(released)
+            }
+        }
+    }
+}

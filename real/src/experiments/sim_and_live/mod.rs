@@ -1,0 +1,252 @@
+//! Experiment 9: the same lock under the simulator and on live servers.
+//!
+//! Each scenario is made of the same numbers twice: as a schedule that `sim replay` runs, with many seeds, and as
+//! processes on live servers. The audit is the same. What each kind of run comes to is a set of verdicts; the shares of
+//! the sets are compared.
+
+mod scenario;
+mod simulator;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use resource::audit::VerdictKind;
+use serde::{Deserialize, Serialize};
+
+use self::scenario::{Plot, Scenario};
+use self::simulator::Simulator;
+use super::fleet::Fleet;
+use super::parallel::in_parallel;
+use super::{Experiment, ExperimentError, Fence};
+use crate::backends::BackendKind;
+use crate::report::{Section, Table};
+use crate::servers::Stage;
+use crate::span::Span;
+
+/// The shares of one set of verdicts may differ by so much.
+const TOLERANCE: f64 = 0.25;
+/// Simulations at the same time.
+const SIMULATIONS_AT_ONCE: usize = 4;
+
+/// Experiment 9.
+#[derive(Debug)]
+pub struct SimAndLive;
+
+/// What it is run with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Configuration {
+    backends: Vec<BackendKind>,
+    scenarios: Vec<Scenario>,
+    ttl: Span,
+    runs: u32,
+    seeds: u32,
+    at_once: usize,
+    /// The simulator's program; by default the one beside this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sim: Option<PathBuf>,
+}
+
+/// All that was found.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Findings {
+    cells: Vec<Cell>,
+}
+
+/// One scenario on one system, in one arm: how many runs came to which verdicts (`overlap stale_write`, `none`).
+#[derive(Debug, Serialize, Deserialize)]
+struct Cell {
+    scenario: Scenario,
+    backend: BackendKind,
+    fence: Fence,
+    simulated: BTreeMap<String, u32>,
+    live: BTreeMap<String, u32>,
+}
+
+impl Experiment for SimAndLive {
+    type Configuration = Configuration;
+    type Findings = Findings;
+
+    const NUMBER: u32 = 9;
+    const TITLE: &'static str = "Simulated and live";
+    const QUESTION: &'static str =
+        "Does the same lock come to the same verdicts under the simulator and on live servers?";
+    const COMMITTED: &'static str = include_str!("../../../experiments/9.toml");
+
+    fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
+        let Configuration { backends, scenarios, runs, seeds, at_once, sim, ttl } = configuration;
+        if backends.is_empty() || scenarios.is_empty() || *runs == 0 || *seeds == 0 || *at_once == 0 {
+            let help = "give at least one system, one scenario, one run, one seed, and one run at a time";
+            return Err(ExperimentError::Pointless(help.to_owned()));
+        }
+        if ttl.0 < Duration::from_secs(2) {
+            let help = "give a TTL of 2 s at least: etcd's leases are no shorter in the simulator";
+            return Err(ExperimentError::Pointless(help.to_owned()));
+        }
+        let simulator = Simulator::find(sim.as_deref())?;
+        let plots = plots(configuration);
+        let simulated = simulate(&simulator, &plots, *seeds)?;
+        let live = in_parallel(backends, backends.len(), |&backend| {
+            let of: Vec<_> = plots.iter().filter(|plot| plot.backend == backend).copied().collect();
+            play(backend, &of, *at_once)
+        })?;
+        let live: Vec<_> = live.into_iter().flatten().collect();
+        Ok(Findings { cells: cells(configuration, &simulated, &live) })
+    }
+
+    fn section(_: &Configuration, findings: &Findings) -> Section {
+        let mut section = Section { tables: vec![table(findings)], ..Section::default() };
+        let Findings { cells } = findings;
+        section.expect(
+            format!(
+                "the share of each outcome differs by at most {TOLERANCE} between simulation and live servers"
+            ),
+            !cells.is_empty() && cells.iter().all(|cell| cell.distance() <= TOLERANCE),
+        );
+        let of = |fence| cells.iter().filter(move |cell| cell.fence == fence);
+        section.expect(
+            "with fencing there is nothing but overlaps, in either world",
+            of(Fence::On).count() > 0 && of(Fence::On).all(Cell::is_safe),
+        );
+        let stale = |runs: fn(&Cell) -> &BTreeMap<String, u32>| {
+            let counts = of(Fence::Off).flat_map(runs);
+            counts
+                .filter(|(verdicts, _)| verdicts.contains("stale_write"))
+                .map(|(_, count)| count)
+                .sum::<u32>()
+        };
+        let (simulated, live) = (stale(|cell| &cell.simulated), stale(|cell| &cell.live));
+        section.expect("without it there are stale writes in both", simulated > 0 && live > 0);
+        let equal = cells.iter().filter(|cell| cell.distance() < f64::EPSILON).count();
+        section.remarks.push(format!(
+            "Of {} combinations of scenario, system and arm, {equal} came to the very same shares.",
+            cells.len()
+        ));
+        section
+    }
+}
+
+/// What was found of one run.
+struct Played {
+    plot: Plot,
+    fence: Fence,
+    verdicts: String,
+}
+
+fn plots(configuration: &Configuration) -> Vec<Plot> {
+    let Configuration { backends, scenarios, runs, ttl, .. } = configuration;
+    let all = scenarios.iter().flat_map(|&scenario| backends.iter().map(move |&backend| (scenario, backend)));
+    all.flat_map(|(scenario, backend)| {
+        (0..*runs).map(move |run| Plot::new(scenario, backend, ttl.0, run, *runs))
+    })
+    .collect()
+}
+
+fn simulate(simulator: &Simulator, plots: &[Plot], seeds: u32) -> Result<Vec<Played>, ExperimentError> {
+    let stage = Stage::new()?;
+    let numbered: Vec<_> = plots.iter().enumerate().collect();
+    let played = in_parallel(&numbered, SIMULATIONS_AT_ONCE, |&(number, &plot)| {
+        let file = stage.directory().join(format!("{number}.toml"));
+        let mut played = Vec::new();
+        for seed in 0..u64::from(seeds) {
+            let verdicts = simulator.replay(&plot.schedule(seed), &file)?;
+            let of_arm = Fence::BOTH.into_iter().zip(&verdicts);
+            played.extend(of_arm.map(|(fence, kinds)| Played { plot, fence, verdicts: name(kinds) }));
+        }
+        Ok(played)
+    })?;
+    Ok(played.into_iter().flatten().collect())
+}
+
+fn play(backend: BackendKind, plots: &[Plot], at_once: usize) -> Result<Vec<Played>, ExperimentError> {
+    let stage = Stage::new()?;
+    let fleet = Fleet::start(&stage, backend)?;
+    let servers = fleet.addresses();
+    let runs: Vec<_> =
+        plots.iter().enumerate().flat_map(|run| Fence::BOTH.map(|fence| (run, fence))).collect();
+    in_parallel(&runs, at_once, |&((number, &plot), fence)| {
+        let run = format!("{}-{number}-{}", plot.scenario.as_str(), fence.as_str());
+        let outcome = plot.play(&stage, &servers, &run, fence)?;
+        let kinds = outcome.verdicts.iter().copied().collect();
+        Ok(Played { plot, fence, verdicts: name(&kinds) })
+    })
+}
+
+fn name(kinds: &BTreeSet<VerdictKind>) -> String {
+    let names: Vec<_> = kinds.iter().map(|kind| kind.as_str()).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(" ") }
+}
+
+fn cells(configuration: &Configuration, simulated: &[Played], live: &[Played]) -> Vec<Cell> {
+    let Configuration { backends, scenarios, .. } = configuration;
+    let count = |played: &[Played], scenario, backend, fence| {
+        let mut counts = BTreeMap::new();
+        for run in played {
+            if (run.plot.scenario, run.plot.backend, run.fence) == (scenario, backend, fence) {
+                *counts.entry(run.verdicts.clone()).or_default() += 1;
+            }
+        }
+        counts
+    };
+    let mut cells = Vec::new();
+    for &scenario in scenarios {
+        for &backend in backends {
+            for fence in Fence::BOTH {
+                let simulated = count(simulated, scenario, backend, fence);
+                let live = count(live, scenario, backend, fence);
+                cells.push(Cell { scenario, backend, fence, simulated, live });
+            }
+        }
+    }
+    cells
+}
+
+impl Cell {
+    /// The verdicts that any run came to.
+    fn verdicts(&self) -> BTreeSet<&str> {
+        self.simulated.keys().chain(self.live.keys()).map(String::as_str).collect()
+    }
+
+    /// The largest difference between the shares of any verdicts.
+    fn distance(&self) -> f64 {
+        let differences = self
+            .verdicts()
+            .into_iter()
+            .map(|verdicts| (share(&self.simulated, verdicts) - share(&self.live, verdicts)).abs());
+        differences.fold(0.0, f64::max)
+    }
+
+    fn is_safe(&self) -> bool {
+        self.verdicts().into_iter().all(|verdicts| ["none", "overlap"].contains(&verdicts))
+    }
+}
+
+fn share(counts: &BTreeMap<String, u32>, verdicts: &str) -> f64 {
+    let all: u32 = counts.values().sum();
+    f64::from(counts.get(verdicts).copied().unwrap_or(0)) / f64::from(all.max(1))
+}
+
+fn table(findings: &Findings) -> Table {
+    let mut table = Table::new(
+        "How many of the runs came to which verdicts.",
+        &["scenario", "system", "fence", "verdicts", "simulated", "live"],
+    );
+    for cell in &findings.cells {
+        let of = |counts: &BTreeMap<String, u32>, verdicts: &str| {
+            let all: u32 = counts.values().sum();
+            format!("{}/{all}", counts.get(verdicts).copied().unwrap_or(0))
+        };
+        for verdicts in cell.verdicts() {
+            table.row([
+                cell.scenario.as_str().to_owned(),
+                cell.backend.as_str().to_owned(),
+                cell.fence.as_str().to_owned(),
+                verdicts.to_owned(),
+                of(&cell.simulated, verdicts),
+                of(&cell.live, verdicts),
+            ]);
+        }
+    }
+    table
+}

@@ -1,0 +1,128 @@
+//! The scenarios: each as a schedule of the simulator, and as processes on live servers, from the same numbers.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::backends::BackendKind;
+use crate::experiments::actors::{Crew, ResourceActor};
+use crate::experiments::outcome::Outcome;
+use crate::experiments::{ExperimentError, Fence};
+use crate::servers::Stage;
+use crate::span::Span;
+
+/// How long worker b works.
+const B_WORKS: Duration = Duration::from_millis(20);
+/// How long worker a holds the lock before it is killed: by then b is waiting.
+const A_LIVES: Duration = Duration::from_millis(200);
+/// Redlock's nodes.
+const NODES: u32 = 5;
+
+/// Two workers on one lock, of whom something befalls the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Scenario {
+    /// The holder pauses for two and a half TTLs after it has checked its lease.
+    GcPause,
+    /// It pauses for half a TTL, at any point of its lease.
+    PauseHalfTtl,
+    /// Nothing befalls it, but its work takes one and a half TTLs and nobody renews.
+    WorkLongerThanTtl,
+    /// It is killed.
+    SigkillHolder,
+}
+
+/// A scenario with its numbers: what worker a does, and what befalls it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plot {
+    pub(super) scenario: Scenario,
+    pub(super) backend: BackendKind,
+    ttl: Duration,
+    work: Duration,
+    pause: Duration,
+}
+
+impl Scenario {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::GcPause => "gc-pause",
+            Self::PauseHalfTtl => "pause-half-ttl",
+            Self::WorkLongerThanTtl => "work-longer-than-ttl",
+            Self::SigkillHolder => "sigkill-holder",
+        }
+    }
+}
+
+impl Plot {
+    /// The run numbered `run` of `runs`.
+    pub(super) fn new(scenario: Scenario, backend: BackendKind, ttl: Duration, run: u32, runs: u32) -> Self {
+        let phase = (f64::from(run) + 0.5) / f64::from(runs);
+        let (work, pause) = match scenario {
+            Scenario::GcPause => (0.05, 2.5),
+            Scenario::PauseHalfTtl => (phase, 0.5),
+            Scenario::WorkLongerThanTtl => (1.5, 0.0),
+            Scenario::SigkillHolder => (100.0, 0.0),
+        };
+        Self { scenario, backend, ttl, work: ttl.mul_f64(work), pause: ttl.mul_f64(pause) }
+    }
+
+    /// As a schedule of the simulator, whose randomness comes from `seed`.
+    pub(super) fn schedule(&self, seed: u64) -> String {
+        let Self { scenario, backend, ttl, work, pause } = self;
+        let [ttl, work, pause, b_works, a_lives] =
+            [*ttl, *work, *pause, B_WORKS, A_LIVES].map(|span| format!("\"{}\"", Span(span)));
+        let (about, system) = (scenario.as_str(), backend.as_str());
+        // `within`: whether anybody is served in time is not judged live, and not here.
+        let mut text = format!(
+            "about = \"{about}\"\nsystem = \"{system}\"\nseed = {seed}\nttl = {ttl}\nwithin = \"60m\"\n\n\
+             [[worker]]\nname = \"a\"\nwork = {work}\n\n\
+             [[worker]]\nname = \"b\"\nstarts = \"100ms\"\nwork = {b_works}\ndeadline = \"60s\"\n"
+        );
+        if *backend == BackendKind::Redlock {
+            let _ = write!(text, "\n[redis]\nnodes = {NODES}\n");
+        }
+        let fault = match scenario {
+            Scenario::WorkLongerThanTtl => None,
+            Scenario::SigkillHolder => {
+                Some(format!("after = \"entered\", plus = {a_lives} }}\nwhat = {{ crash = \"a\" }}"))
+            }
+            Scenario::GcPause | Scenario::PauseHalfTtl => {
+                Some(format!("after = \"checked\" }}\nwhat = {{ pause = \"a\", for = {pause} }}"))
+            }
+        };
+        if let Some(fault) = fault {
+            let _ = write!(text, "\n[[fault]]\nwhen = {{ process = \"a\", {fault}\n");
+        }
+        text
+    }
+
+    /// As processes on live servers; `run` names it in the stage.
+    pub(super) fn play(
+        &self,
+        stage: &Stage,
+        servers: &str,
+        run: &str,
+        fence: Fence,
+    ) -> Result<Outcome, ExperimentError> {
+        let Self { scenario, backend, ttl, work, pause } = *self;
+        let resource = ResourceActor::start(stage, run, fence.as_str())?;
+        let crew = Crew { work, ..Crew::new(stage, run, backend, servers, resource.address(), ttl) };
+        let pause = Span(pause).to_string();
+        let mut a = match scenario {
+            Scenario::GcPause | Scenario::PauseHalfTtl => crew.worker("a", &["--pause", &pause])?,
+            Scenario::WorkLongerThanTtl | Scenario::SigkillHolder => crew.worker("a", &[])?,
+        };
+        a.told("section_entered")?;
+        let mut b = Crew { work: B_WORKS, ..crew }.worker("b", &[])?;
+        let mut files = vec![a.history.clone(), b.history.clone(), resource.actor.history.clone()];
+        if scenario == Scenario::SigkillHolder {
+            b.told("lease_requested")?;
+            files.push(a.crash()?);
+        } else {
+            a.ended()?;
+        }
+        b.ended()?;
+        Ok(Outcome::of(&files)?.0)
+    }
+}

@@ -1,0 +1,93 @@
+//! The simulator, as a program: neither of the two crates knows the other.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use resource::audit::VerdictKind;
+use serde::Deserialize;
+
+use crate::experiments::{ExperimentError, Fence};
+
+/// The repository that this program was built from.
+const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// The program.
+pub(super) struct Simulator(PathBuf);
+
+/// What `sim replay --json` prints, as far as it is needed.
+#[derive(Deserialize)]
+struct Replayed {
+    verdicts: Vec<ReplayedVerdict>,
+}
+
+#[derive(Deserialize)]
+struct ReplayedVerdict {
+    kind: VerdictKind,
+    fence: Fence,
+}
+
+impl Simulator {
+    /// The program at `path`, or else the one beside this program, which is built if it is not there.
+    pub(super) fn find(path: Option<&Path>) -> Result<Self, ExperimentError> {
+        if let Some(path) = path {
+            let there = path.is_file();
+            return there
+                .then(|| Self(path.to_owned()))
+                .ok_or_else(|| missing(path, "there is no such file"));
+        }
+        let this = std::env::current_exe().map_err(|error| missing(Path::new("sim"), &error.to_string()))?;
+        let beside = this.with_file_name("sim");
+        if !beside.is_file() {
+            build(&beside)?;
+        }
+        Ok(Self(beside))
+    }
+
+    /// Replays a schedule, which is written to `file`: the kinds of verdicts with fencing off, and with it on.
+    pub(super) fn replay(
+        &self,
+        schedule: &str,
+        file: &Path,
+    ) -> Result<[BTreeSet<VerdictKind>; 2], ExperimentError> {
+        let help = "set TMPDIR to a directory that this user can write to";
+        let unwritten = |source| ExperimentError::File { path: file.to_owned(), source, help };
+        fs::write(file, schedule).map_err(unwritten)?;
+        let output = Command::new(&self.0).arg("replay").arg(file).arg("--json").output();
+        let output = output.map_err(|error| missing(&self.0, &error.to_string()))?;
+        let replayed: Replayed = serde_json::from_slice(&output.stdout).map_err(|error| {
+            let said = String::from_utf8_lossy(&output.stderr);
+            ExperimentError::Failed(format!("the simulator gave no result ({error}): {}", said.trim()))
+        })?;
+        Ok(Fence::BOTH.map(|fence| {
+            let of = replayed.verdicts.iter().filter(|verdict| verdict.fence == fence);
+            of.map(|verdict| verdict.kind).collect()
+        }))
+    }
+}
+
+/// `cargo build -p sim`, with the profile of this program and into its folder.
+fn build(beside: &Path) -> Result<(), ExperimentError> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["build", "--quiet", "-p", "sim", "--bin", "sim"]).current_dir(WORKSPACE);
+    if !cfg!(debug_assertions) {
+        command.arg("--release");
+    }
+    if let Some(target) = beside.parent().and_then(Path::parent) {
+        command.arg("--target-dir").arg(target);
+    }
+    let output = command.output().map_err(|error| missing(beside, &error.to_string()))?;
+    if output.status.success() && beside.is_file() {
+        return Ok(());
+    }
+    Err(missing(beside, String::from_utf8_lossy(&output.stderr).trim()))
+}
+
+fn missing(path: &Path, why: &str) -> ExperimentError {
+    let path = path.display();
+    ExperimentError::Failed(format!(
+        "no simulator at {path}: {why}; run `cargo build --release -p sim`, or give its path: --set 'sim=\"PATH\"'"
+    ))
+}

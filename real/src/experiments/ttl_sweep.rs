@@ -1,0 +1,337 @@
+//! Experiment 6: what a TTL costs.
+//!
+//! A holder is killed by SIGKILL, which leaves it no time to release: until the lease ends, nobody is served. A short TTL
+//! makes that short, and takes the lock from a holder that is not dead but slow. With fencing that costs a refused write,
+//! and without it a stale one: so with fencing the TTL may be chosen by the time blocked alone.
+//!
+//! Source: the lab text, section 10, experiment 6.
+
+use std::time::Duration;
+
+use resource::audit::{Event, Kind, VerdictKind};
+use serde::{Deserialize, Serialize};
+
+use super::actors::{Crew, ResourceActor};
+use super::fleet::Fleet;
+use super::outcome::{Outcome, between, first};
+use super::parallel::in_parallel;
+use super::statistics::{median, most};
+use super::{Experiment, ExperimentError, Fence};
+use crate::backends::BackendKind;
+use crate::report::{Axis, Figure, Line, Scale, Section, Table};
+use crate::servers::Stage;
+use crate::span::Span;
+
+/// Longer than any run: the holder to be killed never finishes its work.
+const FOREVER: Duration = Duration::from_secs(3600);
+/// Runs of one system at the same time. They only wait.
+const AT_ONCE: usize = 16;
+
+/// Experiment 6.
+#[derive(Debug)]
+pub struct TtlSweep;
+
+/// What it is run with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Configuration {
+    backends: Vec<BackendKind>,
+    ttls: Vec<Span>,
+    rounds: u32,
+    pause: Span,
+    work: Span,
+}
+
+/// All that was found.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Findings {
+    kills: Vec<Kill>,
+    pauses: Vec<Pause>,
+}
+
+/// One holder killed, with fencing on.
+#[derive(Debug, Serialize, Deserialize)]
+struct Kill {
+    backend: BackendKind,
+    ttl: Span,
+    /// From the holder's death to the grant of the waiter, in milliseconds; none if it was not served.
+    blocked_ms: Option<f64>,
+    #[serde(flatten)]
+    outcome: Outcome,
+}
+
+/// One holder away for a while.
+#[derive(Debug, Serialize, Deserialize)]
+struct Pause {
+    backend: BackendKind,
+    ttl: Span,
+    fence: Fence,
+    #[serde(flatten)]
+    outcome: Outcome,
+}
+
+/// One thing to do on the servers of one system.
+#[derive(Clone, Copy)]
+enum Task {
+    Kill(Span, u32),
+    Pause(Span, Fence),
+}
+
+/// What came of it.
+enum Done {
+    Kill(Kill),
+    Pause(Pause),
+}
+
+impl Experiment for TtlSweep {
+    type Configuration = Configuration;
+    type Findings = Findings;
+
+    const NUMBER: u32 = 6;
+    const TITLE: &'static str = "TTL sweep with SIGKILL";
+    const QUESTION: &'static str =
+        "How long does a lock stay taken whose holder was killed, and what does a short TTL cost?";
+    const COMMITTED: &'static str = include_str!("../../experiments/6.toml");
+
+    /// All runs at the same time, each with a key of its own.
+    fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
+        let Configuration { backends, ttls, rounds, .. } = configuration;
+        if ttls.len() < 2 || *rounds == 0 {
+            return Err(ExperimentError::Pointless(
+                "give at least two TTLs and one round to compare".to_owned(),
+            ));
+        }
+        let kills = ttls.iter().flat_map(|&ttl| (0..*rounds).map(move |round| Task::Kill(ttl, round)));
+        let pauses = ttls.iter().flat_map(|&ttl| Fence::BOTH.map(|fence| Task::Pause(ttl, fence)));
+        // The longest first.
+        let mut tasks: Vec<_> = kills.chain(pauses).collect();
+        tasks.reverse();
+        let done = in_parallel(backends, backends.len(), |&backend| {
+            let stage = Stage::new()?;
+            let fleet = Fleet::start(&stage, backend)?;
+            let scene = Scene { stage: &stage, backend, servers: fleet.addresses(), configuration };
+            in_parallel(&tasks, AT_ONCE, |&task| scene.play(task))
+        })?;
+        let mut findings = Findings { kills: Vec::new(), pauses: Vec::new() };
+        for done in done.into_iter().flat_map(|done| done.into_iter().rev()) {
+            match done {
+                Done::Kill(kill) => findings.kills.push(kill),
+                Done::Pause(pause) => findings.pauses.push(pause),
+            }
+        }
+        Ok(findings)
+    }
+
+    fn section(configuration: &Configuration, findings: &Findings) -> Section {
+        let mut section = Section {
+            tables: vec![blocked_table(configuration, findings), pause_table(configuration, findings)],
+            figures: vec![figure(configuration, findings)],
+            ..Section::default()
+        };
+        let Findings { kills, pauses } = findings;
+        section.expect(
+            "every waiter was served after the holder's death",
+            !kills.is_empty() && kills.iter().all(|kill| kill.blocked_ms.is_some()),
+        );
+        let (shortest, longest) = ends(configuration);
+        section.expect(
+            format!("on every system the lock stayed taken for longer with a TTL of {longest} than with {shortest}"),
+            configuration.backends.iter().all(|&backend| {
+                let blocked = |ttl| median(&findings.blocked(backend, ttl));
+                blocked(longest).zip(blocked(shortest)).is_some_and(|(long, short)| long > short)
+            }),
+        );
+        section.expect(
+            "killed holders left no violation and no overlap",
+            kills.iter().all(|kill| kill.outcome.verdicts.is_empty()),
+        );
+        expect_of_pauses(&mut section, configuration, pauses);
+        section.remarks.extend(whole_seconds(configuration, findings));
+        section
+    }
+}
+
+fn expect_of_pauses(section: &mut Section, configuration: &Configuration, pauses: &[Pause]) {
+    let stale = |fence| {
+        let of = pauses.iter().filter(move |pause| pause.fence == fence);
+        of.map(|pause| pause.outcome.count(VerdictKind::StaleWrite)).sum::<usize>()
+    };
+    let safe = pauses.iter().filter(|pause| pause.fence == Fence::On).all(|pause| pause.outcome.is_safe());
+    let pause = configuration.pause;
+    section.expect(
+        format!("with fencing no TTL let a holder that had paused for {pause} write over its successor"),
+        !pauses.is_empty() && safe && stale(Fence::On) == 0,
+    );
+    let short = configuration.ttls.iter().any(|ttl| *ttl < pause);
+    section.expect(
+        "without fencing a TTL shorter than the pause did: the TTL then decides about safety, too",
+        !short || stale(Fence::Off) > 0,
+    );
+    let refused: usize = pauses.iter().map(|pause| pause.outcome.refused.len()).sum();
+    section.remarks.push(format!(
+        "Of the holders that paused for {pause}, {} were overtaken by the next one; fencing refused {refused} of their \
+         writes, and without it {} stale ones were taken.",
+        pauses.iter().filter(|pause| pause.outcome.has(VerdictKind::Overlap)).count(),
+        stale(Fence::Off),
+    ));
+}
+
+struct Scene<'a> {
+    stage: &'a Stage,
+    backend: BackendKind,
+    servers: String,
+    configuration: &'a Configuration,
+}
+
+impl Scene<'_> {
+    fn play(&self, task: Task) -> Result<Done, ExperimentError> {
+        match task {
+            Task::Kill(ttl, round) => self.kill(ttl, round).map(Done::Kill),
+            Task::Pause(ttl, fence) => self.pause(ttl, fence).map(Done::Pause),
+        }
+    }
+
+    /// The holder is killed as soon as another one waits: all of its lease is left.
+    fn kill(&self, ttl: Span, round: u32) -> Result<Kill, ExperimentError> {
+        let run = format!("kill-{ttl}-{round}");
+        let resource = ResourceActor::start(self.stage, &run, Fence::On.as_str())?;
+        let crew = self.crew(&run, &resource, ttl);
+        let mut a = Crew { work: FOREVER, ..crew }.worker("a", &[])?;
+        a.told("section_entered")?;
+        let mut b = crew.worker("b", &[])?;
+        b.told("lease_requested")?;
+        let death = a.crash()?;
+        b.ended()?;
+        let (outcome, events) = Outcome::of(&[&a.history, &b.history, &resource.actor.history, &death])?;
+        let blocked_ms = blocked(&events).map(|blocked| blocked.as_secs_f64() * 1e3);
+        Ok(Kill { backend: self.backend, ttl, blocked_ms, outcome })
+    }
+
+    /// The holder is away and comes back; another one waits.
+    fn pause(&self, ttl: Span, fence: Fence) -> Result<Pause, ExperimentError> {
+        let run = format!("pause-{ttl}-{}", fence.as_str());
+        let resource = ResourceActor::start(self.stage, &run, fence.as_str())?;
+        let crew = self.crew(&run, &resource, ttl);
+        let mut a = crew.worker("a", &["--pause", &self.configuration.pause.to_string()])?;
+        a.told("fault_applied")?;
+        let mut b = crew.worker("b", &[])?;
+        b.ended()?;
+        a.ended()?;
+        let (outcome, _) = Outcome::of(&[&a.history, &b.history, &resource.actor.history])?;
+        Ok(Pause { backend: self.backend, ttl, fence, outcome })
+    }
+
+    fn crew<'a>(&'a self, run: &'a str, resource: &'a ResourceActor, ttl: Span) -> Crew<'a> {
+        let work = self.configuration.work.0;
+        Crew { work, ..Crew::new(self.stage, run, self.backend, &self.servers, resource.address(), ttl.0) }
+    }
+}
+
+/// From a's death to b's grant.
+fn blocked(events: &[Event]) -> Option<Duration> {
+    let death = first(events, "a", |kind| matches!(kind, Kind::ProcessCrashed { .. }))?;
+    let grant = first(events, "b", |kind| matches!(kind, Kind::LeaseAcquired { .. }))?;
+    Some(between(death, grant))
+}
+
+/// The shortest and the longest TTL.
+fn ends(configuration: &Configuration) -> (Span, Span) {
+    let ttls = || configuration.ttls.iter().copied();
+    let none = Span(Duration::ZERO);
+    (ttls().min().unwrap_or(none), ttls().max().unwrap_or(none))
+}
+
+impl Findings {
+    fn blocked(&self, backend: BackendKind, ttl: Span) -> Vec<f64> {
+        let of = self.kills.iter().filter(|kill| kill.backend == backend && kill.ttl == ttl);
+        of.filter_map(|kill| kill.blocked_ms).collect()
+    }
+}
+
+/// A session of etcd lasts whole seconds: a shorter TTL does not free the lock earlier.
+fn whole_seconds(configuration: &Configuration, findings: &Findings) -> Option<String> {
+    let (ttl, _) = ends(configuration);
+    let session_ms = ttl.seconds().ceil() * 1e3;
+    let blocked_ms = median(&findings.blocked(BackendKind::Etcd, ttl))?;
+    (session_ms > ttl.seconds() * 1e3 && blocked_ms > 0.9 * session_ms).then(|| {
+        format!(
+            "On etcd a TTL of {ttl} blocked the lock for {blocked_ms:.0} ms: a lock is tied to a session there, and a \
+             session lasts whole seconds."
+        )
+    })
+}
+
+fn blocked_table(configuration: &Configuration, findings: &Findings) -> Table {
+    let mut table = Table::new(
+        "From the death of the holder, killed right after its grant, to the grant of the one who waits, fencing on.",
+        &["system", "TTL", "killed", "served", "median ms", "longest ms", "violations"],
+    );
+    for &backend in &configuration.backends {
+        for &ttl in &configuration.ttls {
+            let blocked = findings.blocked(backend, ttl);
+            let kills = findings.kills.iter().filter(|kill| kill.backend == backend && kill.ttl == ttl);
+            let (killed, violations) = kills.fold((0, 0), |(killed, violations), kill| {
+                (killed + 1, violations + usize::from(!kill.outcome.is_safe()))
+            });
+            let millis = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.0}"));
+            table.row([
+                backend.as_str().to_owned(),
+                ttl.to_string(),
+                killed.to_string(),
+                blocked.len().to_string(),
+                millis(median(&blocked)),
+                millis(most(&blocked)),
+                violations.to_string(),
+            ]);
+        }
+    }
+    table
+}
+
+fn pause_table(configuration: &Configuration, findings: &Findings) -> Table {
+    let caption = format!(
+        "The price of a short TTL: a holder that is away for {} and then writes.",
+        configuration.pause
+    );
+    let mut table = Table::new(
+        caption,
+        &["system", "TTL", "two holders", "stale, fence off", "stale, fence on", "refused"],
+    );
+    for &backend in &configuration.backends {
+        for &ttl in &configuration.ttls {
+            let of = |fence| {
+                findings
+                    .pauses
+                    .iter()
+                    .find(move |pause| pause.backend == backend && pause.ttl == ttl && pause.fence == fence)
+            };
+            let stale = |fence| of(fence).map_or(0, |pause| pause.outcome.count(VerdictKind::StaleWrite));
+            let overlap = of(Fence::On).is_some_and(|pause| pause.outcome.has(VerdictKind::Overlap));
+            table.row([
+                backend.as_str().to_owned(),
+                ttl.to_string(),
+                if overlap { "yes" } else { "no" }.to_owned(),
+                stale(Fence::Off).to_string(),
+                stale(Fence::On).to_string(),
+                of(Fence::On).map_or(0, |pause| pause.outcome.refused.len()).to_string(),
+            ]);
+        }
+    }
+    table
+}
+
+fn figure(configuration: &Configuration, findings: &Findings) -> Figure {
+    let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Log };
+    let line = |&backend: &BackendKind| {
+        let point = |&ttl: &Span| Some((ttl.seconds(), median(&findings.blocked(backend, ttl))? / 1e3));
+        let points = configuration.ttls.iter().filter_map(point).collect();
+        Line { name: backend.as_str().to_owned(), points }
+    };
+    Figure {
+        name: "experiment-6-blocked".to_owned(),
+        caption: "Time blocked after the death of the holder, median, by TTL.".to_owned(),
+        x: axis("TTL in s"),
+        y: axis("blocked for, in s"),
+        lines: configuration.backends.iter().map(line).collect(),
+    }
+}

@@ -1,0 +1,230 @@
+//! Hosts of our own on this machine: network namespaces whose cables can be pulled, and which lose what arrives.
+//!
+//! Each [`Host`] is a namespace with an address, joined to the others by a bridge in a namespace of its own: nothing of it
+//! touches the machine's network. What runs on a host reaches the others by the kernel's own TCP, so that a partition is
+//! one: packets are sent again, connections time out, servers of a cluster lose each other. It needs root, `ip` and `nft`;
+//! where they are not to be had, [`Proxy`](super::Proxy) breaks the links of one client at a time.
+//!
+//! When the value is dropped the namespaces are gone; after a crash of ours the stage's guard removes them.
+#![allow(clippy::disallowed_methods, reason = "a thread changes its namespace, and must be one of its own")]
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+use rustix::process::geteuid;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use super::error::FaultError;
+use crate::servers::Stage;
+
+/// Where `ip netns` keeps the names.
+const NAMES: &str = "/run/netns";
+/// What needs the programs, for messages.
+const WHAT: &str = "network namespaces";
+/// Tells this process's networks apart.
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// Hosts that reach each other, and nobody else.
+#[derive(Debug)]
+pub struct Network {
+    hosts: Vec<Host>,
+    /// The namespaces, with the bridge's last.
+    namespaces: Vec<String>,
+    _stage: Stage,
+}
+
+/// One of the hosts. Clones are the same one.
+#[derive(Clone, Debug)]
+pub struct Host(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    namespace: String,
+    /// The namespace with the bridge, and the name there of the cable that leads to this host.
+    bridge: String,
+    cable: String,
+    address: String,
+}
+
+/// What happens to what arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filter {
+    /// It is dropped, and nobody told.
+    Drop,
+    /// Connections are reset, old and new.
+    Reset,
+    /// So many packets in a hundred are dropped, at random.
+    Lose(u32),
+}
+
+impl Network {
+    /// As many hosts as `count`.
+    ///
+    /// # Errors
+    ///
+    /// [`FaultError::NotRoot`], or [`FaultError::Missing`] where `ip` or `nft` are not installed.
+    pub fn new(stage: &Stage, count: u8) -> Result<Self, FaultError> {
+        if !geteuid().is_root() {
+            return Err(FaultError::NotRoot);
+        }
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let prefix = format!("dlock-{}-{number}", std::process::id());
+        let bridge = format!("{prefix}-bridge");
+        let host = |n: u8| {
+            let (namespace, cable) = (format!("{prefix}-{n}"), format!("cable{n}"));
+            Host(Arc::new(Inner {
+                namespace,
+                bridge: bridge.clone(),
+                cable,
+                address: format!("10.77.0.{n}"),
+            }))
+        };
+        let hosts: Vec<_> = (1..=count).map(host).collect();
+        let mut namespaces: Vec<_> = hosts.iter().map(|host| host.0.namespace.clone()).collect();
+        namespaces.push(bridge.clone());
+        note(stage, &namespaces)?;
+        // From here on a failure removes what there is.
+        let network = Self { hosts, namespaces, _stage: stage.clone() };
+        ip(&["netns", "add", &bridge])?;
+        ip(&["-n", &bridge, "link", "add", "bridge", "type", "bridge"])?;
+        ip(&["-n", &bridge, "link", "set", "bridge", "up"])?;
+        network.hosts.iter().try_for_each(Host::set_up)?;
+        Ok(network)
+    }
+
+    /// The hosts.
+    pub fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        for namespace in &self.namespaces {
+            // One that was never made, as after a failure, is no loss.
+            let _ = ip(&["netns", "del", namespace]);
+        }
+    }
+}
+
+impl Host {
+    fn set_up(&self) -> Result<(), FaultError> {
+        let Inner { namespace, bridge, cable, address } = &*self.0;
+        let subnet = format!("{address}/24");
+        ip(&["netns", "add", namespace])?;
+        ip(&[
+            "-n", bridge, "link", "add", cable, "type", "veth", "peer", "name", "eth0", "netns", namespace,
+        ])?;
+        ip(&["-n", bridge, "link", "set", cable, "master", "bridge", "up"])?;
+        ip(&["-n", namespace, "addr", "add", &subnet, "dev", "eth0"])?;
+        ip(&["-n", namespace, "link", "set", "eth0", "up"])?;
+        ip(&["-n", namespace, "link", "set", "lo", "up"])?;
+        self.nft("add table inet dlock")?;
+        self.nft("add chain inet dlock arriving { type filter hook input priority 0; }")
+    }
+
+    /// Its address, for the other hosts.
+    pub fn address(&self) -> &str {
+        &self.0.address
+    }
+
+    /// Does `job` on this host: its sockets, and the processes that it starts, are the host's.
+    ///
+    /// # Errors
+    ///
+    /// If the host is gone, with its network.
+    pub fn run<T: Send>(&self, job: impl FnOnce() -> T + Send) -> io::Result<T> {
+        let namespace = File::open(Path::new(NAMES).join(&self.0.namespace))?;
+        // The thread ends with the job, and its namespace with it: no other code comes to run there.
+        let on_host = || {
+            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+            Ok(job())
+        };
+        thread::scope(|scope| match scope.spawn(on_host).join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    }
+
+    /// Pulls its cable: nothing leaves it, nothing arrives.
+    ///
+    /// # Errors
+    ///
+    /// [`FaultError::Failed`].
+    pub fn unplug(&self) -> Result<(), FaultError> {
+        ip(&["-n", &self.0.bridge, "link", "set", &self.0.cable, "down"])
+    }
+
+    /// Plugs it in again.
+    ///
+    /// # Errors
+    ///
+    /// [`FaultError::Failed`].
+    pub fn plug_in(&self) -> Result<(), FaultError> {
+        ip(&["-n", &self.0.bridge, "link", "set", &self.0.cable, "up"])
+    }
+
+    /// From now on `filter` is applied to what arrives here from `sender`: one direction, also of open connections.
+    ///
+    /// # Errors
+    ///
+    /// [`FaultError::Failed`].
+    pub fn filter(&self, sender: &Host, filter: Filter) -> Result<(), FaultError> {
+        let effect = match filter {
+            Filter::Drop => "drop".to_owned(),
+            Filter::Reset => "meta l4proto tcp reject with tcp reset".to_owned(),
+            Filter::Lose(percent) => format!("numgen random mod 100 < {percent} drop"),
+        };
+        self.nft(&format!("add rule inet dlock arriving ip saddr {} {effect}", sender.address()))
+    }
+
+    /// Takes all filters of this host away.
+    ///
+    /// # Errors
+    ///
+    /// [`FaultError::Failed`].
+    pub fn clear(&self) -> Result<(), FaultError> {
+        self.nft("flush chain inet dlock arriving")
+    }
+
+    fn nft(&self, rule: &str) -> Result<(), FaultError> {
+        let gone = |error: io::Error| failed(&format!("nft {rule}"), &error.to_string());
+        self.run(|| run(Command::new("nft").arg(rule), "nft", "nftables")).map_err(gone)?
+    }
+}
+
+/// Tells the guard of the namespaces, before they are there.
+fn note(stage: &Stage, namespaces: &[String]) -> Result<(), FaultError> {
+    let path = stage.directory().join("namespaces");
+    let opened = fs::OpenOptions::new().create(true).append(true).open(&path);
+    let noted = opened.and_then(|mut file| writeln!(file, "{}", namespaces.join("\n")));
+    noted.map_err(|source| FaultError::File { path, source })
+}
+
+fn ip(arguments: &[&str]) -> Result<(), FaultError> {
+    run(Command::new("ip").args(arguments), "ip", "iproute2")
+}
+
+fn run(command: &mut Command, program: &'static str, package: &'static str) -> Result<(), FaultError> {
+    // Debian keeps them where only root's PATH leads.
+    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
+    let asked = format!("{command:?}").replace('"', "");
+    match command.env("PATH", path).output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(failed(&asked, String::from_utf8_lossy(&output.stderr).trim())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(FaultError::Missing { what: WHAT, program, package })
+        }
+        Err(error) => Err(failed(&asked, &error.to_string())),
+    }
+}
+
+fn failed(command: &str, words: &str) -> FaultError {
+    FaultError::Failed { command: command.to_owned(), words: words.to_owned() }
+}

@@ -1,0 +1,234 @@
+//! Curves as SVG.
+//!
+//! A page may be read on white or on black, and an image does not know which: there is no background, and all colours
+//! are of a middle lightness.
+
+use std::ops::Range;
+
+use plotters::chart::{ChartBuilder, ChartContext};
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::*;
+
+const SIZE: (u32, u32) = (760, 420);
+/// Axes and words.
+const INK: RGBColor = RGBColor(0x80, 0x86, 0x8c);
+/// Of Okabe and Ito, "Color Universal Design" (2008): those that can be told apart with any eyes, on white and on black.
+const COLOURS: [RGBColor; 6] = [
+    RGBColor(0x00, 0x82, 0xc8),
+    RGBColor(0xd5, 0x5e, 0x00),
+    RGBColor(0x00, 0x9e, 0x73),
+    RGBColor(0xcc, 0x79, 0xa7),
+    RGBColor(0xc4, 0x8a, 0x00),
+    RGBColor(0x56, 0x96, 0xd9),
+];
+/// What a scale of powers of ten begins at, where a value is zero.
+const LOG_FLOOR: f64 = 1e-6;
+
+/// Curves in one frame.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Its file, in docs/figures/, without the ending.
+    pub name: String,
+    /// What it shows, as a sentence.
+    pub caption: String,
+    /// Along.
+    pub x: Axis,
+    /// Up.
+    pub y: Axis,
+    /// The curves.
+    pub lines: Vec<Line>,
+}
+
+/// An axis. Its label should be ASCII.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// What it counts, and in which unit.
+    pub label: String,
+    /// How.
+    pub scale: Scale,
+}
+
+/// The scale of an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Evenly, from zero.
+    Linear,
+    /// By powers of ten.
+    Log,
+}
+
+/// A curve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// What the legend calls it.
+    pub name: String,
+    /// Its points.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// An axis as the frame draws it: positions are values, or their logarithms.
+struct Ruler {
+    scale: Scale,
+    positions: RangedCoordf64,
+}
+
+impl Figure {
+    /// The figure as SVG.
+    ///
+    /// # Errors
+    ///
+    /// What the drawing library says.
+    pub fn svg(&self) -> Result<String, String> {
+        let mut text = String::new();
+        {
+            let area = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
+            self.draw(&area).map_err(|error| format!("figure {}: {error}", self.name))?;
+            area.present().map_err(|error| format!("figure {}: {error}", self.name))?;
+        }
+        Ok(text)
+    }
+
+    fn draw<D: DrawingBackend>(
+        &self,
+        area: &DrawingArea<D, Shift>,
+    ) -> Result<(), DrawingAreaErrorKind<D::ErrorType>> {
+        let points = || self.lines.iter().flat_map(|line| &line.points);
+        let (x, y) = (
+            Ruler::over(self.x.scale, points().map(|point| point.0)),
+            Ruler::over(self.y.scale, points().map(|point| point.1)),
+        );
+        let mut chart = ChartBuilder::on(area)
+            .margin(12)
+            .x_label_area_size(44)
+            .y_label_area_size(64)
+            .build_cartesian_2d(x, y)?;
+        let words = ("sans-serif", 14).into_font().color(&INK);
+        chart
+            .configure_mesh()
+            .axis_style(INK)
+            .bold_line_style(INK.mix(0.3))
+            .light_line_style(TRANSPARENT)
+            .label_style(words.clone())
+            .axis_desc_style(words.clone())
+            .x_desc(&self.x.label)
+            .y_desc(&self.y.label)
+            .draw()?;
+        for (line, colour) in self.lines.iter().zip(COLOURS.into_iter().cycle()) {
+            self.draw_line(&mut chart, line, colour)?;
+        }
+        chart.configure_series_labels().label_font(words).border_style(TRANSPARENT).draw()
+    }
+
+    fn draw_line<'a, D: DrawingBackend + 'a>(
+        &self,
+        chart: &mut ChartContext<'a, D, Cartesian2d<Ruler, Ruler>>,
+        line: &Line,
+        colour: RGBColor,
+    ) -> Result<(), DrawingAreaErrorKind<D::ErrorType>> {
+        let points =
+            || line.points.iter().map(|&(x, y)| (self.x.scale.position(x), self.y.scale.position(y)));
+        let series = chart.draw_series(LineSeries::new(points(), colour.stroke_width(2)))?;
+        series
+            .label(&line.name)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+        chart.draw_series(points().map(|point| Circle::new(point, 3, colour.filled())))?;
+        Ok(())
+    }
+}
+
+impl Scale {
+    fn position(self, value: f64) -> f64 {
+        match self {
+            Self::Linear => value,
+            Self::Log => value.max(LOG_FLOOR).log10(),
+        }
+    }
+}
+
+impl Ruler {
+    fn over(scale: Scale, values: impl Iterator<Item = f64>) -> Self {
+        let ends = (f64::INFINITY, f64::NEG_INFINITY);
+        let (low, high) = values
+            .map(|value| scale.position(value))
+            .fold(ends, |(low, high), value| (low.min(value), high.max(value)));
+        let (low, high) = match scale {
+            Scale::Linear => (low.min(0.0), if high > 0.0 { high * 1.05 } else { 1.0 }),
+            Scale::Log if low <= high => (low.floor(), high.ceil().max(low.floor() + 1.0)),
+            Scale::Log => (0.0, 1.0),
+        };
+        Self { scale, positions: (low..high).into() }
+    }
+}
+
+impl Ranged for Ruler {
+    type FormatOption = NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
+        self.positions.map(value, limit)
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        match self.scale {
+            Scale::Linear => self.positions.key_points(hint),
+            Scale::Log => {
+                let Range { start, end } = self.positions.range();
+                let decades = std::iter::successors(Some(start), |decade| Some(decade + 1.0));
+                decades.take_while(|decade| *decade <= end).collect()
+            }
+        }
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.positions.range()
+    }
+}
+
+impl ValueFormatter<f64> for Ruler {
+    fn format_ext(&self, position: &f64) -> String {
+        let value = match self.scale {
+            Scale::Linear => *position,
+            Scale::Log => 10_f64.powf(*position),
+        };
+        // To six digits: what comes after is the arithmetic's.
+        let text = format!("{value:.6}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(scale: Scale, points: Vec<(f64, f64)>) -> Figure {
+        let axis = |label: &str| Axis { label: label.to_owned(), scale };
+        let lines = vec![Line { name: "redis".to_owned(), points }];
+        Figure {
+            name: "test".to_owned(),
+            caption: String::new(),
+            x: axis("contenders"),
+            y: axis("ms"),
+            lines,
+        }
+    }
+
+    #[test]
+    fn an_axis_by_powers_of_ten_is_marked_at_them() {
+        let svg = figure(Scale::Log, vec![(50.0, 0.4), (1000.0, 2000.0)]).svg().unwrap();
+        for mark in ["\n10\n", "\n100\n", "\n1000\n", "\n0.1\n", "\n10000\n", "redis", "contenders"] {
+            assert!(svg.contains(mark), "{mark}: {svg}");
+        }
+    }
+
+    #[test]
+    fn there_is_always_a_picture() {
+        for points in [vec![], vec![(0.0, 0.0)], vec![(1.0, 1.0)]] {
+            for scale in [Scale::Linear, Scale::Log] {
+                let svg = figure(scale, points.clone()).svg().unwrap();
+                assert!(svg.ends_with("</svg>\n") || svg.ends_with("</svg>"), "{svg}");
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The page of all experiments.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::experiments::{ALL, Chapter, ExperimentError, Registered, keep_text};
+
+/// The page's name in its folder.
+const PAGE: &str = "experiments.md";
+
+/// A page that can't be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PageError {
+    /// A file of results.
+    #[error("{}: {source}", .path.display())]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: Box<ExperimentError>,
+    },
+    /// A file that can't be read or written.
+    #[error(transparent)]
+    File(#[from] ExperimentError),
+    /// A figure that can't be drawn.
+    #[error("{0}")]
+    Figure(String),
+}
+
+/// The page and its figures: each file's name, relative to the page's folder, and its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    files: BTreeMap<String, String>,
+}
+
+impl Page {
+    /// Makes it of the files `experiment-N.json` in the folder `results`.
+    ///
+    /// # Errors
+    ///
+    /// [`PageError`]; an experiment without results is none, the page says so.
+    pub fn of(results: &Path) -> Result<Self, PageError> {
+        let mut files = BTreeMap::new();
+        let mut text = HEAD.to_owned();
+        for experiment in ALL {
+            let path = results.join(format!("experiment-{}.json", experiment.number()));
+            let Ok(record) = fs::read_to_string(&path) else {
+                text += &missing(*experiment);
+                continue;
+            };
+            let chapter = experiment
+                .chapter(&record)
+                .map_err(|source| PageError::Record { path, source: Box::new(source) })?;
+            text += &markdown(&chapter);
+            for figure in &chapter.section.figures {
+                files.insert(file_of(&figure.name), figure.svg().map_err(PageError::Figure)?);
+            }
+        }
+        files.insert(PAGE.to_owned(), text);
+        Ok(Self { files })
+    }
+
+    /// Writes it into `folder`.
+    ///
+    /// # Errors
+    ///
+    /// [`PageError::File`].
+    pub fn write(&self, folder: &Path) -> Result<(), PageError> {
+        for (name, text) in &self.files {
+            keep_text(text, &folder.join(name))?;
+        }
+        Ok(())
+    }
+
+    /// The files in `folder` that are not as this page has them.
+    pub fn differing(&self, folder: &Path) -> Vec<PathBuf> {
+        let is_other = |(name, text): (&String, &String)| {
+            let path = folder.join(name);
+            let same = fs::read_to_string(&path).is_ok_and(|there| there == *text);
+            (!same).then_some(path)
+        };
+        self.files.iter().filter_map(is_other).collect()
+    }
+}
+
+const HEAD: &str = "# The experiments on live servers
+
+Made by `cargo run --release -p real -- report` from the raw results in `real/results/`; `report --check` says whether this
+page agrees with them. Each experiment is one command, its configuration a file in `real/experiments/`. A sentence with a
+tick is an expectation of the experiment: it is checked against the numbers, and where they do not bear it out it says so,
+and the command exits with 1.
+";
+
+fn missing(experiment: &dyn Registered) -> String {
+    let (number, title, question) = (experiment.number(), experiment.title(), experiment.question());
+    format!(
+        "\n## {number}. {title}\n\n{question}\n\nNo results yet: `cargo run --release -p real -- experiment {number}`.\n"
+    )
+}
+
+fn markdown(chapter: &Chapter) -> String {
+    let Chapter { number, title, question, background, command, configuration, machine, section } = chapter;
+    let mut text = format!("\n## {number}. {title}\n\n{question}\n\n```\n{command}\n```\n\n");
+    if !background.is_empty() {
+        text += &format!("{}\n\n", background.trim());
+    }
+    // Writing to a String can't fail.
+    for expectation in &section.expectations {
+        let mark = if expectation.holds { "✓" } else { "✗" };
+        let _ = writeln!(text, "- {mark} {}", expectation.sentence());
+    }
+    for remark in &section.remarks {
+        let _ = write!(text, "\n{remark}\n");
+    }
+    for table in &section.tables {
+        let _ = write!(text, "\n{}\n\n{}", table.caption, table.markdown());
+    }
+    for figure in &section.figures {
+        let _ = write!(text, "\n![{}]({})\n\n{}\n", figure.name, file_of(&figure.name), figure.caption);
+    }
+    if let Some((heading, story)) = section.stories.first() {
+        let _ = write!(text, "\n{}:\n\n```\n{}\n```\n", heading.trim(), story.trim_end());
+    }
+    let _ = write!(
+        text,
+        "\n<details><summary>Configuration and machine</summary>\n\n```toml\n{configuration}```\n\n{machine}.\n\n</details>\n"
+    );
+    text
+}
+
+fn file_of(figure: &str) -> String {
+    format!("figures/{figure}.svg")
+}

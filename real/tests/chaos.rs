@@ -1,0 +1,155 @@
+//! The long run, kept short: without fencing it shows violations, with it none; and its judge knows what a fault explains.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use real::backends::BackendKind;
+use real::chaos::{Configuration, Fault, FaultKind, Fence, Plan};
+use real::history::read;
+use real::judgement::{DATA_LOST, Judgement};
+use real::servers::Stage;
+use resource::audit::{Event, Kind, Nanos, VerdictKind};
+use serde_json::Value;
+
+fn configuration(seed: u64) -> Configuration {
+    Configuration {
+        backend: BackendKind::Redis,
+        fence: Fence::On,
+        seed,
+        lasts: Duration::from_secs(600),
+        every: Duration::from_secs(3),
+        faults: vec![FaultKind::PauseWorker, FaultKind::CutLink, FaultKind::Failover, FaultKind::MoveLeader],
+        workers: 4,
+        keys: 1,
+        ttl: Duration::from_secs(1),
+        work: Duration::from_millis(50),
+    }
+}
+
+#[test]
+fn a_plan_is_drawn_from_its_seed_alone() {
+    let plan = Plan::draw(&configuration(7));
+    assert_eq!(plan, Plan::draw(&configuration(7)));
+    assert_ne!(plan, Plan::draw(&configuration(8)));
+    assert!((150..=250).contains(&plan.faults.len()), "one in three seconds: {}", plan.faults.len());
+    let kinds = |kind| plan.faults.iter().filter(|planned| planned.fault.kind() == kind).count();
+    assert!(kinds(FaultKind::PauseWorker) > 30 && kinds(FaultKind::CutLink) > 30, "{plan}");
+    assert!(kinds(FaultKind::Failover) > 30, "{plan}");
+    assert_eq!(kinds(FaultKind::MoveLeader), 0, "a Redis has no leader to move");
+    assert_eq!(kinds(FaultKind::KillWorker), 0, "nobody asked for it");
+}
+
+#[test]
+fn nothing_is_struck_twice_at_a_time() {
+    let plan = Plan::draw(&Configuration { every: Duration::from_millis(300), ..configuration(1) });
+    let pauses =
+        |worker| plan.faults.iter().filter(move |planned| planned.fault == Fault::PauseWorker { worker });
+    for worker in 0..4 {
+        let ends = pauses(worker).map(|planned| planned.at_ms + planned.lasts_ms);
+        assert!(ends.zip(pauses(worker).skip(1)).all(|(end, next)| end < next.at_ms), "{plan}");
+    }
+    assert!(plan.faults.iter().all(|planned| planned.at_ms + planned.lasts_ms < 600_000), "all heal in time");
+}
+
+/// Pauses and cut links, half of which outlive the TTL, on workers that are at work.
+fn short_run(fence: &str, folder: &Path) -> (Value, bool) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_real"));
+    command.args([
+        "chaos",
+        "--backend",
+        "redis",
+        "--faults",
+        "pause-worker,cut-link",
+        "--workers",
+        "2",
+        "--seed",
+        "102",
+    ]);
+    command.args(["--for", "15s", "--every", "700ms", "--work", "150ms", "--fence", fence, "--out"]);
+    let output = command.arg(folder).output().unwrap();
+    let told =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let folder = folder.join(format!("redis-{fence}-102"));
+    let report = std::fs::read(folder.join("report.json")).expect(&told);
+    let report: Value = serde_json::from_slice(&report).unwrap();
+    // What it reports is what anybody finds in the history that it left.
+    let history = read(&[folder.join("history.jsonl")]).unwrap();
+    let judgement = Judgement::of(&history.events, false, None);
+    assert_eq!(report["grants"], judgement.summary.grants, "{told}");
+    assert_eq!(report["events"], history.events.len(), "{told}");
+    let plan: Value = serde_json::from_slice(&std::fs::read(folder.join("plan.json")).unwrap()).unwrap();
+    let applied = history.events.iter().filter(|event| matches!(event.kind, Kind::FaultApplied { .. }));
+    assert_eq!(plan[1]["faults"].as_array().unwrap().len(), applied.count(), "{told}");
+    println!("{told}");
+    (report, output.status.success())
+}
+
+#[test]
+fn without_fencing_writes_are_lost_and_with_it_they_are_not() {
+    let stage = Stage::new().unwrap();
+    let (off, as_expected) = short_run("off", stage.directory());
+    assert!(as_expected, "{off}");
+    assert!(off["verdicts"]["stale_write"]["all"].as_u64().unwrap() > 0, "{off}");
+    assert_eq!(off["writes_refused"], 0, "{off}");
+    let (on, as_expected) = short_run("on", stage.directory());
+    assert!(as_expected, "{on}");
+    let refused = on["writes_refused"].as_u64().unwrap() + on["claims_refused"].as_u64().unwrap();
+    assert!(refused > 0, "{on}");
+    let kinds = on["verdicts"].as_object().unwrap().keys();
+    assert!(kinds.into_iter().all(|kind| kind == "overlap"), "{on}");
+}
+
+#[test]
+fn every_kind_of_fault_strikes_and_heals() {
+    let stage = Stage::new().unwrap();
+    for backend in ["redis", "redlock", "etcd", "zookeeper"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_real"));
+        command.args(["chaos", "--backend", backend, "--for", "12s", "--every", "500ms", "--ttl", "500ms"]);
+        let output = command.arg("--out").arg(stage.directory()).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
+        assert!(told.contains("no violation"), "{told}");
+    }
+}
+
+fn event(at: u64, process: &str, kind: Kind) -> Event {
+    Event { at: Nanos(at), process: process.into(), kind }
+}
+
+/// A grant of token 2, one of token 1, and what happened between.
+fn regress(between: Kind) -> Vec<Event> {
+    let granted = |token| Kind::LeaseAcquired {
+        key: "k".into(),
+        owner: "o".into(),
+        token,
+        ttl_millis: None,
+        valid_micros: None,
+    };
+    let asked = || Kind::LeaseRequested { key: "k".into(), owner: "o".into(), ttl_millis: None };
+    vec![
+        event(1, "a", asked()),
+        event(2, "a", granted(2)),
+        event(3, "redis-1", between),
+        event(4, "b", asked()),
+        event(5, "b", granted(1)),
+    ]
+}
+
+#[test]
+fn a_token_may_regress_where_a_server_has_lost_it_and_nowhere_else() {
+    let stopped = |detail: &str| Kind::ServerStopped { detail: Some(detail.into()) };
+    let promoted = Kind::ServerPromoted { detail: None };
+    for (between, explained) in [(stopped(DATA_LOST), true), (promoted, true), (stopped("killed"), false)] {
+        let judgement = Judgement::of(&regress(between.clone()), false, None);
+        assert_eq!(judgement.verdicts.len(), 1, "{judgement}");
+        assert_eq!(judgement.verdicts[0].kind, VerdictKind::TokenRegressed);
+        assert_eq!(judgement.is_clean(false), explained, "{between:?}: {judgement}");
+        assert!(!judgement.is_clean(true), "{judgement}");
+        assert_eq!(judgement.to_string().contains("explained"), explained, "{judgement}");
+    }
+    let mut late = regress(stopped("killed"));
+    late.push(event(6, "redis-1", stopped(DATA_LOST)));
+    assert!(!Judgement::of(&late, false, None).is_clean(false), "what comes later explains nothing");
+}

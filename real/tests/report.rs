@@ -1,0 +1,53 @@
+//! The page of the experiments: that the committed one agrees with the committed results, and that it can disagree.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use real::experiments::ALL;
+use real::report::Page;
+use real::servers::Stage;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+#[test]
+fn the_page_says_what_the_results_say() {
+    let page = Page::of(&root().join("real/results")).unwrap();
+    let differing = page.differing(&root().join("docs"));
+    assert_eq!(differing, <[PathBuf; 0]>::default(), "run `cargo run -p real -- report`");
+}
+
+#[test]
+fn another_result_is_another_page() {
+    let stage = Stage::new().unwrap();
+    let results = stage.subdirectory("results").unwrap();
+    let committed = root().join("real/results/experiment-1.json");
+    let record = fs::read_to_string(committed).unwrap();
+    let broken = record.replacen(r#""value_of": "b""#, r#""value_of": "a""#, 1);
+    assert_ne!(record, broken);
+    fs::write(results.join("experiment-1.json"), &record).unwrap();
+    let docs = stage.subdirectory("docs").unwrap();
+    Page::of(&results).unwrap().write(&docs).unwrap();
+    assert!(Page::of(&results).unwrap().differing(&docs).is_empty());
+
+    fs::write(results.join("experiment-1.json"), &broken).unwrap();
+    let page = Page::of(&results).unwrap();
+    assert_eq!(page.differing(&docs), [docs.join("experiments.md")]);
+    page.write(&docs).unwrap();
+    let text = fs::read_to_string(docs.join("experiments.md")).unwrap();
+    assert!(text.contains("✗ NOT AS EXPECTED, this does not hold: with fencing"), "{text}");
+
+    fs::write(results.join("experiment-1.json"), "{}").unwrap();
+    let error = Page::of(&results).unwrap_err().to_string();
+    assert!(error.contains("experiment-1.json: these are no results of experiment 1"), "{error}");
+}
+
+#[test]
+fn the_committed_configurations_are_the_ones_compiled_in() {
+    for experiment in ALL {
+        let path = root().join(format!("real/experiments/{}.toml", experiment.number()));
+        assert_eq!(fs::read_to_string(&path).unwrap(), experiment.committed(), "{}", path.display());
+    }
+}
