@@ -7,10 +7,11 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::ops::{Add, Sub};
-use std::pin::pin;
-use std::task::Poll;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use pin_project_lite::pin_project;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// The outside world, as one process sees it.
@@ -99,18 +100,32 @@ impl std::error::Error for Elapsed {}
 /// # Errors
 ///
 /// [`Elapsed`] when the deadline passed first.
-pub async fn timeout_at<R: Runtime, F: Future>(
+pub fn timeout_at<R: Runtime, F: Future>(
     runtime: &R,
     deadline: Instant,
     future: F,
-) -> Result<F::Output, Elapsed> {
-    let mut future = pin!(future);
-    let mut sleep = pin!(runtime.sleep_until(deadline));
-    std::future::poll_fn(|cx| {
-        if let Poll::Ready(output) = future.as_mut().poll(cx) {
+) -> impl Future<Output = Result<F::Output, Elapsed>> {
+    TimeoutAt { future, sleep: runtime.sleep_until(deadline) }
+}
+
+pin_project! {
+    // A future of its own: an `async fn` has room for its argument twice, and so twice for each timeout inside another.
+    struct TimeoutAt<F, S> {
+        #[pin]
+        future: F,
+        #[pin]
+        sleep: S,
+    }
+}
+
+impl<F: Future, S: Future<Output = ()>> Future for TimeoutAt<F, S> {
+    type Output = Result<F::Output, Elapsed>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        if let Poll::Ready(output) = this.future.poll(cx) {
             return Poll::Ready(Ok(output));
         }
-        sleep.as_mut().poll(cx).map(|()| Err(Elapsed))
-    })
-    .await
+        this.sleep.poll(cx).map(|()| Err(Elapsed))
+    }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use resource::audit::{Event, Fairness, Kind, Nanos, Rules, Summary, Verdict, VerdictKind, audit};
 use serde::Serialize;
 
-/// What the event `server_stopped` says of a lock server that comes back without what it had acknowledged.
-pub const DATA_LOST: &str = "killed, its data lost";
+pub use crate::limits::DATA_LOST;
+use crate::limits::explain;
 
 /// A history, judged.
 #[derive(Debug, Serialize)]
@@ -22,19 +22,8 @@ pub struct Judgement {
     pub events: usize,
     /// What could not be judged, and what is missing for it.
     pub not_judged: Vec<NotJudged>,
-    /// The known limits of leases that the faults of this history went beyond.
-    pub limits: Vec<Limit>,
-}
-
-/// From some time on, verdicts of a kind break no promise: a fault took away what the promise rests on.
-#[derive(Debug, Serialize)]
-pub struct Limit {
-    /// Which kind.
-    pub kind: VerdictKind,
-    /// Since when.
-    pub since: Nanos,
-    /// What the fault took away.
-    pub why: &'static str,
+    /// For each verdict the fault that explains it, if one does: it broke no promise then.
+    pub explanations: Vec<Option<&'static str>>,
 }
 
 /// A kind of verdict that a history can't give.
@@ -52,28 +41,29 @@ impl Judgement {
         let end = history.last().map_or(Nanos(0), |event| event.at);
         let healed_at = served_within.and(healed_at(history));
         let rules = Rules { fifo, end, healed_at, served_within, ..Rules::default() };
+        let verdicts = audit(history, &rules);
         Self {
-            verdicts: audit(history, &rules),
+            explanations: explain(history, &verdicts),
+            verdicts,
             summary: Summary::of(history),
             fairness: Fairness::of(history),
             events: history.len(),
             not_judged: not_judged(history, &rules),
-            limits: limits(history),
         }
     }
 
     /// Whether nothing was violated. An overlap is a finding and no violation, unless `strict`: any lease allows it
     /// when its holder is paused for longer than it lasts. So is what a fault explains.
     pub fn is_clean(&self, strict: bool) -> bool {
-        let is_allowed =
-            |verdict: &Verdict| verdict.kind == VerdictKind::Overlap || self.explanation(verdict).is_some();
-        if strict { self.verdicts.is_empty() } else { self.verdicts.iter().all(is_allowed) }
+        let is_allowed = |(verdict, explanation): (&Verdict, Option<_>)| {
+            verdict.kind == VerdictKind::Overlap || explanation.is_some()
+        };
+        if strict { self.verdicts.is_empty() } else { self.explained().all(is_allowed) }
     }
 
-    /// Which fault explains the verdict, if one does. Nothing explains what the resource accepts: it has the fence.
-    pub fn explanation(&self, verdict: &Verdict) -> Option<&'static str> {
-        let reached = |limit: &&Limit| limit.kind == verdict.kind && limit.since <= verdict.at;
-        self.limits.iter().find(reached).map(|limit| limit.why)
+    /// The verdicts, each with the fault that explains it, if one does.
+    pub fn explained(&self) -> impl Iterator<Item = (&Verdict, Option<&'static str>)> {
+        self.verdicts.iter().zip(self.explanations.iter().copied())
     }
 }
 
@@ -92,21 +82,6 @@ fn healed_at(history: &[Event]) -> Option<Nanos> {
         }
     }
     (open == 0).then_some(healed)
-}
-
-/// A counter that a server loses begins anew, or where a replica had it: tokens regress, and the resource refuses them.
-fn limits(history: &[Event]) -> Vec<Limit> {
-    let limit = |event: &Event| {
-        let why = match &event.kind {
-            Kind::ServerStopped { detail: Some(detail) } if detail.as_str() == DATA_LOST => {
-                "a lock server had lost what it had acknowledged"
-            }
-            Kind::ServerPromoted { .. } => "a replica had taken over that may have lagged",
-            _ => return None,
-        };
-        Some(Limit { kind: VerdictKind::TokenRegressed, since: event.at, why })
-    };
-    history.iter().filter_map(limit).collect()
 }
 
 /// A live history has what clients and the resource said. What only a lock server knows is not in it.
@@ -154,8 +129,8 @@ impl fmt::Display for Judgement {
             summary.refused.len(),
             fairness.inversions,
         )?;
-        for verdict in verdicts {
-            match self.explanation(verdict) {
+        for (verdict, explanation) in self.explained() {
+            match explanation {
                 Some(why) => writeln!(f, "{verdict} (explained: {why})")?,
                 None => writeln!(f, "{verdict}")?,
             }

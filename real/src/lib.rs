@@ -16,6 +16,7 @@ pub mod faults;
 pub mod fill;
 pub mod history;
 pub mod judgement;
+mod limits;
 pub mod pause;
 pub mod report;
 mod runtime;

@@ -203,6 +203,16 @@ struct Visitor<'a> {
 struct Bytes<'a>(&'a mut Vec<u8>);
 
 impl Bytes<'_> {
+    /// A field of an event. Its place stands for its name: the first field is the event's name, which tells what stands
+    /// where.
+    fn field(&mut self, field: &Field, value: &str) {
+        let length = (value.len() as u32).to_le_bytes();
+        self.0.reserve(1 + length.len() + value.len());
+        self.0.push(field.index() as u8);
+        self.0.extend_from_slice(&length);
+        self.0.extend_from_slice(value.as_bytes());
+    }
+
     fn number(&mut self, number: u64) {
         self.0.extend_from_slice(&number.to_le_bytes());
     }
@@ -215,20 +225,18 @@ impl Bytes<'_> {
 
 impl Visit for Visitor<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.bytes.text(field.name());
-        self.bytes.text(value);
+        self.bytes.field(field, value);
         self.record.record_str(field, value);
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.bytes.text(field.name());
+        self.bytes.0.push(field.index() as u8);
         self.bytes.number(value);
         self.record.record_u64(field, value);
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.bytes.text(field.name());
-        self.bytes.text(&format!("{value:?}"));
+        self.bytes.field(field, &format!("{value:?}"));
         self.record.record_debug(field, value);
     }
 }

@@ -10,10 +10,11 @@
 --                   changed: a second increment would make the first token stale, a new TTL would prolong a lease whose
 --                   age the caller can't know
 -- {0, pttl}         held by another owner for pttl ms more, -1: for ever. Nothing is changed
-if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
-  return {1, redis.call('INCR', KEYS[2])}
+local call = redis.call
+if call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+  return {1, call('INCR', KEYS[2])}
 end
-if redis.call('GET', KEYS[1]) == ARGV[1] then
-  return {1, tonumber(redis.call('GET', KEYS[2])), redis.call('PTTL', KEYS[1])}
+if call('GET', KEYS[1]) == ARGV[1] then
+  return {1, tonumber(call('GET', KEYS[2])), call('PTTL', KEYS[1])}
 end
-return {0, redis.call('PTTL', KEYS[1])}
+return {0, call('PTTL', KEYS[1])}

@@ -9,14 +9,15 @@
 -- {1, fence}        granted now; the counter went up to the larger of one more and the time in microseconds since 1970
 -- {1, fence, pttl}  granted before, to the same owner, as in acquire.lua. Nothing is changed
 -- {0, pttl}         held by another owner for pttl ms more, -1: for ever. Nothing is changed
-if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
-  local time = redis.call('TIME')
-  local fence = math.max(tonumber(redis.call('GET', KEYS[2]) or 0) + 1, time[1] * 1000000 + time[2])
+local call = redis.call
+if call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+  local time = call('TIME')
+  local fence = math.max(tonumber(call('GET', KEYS[2]) or 0) + 1, time[1] * 1000000 + time[2])
   -- Lua would write a number of 16 digits in powers of ten.
-  redis.call('SET', KEYS[2], string.format('%.0f', fence))
+  call('SET', KEYS[2], string.format('%.0f', fence))
   return {1, fence}
 end
-if redis.call('GET', KEYS[1]) == ARGV[1] then
-  return {1, tonumber(redis.call('GET', KEYS[2])), redis.call('PTTL', KEYS[1])}
+if call('GET', KEYS[1]) == ARGV[1] then
+  return {1, tonumber(call('GET', KEYS[2])), call('PTTL', KEYS[1])}
 end
-return {0, redis.call('PTTL', KEYS[1])}
+return {0, call('PTTL', KEYS[1])}

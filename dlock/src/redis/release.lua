@@ -5,7 +5,8 @@
 --
 -- 1  deleted
 -- 0  expired or another's; nothing is changed
-if redis.call('GET', KEYS[1]) == ARGV[1] then
-  return redis.call('DEL', KEYS[1])
+local call = redis.call
+if call('GET', KEYS[1]) == ARGV[1] then
+  return call('DEL', KEYS[1])
 end
 return 0

@@ -6,7 +6,8 @@
 --
 -- 1  extended
 -- 0  expired or another's; nothing is changed, above all nothing is acquired anew
-if redis.call('GET', KEYS[1]) == ARGV[1] then
-  return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+local call = redis.call
+if call('GET', KEYS[1]) == ARGV[1] then
+  return call('PEXPIRE', KEYS[1], ARGV[2])
 end
 return 0

@@ -7,11 +7,12 @@
 --
 -- 1  raised: from now on the node gives no vote for a token that is not larger
 -- 0  the vote ended, or the counter has reached the token already, for whomever; nothing is changed
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then
+local call = redis.call
+if call('GET', KEYS[1]) ~= ARGV[1] then
   return 0
 end
-if tonumber(redis.call('GET', KEYS[2]) or 0) >= tonumber(ARGV[2]) then
+if tonumber(call('GET', KEYS[2]) or 0) >= tonumber(ARGV[2]) then
   return 0
 end
-redis.call('SET', KEYS[2], ARGV[2])
+call('SET', KEYS[2], ARGV[2])
 return 1

@@ -10,19 +10,20 @@
 --                    or the node's time in microseconds since 1970 if that was asked for and is larger
 -- {1, lowest, pttl}  given before, to the same owner, for pttl ms more. Nothing is changed
 -- {0, pttl, owner}   another owner has it for pttl ms more, -1: for ever. Nothing is changed
-local given = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
+local call = redis.call
+local given = call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
 if not given then
-  local owner = redis.call('GET', KEYS[1])
+  local owner = call('GET', KEYS[1])
   if owner ~= ARGV[1] then
-    return {0, redis.call('PTTL', KEYS[1]), owner}
+    return {0, call('PTTL', KEYS[1]), owner}
   end
 end
-local lowest = tonumber(redis.call('GET', KEYS[2]) or 0) + 1
+local lowest = tonumber(call('GET', KEYS[2]) or 0) + 1
 if ARGV[3] == 'time' then
-  local time = redis.call('TIME')
+  local time = call('TIME')
   lowest = math.max(lowest, time[1] * 1000000 + time[2])
 end
 if given then
   return {1, lowest}
 end
-return {1, lowest, redis.call('PTTL', KEYS[1])}
+return {1, lowest, call('PTTL', KEYS[1])}

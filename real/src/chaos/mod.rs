@@ -23,8 +23,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum;
 use resource::audit::Event;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 use crate::backends::BackendKind;
 use crate::experiments::ExperimentError;
@@ -51,8 +53,10 @@ pub struct Configuration {
     /// What the plan is drawn from.
     pub seed: u64,
     /// For how long faults strike.
+    #[serde(rename = "lasts_ms", serialize_with = "as_millis")]
     pub lasts: Duration,
     /// How often, on average.
+    #[serde(rename = "every_ms", serialize_with = "as_millis")]
     pub every: Duration,
     /// Which kinds of faults; those that such servers can't meet are left out.
     pub faults: Vec<FaultKind>,
@@ -61,9 +65,15 @@ pub struct Configuration {
     /// How many locks they contend for.
     pub keys: u64,
     /// How long a lease lives.
+    #[serde(rename = "ttl_ms", serialize_with = "as_millis")]
     pub ttl: Duration,
     /// How long a worker works before it writes.
+    #[serde(rename = "work_ms", serialize_with = "as_millis")]
     pub work: Duration,
+}
+
+fn as_millis<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u128(time.as_millis())
 }
 
 /// Whether the resource refuses stale tokens.
@@ -90,6 +100,27 @@ impl Configuration {
     /// The kinds of faults that strike.
     pub fn kinds(&self) -> impl Iterator<Item = FaultKind> + '_ {
         self.faults.iter().copied().filter(|kind| kind.strikes(self.backend))
+    }
+
+    /// The command that repeats the run.
+    pub fn command(&self) -> String {
+        let Self { backend, fence, seed, lasts, every, faults, workers, keys, ttl, work } = self;
+        let mut command = format!(
+            "real chaos --backend {} --fence {} --seed {seed} --for {}ms --every {}ms --workers {workers} --keys {keys} \
+             --ttl {}ms --work {}ms",
+            backend.as_str(),
+            fence.as_str(),
+            lasts.as_millis(),
+            every.as_millis(),
+            ttl.as_millis(),
+            work.as_millis(),
+        );
+        if faults.len() < FaultKind::value_variants().len() {
+            let names: Vec<_> = faults.iter().map(|kind| kind.name()).collect();
+            command.push_str(" --faults ");
+            command.push_str(&names.join(","));
+        }
+        command
     }
 
     /// How many lock servers there are.
@@ -181,7 +212,7 @@ pub fn run(
         move |source| ChaosError::Results { path, source }
     };
     fs::create_dir_all(out).map_err(failed(out))?;
-    keep(&(configuration, &plan), &out.join("plan.json"))?;
+    keep(&json!({ "configuration": configuration, "faults": plan.faults }), &out.join("plan.json"))?;
     let executor = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

@@ -18,6 +18,8 @@ const QUOTED: usize = 2;
 /// The counts of a run, and what was violated.
 #[derive(Debug, Serialize)]
 pub struct Report {
+    /// The command that repeats the run.
+    pub command: String,
     /// What the run was made of.
     pub configuration: Configuration,
     /// How many faults of each kind struck.
@@ -68,8 +70,7 @@ impl Report {
             *faults.entry(planned.fault.kind()).or_default() += 1;
         }
         let (mut verdicts, mut examples) = (BTreeMap::<_, Count>::new(), Vec::new());
-        for verdict in &judgement.verdicts {
-            let explanation = judgement.explanation(verdict);
+        for (verdict, explanation) in judgement.explained() {
             let count = verdicts.entry(verdict.kind).or_default();
             count.all += 1;
             count.explained += u64::from(explanation.is_some());
@@ -80,6 +81,7 @@ impl Report {
         }
         let summary = judgement.summary;
         Self {
+            command: configuration.command(),
             configuration: configuration.clone(),
             faults,
             verdicts,

@@ -23,7 +23,7 @@ use crate::servers::Stage;
 const FOLDER: &str = "chaos";
 /// For how long an aimed fault waits for its worker.
 const AIM: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_millis(1);
+const PAUSE: Duration = Duration::from_millis(2);
 
 pub(super) struct Stand<'a> {
     configuration: &'a Configuration,
@@ -284,6 +284,7 @@ impl<'a> Stand<'a> {
         let detail = format!("{lag_ms} ms behind");
         self.events.promoted(self.locks.name(replica), &detail).map_err(ChaosError::Events)?;
         self.locks.fail_over()?;
+        self.events.started(self.locks.name(replica)).map_err(ChaosError::Events)?;
         let address = self.locks.places().swap_remove(0);
         for worker in &self.workers {
             worker.to_servers[0].redirect(&address);

@@ -37,8 +37,8 @@ impl Actor {
         command: &str,
         arguments: &[&str],
     ) -> Result<Self, ServerError> {
-        let program = std::env::current_exe()
-            .map_err(|source| ServerError::Spawn { program: "real".to_owned(), source })?;
+        // This very program, also when its file has been replaced since, as by a build.
+        let program = format!("/proc/{}/exe", std::process::id());
         let directory = stage.subdirectory(folder)?;
         let history = directory.join(format!("{name}.jsonl"));
         let launch = Launch::new(&format!("{folder}-{name}"), program, &directory)

@@ -235,8 +235,10 @@ fn start(stage: &Stage, launch: &Launch, port: u16) -> Result<Process, ServerErr
     let mut process = stage.spawn(launch)?;
     // Not `PING`: another Redis that has the port would answer as well.
     let ours = format!("process_id:{}\r\n", process.pid());
-    let is_ours = || command(port, "INFO server").is_ok_and(|info| info.contains(&ours));
-    launch.there(|| await_ready(&mut process, port, is_ours))??;
+    // It tells of itself before it has read what its disk has kept.
+    let is_ready = |info: String| info.contains(&ours) && info.contains("\r\nloading:0\r\n");
+    let ready = || command(port, "INFO").is_ok_and(is_ready);
+    launch.there(|| await_ready(&mut process, port, ready))??;
     Ok(process)
 }
 

@@ -1,7 +1,7 @@
 //! The workers of a run: the real lock library and the real HTTP client, on the simulated world.
 
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -39,15 +39,22 @@ pub(super) async fn main(cluster: Arc<Cluster>, id: ProcessId, schedule: Arc<Sch
     let runtime = SimRuntime::new(cluster.world(), id);
     runtime.sleep_until(runtime.now() + spec.starts.duration()).await;
     let hand = Hand { cluster: &cluster, runtime: &runtime, schedule: &schedule, spec };
-    // Boxed one by one: a task that had room for the largest of them would cost every run as much as the largest.
     match schedule.system {
-        _ if spec.mode == WorkerMode::Cas => Box::pin(update::rounds(&runtime, &schedule, spec)).await,
-        System::Redis => Box::pin(on_redis(hand)).await,
-        System::Redlock => Box::pin(on_redlock(hand)).await,
-        System::Etcd => Box::pin(on_etcd(hand, number)).await,
-        System::ZooKeeper => Box::pin(on_zookeeper(hand, number)).await,
+        _ if spec.mode == WorkerMode::Cas => apart(update::rounds(&runtime, &schedule, spec)),
+        System::Redis => apart(on_redis(hand)),
+        System::Redlock => apart(on_redlock(hand)),
+        System::Etcd => apart(on_etcd(hand, number)),
+        System::ZooKeeper => apart(on_zookeeper(hand, number)),
     }
+    .await;
     cluster.finished(id);
+}
+
+/// Keeps `future`, and the stack that its polls need, out of whoever awaits it: a run would touch as much memory as the largest
+/// of its siblings needs.
+#[inline(never)]
+fn apart<'a, T>(future: impl Future<Output = T> + Send + 'a) -> Pin<Box<dyn Future<Output = T> + Send + 'a>> {
+    Box::pin(future)
 }
 
 /// A worker, and what it works with.
@@ -64,9 +71,9 @@ async fn on_redis(hand: Hand<'_>) {
     match (hand.cluster.lock_mutant(), hand.spec.release) {
         (Some(mutant), _) => {
             let drift = options(hand.schedule, hand.spec).drift;
-            Box::pin(rounds(hand, MutantLock::new(redis, LOCK_ADDRESS, mutant, drift))).await;
+            apart(rounds(hand, MutantLock::new(redis, LOCK_ADDRESS, mutant, drift))).await;
         }
-        (None, ReleaseMode::GetDel) => Box::pin(rounds(hand, GetThenDel::new(redis, LOCK_ADDRESS))).await,
+        (None, ReleaseMode::GetDel) => apart(rounds(hand, GetThenDel::new(redis, LOCK_ADDRESS))).await,
         (None, ReleaseMode::Script | ReleaseMode::None) => rounds(hand, redis).await,
     }
 }
@@ -74,7 +81,7 @@ async fn on_redis(hand: Hand<'_>) {
 async fn on_redlock(hand: Hand<'_>) {
     let nodes: Vec<_> = hand.schedule.servers().iter().map(|name| format!("{name}:6379")).collect();
     if let Some(mutant) = hand.cluster.lock_mutant() {
-        return rounds(hand, PlainRedlock::new(hand.runtime, &nodes, mutant)).await;
+        return apart(rounds(hand, PlainRedlock::new(hand.runtime, &nodes, mutant))).await;
     }
     let mut options = RedlockOptions::default();
     options.tokens = tokens(hand.schedule);
@@ -91,12 +98,12 @@ async fn on_etcd(hand: Hand<'_>, number: usize) {
     match hand.schedule.etcd.recipe {
         Recipe::Queue => {
             if let Ok(etcd) = Etcd::new(hand.runtime.clone(), &members, &options) {
-                rounds(hand, etcd).await;
+                apart(rounds(hand, etcd)).await;
             }
         }
         Recipe::Service => {
             if let Ok(service) = EtcdLockService::new(hand.runtime.clone(), &members, &options) {
-                rounds(hand, service).await;
+                apart(rounds(hand, service)).await;
             }
         }
     }
@@ -135,14 +142,15 @@ async fn rounds<B: Backend<Runtime = SimRuntime>>(hand: Hand<'_>, backend: B) {
     let worker = Worker::new(lock, client, Yields(runtime.clone()));
     let job = job(key, spec);
     for round in 0..spec.rounds {
-        let acquire = worker.acquire(&job);
+        let mut acquire = Box::pin(worker.acquire(&job));
         let acquired = match spec.cancel_at.get(round as usize) {
-            Some(pending) => drop_when_pending(runtime, *pending, acquire).await,
-            None => cancellable(cluster, runtime, acquire).await,
+            Some(pending) => drop_when_pending(runtime, *pending, acquire.as_mut()).await,
+            None => cancellable(cluster, runtime, acquire.as_mut()).await,
         };
+        drop(acquire);
         if let Some(Ok(handle)) = acquired {
             // A grant that can't be used ends in the events; the next round goes on.
-            let _ = worker.hold(&job, handle).await;
+            let _ = Box::pin(worker.hold(&job, handle)).await;
         }
         runtime.sleep_until(runtime.now() + spec.think.duration()).await;
     }
@@ -186,9 +194,12 @@ fn job(key: LockKey, spec: &Spec) -> Job {
 /// The longest time that a lease is renewed, if the schedule names none: longer than any run.
 const RENEW_CAP: Duration = Duration::from_secs(3600);
 
-/// Runs `future` until it ends, or drops it when it has been pending for the `nth` time.
-async fn drop_when_pending<F: Future>(runtime: &SimRuntime, nth: u32, future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
+/// Runs `future` until it ends, or gives it up when it has been pending for the `nth` time; the caller drops it then.
+async fn drop_when_pending<F: Future>(
+    runtime: &SimRuntime,
+    nth: u32,
+    mut future: Pin<&mut F>,
+) -> Option<F::Output> {
     let mut pending = 0;
     let output = std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
         Poll::Ready(output) => Poll::Ready(Some(output)),
@@ -213,13 +224,12 @@ async fn sent(runtime: &SimRuntime) {
 /// Some hundred turns of tasks, since madsim lets 50 to 100 ns pass with each; less than any segment is under way.
 const TURNS: Duration = Duration::from_micros(50);
 
-/// Runs an acquire until it ends or a fault drops it.
+/// Runs an acquire until it ends, or a fault strikes that cancels it; the caller drops it then.
 async fn cancellable<B: Backend>(
     cluster: &Cluster,
     runtime: &SimRuntime,
-    acquire: impl Future<Output = Result<Handle<B>, AcquireError>>,
+    mut acquire: Pin<&mut impl Future<Output = Result<Handle<B>, AcquireError>>>,
 ) -> Option<Result<Handle<B>, AcquireError>> {
-    let mut acquire = pin!(acquire);
     let output = std::future::poll_fn(|cx| {
         if cluster.poll_cancelled(runtime.process(), cx) {
             return Poll::Ready(None);
