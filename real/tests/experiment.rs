@@ -139,6 +139,20 @@ fn renewing_narrows_the_window_and_does_not_close_it() {
 }
 
 #[test]
+fn what_was_not_expected_is_exit_code_1() {
+    // No pause is long enough to show anything.
+    let short = ["--ttl", "2s", "--set", "pauses=[0.01]", "--set", "phases=1", "--set", "attempts=1"];
+    let ran = experiment(8, &short);
+    assert_eq!(ran.code, Some(1), "{}", ran.told);
+    assert!(
+        ran.told.contains("! NOT AS EXPECTED, this does not hold: renewing narrows the window"),
+        "{}",
+        ran.told
+    );
+    assert!(ran.record.contains(r#""as_expected": false"#), "{}", ran.record);
+}
+
+#[test]
 fn simulated_and_live() {
     let small = ["--backend", "redis,etcd", "--set", "runs=2", "--set", "seeds=1"];
     let ran = experiment(9, &small);

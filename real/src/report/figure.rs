@@ -26,6 +26,11 @@ const COLOURS: [RGBColor; 6] = [
 /// What a scale of powers of ten begins at, where a value is zero.
 const LOG_FLOOR: f64 = 1e-6;
 
+/// The logarithms of 1, 2 and 5: where an axis by powers of ten may begin and end.
+const STEPS: [f64; 3] = [0.0, std::f64::consts::LOG10_2, 1.0 - std::f64::consts::LOG10_2];
+/// Up to so many powers of ten, an axis is marked at 2 and 5 times each, too.
+const DECADES_WITH_STEPS: f64 = 2.5;
+
 /// Curves in one frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
@@ -104,7 +109,7 @@ impl Figure {
             .x_label_area_size(44)
             .y_label_area_size(64)
             .build_cartesian_2d(x, y)?;
-        let words = ("sans-serif", 14).into_font().color(&INK);
+        let words = ("sans-serif", 17).into_font().color(&INK);
         chart
             .configure_mesh()
             .axis_style(INK)
@@ -118,7 +123,13 @@ impl Figure {
         for (line, colour) in self.lines.iter().zip(COLOURS.into_iter().cycle()) {
             self.draw_line(&mut chart, line, colour)?;
         }
-        chart.configure_series_labels().label_font(words).border_style(TRANSPARENT).draw()
+        chart
+            .configure_series_labels()
+            // Most of these curves rise.
+            .position(SeriesLabelPosition::UpperLeft)
+            .label_font(words)
+            .border_style(TRANSPARENT)
+            .draw()
     }
 
     fn draw_line<'a, D: DrawingBackend + 'a>(
@@ -155,11 +166,28 @@ impl Ruler {
             .fold(ends, |(low, high), value| (low.min(value), high.max(value)));
         let (low, high) = match scale {
             Scale::Linear => (low.min(0.0), if high > 0.0 { high * 1.05 } else { 1.0 }),
-            Scale::Log if low <= high => (low.floor(), high.ceil().max(low.floor() + 1.0)),
+            Scale::Log if low <= high => {
+                let (low, high) = (step_below(low), step_above(high));
+                (low, if low < high { high } else { low + 1.0 })
+            }
             Scale::Log => (0.0, 1.0),
         };
         Self { scale, positions: (low..high).into() }
     }
+}
+
+/// The last step at or below a logarithm.
+fn step_below(logarithm: f64) -> f64 {
+    let decade = logarithm.floor();
+    let mut steps = STEPS.iter().map(|step| decade + step).filter(|step| *step <= logarithm);
+    steps.next_back().unwrap_or(decade)
+}
+
+/// The first step at or above a logarithm.
+fn step_above(logarithm: f64) -> f64 {
+    let decade = logarithm.floor();
+    let mut steps = STEPS.iter().map(|step| decade + step).filter(|step| *step >= logarithm);
+    steps.next().unwrap_or(decade + 1.0)
 }
 
 impl Ranged for Ruler {
@@ -175,8 +203,13 @@ impl Ranged for Ruler {
             Scale::Linear => self.positions.key_points(hint),
             Scale::Log => {
                 let Range { start, end } = self.positions.range();
-                let decades = std::iter::successors(Some(start), |decade| Some(decade + 1.0));
-                decades.take_while(|decade| *decade <= end).collect()
+                let steps: &[f64] = if end - start > DECADES_WITH_STEPS { &STEPS[..1] } else { &STEPS };
+                let decades = std::iter::successors(Some(start.floor()), |decade| Some(decade + 1.0));
+                let marks = decades
+                    .take_while(|decade| *decade <= end)
+                    .flat_map(|decade| steps.iter().map(move |step| decade + step));
+                // What is computed in two ways may differ in the last digit.
+                marks.filter(|mark| (start - 1e-9..=end + 1e-9).contains(mark)).collect()
             }
         }
     }
@@ -217,8 +250,14 @@ mod tests {
     #[test]
     fn an_axis_by_powers_of_ten_is_marked_at_them() {
         let svg = figure(Scale::Log, vec![(50.0, 0.4), (1000.0, 2000.0)]).svg().unwrap();
-        for mark in ["\n10\n", "\n100\n", "\n1000\n", "\n0.1\n", "\n10000\n", "redis", "contenders"] {
+        // Along: 1.3 powers of ten, from 50 to 1000. Up: 3.7, from 0.2 to 2000.
+        for mark in
+            ["\n50\n", "\n100\n", "\n200\n", "\n500\n", "\n1\n", "\n10\n", "\n1000\n", "redis", "contenders"]
+        {
             assert!(svg.contains(mark), "{mark}: {svg}");
+        }
+        for absent in ["\n20\n", "\n5\n", "\n10000\n", "\n0.1\n"] {
+            assert!(!svg.contains(absent), "{absent}: {svg}");
         }
     }
 

@@ -1,0 +1,163 @@
+//! What the findings of experiment 8 say.
+
+use resource::audit::VerdictKind;
+
+use super::{Cell, Configuration, Findings, LongWork, Paused, UnderWay};
+use crate::backends::BackendKind;
+use crate::experiments::Fence;
+use crate::experiments::outcome::cell;
+use crate::report::{Axis, Figure, Line, Scale, Section, Table};
+
+pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Section {
+    let mut section = Section {
+        tables: vec![pause_table(findings), under_way_table(findings), long_table(configuration, findings)],
+        figures: vec![figure(configuration, findings)],
+        ..Section::default()
+    };
+    let (again, renewed) = (findings.overlaps(false), findings.overlaps(true));
+    section.expect(
+        format!(
+            "renewing narrows the window: two holders at once in {renewed} runs, and in {again} without it"
+        ),
+        renewed < again,
+    );
+    let under_way = |fence| findings.under_way.iter().filter(move |run| run.fence == fence);
+    section.expect(
+        "it does not close it: holders that renewed were overtaken, too, and a write of theirs that was on its way was \
+         taken after a newer one, fencing off",
+        renewed > 0
+            && under_way(Fence::Off).any(|run| run.renewing)
+            && under_way(Fence::Off).all(|run| run.outcome.has(VerdictKind::StaleWrite)),
+    );
+    section.remarks.push(after_waking(findings.sum(true, Fence::Off, |cell| cell.stale_writes), renewed));
+    let on = |of| findings.sum(true, Fence::On, of) + findings.sum(false, Fence::On, of);
+    section.expect(
+        "fencing closes it: no stale write was taken, with renewal or without, and nothing else was violated",
+        on(|cell| cell.runs) > 0
+            && on(|cell| cell.stale_writes + cell.other_violations) == 0
+            && under_way(Fence::On).count() > 0
+            && under_way(Fence::On).all(|run| run.outcome.is_safe() && !run.outcome.refused.is_empty()),
+    );
+    expect_of_long_work(&mut section, findings);
+    section
+}
+
+fn expect_of_long_work(section: &mut Section, findings: &Findings) {
+    let work = |renewing| findings.long_work.iter().filter(move |work| work.renewing == renewing);
+    section.expect(
+        "work longer than the TTL was written at every grant by the holder that renewed",
+        work(true).count() > 0 && work(true).all(|work| work.written == work.grants && work.expired == 0),
+    );
+    section.expect(
+        "and at none by the one that acquired again",
+        work(false).count() > 0 && work(false).all(|work| work.written == 0 && work.expired == work.grants),
+    );
+}
+
+impl Findings {
+    /// Over all pauses of one kind of holder in one arm.
+    fn sum(&self, renewing: bool, fence: Fence, of: fn(&Paused) -> u32) -> u32 {
+        let is_one = |paused: &&Paused| paused.cell.renewing == renewing && paused.cell.fence == fence;
+        self.pauses.iter().filter(is_one).map(of).sum()
+    }
+
+    /// Runs of one kind of holder with two holders at once.
+    fn overlaps(&self, renewing: bool) -> u32 {
+        Fence::BOTH.map(|fence| self.sum(renewing, fence, |cell| cell.overlaps)).iter().sum()
+    }
+}
+
+/// What became of the holders that renewed and overslept.
+fn after_waking(stale: u32, overtaken: u32) -> String {
+    match (stale, overtaken) {
+        (_, 0) => "No holder that renewed was overtaken.".to_owned(),
+        (0, _) => "None of the holders that renewed and overslept wrote after it woke: the watchdog looks at the clock \
+                   before the work goes on, and drops it. That is of no help to a write that has left already."
+            .to_owned(),
+        (stale, _) => format!("Of the holders that renewed and overslept, {stale} wrote after they woke, fencing off."),
+    }
+}
+
+fn name(renewing: bool) -> &'static str {
+    if renewing { "renewing" } else { "acquiring again" }
+}
+
+fn pause_table(findings: &Findings) -> Table {
+    let mut table = Table::new(
+        "A holder pauses after a part of a lease's work and then writes; each row is as many runs as there are phases. \
+         Runs with two holders at once, with a stale write taken, and with one refused.",
+        &["system", "holder", "pause/TTL", "fence", "runs", "two holders", "stale", "refused"],
+    );
+    for Paused { cell, runs, overlaps, stale_writes, refused, .. } in &findings.pauses {
+        table.row([
+            cell.backend.as_str().to_owned(),
+            name(cell.renewing).to_owned(),
+            cell.pause.to_string(),
+            cell.fence.as_str().to_owned(),
+            runs.to_string(),
+            overlaps.to_string(),
+            stale_writes.to_string(),
+            refused.to_string(),
+        ]);
+    }
+    table
+}
+
+fn under_way_table(findings: &Findings) -> Table {
+    let mut table = Table::new(
+        "A write is on its way when the holder's host is cut off, and arrives when the next holder is done.",
+        &["system", "holder", "fence", "taken", "refused", "stale"],
+    );
+    for UnderWay { backend, renewing, fence, outcome } in &findings.under_way {
+        table.row([
+            backend.as_str().to_owned(),
+            name(*renewing).to_owned(),
+            fence.as_str().to_owned(),
+            cell(&outcome.accepted),
+            cell(&outcome.refused),
+            outcome.count(VerdictKind::StaleWrite).to_string(),
+        ]);
+    }
+    table
+}
+
+fn long_table(configuration: &Configuration, findings: &Findings) -> Table {
+    let mut table = Table::new(
+        format!("Work of {} TTLs, begun {} times.", configuration.long_work, configuration.attempts),
+        &["system", "holder", "grants", "written", "for nothing"],
+    );
+    for LongWork { backend, renewing, grants, written, expired } in &findings.long_work {
+        let counts = [grants, written, expired].map(ToString::to_string);
+        table.row([backend.as_str().to_owned(), name(*renewing).to_owned()].into_iter().chain(counts));
+    }
+    table
+}
+
+fn figure(configuration: &Configuration, findings: &Findings) -> Figure {
+    let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Linear };
+    let share = |backend, renewing, pause: f64| {
+        let cells = findings.pauses.iter().filter(|paused| {
+            let Cell { backend: of, renewing: is, pause: after, .. } = paused.cell;
+            (of, is) == (backend, renewing) && after.total_cmp(&pause).is_eq()
+        });
+        let (overlaps, runs) =
+            cells.fold((0, 0), |(overlaps, runs), cell| (overlaps + cell.overlaps, runs + cell.runs));
+        f64::from(overlaps) / f64::from(runs.max(1))
+    };
+    let line = |backend: BackendKind, renewing| Line {
+        name: format!("{}, {}", backend.as_str(), name(renewing)),
+        points: configuration.pauses.iter().map(|&pause| (pause, share(backend, renewing, pause))).collect(),
+    };
+    Figure {
+        name: "experiment-8-window".to_owned(),
+        caption: "Share of runs with two holders at once, by the length of the pause: the window narrows."
+            .to_owned(),
+        x: axis("pause in TTLs"),
+        y: axis("share of runs with two holders"),
+        lines: configuration
+            .backends
+            .iter()
+            .flat_map(|&backend| [false, true].map(|renewing| line(backend, renewing)))
+            .collect(),
+    }
+}
