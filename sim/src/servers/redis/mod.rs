@@ -5,7 +5,7 @@
 //! file and replicas read one stream of effects.
 //!
 //! What is left out, on purpose: values other than strings, databases other than 0, publish and
-//! subscribe, access control, RESP3, the libraries `cjson`, `cmsgpack`, `struct` and `bit` of Lua. Commands that are left
+//! subscribe, access control, the libraries `cjson`, `cmsgpack`, `struct` and `bit` of Lua. Commands that are left
 //! out are answered as Redis answers unknown ones. Keys are listed in order, where Redis lists them in none. A script
 //! that runs on is stopped with an error after twenty million instructions, where Redis answers BUSY to the others.
 
