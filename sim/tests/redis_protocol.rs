@@ -5,8 +5,8 @@ mod redis_support;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use redis_protocol::resp2::types::{OwnedFrame, Resp2Frame};
-use redis_support::{Client, Clock, encode, run, server, settle};
-use tokio::io::AsyncWriteExt;
+use redis_support::{Client, Clock, connect, encode, run, server, settle};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
@@ -135,5 +135,21 @@ fn replies_larger_than_the_output_buffer_arrive_whole() {
         for _ in 0..3 {
             assert_eq!(client.reply().await.len(), large.len() + 2);
         }
+    });
+}
+
+#[test]
+fn what_was_answered_before_hello_in_a_transaction_keeps_its_protocol() {
+    run(async {
+        let mut stream = connect(&server(&Clock::new()), "client");
+        for words in [&["MULTI"][..], &["GET", "a"], &["HELLO", "3"], &["GET", "a"], &["EXEC"]] {
+            stream.write_all(&encode(words)).await.unwrap();
+        }
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"_\r\n") {
+            assert_ne!(stream.read_buf(&mut answer).await.unwrap(), 0);
+        }
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(answer.contains("*3\r\n$-1\r\n%7\r\n"), "{answer}");
     });
 }

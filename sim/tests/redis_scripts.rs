@@ -151,6 +151,15 @@ fn a_script_that_declares_no_writes_is_held_to_it() {
     });
 }
 
+#[test]
+fn an_engine_that_is_not_lua_is_named_as_it_was_written() {
+    run(async {
+        let mut client = Client::new(&server(&Clock::new()));
+        let reply = client.call_words(&["EVAL", "#!nosuch\nreturn 1", "0"]).await;
+        assert_eq!(reply, "-ERR Unexpected engine in script shebang: #!nosuch");
+    });
+}
+
 /// The lock's script, as dlock ships it.
 #[test]
 fn an_acquire_grants_once_and_counts_once() {

@@ -7,10 +7,13 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use futures_util::future::{Either, select};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime;
+use tokio::runtime::{self, Runtime};
+use tokio::sync::oneshot;
 
 use super::ServeError;
 
@@ -41,38 +44,95 @@ impl Host {
     }
 }
 
-/// Serves what `start` makes of the host and the address on `127.0.0.1:port`, until the process is stopped: `serve` is
-/// called for each connection. Prints the address once it listens; `name` is what the line calls the server.
+/// A simulated server that a host can serve.
+pub(super) trait Hosted: Sized + 'static {
+    /// What people are told that it is.
+    const NAME: &'static str;
+
+    /// Starts it, with what it does by itself in the background.
+    fn start(host: Host, address: SocketAddr) -> Self;
+
+    /// Serves one connection.
+    fn serve(&self, stream: TcpStream, peer: String) -> impl Future<Output = ()> + Send + 'static;
+}
+
+/// A simulated server that listens on a port of this machine, in a thread of its own. Dropped, it is gone, and its
+/// connections with it.
+#[derive(Debug)]
+pub struct Hosting {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Hosting {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Hosting {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // It panics only with the server, which its clients have noticed.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Serves an `S` on `127.0.0.1:port` until the process is stopped, and prints the address once it listens.
 ///
 /// # Errors
 ///
 /// [`ServeError`] if the server can't start.
-pub(super) fn host<S, F>(
-    port: u16,
-    name: &str,
-    start: impl FnOnce(Host, SocketAddr) -> S,
-    serve: impl Fn(&S, TcpStream, String) -> F,
-) -> Result<(), ServeError>
-where
-    F: Future<Output = ()> + Send + 'static,
-{
+pub(super) fn serve<S: Hosted>(port: u16) -> Result<(), ServeError> {
+    let (runtime, listener, address) = listen(port)?;
+    println!("simulated {} listens on {address}; Ctrl-C stops it", S::NAME);
+    runtime.block_on(accept::<S>(listener, address));
+    Ok(())
+}
+
+/// Serves an `S` on any free port of 127.0.0.1 until the answer is dropped.
+///
+/// # Errors
+///
+/// [`ServeError`] if the server can't start.
+pub(super) fn host<S: Hosted>() -> Result<Hosting, ServeError> {
+    let (runtime, listener, address) = listen(0)?;
+    let (stop, stopped) = oneshot::channel();
+    let serve = move || {
+        runtime.block_on(async {
+            let accept = std::pin::pin!(accept::<S>(listener, address));
+            // Whoever holds the other end drops it: that is the order to stop.
+            let (Either::Left(_) | Either::Right(_)) = select(accept, stopped).await;
+        });
+    };
+    let thread = thread::Builder::new().name(format!("simulated {}", S::NAME)).spawn(serve)?;
+    Ok(Hosting { address, stop: Some(stop), thread: Some(thread) })
+}
+
+fn listen(port: u16) -> Result<(Runtime, TcpListener, SocketAddr), ServeError> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let listen = |source| ServeError::Listen { port, source };
-        let listener = TcpListener::bind(("127.0.0.1", port)).await.map_err(listen)?;
-        let address = listener.local_addr().map_err(listen)?;
-        let host = Host { started: Instant::now() };
-        let server = start(host, address);
-        println!("simulated {name} listens on {address}; Ctrl-C stops it");
-        loop {
-            // A connection that broke before it was accepted, or a passing shortage of sockets.
-            let Ok((stream, peer)) = listener.accept().await else {
-                host.sleep(Duration::from_millis(10)).await;
-                continue;
-            };
-            // Without it, small replies wait for one another; a failure costs time only.
-            let _ = stream.set_nodelay(true);
-            host.spawn(serve(&server, stream, peer.to_string()));
-        }
-    })
+    let error = |source| ServeError::Listen { port, source };
+    let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", port))).map_err(error)?;
+    let address = listener.local_addr().map_err(error)?;
+    Ok((runtime, listener, address))
+}
+
+/// Starts the server, and serves all who connect to it.
+async fn accept<S: Hosted>(listener: TcpListener, address: SocketAddr) {
+    let host = Host { started: Instant::now() };
+    let server = S::start(host, address);
+    loop {
+        // A connection that broke before it was accepted, or a passing shortage of sockets.
+        let Ok((stream, peer)) = listener.accept().await else {
+            host.sleep(Duration::from_millis(10)).await;
+            continue;
+        };
+        // Without it, small replies wait for one another; a failure costs time only.
+        let _ = stream.set_nodelay(true);
+        host.spawn(server.serve(stream, peer.to_string()));
+    }
 }

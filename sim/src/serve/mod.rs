@@ -1,4 +1,5 @@
-//! The simulated servers on real ports of this machine, for any client to be pointed at.
+//! The simulated servers on real ports of this machine, for any client to be pointed at: `serve_…` until the process is
+//! stopped, `host_…` for as long as a value lives.
 //!
 //! `host.rs` is the one place of this library with a real clock and a real network; nothing here runs inside a simulation.
 
@@ -9,9 +10,10 @@ mod zookeeper;
 
 use std::io;
 
-pub use etcd::serve_etcd;
-pub use redis::serve_redis;
-pub use zookeeper::serve_zookeeper;
+pub use etcd::{host_etcd, serve_etcd};
+pub use host::Hosting;
+pub use redis::{host_redis, serve_redis};
+pub use zookeeper::{host_zookeeper, serve_zookeeper};
 
 /// Why the server could not start.
 #[derive(Debug, thiserror::Error)]

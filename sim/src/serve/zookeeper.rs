@@ -1,13 +1,20 @@
 //! The simulated ZooKeeper on a real port.
 
+use std::future::Future;
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::ServeError;
-use super::host::{Host, host};
-use crate::servers::zookeeper::{Ensemble, EnsembleOptions, ServerWorld};
+use tokio::net::TcpStream;
+
+use super::host::{Host, Hosted, Hosting};
+use super::{ServeError, host};
+use crate::servers::zookeeper::{Ensemble, EnsembleOptions, Server, ServerWorld};
 
 /// The only member.
 const MEMBER: &str = "zookeeper";
+
+/// An ensemble has the members that it is made of.
+struct ZooKeeper(Option<Server<Host>>);
 
 /// Serves a simulated ZooKeeper, a standalone one, on `127.0.0.1:port` until the process is stopped, and prints the
 /// address once it listens. Port 0 takes any free one.
@@ -16,22 +23,37 @@ const MEMBER: &str = "zookeeper";
 ///
 /// [`ServeError`] if the server can't start.
 pub fn serve_zookeeper(port: u16) -> Result<(), ServeError> {
-    let start = |host: Host, _| {
-        // An ensemble has the members that it is made of.
+    host::serve::<ZooKeeper>(port)
+}
+
+/// Serves a simulated ZooKeeper, a standalone one, on any free port until the answer is dropped.
+///
+/// # Errors
+///
+/// [`ServeError`] if the server can't start.
+pub fn host_zookeeper() -> Result<Hosting, ServeError> {
+    host::host::<ZooKeeper>()
+}
+
+impl Hosted for ZooKeeper {
+    const NAME: &'static str = "ZooKeeper";
+
+    fn start(host: Host, _: SocketAddr) -> Self {
         let server = Ensemble::new(EnsembleOptions::new([MEMBER])).member(MEMBER, host);
         if let Some(member) = server.clone() {
             host.spawn(async move { member.run().await });
         }
-        server
-    };
-    host(port, "ZooKeeper", start, |server, stream, peer| {
-        let server = server.clone();
+        Self(server)
+    }
+
+    fn serve(&self, stream: TcpStream, peer: String) -> impl Future<Output = ()> + Send + 'static {
+        let server = self.0.clone();
         async move {
             if let Some(server) = server {
                 server.serve_connection(stream, &peer).await;
             }
         }
-    })
+    }
 }
 
 impl ServerWorld for Host {

@@ -4,7 +4,8 @@
 //! scripts, [`state`] and [`keyspace`] for the data, [`effects`] for what leaves the server: observers, the append-only
 //! file and replicas read one stream of effects.
 //!
-//! What is left out, on purpose: values other than strings, databases other than 0, patterns of channels, access control, the libraries `cjson`, `cmsgpack`, `struct` and `bit` of Lua. Commands that are left
+//! What is left out, on purpose: values other than strings, databases other than 0, patterns of channels, access control, the
+//! libraries `cjson`, `cmsgpack`, `struct` and `bit` of Lua. Commands that are left
 //! out are answered as Redis answers unknown ones. Keys are listed in order, where Redis lists them in none. A script
 //! that runs on is stopped with an error after twenty million instructions, where Redis answers BUSY to the others.
 

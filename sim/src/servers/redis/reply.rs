@@ -25,6 +25,8 @@ pub(crate) enum Reply {
     Array(Vec<Reply>),
     /// Names and values: `%1` in RESP3, an array of both in turn in RESP2.
     Map(Vec<(&'static str, Reply)>),
+    /// A reply as it goes over the wire: it was given in a protocol that its client has left since.
+    Encoded(Arc<[u8]>),
     /// Text for people: `=7` in RESP3, a bulk in RESP2.
     Verbatim(Arc<[u8]>),
     /// What comes unasked: `>3` in RESP3, an array in RESP2.
@@ -76,6 +78,13 @@ impl Reply {
         matches!(self, Self::Error(_))
     }
 
+    /// The reply as it goes over the wire now, whatever the client will speak when it goes out.
+    pub(crate) fn encoded(&self, protocol: Protocol) -> Self {
+        let mut out = Vec::new();
+        self.encode(&mut out, protocol);
+        Self::Encoded(out.into())
+    }
+
     /// Appends the reply as it goes over the wire.
     pub(crate) fn encode(&self, out: &mut Vec<u8>, protocol: Protocol) {
         match self {
@@ -112,6 +121,7 @@ impl Reply {
                 out.extend_from_slice(b"\r\n");
             }
             Self::Verbatim(bytes) => push_bulk(out, bytes),
+            Self::Encoded(bytes) => out.extend_from_slice(bytes),
             Self::Silence => {}
         }
     }

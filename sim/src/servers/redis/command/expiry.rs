@@ -1,6 +1,6 @@
 //! Commands that set, read and remove expiries. Source: `expire.c` of Redis 7.0.
 
-use super::NOT_AN_INTEGER;
+use super::{NOT_AN_INTEGER, shown};
 use crate::servers::redis::number::parse_i64;
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
@@ -135,7 +135,7 @@ impl Conditions {
                 b"gt" => &mut conditions.if_later,
                 b"lt" => &mut conditions.if_earlier,
                 _ => {
-                    let text = [b"ERR Unsupported option ", option].concat();
+                    let text = [b"ERR Unsupported option ", shown(option, usize::MAX)].concat();
                     return Err(Reply::error_text(text));
                 }
             } = true;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{NOT_AN_INTEGER, SYNTAX_ERROR, wrong_arity};
+use super::{NOT_AN_INTEGER, SYNTAX_ERROR, shown, wrong_arity};
 use crate::servers::redis::glob;
 use crate::servers::redis::number::parse_i64;
 use crate::servers::redis::reply::Reply;
@@ -41,16 +41,12 @@ pub(super) fn keys(state: &mut State, args: Args<'_>) -> Reply {
 
 /// Answers everything in one go, whatever the cursor: the count is a hint, also to Redis.
 pub(super) fn scan(state: &mut State, args: Args<'_>) -> Reply {
-    let cursor = args.at(1);
-    if cursor.is_empty() || !cursor.iter().all(u8::is_ascii_digit) {
-        return Reply::error("ERR invalid cursor");
-    }
+    let Some(cursor) = parse_cursor(args.at(1)) else { return Reply::error("ERR invalid cursor") };
     let options = match ScanOptions::parse(args.skip(2)) {
         Ok(options) => options,
         Err(error) => return error,
     };
-    let is_start = cursor.iter().all(|digit| *digit == b'0');
-    let found = matching(state, |key| is_start && options.takes(key));
+    let found = matching(state, |key| cursor == 0 && options.takes(key));
     Reply::Array(vec![Reply::bulk("0"), Reply::Array(found)])
 }
 
@@ -83,6 +79,21 @@ pub(super) fn time(state: &mut State, _: Args<'_>) -> Reply {
     let seconds = state.now_micros / 1_000_000;
     let micros = state.now_micros % 1_000_000;
     Reply::Array(vec![Reply::bulk(seconds.to_string()), Reply::bulk(micros.to_string())])
+}
+
+/// Reads a cursor as C's `strtoul` does: a sign may stand before it, and nothing at all is 0. A negative one wraps round.
+fn parse_cursor(text: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(shown(text, usize::MAX)).ok()?;
+    let (is_negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if text.is_empty() {
+        return Some(0);
+    }
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number: u64 = is_number.then(|| digits.parse().ok())??;
+    Some(if is_negative { number.wrapping_neg() } else { number })
 }
 
 struct ScanOptions<'a> {

@@ -132,7 +132,7 @@ pub(crate) fn unknown_command(args: Args<'_>) -> Reply {
 }
 
 /// As much of a text as Redis prints: it takes texts for C strings here.
-fn shown(text: &[u8], bytes_max: usize) -> &[u8] {
+pub(super) fn shown(text: &[u8], bytes_max: usize) -> &[u8] {
     let end = text.iter().take(bytes_max).position(|byte| *byte == 0);
     &text[..end.unwrap_or(text.len().min(bytes_max))]
 }

@@ -1,6 +1,6 @@
 //! Commands that work on the connection, on scripts or on the whole server.
 
-use super::{NOT_AN_INTEGER, SYNTAX_ERROR, ServerCommand, channels, replica, transaction};
+use super::{NOT_AN_INTEGER, SYNTAX_ERROR, ServerCommand, channels, replica, shown, transaction};
 use crate::servers::redis::core::{Client, Core};
 use crate::servers::redis::glob;
 use crate::servers::redis::info;
@@ -102,8 +102,32 @@ fn connection(client: &mut Client, args: Args<'_>) -> Reply {
             b"on" | b"off" => Reply::OK,
             _ => Reply::error(SYNTAX_ERROR),
         },
+        b"list" => list(client, args.skip(2)),
         _ => Reply::verbatim(info::client_line(client)),
     }
+}
+
+/// CLIENT LIST, of whoever asks: the other connections are not told of.
+fn list(client: &Client, asked: Args<'_>) -> Reply {
+    const TYPES: [&[u8]; 5] = [b"normal", b"master", b"replica", b"slave", b"pubsub"];
+    let is_asked = |option: &[u8]| !asked.is_empty() && asked.at(0).eq_ignore_ascii_case(option);
+    let is_listed = if asked.is_empty() {
+        true
+    } else if asked.len() == 2 && is_asked(b"type") {
+        let name = asked.at(1);
+        let Some(place) = TYPES.iter().position(|known| name.eq_ignore_ascii_case(known)) else {
+            let name = shown(name, usize::MAX);
+            return Reply::error_text([b"ERR Unknown client type '", name, b"'"].concat());
+        };
+        place == 0
+    } else if asked.len() > 1 && is_asked(b"id") {
+        let ids: Option<Vec<_>> = asked.skip(1).iter().map(parse_i64).collect();
+        let Some(ids) = ids else { return Reply::error("ERR Invalid client ID") };
+        ids.contains(&client.id.cast_signed())
+    } else {
+        return Reply::error(SYNTAX_ERROR);
+    };
+    Reply::verbatim(if is_listed { info::client_line(client) } else { String::new() })
 }
 
 fn set_name(client: &mut Client, name: &[u8]) -> Reply {
@@ -128,6 +152,7 @@ fn hello(core: &Core, client: &mut Client, args: Args<'_>) -> Reply {
     while let Some(option) = options.next() {
         let name = options.next().filter(|_| option.eq_ignore_ascii_case(b"setname"));
         let Some(name) = name else {
+            let option = shown(option, usize::MAX);
             return Reply::error_text([b"ERR Syntax error in HELLO option '", option, b"'"].concat());
         };
         let reply = set_name(client, name);
@@ -172,7 +197,7 @@ fn config(core: &Core, args: Args<'_>) -> Reply {
             Reply::Map(found.map(|(name, value)| (name, Reply::bulk(value))).collect())
         }
         b"set" => {
-            let option = args.at(2);
+            let option = shown(args.at(2), usize::MAX);
             let text = b"ERR Unknown option or number of arguments for CONFIG SET - '";
             Reply::error_text([text, option, b"'"].concat())
         }

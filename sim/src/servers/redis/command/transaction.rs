@@ -77,8 +77,16 @@ pub(super) fn exec(core: &mut Core, client: &mut Client) -> Reply {
         return Reply::NilArray;
     }
     client.is_in_exec = true;
-    let replies = transaction.commands.iter();
-    let replies = replies.map(|(command, args)| core.carry_out(command, client, args.args())).collect();
+    let mut replies: Vec<Reply> = Vec::with_capacity(transaction.commands.len());
+    for (command, args) in &transaction.commands {
+        let protocol = client.protocol;
+        let reply = core.carry_out(command, client, args.args());
+        if client.protocol != protocol {
+            // It was HELLO: what came before it goes out in the protocol of its time.
+            replies.iter_mut().for_each(|reply| *reply = reply.encoded(protocol));
+        }
+        replies.push(reply);
+    }
     client.is_in_exec = false;
     Reply::Array(replies)
 }

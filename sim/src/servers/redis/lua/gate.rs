@@ -25,7 +25,7 @@ use mlua::{Function, LightUserData, Lua, RegistryKey, Table, Value};
 use super::stack::{self, DEPTH_MAX, SHALLOW, slot};
 use super::{Running, lock};
 use crate::servers::redis::number::{format_f64, push_i64};
-use crate::servers::redis::reply::Reply;
+use crate::servers::redis::reply::{Protocol, Reply};
 use crate::servers::redis::request::Args;
 
 /// Runs the scripts of one interpreter.
@@ -126,8 +126,8 @@ unsafe extern "C-unwind" fn call(state: *mut lua_State) -> i32 {
     unsafe {
         let running = ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast::<Mutex<Running>>();
         let throws = ffi::lua_toboolean(state, ffi::lua_upvalueindex(2)) != 0;
-        let reply = answer(state, running);
-        stack::push_reply(state, reply);
+        let (reply, protocol) = answer(state, running);
+        stack::push_reply(state, reply, protocol);
         if let Reply::Error(_) = &*reply {
             stack::push_text(state, b"ignore_error_stats_update");
             ffi::lua_pushboolean(state, 1);
@@ -140,17 +140,17 @@ unsafe extern "C-unwind" fn call(state: *mut lua_State) -> i32 {
     }
 }
 
-/// Carries out the command on the stack. Never throws.
+/// Carries out the command on the stack, and tells in which protocol the script wants the reply. Never throws.
 ///
 /// # Safety
 ///
 /// `state` runs a function of Lua's, and `running` is alive.
-unsafe fn answer(state: *mut lua_State, running: *const Mutex<Running>) -> *const Reply {
+unsafe fn answer(state: *mut lua_State, running: *const Mutex<Running>) -> (*const Reply, Protocol) {
     // SAFETY: the caller's promise.
     let mut running = lock(unsafe { &*running });
     // SAFETY: the caller's promise.
     running.answer(|running| unsafe { running.call(state) });
-    &raw const running.reply
+    (&raw const running.reply, running.protocol)
 }
 
 impl Running {

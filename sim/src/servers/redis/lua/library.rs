@@ -8,7 +8,7 @@ use mlua::{HookTriggers, Lua, LuaString, MultiValue, Table, Value, VmState};
 use super::{Running, gate, lock};
 use crate::servers::redis::command::{self, Lookup, Run};
 use crate::servers::redis::random::Rand48;
-use crate::servers::redis::reply::Reply;
+use crate::servers::redis::reply::{Protocol, Reply};
 
 /// What a script may execute before it is stopped, in thousands of instructions: some tenth of a second. Redis lets a script
 /// run on and answers BUSY to everyone else; a simulation would never end.
@@ -40,6 +40,12 @@ pub(super) fn host(lua: &Lua, running: &Arc<Mutex<Running>>) -> mlua::Result<Tab
     let stops = running.clone();
     let is_stopped = move |_: &Lua, ()| Ok(lock(&stops).budget == 0);
     host.raw_set("is_stopped", lua.create_function(is_stopped)?)?;
+    let speaks = running.clone();
+    let set_resp = move |_: &Lua, version: u32| {
+        lock(&speaks).protocol = if version == 3 { Protocol::Resp3 } else { Protocol::Resp2 };
+        Ok(())
+    };
+    host.raw_set("set_resp", lua.create_function(set_resp)?)?;
     host.raw_set("caller_line", lua.create_function(|lua, ()| Ok(caller_line(lua)))?)?;
     host.raw_set("error_text", lua.create_function(error_text)?)?;
     Ok(host)

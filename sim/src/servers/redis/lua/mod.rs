@@ -20,7 +20,7 @@ use mlua::state::{GcIncParams, GcMode};
 use mlua::{Function, Lua, RegistryKey, Table};
 
 use self::gate::Gate;
-use super::reply::Reply;
+use super::reply::{Protocol, Reply};
 use super::request::{ArgBuffer, Args};
 use super::state::State;
 
@@ -63,6 +63,8 @@ struct Running {
     budget: u32,
     /// The script was declared as one that does not write.
     is_read_only: bool,
+    /// In which the script wants replies, whatever its caller speaks: RESP2, unless it calls `redis.setresp`.
+    protocol: Protocol,
 }
 
 /// A script: its text without the shebang line, and what that line declares.
@@ -199,6 +201,7 @@ impl Running {
         std::mem::swap(&mut self.state, state);
         self.budget = library::BUDGET_THOUSANDS;
         self.is_read_only = is_read_only;
+        self.protocol = Protocol::Resp2;
     }
 
     /// Gives the state back, and what a command panicked with.
@@ -223,7 +226,9 @@ impl Script {
             Some("lua") => {}
             other => {
                 let engine = other.unwrap_or_default();
-                return Err(Reply::error_text(format!("ERR Unexpected engine in script shebang: {engine}")));
+                return Err(Reply::error_text(format!(
+                    "ERR Unexpected engine in script shebang: #!{engine}"
+                )));
             }
         }
         let mut is_read_only = false;

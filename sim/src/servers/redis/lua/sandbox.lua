@@ -7,10 +7,10 @@
 
 local host = ...
 
-local error, select, type, tostring, unpack = error, select, type, tostring, unpack
+local error, select, type, tostring, tonumber, unpack = error, select, type, tostring, tonumber, unpack
 local raw_next, raw_rawset, raw_setmetatable, raw_getmetatable = next, rawset, setmetatable, getmetatable
 local raw_pcall, raw_xpcall, raw_load, raw_loadstring = pcall, xpcall, load, loadstring
-local raw_rawget, setfenv, sub, byte = rawget, setfenv, string.sub, string.byte
+local raw_rawget, setfenv, sub, byte, floor = rawget, setfenv, string.sub, string.byte, math.floor
 
 local STOPPED = 'the script ran for too long and was stopped'
 local READ_ONLY = 'Attempt to modify a readonly table'
@@ -56,8 +56,11 @@ function redis.status_reply(...)
   return { ok = text }
 end
 
-function redis.setresp(version)
-  if version ~= 2 then error({ err = 'ERR RESP version must be 2.' }) end
+function redis.setresp(...)
+  if select('#', ...) ~= 1 then error({ err = 'ERR redis.setresp() requires one argument.' }) end
+  local version = floor(tonumber((...)) or 0)
+  if version ~= 2 and version ~= 3 then error({ err = 'ERR RESP version must be 2 or 3.' }) end
+  host.set_resp(version)
 end
 
 function redis.set_repl() end

@@ -7,7 +7,7 @@ use mlua::ffi::{self, lua_State};
 
 use super::convert;
 use crate::servers::redis::number::format_f64;
-use crate::servers::redis::reply::Reply;
+use crate::servers::redis::reply::{Protocol, Reply};
 use crate::servers::redis::request::Args;
 
 /// Tables inside tables that a reply may have; a table that holds itself ends here.
@@ -91,38 +91,43 @@ unsafe fn table_reply(state: *mut lua_State, levels: i32, is_cut: bool) -> Optio
     }
 }
 
-/// Pushes what `redis.call` returns for a reply. *May throw*.
+/// Pushes what `redis.call` returns for a reply, to a script that speaks RESP2 with the server or, by `redis.setresp`,
+/// RESP3. *May throw*.
 ///
 /// # Safety
 ///
 /// `state` runs a function of Lua's, and `reply` is alive and does not change.
-pub(super) unsafe fn push_reply(state: *mut lua_State, reply: *const Reply) {
+pub(super) unsafe fn push_reply(state: *mut lua_State, reply: *const Reply, protocol: Protocol) {
     // SAFETY: the caller's promise, and rule 1: everything here is borrowed.
     unsafe {
         ffi::luaL_checkstack_(state, 4, c"a reply".as_ptr());
         match &*reply {
             Reply::Bulk(bytes) | Reply::Verbatim(bytes) => push_text(state, bytes),
             Reply::Integer(number) => ffi::lua_pushnumber(state, *number as f64),
-            // Scripts can't call the commands that answer so.
-            Reply::Nil | Reply::NilArray | Reply::Silence | Reply::Push(_) | Reply::Several(_) => {
-                ffi::lua_pushboolean(state, 0)
-            }
+            Reply::Nil | Reply::NilArray if protocol == Protocol::Resp3 => ffi::lua_pushnil(state),
+            // Scripts can't call the commands that answer by the last two.
+            Reply::Nil
+            | Reply::NilArray
+            | Reply::Encoded(_)
+            | Reply::Silence
+            | Reply::Push(_)
+            | Reply::Several(_) => ffi::lua_pushboolean(state, 0),
             Reply::Status(text) => push_field(state, b"ok", text),
             Reply::Error(text) => push_field(state, b"err", text),
             Reply::Array(items) => {
                 ffi::lua_createtable(state, items.len() as i32, 0);
                 for (at, item) in items.iter().enumerate() {
-                    push_reply(state, item);
+                    push_reply(state, item, protocol);
                     ffi::lua_rawseti_(state, -2, at as i32 + 1);
                 }
             }
-            // Scripts speak RESP2 with the server, whatever their callers speak.
+            // No command that scripts may call answers with one.
             Reply::Map(fields) => {
                 ffi::lua_createtable(state, 2 * fields.len() as i32, 0);
                 for (at, (name, field)) in fields.iter().enumerate() {
                     push_text(state, name.as_bytes());
                     ffi::lua_rawseti_(state, -2, 2 * at as i32 + 1);
-                    push_reply(state, field);
+                    push_reply(state, field, protocol);
                     ffi::lua_rawseti_(state, -2, 2 * at as i32 + 2);
                 }
             }

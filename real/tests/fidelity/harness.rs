@@ -1,0 +1,83 @@
+//! Draws scripts, shrinks the one that shows a difference, and counts which kinds of operation have succeeded.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+
+use proptest::strategy::Strategy;
+use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
+
+/// What came of one script on both servers.
+pub(crate) enum Verdict {
+    /// All answers agree.
+    Same,
+    /// They do not: the script so far, with the answers of both.
+    Different(String),
+    /// The machine was too busy for the script's times to mean anything.
+    Late,
+}
+
+/// How often each kind of operation succeeded.
+#[derive(Debug, Default)]
+pub(crate) struct Tally(RefCell<BTreeMap<String, u64>>);
+
+impl Tally {
+    pub(crate) fn count(&self, kind: &str) {
+        *self.0.borrow_mut().entry(kind.to_owned()).or_default() += 1;
+    }
+
+    /// Fails if one of `kinds` never succeeded: else its comparison would prove nothing.
+    pub(crate) fn require(&self, kinds: impl IntoIterator<Item = String>) {
+        let counted = self.0.borrow();
+        let kinds: BTreeSet<_> = kinds.into_iter().collect();
+        let never: Vec<_> = kinds.iter().filter(|kind| !counted.contains_key(*kind)).collect();
+        assert!(never.is_empty(), "never succeeded in this run: {never:?}\nsucceeded: {counted:?}");
+    }
+}
+
+/// Runs `scripts` scripts, or as many as `SCRIPTS` says, and fails with the shortest one that shows a difference.
+pub(crate) fn compare<T: Debug>(
+    system: &str,
+    scripts: u32,
+    strategy: impl Strategy<Value = T>,
+    run: impl Fn(&T) -> Verdict,
+) {
+    let seed = number("SEED").unwrap_or(0);
+    let cases = number("SCRIPTS").and_then(|count| u32::try_from(count).ok()).unwrap_or(scripts);
+    let config = Config {
+        cases,
+        rng_seed: RngSeed::Fixed(seed),
+        failure_persistence: None,
+        max_shrink_iters: 2000,
+        max_global_rejects: cases.max(100),
+        ..Config::default()
+    };
+    // Shrinking ends at the last script that failed, whose answers are kept here.
+    let shown = RefCell::new(String::new());
+    let late = Cell::new(0);
+    let outcome = TestRunner::new(config).run(&strategy, |script| match run(&script) {
+        Verdict::Same => Ok(()),
+        Verdict::Different(answers) => {
+            shown.replace(answers);
+            Err(TestCaseError::fail("the answers differ"))
+        }
+        Verdict::Late => {
+            late.set(late.get() + 1);
+            Err(TestCaseError::reject("the machine was too busy"))
+        }
+    });
+    match outcome {
+        Ok(()) => println!("{cases} scripts on {system}, {} more were late", late.get()),
+        Err(TestError::Fail(..)) => panic!(
+            "the simulated {system} differs from the live one:\n\n{}\nreplay it: SEED={seed} SCRIPTS={cases} \
+             cargo test -p real --test fidelity {system}",
+            shown.borrow()
+        ),
+        Err(TestError::Abort(why)) => panic!("{system}: {} scripts were late: {why}", late.get()),
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text}: give a whole number")))
+}

@@ -1,0 +1,242 @@
+//! Scripts for EVAL: those that ship, and small random ones.
+
+use proptest::collection::vec;
+use proptest::prelude::{any, prop_oneof};
+use proptest::sample::select;
+use proptest::strategy::{BoxedStrategy, Strategy};
+
+use super::command::{self, Command, Word, mangled, mangling};
+use super::templates;
+
+/// A script that ships, with how many keys it has, and the answers that must have been seen, by their first two lines.
+#[derive(Clone, Copy, Debug)]
+struct Shipping {
+    name: &'static str,
+    text: &'static str,
+    keys: &'static [&'static str],
+    answers: &'static [&'static str],
+}
+
+macro_rules! shipping {
+    ($path:literal, $keys:expr, $answers:expr) => {
+        Shipping {
+            name: $path,
+            text: include_str!(concat!("../../../../dlock/src/", $path)),
+            keys: $keys,
+            answers: $answers,
+        }
+    };
+}
+
+const SHIPPING: [Shipping; 6] = [
+    shipping!("redis/acquire.lua", &["a", "fence"], &["*2 :1", "*3 :1", "*2 :0"]),
+    shipping!("redis/acquire_by_time.lua", &["a", "times"], &["*2 :1", "*3 :1", "*2 :0"]),
+    shipping!("redis/renew.lua", &["a"], &[":1", ":0"]),
+    shipping!("redis/release.lua", &["a"], &[":1", ":0"]),
+    shipping!("redlock/vote.lua", &["a", "fence"], &["*2 :1", "*3 :1", "*3 :0"]),
+    shipping!("redlock/raise.lua", &["a", "fence"], &[":1", ":0"]),
+];
+
+/// What scripts can do besides calling commands.
+const BODIES: &[&str] = &[
+    "return {1, 2.9, -2.9, 'x', {true, false}, nil, 7}",
+    "return {ok='fine', err='E both'}",
+    "return {err='MY own error'}",
+    "return {err='without a code'}",
+    "return redis.error_reply('E text')",
+    "return redis.error_reply('text')",
+    "return redis.error_reply()",
+    "return redis.status_reply('fine')",
+    "return redis.status_reply(1)",
+    "return redis.sha1hex(ARGV[1] or '')",
+    "return redis.sha1hex()",
+    "return {#KEYS, #ARGV, KEYS[1], ARGV[1]}",
+    "return tostring(ARGV[1]) .. type(KEYS[1])",
+    "return tonumber(ARGV[1])",
+    "return",
+    "return nil",
+    "return false",
+    "return true",
+    "return 1e300",
+    "return {}",
+    "return {[1]='a', [3]='c'}",
+    "return {double=3.5}",
+    "return print",
+    "error('boom')",
+    "error('boom', 0)",
+    "error({err='E thrown'})",
+    "error({err='thrown'})",
+    "error({ok='fine', err='E x'})",
+    "error()",
+    "error(nil)",
+    "error(12)",
+    "local x = nil; return x.field",
+    "local x = nil\n\nreturn x()",
+    "return nosuch",
+    "nosuch = 1",
+    "return _G.nosuch",
+    "function f() end",
+    "return 1 +",
+    "return )",
+    "redis.call()",
+    "return redis.call('NOSUCH', 1)",
+    "return redis.call('GET')",
+    "return redis.call({})",
+    "return redis.call('GET', true)",
+    "return redis.pcall('GET', nil)",
+    "return redis.pcall('NOSUCH').err",
+    "return type(redis.pcall('INCR', 'a'))",
+    "return redis.call('SET', 'a', 'v').ok",
+    "return redis.call('GET', 'nosuch') == false",
+    "return redis.call('EVAL', 'return 1', 0)",
+    "return redis.call('MULTI')",
+    "return redis.call('HELLO')",
+    "return redis.call('WATCH', 'a')",
+    "return redis.call('CLIENT', 'NOSUCH')",
+    "return redis.call('SELECT', 0)",
+    "return redis.call('set', 'a', 3.0) and redis.call('get', 'a')",
+    "redis.call('SET', 'a', 3.25); return redis.call('GET', 'a')",
+    "redis.call('SET', 'a', 12345678901234567890); return redis.call('GET', 'a')",
+    "redis.call('SET', 'a', 1e15); return redis.call('GET', 'a')",
+    "return {pcall(redis.call, 'INCR', 'b')}",
+    "return {pcall(error, 'inner')}",
+    "local ok, e = pcall(redis.call, 'NOSUCH'); return {type(e), type(e) == 'table' and e.err or e}",
+    "return {math.random(100), math.random(100), math.random(1, 6)}",
+    "math.randomseed(7); return {math.random(1000000), math.random(1000000)}",
+    "return string.format('%d %s %5.2f %q', 3, 'x', 2.5, 'q')",
+    "return {math.floor(2.7), math.max(1, 3), 7 % 3, 2 ^ 10, 10 / 4}",
+    "local t = {3, 1, 2}; table.sort(t); return t",
+    "return table.concat({'a', 'b'}, '-')",
+    "return {string.byte('abc', 1, 3)}",
+    "return {('a,b'):match('(%w),(%w)')}",
+    "return os.time",
+    "return os.clock() >= 0",
+    "return type(os)",
+    "return io",
+    "return require('x')",
+    "return loadstring('return 5')()",
+    "return load",
+    "return dofile",
+    "return {type(redis.log), redis.LOG_WARNING, redis.log(redis.LOG_DEBUG, 'x')}",
+    "redis.log('x')",
+    "redis.log(9, 'x')",
+    "return redis.nosuch",
+    "redis.x = 1",
+    "return redis.setresp(3)",
+    "redis.setresp(4)",
+    "return redis.replicate_commands()",
+    "return redis.set_repl(redis.REPL_ALL)",
+    "return redis.REDIS_VERSION",
+    "return redis.REDIS_VERSION_NUM",
+    "return redis.breakpoint()",
+    "redis.setresp()",
+    "redis.setresp(3); return {type(redis.call('GET', 'nosuch')), #redis.call('MGET', 'a', 'nosuch')}",
+    "redis.setresp(3); redis.setresp(2); return type(redis.call('GET', 'nosuch'))",
+    "#!lua name=x\nreturn 1",
+    "#!lua\nreturn redis.call('GET', 'a')",
+    "#!lua flags=no-writes\nreturn redis.call('SET', 'a', 1)",
+    "#!lua flags=nosuch\nreturn 1",
+    "#!nosuch\nreturn 1",
+    "",
+    "-- a comment",
+];
+
+/// EVAL, EVALSHA and SCRIPT LOAD of all these.
+pub(crate) fn commands() -> BoxedStrategy<Command> {
+    let bodies = select(BODIES).prop_map(|body| (String::from("EVAL"), body.to_owned(), no_keys()));
+    let calls = calls().prop_map(|text| (String::from("EVAL"), text, no_keys()));
+    let scripts = prop_oneof![4 => shipping(), 1 => bodies, 2 => calls];
+    (scripts, select(&["EVAL", "EVAL", "EVALSHA", "SCRIPT LOAD"][..]), mangling())
+        .prop_map(|(script, by, mangling)| mangled((command(&script, by), mangling)))
+        .boxed()
+}
+
+/// EVAL of the scripts that ship.
+pub(crate) fn locks() -> BoxedStrategy<Command> {
+    shipping().prop_map(|script| command(&script, "EVAL")).boxed()
+}
+
+/// The kinds of operation among [`commands`].
+pub(crate) fn kinds() -> impl Iterator<Item = String> {
+    let answers = SHIPPING
+        .iter()
+        .flat_map(|script| script.answers.iter().map(|answer| format!("{} {answer}", script.name)));
+    answers.chain(["EVAL", "EVALSHA", "SCRIPT LOAD"].map(str::to_owned))
+}
+
+/// The commands among them.
+pub(crate) const NAMES: [&str; 3] = ["EVAL", "EVALSHA", "SCRIPT"];
+
+/// The script with this digest tells how long a lease lives on.
+pub(crate) fn tells_time(word: &[u8]) -> bool {
+    let tells = |text: &str| text.contains("TTL") || text.contains("EXPIRETIME");
+    let text = String::from_utf8_lossy(word);
+    let named = SHIPPING.iter().find(|script| digest(script.text).eq_ignore_ascii_case(&text));
+    tells(named.map_or(&text, |script| script.text))
+}
+
+type Drawn = (String, String, (Vec<&'static str>, Vec<String>));
+
+fn no_keys() -> (Vec<&'static str>, Vec<String>) {
+    (Vec::new(), Vec::new())
+}
+
+fn shipping() -> impl Strategy<Value = Drawn> {
+    let owners = select(&["worker-1", "worker-2"][..]);
+    // A TTL; for raise.lua, a token.
+    let numbers = select(&["90", "150", "100000", "1", "2", "3"][..]);
+    let by_time = any::<bool>();
+    (select(&SHIPPING[..]), owners, numbers, by_time).prop_map(|(script, owner, number, by_time)| {
+        let is_token = script.name.ends_with("raise.lua");
+        let is_short = number.len() == 1;
+        let number = if is_token || !is_short { number } else { "100000" };
+        let mut args = vec![owner.to_owned(), number.to_owned()];
+        if script.name.ends_with("vote.lua") && by_time {
+            args.push(String::from("time"));
+        }
+        (script.name.to_owned(), script.text.to_owned(), (script.keys.to_vec(), args))
+    })
+}
+
+/// Scripts that call commands, and return one or all of the replies.
+fn calls() -> impl Strategy<Value = String> {
+    let call = (any::<bool>(), command::of(&templates::KEYS)).prop_map(|(throws, command)| {
+        let words: Vec<_> = command.words.iter().map(in_lua).collect();
+        format!("redis.{}({})", if throws { "call" } else { "pcall" }, words.join(", "))
+    });
+    (vec(call, 1..4), any::<bool>()).prop_map(|(calls, returns_all)| {
+        if returns_all {
+            return format!("return {{{}}}", calls.join(", "));
+        }
+        calls.join("\n").replacen("redis.", "return redis.", usize::from(calls.len() == 1))
+    })
+}
+
+/// A word as Lua writes it.
+fn in_lua(word: &Word) -> String {
+    let Word::Text(text) = word else { return String::from("'1'") };
+    match std::str::from_utf8(text).ok().and_then(|text| text.parse::<i32>().ok()) {
+        Some(number) => number.to_string(),
+        None if text.iter().all(u8::is_ascii_alphanumeric) => format!("'{}'", String::from_utf8_lossy(text)),
+        None => format!("'{}'", text.iter().map(|byte| format!("\\{byte:03}")).collect::<String>()),
+    }
+}
+
+fn command((kind, text, (keys, args)): &Drawn, by: &str) -> Command {
+    let count = keys.len().to_string();
+    let rest = keys.iter().copied().chain(args.iter().map(String::as_str));
+    let words: Vec<_> = match by {
+        "SCRIPT LOAD" => ["SCRIPT", "LOAD", text].map(Word::text).to_vec(),
+        "EVALSHA" => {
+            let head = [by.to_owned(), digest(text), count];
+            head.iter().map(Word::text).chain(rest.map(Word::text)).collect()
+        }
+        _ => [by, text, &count].into_iter().chain(rest).map(Word::text).collect(),
+    };
+    let is_shipping = kind != "EVAL";
+    Command::new(if is_shipping && by == "EVAL" { kind } else { by }, words)
+}
+
+fn digest(text: &str) -> String {
+    redis::Script::new(text).get_hash().to_owned()
+}

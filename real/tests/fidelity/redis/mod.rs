@@ -1,0 +1,38 @@
+//! The simulated Redis against a live one.
+
+mod command;
+mod lua;
+mod near;
+mod script;
+mod templates;
+mod wire;
+
+use std::collections::BTreeSet;
+
+use real::servers::{Persistence, Redis, Stage};
+
+use self::script::{Servers, run, scripts};
+use self::wire::Connection;
+use crate::harness::{Tally, compare};
+
+#[test]
+fn redis_answers_alike() {
+    let stage = Stage::new().unwrap();
+    let live = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let simulated = sim::serve::host_redis().unwrap();
+    let servers = Servers { live: live.address().parse().unwrap(), simulated: simulated.address() };
+    let tally = Tally::default();
+    compare("redis", 600, scripts(), |script| run(script, servers, &tally));
+    tally.require(templates::kinds().chain(lua::kinds()));
+}
+
+/// A command that the simulated server learns must be compared, too.
+#[test]
+fn redis_has_no_command_that_is_not_compared() {
+    let simulated = sim::serve::host_redis().unwrap();
+    let mut connection = Connection::open(simulated.address()).unwrap();
+    let known = connection.say(b"COMMAND COUNT\r\n").unwrap().to_string();
+    let compared = templates::names().chain(lua::NAMES);
+    let all: BTreeSet<_> = compared.chain(templates::NOT_COMPARED).collect();
+    assert_eq!(known, format!(":{}", all.len()), "templates.rs names {all:?}");
+}

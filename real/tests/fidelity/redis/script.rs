@@ -1,0 +1,213 @@
+//! Scripts of commands, and how one is run on both servers.
+//!
+//! Time in a script is counted in waits of [`WAIT`]. Expiries are half a wait more than a whole number of waits, so that
+//! no key ends near a command; a script whose commands came late by more than [`LATE`] is not judged.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use proptest::collection::vec;
+use proptest::prelude::{Just, any, prop_oneof};
+use proptest::sample::select;
+use proptest::strategy::{Strategy, Union};
+
+use super::command::{self, Command};
+use super::near::Closeness;
+use super::wire::{self, Connection, Reply};
+use super::{lua, templates};
+use crate::harness::{Tally, Verdict};
+
+const WAIT: Duration = Duration::from_millis(60);
+const LATE: Duration = Duration::from_millis(20);
+const CLIENTS: usize = 2;
+
+/// A script.
+#[derive(Clone, Debug)]
+pub(crate) struct Script {
+    has_two_clients: bool,
+    steps: Vec<(bool, Step)>,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Ask(Command),
+    /// A request as it goes over the wire.
+    Say(&'static str),
+    Wait,
+}
+
+/// All scripts: of all commands, or of those that lock.
+pub(crate) fn scripts() -> impl Strategy<Value = Script> {
+    let groups = [&templates::KEYS, &templates::SERVER, &templates::SAFE, &templates::TRANSACTIONS];
+    let groups = groups.into_iter().map(|group| (group.weight, command::of(group)));
+    let commands = Union::new_weighted(groups.chain([(8, lua::commands())]).collect());
+    let steps = prop_oneof![
+        28 => commands.prop_map(Step::Ask),
+        1 => select(templates::WIRE).prop_map(Step::Say),
+        2 => Just(Step::Wait),
+    ];
+    let locks = prop_oneof![8 => lua::locks().prop_map(Step::Ask), 1 => Just(Step::Wait)];
+    prop_oneof![3 => of(steps), 1 => of(locks)]
+}
+
+fn of(steps: impl Strategy<Value = Step>) -> impl Strategy<Value = Script> {
+    (any::<bool>(), vec((any::<bool>(), steps), 1..25))
+        .prop_map(|(has_two_clients, steps)| Script { has_two_clients, steps })
+}
+
+/// Both servers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Servers {
+    pub(crate) live: SocketAddr,
+    pub(crate) simulated: SocketAddr,
+}
+
+/// One client of both servers.
+struct Client {
+    live: Connection,
+    simulated: Connection,
+    /// How closely EXEC's replies agree: as the loosest of what was queued.
+    queued: Closeness,
+}
+
+impl Client {
+    fn connect(servers: Servers) -> Self {
+        let open = |address| Connection::open(address).unwrap();
+        Self { live: open(servers.live), simulated: open(servers.simulated), queued: Closeness::Exact }
+    }
+
+    fn say(&mut self, request: &[u8]) -> (Reply, Reply) {
+        (self.live.say(request).unwrap(), self.simulated.say(request).unwrap())
+    }
+
+    /// How closely the replies to a command agree.
+    fn closeness(&mut self, words: &[Vec<u8>], reply: &Reply, may_have_expired: bool) -> Closeness {
+        let name = String::from_utf8_lossy(&words[0]).to_uppercase();
+        let own = match name.as_str() {
+            "EVAL" | "EVALSHA" if words.len() > 1 && lua::tells_time(&words[1]) => Closeness::Millis,
+            "EXEC" => std::mem::replace(&mut self.queued, Closeness::Exact),
+            _ => templates::closeness(words, may_have_expired),
+        };
+        if reply.is_queued() {
+            self.queued = self.queued.max(own);
+            return Closeness::Exact;
+        }
+        if reply.is_error() { Closeness::Exact } else { own }
+    }
+}
+
+/// Runs `script` on both servers.
+pub(crate) fn run(script: &Script, servers: Servers, tally: &Tally) -> Verdict {
+    let mut run = Run::begin(servers);
+    for (second, step) in &script.steps {
+        let client = usize::from(*second && script.has_two_clients);
+        match step {
+            Step::Wait => run.wait(),
+            Step::Ask(command) => {
+                let words = command.words(run.start_ms);
+                let (live, simulated) = run.clients[client].say(&wire::request(&words));
+                run.may_have_expired |= command.reaches_back();
+                let closeness = run.clients[client].closeness(&words, &live, run.may_have_expired);
+                run.judge(
+                    client,
+                    &command.to_string(),
+                    closeness.agree(&live, &simulated),
+                    &live,
+                    &simulated,
+                );
+                run.succeeded.extend(kinds(command, &live));
+                if live.0.is_empty() || words[0].eq_ignore_ascii_case(b"quit") {
+                    run.clients[client] = Client::connect(servers);
+                }
+            }
+            Step::Say(request) => {
+                let (live, simulated) = run.clients[client].say(request.as_bytes());
+                let shown = format!("(as it is) {}", request.escape_default());
+                run.judge(client, &shown, live == simulated, &live, &simulated);
+                if live.is_error() {
+                    run.clients[client] = Client::connect(servers);
+                }
+            }
+        }
+        if run.is_late() {
+            return Verdict::Late;
+        }
+        if run.is_different {
+            return Verdict::Different(run.told);
+        }
+    }
+    run.succeeded.iter().for_each(|kind| tally.count(kind));
+    Verdict::Same
+}
+
+/// A script that runs.
+struct Run {
+    clients: Vec<Client>,
+    start: Instant,
+    start_ms: i64,
+    waits: u32,
+    /// What was asked and answered so far.
+    told: String,
+    is_different: bool,
+    may_have_expired: bool,
+    succeeded: Vec<String>,
+}
+
+impl Run {
+    /// Clears both servers.
+    fn begin(servers: Servers) -> Self {
+        let mut clients: Vec<_> = (0..CLIENTS).map(|_| Client::connect(servers)).collect();
+        for clear in ["FLUSHALL\r\n", "SCRIPT FLUSH\r\n"] {
+            let (live, simulated) = clients[0].say(clear.as_bytes());
+            assert!(live == simulated && !live.is_error(), "{clear}: {live}, {simulated}");
+        }
+        Self {
+            clients,
+            start: Instant::now(),
+            start_ms: unix_ms(),
+            waits: 0,
+            told: String::new(),
+            is_different: false,
+            may_have_expired: false,
+            succeeded: Vec::new(),
+        }
+    }
+
+    fn wait(&mut self) {
+        self.waits += 1;
+        self.may_have_expired = true;
+        std::thread::sleep((self.start + WAIT * self.waits).saturating_duration_since(Instant::now()));
+        let _ = writeln!(self.told, "          (wait {} ms)", WAIT.as_millis());
+    }
+
+    fn is_late(&self) -> bool {
+        self.start.elapsed() > WAIT * self.waits + LATE
+    }
+
+    fn judge(&mut self, client: usize, request: &str, agree: bool, live: &Reply, simulated: &Reply) {
+        let _ = writeln!(self.told, "client {}: {request}", client + 1);
+        let _ = match agree {
+            true => writeln!(self.told, "          {live}"),
+            false => writeln!(self.told, "  live:      {live}\n  simulated: {simulated}"),
+        };
+        self.is_different |= !agree;
+    }
+}
+
+/// What a reply counts as, if it is a success.
+fn kinds(command: &Command, reply: &Reply) -> Vec<String> {
+    if reply.is_error() || reply.is_queued() {
+        return Vec::new();
+    }
+    if !command.kind.ends_with(".lua") {
+        return vec![command.kind.clone()];
+    }
+    let text = reply.to_string();
+    let answer: Vec<_> = text.split(' ').take(if text.starts_with('*') { 2 } else { 1 }).collect();
+    vec![String::from("EVAL"), format!("{} {}", command.kind, answer.join(" "))]
+}
+
+fn unix_ms() -> i64 {
+    i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
+}

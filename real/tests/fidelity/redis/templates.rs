@@ -1,0 +1,241 @@
+//! The commands that the simulated Redis knows, as templates: a word in `<>` stands for one of several values, which
+//! `command.rs` lists.
+
+use super::near::Closeness;
+
+/// Templates that are drawn alike.
+#[derive(Debug)]
+pub(crate) struct Group {
+    /// How often, in proportion.
+    pub(crate) weight: u32,
+    /// Whether words may be cut, added and replaced by junk.
+    pub(crate) may_be_mangled: bool,
+    pub(crate) templates: &'static [&'static str],
+}
+
+/// Commands on keys: also those that scripts call.
+pub(crate) const KEYS: Group = Group {
+    weight: 14,
+    may_be_mangled: true,
+    templates: &[
+        "GET <key>",
+        "SET <key> <value>",
+        "SET <key> <value> NX",
+        "SET <key> <value> XX",
+        "SET <key> <value> NX PX <millis>",
+        "SET <key> <value> EX <seconds>",
+        "SET <key> <value> PX <millis> GET",
+        "SET <key> <value> NX GET",
+        "SET <key> <value> XX GET",
+        "SET <key> <value> KEEPTTL",
+        "SET <key> <value> PXAT <unix-millis>",
+        "SET <key> <value> EXAT <unix-seconds>",
+        "SET <key> <value> PX <millis> KEEPTTL",
+        "SET <key> <value> EX <seconds> PX <millis>",
+        "SET <key> <value> NX XX",
+        "SETNX <key> <value>",
+        "SETEX <key> <seconds> <value>",
+        "PSETEX <key> <millis> <value>",
+        "GETSET <key> <value>",
+        "GETDEL <key>",
+        "GETEX <key>",
+        "GETEX <key> PX <millis>",
+        "GETEX <key> EX <seconds>",
+        "GETEX <key> PERSIST",
+        "GETEX <key> PXAT <unix-millis>",
+        "GETEX <key> EXAT <unix-seconds>",
+        "GETEX <key> PERSIST PX <millis>",
+        "APPEND <key> <value>",
+        "STRLEN <key>",
+        "MGET <key> <key>",
+        "MSET <key> <value> <key> <value>",
+        "MSETNX <key> <value> <key> <value>",
+        "INCR <key>",
+        "DECR <key>",
+        "INCRBY <key> <number>",
+        "DECRBY <key> <number>",
+        "DEL <key>",
+        "DEL <key> <key>",
+        "UNLINK <key>",
+        "EXISTS <key> <key>",
+        "TOUCH <key> <key>",
+        "TYPE <key>",
+        "EXPIRE <key> <seconds>",
+        "EXPIRE <key> -1",
+        "EXPIRE <key> <seconds> NX",
+        "EXPIRE <key> <seconds> XX",
+        "PEXPIRE <key> <millis>",
+        "PEXPIRE <key> <millis> NX",
+        "EXPIREAT <key> <unix-seconds>",
+        "EXPIREAT <key> <unix-seconds> GT",
+        "PEXPIREAT <key> <unix-millis>",
+        "PEXPIREAT <key> <unix-millis> GT",
+        "PEXPIREAT <key> <unix-millis> LT",
+        "PEXPIREAT <key> <unix-millis> XX LT",
+        "PEXPIREAT <key> <unix-millis> NX LT",
+        "PEXPIREAT <key> <unix-millis> GT LT",
+        "TTL <key>",
+        "PTTL <key>",
+        "EXPIRETIME <key>",
+        "PEXPIRETIME <key>",
+        "PERSIST <key>",
+        "ECHO <value>",
+        "PING",
+        "PING <value>",
+    ],
+};
+
+/// What concerns all keys, the connection, or the server.
+pub(crate) const SERVER: Group = Group {
+    weight: 3,
+    may_be_mangled: true,
+    templates: &[
+        "DBSIZE",
+        "KEYS <pattern>",
+        "SCAN 0",
+        "SCAN 0 MATCH <pattern>",
+        "SCAN 0 COUNT 100 TYPE string",
+        "FLUSHALL",
+        "FLUSHALL ASYNC",
+        "FLUSHDB SYNC",
+        "SELECT 0",
+        "TIME",
+        "CLIENT GETNAME",
+        "CLIENT SETNAME worker",
+        "CLIENT ID",
+        "CLIENT INFO",
+        "CLIENT LIST",
+        "CLIENT NO-EVICT ON",
+        "SCRIPT EXISTS e0e1f9fabfc9d4800c877a703b823ac0578ff8db",
+        "SCRIPT FLUSH",
+        "SCRIPT FLUSH ASYNC",
+        "SCRIPT KILL",
+        "ROLE",
+        "NOSUCH <key> <value>",
+    ],
+};
+
+/// What must stay as it is: mangled, it would block for ever, or set what the other scripts meet.
+pub(crate) const SAFE: Group = Group {
+    weight: 3,
+    may_be_mangled: false,
+    templates: &[
+        "WAIT 0 0",
+        "WAIT 0 10",
+        "WAIT 1 10",
+        "WAIT -1 10",
+        "WAIT x 10",
+        "WAIT 1 -1",
+        "WAIT 1 x",
+        "WAIT 1",
+        "CONFIG GET appendonly",
+        "CONFIG GET maxmemory save",
+        "CONFIG GET nosuch",
+        "CONFIG GET",
+        "CONFIG RESETSTAT",
+        "CONFIG SET nosuch 1",
+        "CONFIG NOSUCH",
+        "COMMAND",
+        "COMMAND COUNT",
+        "COMMAND DOCS",
+        "COMMAND NOSUCH",
+        "INFO",
+        "INFO replication",
+        "HELLO",
+        "HELLO 2",
+        "HELLO 3",
+        "HELLO 4",
+        "HELLO x",
+        "HELLO 3 SETNAME worker",
+        "HELLO 3 NOSUCH",
+        "RESET",
+        "QUIT",
+        "REPLICAOF NO ONE",
+        "SLAVEOF no one",
+    ],
+};
+
+/// Transactions.
+pub(crate) const TRANSACTIONS: Group = Group {
+    weight: 7,
+    may_be_mangled: false,
+    templates: &[
+        "MULTI",
+        "MULTI",
+        "EXEC",
+        "EXEC",
+        "DISCARD",
+        "WATCH <key>",
+        "WATCH <key> <key>",
+        "UNWATCH",
+        "EXEC now",
+        "WATCH",
+    ],
+};
+
+/// Those that never succeed.
+const FAILING: [&str; 5] = ["NOSUCH", "SCRIPT KILL", "CONFIG SET", "CONFIG NOSUCH", "COMMAND NOSUCH"];
+const CONTAINERS: [&str; 4] = ["CLIENT", "COMMAND", "CONFIG", "SCRIPT"];
+
+/// The kind of operation that a template draws: its name, with what follows where that says what it does.
+pub(crate) fn kind(template: &str) -> String {
+    let mut words = template.split(' ');
+    let name = words.next().unwrap_or_default();
+    match words.next() {
+        Some(action) if CONTAINERS.contains(&name) => format!("{name} {action}"),
+        _ => name.to_owned(),
+    }
+}
+
+/// What is said on the wire, one request a line, rightly or wrongly. Each gets one reply.
+pub(crate) const WIRE: &[&str] = &[
+    "PING\r\n",
+    "\r\nPING\r\n",
+    "  SET  a \"x\\x41\\n\"  \r\n",
+    "SET a 'it\\'s'\n",
+    "GET \"a\r\n",
+    "GET \"a\"b\r\n",
+    "GET a b\r\n",
+    "*1\r\n$4\r\nPING\r\n",
+    "*0\r\nPING\r\n",
+    "*-1\r\nPING\r\n",
+    "*x\r\n",
+    "*2147483648\r\n",
+    "*1\r\n+3\r\n",
+    "*1\r\n\r\n",
+    "*1\r\n$x\r\n",
+    "*1\r\n$-1\r\n",
+    "*2\r\n$3\r\nGET\r\n$600000000\r\n",
+];
+
+/// What a replica says to its primary.
+pub(crate) const NOT_COMPARED: [&str; 2] = ["PSYNC", "REPLCONF"];
+
+/// The names of all commands that templates draw, but of that which no server knows.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    all().filter_map(|template| template.split(' ').next()).filter(|name| *name != "NOSUCH")
+}
+
+/// All kinds that must have succeeded in a run.
+pub(crate) fn kinds() -> impl Iterator<Item = String> {
+    all().map(kind).filter(|kind| !FAILING.contains(&kind.as_str()))
+}
+
+fn all() -> impl Iterator<Item = &'static str> {
+    [&KEYS, &SERVER, &SAFE, &TRANSACTIONS].into_iter().flat_map(|group| group.templates.iter().copied())
+}
+
+/// How closely the replies to a command agree, once keys may have expired in the script or before.
+pub(crate) fn closeness(words: &[Vec<u8>], may_have_expired: bool) -> Closeness {
+    match String::from_utf8_lossy(&words[0]).to_uppercase().as_str() {
+        "TTL" | "PTTL" | "EXPIRETIME" | "PEXPIRETIME" => Closeness::Millis,
+        // The simulated one has said all at the first call; where Redis goes on is its own affair.
+        "SCAN" if words.get(1).is_some_and(|cursor| cursor != b"0") => Closeness::Kind,
+        "KEYS" | "SCAN" | "CONFIG" => Closeness::Unordered,
+        "HELLO" => Closeness::AnyInteger,
+        "TIME" | "INFO" | "CLIENT" | "COMMAND" => Closeness::Kind,
+        // Redis counts a key that has expired until it comes across it.
+        "DBSIZE" if may_have_expired => Closeness::Kind,
+        _ => Closeness::Exact,
+    }
+}

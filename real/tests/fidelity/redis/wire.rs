@@ -1,0 +1,111 @@
+//! A client's connection: commands as they go out, replies as they come in, byte for byte.
+
+use std::fmt;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// Longer than any answer takes.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A reply as it came, in RESP2 or RESP3. Empty: the server closed the connection instead.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Reply(pub(crate) Vec<u8>);
+
+impl Reply {
+    pub(crate) fn is_error(&self) -> bool {
+        self.0.is_empty() || self.0.starts_with(b"-")
+    }
+
+    pub(crate) fn is_queued(&self) -> bool {
+        self.0 == b"+QUEUED\r\n"
+    }
+
+    /// Its lines: `:1` is one, `$1` and what follows are two.
+    pub(crate) fn lines(&self) -> Vec<&[u8]> {
+        let mut lines: Vec<_> = self.0.split(|byte| *byte == b'\n').collect();
+        lines.pop();
+        lines.iter().map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect()
+    }
+}
+
+impl fmt::Display for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("(closed the connection)");
+        }
+        let lines: Vec<_> = self.lines().iter().map(|line| line.escape_ascii().to_string()).collect();
+        f.write_str(&lines.join(" "))
+    }
+}
+
+/// A connection to one server.
+pub(crate) struct Connection {
+    stream: TcpStream,
+    received: Vec<u8>,
+}
+
+impl Connection {
+    pub(crate) fn open(address: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        Ok(Self { stream, received: Vec::new() })
+    }
+
+    /// Sends a request and returns its reply.
+    pub(crate) fn say(&mut self, request: &[u8]) -> io::Result<Reply> {
+        match self.stream.write_all(request).and_then(|()| self.reply()) {
+            // A server that closes before it has read all resets the connection.
+            Err(error) if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {
+                Ok(Reply(Vec::new()))
+            }
+            other => other,
+        }
+    }
+
+    fn reply(&mut self) -> io::Result<Reply> {
+        loop {
+            if let Some(end) = end(&self.received, 0) {
+                let rest = self.received.split_off(end);
+                return Ok(Reply(std::mem::replace(&mut self.received, rest)));
+            }
+            let mut piece = [0; 4096];
+            match self.stream.read(&mut piece)? {
+                0 => return Ok(Reply(std::mem::take(&mut self.received))),
+                count => self.received.extend_from_slice(&piece[..count]),
+            }
+        }
+    }
+}
+
+/// A command as it goes over the wire.
+pub(crate) fn request(words: &[Vec<u8>]) -> Vec<u8> {
+    let mut request = format!("*{}\r\n", words.len()).into_bytes();
+    for word in words {
+        request.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+        request.extend_from_slice(word);
+        request.extend_from_slice(b"\r\n");
+    }
+    request
+}
+
+/// Where the reply ends that begins at `start`, once it is there as a whole.
+fn end(bytes: &[u8], start: usize) -> Option<usize> {
+    let rest = bytes.get(start..)?;
+    let line = rest.windows(2).position(|pair| pair == b"\r\n")?;
+    let next = start + line + 2;
+    let length = || std::str::from_utf8(&rest[1..line]).ok()?.parse::<i64>().ok();
+    let items = match rest[0] {
+        b'$' | b'=' | b'!' => {
+            // Below zero: there is nothing.
+            let Ok(size) = usize::try_from(length()?) else { return Some(next) };
+            let end = next + size + 2;
+            return (bytes.len() >= end).then_some(end);
+        }
+        b'*' | b'~' | b'>' => length()?,
+        b'%' => 2 * length()?,
+        _ => 0,
+    };
+    (0..items).try_fold(next, |at, _| end(bytes, at))
+}
