@@ -223,10 +223,15 @@ impl Process {
 
     /// The last lines of its log.
     pub fn last_words(&self) -> String {
+        self.last_lines(LAST_WORDS)
+    }
+
+    /// The last `count` lines of its log that say anything.
+    pub(super) fn last_lines(&self, count: usize) -> String {
         let log = fs::read(&self.log).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
         let lines: Vec<_> = log.lines().filter(|line| !line.trim().is_empty()).collect();
-        lines[lines.len().saturating_sub(LAST_WORDS)..].join("\n")
+        lines[lines.len().saturating_sub(count)..].join("\n")
     }
 
     fn signal(&self, signal: Signal) {

@@ -15,6 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(10);
 /// How long one question may take.
 const ANSWER: Duration = Duration::from_secs(1);
+/// Among how many of a server's last lines the reason of its death is looked for: Java says it above its stack.
+const REASON_LINES: usize = 40;
 /// How servers say that another process has their port: Redis, etcd, Java, PostgreSQL.
 const TAKEN: [&str; 2] = ["address already in use", "bindexception"];
 
@@ -43,7 +45,7 @@ pub(super) fn await_ready(
 }
 
 fn explain_death(process: &Process, port: u16, status: std::process::ExitStatus) -> ServerError {
-    let words = process.last_words().to_lowercase();
+    let words = process.last_lines(REASON_LINES).to_lowercase();
     if TAKEN.iter().any(|taken| words.contains(taken)) {
         return ServerError::PortTaken { port };
     }
@@ -84,4 +86,20 @@ pub fn ask_http(port: u16, method: &str, path: &str, headers: &str, body: &str) 
         "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
     );
     ask(port, &request, |_| false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::servers::{Launch, Stage};
+
+    #[test]
+    fn a_taken_port_is_known_from_above_a_stack_of_java() {
+        let stage = Stage::new().unwrap();
+        let says = "echo java.net.BindException: Address already in use; for frame in $(seq 20); do echo at $frame; done; exit 1";
+        let launch = Launch::new("java", "sh", stage.directory()).args(["-c", says]);
+        let mut process = stage.spawn(&launch).unwrap();
+        let error = await_ready(&mut process, 7, || false).unwrap_err();
+        assert!(matches!(error, ServerError::PortTaken { port: 7 }), "{error}");
+    }
 }
