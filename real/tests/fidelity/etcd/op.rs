@@ -142,7 +142,6 @@ impl Origin {
 }
 
 impl Put {
-    /// Key, value and options.
     pub(crate) fn parts(&self, origin: Origin) -> (&'static str, &'static str, PutOptions) {
         let mut options = PutOptions::new();
         if let Some(lease) = self.lease {
@@ -286,7 +285,6 @@ pub(crate) fn beginnings() -> impl Strategy<Value = Vec<Op>> {
 
 /// Any step.
 pub(crate) fn ops() -> impl Strategy<Value = Op> {
-    let id = || select(&[0, 1, 7][..]);
     let grant = (leases(), select(&[SHORT_TTL, 100, 100, 200, 9_000_000_001][..]));
     let or_else = vec(actions(1), 0..3);
     prop_oneof![
@@ -302,7 +300,7 @@ pub(crate) fn ops() -> impl Strategy<Value = Op> {
         2 => (leases(), any::<bool>()).prop_map(|(lease, keys)| Op::TimeToLive { lease, keys }),
         1 => Just(Op::Leases),
         4 => watches().prop_map(Op::Watch),
-        1 => id().prop_map(Op::Cancel),
+        1 => select(&[0, 1, 7][..]).prop_map(Op::Cancel),
         1 => Just(Op::Progress),
         3 => (select(&["lock", "other"][..]), leases()).prop_map(|(name, lease)| Op::Lock { name, lease }),
         2 => Just(Op::Unlock),
