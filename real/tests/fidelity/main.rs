@@ -9,5 +9,6 @@
     reason = "a test fails by panicking, and waits for live servers in real time"
 )]
 
+mod etcd;
 mod harness;
 mod redis;

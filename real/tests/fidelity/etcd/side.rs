@@ -1,0 +1,175 @@
+//! One client of one server: what it asks, and what it is told unasked.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use etcd_client::{
+    Client, DeleteOptions, LeaseGrantOptions, LeaseTimeToLiveOptions, LockOptions, WatchRequestSender,
+};
+use tokio::task::JoinHandle;
+
+use super::op::{Op, Origin, txn};
+use super::show;
+
+/// The answer to a lock that is not granted yet.
+pub(crate) const WAITS: &str = "(waits)";
+
+/// Longer than the answer to a lock that is free takes.
+const PATIENCE: Duration = Duration::from_millis(150);
+
+/// One server, as all scripts use it, and what it has told in this one.
+pub(crate) struct Side {
+    client: Client,
+    origin: Origin,
+    watches: Option<(WatchRequestSender, JoinHandle<()>)>,
+    told: Told,
+    locks: Vec<JoinHandle<()>>,
+}
+
+/// What came unasked: from watches, with the watch, and from locks that were waited for.
+type Told = Arc<Mutex<Vec<(String, String)>>>;
+
+impl Side {
+    /// Clears the server: no keys, no leases. Leases of this script have ids above `lease`.
+    pub(crate) async fn begin(mut client: Client, lease: i64) -> Self {
+        for lease in client.leases().await.unwrap().leases() {
+            // It may run out meanwhile.
+            let _ = client.lease_revoke(lease.id()).await;
+        }
+        client.delete("", Some(DeleteOptions::new().with_all_keys())).await.unwrap();
+        let revision = client.get("a", None).await.unwrap().header().unwrap().revision();
+        let origin = Origin { revision, lease };
+        Self { client, origin, watches: None, told: Told::default(), locks: Vec::new() }
+    }
+
+    /// What has come unasked so far: for each watch, and for each waiter, in its order.
+    pub(crate) fn told(&self) -> Vec<(String, String)> {
+        let mut told = self.told.lock().unwrap().clone();
+        // Watches of one stream come in no order among themselves.
+        told.sort_by(|one, other| one.0.cmp(&other.0));
+        told
+    }
+
+    /// Ends what the script has left open.
+    pub(crate) fn end(self) {
+        self.locks.iter().for_each(JoinHandle::abort);
+        if let Some((_, reader)) = self.watches {
+            reader.abort();
+        }
+    }
+
+    /// Carries out a request, and returns what the answer says. `unlock` is the key of the lock to be given back.
+    pub(crate) async fn carry_out(&mut self, op: &Op, unlock: Option<&str>) -> String {
+        let (origin, revision) = (self.origin, self.origin.revision);
+        let client = &mut self.client;
+        match op {
+            Op::Put(put) => {
+                let (key, value, options) = put.parts(origin);
+                show::answer(&client.put(key, value, Some(options)).await, revision)
+            }
+            Op::Range(range) => {
+                let (key, options) = range.parts(origin);
+                show::answer(&client.get(key, Some(options)).await, revision)
+            }
+            Op::Delete(delete) => {
+                let (key, options) = delete.parts();
+                show::answer(&client.delete(key, Some(options)).await, revision)
+            }
+            Op::Txn { when, then, or_else } => {
+                show::answer(&client.txn(txn(when, then, or_else, origin)).await, revision)
+            }
+            Op::Compact(at) => show::answer(&client.compact(revision + at, None).await, revision),
+            Op::Unlock => show::answer(&client.unlock(unlock.unwrap_or("no/such/lock")).await, revision),
+            Op::Lock { name, lease } => self.lock(name, origin.lease(*lease)).await,
+            Op::Watch(_) | Op::Cancel(_) | Op::Progress => self.watch(op).await,
+            _ => self.lease(op).await,
+        }
+    }
+
+    async fn lease(&mut self, op: &Op) -> String {
+        let (origin, revision) = (self.origin, self.origin.revision);
+        let client = &mut self.client;
+        match op {
+            Op::Grant { lease, ttl } => {
+                let options = LeaseGrantOptions::new().with_id(origin.lease(*lease));
+                show::answer(&client.lease_grant(*ttl, Some(options)).await, revision)
+            }
+            Op::Revoke(lease) => show::answer(&client.lease_revoke(origin.lease(*lease)).await, revision),
+            Op::KeepAlive(lease) => {
+                let (mut keeper, mut answers) = match client.lease_keep_alive(origin.lease(*lease)).await {
+                    Ok(streams) => streams,
+                    Err(error) => return show::answer::<()>(&Err(error), revision),
+                };
+                let asked = keeper.keep_alive().await;
+                let answer = match asked {
+                    Ok(()) => answers.message().await,
+                    Err(error) => Err(error),
+                };
+                show::answer(&answer, revision)
+            }
+            Op::TimeToLive { lease, keys } => {
+                let options = LeaseTimeToLiveOptions::new();
+                let options = if *keys { options.with_keys() } else { options };
+                let answer = client.lease_time_to_live(origin.lease(*lease), Some(options)).await;
+                show::answer(&answer, revision)
+            }
+            Op::Leases => show::answer(&client.leases().await, revision),
+            other => format!("{other:?} is not asked of a server"),
+        }
+    }
+
+    async fn watch(&mut self, op: &Op) -> String {
+        let origin = self.origin;
+        let asked = match (op, &mut self.watches) {
+            (Op::Watch(watch), Some((requests, _))) => {
+                let (key, options) = watch.parts(origin);
+                requests.watch(key, Some(options)).await
+            }
+            (Op::Watch(watch), none) => {
+                let (key, options) = watch.parts(origin);
+                match self.client.watch(key, Some(options)).await {
+                    Ok(stream) => {
+                        let (requests, mut messages) = stream.split();
+                        let told = Arc::clone(&self.told);
+                        let reader = tokio::spawn(async move {
+                            while let Ok(Some(message)) = messages.message().await {
+                                let things = show::message(&message, origin.revision).into_iter();
+                                let things = things.map(|(id, text)| (format!("watch {id}"), text));
+                                told.lock().unwrap().extend(things);
+                            }
+                        });
+                        *none = Some((requests, reader));
+                        Ok(())
+                    }
+                    Err(error) => Err(error),
+                }
+            }
+            (Op::Cancel(id), Some((requests, _))) => requests.cancel(*id).await,
+            (_, Some((requests, _))) => requests.request_progress().await,
+            (_, None) => return String::from("(there is no watch)"),
+        };
+        show::answer(&asked, origin.revision)
+    }
+
+    /// Asks for a lock, and waits no longer than a free one takes.
+    async fn lock(&mut self, name: &'static str, lease: i64) -> String {
+        let (mut client, told, revision) =
+            (self.client.clone(), Arc::clone(&self.told), self.origin.revision);
+        let (granted, mut at_once) = tokio::sync::oneshot::channel();
+        self.locks.push(tokio::spawn(async move {
+            let answer = client.lock(name, Some(LockOptions::new().with_lease(lease))).await;
+            // The revision in the answer to a waiter is that of its last look, which may see later changes.
+            let text = match &answer {
+                Ok(answer) => String::from_utf8_lossy(answer.key()).into_owned(),
+                Err(_) => show::answer(&answer, revision),
+            };
+            if let Err(text) = granted.send(text) {
+                told.lock().unwrap().push((format!("lock {name}"), text));
+            }
+        }));
+        match tokio::time::timeout(PATIENCE, &mut at_once).await {
+            Ok(Ok(text)) => text,
+            _ => String::from(WAITS),
+        }
+    }
+}
