@@ -71,7 +71,7 @@ enum Command {
     /// Runs every lock system under every class of faults, with fencing off and on, and counts the verdicts.
     Compare {
         /// How many schedules to run in each cell of the table.
-        #[arg(long, default_value_t = 1000)]
+        #[arg(long, default_value_t = 1500)]
         schedules: u64,
         /// The first seed.
         #[arg(long, default_value_t = 0)]
