@@ -60,6 +60,31 @@ fn the_lock_makes_no_attempt_in_vain_and_asks_two_servers() {
     assert!(took(&report("cas-high-contention")) < took(&high));
 }
 
+/// A row of the README's table.
+fn row(contention: &str, way: &str, name: &str) -> String {
+    let report = report(name);
+    let made = UPDATES + report.summary().updates.conflicts;
+    format!(
+        "| {contention} | [{way}](seeds/{name}.toml) | {UPDATES} | {made} | {} | {:.1} s |",
+        report.commands,
+        took(&report).as_secs_f64()
+    )
+}
+
+#[test]
+fn the_readme_shows_what_the_runs_give() {
+    let readme = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("README.md");
+    let readme = std::fs::read_to_string(readme).unwrap();
+    for row in [
+        row("low", "conditional writes", "cas-low-contention"),
+        row("low", "lock", "cas-low-contention-locked"),
+        row("high", "conditional writes", "cas-high-contention"),
+        row("high", "lock", "cas-high-contention-locked"),
+    ] {
+        assert!(readme.contains(&row), "the README lacks\n{row}");
+    }
+}
+
 fn updaters(workers: impl IntoIterator<Item = Worker>) -> Schedule {
     let ttl = Span::from_secs(2);
     Schedule::new("updates", System::Redis, ttl, workers.into_iter().collect())
