@@ -14,14 +14,17 @@ use plotters::prelude::*;
 const SIZE: (u32, u32) = (760, 420);
 /// Axes and words.
 const INK: RGBColor = RGBColor(0x80, 0x86, 0x8c);
-/// Of Okabe and Ito, "Color Universal Design" (2008): those that can be told apart with any eyes, on white and on black.
-const COLOURS: [RGBColor; 6] = [
+/// Of Okabe and Ito, "Color Universal Design" (2008): those that can be told apart with any eyes, on white and on black; and
+/// two more, since a median and a tail of each of four systems make eight lines.
+const COLOURS: [RGBColor; 8] = [
     RGBColor(0x00, 0x82, 0xc8),
     RGBColor(0xd5, 0x5e, 0x00),
     RGBColor(0x00, 0x9e, 0x73),
     RGBColor(0xcc, 0x79, 0xa7),
     RGBColor(0xc4, 0x8a, 0x00),
     RGBColor(0x56, 0x96, 0xd9),
+    RGBColor(0x8c, 0x56, 0x4b),
+    RGBColor(0x7f, 0x7f, 0x7f),
 ];
 /// What a scale of powers of ten begins at, where a value is zero.
 const LOG_FLOOR: f64 = 1e-6;
@@ -106,6 +109,8 @@ impl Figure {
         );
         let mut chart = ChartBuilder::on(area)
             .margin(12)
+            // Half of the last number of the axis stands beyond it.
+            .margin_right(28)
             .x_label_area_size(44)
             .y_label_area_size(64)
             .build_cartesian_2d(x, y)?;
