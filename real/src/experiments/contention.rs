@@ -58,6 +58,9 @@ struct Point {
     /// Of the calls of release.
     release_p50_ms: f64,
     failed: u64,
+    /// Why the last of those failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failure: Option<String>,
 }
 
 impl Experiment for Contention {
@@ -98,6 +101,7 @@ impl Experiment for Contention {
                     p999_ms: millis(&report.acquire_all, 0.999),
                     release_p50_ms: millis(&report.release, 0.5),
                     failed: report.failed,
+                    failure: report.failure,
                 });
             }
         }
