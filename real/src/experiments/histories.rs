@@ -30,7 +30,8 @@ pub(super) fn keep(history: &History, files: &[impl AsRef<Path>]) -> Result<(), 
     let run = files.first().and_then(|file| file.as_ref().parent()?.file_name());
     let run = run.unwrap_or_default().to_string_lossy();
     let (mut file, path) = create(folder, &run)?;
-    history.write_json(&mut file).and_then(|()| file.flush()).map_err(failed(&path))
+    let written = history.events.iter().try_for_each(|event| event.write_json(&mut file));
+    written.and_then(|()| file.flush()).map_err(failed(&path))
 }
 
 /// A new file: runs of the same name are numbered.
