@@ -127,6 +127,12 @@ impl<W: ServerWorld> Ensemble<W> {
         lock(&self.0.core).move_leader(member, |member| self.0.now(member, member))
     }
 
+    /// Has the node at `path` have had `count` children: what takes thousands of millions of them can't be waited for.
+    /// Returns whether there is such a node.
+    pub fn age(&self, path: &str, count: i32) -> bool {
+        lock(&self.0.core).tree.age(path, count)
+    }
+
     /// How many sessions there are.
     pub fn sessions(&self) -> usize {
         lock(&self.0.core).sessions.len()

@@ -162,6 +162,12 @@ impl Tree {
         Ok(node.stat())
     }
 
+    /// Has a node have had so many children; false if there is no such node.
+    pub(crate) fn age(&mut self, path: &str, creations: i32) -> bool {
+        let node = self.nodes.get_mut(path);
+        node.map(|node| node.creations = creations).is_some()
+    }
+
     fn node(&self, path: &str) -> Result<&Node, Refusal> {
         self.nodes.get(real(path)).ok_or(code::NO_NODE)
     }
@@ -262,7 +268,7 @@ mod tests {
             tree.create(path, Vec::new(), 0, path.ends_with('-'), Stamp { zxid, millis: 0 })
         };
         create(&mut tree, "/q", 1).unwrap();
-        tree.nodes.get_mut("/q").unwrap().creations = i32::MAX - 1;
+        assert!(tree.age("/q", i32::MAX - 1));
         assert_eq!(create(&mut tree, "/q/a-", 2).as_deref(), Ok("/q/a-2147483646"));
         assert_eq!(create(&mut tree, "/q/a-", 3).as_deref(), Ok("/q/a-2147483647"));
         assert_eq!(create(&mut tree, "/q/b-", 4).as_deref(), Ok("/q/b-2147483647"));
