@@ -25,6 +25,7 @@ pub mod serve;
 pub mod servers;
 pub mod span;
 pub mod store;
+mod timer;
 pub mod work;
 
 pub use runtime::TokioRuntime;

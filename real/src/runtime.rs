@@ -6,6 +6,7 @@ use std::io;
 use std::time::Duration;
 
 use dlock::{Instant, Runtime};
+use rand::Rng;
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 
@@ -53,8 +54,9 @@ impl Runtime for TokioRuntime {
     }
 
     fn fill_random(&self, bytes: &mut [u8]) {
-        // Without the system's random source an owner token could be guessed or repeated: no lock is safe then.
-        #[allow(clippy::expect_used, reason = "Linux's getrandom can't fail once the system has booted")]
-        getrandom::fill(bytes).expect("the operating system's random source failed");
+        // ChaCha with a key of the operating system's, and another one from time to time: as hard to guess as the system's own
+        // source, without a system call for each owner token. A process that forks and goes on without exec would repeat
+        // its parent's; none of ours does.
+        rand::rng().fill_bytes(bytes);
     }
 }

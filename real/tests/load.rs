@@ -61,6 +61,27 @@ async fn a_lock_that_is_never_free_is_charged_for_those_who_could_not_even_ask()
 }
 
 #[tokio::test]
+async fn silence_for_longer_than_a_request_may_take_is_a_failure() {
+    // It takes connections, and never answers.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let servers = vec![silent.local_addr().unwrap().to_string()];
+    let lasts = Duration::from_millis(800);
+    // Two contenders are soon out, and the other two attempts find nobody.
+    let offered = Load { servers, contenders: 2, rate: 5.0, lasts, ..load(&redis) };
+    let impatient = Load { ttl: Duration::from_millis(400), ..offered.clone() };
+    let report = contend(impatient, TokioRuntime::new(Handle::current())).await.unwrap();
+    assert_eq!((report.failed, report.unserved, report.acquire_all.count), (2, 2, 4), "{report}");
+    let (reason, count) = report.failures.first_key_value().unwrap();
+    assert!(reason.contains("did not answer in time") && *count == 2, "{report}");
+    assert!(report.to_string().contains("2 failed: no lock until the deadline"), "{report}");
+    // A request may take a second here: the end cuts it off before, and nothing is known to be wrong.
+    let report = contend(offered, TokioRuntime::new(Handle::current())).await.unwrap();
+    assert_eq!((report.failed, report.unserved, report.failures.len()), (0, 4, 0), "{report}");
+}
+
+#[tokio::test]
 async fn a_key_space_serves_all() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();

@@ -42,7 +42,8 @@ fn every_peer_has_its_row_in_every_arm() {
     assert_eq!(
         of("uncontended"),
         [
-            "raw EVALSHA",
+            "raw EVALSHA, bare socket",
+            "raw EVALSHA, redis crate",
             "dlock, Redis",
             "raw etcd transaction",
             "dlock, etcd",

@@ -141,6 +141,11 @@ fn refusals_have_the_codes_and_texts_of_etcd() {
             ),
             (put(PutOptions::new().with_ignore_lease()), "InvalidArgument: etcdserver: key not found"),
             (put(PutOptions::new().with_lease(7)), "NotFound: etcdserver: requested lease not found"),
+            // Of two things that are missing, the lease is named.
+            (
+                (PutOptions::new().with_ignore_value().with_lease(7), ""),
+                "NotFound: etcdserver: requested lease not found",
+            ),
         ];
         for ((options, value), want) in cases {
             assert_eq!(refusal(client.put("absent", value, Some(options)).await), want);
@@ -244,6 +249,15 @@ fn a_transaction_that_is_wrong_changes_nothing() {
             vec![put("k"), TxnOp::get("l", Some(GetOptions::new().with_revision(9)))],
             "OutOfRange: etcdserver: mvcc: required revision is a future revision",
         ),
+        // Of two things that are missing, the key is named, unlike outside of a transaction.
+        (
+            vec![TxnOp::put("l", "", Some(PutOptions::new().with_ignore_value().with_lease(9)))],
+            "InvalidArgument: etcdserver: key not found",
+        ),
+        (
+            vec![put("k"), TxnOp::get("l", Some(GetOptions::new().with_revision(-2)))],
+            "OutOfRange: etcdserver: mvcc: required revision has been compacted",
+        ),
     ];
     in_cluster(|etcd| async move {
         let mut client = etcd.client(0).await;
@@ -259,6 +273,25 @@ fn a_transaction_that_is_wrong_changes_nothing() {
         client.txn(Txn::new().and_then([open, put("k")])).await.unwrap();
         let left = client.get("a", Some(GetOptions::new().with_all_keys())).await.unwrap();
         assert_eq!(left.kvs().iter().map(text).collect::<Vec<_>>(), ["k=x 3/3/1"]);
+    });
+}
+
+#[test]
+fn a_negative_revision_is_the_newest_but_in_a_transaction_one_that_was_compacted() {
+    let compacted = "OutOfRange: etcdserver: mvcc: required revision has been compacted";
+    in_cluster(|etcd| async move {
+        let mut client = etcd.client(0).await;
+        filled(&mut client).await;
+        let at = |revision| Some(GetOptions::new().with_revision(revision));
+        let within = |revision| Txn::new().and_then([TxnOp::get("a", at(revision))]);
+        assert_eq!(text(&client.get("a", at(-2)).await.unwrap().kvs()[0]), "a=2 3/5/2");
+        // Nothing has been compacted yet: that counts as a compaction at -1.
+        assert!(client.txn(within(-1)).await.unwrap().succeeded());
+        assert_eq!(refusal(client.txn(within(-2)).await), compacted);
+        assert_eq!(refusal(client.compact(-1, None).await), compacted);
+        client.compact(0, None).await.unwrap();
+        assert_eq!(refusal(client.txn(within(-1)).await), compacted);
+        assert!(client.txn(within(0)).await.unwrap().succeeded());
     });
 }
 

@@ -22,6 +22,7 @@ use tokio_postgres::{Config, NoTls};
 
 use super::{Arm, Book, LoadError, Offer, Report};
 use crate::runtime::TokioRuntime;
+use crate::timer;
 
 /// How many connections there are at most: as many transactions as a small machine commits at the same time.
 const CONNECTIONS_MAX: usize = 32;
@@ -174,10 +175,7 @@ impl Contender {
     }
 
     async fn work(&self) {
-        let work = self.book.offer.load.work;
-        if !work.is_zero() {
-            self.runtime.sleep_until(self.runtime.now() + work).await;
-        }
+        timer::sleep(self.book.offer.load.work).await;
     }
 
     /// As long as our locks wait.

@@ -3,15 +3,16 @@
 //! The model is open: attempt `i` is due at `i / rate`, whether those before it were served or not, and its latency counts
 //! from when it was due. So a lock that stalls is charged for all who would have come meanwhile, and not only for those
 //! who had come already ("coordinated omission", Tene, "How NOT to Measure Latency", 2015). The contenders are a pool:
-//! an attempt that finds none free waits for one, and is charged for that too. Attempts that are not served at the end
-//! count with the time they have waited by then, which is less than they would have.
+//! an attempt that finds none free waits for one, and is charged for that too. Attempts that are not served at the end, or
+//! fail before, count with the time they have waited by then, which is less than they would have.
 //!
 //! tokio's timer counts whole milliseconds, so an attempt begins up to 1 ms after it was due. Where locks are free at once
-//! that is most of its latency: there, read the latency from the call.
+//! that is most of its latency: there, read the latency from the call. The work is as long as it should be (`timer.rs`).
 
 mod conditional;
 mod report;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -26,6 +27,7 @@ use self::report::fairness;
 pub use self::report::{Latencies, Report};
 use crate::backends::{BackendError, BackendKind, OnBackend, on_backend};
 use crate::runtime::TokioRuntime;
+use crate::timer;
 
 /// What decides who may work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -185,8 +187,10 @@ struct Tally {
     conflicts: u64,
     /// Key and attempt, in the order of the grants.
     grants: Vec<(u64, u64)>,
-    failed: u64,
-    failure: Option<String>,
+    /// How long those had waited that failed.
+    failed: Vec<Duration>,
+    /// Why, and how many.
+    failures: BTreeMap<String, u64>,
 }
 
 async fn serve_attempts<B: Backend>(lock: Lock<B>, book: Arc<Book>) -> Result<(), LoadError> {
@@ -198,20 +202,39 @@ async fn serve_attempts<B: Backend>(lock: Lock<B>, book: Arc<Book>) -> Result<()
         let handle = match lock.acquire(&key, book.end).await {
             Ok(handle) => handle,
             Err(error) => {
-                book.not_served(due, &error);
+                book.not_served(&Unserved { due, called, error }, &lock);
                 continue;
             }
         };
         book.granted(attempt, runtime.now(), called);
-        if !load.work.is_zero() {
-            runtime.sleep_until(runtime.now() + load.work).await;
-        }
+        timer::sleep(load.work).await;
         let before = runtime.now();
         if handle.release().await.is_ok() {
             book.released(runtime.now().saturating_since(before));
         }
     }
     Ok(())
+}
+
+/// An attempt that got no lock.
+struct Unserved {
+    due: Instant,
+    called: Instant,
+    error: AcquireError,
+}
+
+impl Unserved {
+    /// Whether it was only waiting when the `end` came. A question that was not answered by then counts as one that the end has
+    /// cut off, unless it had been left without an answer for as long as a request may take: then something is wrong.
+    fn waited(&self, end: Instant, request_timeout: Duration) -> bool {
+        match self.error {
+            AcquireError::Contended { .. } | AcquireError::DeadlinePassed => true,
+            AcquireError::Unavailable(dlock::BackendError::NoAnswer) => {
+                end.saturating_since(self.called) < request_timeout
+            }
+            _ => false,
+        }
+    }
 }
 
 impl Book {
@@ -267,20 +290,14 @@ impl Book {
         tally.grants.push((attempt % self.offer.load.keys, attempt));
     }
 
-    fn not_served(&self, due: Instant, error: &AcquireError) {
-        let mut tally = self.tally();
-        match error {
-            // The last is a question that the end has cut off: nobody has said that anything is wrong.
-            AcquireError::Contended { .. }
-            | AcquireError::DeadlinePassed
-            | AcquireError::Unavailable(dlock::BackendError::NoAnswer) => {
-                tally.unserved.push(self.end.saturating_since(due));
-            }
-            error => {
-                tally.failed += 1;
-                tally.failure = Some(error.to_string());
-            }
+    fn not_served<B: Backend>(&self, attempt: &Unserved, lock: &Lock<B>) {
+        if attempt.waited(self.end, lock.options().request_timeout) {
+            return self.unserved(attempt.due);
         }
+        let waited = lock.backend().runtime().now().saturating_since(attempt.due);
+        let mut tally = self.tally();
+        tally.failed.push(waited);
+        *tally.failures.entry(attempt.error.to_string()).or_default() += 1;
     }
 
     fn tally(&self) -> MutexGuard<'_, Tally> {
@@ -290,14 +307,14 @@ impl Book {
     fn report(&self) -> Result<Report, LoadError> {
         let tally = self.tally();
         let load = self.offer.load.clone();
-        let all = tally.served.iter().chain(&tally.unserved);
+        let all = tally.served.iter().chain(&tally.unserved).chain(&tally.failed);
         Ok(Report {
             offered: self.offer.attempts,
             served: tally.served.len() as u64,
             unserved: tally.unserved.len() as u64,
-            failed: tally.failed,
+            failed: tally.failed.len() as u64,
+            failures: tally.failures.clone(),
             conflicts: tally.conflicts,
-            failure: tally.failure.clone(),
             served_per_second: tally.served.len() as f64 / load.lasts.as_secs_f64(),
             acquire_served: Latencies::of(&tally.served)?,
             acquire_from_call: Latencies::of(&tally.calls)?,

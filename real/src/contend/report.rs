@@ -1,5 +1,6 @@
 //! What became of a load, in numbers and for people.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -25,19 +26,19 @@ pub struct Report {
     pub served: u64,
     /// How many were still waiting at the end.
     pub unserved: u64,
-    /// How many failed otherwise, and with what.
+    /// How many failed.
     pub failed: u64,
+    /// With what, and how many with each.
+    pub failures: BTreeMap<String, u64>,
     /// How often a conditional update found another state than it asked for: work in vain, or a question.
     pub conflicts: u64,
-    /// The last failure.
-    pub failure: Option<String>,
     /// Critical sections a second.
     pub served_per_second: f64,
     /// From when an attempt was due to its grant, over those that were served.
     pub acquire_served: Latencies,
     /// From the call to the grant, over those that were served: blind to those who could not call.
     pub acquire_from_call: Latencies,
-    /// From when an attempt was due, over all, where those not served count with the time that they have waited.
+    /// From when an attempt was due, over all, where those not served, or failed, count with the time that they have waited.
     pub acquire_all: Latencies,
     /// From the call of release to its answer.
     pub release: Latencies,
@@ -126,8 +127,8 @@ impl fmt::Display for Report {
         if self.conflicts > 0 {
             writeln!(f, "{} conditional updates found another state", self.conflicts)?;
         }
-        if let Some(failure) = &self.failure {
-            writeln!(f, "the last failure: {failure}")?;
+        for (reason, count) in &self.failures {
+            writeln!(f, "{count} failed: {reason}")?;
         }
         Ok(())
     }

@@ -7,10 +7,12 @@
 //!
 //! Source: the lab text, section 10, experiment 4.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::fleet::Fleet;
-use super::load::{HotKey, millis};
+use super::load::{HotKey, failures, millis};
 use super::{Experiment, ExperimentError};
 use crate::backends::BackendKind;
 use crate::report::{Axis, Figure, Line, Scale, Section, Table};
@@ -57,10 +59,11 @@ struct Point {
     p999_ms: f64,
     /// Of the calls of release.
     release_p50_ms: f64,
+    #[serde(default)]
     failed: u64,
-    /// Why the last of those failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    failure: Option<String>,
+    /// Why, and how many.
+    #[serde(default)]
+    failures: BTreeMap<String, u64>,
 }
 
 impl Experiment for Contention {
@@ -101,7 +104,7 @@ impl Experiment for Contention {
                     p999_ms: millis(&report.acquire_all, 0.999),
                     release_p50_ms: millis(&report.release, 0.5),
                     failed: report.failed,
-                    failure: report.failure,
+                    failures: report.failures,
                 });
             }
         }
@@ -135,6 +138,10 @@ impl Experiment for Contention {
             !curves.is_empty() && curves.iter().all(|points| waits_grow_when_full(points)),
         );
         section.remarks.extend(curves.iter().filter_map(|points| remark(configuration, points)));
+        section.remarks.extend(findings.points.iter().filter_map(|point| {
+            let whose = format!("{} with {} contenders", point.backend.as_str(), point.contenders);
+            failures(&whose, &point.failures)
+        }));
         section
     }
 }
@@ -178,8 +185,8 @@ fn remark(configuration: &Configuration, points: &[&Point]) -> Option<String> {
 
 fn table(findings: &Findings) -> Table {
     let mut table = Table::new(
-        "Over all who came, counted from when they were due; those not served count with the time they had waited.",
-        &["system", "contenders", "offered/s", "served/s", "p50 ms", "p99 ms", "p99.9 ms"],
+        "Over all who came, counted from when they were due; those not served, or failed, count with the time they had waited.",
+        &["system", "contenders", "offered/s", "served/s", "failed", "p50 ms", "p99 ms", "p99.9 ms"],
     );
     for point in &findings.points {
         let one = |value: f64| format!("{value:.1}");
@@ -188,6 +195,7 @@ fn table(findings: &Findings) -> Table {
             point.contenders.to_string(),
             one(point.offered_per_second),
             one(point.served_per_second),
+            point.failed.to_string(),
             one(point.p50_ms),
             one(point.p99_ms),
             one(point.p999_ms),

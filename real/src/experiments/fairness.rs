@@ -7,10 +7,12 @@
 //!
 //! Source: the lab text, section 10, experiment 5.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::fleet::Fleet;
-use super::load::{HotKey, millis};
+use super::load::{HotKey, failures, millis};
 use super::{Experiment, ExperimentError};
 use crate::backends::BackendKind;
 use crate::contend::Report;
@@ -54,6 +56,11 @@ struct Arm {
     served: u64,
     /// Who had come and was not served by the end.
     unserved: u64,
+    #[serde(default)]
+    failed: u64,
+    /// Why, and how many.
+    #[serde(default)]
+    failures: BTreeMap<String, u64>,
     /// Pairs of which the later was served first.
     inversions: u64,
     /// The most later ones that were served before one and the same earlier one.
@@ -121,6 +128,8 @@ impl Experiment for Fairness {
             !findings.arms.is_empty() && findings.arms.iter().all(|arm| arm.served > 1 && arm.unserved > 0)
         });
         section.remarks.extend(findings.arms.iter().map(Arm::remark));
+        let failed = |arm: &Arm| failures(&arm.name(), &arm.failures);
+        section.remarks.extend(findings.arms.iter().filter_map(failed));
         section
     }
 }
@@ -132,6 +141,8 @@ impl Arm {
             polled,
             served: report.served,
             unserved: report.unserved,
+            failed: report.failed,
+            failures: report.failures.clone(),
             inversions: report.fairness.inversions,
             overtaken_max: report.fairness.overtaken_max,
             wait_p50_ms: millis(&report.acquire_served, 0.5),
@@ -184,12 +195,13 @@ impl Arm {
 fn table(findings: &Findings) -> Table {
     let mut table = Table::new(
         "Over those who were served: waits in ms, from when they were due.",
-        &["system", "served", "inversions", "overtaken by", "p50", "p99", "longest"],
+        &["system", "served", "failed", "inversions", "overtaken by", "p50", "p99", "max"],
     );
     for arm in &findings.arms {
         table.row([
             arm.name(),
             arm.served.to_string(),
+            arm.failed.to_string(),
             arm.inversions.to_string(),
             arm.overtaken_max.to_string(),
             format!("{:.0}", arm.wait_p50_ms),

@@ -1,5 +1,6 @@
 //! What experiments on a load share: the servers of a kind, and a load on one hot key of theirs.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle};
@@ -50,7 +51,7 @@ impl HotKey<'_> {
         let report = offered.map_err(|error| failed(error.to_string()))?;
         // Those who were still waiting release what they get in the background: the next load shall not find them.
         executor.shutdown_timeout(Duration::from_secs(1));
-        match &report.failure {
+        match report.failures.keys().next() {
             Some(failure) if report.served == 0 => Err(failed(failure.clone())),
             _ => Ok(report),
         }
@@ -61,4 +62,11 @@ impl HotKey<'_> {
 pub(super) fn millis(latencies: &crate::contend::Latencies, quantile: f64) -> f64 {
     let found = latencies.quantiles.iter().find(|(other, _)| (other - quantile).abs() < 1e-9);
     found.map_or(0.0, |(_, micros)| *micros as f64 / 1e3)
+}
+
+/// Which attempts of a load failed, and why; nothing if none did. `whose` says of which load.
+pub(super) fn failures(whose: &str, failures: &BTreeMap<String, u64>) -> Option<String> {
+    let reasons: Vec<_> =
+        failures.iter().map(|(reason, count)| format!("{count} with \"{reason}\"")).collect();
+    (!reasons.is_empty()).then(|| format!("Attempts that failed on {whose}: {}.", reasons.join("; ")))
 }

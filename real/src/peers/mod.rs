@@ -116,7 +116,8 @@ fn enter(
             })
             .ok()
     };
-    add(Box::new(raw_redis::RawEvalsha { server: server.clone() }), &[Scenario::Uncontended]);
+    add(Box::new(raw_redis::SocketEvalsha { server: server.clone() }), &[Scenario::Uncontended]);
+    add(Box::new(raw_redis::CrateEvalsha { server: server.clone() }), &[Scenario::Uncontended]);
     add(
         ours("dlock, Redis", BackendKind::Redis, std::slice::from_ref(&server)),
         &[Scenario::Uncontended, Scenario::Hot, Scenario::Space, Scenario::Take],

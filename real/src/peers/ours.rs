@@ -12,6 +12,7 @@ use super::PeerError;
 use super::slice::{Job, Peer, Scenario, Slice, nanos};
 use crate::backends::{BackendKind, OnBackend, on_backend};
 use crate::runtime::TokioRuntime;
+use crate::timer;
 
 /// How long an acquire of a free lock may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -120,7 +121,7 @@ async fn contend<B: Backend>(
             Err(error) => return Err(error.into()),
         };
         let granted = runtime.now();
-        runtime.sleep_until(granted + work).await;
+        timer::sleep(work).await;
         let before = runtime.now();
         handle.release().await?;
         let ended = runtime.now();

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 
 use super::PeerError;
 use super::slice::{Job, Peer, Scenario, Slice, nanos};
+use crate::timer;
 
 /// Long enough for any slice: it is not kept alive.
 const LEASE_SECONDS: i64 = 120;
@@ -165,7 +166,7 @@ async fn contend(client: Client, lease: i64, job: Job, begun: Instant, end: Inst
         let Ok(held) = tokio::time::timeout_at(end.into(), asked).await else { break };
         let held = held?;
         let granted = Instant::now();
-        tokio::time::sleep(job.work()).await;
+        timer::sleep(job.work()).await;
         let before = Instant::now();
         locks.unlock(held.key()).await?;
         slice.acquire_ns.push(nanos(granted - called));

@@ -1,10 +1,20 @@
-//! What a Redis can do at best: the shipping scripts by one socket that blocks, and redis-benchmark's pipelines.
+//! What a Redis can do at best: the shipping scripts through the redis crate, the same by one socket that blocks, and
+//! redis-benchmark's pipelines.
+//!
+//! The crate is what an acquire is held against, as a lock on etcd is held against a transaction of etcd-client: the same
+//! client library on the same runtime, without a lock around it. The socket shows what library and runtime cost: it parses
+//! nothing, asks one at a time, knows no deadline, and waits in the kernel.
 #![allow(clippy::disallowed_methods, reason = "the yardstick is measured on the machine's own clock")]
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
 use std::time::Instant;
+
+use redis::aio::MultiplexedConnection;
+use redis::io::tcp::TcpSettings;
+use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo, RedisResult, cmd};
+use tokio::runtime::Builder;
 
 use super::PeerError;
 use super::slice::{Job, Peer, Scenario, Slice, nanos};
@@ -16,14 +26,79 @@ const RELEASE: &str = include_str!("../../../dlock/src/redis/release.lua");
 /// An owner token, as long as ours.
 const OWNER: &str = "0123456789abcdef0123456789abcdef";
 
-/// One EVALSHA after the other: a write, and a read that blocks.
-pub(super) struct RawEvalsha {
+/// The keys of the lock that our own would use, and the channel on which it tells of a release.
+struct Keys {
+    owner: String,
+    fence: String,
+    freed: String,
+}
+
+impl Keys {
+    fn of(job: &Job) -> Self {
+        let key = |part| format!("lock:v1:{{{}:0}}:{part}", job.name);
+        Self { owner: key("owner"), fence: key("fence"), freed: key("freed") }
+    }
+}
+
+/// One EVALSHA after the other through the redis crate, by the connection that our locks use: no timeout, no retry, no owner
+/// token of its own.
+pub(super) struct CrateEvalsha {
     pub(super) server: String,
 }
 
-impl Peer for RawEvalsha {
+impl Peer for CrateEvalsha {
     fn name(&self) -> &'static str {
-        "raw EVALSHA"
+        "raw EVALSHA, redis crate"
+    }
+
+    fn run(&mut self, job: &Job) -> Result<Slice, PeerError> {
+        let failed = |what: String| PeerError::Failed { name: self.name(), what };
+        let executor = Builder::new_current_thread().enable_all().build();
+        let executor = executor.map_err(|error| failed(error.to_string()))?;
+        executor.block_on(self.uncontended(job)).map_err(|error| failed(error.to_string()))
+    }
+}
+
+impl CrateEvalsha {
+    async fn connect(&self) -> RedisResult<MultiplexedConnection> {
+        let info = format!("redis://{}", self.server).into_connection_info()?;
+        let info = info.set_tcp_settings(TcpSettings::default().set_nodelay(true));
+        let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
+        Client::open(info)?.get_multiplexed_async_connection_with_config(&config).await
+    }
+
+    async fn uncontended(&self, job: &Job) -> RedisResult<Slice> {
+        let mut connection = self.connect().await?;
+        let acquire: String = cmd("SCRIPT").arg("LOAD").arg(ACQUIRE).query_async(&mut connection).await?;
+        let release: String = cmd("SCRIPT").arg("LOAD").arg(RELEASE).query_async(&mut connection).await?;
+        let Keys { owner, fence, freed } = Keys::of(job);
+        let mut slice = Slice { completed: job.operations, ..Slice::default() };
+        let begun = Instant::now();
+        for _ in 0..job.operations {
+            let called = Instant::now();
+            let mut command = cmd("EVALSHA");
+            command.arg(&acquire).arg(2).arg(&owner).arg(&fence).arg(OWNER).arg(job.ttl_ms);
+            let (_granted, _fence): (bool, u64) = command.query_async(&mut connection).await?;
+            let granted = Instant::now();
+            let mut command = cmd("EVALSHA");
+            command.arg(&release).arg(1).arg(&owner).arg(OWNER).arg(&freed);
+            let _released: bool = command.query_async(&mut connection).await?;
+            slice.acquire_ns.push(nanos(granted - called));
+            slice.release_ns.push(nanos(granted.elapsed()));
+        }
+        slice.elapsed_ns = nanos(begun.elapsed());
+        Ok(slice)
+    }
+}
+
+/// One EVALSHA after the other: a write, and a read that blocks.
+pub(super) struct SocketEvalsha {
+    pub(super) server: String,
+}
+
+impl Peer for SocketEvalsha {
+    fn name(&self) -> &'static str {
+        "raw EVALSHA, bare socket"
     }
 
     fn run(&mut self, job: &Job) -> Result<Slice, PeerError> {
@@ -32,15 +107,14 @@ impl Peer for RawEvalsha {
     }
 }
 
-impl RawEvalsha {
+impl SocketEvalsha {
     fn uncontended(&self, job: &Job) -> io::Result<Slice> {
         let mut wire = Wire::open(&self.server)?;
-        let key = format!("lock:v1:{{{}:0}}", job.name);
-        let (owner_key, fence_key) = (format!("{key}:owner"), format!("{key}:fence"));
+        let Keys { owner, fence, freed } = Keys::of(job);
         let (acquire, release) = (wire.load(ACQUIRE)?, wire.load(RELEASE)?);
         let ttl = job.ttl_ms.to_string();
-        let acquire = command(&["EVALSHA", &acquire, "2", &owner_key, &fence_key, OWNER, &ttl]);
-        let release = command(&["EVALSHA", &release, "1", &owner_key, OWNER]);
+        let acquire = command(&["EVALSHA", &acquire, "2", &owner, &fence, OWNER, &ttl]);
+        let release = command(&["EVALSHA", &release, "1", &owner, OWNER, &freed]);
         let mut slice = Slice { completed: job.operations, ..Slice::default() };
         let begun = Instant::now();
         for _ in 0..job.operations {

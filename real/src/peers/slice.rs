@@ -17,7 +17,8 @@ pub struct Job {
     pub operations: u64,
     /// How many do it at the same time, for the other scenarios.
     pub contenders: u64,
-    /// How long a lock is held, and how long its last holder stays away, for [`Scenario::Hot`].
+    /// How long a lock is held, as exactly as the peer's language can, and how long its last holder stays away, for
+    /// [`Scenario::Hot`].
     pub work_ms: u64,
     /// How long a lease lives.
     pub ttl_ms: u64,

@@ -102,10 +102,7 @@ pub fn end_left_stage(directory: &Path) -> Result<(), ServerError> {
 }
 
 fn make_directory(parent: &Path) -> std::io::Result<PathBuf> {
-    let mut bytes = [0; 6];
-    getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
-    let random: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let directory = parent.join(format!("{PREFIX}{}-{random}", std::process::id()));
+    let directory = parent.join(format!("{PREFIX}{}-{:016x}", std::process::id(), rand::random::<u64>()));
     DirBuilder::new().mode(0o755).create(&directory)?;
     // PostgreSQL runs as another user where we are root, and notes its pid here like the others.
     let pids = directory.join("pids");

@@ -37,9 +37,7 @@ pub(super) fn free<const N: usize>() -> Result<[u16; N], ServerError> {
 fn listen_below(end: u16) -> io::Result<TcpListener> {
     let mut last = io::Error::from(io::ErrorKind::AddrInUse);
     for _ in 0..TRIES {
-        let mut bytes = [0; 2];
-        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-        let port = LOWEST + u16::from_ne_bytes(bytes) % (end - LOWEST);
+        let port = LOWEST + rand::random::<u16>() % (end - LOWEST);
         match TcpListener::bind(("127.0.0.1", port)) {
             Ok(listener) => return Ok(listener),
             Err(error) => last = error,

@@ -1,5 +1,8 @@
 //! rslock on one Redis, with its usual settings: a line of JSON in, a line of JSON out.
 
+#[path = "../../../src/timer.rs"]
+mod timer;
+
 use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::io::{BufRead, Write, stdin, stdout};
@@ -85,7 +88,7 @@ async fn contended(locks: &LockManager, job: Rc<Job>) -> Result<Slice, Box<dyn E
                 let asked = timeout_at(end.into(), locks.acquire_no_guard(name.as_str(), ttl)).await;
                 let Ok(Ok(lock)) = asked else { return };
                 let waited = nanos(called.elapsed());
-                sleep(Duration::from_millis(job.work_ms)).await;
+                timer::sleep(Duration::from_millis(job.work_ms)).await;
                 let before = Instant::now();
                 locks.unlock(&lock).await;
                 note(&mut slice.borrow_mut(), waited, nanos(before.elapsed()), nanos(begun.elapsed()));

@@ -12,15 +12,32 @@ use crate::servers::etcd::error::Refusal;
 const TXN_OPS_MAX: usize = 128;
 
 impl State {
-    /// Whether what a put refers to exists.
+    /// Whether what a put refers to exists. On its own it is refused for the lease first (`applierV3backend.Put` in
+    /// server/etcdserver/apply.go).
     pub(in super::super) fn check_put(&self, request: &PbPutRequest) -> Result<(), Refusal> {
-        if (request.ignore_value || request.ignore_lease) && self.store.latest(&request.key).is_none() {
-            return Err(Refusal::KeyNotFound);
-        }
+        self.check_lease(request)?;
+        self.check_former(request)
+    }
+
+    /// The same within a transaction, where it is refused for the key first (`checkRequestPut`).
+    pub(super) fn check_put_in_txn(&self, request: &PbPutRequest) -> Result<(), Refusal> {
+        self.check_former(request)?;
+        self.check_lease(request)
+    }
+
+    fn check_lease(&self, request: &PbPutRequest) -> Result<(), Refusal> {
         match request.lease {
             0 => Ok(()),
             lease => self.lessor.find(lease).map(drop),
         }
+    }
+
+    /// Whether there is a former key of which a put can keep something.
+    fn check_former(&self, request: &PbPutRequest) -> Result<(), Refusal> {
+        if (request.ignore_value || request.ignore_lease) && self.store.latest(&request.key).is_none() {
+            return Err(Refusal::KeyNotFound);
+        }
+        Ok(())
     }
 }
 

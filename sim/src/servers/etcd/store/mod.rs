@@ -30,7 +30,7 @@ pub(super) struct State {
 pub(super) struct Store {
     /// Of the last transaction that changed something. An empty store is at 1.
     revision: i64,
-    /// Revisions below can no longer be read.
+    /// Revisions below can no longer be read. Before the first compaction it is -1, as in etcd.
     compacted: i64,
     keys: BTreeMap<Vec<u8>, History>,
     log: BTreeMap<i64, Vec<Change>>,
@@ -59,7 +59,7 @@ pub(super) struct Change {
 
 impl Default for Store {
     fn default() -> Self {
-        Self { revision: 1, compacted: 0, keys: BTreeMap::new(), log: BTreeMap::new() }
+        Self { revision: 1, compacted: -1, keys: BTreeMap::new(), log: BTreeMap::new() }
     }
 }
 

@@ -37,6 +37,16 @@ impl Store {
         }
     }
 
+    /// The same within a transaction, where only 0 is the newest: a negative revision is one that a compaction took away
+    /// (`checkRequestRange` in server/etcdserver/apply.go).
+    pub(super) fn check_revision_in_txn(&self, revision: i64) -> Result<(), Refusal> {
+        match revision {
+            r if r > self.revision => Err(Refusal::FutureRevision),
+            r if r != 0 && r < self.compacted => Err(Refusal::Compacted),
+            _ => Ok(()),
+        }
+    }
+
     /// The newest version of one key.
     pub(in super::super) fn latest(&self, key: &[u8]) -> Option<&Arc<PbKeyValue>> {
         self.keys.get(key)?.0.last()?.kv.as_ref()

@@ -29,9 +29,9 @@ impl State {
     fn check_txn(&self, request: &PbTxnRequest, path: &mut Path) -> Result<(), Refusal> {
         for op in branch(request, path.next()) {
             match &op.request {
-                Some(PbTxnOpRequest::RequestPut(put)) => self.check_put(put)?,
+                Some(PbTxnOpRequest::RequestPut(put)) => self.check_put_in_txn(put)?,
                 Some(PbTxnOpRequest::RequestRange(range)) => {
-                    self.store.check_revision(range.revision, self.store.revision)?;
+                    self.store.check_revision_in_txn(range.revision)?
                 }
                 Some(PbTxnOpRequest::RequestTxn(txn)) => self.check_txn(txn, path)?,
                 _ => {}

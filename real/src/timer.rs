@@ -1,0 +1,80 @@
+//! A sleep that is exact to some microseconds, for work that others are measured against.
+//!
+//! tokio's timer counts whole milliseconds and rounds up, and so does the wait of its driver: 10 ms of work take 11 on a
+//! runtime that has nothing else to do, and less on one that polls all the time. So a lock would be charged for the timer, and
+//! the one that keeps its runtime busier would seem to be the faster. The kernel's `timerfd` rounds nothing.
+//!
+//! Each sleep takes a file descriptor while it lasts: for those who work, of whom there are few, and not for those who wait.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// Sleeps for `duration`, and some microseconds more. Where the system has no timer left, up to two milliseconds more.
+#[allow(clippy::disallowed_methods, reason = "it measures live servers: there is no other clock")]
+pub(crate) async fn sleep(duration: Duration) {
+    if duration.is_zero() {
+        return;
+    }
+    let exact = match start(duration) {
+        Ok(timer) => expired(&timer).await,
+        Err(error) => Err(error),
+    };
+    if exact.is_err() {
+        tokio::time::sleep(duration).await;
+    }
+}
+
+/// A timer that expires once.
+#[allow(
+    deprecated,
+    reason = "unsound for types that may change their descriptor, which this one can't; its successor is unsafe code"
+)]
+fn start(duration: Duration) -> io::Result<AsyncFd<OwnedFd>> {
+    let seconds = i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
+    let never = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let once = Timespec { tv_sec: seconds, tv_nsec: duration.subsec_nanos().into() };
+    let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+    timerfd_settime(&timer, TimerfdTimerFlags::empty(), &Itimerspec { it_interval: never, it_value: once })?;
+    AsyncFd::with_interest(timer, Interest::READABLE)
+}
+
+async fn expired(timer: &AsyncFd<OwnedFd>) -> io::Result<()> {
+    loop {
+        // tokio may take a timer for readable that is not: the read decides.
+        let mut ready = timer.readable().await?;
+        let count = ready.try_io(|timer| Ok(rustix::io::read(timer, &mut [0; 8])?));
+        if let Ok(count) = count {
+            return count.map(drop);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use futures_util::future::join_all;
+
+    use super::*;
+
+    #[tokio::test]
+    #[allow(clippy::disallowed_methods, reason = "it is a clock that is tested")]
+    async fn no_sleep_ends_too_early_and_several_run_at_the_same_time() {
+        let begun = Instant::now();
+        let of = |micros| async move {
+            sleep(Duration::from_micros(micros)).await;
+            (Duration::from_micros(micros), begun.elapsed())
+        };
+        let slept = join_all([5_000, 0, 20_300, 700].map(of)).await;
+        assert!(slept.iter().all(|(asked, took)| took >= asked), "{slept:?}");
+        // One after the other they would end in the order in which they began.
+        assert!(slept[3].1 < slept[0].1 && slept[0].1 < slept[2].1, "{slept:?}");
+    }
+}
