@@ -15,6 +15,9 @@ pub(crate) const TOP: &str = "/r";
 /// The longest frame that a server takes, in bytes: `jute.maxbuffer`.
 const FRAME_MAX: i32 = 0xf_ffff;
 
+/// A kind of login that no ZooKeeper knows.
+const UNKNOWN_SCHEME: &str = "none";
+
 /// What is sent on a connection with a session.
 #[derive(Clone)]
 pub(crate) enum Ask {
@@ -94,6 +97,11 @@ impl Ask {
     pub(crate) fn is_close(&self) -> bool {
         matches!(self, Self::Plain(Request::Close))
     }
+
+    /// Whether a server answers and then hangs up.
+    pub(crate) fn ends_connection(&self) -> bool {
+        self.is_close() || matches!(self, Self::Unknown(_) | Self::Auth(UNKNOWN_SCHEME))
+    }
 }
 
 impl fmt::Debug for Ask {
@@ -156,7 +164,7 @@ pub(crate) fn asks() -> impl Strategy<Value = Ask> {
             .prop_map(|(path, flags, with_stat)| Ask::Create { path, flags, with_stat }),
         3 => (0..8_i64, lists(), lists(), lists())
             .prop_map(|(seen, data, exist, child)| Ask::SetWatches { seen, data, exist, child }),
-        1 => select(&["digest", "ip", "none", ""][..]).prop_map(Ask::Auth),
+        1 => select(&["digest", "ip", UNKNOWN_SCHEME][..]).prop_map(Ask::Auth),
         1 => select(&[10, 99, 200, -2][..]).prop_map(Ask::Unknown),
         1 => (requests(), 1..12_usize).prop_map(|(request, by)| Ask::Short(request, by)),
         1 => prop_oneof![

@@ -43,6 +43,8 @@ struct Client {
     connection: Option<Connection>,
     /// The session that it had last: its number among the script's.
     session: Option<usize>,
+    /// Its latest login was not accepted.
+    is_refused: bool,
 }
 
 impl Side {
@@ -139,9 +141,12 @@ impl Clients<'_> {
         }
         connection.send(&encoded(&request, how));
         let Some(answer) = connection.frame() else { return vec![String::from(HUNG_UP)] };
-        let shown = self.logged_in(client, how, &answer);
+        let mut told = vec![self.logged_in(client, how, &answer)];
+        if self.clients[client].is_refused {
+            told.push(left(&mut connection));
+            return told;
+        }
         self.clients[client].connection = Some(connection);
-        let mut told = vec![shown];
         if let Login::Brief = how {
             told.extend(self.ask(client, &Ask::Plain(Request::Close)));
         }
@@ -171,6 +176,7 @@ impl Clients<'_> {
         if place.is_some() {
             self.clients[client].session = place;
         }
+        self.clients[client].is_refused = place.is_none();
         format!(
             "{} for {} ms, password {password}, read-only {:?}",
             self.origin.session(id),
@@ -186,7 +192,12 @@ impl Clients<'_> {
         let number = connection.next_xid();
         connection.send(&ask.encode(number, self.origin.zxid));
         let mut told = Vec::new();
-        if self.listen(&mut connection, ask.request().as_ref(), &mut told) {
+        if !self.listen(&mut connection, ask.request().as_ref(), &mut told) {
+            return told;
+        }
+        if ask.ends_connection() {
+            told.push(left(&mut connection));
+        } else {
             self.clients[client].connection = Some(connection);
         }
         told
@@ -263,6 +274,11 @@ fn login(
     last_zxid_seen: i64,
 ) -> ConnectRequest {
     ConnectRequest { last_zxid_seen, timeout_millis, session_id, password, read_only: Some(false) }
+}
+
+/// What becomes of a connection that the server has no more to do with. Until it hangs up, it may still answer.
+fn left(connection: &mut Connection) -> String {
+    String::from(if connection.is_left() { HUNG_UP } else { "(stays)" })
 }
 
 fn encoded(request: &ConnectRequest, how: Login) -> Vec<u8> {

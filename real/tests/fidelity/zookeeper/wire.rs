@@ -44,6 +44,14 @@ impl Connection {
         self.frame()
     }
 
+    /// Waits for the server to hang up; false if it sends something instead, or nothing for long.
+    pub(crate) fn is_left(&mut self) -> bool {
+        match self.stream.read(&mut [0]) {
+            Ok(count) => count == 0,
+            Err(error) => is_end(&error),
+        }
+    }
+
     /// The next frame; `None` if the server has hung up.
     pub(crate) fn frame(&mut self) -> Option<Bytes> {
         loop {
