@@ -52,7 +52,7 @@ fn a_login_has_the_bytes_of_the_real_server() {
         timeout_millis: 6000,
         session_id: SESSION,
         password: [7; 16],
-        read_only: false,
+        read_only: Some(false),
     };
     let expected =
         "0000000000000000000000050000177001000054bc620008000000100707070707070707070707070707070700";
@@ -69,7 +69,7 @@ fn a_login_has_the_bytes_of_the_real_server() {
 fn an_old_client_leaves_out_the_last_field() {
     let frame = bytes("000000000000000000000000000017700000000000000000ffffffff");
     let request = ConnectRequest::decode(&frame).unwrap();
-    assert_eq!((request.session_id, request.password, request.read_only), (0, [0; 16], false));
+    assert_eq!((request.session_id, request.password, request.read_only), (0, [0; 16], None));
 }
 
 #[test]

@@ -183,3 +183,28 @@ fn a_lease_is_trusted_for_no_longer_than_the_session_that_was_granted() {
         assert!(left < Duration::from_secs(2) && left > Duration::from_millis(1800), "{left:?}");
     });
 }
+
+#[test]
+fn a_queue_that_has_counted_to_its_end_grants_nothing_and_then_counts_anew() {
+    in_line(|zoo, entries| async move {
+        let (a, b) = zoo.members();
+        a.try_acquire().await.release().await.unwrap();
+        assert!(zoo.ensemble.age(&dlock::zookeeper::path::queue(&key()), i32::MAX - 1));
+        let last = a.try_acquire().await;
+        // From here on all entries would have one number, and each would think itself the first.
+        for member in [&a, &b] {
+            let refused = member.lock.try_acquire(&key()).await.unwrap_err().to_string();
+            assert!(refused.contains("has numbered 2147483647 entries"), "{refused}");
+        }
+        zoo.pass(100).await;
+        assert_eq!(entries.len(), 1, "who was refused is not in line");
+        let fence = last.fence();
+        last.release().await.unwrap();
+        assert!(b.lock.try_acquire(&key()).await.is_err());
+        zoo.pass(100).await;
+        let next = b.try_acquire().await;
+        assert!(next.fence() > fence);
+        assert!(entries.paths()[0].ends_with("-lock-0000000000"), "{:?}", entries.paths());
+        next.release().await.unwrap();
+    });
+}

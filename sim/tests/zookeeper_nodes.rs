@@ -96,3 +96,56 @@ fn a_data_version_guards_the_write() {
         assert_eq!(client.data("/t", patience).await.unwrap().0, b"1");
     });
 }
+
+#[test]
+fn the_empty_path_is_the_root_to_those_who_read() {
+    in_zoo(|zoo| async move {
+        let client = zoo.client("a");
+        let patience = zoo.within("a", 5000);
+        let root = client.exists("/", patience).await.unwrap();
+        assert_eq!(client.exists("", patience).await, Ok(root));
+        assert_eq!(client.children("", patience).await.unwrap().names, ["zookeeper"]);
+        let refused = Error::BadArguments { path: String::new() };
+        assert_eq!(client.set_data("", b"", None, patience).await, Err(refused.clone()));
+        assert_eq!(client.delete("", None, patience).await, Err(refused));
+    });
+}
+
+#[test]
+fn the_servers_own_nodes() {
+    in_zoo(|zoo| async move {
+        let client = zoo.client("a");
+        let patience = zoo.within("a", 5000);
+        for path in ["/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"] {
+            let refused = Error::BadArguments { path: path.to_owned() };
+            assert_eq!(client.delete(path, None, patience).await, Err(refused));
+        }
+        let none = "/zookeeper/none".to_owned();
+        assert_eq!(client.delete(&none, None, patience).await, Err(Error::NoNode { path: none.clone() }));
+        let config = "/zookeeper/config".to_owned();
+        let stat = client.exists(&config, patience).await.unwrap().unwrap();
+        assert_eq!(stat.aversion, -1);
+        let refused = client.set_data(&config, b"", None, patience).await;
+        assert_eq!(refused, Err(Error::NoAuth { path: config }));
+        let below = "/zookeeper/config/x".to_owned();
+        let refused = client.create(&below, b"", PLAIN, patience).await.map(|created| created.path);
+        assert_eq!(refused, Err(Error::NoAuth { path: below }));
+    });
+}
+
+#[test]
+fn a_zero_byte_is_in_no_path() {
+    in_zoo(|zoo| async move {
+        let client = zoo.client("a");
+        let patience = zoo.within("a", 5000);
+        for path in ["/t\0", "/none\0/x"] {
+            let refused = Error::BadArguments { path: path.to_owned() };
+            assert_eq!(client.exists(path, patience).await, Err(refused.clone()));
+            assert_eq!(client.delete(path, None, patience).await, Err(refused.clone()));
+            let created = client.create(path, b"", PLAIN, patience).await.map(|created| created.path);
+            assert_eq!(created, Err(refused.clone()));
+        }
+        let read = client.data("/t\0", patience).await;
+        assert_eq!(read, Err(Error::NoNode { path: "/t\0".to_owned() }));
+    });
+}

@@ -6,7 +6,7 @@ mod zookeeper_world;
 use dlock::Runtime;
 use dlock::zookeeper::wire::{
     ConnectRequest, ConnectResponse, CreateMode, EventKind, Frames, Reader, ReplyHeader, Request,
-    WatcherEvent, code, xid,
+    WatcherEvent, Writer, code, xid,
 };
 use sim::world::stream::SimStream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -64,7 +64,7 @@ fn new_session() -> ConnectRequest {
         timeout_millis: 1000,
         session_id: 0,
         password: [0; 16],
-        read_only: false,
+        read_only: Some(false),
     }
 }
 
@@ -111,7 +111,41 @@ fn a_wrong_password_is_told_that_the_session_is_over() {
         let answer = thief.log_in(&request).await.unwrap();
         assert_eq!((answer.timeout_millis, answer.session_id, answer.password), (0, 0, [0; 16]));
         assert_eq!(thief.frame().await, None);
-        assert_eq!(first.ask(1, &create("/mine")).await.err, code::OK);
+        // The connection of the session is closed before the password is looked at; the session goes on.
+        assert_eq!(first.frame().await, None);
+        let again = ConnectRequest { password: session.password, ..request };
+        let mut second = Raw::connect(&zoo, "zk-1").await;
+        assert_eq!(second.log_in(&again).await, Some(session));
+        assert_eq!(second.ask(1, &create("/mine")).await.err, code::OK);
+    });
+}
+
+#[test]
+fn a_session_that_comes_back_with_a_shorter_timeout_expires_by_it() {
+    in_zoo(|zoo| async move {
+        settled(&zoo).await;
+        let long = ConnectRequest { timeout_millis: 2000, ..new_session() };
+        let session = Raw::connect(&zoo, "zk-1").await.log_in(&long).await.unwrap();
+        let again = ConnectRequest {
+            timeout_millis: 300,
+            session_id: session.session_id,
+            password: session.password,
+            ..new_session()
+        };
+        let mut back = Raw::connect(&zoo, "zk-1").await;
+        assert_eq!(back.log_in(&again).await.unwrap().timeout_millis, 300);
+        zoo.pass(600).await;
+        assert_eq!(zoo.ensemble.sessions(), 0);
+    });
+}
+
+#[test]
+fn an_old_client_gets_an_old_answer() {
+    in_zoo(|zoo| async move {
+        settled(&zoo).await;
+        let mut raw = Raw::connect(&zoo, "zk-1").await;
+        let answer = raw.log_in(&ConnectRequest { read_only: None, ..new_session() }).await.unwrap();
+        assert_eq!((answer.read_only, answer.timeout_millis), (None, 1000));
     });
 }
 
@@ -170,8 +204,68 @@ fn an_unknown_operation_is_refused_and_nonsense_hung_up_on() {
         // Operation 107, whoAmI, which the simulation lacks.
         raw.stream.write_all(&[0, 0, 0, 8, 0, 0, 0, 9, 0, 0, 0, 107]).await.unwrap();
         let header = raw.header().await;
-        assert_eq!((header.xid, header.err), (9, code::UNIMPLEMENTED));
-        raw.stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+        assert_eq!((header.xid, header.zxid, header.err), (9, -1, code::UNIMPLEMENTED));
+        assert_eq!(raw.frame().await, None, "it has hung up");
+        for nonsense in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0, 0, 0, 4, 0, 0, 0, 9], &[0, 16, 0, 0]] {
+            let mut raw = Raw::connect(&zoo, "zk-1").await;
+            raw.log_in(&new_session()).await.unwrap();
+            raw.stream.write_all(nonsense).await.unwrap();
+            assert_eq!(raw.frame().await, None, "{nonsense:?}");
+        }
+    });
+}
+
+#[test]
+fn a_request_that_ends_too_early_is_refused_and_takes_a_transaction() {
+    in_zoo(|zoo| async move {
+        settled(&zoo).await;
+        let mut raw = Raw::connect(&zoo, "zk-1").await;
+        raw.log_in(&new_session()).await.unwrap();
+        let before = raw.ask(1, &Request::Ping).await.zxid;
+        let delete = Request::Delete { path: "/t".to_owned(), version: -1 };
+        let read = Request::Exists { path: "/t".to_owned(), watch: true };
+        for (request, transactions) in [(delete, 1), (read, 1)] {
+            let mut frame = request.encode(2);
+            frame.pop();
+            frame[3] -= 1;
+            raw.stream.write_all(&frame).await.unwrap();
+            let header = raw.header().await;
+            assert_eq!((header.err, header.zxid - before), (code::MARSHALLING_ERROR, transactions));
+        }
+    });
+}
+
+#[test]
+fn flags_of_a_create_that_mean_nothing_here() {
+    in_zoo(|zoo| async move {
+        settled(&zoo).await;
+        let mut raw = Raw::connect(&zoo, "zk-1").await;
+        raw.log_in(&new_session()).await.unwrap();
+        let answers =
+            [(4, code::OK), (5, code::UNIMPLEMENTED), (6, code::UNIMPLEMENTED), (7, code::BAD_ARGUMENTS)];
+        for (flags, err) in answers {
+            let mut frame = create("/t").encode(flags);
+            let at = frame.len() - 4;
+            frame[at..].copy_from_slice(&flags.to_be_bytes());
+            raw.stream.write_all(&frame).await.unwrap();
+            assert_eq!(raw.header().await.err, err, "{flags}");
+        }
+    });
+}
+
+#[test]
+fn logins_of_known_kinds_are_taken_and_others_hung_up_on() {
+    in_zoo(|zoo| async move {
+        settled(&zoo).await;
+        let mut raw = Raw::connect(&zoo, "zk-1").await;
+        raw.log_in(&new_session()).await.unwrap();
+        for (scheme, err) in [("digest", code::OK), ("ip", code::OK), ("none", code::AUTH_FAILED)] {
+            let mut login = Writer::default();
+            login.int(xid::AUTH).int(100).int(0).text(scheme).buffer(b"user:password");
+            raw.stream.write_all(&login.finish()).await.unwrap();
+            let header = raw.header().await;
+            assert_eq!((header.xid, header.zxid, header.err), (xid::AUTH, 0, err), "{scheme}");
+        }
         assert_eq!(raw.frame().await, None);
     });
 }

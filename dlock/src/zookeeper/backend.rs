@@ -106,10 +106,13 @@ impl<R: Runtime> ZooKeeper<R> {
             Some(place) => place.look(patience).await?,
             None => None,
         };
-        let Standing { token, is_first } = match known {
+        let Standing { token, is_first, is_used_up } = match known {
             Some(standing) => standing,
             None => enter(client, claim, trail, patience).await?,
         };
+        if is_used_up {
+            return Err(Error::QueueUsedUp { path: path::queue(&claim.key) });
+        }
         if !is_first {
             return Ok(Answer::Queued { position: token.as_u64() });
         }
@@ -263,7 +266,8 @@ async fn create<R: Runtime>(
     standing
 }
 
-/// Makes a queue and the parent of all queues. They stay: ZooKeeper's counter lives in them.
+/// Makes a queue and the parent of all queues. They stay, a queue until it has counted to its end: ZooKeeper's counter
+/// lives in it.
 async fn make<R: Runtime>(client: &Client<R>, queue: &str, patience: Instant) -> Result<(), Error> {
     let make = |path| client.create(path, b"", CreateMode::PERSISTENT, patience);
     let (root, queue) = join(make(path::ROOT), make(queue)).await;

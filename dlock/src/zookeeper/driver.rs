@@ -99,7 +99,7 @@ impl<R: Runtime> Driver<R> {
                 .unwrap_or(i32::MAX),
             session_id,
             password,
-            read_only: false,
+            read_only: Some(false),
         };
         let sent = link.send(&request.encode());
         let response = loop {

@@ -73,6 +73,15 @@ pub enum Error {
         /// The path of the request.
         path: String,
     },
+    /// The queue of a lock can't number any more entries.
+    #[error(
+        "the ZooKeeper queue {path} has numbered 2147483647 entries and can't number more; it is deleted with the last \
+         of those in line, and counts anew: try again when the lock has been free for a moment"
+    )]
+    QueueUsedUp {
+        /// The path of the queue.
+        path: String,
+    },
     /// The node's access list forbids it.
     #[error(
         "ZooKeeper's access list of {path} forbids this: grant the right to `world:anyone`, or use another path"
@@ -101,7 +110,7 @@ impl Error {
     /// Whether the request was certainly not executed, and never will be.
     pub const fn is_refusal(&self) -> bool {
         // Other codes may come of servers that failed half-way.
-        !self.is_unknown() && !matches!(self, Self::Refused { .. })
+        !self.is_unknown() && !matches!(self, Self::Refused { .. } | Self::QueueUsedUp { .. })
     }
 
     /// Whether the same request of the same session may succeed later.

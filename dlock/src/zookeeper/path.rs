@@ -73,10 +73,9 @@ pub fn entry_prefix(guid: &str) -> String {
 
 /// The number of an entry, by which the queue is ordered; `None` for a node that is no entry.
 ///
-/// The server counts a queue's entries in 32 bits with a sign: after 2 147 483 647 comes `-2147483648`, on to `-000000001`,
-/// and then zero again. This number is that count without its sign, so that it goes up by one from entry to entry, and
-/// from `u32::MAX` to zero: compare two by the sign of their wrapping difference, which is right for fewer than 2³¹
-/// entries at a time.
+/// The server counts a queue's entries in 32 bits with a sign. This number is that count without its sign: compare two by
+/// the sign of their wrapping difference. From 2 147 483 647 on, numbers are not in order and may come twice: no lock is
+/// granted on them.
 pub fn entry_number(name: &str) -> Option<u32> {
     let (_, count) = name.rsplit_once(MIDDLE)?;
     let digits = count.strip_prefix('-').unwrap_or(count);

@@ -37,6 +37,8 @@ struct Entry {
 pub(super) struct Standing {
     pub(super) token: FencingToken,
     pub(super) is_first: bool,
+    /// The queue has counted to its end: it can't be told who is ahead.
+    pub(super) is_used_up: bool,
 }
 
 impl<R: Runtime> Place<R> {
@@ -133,12 +135,17 @@ impl<R: Runtime> Place<R> {
         if self.entry.is_none() {
             self.look(patience).await?;
         }
-        let Some(Entry { path, .. }) = &self.entry else { return Ok(false) };
-        match self.client.delete(path, None, patience).await {
-            Ok(()) => Ok(true),
-            Err(Error::NoNode { .. }) => Ok(false),
-            Err(error) => Err(error),
+        let Some(Entry { path, number, .. }) = &self.entry else { return Ok(false) };
+        let left = match self.client.delete(path, None, patience).await {
+            Ok(()) => true,
+            Err(Error::NoNode { .. }) => false,
+            Err(error) => return Err(error),
+        };
+        if queue::is_used_up(*number) {
+            // As a rule others are still in line, and one of them will succeed.
+            let _ = self.client.delete(&self.queue, None, patience).await;
         }
+        Ok(left)
     }
 
     /// The session keeps its number from connection to connection: an entry of another one is no proof of ours.
@@ -161,6 +168,7 @@ impl<R: Runtime> Place<R> {
         let Self { queue, entry, .. } = self;
         let Some(entry) = entry else { return Err(Error::NoNode { path: queue.clone() }) };
         entry.ahead = queue::ahead(names, entry.number).map(|name| format!("{queue}/{name}"));
-        Ok(Standing { token: entry.token, is_first: entry.ahead.is_none() })
+        let is_used_up = queue::is_used_up(entry.number);
+        Ok(Standing { token: entry.token, is_first: entry.ahead.is_none(), is_used_up })
     }
 }

@@ -17,6 +17,14 @@ pub(super) fn ahead(names: &[String], own: u32) -> Option<&str> {
     placed.filter(|(distance, _)| *distance < 0).max_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
+/// Whether `number` is the last one, or beyond it: there may be several of the kind, in no order that their names show.
+///
+/// ZooKeeper takes over a greater count alone (`DataTree.createNode`), so that it stays at the greatest, 2 147 483 647, and
+/// every later child gets that number, or a negative one while the one before it is under way.
+pub(super) fn is_used_up(number: u32) -> bool {
+    number >= i32::MAX.cast_unsigned()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -53,13 +61,20 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_overflows_goes_on() {
+    fn a_count_that_overflows_is_ordered() {
         assert_eq!(name(i32::MIN), "_c_7f3c9e12-lock--2147483648");
         assert_eq!(name(-1), "_c_7f3c9e12-lock--000000001");
         assert_eq!(entry_number(&name(i32::MAX)), Some(0x7fff_ffff));
         assert_eq!(entry_number(&name(i32::MIN)), Some(0x8000_0000));
         assert_eq!(entry_number(&name(-1)), Some(u32::MAX));
         assert_eq!(ahead(&[name(-1), name(0)], 0), Some(name(-1).as_str()));
+    }
+
+    #[test]
+    fn numbers_end_before_they_come_twice() {
+        let is_used_up = |count| is_used_up(entry_number(&name(count)).unwrap());
+        assert_eq!([0, 1, i32::MAX - 1].map(is_used_up), [false; 3]);
+        assert_eq!([i32::MAX, i32::MIN, -1].map(is_used_up), [true; 3]);
     }
 
     #[test]

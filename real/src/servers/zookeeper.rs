@@ -1,7 +1,9 @@
 //! One ZooKeeper, or an ensemble of three.
 
 use std::fmt::Write as _;
+use std::ops::RangeInclusive;
 use std::path::Path;
+use std::time::Duration;
 
 use super::error::ServerError;
 use super::guard::Stage;
@@ -43,6 +45,14 @@ pub struct ZooKeeperEnsemble {
 }
 
 impl ZooKeeper {
+    /// The `tickTime` of one that [`ZooKeeper::start`] starts: sessions expire at whole ones.
+    pub const TICK: Duration = Duration::from_millis(100);
+
+    /// The shortest and the longest session timeout that it grants: as short as the TTLs of the experiments. (By default a
+    /// server grants none below two ticks of 2 s.)
+    pub const SESSION_TIMEOUTS: RangeInclusive<Duration> =
+        Duration::from_millis(100)..=Duration::from_secs(3600);
+
     /// Starts one on a free port, and waits until it serves.
     ///
     /// # Errors
@@ -154,13 +164,15 @@ impl ZooKeeperEnsemble {
     }
 }
 
-/// Sessions as short as the TTLs of the experiments: by default a server grants none below two ticks of 2 s.
 fn configuration(directory: &Path, port: u16, members: &str) -> String {
     let data = directory.display();
+    let timeouts = ZooKeeper::SESSION_TIMEOUTS;
+    let (min, max) = (timeouts.start().as_millis(), timeouts.end().as_millis());
+    let alone = format!("tickTime={}\n", ZooKeeper::TICK.as_millis());
     format!(
         "dataDir={data}\nclientPort={port}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n4lw.commands.whitelist=*\n\
-         maxClientCnxns=0\nminSessionTimeout=100\nmaxSessionTimeout=3600000\n{}{members}",
-        if members.is_empty() { "tickTime=100\n" } else { "" },
+         maxClientCnxns=0\nminSessionTimeout={min}\nmaxSessionTimeout={max}\n{}{members}",
+        if members.is_empty() { &alone } else { "" },
     )
 }
 

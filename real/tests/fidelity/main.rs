@@ -12,3 +12,4 @@
 mod etcd;
 mod harness;
 mod redis;
+mod zookeeper;

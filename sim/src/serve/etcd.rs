@@ -22,7 +22,7 @@ struct Etcd(Cluster<Host>);
 ///
 /// [`ServeError`] if the server can't start.
 pub fn serve_etcd(port: u16) -> Result<(), ServeError> {
-    host::serve::<Etcd>(port)
+    host::serve::<Etcd>(port, ())
 }
 
 /// Serves a simulated etcd of one member on any free port until the answer is dropped.
@@ -31,13 +31,15 @@ pub fn serve_etcd(port: u16) -> Result<(), ServeError> {
 ///
 /// [`ServeError`] if the server can't start.
 pub fn host_etcd() -> Result<Hosting, ServeError> {
-    host::host::<Etcd>()
+    host::host::<Etcd>(())
 }
 
 impl Hosted for Etcd {
     const NAME: &'static str = "etcd";
 
-    fn start(host: Host, address: SocketAddr) -> Self {
+    type Options = ();
+
+    fn start(host: Host, address: SocketAddr, (): ()) -> Self {
         let members = vec![("etcd-1".to_owned(), format!("http://{address}"))];
         let options = ClusterOptions { members, ..ClusterOptions::new("etcd", &[]) };
         let cluster = Cluster::new(options, host);

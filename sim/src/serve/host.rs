@@ -49,8 +49,11 @@ pub(super) trait Hosted: Sized + 'static {
     /// What people are told that it is.
     const NAME: &'static str;
 
+    /// How it can be set up.
+    type Options: Send + 'static;
+
     /// Starts it, with what it does by itself in the background.
-    fn start(host: Host, address: SocketAddr) -> Self;
+    fn start(host: Host, address: SocketAddr, options: Self::Options) -> Self;
 
     /// Serves one connection.
     fn serve(&self, stream: TcpStream, peer: String) -> impl Future<Output = ()> + Send + 'static;
@@ -87,10 +90,10 @@ impl Drop for Hosting {
 /// # Errors
 ///
 /// [`ServeError`] if the server can't start.
-pub(super) fn serve<S: Hosted>(port: u16) -> Result<(), ServeError> {
+pub(super) fn serve<S: Hosted>(port: u16, options: S::Options) -> Result<(), ServeError> {
     let (runtime, listener, address) = listen(port)?;
     println!("simulated {} listens on {address}; Ctrl-C stops it", S::NAME);
-    runtime.block_on(accept::<S>(listener, address));
+    runtime.block_on(accept::<S>(listener, address, options));
     Ok(())
 }
 
@@ -99,12 +102,12 @@ pub(super) fn serve<S: Hosted>(port: u16) -> Result<(), ServeError> {
 /// # Errors
 ///
 /// [`ServeError`] if the server can't start.
-pub(super) fn host<S: Hosted>() -> Result<Hosting, ServeError> {
+pub(super) fn host<S: Hosted>(options: S::Options) -> Result<Hosting, ServeError> {
     let (runtime, listener, address) = listen(0)?;
     let (stop, stopped) = oneshot::channel();
     let serve = move || {
         runtime.block_on(async {
-            let accept = std::pin::pin!(accept::<S>(listener, address));
+            let accept = std::pin::pin!(accept::<S>(listener, address, options));
             // Whoever holds the other end drops it: that is the order to stop.
             let (Either::Left(_) | Either::Right(_)) = select(accept, stopped).await;
         });
@@ -122,9 +125,9 @@ fn listen(port: u16) -> Result<(Runtime, TcpListener, SocketAddr), ServeError> {
 }
 
 /// Starts the server, and serves all who connect to it.
-async fn accept<S: Hosted>(listener: TcpListener, address: SocketAddr) {
+async fn accept<S: Hosted>(listener: TcpListener, address: SocketAddr, options: S::Options) {
     let host = Host { started: Instant::now() };
-    let server = S::start(host, address);
+    let server = S::start(host, address, options);
     loop {
         // A connection that broke before it was accepted, or a passing shortage of sockets.
         let Ok((stream, peer)) = listener.accept().await else {

@@ -19,7 +19,7 @@ struct Redis(Server<Host>);
 ///
 /// [`ServeError`] if the server can't start.
 pub fn serve_redis(port: u16) -> Result<(), ServeError> {
-    host::serve::<Redis>(port)
+    host::serve::<Redis>(port, ())
 }
 
 /// Serves a simulated Redis on any free port until the answer is dropped.
@@ -28,13 +28,15 @@ pub fn serve_redis(port: u16) -> Result<(), ServeError> {
 ///
 /// [`ServeError`] if the server can't start.
 pub fn host_redis() -> Result<Hosting, ServeError> {
-    host::host::<Redis>()
+    host::host::<Redis>(())
 }
 
 impl Hosted for Redis {
     const NAME: &'static str = "Redis";
 
-    fn start(host: Host, _: SocketAddr) -> Self {
+    type Options = ();
+
+    fn start(host: Host, _: SocketAddr, (): ()) -> Self {
         let server = Server::new(ServerOptions::new("redis"), host);
         let background = server.clone();
         host.spawn(async move { background.background().await });

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use tokio::net::TcpStream;
@@ -23,23 +24,30 @@ struct ZooKeeper(Option<Server<Host>>);
 ///
 /// [`ServeError`] if the server can't start.
 pub fn serve_zookeeper(port: u16) -> Result<(), ServeError> {
-    host::serve::<ZooKeeper>(port)
+    host::serve::<ZooKeeper>(port, EnsembleOptions::new([MEMBER]))
 }
 
-/// Serves a simulated ZooKeeper, a standalone one, on any free port until the answer is dropped.
+/// Serves a simulated ZooKeeper, a standalone one, on any free port until the answer is dropped. Its sessions expire at
+/// whole ticks, after timeouts within `session_timeouts`.
 ///
 /// # Errors
 ///
 /// [`ServeError`] if the server can't start.
-pub fn host_zookeeper() -> Result<Hosting, ServeError> {
-    host::host::<ZooKeeper>()
+pub fn host_zookeeper(
+    tick: Duration,
+    session_timeouts: RangeInclusive<Duration>,
+) -> Result<Hosting, ServeError> {
+    let session_timeouts = Some(session_timeouts);
+    host::host::<ZooKeeper>(EnsembleOptions { tick, session_timeouts, ..EnsembleOptions::new([MEMBER]) })
 }
 
 impl Hosted for ZooKeeper {
     const NAME: &'static str = "ZooKeeper";
 
-    fn start(host: Host, _: SocketAddr) -> Self {
-        let server = Ensemble::new(EnsembleOptions::new([MEMBER])).member(MEMBER, host);
+    type Options = EnsembleOptions;
+
+    fn start(host: Host, _: SocketAddr, options: EnsembleOptions) -> Self {
+        let server = Ensemble::new(options).member(MEMBER, host);
         if let Some(member) = server.clone() {
             host.spawn(async move { member.run().await });
         }

@@ -28,8 +28,8 @@ pub struct ConnectRequest {
     pub session_id: i64,
     /// What proves that the session is the client's.
     pub password: [u8; PASSWORD_BYTES],
-    /// Whether a server without a majority would do.
-    pub read_only: bool,
+    /// Whether a server without a majority would do; `None` from clients before 3.4, which did not say.
+    pub read_only: Option<bool>,
 }
 
 /// The server's answer to it.
@@ -41,8 +41,8 @@ pub struct ConnectResponse {
     pub session_id: i64,
     /// What proves later that the session is the client's.
     pub password: [u8; PASSWORD_BYTES],
-    /// Whether the server has no majority.
-    pub read_only: bool,
+    /// Whether the server has no majority; `None` between ends one of which is older than 3.4.
+    pub read_only: Option<bool>,
 }
 
 /// What every later message of a server begins with.
@@ -113,11 +113,12 @@ impl ConnectRequest {
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::default();
         writer.int(0).long(self.last_zxid_seen).int(self.timeout_millis).long(self.session_id);
-        writer.buffer(&self.password).boolean(self.read_only);
+        writer.buffer(&self.password);
+        last_field(self.read_only, &mut writer);
         writer.finish()
     }
 
-    /// Reads a frame. Clients before 3.4 leave the last field out.
+    /// Reads a frame. A password of another length than sessions have is read as zeros: it is none.
     ///
     /// # Errors
     ///
@@ -129,8 +130,8 @@ impl ConnectRequest {
             last_zxid_seen: reader.long()?,
             timeout_millis: reader.int()?,
             session_id: reader.long()?,
-            password: password(reader.buffer()?)?,
-            read_only: !reader.is_empty() && reader.boolean()?,
+            password: password(reader.buffer()?).unwrap_or_default(),
+            read_only: reader.boolean().ok(),
         })
     }
 }
@@ -140,11 +141,12 @@ impl ConnectResponse {
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::default();
         writer.int(0).int(self.timeout_millis).long(self.session_id);
-        writer.buffer(&self.password).boolean(self.read_only);
+        writer.buffer(&self.password);
+        last_field(self.read_only, &mut writer);
         writer.finish()
     }
 
-    /// Reads a frame. Servers before 3.4 leave the last field out.
+    /// Reads a frame.
     ///
     /// # Errors
     ///
@@ -156,7 +158,7 @@ impl ConnectResponse {
             timeout_millis: reader.int()?,
             session_id: reader.long()?,
             password: password(reader.buffer()?)?,
-            read_only: !reader.is_empty() && reader.boolean()?,
+            read_only: reader.boolean().ok(),
         })
     }
 }
@@ -231,6 +233,12 @@ impl WatcherEvent {
         };
         reader.int()?;
         Ok(Self { kind, path: reader.text()? })
+    }
+}
+
+fn last_field(read_only: Option<bool>, writer: &mut Writer) {
+    if let Some(read_only) = read_only {
+        writer.boolean(read_only);
     }
 }
 

@@ -12,7 +12,7 @@ mod message;
 mod reply;
 mod request;
 
-pub use frame::{FRAME_BYTES_MAX, Frames};
+pub use frame::{FRAME_BYTES_MAX, Frames, REQUEST_BYTES_MAX};
 pub use jute::{Reader, WireError, Writer};
 pub use message::{
     ConnectRequest, ConnectResponse, EventKind, PASSWORD_BYTES, ReplyHeader, Stat, WatcherEvent, xid,
@@ -48,6 +48,8 @@ pub mod code {
     pub const SESSION_EXPIRED: i32 = -112;
     /// The access list makes no sense.
     pub const INVALID_ACL: i32 = -114;
+    /// The login is not accepted, or not of a kind that the server knows.
+    pub const AUTH_FAILED: i32 = -115;
     /// The session goes on at another server.
     pub const SESSION_MOVED: i32 = -118;
 }

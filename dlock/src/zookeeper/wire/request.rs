@@ -115,10 +115,12 @@ impl CreateMode {
         self.ephemeral as i32 | (self.sequential as i32) << 1
     }
 
-    /// The mode of these flags, or `None` for containers and nodes with a TTL.
+    /// The mode that a create with these flags asks for, or `None` for nodes with a TTL and flags that mean nothing.
+    ///
+    /// 4 means a container, which only createContainer makes: create makes a persistent node of it.
     pub const fn from_flags(flags: i32) -> Option<Self> {
         match flags {
-            0..=3 => Some(Self { ephemeral: flags & 1 != 0, sequential: flags & 2 != 0 }),
+            0..=4 => Some(Self { ephemeral: flags & 1 != 0, sequential: flags & 2 != 0 }),
             _ => None,
         }
     }
@@ -235,7 +237,7 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// [`WireError`] if it is no such request, or one for a container or a node with a TTL.
+    /// [`WireError`] if it is no such request, [`WireError::Unknown`] for a create whose flags mean no [`CreateMode`].
     pub fn read(op: Op, reader: &mut Reader<'_>) -> Result<Self, WireError> {
         Ok(match op {
             Op::Create | Op::CreateStat => read_create(op == Op::CreateStat, reader)?,

@@ -6,16 +6,23 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use dlock::zookeeper::wire::{
-    ConnectRequest, ConnectResponse, Frames, Op, PASSWORD_BYTES, Reader, Request, WireError, code, xid,
+    ConnectRequest, ConnectResponse, Frames, Op, PASSWORD_BYTES, REQUEST_BYTES_MAX, Reader, Request,
+    WireError, code,
 };
 use futures_util::future::{Either, select};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 
 use super::core::{Core, Now, needs_leader};
-use super::session::{negotiate, password};
+use super::session::password;
 use super::words;
 use super::{Server, ServerWorld};
+
+/// The operation of a login, as a number in its header.
+const AUTH: i32 = 100;
+/// The flags of a create that asks for a node with a TTL, which servers refuse unless they are told otherwise.
+const WITH_TTL: i32 = 5;
+const SEQUENTIAL_WITH_TTL: i32 = 6;
 
 pub(super) struct Connection<'a, W: ServerWorld, S> {
     server: &'a Server<W>,
@@ -48,7 +55,7 @@ impl<'a, W: ServerWorld, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, W, S>
             label,
             number,
             changed,
-            frames: Frames::default(),
+            frames: Frames::up_to(REQUEST_BYTES_MAX),
             stalled: None,
             is_logged_in: false,
         }
@@ -133,7 +140,9 @@ impl<'a, W: ServerWorld, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, W, S>
         if !member.is_in_touch() {
             return Ok(Step::Stall);
         }
-        let timeout = negotiate(request.timeout_millis, core.tick);
+        let timeout = self.server.session_timeout(request.timeout_millis);
+        // Whatever its password: the connection that speaks for that session here is closed.
+        core.displace(self.number, request.session_id);
         let id = match request.session_id {
             0 => core.begin_session(self.number, timeout, now),
             id if core.sessions.contains_key(&id) && request.password == password(id) => {
@@ -146,7 +155,7 @@ impl<'a, W: ServerWorld, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, W, S>
             timeout_millis: id.map_or(0, |_| i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX)),
             session_id: id.unwrap_or(0),
             password: id.map_or([0; PASSWORD_BYTES], password),
-            read_only: false,
+            read_only: request.read_only.map(|_| false),
         };
         core.send(self.number, &response.encode());
         match id {
@@ -159,29 +168,39 @@ impl<'a, W: ServerWorld, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, W, S>
     fn request(&mut self, core: &mut Core, now: Now, frame: &[u8]) -> Result<Step, WireError> {
         let mut reader = Reader::new(frame);
         let (number, operation) = (reader.int()?, reader.int()?);
+        if operation == AUTH {
+            return self.authenticate(core, number, &mut reader);
+        }
         let is_in_touch = core.members[self.server.member].is_in_touch();
         if is_in_touch && let Some(connected) = core.connections.get(&self.number) {
             core.touch(connected.session, now);
         }
         let Some(op) = Op::from_number(operation) else {
-            // A login needs no answer but a good one: everybody may do everything.
-            let err = if number == xid::AUTH { code::OK } else { code::UNIMPLEMENTED };
-            core.refuse(self.number, number, err);
+            core.refuse(self.number, number, -1, code::UNIMPLEMENTED);
             return Ok(Step::Done("unimplemented"));
         };
-        let request = match Request::read(op, &mut reader) {
-            Ok(request) => request,
-            Err(WireError::Unknown { .. }) => {
-                core.refuse(self.number, number, code::UNIMPLEMENTED);
-                return Ok(Step::Done(op.name()));
-            }
-            Err(error) => return Err(error),
-        };
-        if needs_leader(&request) && !is_in_touch {
+        if needs_leader(op) && !is_in_touch {
             return Ok(Step::Stall);
         }
-        core.execute(self.number, number, request, now);
+        let request = Request::read(op, &mut reader).map_err(|error| match error {
+            WireError::Unknown { number: WITH_TTL | SEQUENTIAL_WITH_TTL } => code::UNIMPLEMENTED,
+            WireError::Unknown { .. } => code::BAD_ARGUMENTS,
+            _ => code::MARSHALLING_ERROR,
+        });
+        core.execute(self.number, number, op, request, now);
         Ok(Step::Done(op.name()))
+    }
+
+    /// Accepts a login of a kind that servers know without being told: everybody may do everything anyhow.
+    fn authenticate(&self, core: &mut Core, number: i32, reader: &mut Reader<'_>) -> Result<Step, WireError> {
+        reader.int()?;
+        let scheme = reader.text()?;
+        reader.buffer()?;
+        match scheme.as_str() {
+            "digest" | "ip" => core.answer(self.number, number, 0, code::OK),
+            _ => core.refuse(self.number, number, 0, code::AUTH_FAILED),
+        }
+        Ok(Step::Done("auth"))
     }
 
     /// Sends what waits; true if the connection is to end then.

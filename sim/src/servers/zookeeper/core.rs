@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dlock::zookeeper::wire::{
-    CreateMode, EventKind, Reply, ReplyHeader, Request, WatcherEvent, Writer, code,
+    CreateMode, EventKind, Op, Reply, ReplyHeader, Request, WatcherEvent, Writer, code,
 };
 use tokio::sync::Notify;
 
@@ -111,15 +111,23 @@ impl Core {
         std::mem::take(&mut self.record)
     }
 
-    /// Carries out a request and sends the reply. The member must be in touch if the request needs the leader.
-    pub(crate) fn execute(&mut self, connection: u64, xid: i32, request: Request, now: Now) {
+    /// Carries out a request for `op`, or refuses one that could not be read, and sends the reply. The member must be in
+    /// touch if the operation needs the leader.
+    pub(crate) fn execute(
+        &mut self,
+        connection: u64,
+        xid: i32,
+        op: Op,
+        request: Result<Request, Refusal>,
+        now: Now,
+    ) {
         let Some(connected) = self.connections.get(&connection) else { return };
         let (member, id) = (connected.member, connected.session);
-        let closes = request == Request::Close;
-        let result = if is_write(&request) {
+        let closes = op == Op::Close;
+        let result = if is_write(op) {
             self.write(connection, id, request, now)
         } else {
-            self.read(member, connection, request)
+            request.and_then(|request| self.read(member, connection, request))
         };
         let zxid = if closes { self.zxid } else { self.members[member].zxid(self.zxid) };
         let mut writer = Writer::default();
@@ -134,17 +142,24 @@ impl Core {
         }
     }
 
-    /// Answers that an operation is not known here.
-    pub(crate) fn refuse(&mut self, connection: u64, xid: i32, err: i32) {
+    /// Answers without a body.
+    pub(crate) fn answer(&mut self, connection: u64, xid: i32, zxid: i64, err: i32) {
         let mut writer = Writer::default();
-        ReplyHeader { xid, zxid: self.zxid, err }.write(&mut writer);
+        ReplyHeader { xid, zxid, err }.write(&mut writer);
         self.send(connection, &writer.finish());
+    }
+
+    /// The same to a client that the member wants no more to do with: the connection ends.
+    pub(crate) fn refuse(&mut self, connection: u64, xid: i32, zxid: i64, err: i32) {
+        self.answer(connection, xid, zxid, err);
+        self.close(connection);
     }
 
     fn read(&mut self, member: usize, connection: u64, request: Request) -> Result<Reply, Refusal> {
         let Member { behind, watches, .. } = &mut self.members[member];
         let tree = behind.as_ref().map_or(&self.tree, |behind| &behind.tree);
         Ok(match request {
+            Request::Exists { path, .. } if path.contains('\0') => return Err(code::BAD_ARGUMENTS),
             Request::Exists { path, watch } => {
                 // A node that is missing is watched too.
                 if watch {
@@ -211,13 +226,19 @@ impl Core {
     }
 
     /// Makes one transaction. One that is refused takes a number too, as in the real server.
-    fn write(&mut self, connection: u64, id: i64, request: Request, now: Now) -> Result<Reply, Refusal> {
+    fn write(
+        &mut self,
+        connection: u64,
+        id: i64,
+        request: Result<Request, Refusal>,
+        now: Now,
+    ) -> Result<Reply, Refusal> {
         let stamp = self.next_stamp(now);
         let session = self.sessions.get(&id).ok_or(code::SESSION_EXPIRED)?;
         if session.connection != connection {
             return Err(code::SESSION_MOVED);
         }
-        match request {
+        match request? {
             Request::Create { path, data, mode, with_stat } => {
                 self.create(id, &path, data, mode, with_stat, stamp)
             }
@@ -276,18 +297,33 @@ impl Core {
         Some(id)
     }
 
-    /// Gives a session to another connection. Requests still in the pipes of the old one have no effect any more.
+    /// Closes the other connections that `connection`'s member has for a session.
+    ///
+    /// Source: `ZooKeeperServer.processConnectRequest`.
+    pub(crate) fn displace(&mut self, connection: u64, id: i64) {
+        let Some(member) = self.connections.get(&connection).map(|connected| connected.member) else {
+            return;
+        };
+        let theirs = |number: u64, other: &Connected| {
+            id != 0 && number != connection && other.member == member && other.session == id
+        };
+        let former: Vec<u64> = self
+            .connections
+            .iter()
+            .filter(|(number, other)| theirs(**number, other))
+            .map(|(number, _)| *number)
+            .collect();
+        former.into_iter().for_each(|connection| self.close(connection));
+    }
+
+    /// Gives a session to another connection. Requests still in the pipes of the old one have no effect any more: if another
+    /// member has it, that one hears of the move only when the client still writes there.
     pub(crate) fn move_session(&mut self, connection: u64, id: i64, timeout: Duration, now: Now) {
         let Some(connected) = self.connections.get_mut(&connection) else { return };
         let Some(session) = self.sessions.get_mut(&id) else { return };
         connected.session = id;
-        let former = (session.member, session.connection);
         session.timeout = timeout;
         (session.member, session.connection) = (connected.member, connection);
-        // Another member hears of the move only when the client still writes there.
-        if former.0 == connected.member {
-            self.close(former.1);
-        }
         self.touch(id, now);
     }
 
@@ -295,8 +331,7 @@ impl Core {
     pub(crate) fn touch(&mut self, id: i64, now: Now) {
         let tick = self.tick;
         if let Some(session) = self.sessions.get_mut(&id) {
-            let expires_at = session::expiry(now.leader, session.timeout, tick);
-            session.expires_at = session.expires_at.max(expires_at);
+            session.expires_at = session::expiry(now.leader, session.timeout, tick);
         }
     }
 
@@ -351,15 +386,12 @@ impl Core {
     }
 }
 
-/// Whether a request makes a transaction.
-pub(crate) fn is_write(request: &Request) -> bool {
-    matches!(
-        request,
-        Request::Create { .. } | Request::Delete { .. } | Request::SetData { .. } | Request::Close
-    )
+/// Whether an operation makes a transaction.
+pub(crate) fn is_write(op: Op) -> bool {
+    matches!(op, Op::Create | Op::CreateStat | Op::Delete | Op::SetData | Op::Close)
 }
 
-/// Whether a request can't be answered without the leader.
-pub(crate) fn needs_leader(request: &Request) -> bool {
-    is_write(request) || matches!(request, Request::Sync { .. })
+/// Whether an operation can't be answered without the leader.
+pub(crate) fn needs_leader(op: Op) -> bool {
+    is_write(op) || op == Op::Sync
 }

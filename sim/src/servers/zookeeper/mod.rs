@@ -21,6 +21,7 @@ mod words;
 
 use std::fmt;
 use std::future::Future;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -52,8 +53,10 @@ pub trait ServerWorld: Send + Sync + 'static {
 pub struct EnsembleOptions {
     /// The members' names; one alone is a standalone server.
     pub names: Vec<String>,
-    /// ZooKeeper's `tickTime`: sessions time out after 2 to 20 of them, and expire at whole ones.
+    /// ZooKeeper's `tickTime`: sessions expire at whole ones.
     pub tick: Duration,
+    /// ZooKeeper's `minSessionTimeout` and `maxSessionTimeout`; `None` for its default, 2 to 20 ticks.
+    pub session_timeouts: Option<RangeInclusive<Duration>>,
     /// ZooKeeper's `syncLimit`: for how many ticks a member goes on serving out of touch.
     pub sync_limit: u32,
     /// Told of what the members do.
@@ -82,7 +85,8 @@ impl EnsembleOptions {
     /// own sample.
     pub fn new<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
         let names = names.into_iter().map(Into::into).collect();
-        Self { names, tick: Duration::from_secs(2), sync_limit: 5, observer: Arc::new(()) }
+        let tick = Duration::from_secs(2);
+        Self { names, tick, session_timeouts: None, sync_limit: 5, observer: Arc::new(()) }
     }
 }
 
@@ -121,6 +125,12 @@ impl<W: ServerWorld> Ensemble<W> {
     pub fn move_leader(&self, name: &str) -> bool {
         let Some(member) = self.0.options.names.iter().position(|known| known == name) else { return false };
         lock(&self.0.core).move_leader(member, |member| self.0.now(member, member))
+    }
+
+    /// Has the node at `path` have had `count` children: what takes thousands of millions of them can't be waited for.
+    /// Returns whether there is such a node.
+    pub fn age(&self, path: &str, count: i32) -> bool {
+        lock(&self.0.core).tree.age(path, count)
     }
 
     /// How many sessions there are.
@@ -189,6 +199,13 @@ impl<W: ServerWorld> Server<W> {
 impl<W> Server<W> {
     fn core(&self) -> MutexGuard<'_, Core> {
         lock(&self.shared.core)
+    }
+
+    /// The timeout that a client gets which asks for `millis`.
+    fn session_timeout(&self, millis: i32) -> Duration {
+        let EnsembleOptions { tick, session_timeouts, .. } = &self.shared.options;
+        let bounds = session_timeouts.clone().unwrap_or(*tick * 2..=*tick * 20);
+        session::negotiate(millis, &bounds)
     }
 }
 

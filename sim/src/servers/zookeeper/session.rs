@@ -1,5 +1,6 @@
 //! Sessions: their numbers, their passwords, and when they expire.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use dlock::zookeeper::wire::PASSWORD_BYTES;
@@ -24,10 +25,10 @@ pub(crate) fn expiry(now: u64, timeout: Duration, tick: Duration) -> u64 {
     ((now + nanos(timeout)) / tick + 1) * tick
 }
 
-/// The timeout that a client gets which asks for `millis`: between 2 and 20 ticks.
-pub(crate) fn negotiate(millis: i32, tick: Duration) -> Duration {
+/// The timeout within `bounds` that is nearest to `millis`.
+pub(crate) fn negotiate(millis: i32, bounds: &RangeInclusive<Duration>) -> Duration {
     let wish = Duration::from_millis(u64::try_from(millis).unwrap_or_default());
-    wish.clamp(tick * 2, tick * 20)
+    wish.max(*bounds.start()).min(*bounds.end())
 }
 
 /// The first session number of a member that starts when its clock shows `now` (nanoseconds): eight bits of the

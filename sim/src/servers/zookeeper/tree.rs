@@ -8,6 +8,9 @@ use dlock::zookeeper::wire::code;
 /// Why an operation was refused: one of [`code`].
 pub(crate) type Refusal = i32;
 
+/// What a cluster is made of, which its clients may read.
+const CONFIG: &str = "/zookeeper/config";
+
 /// The state that a member's transactions have led to. A clone is the state at that moment.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
@@ -25,7 +28,8 @@ struct Node {
     ctime: i64,
     mtime: i64,
     version: i32,
-    /// How many children were ever created: the number of the next sequential one.
+    aversion: i32,
+    /// How many children were ever created, up to [`i32::MAX`]: the number of the next sequential one.
     creations: i32,
     children: BTreeSet<String>,
 }
@@ -45,11 +49,12 @@ impl Default for Tree {
         for (path, children) in [
             ("/", &["zookeeper"][..]),
             ("/zookeeper", &["config", "quota"]),
-            ("/zookeeper/config", &[]),
+            (CONFIG, &[]),
             ("/zookeeper/quota", &[]),
         ] {
             let children = children.iter().map(|&name| name.to_owned()).collect();
-            tree.nodes.insert(path.to_owned(), Node { children, ..Node::default() });
+            let aversion = if path == CONFIG { -1 } else { 0 };
+            tree.nodes.insert(path.to_owned(), Node { children, aversion, ..Node::default() });
         }
         tree
     }
@@ -90,20 +95,19 @@ impl Tree {
         sequential: bool,
         stamp: Stamp,
     ) -> Result<String, Refusal> {
-        let (parent, _) = path.rsplit_once('/').ok_or(code::BAD_ARGUMENTS)?;
-        let parent = if parent.is_empty() { "/" } else { parent };
+        let (parent, _) = split(path)?;
         let creations = self.node(parent)?.creations;
+        check_right(parent)?;
         let path = if sequential { format!("{path}{creations:010}") } else { path.to_owned() };
         check_path(&path)?;
         if self.nodes.contains_key(&path) {
             return Err(code::NODE_EXISTS);
         }
-        let above = self.nodes.get_mut(parent).ok_or(code::NO_NODE)?;
+        let above = self.nodes.get_mut(real(parent)).ok_or(code::NO_NODE)?;
         if above.owner != 0 {
             return Err(code::NO_CHILDREN_FOR_EPHEMERALS);
         }
-        above.creations += 1;
-        above.pzxid = stamp.zxid;
+        above.count_creation(stamp.zxid);
         above.children.insert(name(&path).to_owned());
         let (zxid, millis) = (stamp.zxid, stamp.millis);
         let node = Node {
@@ -122,16 +126,19 @@ impl Tree {
 
     /// Deletes a node and returns its data.
     pub(crate) fn delete(&mut self, path: &str, version: i32, stamp: Stamp) -> Result<Vec<u8>, Refusal> {
-        if path == "/" || path == "/zookeeper" || path.starts_with("/zookeeper/") {
+        let (parent, name) = split(path)?;
+        if is_special(path) {
             return Err(code::BAD_ARGUMENTS);
         }
+        self.node(parent)?;
+        check_right(parent)?;
         let node = self.node(path)?;
         check_version(node, version)?;
         if !node.children.is_empty() {
             return Err(code::NOT_EMPTY);
         }
-        if let Some(above) = self.nodes.get_mut(parent(path)) {
-            above.children.remove(name(path));
+        if let Some(above) = self.nodes.get_mut(real(parent)) {
+            above.children.remove(name);
             above.pzxid = stamp.zxid;
         }
         self.nodes.remove(path).map(|node| node.data).ok_or(code::NO_NODE)
@@ -146,6 +153,7 @@ impl Tree {
     ) -> Result<Stat, Refusal> {
         check_path(path)?;
         let node = self.nodes.get_mut(path).ok_or(code::NO_NODE)?;
+        check_right(path)?;
         check_version(node, version)?;
         node.data = data;
         node.version += 1;
@@ -154,12 +162,28 @@ impl Tree {
         Ok(node.stat())
     }
 
+    /// Has a node have had so many children; false if there is no such node.
+    pub(crate) fn age(&mut self, path: &str, creations: i32) -> bool {
+        let node = self.nodes.get_mut(path);
+        node.map(|node| node.creations = creations).is_some()
+    }
+
     fn node(&self, path: &str) -> Result<&Node, Refusal> {
-        self.nodes.get(path).ok_or(code::NO_NODE)
+        self.nodes.get(real(path)).ok_or(code::NO_NODE)
     }
 }
 
 impl Node {
+    /// Counts a child, as far as the count goes: the real one takes over a greater count alone, and with it the
+    /// transaction. So beyond the greatest all sequential children get the same number.
+    ///
+    /// Source: `DataTree.createNode`.
+    fn count_creation(&mut self, zxid: i64) {
+        if let Some(count) = self.creations.checked_add(1) {
+            (self.creations, self.pzxid) = (count, zxid);
+        }
+    }
+
     fn stat(&self) -> Stat {
         let children = number(self.children.len());
         Stat {
@@ -169,8 +193,8 @@ impl Node {
             mtime: self.mtime,
             version: self.version,
             // Kept as a count of creations, shown as one of creations and deletions: `DataNode.copyStat`.
-            cversion: self.creations * 2 - children,
-            aversion: 0,
+            cversion: self.creations.wrapping_mul(2).wrapping_sub(children),
+            aversion: self.aversion,
             ephemeral_owner: self.owner,
             data_length: number(self.data.len()),
             num_children: children,
@@ -189,6 +213,26 @@ pub(crate) fn parent(path: &str) -> &str {
 
 fn name(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
+
+/// The paths of the node above and its name. The empty path is the root's too.
+fn split(path: &str) -> Result<(&str, &str), Refusal> {
+    path.rsplit_once('/').filter(|_| !path.contains('\0')).ok_or(code::BAD_ARGUMENTS)
+}
+
+/// The path under which a node is kept.
+fn real(path: &str) -> &str {
+    if path.is_empty() { "/" } else { path }
+}
+
+/// Source: `DataTree.isSpecialPath`.
+fn is_special(path: &str) -> bool {
+    matches!(path, "/" | "/zookeeper" | "/zookeeper/quota" | CONFIG)
+}
+
+/// The one node that is not everybody's to change, nor what would be below it.
+fn check_right(path: &str) -> Result<(), Refusal> {
+    if path == CONFIG { Err(code::NO_AUTH) } else { Ok(()) }
 }
 
 fn number(size: usize) -> i32 {
@@ -210,4 +254,26 @@ fn check_path(path: &str) -> Result<(), Refusal> {
 /// Java looks at UTF-16: whatever needs two units, or lies in the private area, is refused.
 fn is_allowed(character: char) -> bool {
     !matches!(character, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As a live 3.8.0 did when its `DataTree` was brought there.
+    #[test]
+    fn a_count_of_children_stays_at_its_greatest() {
+        let mut tree = Tree::default();
+        let create = |tree: &mut Tree, path: &str, zxid| {
+            tree.create(path, Vec::new(), 0, path.ends_with('-'), Stamp { zxid, millis: 0 })
+        };
+        create(&mut tree, "/q", 1).unwrap();
+        assert!(tree.age("/q", i32::MAX - 1));
+        assert_eq!(create(&mut tree, "/q/a-", 2).as_deref(), Ok("/q/a-2147483646"));
+        assert_eq!(create(&mut tree, "/q/a-", 3).as_deref(), Ok("/q/a-2147483647"));
+        assert_eq!(create(&mut tree, "/q/b-", 4).as_deref(), Ok("/q/b-2147483647"));
+        assert_eq!(create(&mut tree, "/q/b-", 5), Err(code::NODE_EXISTS));
+        let stat = tree.stat("/q").unwrap();
+        assert_eq!((stat.cversion, stat.num_children, stat.pzxid), (-5, 3, 2));
+    }
 }

@@ -1,0 +1,117 @@
+//! Scripts' steps as they are drawn.
+
+use dlock::zookeeper::wire::Request;
+use proptest::collection::vec;
+use proptest::prelude::{Just, prop_oneof};
+use proptest::sample::select;
+use proptest::strategy::Strategy;
+
+use super::ask::{Ask, TOP, asks, created, requests};
+
+/// How many connections a script may have at a time.
+pub(crate) const CLIENTS: usize = 3;
+/// A session timeout that one wait outlasts, in milliseconds.
+pub(crate) const SHORT: i32 = 1500;
+/// One that outlasts all waits.
+pub(crate) const LONG: i32 = 30_000;
+
+/// One step of a script.
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    /// A client connects, and leaves the connection that it has.
+    Connect {
+        client: usize,
+        login: Login,
+        timeout: i32,
+    },
+    Ask {
+        client: usize,
+        ask: Ask,
+    },
+    /// Several requests in one piece, before the first answer.
+    Burst {
+        client: usize,
+        requests: Vec<Request>,
+    },
+    /// A client's connection breaks.
+    Cut(usize),
+    Wait,
+}
+
+/// What a client says when it connects.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Login {
+    /// It has no session.
+    New,
+    /// The same, as clients before 3.4 said it.
+    Old,
+    /// It would like its latest session again.
+    Again,
+    /// It would like the session of the next client, and knows its password.
+    Take,
+    /// The same, with a wrong password.
+    Steal,
+    /// The same, with a password of another length.
+    Short,
+    /// It names a session that never was.
+    Unknown,
+    /// It has no session, but has heard of so many transactions since the script's beginning.
+    Seen(i64),
+    /// It has no session and gives the one that it gets back at once. (So may be asked for timeouts that nobody could
+    /// keep.)
+    Brief,
+    /// No login at all: bytes to which there is an answer in plain text, or none.
+    Text(&'static str),
+}
+
+/// A first part of a script, so that what needs several steps is seen in every run.
+pub(crate) fn beginnings() -> impl Strategy<Value = Vec<Op>> {
+    let connect = |client| Op::Connect { client, login: Login::New, timeout: LONG };
+    let ask = |client, ask| Op::Ask { client, ask };
+    let top = ask(1, created(TOP, false, false));
+    let plain = vec![connect(0), connect(1), top.clone()];
+    let nodes =
+        [created("/r/a", false, false), created("/r/b", true, false), created("/r/a/c", false, false)];
+    let tree = [plain.clone(), nodes.map(|node| ask(0, node)).to_vec()].concat();
+    let entry = |client| ask(client, created("/r/s-", true, true));
+    let first = "/r/s-0000000000".to_owned();
+    let watch = ask(1, Ask::Plain(Request::Exists { path: first, watch: true }));
+    let line = [plain.clone(), vec![entry(0), entry(1), watch.clone()]].concat();
+    let short = Op::Connect { client: 0, login: Login::New, timeout: SHORT };
+    let children = Request::Children { path: TOP.to_owned(), watch: true, with_stat: true };
+    let children = ask(1, Ask::Plain(children));
+    let again = Op::Connect { client: 0, login: Login::Again, timeout: LONG };
+    let runs_out =
+        vec![short, connect(1), top, entry(0), entry(1), watch, children, Op::Cut(0), Op::Wait, again];
+    prop_oneof![20 => Just(plain), 60 => Just(tree), 30 => Just(line), 1 => Just(runs_out), 1 => Just(Vec::new())]
+}
+
+/// Any step that takes no time.
+pub(crate) fn ops() -> impl Strategy<Value = Op> {
+    let clients = || prop_oneof![5 => Just(0), 5 => Just(1), 1 => Just(2)];
+    let timeouts = prop_oneof![9 => Just(LONG), 2 => Just(SHORT), 1 => select(&[7_200_000, i32::MAX][..])];
+    let brief = select(&[0, -1, i32::MIN, 50, 150][..]);
+    prop_oneof![
+        60 => (clients(), asks()).prop_map(|(client, ask)| Op::Ask { client, ask }),
+        4 => (clients(), vec(requests(), 2..6)).prop_map(|(client, requests)| Op::Burst { client, requests }),
+        6 => (clients(), logins(), timeouts)
+            .prop_map(|(client, login, timeout)| Op::Connect { client, login, timeout }),
+        1 => (clients(), brief)
+            .prop_map(|(client, timeout)| Op::Connect { client, login: Login::Brief, timeout }),
+        1 => clients().prop_map(Op::Cut),
+    ]
+}
+
+fn logins() -> impl Strategy<Value = Login> {
+    prop_oneof![
+        4 => Just(Login::New),
+        1 => Just(Login::Old),
+        6 => Just(Login::Again),
+        2 => Just(Login::Take),
+        1 => Just(Login::Steal),
+        1 => Just(Login::Short),
+        1 => Just(Login::Unknown),
+        1 => select(&[0, 2, 3, 4, 5, 6, 1_000_000][..]).prop_map(Login::Seen),
+        1 => select(&["ruok", "isro", "rude", "\0\0\0\x04\0\0\0\0"][..]).prop_map(Login::Text),
+    ]
+}

@@ -1,0 +1,84 @@
+//! A connection to one server: frames out, frames in.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use bytes::Bytes;
+use dlock::zookeeper::wire::{ConnectRequest, Frames};
+
+/// Longer than any answer takes.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(crate) struct Connection {
+    stream: TcpStream,
+    frames: Frames,
+    /// The number of the latest request.
+    xid: i32,
+}
+
+impl Connection {
+    pub(crate) fn open(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self { stream, frames: Frames::default(), xid: 0 }
+    }
+
+    /// The number of the next request.
+    pub(crate) fn next_xid(&mut self) -> i32 {
+        self.xid += 1;
+        self.xid
+    }
+
+    /// Sends bytes. That the server has hung up shows when its answer is read.
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
+        if let Err(error) = self.stream.write_all(bytes) {
+            assert!(is_end(&error), "{error}");
+        }
+    }
+
+    /// Sends `request` and returns the answer; `None` if the server hangs up instead.
+    pub(crate) fn log_in(&mut self, request: &ConnectRequest) -> Option<Bytes> {
+        self.send(&request.encode());
+        self.frame()
+    }
+
+    /// Waits for the server to hang up; false if it sends something instead, or nothing for long.
+    pub(crate) fn is_left(&mut self) -> bool {
+        match self.stream.read(&mut [0]) {
+            Ok(count) => count == 0,
+            Err(error) => is_end(&error),
+        }
+    }
+
+    /// The next frame; `None` if the server has hung up.
+    pub(crate) fn frame(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(frame) = self.frames.take().unwrap() {
+                return Some(frame);
+            }
+            let mut piece = [0; 16 * 1024];
+            match self.stream.read(&mut piece) {
+                Ok(0) => return None,
+                Ok(count) => self.frames.input().extend_from_slice(&piece[..count]),
+                // A server that hangs up before it has read everything resets the connection.
+                Err(error) if is_end(&error) => return None,
+                Err(error) => panic!("no answer, and no hang-up either: {error}"),
+            }
+        }
+    }
+
+    /// All that comes until the server hangs up.
+    pub(crate) fn rest(&mut self) -> String {
+        let mut rest = Vec::new();
+        if let Err(error) = self.stream.read_to_end(&mut rest) {
+            assert!(is_end(&error), "{error}");
+        }
+        rest.escape_ascii().to_string()
+    }
+}
+
+fn is_end(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
+}
