@@ -24,10 +24,11 @@ pub fn keep_histories(folder: &Path) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-/// Keeps the history of a run whose processes wrote into the files of the folder that has the run's name.
+/// Keeps the history of a run whose processes wrote these files; the folder of the last, which is a resource's or one beside
+/// it, has the run's name.
 pub(super) fn keep(history: &History, files: &[impl AsRef<Path>]) -> Result<(), ExperimentError> {
     let Some(folder) = FOLDER.get() else { return Ok(()) };
-    let run = files.first().and_then(|file| file.as_ref().parent()?.file_name());
+    let run = files.last().and_then(|file| file.as_ref().parent()?.file_name());
     let run = run.unwrap_or_default().to_string_lossy();
     let (mut file, path) = create(folder, &run)?;
     let written = history.events.iter().try_for_each(|event| event.write_json(&mut file));
