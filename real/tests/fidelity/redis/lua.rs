@@ -177,7 +177,7 @@ pub(crate) fn tells_time(word: &[u8], reply: &Reply) -> bool {
     let is_named =
         |script: &&Shipping| script.text == text || digest(script.text).eq_ignore_ascii_case(&text);
     match SHIPPING.iter().find(is_named) {
-        Some(script) => tells(script.text) && reply.to_string().starts_with('*'),
+        Some(script) => tells(script.text) && !reply.to_string().starts_with(':'),
         None => tells(&text),
     }
 }
