@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use dlock::{KeyError, LockKey, Runtime};
-use etcd_client::{Client, Error, PutOptions};
+use etcd_client::{Client, Error, LeaseGrantOptions, PutOptions};
 use futures_util::future::try_join_all;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -16,6 +16,12 @@ use crate::runtime::TokioRuntime;
 
 /// How many requests are under way: etcd writes those that come together to its disk at once.
 const AT_ONCE: u64 = 200;
+/// How often a request is made that etcd has no time for, and how long it is left alone before the second time; twice as long
+/// before each further one.
+const ATTEMPTS: u32 = 8;
+const BREATH: Duration = Duration::from_millis(100);
+/// gRPC's code for that.
+const UNAVAILABLE: i32 = 14;
 /// etcd grants leases in whole seconds.
 const TTL_MIN: Duration = Duration::from_secs(1);
 
@@ -97,7 +103,8 @@ pub async fn fill_etcd(
     };
     let begun = runtime.now();
     let next = Cell::new(0..fill.keys);
-    let workers = (0..AT_ONCE.min(fill.keys)).map(|_| fill_next(client.clone(), &fill, shared, &next, &tell));
+    let workers =
+        (0..AT_ONCE.min(fill.keys)).map(|_| fill_next(runtime, client.clone(), &fill, shared, &next, &tell));
     try_join_all(workers).await?;
     let took = runtime.now().saturating_since(begun);
     let after = database_bytes(&mut client).await?;
@@ -114,6 +121,7 @@ pub async fn database_bytes(client: &mut Client) -> Result<u64, Error> {
 }
 
 async fn fill_next(
+    runtime: &TokioRuntime,
     mut client: Client,
     fill: &EtcdFill,
     shared: Option<i64>,
@@ -121,16 +129,51 @@ async fn fill_next(
     tell: &impl Fn(u64),
 ) -> Result<(), EtcdFillError> {
     while let Some(number) = take(next) {
+        let (key, owner) = place(fill, number)?;
         let lease = match shared {
             Some(lease) => lease,
-            None => client.lease_grant(seconds(fill.ttl), None).await?.id(),
+            None => {
+                let id = lease_id(&owner);
+                patiently(runtime, async || grant(&mut client, id, fill.ttl).await).await?;
+                id
+            }
         };
-        let (key, owner) = place(fill, number)?;
-        client.put(key, owner, Some(PutOptions::new().with_lease(lease))).await?;
+        let under = || Some(PutOptions::new().with_lease(lease));
+        patiently(runtime, async || client.put(key.as_str(), owner.as_str(), under()).await.map(|_| ()))
+            .await?;
         metrics::counter!(FILLED).increment(1);
         tell(1);
     }
     Ok(())
+}
+
+/// Grants a lease of that id. One that is there already was granted by a request whose answer got lost.
+async fn grant(client: &mut Client, id: i64, ttl: Duration) -> Result<(), Error> {
+    match client.lease_grant(seconds(ttl), Some(LeaseGrantOptions::new().with_id(id))).await {
+        Err(Error::GRpcStatus(status)) if status.message().contains("lease already exists") => Ok(()),
+        other => other.map(|_| ()),
+    }
+}
+
+/// Makes a request again, as long as etcd has no time for it: a request may be repeated here, since it names what it makes.
+async fn patiently(
+    runtime: &TokioRuntime,
+    mut request: impl AsyncFnMut() -> Result<(), Error>,
+) -> Result<(), Error> {
+    for attempt in 1..ATTEMPTS {
+        match request().await {
+            Err(Error::GRpcStatus(status)) if i32::from(status.code()) == UNAVAILABLE => {
+                runtime.sleep_until(runtime.now() + BREATH * (1 << attempt)).await;
+            }
+            other => return other,
+        }
+    }
+    request().await
+}
+
+/// The id of a lock's own lease: any positive number that no other lock has.
+fn lease_id(owner: &str) -> i64 {
+    i64::from_str_radix(&owner[..15], 16).map_or(1, |id| id.max(1))
 }
 
 fn take(next: &Cell<Range<u64>>) -> Option<u64> {
@@ -185,5 +228,6 @@ mod tests {
         assert!(one.0.starts_with("lock/v1/account:7/") && one.0.ends_with(&one.1), "{one:?}");
         assert_ne!(one.1, place(&fill(1), 8).unwrap().1);
         assert_ne!(one.1, place(&fill(2), 7).unwrap().1);
+        assert!(lease_id(&one.1) > 0);
     }
 }
