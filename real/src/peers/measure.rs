@@ -70,8 +70,9 @@ pub struct Row {
     pub completed: u64,
 }
 
-/// Measures all entries. `tell` hears of each round.
+/// Measures all entries on `machine`. `tell` hears of each round.
 pub(super) fn measure(
+    machine: Machine,
     configuration: Configuration,
     mut entries: Vec<Entry>,
     redis: u16,
@@ -95,7 +96,7 @@ pub(super) fn measure(
     }
     tallies.sort_by_key(|tally: &Tally| tally.place);
     let rows = tallies.into_iter().map(Tally::row).collect();
-    Ok(Results { machine: Machine::this(), configuration, rows, missing })
+    Ok(Results { machine, configuration, rows, missing })
 }
 
 fn arms(configuration: &Configuration) -> Vec<(Scenario, u64)> {

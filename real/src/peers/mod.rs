@@ -2,8 +2,10 @@
 //!
 //! Each peer does the same work in small slices, all in turns, so that whatever else the machine does hits all alike; what
 //! counts is the ratio between them. [`slice`] says what a slice is; `ours`, `raw_redis`, `raw_etcd` and `foreign` are the
-//! peers; [`measure`] goes round and keeps what they measured; [`table`] sets it against the targets.
+//! peers; `cores` gives the Redis a core and its clients another; [`measure`] goes round and keeps what they measured;
+//! [`table`] sets it against the targets.
 
+mod cores;
 mod foreign;
 pub mod measure;
 mod ours;
@@ -15,6 +17,7 @@ pub mod table;
 use std::io;
 
 use crate::backends::BackendKind;
+use crate::experiments::Machine;
 use crate::servers::{EtcdCluster, Persistence, Redis, ServerError, Stage, ZooKeeper};
 
 use self::measure::{Configuration, Results};
@@ -77,12 +80,15 @@ pub fn compare(
         return Err(PeerError::Unknown(name.clone()));
     }
     let stage = Stage::new()?;
-    let redis = Redis::start(&stage, "redis", Persistence::None)?;
+    // Before it seems to have one core.
+    let machine = Machine::this();
+    let mut redis = Redis::start(&stage, "redis", Persistence::None)?;
     let etcd = EtcdCluster::start(&stage)?;
     let zookeeper = ZooKeeper::start(&stage)?;
+    cores::part(redis.process().pid())?;
     let mut missing = Vec::new();
     let entries = enter(&redis, &etcd, &zookeeper, without, &mut missing);
-    let mut results = measure::measure(configuration, entries, redis.port(), tell)?;
+    let mut results = measure::measure(machine, configuration, entries, redis.port(), tell)?;
     results.missing.extend(missing);
     Ok(results)
 }

@@ -78,7 +78,7 @@ impl CrateEvalsha {
             let called = Instant::now();
             let mut command = cmd("EVALSHA");
             command.arg(&acquire).arg(2).arg(&owner).arg(&fence).arg(OWNER).arg(job.ttl_ms);
-            let (_granted, _fence): (bool, u64) = command.query_async(&mut connection).await?;
+            let _fence: u64 = command.query_async(&mut connection).await?;
             let granted = Instant::now();
             let mut command = cmd("EVALSHA");
             command.arg(&release).arg(1).arg(&owner).arg(OWNER).arg(&freed);
