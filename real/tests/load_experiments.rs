@@ -5,13 +5,18 @@
 mod experiments;
 
 use experiments::experiment;
+use serde_json::Value;
 
 #[test]
 fn contention_has_a_point_for_each_system_and_number_of_contenders() {
     let small = ["contenders=[4, 40, 80]", "rate=5.0", "lasts=\"2s\"", "work=\"20ms\""];
     let arguments: Vec<_> = small.iter().flat_map(|change| ["--set", change]).collect();
     let ran = experiment(4, &arguments);
-    let findings = ran.findings();
+    // Whether throughput is flat and waits grow is a matter of times, which mean nothing on a machine that is busy with other
+    // tests: only what no machine can excuse is asserted of them.
+    assert!(matches!(ran.code, Some(0 | 1)), "{}", ran.told);
+    let record: Value = serde_json::from_str(&ran.record).unwrap();
+    let findings = &record["findings"];
     let points = findings["points"].as_array().unwrap();
     assert_eq!(points.len(), 12, "{findings}");
     for point in points {
@@ -25,9 +30,24 @@ fn contention_has_a_point_for_each_system_and_number_of_contenders() {
         // 50 fit into a second, whoever wants more.
         assert!(of("served_per_second") <= 50.5, "{point}");
     }
+    // As a quiet machine has it: some 45 a second, and whoever comes besides waits.
+    let quiet = |findings: &mut Value| {
+        for point in findings["points"].as_array_mut().unwrap() {
+            let offered = point["offered_per_second"].as_f64().unwrap();
+            point["served_per_second"] = offered.min(45.0).into();
+            point["p50_ms"] = offered.into();
+            point["failed"] = 0.into();
+        }
+    };
+    assert!(ran.is_expected_after(4, quiet));
     // More throughput from more contenders than the lock can serve would be no lock.
     assert!(!ran.is_expected_after(4, |findings| {
+        quiet(findings);
         findings["points"][2]["served_per_second"] = 400.0.into();
+    }));
+    assert!(!ran.is_expected_after(4, |findings| {
+        quiet(findings);
+        findings["points"][2]["p50_ms"] = 1.0.into();
     }));
 }
 

@@ -3,24 +3,68 @@
 //! A round trip to a Redis takes 12 µs where client and server share a core, and 57 where a wake-up must cross to another. Left to
 //! the scheduler one peer would have the one and the next the other, four times the difference between any two locks.
 
+use std::fs;
 use std::io;
 
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Gives the process `server` one core, as a lock server has a machine of its own, and this thread with all that it starts
-/// from here on another. Where there is but one core they share it.
-///
-/// # Errors
-///
-/// What the system says to it.
-pub(super) fn part(server: u32) -> io::Result<()> {
-    let ours = sched_getaffinity(None)?;
-    let mut cores = (0..CpuSet::MAX_CPU).filter(|core| ours.is_set(*core));
-    if let (Some(first), Some(last)) = (cores.next(), cores.next_back()) {
-        let server = i32::try_from(server).ok().and_then(Pid::from_raw);
-        sched_setaffinity(server, &only(last))?;
-        sched_setaffinity(None, &only(first))?;
+/// The cores of this machine, and the server that may get one of them for itself.
+#[derive(Debug)]
+pub(super) struct Cores {
+    server: u32,
+    all: CpuSet,
+}
+
+impl Cores {
+    /// Those that this process may run on.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub(super) fn with(server: u32) -> io::Result<Self> {
+        Ok(Self { server, all: sched_getaffinity(None)? })
+    }
+
+    /// Gives the server one core, as a lock server has a machine of its own, and its client another: this thread with all
+    /// that it starts from here on, or the process `client`. Where there is but one core they share it.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub(super) fn part(&self, client: Option<u32>) -> io::Result<()> {
+        let mut cores = (0..CpuSet::MAX_CPU).filter(|core| self.all.is_set(*core));
+        match (cores.next(), cores.next_back()) {
+            (Some(first), Some(last)) => self.place(&only(last), client, &only(first)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives all cores to both: where many are under way, all of the machine is theirs.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub(super) fn share(&self, client: Option<u32>) -> io::Result<()> {
+        self.place(&self.all, client, &self.all)
+    }
+
+    fn place(&self, server: &CpuSet, client: Option<u32>, theirs: &CpuSet) -> io::Result<()> {
+        place(self.server, server)?;
+        sched_setaffinity(None, theirs)?;
+        client.map_or(Ok(()), |client| place(client, theirs))
+    }
+}
+
+/// Places all threads of a process.
+fn place(process: u32, cores: &CpuSet) -> io::Result<()> {
+    for thread in fs::read_dir(format!("/proc/{process}/task"))? {
+        let number = thread?.file_name().to_string_lossy().parse().ok();
+        match sched_setaffinity(number.and_then(Pid::from_raw), cores) {
+            // It has ended since.
+            Err(rustix::io::Errno::SRCH) => {}
+            other => other?,
+        }
     }
     Ok(())
 }
@@ -33,21 +77,35 @@ fn only(core: usize) -> CpuSet {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Command, Stdio};
+    use std::process::{Child, Command, Stdio};
 
     use super::*;
 
+    fn sleeper() -> Child {
+        Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().unwrap()
+    }
+
+    fn cores_of(process: u32) -> CpuSet {
+        sched_getaffinity(Pid::from_raw(process.try_into().unwrap())).unwrap()
+    }
+
     #[test]
-    fn a_server_and_its_clients_have_each_a_core() {
-        let mut server = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().unwrap();
-        let before = sched_getaffinity(None).unwrap();
-        part(server.id()).unwrap();
-        let pid = Pid::from_raw(server.id().try_into().unwrap());
-        let (theirs, ours) = (sched_getaffinity(pid).unwrap(), sched_getaffinity(None).unwrap());
-        server.kill().unwrap();
-        server.wait().unwrap();
-        let both = before.count() > 1;
-        let shared = (0..CpuSet::MAX_CPU).any(|core| theirs.is_set(core) && ours.is_set(core));
-        assert_eq!((ours.count() == 1, theirs.count() == 1, shared), (true, true, !both));
+    fn a_server_and_its_client_have_each_a_core_and_then_all_again() {
+        let (mut server, mut client) = (sleeper(), sleeper());
+        let all = sched_getaffinity(None).unwrap();
+        let cores = Cores::with(server.id()).unwrap();
+        cores.part(Some(client.id())).unwrap();
+        let apart = [cores_of(server.id()), cores_of(client.id()), sched_getaffinity(None).unwrap()];
+        cores.share(Some(client.id())).unwrap();
+        let together = [cores_of(server.id()), cores_of(client.id()), sched_getaffinity(None).unwrap()];
+        for process in [&mut server, &mut client] {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+        assert_eq!(together, [all; 3]);
+        if all.count() > 1 {
+            assert_eq!(apart.map(|cores| cores.count()), [1, 1, 1]);
+            assert!(apart[0] != apart[1] && apart[1] == apart[2]);
+        }
     }
 }

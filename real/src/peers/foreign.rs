@@ -54,6 +54,10 @@ impl Peer for Foreign {
         self.name
     }
 
+    fn process(&self) -> Option<u32> {
+        Some(self.child.id())
+    }
+
     fn run(&mut self, job: &Job) -> Result<Slice, PeerError> {
         let what = match self.ask(job) {
             Ok(Slice { error: Some(what), .. }) => what,

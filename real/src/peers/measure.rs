@@ -3,6 +3,7 @@
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use super::cores::Cores;
 use super::slice::{Job, Scenario, Slice};
 use super::{Entry, OPTIONAL, PeerError};
 use crate::experiments::Machine;
@@ -70,12 +71,12 @@ pub struct Row {
     pub completed: u64,
 }
 
-/// Measures all entries on `machine`. `tell` hears of each round.
+/// Measures all entries on `machine`, with the Redis that has this port and these cores. `tell` hears of each round.
 pub(super) fn measure(
     machine: Machine,
     configuration: Configuration,
     mut entries: Vec<Entry>,
-    redis: u16,
+    (redis, cores): (u16, Cores),
     tell: impl Fn(&str),
 ) -> Result<Results, PeerError> {
     let mut tallies = Vec::new();
@@ -88,7 +89,8 @@ pub(super) fn measure(
                 configuration.rounds,
                 title(scenario, contenders)
             ));
-            let slices = Turn { configuration: &configuration, scenario, contenders, round, redis };
+            let slices =
+                Turn { configuration: &configuration, scenario, contenders, round, redis, cores: &cores };
             slices.all(&mut entries, &mut tallies, &mut missing)?;
             // Whoever comes first may find the machine otherwise than whoever comes last.
             entries.reverse();
@@ -123,6 +125,7 @@ struct Turn<'a> {
     contenders: u64,
     round: u64,
     redis: u16,
+    cores: &'a Cores,
 }
 
 impl Turn<'_> {
@@ -164,7 +167,7 @@ impl Turn<'_> {
             ttl_ms: TTL_MS,
             millis: if self.scenario == Scenario::Hot { hot_ms } else { space_ms },
         };
-        let slice = entry.peer.run(&job)?;
+        let slice = self.placed(entry, &job)?;
         if matches!(self.scenario, Scenario::Space | Scenario::Take) {
             // Else later slices would find a server that is full.
             ask(self.redis, "FLUSHALL\r\n", |answer| answer.ends_with("\r\n"))?;
@@ -177,6 +180,19 @@ impl Turn<'_> {
         tally.add(&slice);
         tallies.push(tally);
         Ok(())
+    }
+
+    /// Runs the job: where one request after the other is timed, on a core apart from the server's.
+    fn placed(&self, entry: &mut Entry, job: &Job) -> Result<Slice, PeerError> {
+        if self.scenario != Scenario::Uncontended {
+            return entry.peer.run(job);
+        }
+        let process = entry.peer.process();
+        self.cores.part(process)?;
+        let slice = entry.peer.run(job);
+        // A peer that has died is told of by the slice.
+        let shared = self.cores.share(process.filter(|_| slice.is_ok()));
+        shared.map_err(PeerError::from).and(slice)
     }
 }
 

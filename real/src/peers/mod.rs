@@ -2,8 +2,8 @@
 //!
 //! Each peer does the same work in small slices, all in turns, so that whatever else the machine does hits all alike; what
 //! counts is the ratio between them. [`slice`] says what a slice is; `ours`, `raw_redis`, `raw_etcd` and `foreign` are the
-//! peers; `cores` gives the Redis a core and its clients another; [`measure`] goes round and keeps what they measured;
-//! [`table`] sets it against the targets.
+//! peers; `cores` gives the Redis a core and its client another where one request after the other is timed; [`measure`] goes
+//! round and keeps what they measured; [`table`] sets it against the targets.
 
 mod cores;
 mod foreign;
@@ -20,6 +20,7 @@ use crate::backends::BackendKind;
 use crate::experiments::Machine;
 use crate::servers::{EtcdCluster, Persistence, Redis, ServerError, Stage, ZooKeeper};
 
+use self::cores::Cores;
 use self::measure::{Configuration, Results};
 use self::slice::{Peer, Scenario};
 
@@ -80,15 +81,14 @@ pub fn compare(
         return Err(PeerError::Unknown(name.clone()));
     }
     let stage = Stage::new()?;
-    // Before it seems to have one core.
     let machine = Machine::this();
     let mut redis = Redis::start(&stage, "redis", Persistence::None)?;
     let etcd = EtcdCluster::start(&stage)?;
     let zookeeper = ZooKeeper::start(&stage)?;
-    cores::part(redis.process().pid())?;
+    let cores = Cores::with(redis.process().pid())?;
     let mut missing = Vec::new();
     let entries = enter(&redis, &etcd, &zookeeper, without, &mut missing);
-    let mut results = measure::measure(machine, configuration, entries, redis.port(), tell)?;
+    let mut results = measure::measure(machine, configuration, entries, (redis.port(), cores), tell)?;
     results.missing.extend(missing);
     Ok(results)
 }

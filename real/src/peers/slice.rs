@@ -65,6 +65,11 @@ pub trait Peer {
     /// What it is called.
     fn name(&self) -> &'static str;
 
+    /// The process that does the work, if it is not this one.
+    fn process(&self) -> Option<u32> {
+        None
+    }
+
     /// Does a slice of work.
     ///
     /// # Errors
