@@ -202,9 +202,13 @@ fn hex(bytes: &[u8], digits: usize) -> String {
 /// Appends `bytes` in hexadecimal.
 pub(crate) fn hex_into(text: &mut String, bytes: &[u8]) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for byte in bytes {
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    for part in bytes.chunks(16) {
+        let mut digits = [0; 32];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(part) {
+            pair.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+        }
+        // Digits are ASCII.
+        text.push_str(std::str::from_utf8(&digits[..2 * part.len()]).unwrap_or_default());
     }
 }
 

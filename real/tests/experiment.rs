@@ -4,6 +4,10 @@
 #[path = "support/experiments.rs"]
 mod support;
 
+use std::path::Path;
+use std::process::Command;
+
+use real::servers::Stage;
 use serde_json::{Value, json};
 
 use support::experiment;
@@ -69,8 +73,15 @@ fn redlock_with_nodes_away() {
 
 #[test]
 fn a_release_by_get_and_del() {
-    let ran = experiment(3, &["--set", "rounds=20"]);
+    let stage = Stage::new().unwrap();
+    let histories = stage.directory().join("histories");
+    let ran = experiment(3, &["--set", "rounds=20", "--histories", histories.to_str().unwrap()]);
     let findings = ran.findings();
+    // The audit says of the kept histories what it said of the runs.
+    let judged = |number: u32| audit(&histories.join(format!("run-{number}.jsonl")));
+    let mut codes = [1, 2, 3, 4].map(judged);
+    codes.sort_unstable();
+    assert_eq!(codes, [Some(0), Some(0), Some(1), Some(1)]);
     let forced = findings["forced"].as_array().unwrap();
     assert_eq!(forced.len(), 4, "both releases, fencing off and on");
     for run in forced {
@@ -178,6 +189,11 @@ fn simulated_and_live() {
 }
 
 /// The first of `runs` that is wanted.
+/// What `real audit` ends with on that history.
+fn audit(history: &Path) -> Option<i32> {
+    Command::new(env!("CARGO_BIN_EXE_real")).arg("audit").arg(history).output().unwrap().status.code()
+}
+
 fn find(runs: &mut Value, is: impl Fn(&Value) -> bool) -> &mut Value {
     runs.as_array_mut().unwrap().iter_mut().find(|run| is(run)).unwrap()
 }

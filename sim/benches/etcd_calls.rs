@@ -18,7 +18,7 @@ use etcd_client::{Compare, CompareOp, PutOptions, Txn, TxnOp};
 use etcd_support::Etcd;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: sim::allocator::Allocator = sim::allocator::Allocator;
 
 const ROUNDS: u64 = 2500;
 /// The best of so many turns counts, since noise only slows down.

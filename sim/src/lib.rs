@@ -6,6 +6,7 @@ compile_error!(
      environment overrides that file: unset RUSTFLAGS, or add `--cfg madsim` to it."
 );
 
+pub mod allocator;
 pub mod compare;
 pub mod corpus;
 pub mod entropy;

@@ -10,7 +10,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use sim::schedule::Arm;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: sim::allocator::Allocator = sim::allocator::Allocator;
 
 /// Distributed locks, proved: real lock clients against simulated servers, networks, clocks and disks.
 ///

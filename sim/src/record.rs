@@ -40,6 +40,8 @@ struct Recording {
     hash: Box<Xxh3Default>,
     /// The last events' bytes, on their way to the hash: many small updates would cost more than all else here.
     bytes: Vec<u8>,
+    /// The fields of the event that is being read; empty between events.
+    record: Record,
     /// Hears of every event, in the middle of the task that caused it.
     listener: Rc<dyn Fn(&Event)>,
     /// An event that could not be understood: a mistake in the vocabulary, which fails the run.
@@ -68,6 +70,7 @@ pub fn start(world: &World, listener: impl Fn(&Event) + 'static) {
         events: Vec::with_capacity(EVENTS_LAST.load(Ordering::Relaxed)),
         hash: Box::default(),
         bytes: Vec::with_capacity(HASHED_BYTES + 512),
+        record: Record::default(),
         listener: Rc::new(listener),
         mistake: None,
     };
@@ -154,9 +157,8 @@ impl Recording {
         let mut bytes = Bytes(&mut self.bytes);
         bytes.number(at);
         bytes.number(process as u64);
-        let mut visitor = Visitor { record: Record::default(), bytes };
-        event.record(&mut visitor);
-        let kind = Kind::try_from(visitor.record);
+        event.record(&mut Visitor { record: &mut self.record, bytes });
+        let kind = Kind::take_from(&mut self.record);
         self.hash_bytes();
         match kind {
             Ok(kind) => {
@@ -196,7 +198,7 @@ impl Recording {
 
 /// Keeps an event's fields and hashes them as they come.
 struct Visitor<'a> {
-    record: Record,
+    record: &'a mut Record,
     bytes: Bytes<'a>,
 }
 
@@ -206,10 +208,9 @@ impl Bytes<'_> {
     /// A field of an event. Its place stands for its name: the first field is the event's name, which tells what stands
     /// where.
     fn field(&mut self, field: &Field, value: &str) {
-        let length = (value.len() as u32).to_le_bytes();
-        self.0.reserve(1 + length.len() + value.len());
-        self.0.push(field.index() as u8);
-        self.0.extend_from_slice(&length);
+        let [a, b, c, d] = (value.len() as u32).to_le_bytes();
+        self.0.reserve(5 + value.len());
+        self.0.extend_from_slice(&[field.index() as u8, a, b, c, d]);
         self.0.extend_from_slice(value.as_bytes());
     }
 
@@ -230,8 +231,9 @@ impl Visit for Visitor<'_> {
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.bytes.0.push(field.index() as u8);
-        self.bytes.number(value);
+        let mut bytes = [field.index() as u8; 9];
+        bytes[1..].copy_from_slice(&value.to_le_bytes());
+        self.bytes.0.extend_from_slice(&bytes);
         self.record.record_u64(field, value);
     }
 

@@ -75,6 +75,32 @@ fn nothing_of_a_script_is_left_for_the_next_one() {
 }
 
 #[test]
+fn what_a_script_did_to_its_keys_and_arguments_is_gone_in_the_next_one() {
+    run(async {
+        let mut client = Client::new(&server(&Clock::new()));
+        let count = "local seen = 0 for _ in pairs(KEYS) do seen = seen + 1 end for _ in pairs(ARGV) do seen = seen + 1 end \
+                     return {seen, #KEYS, #ARGV, KEYS[1], KEYS.x or '', ARGV.x or '', KEYS[3] or '', ARGV[1] or ''}";
+        for spoiling in [
+            "KEYS.x = 'left'",
+            "ARGV.x = 'left'",
+            "KEYS[1] = nil",
+            "KEYS[3] = 'left'",
+            "KEYS[-1] = 'left' KEYS[0] = 'left'",
+            "table.insert(KEYS, 'left') table.insert(ARGV, 1, 'left')",
+            "setmetatable(KEYS, {__index = function() return 'left' end})",
+            "setmetatable(ARGV, {__newindex = function() end})",
+            "ARGV[1] = nil ARGV[2] = nil ARGV[3] = nil error('left')",
+            "for at = 1, 100 do KEYS[at] = 'left' end",
+            "for at = 1, 100 do KEYS['x' .. at] = 'left' end",
+        ] {
+            client.call_words(&["EVAL", spoiling, "2", "a", "b", "c", "d", "e"]).await;
+            let next = client.call_words(&["EVAL", count, "1", "k"]).await;
+            assert_eq!(next, r#"[:1, :1, :0, "k", "", "", "", ""]"#, "{spoiling}");
+        }
+    });
+}
+
+#[test]
 fn keys_and_arguments_arrive_whole_and_many() {
     run(async {
         let mut client = Client::new(&server(&Clock::new()));

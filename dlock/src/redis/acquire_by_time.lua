@@ -6,18 +6,18 @@
 -- ARGV[1]  the owner token of the caller
 -- ARGV[2]  the TTL in milliseconds
 --
--- {1, fence}        granted now; the counter went up to the larger of one more and the time in microseconds since 1970
+-- fence             granted now; the counter went up to the larger of one more and the time in microseconds since 1970
 -- {1, fence, pttl}  granted before, to the same owner, as in acquire.lua. Nothing is changed
 -- {0, pttl}         held by another owner for pttl ms more, -1: for ever. Nothing is changed
-local call = redis.call
-if call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+local call, keys, args = redis.call, KEYS, ARGV
+if call('SET', keys[1], args[1], 'NX', 'PX', args[2]) then
   local time = call('TIME')
-  local fence = math.max(tonumber(call('GET', KEYS[2]) or 0) + 1, time[1] * 1000000 + time[2])
+  local fence = math.max(tonumber(call('GET', keys[2]) or 0) + 1, time[1] * 1000000 + time[2])
   -- Lua would write a number of 16 digits in powers of ten.
-  call('SET', KEYS[2], string.format('%.0f', fence))
-  return {1, fence}
+  call('SET', keys[2], string.format('%.0f', fence))
+  return fence
 end
-if call('GET', KEYS[1]) == ARGV[1] then
-  return {1, tonumber(call('GET', KEYS[2])), call('PTTL', KEYS[1])}
+if call('GET', keys[1]) == args[1] then
+  return {1, tonumber(call('GET', keys[2])), call('PTTL', keys[1])}
 end
-return {0, call('PTTL', KEYS[1])}
+return {0, call('PTTL', keys[1])}

@@ -6,12 +6,12 @@
 --
 -- 1  deleted
 -- 0  expired or another's; nothing is changed
-local call = redis.call
-if call('GET', KEYS[1]) == ARGV[1] then
-  call('DEL', KEYS[1])
-  if ARGV[2] then
+local call, keys, args = redis.call, KEYS, ARGV
+if call('GET', keys[1]) == args[1] then
+  call('DEL', keys[1])
+  if args[2] then
     -- A hint: a user who may not publish releases all the same.
-    redis.pcall('PUBLISH', ARGV[2], '')
+    redis.pcall('PUBLISH', args[2], '')
   end
   return 1
 end

@@ -6,8 +6,8 @@
 --
 -- 1  extended
 -- 0  expired or another's; nothing is changed, above all nothing is acquired anew
-local call = redis.call
-if call('GET', KEYS[1]) == ARGV[1] then
-  return call('PEXPIRE', KEYS[1], ARGV[2])
+local call, keys, args = redis.call, KEYS, ARGV
+if call('GET', keys[1]) == args[1] then
+  return call('PEXPIRE', keys[1], args[2])
 end
 return 0

@@ -6,7 +6,7 @@
 -- ARGV[2]  the TTL in milliseconds
 -- ARGV[3]  'time' if tokens are to outlive a lost counter
 --
--- {1, lowest}        given now. lowest is the lowest token that may be granted with this vote: one more than the counter,
+-- lowest             given now. It is the lowest token that may be granted with this vote: one more than the counter,
 --                    or the node's time in microseconds since 1970 if that was asked for and is larger
 -- {1, lowest, pttl}  given before, to the same owner, for pttl ms more. Nothing is changed
 -- {0, pttl, owner}   another owner has it for pttl ms more, -1: for ever. Nothing is changed
@@ -24,6 +24,6 @@ if ARGV[3] == 'time' then
   lowest = math.max(lowest, time[1] * 1000000 + time[2])
 end
 if given then
-  return {1, lowest}
+  return lowest
 end
 return {1, lowest, call('PTTL', KEYS[1])}

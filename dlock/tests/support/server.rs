@@ -212,7 +212,7 @@ impl State {
         let Some((holder, end)) = holder else {
             self.put(owner_key, args, now);
             self.values.insert(fence_key.into(), ((fence + 1).to_string(), None));
-            return format!("*2\r\n:1\r\n:{}\r\n", fence + 1);
+            return format!(":{}\r\n", fence + 1);
         };
         let left = end.map_or("-1".into(), |end| end.saturating_since(now).as_millis().to_string());
         if holder == args[0] {

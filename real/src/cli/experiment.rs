@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use real::backends::BackendKind;
-use real::experiments::{Settings, find, keep_text};
+use real::experiments::{Settings, find, keep_histories, keep_text};
 use real::span::Span;
 use toml::Value;
 
@@ -39,6 +39,9 @@ pub(crate) struct Experiment {
     /// Where the raw results go; by default to real/results/.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Keeps the history of each run there, for `real audit`.
+    #[arg(long, env = "DLOCK_HISTORIES", value_name = "FOLDER")]
+    histories: Option<PathBuf>,
 }
 
 impl Experiment {
@@ -46,6 +49,9 @@ impl Experiment {
         let experiment = find(self.number)?;
         let out = self.out.clone();
         let out = out.unwrap_or_else(|| format!("real/results/experiment-{}.json", self.number).into());
+        if let Some(folder) = &self.histories {
+            keep_histories(folder)?;
+        }
         let run = experiment.run(&self.settings()?, command())?;
         keep_text(&run.record, &out)?;
         print(&run.chapter.text())?;

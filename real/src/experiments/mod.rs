@@ -5,8 +5,9 @@
 //! files in `real/experiments/`. Then the experiments, each a file: [`pause_outlives_ttl`] (1),
 //! [`redlock_partition`] (2), [`safe_release`] (3), [`contention`] (4), [`fairness`] (5),
 //! [`ttl_sweep`] (6), [`ten_million`] (7), [`renewal`] (8), [`sim_and_live`] (9). What they share: `actors`
-//! (this program as workers and resources), `fleet` (the lock servers), `load` (an open load on them), `network` (their links), `parallel` (several runs at a time), `outcome` (what a run
-//! came to), `story` (a history for people), `statistics`, `machine` (what it was measured on).
+//! (this program as workers and resources), `fleet` (the lock servers), `load` (an open load on them), `network` (their
+//! links), `parallel` (several runs at a time), `outcome` (what a run came to), `histories` (kept for who wants them),
+//! `story` (a history for people), `statistics`, `machine` (what it was measured on).
 
 pub(crate) mod actors;
 mod configuration;
@@ -15,6 +16,7 @@ mod error;
 pub mod fairness;
 mod fleet;
 mod frame;
+mod histories;
 mod load;
 mod machine;
 mod network;
@@ -38,6 +40,7 @@ use serde::{Deserialize, Serialize};
 pub use configuration::Settings;
 pub use error::ExperimentError;
 pub use frame::{Chapter, Experiment, Registered, Run};
+pub use histories::keep_histories;
 pub use machine::Machine;
 pub use registry::{ALL, find};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use resource::audit::{Event, Kind, Nanos, Verdict, VerdictKind, WriteBy};
 use serde::{Deserialize, Serialize};
 
-use super::{ExperimentError, story};
+use super::{ExperimentError, histories, story};
 use crate::history;
 use crate::judgement::Judgement;
 
@@ -29,6 +29,7 @@ impl Outcome {
     /// Reads and judges the histories in `files`, the files of one run.
     pub(super) fn of(files: &[impl AsRef<Path>]) -> Result<(Self, Vec<Event>), ExperimentError> {
         let history = history::read(files)?;
+        histories::keep(&history, files)?;
         Ok((Self::of_events(&history.events), history.events))
     }
 

@@ -12,7 +12,7 @@ use std::future::Future;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Transaction};
+use deadpool_postgres::{Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Transaction};
 use futures_util::future::join;
 use resource::fence::{ConditionalOutcome, Fence, Fencing, Mark, Pass, WriteOutcome};
 use resource::store::{ConditionalWrite, Read, ReadOutcome, Snapshot, Store, StoreError, Write};
@@ -76,7 +76,13 @@ impl PostgresStore {
         let manager = Manager::from_config(config, NoTls, recycling);
         let pool = Pool::builder(manager).max_size(CONNECTIONS_MAX).build();
         let pool = pool.map_err(|error| ConnectError::Connect(error.to_string()))?;
-        let mut client = pool.get().await.map_err(|error| ConnectError::Connect(explain(&error)))?;
+        let mut client = pool.get().await.map_err(|error| {
+            ConnectError::Connect(match &error {
+                // The pool only says that it could make none.
+                PoolError::Backend(error) => explain(error),
+                other => explain(other),
+            })
+        })?;
         migrate(&mut client).await.map_err(|error| ConnectError::Migrate(explain(&error)))?;
         drop(client);
         let gates = std::iter::repeat_with(|| Mutex::new(())).take(GATES).collect();
@@ -285,10 +291,16 @@ fn failed(error: impl Error + Send + Sync + 'static) -> StoreError {
     StoreError::Unavailable(explain(&error).into())
 }
 
-/// The error and what caused it: PostgreSQL's own words are in the cause.
+/// The error and what caused it: PostgreSQL's own words are in the cause. Some errors repeat their cause, which is said once.
 fn explain(error: &dyn Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{error}: {}", explain(cause)),
-        None => error.to_string(),
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let own = error.to_string();
+        if !text.ends_with(&own) {
+            text = format!("{text}: {own}");
+        }
+        cause = error.source();
     }
+    text
 }

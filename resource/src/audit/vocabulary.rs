@@ -57,11 +57,11 @@ macro_rules! vocabulary {
                 record
             }
 
-            pub(super) fn from_record(event: EventName, record: Record) -> Result<Self, RecordError> {
+            fn load(event: EventName, record: &mut Record) -> Result<Self, RecordError> {
                 match event {
                     $($(
                         EventName::$variant => Ok(Self::$variant {
-                            $( $field: Field::load(record.$field)
+                            $( $field: Field::load(record.$field.take())
                                 .ok_or(RecordError::Missing { event, field: Record::field_name(stringify!($field)) })?, )*
                         }),
                     )*)*
@@ -158,6 +158,20 @@ vocabulary! {
     }
 }
 
+impl Kind {
+    /// The event in `record`, which is empty from then on and can be filled again: where events are many, moving whole
+    /// records would cost as much as reading them.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Kind::try_from`].
+    pub fn take_from(record: &mut Record) -> Result<Self, RecordError> {
+        let kind = record.event().and_then(|event| Self::load(event, record));
+        *record = Record::default();
+        kind
+    }
+}
+
 impl TryFrom<Record> for Kind {
     type Error = RecordError;
 
@@ -165,8 +179,7 @@ impl TryFrom<Record> for Kind {
     ///
     /// [`RecordError`] for an event without a name, with a name that the vocabulary lacks, or without one of its fields.
     /// Fields that the event does not have are ignored.
-    fn try_from(record: Record) -> Result<Self, RecordError> {
-        let event = record.event()?;
-        Self::from_record(event, record)
+    fn try_from(mut record: Record) -> Result<Self, RecordError> {
+        Self::take_from(&mut record)
     }
 }

@@ -26,7 +26,7 @@ use sim::run::run;
 use sim::schedule::{Arm, Schedule};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: sim::allocator::Allocator = sim::allocator::Allocator;
 
 /// The size of one exchange.
 #[derive(Clone, Copy)]

@@ -85,7 +85,7 @@ impl Client {
     fn closeness(&mut self, words: &[Vec<u8>], reply: &Reply, may_have_expired: bool) -> Closeness {
         let name = String::from_utf8_lossy(&words[0]).to_uppercase();
         let own = match name.as_str() {
-            "EVAL" | "EVALSHA" if words.len() > 1 && lua::tells_time(&words[1]) => Closeness::Millis,
+            "EVAL" | "EVALSHA" if words.len() > 1 && lua::tells_time(&words[1], reply) => Closeness::Millis,
             "EXEC" => std::mem::replace(&mut self.queued, Closeness::Exact),
             _ => templates::closeness(words, may_have_expired),
         };
@@ -204,8 +204,13 @@ fn kinds(command: &Command, reply: &Reply) -> Vec<String> {
         return vec![command.kind.clone()];
     }
     let text = reply.to_string();
-    let answer: Vec<_> = text.split(' ').take(if text.starts_with('*') { 2 } else { 1 }).collect();
-    vec![String::from("EVAL"), format!("{} {}", command.kind, answer.join(" "))]
+    let answer = match text.as_str() {
+        ":0" | ":1" => text,
+        // A fencing token.
+        _ if text.starts_with(':') => String::from(":n"),
+        _ => text.split(' ').take(2).collect::<Vec<_>>().join(" "),
+    };
+    vec![String::from("EVAL"), format!("{} {answer}", command.kind)]
 }
 
 fn unix_ms() -> i64 {

@@ -8,7 +8,7 @@
 //! 1. *Lua throws by `longjmp`, past Rust's destructors.* A function here either never calls what may throw, or owns
 //!    nothing that needs dropping: it is marked *may throw*, and holds numbers and pointers only. What a throw must not
 //!    lose lies in [`Running`] or in the [`Job`], which their owners drop.
-//! 2. *What may throw runs under a protected call.* [`Gate::run`] only pushes a function that is there already and a
+//! 2. *What may throw runs under a protected call.* [`Gate::run`] only pushes functions that are there already and a
 //!    pointer, which neither allocate nor throw, and calls [`run_script`] protected. [`call`] is called by Lua.
 //! 3. *No panic crosses Lua.* [`Running::answer`] catches and keeps it; [`PooledEngine`](super::PooledEngine) resumes it
 //!    once the script has ended, whatever the script made of the error it got instead.
@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex};
 use mlua::ffi::{self, lua_State};
 use mlua::{Function, LightUserData, Lua, RegistryKey, Table, Value};
 
-use super::stack::{self, DEPTH_MAX, SHALLOW, slot};
+use super::stack::{self, DEPTH_MAX, SHALLOW, call_slot, slot};
 use super::{Running, lock};
 use crate::servers::redis::number::{format_f64, push_i64};
 use crate::servers::redis::reply::{Protocol, Reply};
@@ -34,6 +34,8 @@ pub(super) struct Gate {
     state: *mut lua_State,
     /// [`run_script`] and what it needs.
     run: RegistryKey,
+    /// The handler of a script's errors.
+    explain: RegistryKey,
     /// Where a script's failure is put: a slot that exists, so that putting it there can't fail.
     failure: RegistryKey,
 }
@@ -53,7 +55,6 @@ enum Outcome {
 /// What [`run_script`] is told, and tells.
 struct Job<'a> {
     function: i32,
-    failure: i32,
     keys: usize,
     args: Args<'a>,
     outcome: Outcome,
@@ -62,18 +63,22 @@ struct Job<'a> {
 impl Gate {
     /// A gate to the scripts whose globals are in `builtins` and whose failures `explain` handles.
     pub(super) fn new(lua: &Lua, builtins: &Table, explain: &Function) -> mlua::Result<Self> {
-        let upvalues = (builtins, "KEYS", "ARGV", explain, "err", "ok", "double");
+        let (keys, argv) = (lua.create_table()?, lua.create_table()?);
+        builtins.raw_set("KEYS", &keys)?;
+        builtins.raw_set("ARGV", &argv)?;
+        let upvalues = (builtins, "KEYS", "ARGV", "err", "ok", "double", keys, argv);
         let mut state = std::ptr::null_mut();
-        // SAFETY: `exec_raw` pushes the seven upvalues and protects the call; the closure owns nothing.
+        // SAFETY: `exec_raw` pushes the eight upvalues and protects the call; the closure owns nothing.
         let run: Function = unsafe {
             lua.exec_raw(upvalues, |main| {
                 state = main;
-                ffi::lua_pushcclosure(main, run_script, slot::DOUBLE);
+                ffi::lua_pushcclosure(main, run_script, slot::COUNT);
             })?
         };
         let run = lua.create_registry_value(run)?;
+        let explain = lua.create_registry_value(explain)?;
         let failure = lua.create_registry_value(false)?;
-        Ok(Self { state, run, failure })
+        Ok(Self { state, run, explain, failure })
     }
 
     /// Runs the script `function` with the `keys` first of `args` as KEYS and the others as ARGV.
@@ -85,23 +90,23 @@ impl Gate {
         args: Args<'_>,
     ) -> mlua::Result<Result<Reply, Value>> {
         let outcome = Outcome::Failed;
-        let mut job = Job { function: function.id(), failure: self.failure.id(), keys, args, outcome };
-        // SAFETY: no script is running, so this is the bottom of the main stack, which has room for two. The two pushes
-        // don't allocate; all else is protected. `job` outlives the call.
-        let is_host_failure = unsafe {
+        let mut job = Job { function: function.id(), keys, args, outcome };
+        // SAFETY: no script is running, so this is the bottom of the main stack, which has room for three. The pushes don't
+        // allocate; all else is protected. `job` outlives the call.
+        let has_failed = unsafe {
             let top = ffi::lua_gettop(self.state);
+            ffi::lua_rawgeti_(self.state, ffi::LUA_REGISTRYINDEX, self.explain.id());
             ffi::lua_rawgeti_(self.state, ffi::LUA_REGISTRYINDEX, self.run.id());
             ffi::lua_pushlightuserdata(self.state, (&raw mut job).cast::<c_void>());
-            let status = ffi::lua_pcall(self.state, 1, 0, 0);
-            if status != ffi::LUA_OK {
-                // Not the script: Lua itself, short of memory. What it says is a text or nothing.
+            let has_failed = ffi::lua_pcall(self.state, 1, 0, top + 1) != ffi::LUA_OK;
+            if has_failed {
                 ffi::lua_rawseti_(self.state, ffi::LUA_REGISTRYINDEX, self.failure.id());
             }
             ffi::lua_settop(self.state, top);
-            status != ffi::LUA_OK
+            has_failed
         };
         match job.outcome {
-            Outcome::Returned(reply) if !is_host_failure => Ok(Ok(reply)),
+            Outcome::Returned(reply) if !has_failed => Ok(Ok(reply)),
             _ => lua.registry_value(&self.failure).map(Err),
         }
     }
@@ -116,7 +121,11 @@ pub(super) fn call_function(
     let running = LightUserData(Arc::as_ptr(running).cast_mut().cast::<c_void>());
     // SAFETY: `exec_raw` pushes the upvalues and protects the call; the closure owns nothing. The engine keeps `running`
     // alive for as long as the interpreter.
-    unsafe { lua.exec_raw((running, throws), |state| ffi::lua_pushcclosure(state, call, 2)) }
+    unsafe {
+        lua.exec_raw((running, throws, "ok", "OK"), |state| {
+            ffi::lua_pushcclosure(state, call, call_slot::COUNT);
+        })
+    }
 }
 
 /// Lua's side of `redis.call`. *May throw*: the reply is left in [`Running`], only its address is held here.
@@ -124,8 +133,9 @@ unsafe extern "C-unwind" fn call(state: *mut lua_State) -> i32 {
     // SAFETY: the upvalues are those that `call_function` set. The reply stays where it is until the next call: what may
     // run while it is being pushed is Lua's collector, which calls no script. Rule 1 for the rest.
     unsafe {
-        let running = ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast::<Mutex<Running>>();
-        let throws = ffi::lua_toboolean(state, ffi::lua_upvalueindex(2)) != 0;
+        let running =
+            ffi::lua_touserdata(state, ffi::lua_upvalueindex(call_slot::RUNNING)).cast::<Mutex<Running>>();
+        let throws = ffi::lua_toboolean(state, ffi::lua_upvalueindex(call_slot::THROWS)) != 0;
         let (reply, protocol) = answer(state, running);
         stack::push_reply(state, reply, protocol);
         if let Reply::Error(_) = &*reply {
@@ -203,25 +213,15 @@ impl Running {
 
 /// Sets KEYS and ARGV, runs the script of the [`Job`] on the stack, and takes its answer. *May throw*.
 unsafe extern "C-unwind" fn run_script(state: *mut lua_State) -> i32 {
-    // SAFETY: the only argument is the job that `Gate::run` pushed, and nobody else holds it now. Stack: the job, EXPLAIN,
-    // the function, BUILTINS and three more, within the twenty that Lua grants. Rule 1: the reply goes into the job.
+    // SAFETY: the only argument is the job that `Gate::run` pushed, and nobody else holds it now. Stack: the job, the
+    // function, BUILTINS and four more, within the twenty that Lua grants. Rule 1: the reply goes into the job.
     unsafe {
         let job = ffi::lua_touserdata(state, 1).cast::<Job<'_>>();
         let (keys, args) = ((*job).keys, (*job).args);
-        ffi::lua_pushvalue(state, ffi::lua_upvalueindex(slot::EXPLAIN));
         ffi::lua_rawgeti_(state, ffi::LUA_REGISTRYINDEX, (*job).function);
-        ffi::lua_pushvalue(state, ffi::lua_upvalueindex(slot::BUILTINS));
-        ffi::lua_pushvalue(state, ffi::lua_upvalueindex(slot::KEYS));
-        stack::push_texts(state, args.take(keys));
-        ffi::lua_rawset(state, -3);
-        ffi::lua_pushvalue(state, ffi::lua_upvalueindex(slot::ARGV));
-        stack::push_texts(state, args.skip(keys));
-        ffi::lua_rawset(state, -3);
-        ffi::lua_settop(state, 3);
-        if ffi::lua_pcall(state, 0, 1, 2) != ffi::LUA_OK {
-            ffi::lua_rawseti_(state, ffi::LUA_REGISTRYINDEX, (*job).failure);
-            return 0;
-        }
+        stack::set_texts(state, slot::KEYS, slot::KEYS_TABLE, args.take(keys));
+        stack::set_texts(state, slot::ARGV, slot::ARGV_TABLE, args.skip(keys));
+        ffi::lua_call(state, 0, 1);
         let mut reply = stack::reply_at(state, SHALLOW, false);
         if reply.is_none() {
             // A nested table: Lua is asked for the stack that its depth may take, and the table is read again.

@@ -15,15 +15,29 @@ pub(super) const DEPTH_MAX: i32 = 1000;
 /// Tables inside tables for which a C function has stack without asking for more: one slot each, and two.
 pub(super) const SHALLOW: i32 = 4;
 
+/// KEYS and ARGV of up to this many elements are kept for the next script.
+const KEPT_MAX: usize = 16;
+
 /// The upvalues of `gate::run_script`.
 pub(super) mod slot {
     pub(in super::super) const BUILTINS: i32 = 1;
     pub(in super::super) const KEYS: i32 = 2;
     pub(in super::super) const ARGV: i32 = 3;
-    pub(in super::super) const EXPLAIN: i32 = 4;
-    pub(in super::super) const ERR: i32 = 5;
-    pub(in super::super) const OK: i32 = 6;
-    pub(in super::super) const DOUBLE: i32 = 7;
+    pub(in super::super) const ERR: i32 = 4;
+    pub(in super::super) const OK: i32 = 5;
+    pub(in super::super) const DOUBLE: i32 = 6;
+    pub(in super::super) const KEYS_TABLE: i32 = 7;
+    pub(in super::super) const ARGV_TABLE: i32 = 8;
+    pub(in super::super) const COUNT: i32 = 8;
+}
+
+/// The upvalues of `gate::call`: itself, and the texts of its commonest reply, which need not be looked up then.
+pub(super) mod call_slot {
+    pub(in super::super) const RUNNING: i32 = 1;
+    pub(in super::super) const THROWS: i32 = 2;
+    pub(in super::super) const OK: i32 = 3;
+    pub(in super::super) const OK_VALUE: i32 = 4;
+    pub(in super::super) const COUNT: i32 = 4;
 }
 
 /// The reply that the value on top of the stack stands for; `levels` of tables may be in it. `None`, or an error in place
@@ -96,7 +110,7 @@ unsafe fn table_reply(state: *mut lua_State, levels: i32, is_cut: bool) -> Optio
 ///
 /// # Safety
 ///
-/// `state` runs a function of Lua's, and `reply` is alive and does not change.
+/// `state` runs `gate::call`, and `reply` is alive and does not change.
 pub(super) unsafe fn push_reply(state: *mut lua_State, reply: *const Reply, protocol: Protocol) {
     // SAFETY: the caller's promise, and rule 1: everything here is borrowed.
     unsafe {
@@ -112,8 +126,21 @@ pub(super) unsafe fn push_reply(state: *mut lua_State, reply: *const Reply, prot
             | Reply::Silence
             | Reply::Push(_)
             | Reply::Several(_) => ffi::lua_pushboolean(state, 0),
-            Reply::Status(text) => push_field(state, b"ok", text),
-            Reply::Error(text) => push_field(state, b"err", text),
+            Reply::Status(text) => {
+                ffi::lua_createtable(state, 0, 1);
+                ffi::lua_pushvalue(state, ffi::lua_upvalueindex(call_slot::OK));
+                match &**text {
+                    b"OK" => ffi::lua_pushvalue(state, ffi::lua_upvalueindex(call_slot::OK_VALUE)),
+                    text => push_text(state, text),
+                }
+                ffi::lua_rawset(state, -3);
+            }
+            Reply::Error(text) => {
+                ffi::lua_createtable(state, 0, 1);
+                push_text(state, b"err");
+                push_text(state, text);
+                ffi::lua_rawset(state, -3);
+            }
             Reply::Array(items) => {
                 ffi::lua_createtable(state, items.len() as i32, 0);
                 for (at, item) in items.iter().enumerate() {
@@ -135,26 +162,61 @@ pub(super) unsafe fn push_reply(state: *mut lua_State, reply: *const Reply, prot
     }
 }
 
-/// Pushes a table with one field. *May throw*.
-unsafe fn push_field(state: *mut lua_State, name: &[u8], value: &[u8]) {
-    // SAFETY: the caller has asked for the stack.
+/// Makes the table that is kept in the upvalue `kept` an array of `texts`. If the script before left anything behind in it, a
+/// new one takes its place, and in BUILTINS that under the name in the upvalue `name`. *May throw*.
+///
+/// A script that has ended holds no table any more: nothing that it could have kept one in outlives it.
+///
+/// # Safety
+///
+/// `state` runs `gate::run_script`, with room on its stack for four more.
+pub(super) unsafe fn set_texts(state: *mut lua_State, name: i32, kept: i32, texts: Args<'_>) {
+    // SAFETY: the caller's promise.
     unsafe {
-        ffi::lua_createtable(state, 0, 1);
-        push_text(state, name);
-        push_text(state, value);
-        ffi::lua_rawset(state, -3);
-    }
-}
-
-/// Pushes an array of texts. *May throw*.
-pub(super) unsafe fn push_texts(state: *mut lua_State, texts: Args<'_>) {
-    // SAFETY: the caller has asked for the stack.
-    unsafe {
-        ffi::lua_createtable(state, texts.len() as i32, 0);
+        ffi::lua_pushvalue(state, ffi::lua_upvalueindex(kept));
+        if !empty(state) {
+            ffi::lua_settop(state, -2);
+            ffi::lua_createtable(state, texts.len() as i32, 0);
+            ffi::lua_pushvalue(state, -1);
+            ffi::lua_replace(state, ffi::lua_upvalueindex(kept));
+            ffi::lua_pushvalue(state, ffi::lua_upvalueindex(slot::BUILTINS));
+            ffi::lua_pushvalue(state, ffi::lua_upvalueindex(name));
+            ffi::lua_pushvalue(state, -3);
+            ffi::lua_rawset(state, -3);
+            ffi::lua_settop(state, -2);
+        }
         for (at, text) in texts.iter().enumerate() {
             push_text(state, text);
             ffi::lua_rawseti_(state, -2, at as i32 + 1);
         }
+        ffi::lua_settop(state, -2);
+    }
+}
+
+/// Empties the array on top of the stack, and tells whether that makes it as good as new: it has no metatable and nothing
+/// but its elements, few enough that their empty slots are no burden. Never throws.
+unsafe fn empty(state: *mut lua_State) -> bool {
+    // SAFETY: the caller has asked for the stack. Only what exists is set to nil, which allocates nothing; asking a table for
+    // its first key neither.
+    unsafe {
+        if ffi::lua_getmetatable(state, -1) != 0 {
+            ffi::lua_settop(state, -2);
+            return false;
+        }
+        let length = ffi::lua_objlen(state, -1);
+        if length > KEPT_MAX {
+            return false;
+        }
+        for index in 1..=length as i32 {
+            ffi::lua_pushnil(state);
+            ffi::lua_rawseti_(state, -2, index);
+        }
+        ffi::lua_pushnil(state);
+        let has_more = ffi::lua_next(state, -2) != 0;
+        if has_more {
+            ffi::lua_settop(state, -3);
+        }
+        !has_more
     }
 }
 

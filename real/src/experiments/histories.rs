@@ -1,0 +1,53 @@
+//! The histories of an experiment's runs, kept where somebody wants to look at them.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use resource::audit::History;
+
+use super::ExperimentError;
+
+/// Where they are kept, if they are. One for the process: the experiments are told nothing that is not in their configuration.
+static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+
+/// Keeps the history of every run from now on in `folder`, which is made: a file in JSON lines for each, as `real audit` reads
+/// it, with the events of all processes in one order. Has to be asked for once, before the runs.
+///
+/// # Errors
+///
+/// [`ExperimentError::File`] if there can be no such folder.
+pub fn keep_histories(folder: &Path) -> Result<(), ExperimentError> {
+    fs::create_dir_all(folder).map_err(failed(folder))?;
+    FOLDER.get_or_init(|| folder.to_owned());
+    Ok(())
+}
+
+/// Keeps the history of a run whose processes wrote these files; the folder of the last, which is a resource's or one beside
+/// it, has the run's name.
+pub(super) fn keep(history: &History, files: &[impl AsRef<Path>]) -> Result<(), ExperimentError> {
+    let Some(folder) = FOLDER.get() else { return Ok(()) };
+    let run = files.last().and_then(|file| file.as_ref().parent()?.file_name());
+    let run = run.unwrap_or_default().to_string_lossy();
+    let (mut file, path) = create(folder, &run)?;
+    let written = history.events.iter().try_for_each(|event| event.write_json(&mut file));
+    written.and_then(|()| file.flush()).map_err(failed(&path))
+}
+
+/// A new file: runs of the same name are numbered.
+fn create(folder: &Path, run: &str) -> Result<(BufWriter<File>, PathBuf), ExperimentError> {
+    let mut number = 1;
+    loop {
+        let path = folder.join(format!("{run}-{number}.jsonl"));
+        match File::create_new(&path) {
+            Ok(file) => return Ok((BufWriter::new(file), path)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(failed(&path)(error)),
+        }
+    }
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> ExperimentError {
+    |source| ExperimentError::File { path: path.to_owned(), source, help: "give --histories another folder" }
+}
