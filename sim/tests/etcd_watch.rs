@@ -111,6 +111,28 @@ fn a_watch_below_the_compaction_is_cancelled_with_its_revision() {
 }
 
 #[test]
+fn a_watch_below_the_compaction_keeps_its_id_until_it_is_cancelled_again() {
+    in_cluster(|etcd| async move {
+        let mut client = etcd.client(0).await;
+        for value in ["1", "2", "3"] {
+            client.put("a", value, None).await.unwrap();
+        }
+        client.compact(3, None).await.unwrap();
+        let early = || WatchOptions::new().with_start_revision(2).with_watch_id(7);
+        let mut stream = client.watch("a", Some(early())).await.unwrap();
+        assert_eq!(next(&mut stream).await, "#7 r4 created");
+        assert_eq!(next(&mut stream).await, "#7 r0 canceled 3");
+        client.put("a", "4", None).await.unwrap();
+        stream.watch("a", Some(WatchOptions::new().with_watch_id(7))).await.unwrap();
+        assert!(next(&mut stream).await.contains("duplicate watch ID"));
+        stream.cancel(7).await.unwrap();
+        assert_eq!(next(&mut stream).await, "#7 r5 canceled 0");
+        stream.watch("a", Some(WatchOptions::new().with_watch_id(7))).await.unwrap();
+        assert_eq!(next(&mut stream).await, "#7 r5 created");
+    });
+}
+
+#[test]
 fn progress_comes_on_request_and_every_ten_minutes() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client(0).await;

@@ -153,3 +153,31 @@ fn what_was_answered_before_hello_in_a_transaction_keeps_its_protocol() {
         assert!(answer.contains("*3\r\n$-1\r\n%7\r\n"), "{answer}");
     });
 }
+
+#[test]
+fn messages_are_in_the_protocol_that_is_spoken_when_they_are_published() {
+    run(async {
+        let mut stream = connect(&server(&Clock::new()), "client");
+        let steps = [
+            &["SUBSCRIBE", "a"][..],
+            &["UNSUBSCRIBE", "a"],
+            &["HELLO", "3"],
+            &["SUBSCRIBE", "a"],
+            &["PUBLISH", "a", "first"],
+            &["HELLO", "2"],
+            &["UNSUBSCRIBE", "a"],
+            &["SUBSCRIBE", "a"],
+            &["RESET"],
+        ];
+        for words in steps {
+            stream.write_all(&encode(words)).await.unwrap();
+        }
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"+RESET\r\n") {
+            assert_ne!(stream.read_buf(&mut answer).await.unwrap(), 0);
+        }
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(answer.contains(">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$5\r\nfirst\r\n"), "{answer}");
+        assert!(answer.contains("*3\r\n$11\r\nunsubscribe\r\n$1\r\na\r\n:0\r\n*3\r\n"), "{answer}");
+    });
+}

@@ -18,6 +18,7 @@
 //!
 //! The fencing token is the zxid of the transaction that created the entry, by whichever way that became known. Entries are
 //! numbered in the order of their creation and served in the order of their numbers, so tokens grow from grant to grant.
+//! A queue has 2 147 483 647 numbers; once they are used up it grants nothing until it is empty, and then counts anew.
 //! An ensemble that is set up anew, without its data, begins again at low zxids: then the tokens go back.
 //!
 //! A lease lives for as long as the session: its TTL bounds only for how long the client trusts it after a proof. A proof

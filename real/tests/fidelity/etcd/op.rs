@@ -277,10 +277,13 @@ pub(crate) fn beginnings() -> impl Strategy<Value = Vec<Op>> {
     let grants = [Op::Grant { lease: 1, ttl: 100 }, Op::Grant { lease: 2, ttl: 200 }];
     let put = |value| Op::Put(Put { key: "a", value, ..Put::default() });
     let watch = Watch { key: "a", span: Span::One, start: Some(1), prev_key: true, filter: None, id: None };
-    let compaction = vec![put("1"), put("2"), put("1"), Op::Compact(2), Op::Watch(watch)];
+    let numbered = |start| Op::Watch(Watch { start, id: Some(7), ..watch.clone() });
+    let again = [numbered(Some(1)), numbered(None), Op::Cancel(7), numbered(None), put("2")];
+    let compaction = vec![put("1"), put("2"), put("1"), Op::Compact(2), Op::Watch(watch.clone())];
+    let twice = [&compaction[..4], &again].concat();
     let locks = [1, 2].map(|lease| Op::Lock { name: "lock", lease });
-    let queue: Vec<_> = grants.iter().cloned().chain(locks).chain([Op::Unlock]).collect();
-    prop_oneof![4 => Just(Vec::new()), 4 => Just(grants.to_vec()), 1 => Just(compaction), 1 => Just(queue)]
+    let queue = [&grants[..], &locks, &[Op::Unlock]].concat();
+    prop_oneof![4 => Just(Vec::new()), 4 => Just(grants.to_vec()), 3 => select(vec![compaction, twice, queue])]
 }
 
 /// Any step.

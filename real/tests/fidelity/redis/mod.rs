@@ -1,5 +1,6 @@
 //! The simulated Redis against a live one.
 
+mod channels;
 mod command;
 mod lua;
 mod near;
@@ -24,6 +25,17 @@ fn redis_answers_alike() {
     let tally = Tally::default();
     compare("redis", 600, scripts(), |script| run(script, servers, &tally));
     tally.require(templates::kinds().chain(lua::kinds()));
+}
+
+#[test]
+fn redis_channels_answer_alike() {
+    let stage = Stage::new().unwrap();
+    let live = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let simulated = sim::serve::host_redis().unwrap();
+    let servers = Servers { live: live.address().parse().unwrap(), simulated: simulated.address() };
+    let tally = Tally::default();
+    compare("redis_channels", 3000, channels::scripts(), |script| channels::run(script, servers, &tally));
+    tally.require(channels::KINDS.map(str::to_owned));
 }
 
 /// A command that the simulated server learns must be compared, too.

@@ -174,6 +174,22 @@ pub(crate) const TRANSACTIONS: Group = Group {
     ],
 };
 
+/// Commands of those who listen and of those who publish, for scripts of their own.
+pub(crate) const CHANNELS: Group = Group {
+    weight: 1,
+    may_be_mangled: true,
+    templates: &[
+        "SUBSCRIBE <key>",
+        "SUBSCRIBE <key> <key>",
+        "UNSUBSCRIBE",
+        "UNSUBSCRIBE <key>",
+        "UNSUBSCRIBE <key> <key>",
+        "PUBLISH <key> <value>",
+        "PUBLISH <key> <value>",
+        "PUBLISH <key> <value>",
+    ],
+};
+
 /// Those that never succeed.
 const FAILING: [&str; 5] = ["NOSUCH", "SCRIPT KILL", "CONFIG SET", "CONFIG NOSUCH", "COMMAND NOSUCH"];
 const CONTAINERS: [&str; 4] = ["CLIENT", "COMMAND", "CONFIG", "SCRIPT"];
@@ -209,12 +225,13 @@ pub(crate) const WIRE: &[&str] = &[
     "*2\r\n$3\r\nGET\r\n$600000000\r\n",
 ];
 
-/// What a replica says to its primary, and what is answered several times or later.
-pub(crate) const NOT_COMPARED: [&str; 4] = ["PSYNC", "REPLCONF", "SUBSCRIBE", "UNSUBSCRIBE"];
+/// What a replica says to its primary.
+pub(crate) const NOT_COMPARED: [&str; 2] = ["PSYNC", "REPLCONF"];
 
 /// The names of all commands that templates draw, but of that which no server knows.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    all().filter_map(|template| template.split(' ').next()).filter(|name| *name != "NOSUCH")
+    let templates = all().chain(CHANNELS.templates.iter().copied());
+    templates.filter_map(|template| template.split(' ').next()).filter(|name| *name != "NOSUCH")
 }
 
 /// All kinds that must have succeeded in a run.

@@ -8,6 +8,9 @@ use std::time::Duration;
 /// Longer than any answer takes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What no message says.
+const MARK: &[u8] = b"that is all";
+
 /// A reply as it came, in RESP2 or RESP3. Empty: the server closed the connection instead.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Reply(pub(crate) Vec<u8>);
@@ -15,6 +18,16 @@ pub(crate) struct Reply(pub(crate) Vec<u8>);
 impl Reply {
     pub(crate) fn is_error(&self) -> bool {
         self.0.is_empty() || self.0.starts_with(b"-")
+    }
+
+    /// Whether the server has closed the connection.
+    pub(crate) fn is_end(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether it is the answer to the PING that ends what [`Connection::say_all`] returns.
+    fn is_marked(&self) -> bool {
+        self.lines().last() == Some(&MARK)
     }
 
     pub(crate) fn is_queued(&self) -> bool {
@@ -62,6 +75,16 @@ impl Connection {
             }
             other => other,
         }
+    }
+
+    /// Sends a request and returns all that comes, up to the answer to a PING behind it or the end of the connection.
+    pub(crate) fn say_all(&mut self, request: &[u8]) -> io::Result<Vec<Reply>> {
+        let ping = self::request(&[b"PING".to_vec(), MARK.to_vec()]);
+        let mut replies = vec![self.say(&[request, &ping].concat())?];
+        while replies.last().is_some_and(|reply| !reply.is_end() && !reply.is_marked()) {
+            replies.push(self.say(&[])?);
+        }
+        Ok(replies)
     }
 
     fn reply(&mut self) -> io::Result<Reply> {

@@ -83,7 +83,11 @@ pub(crate) fn beginnings() -> impl Strategy<Value = Vec<Op>> {
     let again = Op::Connect { client: 0, login: Login::Again, timeout: LONG };
     let runs_out =
         vec![short, connect(1), top, entry(0), entry(1), watch, children, Op::Cut(0), Op::Wait, again];
-    prop_oneof![20 => Just(plain), 60 => Just(tree), 30 => Just(line), 1 => Just(runs_out), 1 => Just(Vec::new())]
+    // A session that would last, but for the shorter timeout with which it comes back.
+    let mut shortened = runs_out.clone();
+    let shorter = Op::Connect { client: 0, login: Login::Again, timeout: SHORT };
+    shortened.splice(0..1, [connect(0), shorter]);
+    prop_oneof![30 => Just(plain), 90 => Just(tree), 45 => Just(line), 1 => Just(shortened), 1 => Just(runs_out), 1 => Just(Vec::new())]
 }
 
 /// Any step that takes no time.

@@ -96,6 +96,9 @@ impl WatchStream {
             // etcd names no revision here.
             let blank = Moment { header: PbResponseHeader { revision: 0, ..at.header }, ..*at };
             self.send(PbWatchResponse { canceled: true, compact_revision, ..blank.answer(id) });
+            // It sees nothing and keeps its id, until its client cancels it too.
+            order.with_progress = false;
+            self.watches.insert(id, Watch { order, next: i64::MAX, sent_at: at.now });
             return;
         }
         self.watches.insert(id, Watch { order, next, sent_at: at.now });

@@ -42,6 +42,13 @@ impl Channels {
         listener.channels.len()
     }
 
+    /// Has messages to `client` be in another protocol from here on.
+    pub(crate) fn speak(&mut self, client: u64, protocol: Protocol) {
+        if let Some(listener) = self.0.get_mut(&client) {
+            listener.protocol = protocol;
+        }
+    }
+
     /// Ends that, and returns on how many channels it still listens.
     pub(crate) fn unsubscribe(&mut self, client: u64, channel: &[u8]) -> usize {
         let Some(listener) = self.0.get_mut(&client) else { return 0 };

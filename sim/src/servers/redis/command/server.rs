@@ -138,7 +138,7 @@ fn set_name(client: &mut Client, name: &[u8]) -> Reply {
     Reply::OK
 }
 
-fn hello(core: &Core, client: &mut Client, args: Args<'_>) -> Reply {
+fn hello(core: &mut Core, client: &mut Client, args: Args<'_>) -> Reply {
     let mut protocol = client.protocol;
     if args.len() > 1 {
         protocol = match parse_i64(args.at(1)) {
@@ -161,6 +161,7 @@ fn hello(core: &Core, client: &mut Client, args: Args<'_>) -> Reply {
         }
     }
     client.protocol = protocol;
+    core.state.channels.speak(client.id, protocol);
     Reply::Map(vec![
         ("server", Reply::bulk("redis")),
         ("version", Reply::bulk(info::VERSION)),
