@@ -339,10 +339,8 @@ fn puts() -> impl Strategy<Value = Put> {
 
 fn ranges() -> impl Strategy<Value = Range> {
     use SortTarget::{Create, Key, Mod, Value, Version};
-    let sort = (
-        select(&[Key, Version, Create, Mod, Value][..]),
-        select(&[SortOrder::None, SortOrder::Ascend, SortOrder::Descend][..]),
-    );
+    let targets = select(&[Key, Version, Create, Mod, Value][..]);
+    let sort = (targets, select(&[SortOrder::None, SortOrder::Ascend, SortOrder::Descend][..]));
     let flags = (any::<bool>(), weighted(0.2, Just(())), weighted(0.2, Just(())));
     let bounds = (weighted(0.2, 0..6_i64), weighted(0.2, 0..6_i64));
     (keys(), spans(), weighted(0.3, -2..7_i64), select(&[0, 0, 1, 2][..]), of(sort), flags, bounds).prop_map(
