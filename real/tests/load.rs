@@ -137,7 +137,8 @@ async fn an_etcd_holds_a_lock_for_each_and_knows_its_owner() {
     let stage = Stage::new().unwrap();
     let etcd = EtcdCluster::start_one(&stage).unwrap();
     let runtime = TokioRuntime::new(Handle::current());
-    for (leases, key, granted) in [(Leases::Each, "each", 300), (Leases::Shared, "shared", 1)] {
+    let fills = [(Leases::Each, "each", 300), (Leases::Each, "other", 300), (Leases::Shared, "shared", 1)];
+    for (leases, key, granted) in fills {
         let order = EtcdFill {
             servers: etcd.addresses(),
             keys: 300,
@@ -163,6 +164,10 @@ async fn an_etcd_holds_a_lock_for_each_and_knows_its_owner() {
         let free = lock.try_acquire(&LockKey::new(key, "300").unwrap()).await;
         free.unwrap().release().await.unwrap();
     }
+    // The same seed gives the same locks, but never another fill's leases. Each of our clients has had one besides.
+    let mut client = etcd_client::Client::connect(etcd.addresses(), None).await.unwrap();
+    let all = client.leases().await.unwrap().leases().len();
+    assert!((601..=604).contains(&all), "{all} leases");
 }
 
 #[tokio::test]

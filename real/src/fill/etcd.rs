@@ -101,10 +101,12 @@ pub async fn fill_etcd(
         Leases::Each => None,
         Leases::Shared => Some(client.lease_grant(seconds(fill.ttl), None).await?.id()),
     };
+    // Numbers that no other fill uses, not even one from the same seed: its leases may live already, and not for so long.
+    let leases = rand::random::<i64>() & (i64::MAX >> 1);
     let begun = runtime.now();
     let next = Cell::new(0..fill.keys);
-    let workers =
-        (0..AT_ONCE.min(fill.keys)).map(|_| fill_next(runtime, client.clone(), &fill, shared, &next, &tell));
+    let workers = (0..AT_ONCE.min(fill.keys))
+        .map(|_| fill_next(runtime, client.clone(), &fill, (shared, leases), &next, &tell));
     try_join_all(workers).await?;
     let took = runtime.now().saturating_since(begun);
     let after = database_bytes(&mut client).await?;
@@ -124,7 +126,7 @@ async fn fill_next(
     runtime: &TokioRuntime,
     mut client: Client,
     fill: &EtcdFill,
-    shared: Option<i64>,
+    (shared, leases): (Option<i64>, i64),
     next: &Cell<Range<u64>>,
     tell: &impl Fn(u64),
 ) -> Result<(), EtcdFillError> {
@@ -133,7 +135,7 @@ async fn fill_next(
         let lease = match shared {
             Some(lease) => lease,
             None => {
-                let id = lease_id(&owner);
+                let id = leases.saturating_add_unsigned(number + 1);
                 patiently(runtime, async || grant(&mut client, id, fill.ttl).await).await?;
                 id
             }
@@ -163,17 +165,12 @@ async fn patiently(
     for attempt in 1..ATTEMPTS {
         match request().await {
             Err(Error::GRpcStatus(status)) if i32::from(status.code()) == UNAVAILABLE => {
-                runtime.sleep_until(runtime.now() + BREATH * (1 << attempt)).await;
+                runtime.sleep_until(runtime.now() + BREATH * (1 << (attempt - 1))).await;
             }
             other => return other,
         }
     }
     request().await
-}
-
-/// The id of a lock's own lease: any positive number that no other lock has.
-fn lease_id(owner: &str) -> i64 {
-    i64::from_str_radix(&owner[..15], 16).map_or(1, |id| id.max(1))
 }
 
 fn take(next: &Cell<Range<u64>>) -> Option<u64> {
@@ -228,6 +225,19 @@ mod tests {
         assert!(one.0.starts_with("lock/v1/account:7/") && one.0.ends_with(&one.1), "{one:?}");
         assert_ne!(one.1, place(&fill(1), 8).unwrap().1);
         assert_ne!(one.1, place(&fill(2), 7).unwrap().1);
-        assert!(lease_id(&one.1) > 0);
+    }
+
+    #[tokio::test]
+    async fn only_a_server_that_has_no_time_is_asked_again() {
+        let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+        for (code, asked) in [(tonic::Code::Unavailable, 3), (tonic::Code::ResourceExhausted, 1)] {
+            let mut count = 0;
+            let outcome = patiently(&runtime, async || {
+                count += 1;
+                if count == 3 { Ok(()) } else { Err(Error::GRpcStatus(tonic::Status::new(code, "refused"))) }
+            });
+            assert_eq!(outcome.await.is_ok(), asked == 3);
+            assert_eq!(count, asked);
+        }
     }
 }
