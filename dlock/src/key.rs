@@ -201,15 +201,19 @@ fn hex(bytes: &[u8], digits: usize) -> String {
 
 /// Appends `bytes` in hexadecimal.
 pub(crate) fn hex_into(text: &mut String, bytes: &[u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for part in bytes.chunks(16) {
-        let mut digits = [0; 32];
-        for (pair, byte) in digits.chunks_exact_mut(2).zip(part) {
-            pair.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
-        }
-        // Digits are ASCII.
-        text.push_str(std::str::from_utf8(&digits[..2 * part.len()]).unwrap_or_default());
+        text.push_str(hex_digits(part, &mut [0; 32]));
     }
+}
+
+/// Up to 16 bytes as hexadecimal digits, without an allocation.
+pub(crate) fn hex_digits<'a>(bytes: &[u8], digits: &'a mut [u8; 32]) -> &'a str {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
+        pair.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+    }
+    // Digits are ASCII.
+    std::str::from_utf8(&digits[..2 * bytes.len().min(16)]).unwrap_or_default()
 }
 
 #[cfg(test)]

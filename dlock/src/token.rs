@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::key::hex_into;
+use crate::key::hex_digits;
 use crate::runtime::Runtime;
 
 /// A number that grows with every grant of a key, to be sent with every protected write. Never zero.
@@ -64,14 +64,12 @@ impl Owner {
     pub fn random<R: Runtime>(runtime: &R, instance: Option<&str>) -> Self {
         let mut bytes = [0; 16];
         runtime.fill_random(&mut bytes);
-        let name = instance.unwrap_or_default();
-        let mut token = String::with_capacity(name.len() + 33);
-        if !name.is_empty() {
-            token.push_str(name);
-            token.push(':');
-        }
-        hex_into(&mut token, &bytes);
-        Self(token.into())
+        let mut digits = [0; 32];
+        let digits = hex_digits(&bytes, &mut digits);
+        Self(match instance {
+            Some(name) if !name.is_empty() => [name, ":", digits].concat().into(),
+            _ => digits.into(),
+        })
     }
 
     /// The whole token. Whoever knows it can release the lock: log [`Owner::prefix`] instead.
@@ -88,6 +86,11 @@ impl Owner {
 /// The part of an owner token that may be logged: see [`Owner::prefix`]. Works on any text.
 pub fn owner_prefix(owner: &str) -> &str {
     let digits = owner.rfind(':').map_or(0, |colon| colon + 1);
+    let end = digits + 8;
+    if owner.as_bytes().get(digits..end).is_some_and(<[u8]>::is_ascii) {
+        return &owner[..end];
+    }
+    // No token of ours.
     let end = owner[digits..].char_indices().nth(8).map_or(owner.len(), |(at, _)| digits + at);
     &owner[..end]
 }
@@ -107,9 +110,7 @@ mod tests {
 
         #[test]
         fn a_prefix_shows_no_more_than_eight_digits_of_the_secret(name in "\\PC{0,12}", bytes: [u8; 16]) {
-            let mut text = name.clone();
-            text.push(':');
-            hex_into(&mut text, &bytes);
+            let text = [&name, ":", hex_digits(&bytes, &mut [0; 32])].concat();
             let shown = owner_prefix(&text);
             prop_assert!(text.starts_with(shown));
             prop_assert_eq!(shown.len(), name.len() + 1 + 8);

@@ -5,11 +5,13 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::mem;
 use std::rc::Rc;
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use resource::audit::{Event, Kind, Name, Nanos, Record};
+use resource::audit::{Event, Kind, Name, Nanos, Record, Slot};
+use tracing::callsite::Identifier;
 use tracing::field::{Field, Visit};
 use tracing::subscriber::Interest;
 use tracing::{Metadata, Subscriber};
@@ -42,10 +44,18 @@ struct Recording {
     bytes: Vec<u8>,
     /// The fields of the event that is being read; empty between events.
     record: Record,
+    /// What the fields of the call sites heard so far are.
+    sites: Vec<Site>,
     /// Hears of every event, in the middle of the task that caused it.
     listener: Rc<dyn Fn(&Event)>,
     /// An event that could not be understood: a mistake in the vocabulary, which fails the run.
     mistake: Option<String>,
+}
+
+/// A call site of `tracing`, and what its fields are, in its order.
+struct Site {
+    callsite: Identifier,
+    slots: Box<[Slot]>,
 }
 
 /// What a run has recorded.
@@ -71,6 +81,7 @@ pub fn start(world: &World, listener: impl Fn(&Event) + 'static) {
         hash: Box::default(),
         bytes: Vec::with_capacity(HASHED_BYTES + 512),
         record: Record::default(),
+        sites: Vec::new(),
         listener: Rc::new(listener),
         mistake: None,
     };
@@ -97,13 +108,30 @@ pub fn note(process: &str, kind: Kind) {
 
 /// Records an event of a cluster as a whole, whichever of its members it happened in. The listener hears of it.
 pub fn tell(cluster: &str, kind: Kind) {
-    let heard = RUN.with_borrow_mut(|run| {
-        let run = run.as_mut()?;
-        Some((run.keep(cluster, kind), Rc::clone(&run.listener)))
+    RUN.with_borrow_mut(|run| {
+        if let Some(run) = run {
+            run.keep(cluster, kind);
+        }
     });
-    if let Some((event, listener)) = heard {
-        listener(&event);
+    hear();
+}
+
+/// Has the last event heard. The recording is free meanwhile: what the listener does may be recorded too, and stands behind
+/// the event that caused it.
+fn hear() {
+    let taken = RUN.with_borrow_mut(|run| {
+        run.as_mut().map(|run| (mem::take(&mut run.events), Rc::clone(&run.listener)))
+    });
+    let Some((mut events, listener)) = taken else { return };
+    if let Some(event) = events.last() {
+        listener(event);
     }
+    RUN.with_borrow_mut(|run| {
+        if let Some(run) = run {
+            events.append(&mut run.events);
+            run.events = events;
+        }
+    });
 }
 
 /// Installs the layer, once in the life of the program.
@@ -133,58 +161,64 @@ impl<S: Subscriber> Layer<S> for RecordLayer {
     }
 
     fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
-        let heard = RUN.with(|slot| {
-            let mut slot = slot.try_borrow_mut().ok()?;
-            let run = slot.as_mut()?;
-            Some((run.record(event)?, Rc::clone(&run.listener)))
+        let is_kept = RUN.with(|slot| match slot.try_borrow_mut() {
+            Ok(mut slot) => slot.as_mut().is_some_and(|run| run.record(event)),
+            Err(_) => false,
         });
-        // The recording is free again: what the listener does may be recorded too.
-        if let Some((event, listener)) = heard {
-            listener(&event);
+        if is_kept {
+            hear();
         }
     }
 }
 
 impl Recording {
-    /// Keeps the event and returns a copy, unless it comes from a process that is dead.
-    fn record(&mut self, event: &tracing::Event<'_>) -> Option<Event> {
+    /// Keeps the event, unless it comes from a process that is dead; whether it did.
+    fn record(&mut self, event: &tracing::Event<'_>) -> bool {
         let process = match self.world.speaker() {
             Ok(Some(id)) => id.0,
             Ok(None) => self.names.len() - 1,
-            Err(_) => return None,
+            Err(_) => return false,
         };
         let at = self.world.now();
+        let site = self.site(event.metadata());
         let mut bytes = Bytes(&mut self.bytes);
         bytes.number(at);
         bytes.number(process as u64);
-        event.record(&mut Visitor { record: &mut self.record, bytes });
+        event.record(&mut Visitor { record: &mut self.record, slots: &self.sites[site].slots, bytes });
         let kind = Kind::take_from(&mut self.record);
         self.hash_bytes();
         match kind {
             Ok(kind) => {
-                let event = Event { at: Nanos(at), process: self.names[process].clone(), kind };
-                self.events.push(event.clone());
-                Some(event)
+                self.events.push(Event { at: Nanos(at), process: self.names[process].clone(), kind });
+                true
             }
             Err(mistake) => {
                 self.mistake.get_or_insert(mistake.to_string());
-                None
+                false
             }
         }
     }
-}
 
-impl Recording {
+    /// The number of the event's call site. There are some ten.
+    fn site(&mut self, metadata: &Metadata<'_>) -> usize {
+        let callsite = metadata.callsite();
+        let known = self.sites.iter().position(|site| site.callsite == callsite);
+        known.unwrap_or_else(|| {
+            let slots = metadata.fields().iter().map(|field| Slot::of(field.name())).collect();
+            self.sites.push(Site { callsite, slots });
+            self.sites.len() - 1
+        })
+    }
+
     /// Keeps an event that did not come as one of `tracing`. There are few: hashing their `Debug` is cheap enough.
-    fn keep(&mut self, process: &str, kind: Kind) -> Event {
+    fn keep(&mut self, process: &str, kind: Kind) {
         let event = Event { at: Nanos(self.world.now()), process: Name::from(process), kind };
         let mut bytes = Bytes(&mut self.bytes);
         bytes.number(event.at.0);
         bytes.text(process);
         bytes.text(&format!("{:?}", event.kind));
         self.hash_bytes();
-        self.events.push(event.clone());
-        event
+        self.events.push(event);
     }
 
     /// Hashes what has come together, once it is worth the call.
@@ -199,6 +233,7 @@ impl Recording {
 /// Keeps an event's fields and hashes them as they come.
 struct Visitor<'a> {
     record: &'a mut Record,
+    slots: &'a [Slot],
     bytes: Bytes<'a>,
 }
 
@@ -224,30 +259,38 @@ impl Bytes<'_> {
     }
 }
 
+impl Visitor<'_> {
+    fn slot(&self, field: &Field) -> Slot {
+        self.slots.get(field.index()).copied().unwrap_or(Slot::Outside)
+    }
+}
+
 impl Visit for Visitor<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
         self.bytes.field(field, value);
-        self.record.record_str(field, value);
+        self.record.put_text(self.slot(field), value);
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
         let mut bytes = [field.index() as u8; 9];
         bytes[1..].copy_from_slice(&value.to_le_bytes());
         self.bytes.0.extend_from_slice(&bytes);
-        self.record.record_u64(field, value);
+        self.record.put_number(self.slot(field), value);
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.bytes.field(field, &format!("{value:?}"));
-        self.record.record_debug(field, value);
+        self.record.put_debug(self.slot(field), value);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex, PoisonError};
+    use std::time::Duration;
 
     use super::*;
+    use crate::entropy::Entropy;
 
     /// Keeps the metadata of the events it hears.
     #[derive(Clone, Default)]
@@ -271,5 +314,27 @@ mod tests {
         let answers: Vec<_> =
             heard.iter().map(|metadata| (metadata.target(), dispatch.enabled(metadata))).collect();
         assert_eq!(answers, [("hyper", false), ("dlock", true)]);
+    }
+
+    #[test]
+    fn what_a_listener_causes_stands_behind_its_cause() {
+        let runtime = madsim::runtime::Runtime::with_seed_and_config(1, madsim::Config::default());
+        let recorded = runtime.block_on(async {
+            let latency = (Duration::from_millis(1), Duration::from_millis(2));
+            let world = World::new(Entropy::new(1), &["one"], latency);
+            start(&world, |event| match &event.kind {
+                // Once by the harness' own way, and once by tracing, which is heard in its turn.
+                Kind::FaultApplied { .. } => {
+                    note("one", Kind::FaultHealed { detail: Name::from("first") });
+                    tracing::info!(target: "dlock", event = "lease_requested", resource_id_hash = "k", owner_token_prefix = "o");
+                }
+                Kind::LeaseRequested { .. } => note("one", Kind::FaultHealed { detail: Name::from("second") }),
+                _ => {}
+            });
+            tell("one", Kind::FaultApplied { detail: Name::from("cause") });
+            finish()
+        });
+        let names: Vec<_> = recorded.unwrap().events.iter().map(|event| event.kind.name().as_str()).collect();
+        assert_eq!(names, ["fault_applied", "fault_healed", "lease_requested", "fault_healed"]);
     }
 }

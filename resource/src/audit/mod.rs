@@ -33,7 +33,7 @@ mod writes;
 pub use fairness::Fairness;
 pub use history::{Event, History, HistoryError, Nanos};
 pub use name::Name;
-pub use record::{Record, RecordError};
+pub use record::{Record, RecordError, Slot};
 pub use summary::{Summary, Updates, WriteBy, WriteByError};
 pub use verdict::{Verdict, VerdictKind, VerdictKindError};
 pub use vocabulary::{EventName, Kind};

@@ -112,61 +112,138 @@ impl Record {
         }
     }
 
-    fn put_text(&mut self, field: &str, text: impl FnOnce() -> Name) {
-        let slot = match field {
-            "resource_id_hash" => &mut self.key,
-            "owner_token_prefix" => &mut self.owner,
-            "outcome" => &mut self.outcome,
-            "client" => &mut self.client,
-            "step" => &mut self.step,
-            "detail" => &mut self.detail,
-            "body" => &mut self.body,
-            _ => return,
-        };
-        *slot = Some(text());
+    /// Fills `slot` with text; a slot for a number stays empty.
+    pub fn put_text(&mut self, slot: Slot, text: &str) {
+        if slot == Slot::Event {
+            self.event = Some(Label::from(text));
+        } else if let Some(kept) = self.text(slot) {
+            *kept = Some(Name::from(text));
+        }
     }
 
-    fn put_number(&mut self, field: &str, number: u64) {
-        let slot = match field {
-            "fencing_token" => &mut self.token,
-            "seq" => &mut self.seq,
-            "ttl_millis" => &mut self.ttl_millis,
-            "valid_micros" => &mut self.valid_micros,
-            "position" => &mut self.position,
-            "seen" => &mut self.seen,
-            "version" => &mut self.version,
-            "expected" => &mut self.expected,
+    /// Fills `slot` with a number; a slot for text stays empty.
+    pub fn put_number(&mut self, slot: Slot, number: u64) {
+        let kept = match slot {
+            Slot::Token => &mut self.token,
+            Slot::Seq => &mut self.seq,
+            Slot::TtlMillis => &mut self.ttl_millis,
+            Slot::ValidMicros => &mut self.valid_micros,
+            Slot::Position => &mut self.position,
+            Slot::Seen => &mut self.seen,
+            Slot::Version => &mut self.version,
+            Slot::Expected => &mut self.expected,
             _ => return,
         };
-        *slot = Some(number);
+        *kept = Some(number);
+    }
+
+    /// Fills `slot` with the text that `value` is formatted as.
+    pub fn put_debug(&mut self, slot: Slot, value: &dyn fmt::Debug) {
+        let text = || Name::from_format(format_args!("{value:?}"));
+        if slot == Slot::Event {
+            self.event = Some(Label::from(text().as_str()));
+        } else if let Some(kept) = self.text(slot) {
+            *kept = Some(text());
+        }
+    }
+
+    fn text(&mut self, slot: Slot) -> Option<&mut Option<Name>> {
+        Some(match slot {
+            Slot::Key => &mut self.key,
+            Slot::Owner => &mut self.owner,
+            Slot::Outcome => &mut self.outcome,
+            Slot::Client => &mut self.client,
+            Slot::Step => &mut self.step,
+            Slot::Detail => &mut self.detail,
+            Slot::Body => &mut self.body,
+            _ => return None,
+        })
+    }
+}
+
+/// A field of a [`Record`], as a name that need not be compared again: the fields of a `tracing` call site are always the
+/// same, so whoever records many events looks them up once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// `event`.
+    Event,
+    /// [`Record::key`].
+    Key,
+    /// [`Record::owner`].
+    Owner,
+    /// [`Record::token`].
+    Token,
+    /// [`Record::seq`].
+    Seq,
+    /// [`Record::ttl_millis`].
+    TtlMillis,
+    /// [`Record::valid_micros`].
+    ValidMicros,
+    /// [`Record::position`].
+    Position,
+    /// [`Record::outcome`].
+    Outcome,
+    /// [`Record::seen`].
+    Seen,
+    /// [`Record::version`].
+    Version,
+    /// [`Record::expected`].
+    Expected,
+    /// [`Record::client`].
+    Client,
+    /// [`Record::step`].
+    Step,
+    /// [`Record::detail`].
+    Detail,
+    /// [`Record::body`].
+    Body,
+    /// A field outside the vocabulary, which is dropped.
+    Outside,
+}
+
+impl Slot {
+    /// The slot of the field that logs call `field`.
+    pub fn of(field: &str) -> Self {
+        match field {
+            "event" => Self::Event,
+            "resource_id_hash" => Self::Key,
+            "owner_token_prefix" => Self::Owner,
+            "fencing_token" => Self::Token,
+            "seq" => Self::Seq,
+            "ttl_millis" => Self::TtlMillis,
+            "valid_micros" => Self::ValidMicros,
+            "position" => Self::Position,
+            "outcome" => Self::Outcome,
+            "seen" => Self::Seen,
+            "version" => Self::Version,
+            "expected" => Self::Expected,
+            "client" => Self::Client,
+            "step" => Self::Step,
+            "detail" => Self::Detail,
+            "body" => Self::Body,
+            _ => Self::Outside,
+        }
     }
 }
 
 impl Visit for Record {
     fn record_str(&mut self, field: &TracingField, value: &str) {
-        match field.name() {
-            "event" => self.event = Some(Label::from(value)),
-            name => self.put_text(name, || Name::from(value)),
-        }
+        self.put_text(Slot::of(field.name()), value);
     }
 
     fn record_u64(&mut self, field: &TracingField, value: u64) {
-        self.put_number(field.name(), value);
+        self.put_number(Slot::of(field.name()), value);
     }
 
     fn record_i64(&mut self, field: &TracingField, value: i64) {
         if let Ok(value) = u64::try_from(value) {
-            self.put_number(field.name(), value);
+            self.put_number(Slot::of(field.name()), value);
         }
     }
 
     /// Values given as `%display` arrive here too.
     fn record_debug(&mut self, field: &TracingField, value: &dyn fmt::Debug) {
-        let text = || Name::from_format(format_args!("{value:?}"));
-        match field.name() {
-            "event" => self.event = Some(Label::from(text().as_str())),
-            name => self.put_text(name, text),
-        }
+        self.put_debug(Slot::of(field.name()), value);
     }
 }
 
@@ -222,5 +299,43 @@ impl<Raw: Clone> Field<Raw> for Option<Raw> {
 
     fn store(&self) -> Option<Raw> {
         self.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_that_is_written_has_its_slot() {
+        let mut record = Record::new(EventName::LeaseRequested);
+        for name in [&mut record.key, &mut record.owner, &mut record.outcome, &mut record.client] {
+            *name = Some(Name::from("text"));
+        }
+        for name in [&mut record.step, &mut record.detail, &mut record.body] {
+            *name = Some(Name::from("text"));
+        }
+        for number in [&mut record.token, &mut record.seq, &mut record.ttl_millis, &mut record.valid_micros] {
+            *number = Some(7);
+        }
+        for number in [&mut record.position, &mut record.seen, &mut record.version, &mut record.expected] {
+            *number = Some(7);
+        }
+        let fields = serde_json::to_value(&record).unwrap();
+        let fields = fields.as_object().unwrap();
+        assert_eq!(fields.len(), 16);
+        let mut copy = Record::default();
+        for (field, value) in fields {
+            match value.as_u64() {
+                Some(number) => copy.put_number(Slot::of(field), number),
+                None => copy.put_text(Slot::of(field), value.as_str().unwrap()),
+            }
+        }
+        assert_eq!(copy, record);
+        // The wrong kind of value is dropped, and so is what the vocabulary lacks.
+        copy.put_number(Slot::Key, 1);
+        copy.put_text(Slot::Token, "1");
+        copy.put_text(Slot::of("resource_type"), "account");
+        assert_eq!(copy, record);
     }
 }

@@ -19,8 +19,7 @@ mod memory;
 mod ours;
 mod peers;
 
-use std::sync::LazyLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sim::run::run;
 use sim::schedule::{Arm, Schedule};
@@ -38,10 +37,11 @@ pub(crate) struct Shape {
 
 const SHAPE: Shape = Shape { workers: 3, servers: 5, rounds: 10 };
 
-/// Each contender is measured so often, in turn, for so long; the best turn counts, since noise only slows down. Time is
-/// what the process has had of a processor ([`busy`]): other processes take none of it.
-const TURNS: usize = 5;
-const TURN: Duration = Duration::from_millis(1000);
+/// Each contender is measured so often, in turn, for so long. Time is what the process has had of a processor ([`busy`]):
+/// other processes take none of it. A processor that is shared with other machines goes now faster and now slower, for
+/// seconds: so turns are short, what is compared is measured right after one another, and medians count.
+const TURNS: usize = 41;
+const TURN: Duration = Duration::from_millis(100);
 
 fn main() {
     if std::env::args().any(|argument| argument == "memory") {
@@ -51,37 +51,47 @@ fn main() {
         return profile();
     }
     if std::env::args().any(|argument| argument == "figures") {
-        return figures(TURNS);
+        return figures();
     }
-    let contenders = [
-        Contender { name: "whole stack: redis client, RESP2, Lua, network, events, hash", run: ours::run },
-        Contender { name: "madsim Endpoint RPC, plain structs", run: peers::madsim_rpc::run },
-        Contender {
-            name: "turmoil TCP, plain frames, our latencies",
-            run: peers::turmoil_tcp::with_our_latencies,
-        },
-        Contender {
-            name: "turmoil TCP, plain frames, its own defaults",
-            run: peers::turmoil_tcp::with_its_defaults,
-        },
-    ];
-    let mut best = [0.0_f64; 4];
-    for turn in 0..TURNS {
-        for (contender, best) in contenders.iter().zip(&mut best) {
-            *best = best.max(rate(|seed| (contender.run)(SHAPE, seed), turn as u64));
-        }
-    }
+    exchange();
+    figures();
+}
+
+/// Ours, and those that it is compared to.
+const CONTENDERS: [Contender; 4] = [
+    Contender { name: "whole stack: redis client, RESP2, Lua, network, events, hash", run: ours::run },
+    Contender { name: "madsim Endpoint RPC, plain structs", run: peers::madsim_rpc::run },
+    Contender {
+        name: "turmoil TCP, plain frames, our latencies",
+        run: peers::turmoil_tcp::with_our_latencies,
+    },
+    Contender {
+        name: "turmoil TCP, plain frames, its own defaults",
+        run: peers::turmoil_tcp::with_its_defaults,
+    },
+];
+
+fn exchange() {
+    let turns: Vec<[f64; 4]> = (0..TURNS as u64)
+        .map(|turn| CONTENDERS.each_ref().map(|contender| rate(|seed| (contender.run)(SHAPE, seed), turn)))
+        .collect();
     println!(
-        "calls a second, {} workers, {} servers, {} rounds, one core:",
+        "calls a second, {} workers, {} servers, {} rounds, one core; median of {TURNS} turns:",
         SHAPE.workers, SHAPE.servers, SHAPE.rounds
     );
-    for (contender, rate) in contenders.iter().zip(best) {
-        println!("  {rate:>10.0}  {}", contender.name);
+    for (number, contender) in CONTENDERS.iter().enumerate() {
+        println!("  {:>10.0}  {}", median(turns.iter().map(|rates| rates[number])), contender.name);
     }
-    println!("  {:>10.2}  of madsim's RPC", best[0] / best[1]);
-    println!("  {:>10.1}  times turmoil at our latencies", best[0] / best[2]);
-    println!("  {:>10.1}  times turmoil at its defaults", best[0] / best[3]);
-    figures(TURNS);
+    let ratio = |number: usize| median(turns.iter().map(|rates| rates[0] / rates[number]));
+    println!("  {:>10.2}  of madsim's RPC", ratio(1));
+    println!("  {:>10.1}  times turmoil at our latencies", ratio(2));
+    println!("  {:>10.1}  times turmoil at its defaults", ratio(3));
+}
+
+fn median(figures: impl Iterator<Item = f64>) -> f64 {
+    let mut figures: Vec<f64> = figures.collect();
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
 }
 
 /// For a profiler, which counts instructions where clocks only see noise: nothing but our own exchange.
@@ -103,25 +113,16 @@ fn rate(work: impl Fn(u64) -> u64, turn: u64) -> f64 {
     let mut done = 0;
     let mut seed = turn << 32;
     while busy() - began < TURN {
-        // Looking at the clock costs some microseconds.
-        for _ in 0..16 {
-            done += work(seed);
-            seed += 1;
-        }
+        done += work(seed);
+        seed += 1;
     }
     done as f64 / (busy() - began).as_secs_f64()
 }
 
-/// The processor time that this process has used, ended threads included; time itself where the system does not tell.
+/// The processor time that this process has used, ended threads included.
 fn busy() -> Duration {
-    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
-    let told = std::fs::read_to_string("/proc/self/stat").ok().and_then(|stat| {
-        // After the name in parentheses come the fields 3 and on; 14 and 15 count hundredths of a second.
-        let fields = stat.rsplit_once(')')?.1;
-        let ticks = |field: usize| fields.split_whitespace().nth(field - 3)?.parse::<u64>().ok();
-        Some(Duration::from_millis(10 * (ticks(14)? + ticks(15)?)))
-    });
-    told.unwrap_or_else(|| BEGAN.elapsed())
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
 }
 
 /// Kleppmann's figure, fencing on, on one Redis and on five.
@@ -130,22 +131,19 @@ const FIGURES: [(&str, &str); 2] = [
     ("seeds/gc-pause-redlock.toml", include_str!("../../../seeds/gc-pause-redlock.toml")),
 ];
 
-fn figures(turns: usize) {
-    println!("the figure, fencing on, one core, audit and trace hash included:");
+fn figures() {
+    println!("the figure, fencing on, one core, audit and trace hash included; median of {TURNS} turns:");
     for (file, text) in FIGURES {
         let schedule = Schedule::parse(file, text).unwrap();
-        let mut best = 0.0_f64;
-        for turn in 0..turns {
-            let judged = |seed| {
-                let report = run(&schedule, Arm::Fenced, seed).unwrap();
-                assert!(!report.verdicts.is_empty());
-                1
-            };
-            best = best.max(rate(judged, turn as u64));
-        }
+        let judged = |seed| {
+            let report = run(&schedule, Arm::Fenced, seed).unwrap();
+            assert!(!report.verdicts.is_empty());
+            1
+        };
+        let rate = median((0..TURNS as u64).map(|turn| rate(judged, turn)));
         let report = run(&schedule, Arm::Fenced, 0).unwrap();
         println!(
-            "  {best:>10.0}  schedules a second of {file}, {} events and {} commands each",
+            "  {rate:>10.0}  schedules a second of {file}, {} events and {} commands each",
             report.events.len(),
             report.commands
         );

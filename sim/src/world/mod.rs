@@ -85,7 +85,8 @@ impl World {
 
     /// True time: nanoseconds since the run began.
     pub fn now(&self) -> u64 {
-        u64::try_from(self.0.time.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        let elapsed = self.0.time.elapsed();
+        elapsed.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(elapsed.subsec_nanos()))
     }
 
     /// Completes at the true time `at`. For the harness itself: a process sleeps by its own clock.

@@ -4,7 +4,6 @@
 //! is read or written and no timer fires in it, while its clock goes on and the kernel goes on buffering what arrives. A
 //! crash drops all that the process had in memory.
 
-use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Context, Poll, Waker};
@@ -39,8 +38,8 @@ struct State {
     clock: Clock,
     /// Tasks that ran into the pause.
     gated: Vec<Waker>,
-    /// Tasks asleep, to be woken when the clock's rate changes.
-    sleepers: BTreeMap<u64, Waker>,
+    /// Tasks asleep, to be woken when the clock's rate changes, in the order in which they went to sleep. There are few.
+    sleepers: Vec<(u64, Waker)>,
     sleeper_next: u64,
 }
 
@@ -52,7 +51,7 @@ impl Process {
         let state = State {
             clock: Clock::new(origin),
             gated: Vec::new(),
-            sleepers: BTreeMap::new(),
+            sleepers: Vec::new(),
             sleeper_next: 0,
             node,
         };
@@ -104,9 +103,10 @@ impl Process {
         lock(&self.state).clock.monotonic(now)
     }
 
-    /// The true time at which its monotonic clock will read `reading`.
-    pub(super) fn when(&self, reading: u64) -> u64 {
-        lock(&self.state).clock.when(reading)
+    /// The true time at which its monotonic clock will read `reading`, unless it does so now.
+    pub(super) fn when(&self, now: u64, reading: u64) -> Option<u64> {
+        let clock = &lock(&self.state).clock;
+        (clock.monotonic(now) < reading).then(|| clock.when(reading))
     }
 
     /// Ready unless the process is paused; then the task is woken when the pause ends.
@@ -119,16 +119,21 @@ impl Process {
     }
 
     /// Registers a sleeping task, to be woken early when the clock's rate changes. Returns its number.
-    pub(super) fn add_sleeper(&self, waker: &Waker) -> u64 {
+    pub(super) fn add_sleeper(&self, waker: Waker) -> u64 {
         let mut state = lock(&self.state);
         let number = state.sleeper_next;
         state.sleeper_next += 1;
-        state.sleepers.insert(number, waker.clone());
+        state.sleepers.push((number, waker));
         number
     }
 
     pub(super) fn remove_sleeper(&self, number: u64) {
-        lock(&self.state).sleepers.remove(&number);
+        let removed = {
+            let sleepers = &mut lock(&self.state).sleepers;
+            sleepers.iter().position(|(sleeper, _)| *sleeper == number).map(|place| sleepers.remove(place))
+        };
+        // Dropped while nothing is locked.
+        drop(removed);
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
@@ -221,7 +226,7 @@ impl World {
         let mut state = lock(&self.process(id).state);
         state.clock.set_rate(now, rate);
         // Each sleeper looks at the new clock and sleeps on.
-        for waker in state.sleepers.values() {
+        for (_, waker) in &state.sleepers {
             waker.wake_by_ref();
         }
     }

@@ -129,11 +129,7 @@ impl Future for SimSleep {
         if process.poll_running(cx).is_pending() {
             return Poll::Pending;
         }
-        let now = this.runtime.world.now();
-        if process.monotonic(now) >= this.deadline {
-            return Poll::Ready(());
-        }
-        let at = process.when(this.deadline);
+        let Some(at) = process.when(this.runtime.world.now(), this.deadline) else { return Poll::Ready(()) };
         match &this.alarm {
             Some(armed) if armed.at == at => *lock(&armed.alarm.0) = Some(cx.waker().clone()),
             _ => this.arm(at, cx.waker()),
@@ -146,9 +142,9 @@ impl SimSleep {
     fn arm(&mut self, at: u64, waker: &Waker) {
         self.disarm();
         let alarm = Arc::new(Alarm(Mutex::new(Some(waker.clone()))));
-        self.runtime.world.wake_at(at, &Waker::from(Arc::clone(&alarm)));
-        let sleeper =
-            self.runtime.world.process(self.runtime.process).add_sleeper(&Waker::from(Arc::clone(&alarm)));
+        let ring = Waker::from(Arc::clone(&alarm));
+        self.runtime.world.wake_at(at, &ring);
+        let sleeper = self.runtime.world.process(self.runtime.process).add_sleeper(ring);
         self.alarm = Some(Armed { at, alarm, sleeper });
     }
 

@@ -166,6 +166,13 @@ impl AsyncRead for SimStream {
             Arrived::Bytes(arrived) => {
                 let mut length = arrived.min(buf.remaining());
                 pipe.consume(length);
+                if let (head, []) = pipe.bytes.as_slices()
+                    && head.len() == length
+                {
+                    buf.put_slice(head);
+                    pipe.bytes.clear();
+                    return Poll::Ready(Ok(()));
+                }
                 while length > 0 {
                     let (head, _) = pipe.bytes.as_slices();
                     let part = length.min(head.len());

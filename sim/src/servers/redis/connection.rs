@@ -3,7 +3,6 @@
 use std::io;
 use std::pin::pin;
 
-use bytes::{Buf, BytesMut};
 use futures_util::future::{Either, select};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -23,14 +22,15 @@ pub(super) struct Connection<'a, W, S> {
     label: &'a str,
     client: Client,
     parser: RequestParser,
-    input: BytesMut,
+    /// Read and not yet answered. A plain vector: each request is read to where the one before was, into warm memory.
+    input: Vec<u8>,
     output: Vec<u8>,
 }
 
 impl<'a, W: ServerWorld, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, W, S> {
     pub(super) fn new(server: &'a Server<W>, stream: S, label: &'a str) -> Self {
         let client = server.core().connect();
-        let (input, output) = (BytesMut::with_capacity(4096), Vec::with_capacity(1024));
+        let (input, output) = (Vec::with_capacity(4096), Vec::with_capacity(1024));
         Self { server, stream, label, client, parser: RequestParser::default(), input, output }
     }
 
@@ -79,7 +79,7 @@ impl<'a, W: ServerWorld, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, W, S>
     /// Answers the requests that have arrived, and tells whether it stopped before the last.
     fn answer(&mut self) -> bool {
         let mut used = 0;
-        while !self.must_stop() {
+        while used < self.input.len() && !self.must_stop() {
             match self.parser.parse(&self.input[used..]) {
                 Ok(Some(size)) => {
                     let args = self.parser.args(&self.input[used..]);
@@ -100,7 +100,7 @@ impl<'a, W: ServerWorld, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, W, S>
                 }
             }
         }
-        self.input.advance(used);
+        self.input.drain(..used);
         self.must_stop() && !self.client.is_closing
     }
 
@@ -111,7 +111,9 @@ impl<'a, W: ServerWorld, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, W, S>
 
     async fn send(&mut self) -> io::Result<()> {
         // First what the replies promise, then the replies.
-        self.server.core().journal.write();
+        if self.server.persists() {
+            self.server.core().journal.write();
+        }
         if self.output.is_empty() {
             return Ok(());
         }

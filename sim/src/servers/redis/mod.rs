@@ -209,6 +209,11 @@ impl<W: ServerWorld> Server<W> {
 }
 
 impl<W> Server<W> {
+    /// Whether it has a file to write to.
+    fn persists(&self) -> bool {
+        !matches!(self.shared.options.persistence, Persistence::None)
+    }
+
     fn core(&self) -> MutexGuard<'_, Core> {
         self.shared.core.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -24,22 +24,28 @@ pub(crate) fn parse_i64(text: &[u8]) -> Option<i64> {
 
 /// Appends `number` in decimal digits.
 pub(crate) fn push_i64(out: &mut Vec<u8>, number: i64) {
-    let mut digits = [0u8; 20];
-    let mut start = digits.len();
+    with_i64(number, |text| out.extend_from_slice(text));
+}
+
+/// What `used` makes of the decimal digits of `number`, which are written on the stack.
+pub(crate) fn with_i64<T>(number: i64, used: impl FnOnce(&[u8]) -> T) -> T {
+    let mut text = [0u8; 20];
+    let mut start = text.len();
     let mut rest = number.unsigned_abs();
     loop {
         start -= 1;
         // The remainder is below 10.
-        digits[start] = b'0' + (rest % 10) as u8;
+        text[start] = b'0' + (rest % 10) as u8;
         rest /= 10;
         if rest == 0 {
             break;
         }
     }
     if number < 0 {
-        out.push(b'-');
+        start -= 1;
+        text[start] = b'-';
     }
-    out.extend_from_slice(&digits[start..]);
+    used(&text[start..])
 }
 
 /// Writes `number` as C's `%.17g` does: enough digits to read the same number back.

@@ -70,7 +70,9 @@ impl State {
 
     /// The entry under `key`. One whose time is up is not there any more: a primary removes it on this occasion.
     pub(crate) fn lookup(&mut self, key: &[u8]) -> Option<&Entry> {
-        if self.keyspace.entry(key)?.is_expired(self.now_ms()) && !self.is_replaying {
+        let now_ms = self.now_ms();
+        let none_is_due = self.keyspace.next_due().is_none_or(|at| now_ms <= at);
+        if !none_is_due && self.keyspace.entry(key)?.is_expired(now_ms) && !self.is_replaying {
             if !self.is_replica {
                 self.remove(key, Removal::Expired);
             }
@@ -91,10 +93,9 @@ impl State {
 
     /// Moves a counter and keeps its expiry.
     pub(crate) fn count(&mut self, key: &[u8], value: i64, by: i64) {
-        let mut text = Vec::with_capacity(20);
-        super::number::push_i64(&mut text, value);
         let expires_at = self.keyspace.entry(key).and_then(|entry| entry.expires_at);
-        let (key, _) = self.keyspace.insert(key, Entry { value: text.into(), expires_at });
+        let text = super::number::with_i64(value, |text| Arc::from(text));
+        let (key, _) = self.keyspace.insert(key, Entry { value: text, expires_at });
         self.record.effects.push(Effect::Counted { key, value, by });
     }
 

@@ -122,8 +122,36 @@ static NAMES: [Word; COMMANDS.len()] = {
 
 /// The command called `name`, in any case.
 pub(super) fn find(name: &[u8]) -> Option<&'static Command> {
-    NAMES.binary_search(&Word::of(name)).ok().map(|at| &COMMANDS[at])
+    let word = Word::of(name);
+    let mut place = word.place();
+    while PLACES[place] != NOBODY {
+        let at = usize::from(PLACES[place]);
+        if NAMES[at] == word {
+            return Some(&COMMANDS[at]);
+        }
+        place = (place + 1) % PLACES.len();
+    }
+    None
 }
+
+/// No command has the place.
+const NOBODY: u8 = u8::MAX;
+
+/// Where each command is found: at the place of its name, or at the next that was free.
+static PLACES: [u8; 256] = {
+    let mut places = [NOBODY; 256];
+    let mut at = 0;
+    while at < COMMANDS.len() {
+        let mut place = NAMES[at].place();
+        while places[place] != NOBODY {
+            place = (place + 1) % places.len();
+        }
+        // There are 64 commands.
+        places[place] = at as u8;
+        at += 1;
+    }
+    places
+};
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,8 @@
 //! Runs scripts in a real Lua 5.1, as Redis does.
 //!
-//! An interpreter costs a quarter of a short run, so interpreters are pooled by the process: a server borrows one for each
-//! script, so that all servers of a thread use the same, whose memory is warm. Nothing of a server stays in it but compiled
+//! An interpreter costs a quarter of a short run, so interpreters are pooled by the process: a thread takes one for its first
+//! script and leaves it to the next thread. A server borrows it for each script, so that all servers of a thread use the
+//! same, whose memory is warm. Nothing of a server stays in it but compiled
 //! functions, which are named by the digest of their text. *Which* scripts a server knows is the server's affair.
 
 mod convert;
@@ -10,13 +11,13 @@ mod library;
 mod stack;
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mlua::chunk::ChunkMode;
-use mlua::state::{GcIncParams, GcMode};
 use mlua::{Function, Lua, RegistryKey, Table};
 
 use self::gate::Gate;
@@ -30,14 +31,23 @@ const FUNCTIONS_MAX: usize = 1024;
 const DIGESTS_MAX: usize = 64;
 const DIGESTED_BYTES_MAX: usize = 16 * 1024;
 
+/// The interpreters of threads that have ended.
 static POOL: Mutex<Vec<Engine>> = Mutex::new(Vec::new());
+
+thread_local! {
+    /// The thread's own, between two scripts.
+    static OWN: RefCell<Own> = const { RefCell::new(Own(None)) };
+}
 
 /// The lower-case hexadecimal SHA-1 of a script's text: the script's name.
 pub(crate) type Digest = [u8; 40];
 
-/// An interpreter on loan from the pool.
+/// An interpreter on loan.
 #[derive(Debug)]
-pub(crate) struct PooledEngine(Option<Engine>);
+pub(crate) struct PooledEngine(Option<Box<Engine>>);
+
+/// What a thread leaves to the pool when it ends.
+struct Own(Option<Box<Engine>>);
 
 #[derive(Debug)]
 struct Engine {
@@ -85,13 +95,17 @@ pub(crate) fn digest(text: &[u8]) -> Digest {
 }
 
 impl PooledEngine {
-    /// An interpreter from the pool, or a new one.
+    /// The thread's interpreter, one from the pool, or a new one.
     pub(crate) fn take() -> mlua::Result<Self> {
+        let own = OWN.try_with(|own| own.borrow_mut().0.take()).ok().flatten();
+        if own.is_some() {
+            return Ok(Self(own));
+        }
         let pooled = lock(&POOL).pop();
-        Ok(Self(Some(match pooled {
+        Ok(Self(Some(Box::new(match pooled {
             Some(engine) => engine,
             None => Engine::new()?,
-        })))
+        }))))
     }
 
     /// The digest of a script's text.
@@ -152,8 +166,17 @@ impl PooledEngine {
 impl Drop for PooledEngine {
     fn drop(&mut self) {
         // After a panic the interpreter may hold half a script.
-        if let Some(engine) = self.0.take().filter(|_| !std::thread::panicking()) {
-            lock(&POOL).push(engine);
+        let Some(engine) = self.0.take().filter(|_| !std::thread::panicking()) else { return };
+        let mut left = Own(Some(engine));
+        // What the thread had is left to the pool; so is this one if the thread is ending.
+        let _ = OWN.try_with(|own| std::mem::swap(&mut *own.borrow_mut(), &mut left));
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        if let Some(engine) = self.0.take() {
+            lock(&POOL).push(*engine);
         }
     }
 }
@@ -161,8 +184,6 @@ impl Drop for PooledEngine {
 impl Engine {
     fn new() -> mlua::Result<Self> {
         let lua = Lua::new();
-        // Scripts are short and leave little: the collector marks all that lives when memory has grown fourfold.
-        lua.gc_set_mode(GcMode::Incremental(GcIncParams::default().pause(400)));
         let running = Arc::new(Mutex::new(Running::default()));
         library::limit_instructions(&lua, &running)?;
         let host = library::host(&lua, &running)?;
