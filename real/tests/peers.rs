@@ -15,7 +15,7 @@ fn peers(stage: &Stage, arguments: &[&str]) -> (Option<i32>, String, String, Opt
     let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_real"))
         .arg("peers")
         .args(small)
-        .args(["--hot", "500ms", "--tasks", "5", "--space", "100ms", "--out"])
+        .args(["--hot", "500ms", "--tasks", "5", "--takers", "5", "--space", "100ms", "--out"])
         .arg(&file)
         .args(arguments)
         .output()
@@ -89,7 +89,17 @@ fn a_peer_that_can_not_be_had_is_in_the_table_and_fails_the_command() {
             "--hot",
             "10ms",
         ])
-        .args(["--tasks", "1", "--space", "10ms", "--without", "redis-py,rslock,kazoo", "--out"])
+        .args([
+            "--tasks",
+            "1",
+            "--takers",
+            "1",
+            "--space",
+            "10ms",
+            "--without",
+            "redis-py,rslock,kazoo",
+            "--out",
+        ])
         .arg(stage.directory().join("peers.json"))
         .env("npm_config_registry", "http://127.0.0.1:9")
         .env("PATH", path_without_node(&stage))

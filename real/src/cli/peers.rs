@@ -31,9 +31,13 @@ pub(crate) struct Peers {
     /// How long a slice of the one key lasts.
     #[arg(long, env = "DLOCK_HOT", value_parser = span::parse, default_value = "4s", value_name = "TIME")]
     hot: Duration,
-    /// How many acquire at the same time over the key space.
+    /// How many acquire and release at the same time over the key space.
     #[arg(long, env = "DLOCK_TASKS", default_value_t = 200)]
     tasks: u64,
+    /// How many acquire at the same time where nobody releases, beside the 3200 commands that redis-benchmark -P 64 has under
+    /// way on its 50 connections.
+    #[arg(long, env = "DLOCK_TAKERS", default_value_t = 1000)]
+    takers: u64,
     /// How long a slice of the key space lasts.
     #[arg(long, env = "DLOCK_SPACE", value_parser = span::parse, default_value = "1s", value_name = "TIME")]
     space: Duration,
@@ -59,12 +63,13 @@ impl Peers {
             work_ms: millis(self.work),
             hot_ms: millis(self.hot),
             tasks: self.tasks,
+            takers: self.takers,
             space_ms: millis(self.space),
         };
-        let numbers =
-            [configuration.rounds, configuration.operations, configuration.tasks, configuration.hot_ms];
+        let Configuration { rounds, operations, tasks, takers, hot_ms, .. } = configuration;
+        let numbers = [rounds, operations, tasks, takers, hot_ms];
         if numbers.iter().chain(&configuration.contenders).any(|number| *number == 0) {
-            return Err("rounds, operations, contenders, tasks and times must be above zero".into());
+            return Err("rounds, operations, contenders, tasks, takers and times must be above zero".into());
         }
         let results = compare(configuration, &self.without, |progress| eprintln!("{progress}"))?;
         keep(&results, &self.out)?;
@@ -90,7 +95,7 @@ fn page(results: &Results) -> String {
     format!(
         "# Peers, side by side\n\n`{}`\n\nOne run on {} cores ({}, Linux {}), all servers on the same machine. Each peer did the \
          same work in {} slices, all in turns.{left_out} Latencies of loopback move with the placement of threads on cores, so \
-         where single requests are timed the Redis has a core and its client another: read the ratios. What is measured, and how each peer is \
+         where single requests are timed the Redis has a core and its client another, and a slice is done in tenths: read the ratios. What is measured, and how each peer is \
          driven: `real/src/peers/` and `real/peers/`.\n\n{}",
         super::experiment::command(),
         machine.cores,

@@ -226,6 +226,7 @@ mod tests {
             work_ms: 50,
             hot_ms: 1,
             tasks: 1,
+            takers: 1,
             space_ms: 1,
         };
         let rows = vec![
