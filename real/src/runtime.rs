@@ -36,9 +36,6 @@ impl Runtime for TokioRuntime {
     async fn sleep_until(&self, deadline: Instant) {
         // tokio counts whole milliseconds, rounded up: never early.
         let deadline = self.origin.checked_add(Duration::from_nanos(deadline.as_nanos()));
-        // Nearly every sleep is the bound of a request, which is on its way to the task that sends it: that goes first. To set
-        // a timer may cost a system call, and costs nothing while one waits for the answer.
-        tokio::task::yield_now().await;
         match deadline {
             Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
             None => std::future::pending().await,

@@ -20,7 +20,7 @@ pub(crate) struct Peers {
     #[arg(long, env = "DLOCK_ROUNDS", default_value_t = 5)]
     rounds: u64,
     /// How many acquires and releases a slice has where nobody contends.
-    #[arg(long, env = "DLOCK_OPERATIONS", default_value_t = 1000)]
+    #[arg(long, env = "DLOCK_OPERATIONS", default_value_t = 3000)]
     operations: u64,
     /// How many contend for one key.
     #[arg(long, env = "DLOCK_CONTENDERS", value_delimiter = ',', default_value = "50,200")]

@@ -31,6 +31,10 @@ const LOG_FLOOR: f64 = 1e-6;
 
 /// The logarithms of 1, 2 and 5: where an axis by powers of ten may begin and end.
 const STEPS: [f64; 3] = [0.0, std::f64::consts::LOG10_2, 1.0 - std::f64::consts::LOG10_2];
+/// Numbers from here on are written as so many of it, with an M: an axis has no room for more digits.
+const MILLION: f64 = 1e6;
+/// How much of the width and of the height of the frame a legend may need.
+const LEGEND_SHARE: (f64, f64) = (0.4, 0.4);
 /// Up to so many powers of ten, an axis is marked at 2 and 5 times each, too.
 const DECADES_WITH_STEPS: f64 = 2.5;
 
@@ -107,6 +111,7 @@ impl Figure {
             Ruler::over(self.x.scale, points().map(|point| point.0)),
             Ruler::over(self.y.scale, points().map(|point| point.1)),
         );
+        let legend = self.emptiest_corner(&x, &y);
         let mut chart = ChartBuilder::on(area)
             .margin(12)
             // Half of the last number of the axis stands beyond it.
@@ -128,13 +133,29 @@ impl Figure {
         for (line, colour) in self.lines.iter().zip(COLOURS.into_iter().cycle()) {
             self.draw_line(&mut chart, line, colour)?;
         }
-        chart
-            .configure_series_labels()
-            // Most of these curves rise.
-            .position(SeriesLabelPosition::UpperLeft)
-            .label_font(words)
-            .border_style(TRANSPARENT)
-            .draw()
+        chart.configure_series_labels().position(legend).label_font(words).border_style(TRANSPARENT).draw()
+    }
+
+    /// The corner that the fewest points are in; in doubt the upper left, since most of these curves rise.
+    fn emptiest_corner(&self, x: &Ruler, y: &Ruler) -> SeriesLabelPosition {
+        let corners = [
+            (SeriesLabelPosition::UpperLeft, false, true),
+            (SeriesLabelPosition::UpperRight, true, true),
+            (SeriesLabelPosition::LowerLeft, false, false),
+            (SeriesLabelPosition::LowerRight, true, false),
+        ];
+        let points_in = |is_right, is_upper| {
+            let is_there = |&(along, up): &(f64, f64)| {
+                let (along, up) = (x.share(along), y.share(up));
+                let along = if is_right { 1.0 - along } else { along };
+                let up = if is_upper { 1.0 - up } else { up };
+                along < LEGEND_SHARE.0 && up < LEGEND_SHARE.1
+            };
+            self.lines.iter().flat_map(|line| &line.points).filter(|point| is_there(point)).count()
+        };
+        let emptiest =
+            corners.into_iter().min_by_key(|(_, is_right, is_upper)| points_in(*is_right, *is_upper));
+        emptiest.map_or(SeriesLabelPosition::UpperLeft, |(corner, ..)| corner)
     }
 
     fn draw_line<'a, D: DrawingBackend + 'a>(
@@ -178,6 +199,12 @@ impl Ruler {
             Scale::Log => (0.0, 1.0),
         };
         Self { scale, positions: (low..high).into() }
+    }
+
+    /// How far along the axis a value is, from 0 to 1.
+    fn share(&self, value: f64) -> f64 {
+        let Range { start, end } = self.positions.range();
+        (self.scale.position(value) - start) / (end - start)
     }
 }
 
@@ -230,9 +257,10 @@ impl ValueFormatter<f64> for Ruler {
             Scale::Linear => *position,
             Scale::Log => 10_f64.powf(*position),
         };
+        let (value, unit) = if value >= MILLION { (value / MILLION, "M") } else { (value, "") };
         // To six digits: what comes after is the arithmetic's.
         let text = format!("{value:.6}");
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        text.trim_end_matches('0').trim_end_matches('.').to_owned() + unit
     }
 }
 
@@ -264,6 +292,27 @@ mod tests {
         for absent in ["\n20\n", "\n5\n", "\n10000\n", "\n0.1\n"] {
             assert!(!svg.contains(absent), "{absent}: {svg}");
         }
+    }
+
+    #[test]
+    fn millions_are_written_with_an_m() {
+        let svg = figure(Scale::Linear, vec![(0.0, 0.0), (800_000.0, 10_000_000.0)]).svg().unwrap();
+        for mark in ["\n10M\n", "\n2M\n", "\n800000\n", "\n0\n"] {
+            assert!(svg.contains(mark), "{mark}: {svg}");
+        }
+    }
+
+    #[test]
+    fn the_legend_is_where_the_fewest_points_are() {
+        let corner = |points: &[(f64, f64)]| {
+            let figure = figure(Scale::Linear, points.to_vec());
+            let ruler = || Ruler::over(Scale::Linear, [0.0, 10.0].into_iter());
+            format!("{:?}", figure.emptiest_corner(&ruler(), &ruler()))
+        };
+        assert_eq!(corner(&[(1.0, 1.0), (9.0, 9.0)]), "UpperLeft");
+        assert_eq!(corner(&[(1.0, 9.0), (5.0, 5.0), (9.0, 1.0)]), "UpperRight");
+        assert_eq!(corner(&[(1.0, 9.0), (9.0, 9.0), (9.0, 1.0)]), "LowerLeft");
+        assert_eq!(corner(&[(1.0, 9.0), (9.0, 9.0), (1.0, 1.0)]), "LowerRight");
     }
 
     #[test]
