@@ -84,7 +84,7 @@ const PEERS: [(Contender, &str); 3] = [
 
 fn exchange() {
     println!(
-        "commands and calls a second, {} workers, {} servers, {} rounds, one core; median of {TURNS} turns:",
+        "calls a second, {} workers, {} servers, {} rounds, one core; median of {TURNS} turns:",
         SHAPE.workers, SHAPE.servers, SHAPE.rounds
     );
     for (peer, ratio) in &PEERS {
@@ -93,12 +93,6 @@ fn exchange() {
         println!("  {:>10.0}  {}", median(pairs.iter().map(|[_, peer]| *peer)), peer.name);
         println!("  {:>10.2}  {ratio}", median(pairs.iter().map(|[ours, peer]| ours / peer)));
     }
-    let (commands, calls) = (ours::run(SHAPE, 0), 2 * SHAPE.workers * SHAPE.servers * SHAPE.rounds);
-    println!(
-        "  a run of ours is {commands} commands, and each peer's {calls} calls: ours also gives the servers scripts that they \
-         don't know yet. Acquires and releases alone: {:.2} of each ratio",
-        calls as f64 / commands as f64
-    );
 }
 
 /// The rates of ours and of the peer, measured right after one another.
@@ -122,7 +116,7 @@ fn median(figures: impl Iterator<Item = f64>) -> f64 {
 fn profile() {
     const RUNS: u64 = 200;
     let calls: u64 = (0..RUNS).map(|seed| ours::run(SHAPE, seed)).sum();
-    println!("{RUNS} runs, {calls} commands");
+    println!("{RUNS} runs, {calls} calls");
 }
 
 /// Something that makes the exchange, given its shape and a seed, and says how many calls were answered.

@@ -1,5 +1,7 @@
 //! The exchange through the whole stack.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dlock::redis::{Redis, Waiting};
@@ -25,8 +27,7 @@ impl ServerWorld for Clock {
     }
 }
 
-/// Runs the exchange once, on a fresh thread, and returns the number of commands that the servers answered: an acquire or a
-/// release is one, and where a server does not know its script yet, two.
+/// Runs the exchange once, on a fresh thread, and returns the number of commands that clients sent.
 pub(crate) fn run(shape: Shape, seed: u64) -> u64 {
     std::thread::spawn(move || {
         let runtime = madsim::runtime::Runtime::with_seed_and_config(seed, madsim::Config::default());
@@ -44,14 +45,17 @@ async fn exchange(shape: Shape, seed: u64) -> u64 {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let world = World::new(Entropy::new(seed), &names, (Duration::from_millis(1), Duration::from_millis(4)));
     record::start(&world, |_| {});
-    let servers: Vec<_> =
-        (0..shape.servers).map(|number| start(&world, &format!("redis-{number}"))).collect();
+    for number in 0..shape.servers {
+        let id = world.find(&format!("redis-{number}")).unwrap();
+        world.spawn(id, serve(world.clone(), id));
+    }
+    let commands = Arc::new(AtomicU64::new(0));
     let (done, mut finished) = tokio::sync::mpsc::channel(shape.workers);
     for number in 0..shape.workers {
         let id = world.find(&format!("worker-{number}")).unwrap();
-        let (inside, done) = (world.clone(), done.clone());
-        world.spawn(id, async move {
-            work(shape, inside, id, number).await;
+        let (world, commands, done) = (world.clone(), Arc::clone(&commands), done.clone());
+        world.clone().spawn(id, async move {
+            work(shape, world, id, number, &commands).await;
             let _ = done.send(()).await;
         });
     }
@@ -61,18 +65,13 @@ async fn exchange(shape: Shape, seed: u64) -> u64 {
     let recorded = record::finish().unwrap();
     assert!(recorded.events.len() >= shape.workers * shape.servers * shape.rounds);
     world.end().await;
-    servers.iter().map(Server::requests).sum()
+    commands.load(Ordering::Relaxed)
 }
 
-fn start(world: &World, name: &str) -> Server<Clock> {
-    let id = world.find(name).unwrap();
-    let server = Server::new(ServerOptions::new(name), Clock(world.clone()));
-    world.spawn(id, serve(world.clone(), id, server.clone()));
-    server
-}
-
-async fn serve(world: World, id: ProcessId, server: Server<Clock>) {
-    let mut listener = world.listen(id, &format!("{}:6379", world.process(id).name())).unwrap();
+async fn serve(world: World, id: ProcessId) {
+    let name = world.process(id).name().to_owned();
+    let server = Server::new(ServerOptions::new(&name), Clock(world.clone()));
+    let mut listener = world.listen(id, &format!("{name}:6379")).unwrap();
     loop {
         let (stream, client) = listener.accept().await;
         let server = server.clone();
@@ -80,7 +79,7 @@ async fn serve(world: World, id: ProcessId, server: Server<Clock>) {
     }
 }
 
-async fn work(shape: Shape, world: World, id: ProcessId, number: usize) {
+async fn work(shape: Shape, world: World, id: ProcessId, number: usize, commands: &AtomicU64) {
     let runtime = SimRuntime::new(&world, id);
     let key = LockKey::new("orders", &number.to_string()).unwrap();
     let lock = |server| {
@@ -95,5 +94,6 @@ async fn work(shape: Shape, world: World, id: ProcessId, number: usize) {
             let handle = lock.try_acquire(&key).await.unwrap();
             handle.release().await.unwrap();
         }
+        commands.fetch_add(2 * shape.servers as u64, Ordering::Relaxed);
     }
 }

@@ -29,8 +29,6 @@ pub(crate) struct Core {
     pub(crate) clients: u64,
     /// Connections that are open.
     pub(crate) connected: usize,
-    /// Requests of clients since the server started.
-    pub(crate) requests: u64,
     /// When the background task will look again, in microseconds on the wall clock; `None` while it does not sleep.
     pub(crate) alarm_micros: Option<i64>,
     /// When the append-only file was last synced.
@@ -84,7 +82,6 @@ impl Core {
     /// Carries out one request. `args` holds at least the command's name.
     pub(crate) fn execute(&mut self, client: &mut Client, args: Args<'_>, now_micros: i64) -> Reply {
         self.state.now_micros = now_micros;
-        self.requests += 1;
         match self.admit(args) {
             Ok(command) => {
                 if let Some(reply) = channels::while_listening(self, client, command.name, args) {

@@ -126,11 +126,6 @@ impl<W: ServerWorld> Server<W> {
         self.core().state.executed
     }
 
-    /// Requests of clients since the server started: what scripts and transactions made of them is not counted.
-    pub fn requests(&self) -> u64 {
-        self.core().requests
-    }
-
     /// Removes a key as a server does that is short of memory: a fault. Tells whether it was there.
     pub fn evict(&self, key: &[u8]) -> bool {
         self.act(|core| core.state.remove(key, Removal::Evicted))
