@@ -12,6 +12,9 @@ use crate::servers::ask;
 /// Where one request after the other is timed, each slice is done in so many parts, in turns with the other peers' parts: a
 /// moment of the machine's that is slow hits all alike then, also in the 99th percentile.
 const PARTS: u64 = 10;
+/// So many times is a slice of acquires alone done, in turns: what it is held against asks the same of the same server, so the
+/// two differ by hundredths, where the machine differs by tenths from one second to the next.
+const TAKES: u64 = 4;
 /// How long the leases of all peers live.
 const TTL_MS: u64 = 10_000;
 /// Latencies are kept to three digits.
@@ -36,7 +39,7 @@ pub struct Configuration {
     pub tasks: u64,
     /// How many acquire at the same time where nobody releases.
     pub takers: u64,
-    /// How long a slice of the key space lasts.
+    /// How long they do, at a time.
     pub space_ms: u64,
 }
 
@@ -94,7 +97,11 @@ pub(super) fn measure(
                 configuration.rounds,
                 title(scenario, contenders)
             ));
-            let parts = if scenario == Scenario::Uncontended { PARTS } else { 1 };
+            let parts = match scenario {
+                Scenario::Uncontended => PARTS,
+                Scenario::Take => TAKES,
+                Scenario::Hot | Scenario::Space => 1,
+            };
             for part in 0..parts {
                 let slices = Turn {
                     configuration: &configuration,
@@ -138,7 +145,7 @@ struct Turn<'a> {
     configuration: &'a Configuration,
     scenario: Scenario,
     contenders: u64,
-    /// Of how many parts a slice is.
+    /// How many turns a slice takes; the operations are shared out among them.
     parts: u64,
     /// Which of the arm's turns it is.
     number: u64,
