@@ -13,11 +13,14 @@ use super::name::Name;
 use super::verdict::{VerdictKind, Verdicts};
 use super::vocabulary::Kind;
 
+/// The target of what lock servers say.
+const SERVER: &str = "server";
+
 #[derive(Default)]
 pub(super) struct Ownership<'h> {
     /// The grants of each key and owner: the latest of each server.
     granted: BTreeMap<(&'h Name, &'h Name), Vec<Grant<'h>>>,
-    /// The servers that have granted anything.
+    /// The processes that have spoken as servers.
     servers: BTreeSet<&'h Name>,
 }
 
@@ -28,12 +31,14 @@ struct Grant<'h> {
 
 impl<'h> Ownership<'h> {
     pub(super) fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
+        if event.kind.name().target() == SERVER {
+            self.servers.insert(&event.process);
+        }
         match &event.kind {
             Kind::KeyGranted { key, owner, client, .. } => {
                 let grants = self.granted.entry((key, owner)).or_default();
                 grants.retain(|grant| *grant.server != event.process);
                 grants.push(Grant { server: &event.process, client });
-                self.servers.insert(&event.process);
             }
             Kind::KeyDeleted { key, owner, client } => {
                 self.judge(event, (key, owner, client), "deleted", verdicts);

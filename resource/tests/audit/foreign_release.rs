@@ -72,3 +72,10 @@ fn a_server_that_drops_a_lock_by_itself_is_no_client() {
     let verdicts = judge([(0, "redis", granted("a", 1)), (9, "redis", deleted("a", "redis"))]);
     assert_eq!(verdicts, []);
 }
+
+/// A promoted replica that evicts what the old primary granted, before it has granted anything itself.
+#[test]
+fn a_promoted_replica_is_a_server_too() {
+    let verdicts = judge([(0, "redis-1", granted("a", 1)), (9, "redis-2", deleted("a", "redis-2"))]);
+    assert_eq!(verdicts, []);
+}

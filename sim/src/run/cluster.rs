@@ -101,6 +101,9 @@ impl Cluster {
 
     /// Starts a dead process anew.
     pub(super) fn start(self: &Arc<Self>, id: ProcessId) {
+        if self.is_worker(id) {
+            self.progress.begun(id.0);
+        }
         let main = self.main(id);
         self.world.restart(id, main);
     }

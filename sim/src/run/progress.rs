@@ -29,6 +29,11 @@ impl Progress {
         Self(Mutex::new(State { busy: (0..workers).collect(), ..State::default() }))
     }
 
+    /// The worker was started anew, and has all its rounds before it, also if it was done with them.
+    pub(super) fn begun(&self, worker: usize) {
+        lock(&self.0).busy.insert(worker);
+    }
+
     /// The worker has no rounds left.
     pub(super) fn finished(&self, worker: usize) {
         let mut state = lock(&self.0);
