@@ -39,7 +39,7 @@ pub struct Configuration {
     pub tasks: u64,
     /// How many acquire at the same time where nobody releases.
     pub takers: u64,
-    /// How long they do, at a time.
+    /// How long a turn over the key space lasts.
     pub space_ms: u64,
 }
 

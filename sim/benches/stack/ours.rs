@@ -27,7 +27,7 @@ impl ServerWorld for Clock {
     }
 }
 
-/// Runs the exchange once, on a fresh thread, and returns the number of commands that clients sent.
+/// Runs the exchange once, on a fresh thread, and returns the number of calls: its acquires and releases.
 pub(crate) fn run(shape: Shape, seed: u64) -> u64 {
     std::thread::spawn(move || {
         let runtime = madsim::runtime::Runtime::with_seed_and_config(seed, madsim::Config::default());
@@ -49,13 +49,13 @@ async fn exchange(shape: Shape, seed: u64) -> u64 {
         let id = world.find(&format!("redis-{number}")).unwrap();
         world.spawn(id, serve(world.clone(), id));
     }
-    let commands = Arc::new(AtomicU64::new(0));
+    let calls = Arc::new(AtomicU64::new(0));
     let (done, mut finished) = tokio::sync::mpsc::channel(shape.workers);
     for number in 0..shape.workers {
         let id = world.find(&format!("worker-{number}")).unwrap();
-        let (world, commands, done) = (world.clone(), Arc::clone(&commands), done.clone());
+        let (world, calls, done) = (world.clone(), Arc::clone(&calls), done.clone());
         world.clone().spawn(id, async move {
-            work(shape, world, id, number, &commands).await;
+            work(shape, world, id, number, &calls).await;
             let _ = done.send(()).await;
         });
     }
@@ -65,7 +65,7 @@ async fn exchange(shape: Shape, seed: u64) -> u64 {
     let recorded = record::finish().unwrap();
     assert!(recorded.events.len() >= shape.workers * shape.servers * shape.rounds);
     world.end().await;
-    commands.load(Ordering::Relaxed)
+    calls.load(Ordering::Relaxed)
 }
 
 async fn serve(world: World, id: ProcessId) {
@@ -79,7 +79,7 @@ async fn serve(world: World, id: ProcessId) {
     }
 }
 
-async fn work(shape: Shape, world: World, id: ProcessId, number: usize, commands: &AtomicU64) {
+async fn work(shape: Shape, world: World, id: ProcessId, number: usize, calls: &AtomicU64) {
     let runtime = SimRuntime::new(&world, id);
     let key = LockKey::new("orders", &number.to_string()).unwrap();
     let lock = |server| {
@@ -94,6 +94,6 @@ async fn work(shape: Shape, world: World, id: ProcessId, number: usize, commands
             let handle = lock.try_acquire(&key).await.unwrap();
             handle.release().await.unwrap();
         }
-        commands.fetch_add(2 * shape.servers as u64, Ordering::Relaxed);
+        calls.fetch_add(2 * shape.servers as u64, Ordering::Relaxed);
     }
 }
