@@ -90,9 +90,42 @@ fn an_expired_owner_changes_nothing_of_the_next_ones() {
 fn scripts_are_loaded_when_the_server_does_not_know_them() {
     let (world, server, lock) = world();
     let handle = acquire(&world, &lock);
+    world.run(handle.renew()).unwrap();
     server.forget_scripts();
     world.run(handle.renew()).unwrap();
+    assert_eq!(server.take_verbs(), "EVAL EVAL EVALSHA EVAL");
     assert_eq!(world.run(handle.release()).unwrap(), Released::Done);
+}
+
+#[test]
+fn a_script_is_sent_by_its_text_once_a_connection() {
+    let (world, server, lock) = world();
+    let rounds = || {
+        for _ in 0..3 {
+            assert_eq!(world.run(acquire(&world, &lock).release()).unwrap(), Released::Done);
+        }
+    };
+    rounds();
+    assert_eq!(server.take_verbs(), "EVAL EVAL EVALSHA EVALSHA EVALSHA EVALSHA");
+    server.faults([Fault::Reset]);
+    assert!(world.run(lock.try_acquire(&key())).is_err());
+    world.pass(ms(3000));
+    server.take_verbs();
+    rounds();
+    assert_eq!(server.connections(), 2);
+    assert_eq!(
+        server.take_verbs(),
+        "EVAL EVALSHA EVALSHA EVALSHA EVALSHA EVALSHA",
+        "the cleanup was the first"
+    );
+}
+
+#[test]
+fn a_script_that_the_server_refused_to_run_is_sent_by_its_text_again() {
+    let (world, server, lock) = world();
+    server.faults([Fault::Error("LOADING Redis is loading the dataset in memory")]);
+    acquire(&world, &lock);
+    assert_eq!(server.take_verbs(), "EVAL EVAL");
 }
 
 /// Runs many acquires at once and gives back the handles of those that won.

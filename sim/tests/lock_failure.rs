@@ -246,8 +246,8 @@ fn a_server_that_has_restarted_is_told_the_scripts_again() {
         let a = warm(&lab, LONG).await;
         let held = a.lock.try_acquire(&key()).await.unwrap();
         lab.restart_redis().await;
-        // The connection is gone, and the scripts are.
-        held.renew().await.unwrap_err();
+        // The connection is gone, which has been heard of by now, and the scripts are.
+        lab.sleep(LATENCY * 2).await;
         held.renew().await.unwrap();
         assert_eq!(held.release().await, Ok(Released::Done));
         let next = a.lock.try_acquire(&key()).await.unwrap();

@@ -265,6 +265,20 @@ fn a_dead_process_can_not_listen_and_its_next_life_can() {
 }
 
 #[test]
+fn what_a_dead_life_leaves_behind_does_not_close_the_next_one_s_listener() {
+    in_world(|two| async move {
+        let dead = two.world.listen(two.server, SERVER).unwrap();
+        two.world.crash(two.server, false);
+        let log = Arc::default();
+        two.world.restart(two.server, serve(two.world.clone(), two.server, log));
+        two.at(10).await;
+        // The tasks of a process that was killed are dropped in any order, also after the next life has begun.
+        drop(dead);
+        two.connect().await;
+    });
+}
+
+#[test]
 fn a_loss_of_power_is_silent_until_the_host_is_back() {
     in_world(|two| async move {
         let log = two.serve();

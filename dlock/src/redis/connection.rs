@@ -1,6 +1,6 @@
 //! One connection for all locks, opened by whoever comes first and replaced when it fails.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::select;
@@ -35,6 +35,8 @@ pub(super) struct Connection {
     pipe: MultiplexedConnection,
     /// Set when the stream has ended: nothing sent on it has an effect any more, unless it has arrived already.
     closed: Arc<AtomicBool>,
+    /// A bit for each script that the server has run for this connection, and so knows.
+    scripts: AtomicU32,
     /// Dropped with the last user of the connection, it ends the driver, and with it the stream.
     _close: oneshot::Sender<()>,
 }
@@ -119,7 +121,7 @@ impl<R: Runtime> Link<R> {
             select(driver, dropped).await;
             ended.store(true, Ordering::Release);
         });
-        Ok(Arc::new(Connection { pipe, closed, _close }))
+        Ok(Arc::new(Connection { pipe, closed, scripts: AtomicU32::new(0), _close }))
     }
 
     fn unreachable(&self, reason: impl ToString) -> BackendError {
@@ -153,6 +155,16 @@ impl Connection {
     /// Counts the connection as closed: it did not answer in time, and nobody shall wait for it again.
     pub(super) fn give_up(&self) {
         self.closed.store(true, Ordering::Release);
+    }
+
+    /// Whether the server has run the script of that number for this connection.
+    pub(super) fn has_run(&self, script: u32) -> bool {
+        self.scripts.load(Ordering::Relaxed) & (1 << script) != 0
+    }
+
+    /// The server has run the script of that number.
+    pub(super) fn set_run(&self, script: u32) {
+        self.scripts.fetch_or(1 << script, Ordering::Relaxed);
     }
 
     /// Sends a command and waits for its answer, an error of the server's included.

@@ -57,6 +57,8 @@ impl Task {
 
 /// A script and its digest, by which a server that knows it runs it.
 struct Script {
+    /// Counts the scripts, from 0.
+    number: u32,
     body: &'static str,
     digest: Box<str>,
 }
@@ -73,12 +75,12 @@ pub(super) struct Scripts {
 
 /// Digested once in the life of the program.
 static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| Scripts {
-    acquire: Script::new(include_str!("acquire.lua")),
-    acquire_by_time: Script::new(include_str!("acquire_by_time.lua")),
-    vote: Script::new(include_str!("../redlock/vote.lua")),
-    raise: Script::new(include_str!("../redlock/raise.lua")),
-    renew: Script::new(include_str!("renew.lua")),
-    release: Script::new(include_str!("release.lua")),
+    acquire: Script::new(0, include_str!("acquire.lua")),
+    acquire_by_time: Script::new(1, include_str!("acquire_by_time.lua")),
+    vote: Script::new(2, include_str!("../redlock/vote.lua")),
+    raise: Script::new(3, include_str!("../redlock/raise.lua")),
+    renew: Script::new(4, include_str!("renew.lua")),
+    release: Script::new(5, include_str!("release.lua")),
 });
 
 impl Scripts {
@@ -87,11 +89,16 @@ impl Scripts {
     }
 
     /// Runs the script of `task` by its digest, or by its text if the server does not know it; it does from then on.
+    ///
+    /// A connection's first call is by the text: whether the server knows the script, only a round trip could tell, and the
+    /// first call of all would wait for two.
     pub(super) async fn run(&self, task: Task, claim: &Claim, by: &Connection) -> Result<Value, RedisError> {
         let script = self.of(task);
-        let answer = by.send(&command("EVALSHA", &script.digest, task, claim)).await?;
-        if !is_unknown(&answer) {
-            return Ok(answer);
+        if by.has_run(script.number) {
+            let answer = by.send(&command("EVALSHA", &script.digest, task, claim)).await?;
+            if !is_unknown(&answer) {
+                return Ok(answer);
+            }
         }
         self.run_text(task, claim, by).await
     }
@@ -103,7 +110,13 @@ impl Scripts {
         claim: &Claim,
         by: &Connection,
     ) -> Result<Value, RedisError> {
-        by.send(&command("EVAL", self.of(task).body, task, claim)).await
+        let script = self.of(task);
+        let answer = by.send(&command("EVAL", script.body, task, claim)).await?;
+        // A server that refuses to run a script may not have read it either.
+        if !matches!(answer, Value::ServerError(_)) {
+            by.set_run(script.number);
+        }
+        Ok(answer)
     }
 
     fn of(&self, task: Task) -> &Script {
@@ -119,8 +132,8 @@ impl Scripts {
 }
 
 impl Script {
-    fn new(body: &'static str) -> Self {
-        Self { body, digest: redis::Script::new(body).get_hash().into() }
+    fn new(number: u32, body: &'static str) -> Self {
+        Self { number, body, digest: redis::Script::new(body).get_hash().into() }
     }
 }
 

@@ -45,6 +45,8 @@ struct State {
     /// Its ends of connections that it does not read from, if it stopped.
     unread: Option<Vec<DuplexStream>>,
     log: Vec<String>,
+    /// The commands that came: EVAL and EVALSHA.
+    verbs: Vec<String>,
 }
 
 impl Server {
@@ -83,6 +85,11 @@ impl Server {
     /// The scripts that were executed: `connection script owner answer`.
     pub fn log(&self) -> Vec<String> {
         self.state.lock().unwrap().log.clone()
+    }
+
+    /// The commands that came since this was last asked, whatever their answers.
+    pub fn take_verbs(&self) -> String {
+        std::mem::take(&mut self.state.lock().unwrap().verbs).join(" ")
     }
 
     /// The value at `key`, unless expired.
@@ -154,22 +161,21 @@ impl Server {
         }
     }
 
-    /// `NOSCRIPT`, if that is the answer. EVAL loads the script under the digest that was asked for before.
+    /// `NOSCRIPT`, if that is the answer. EVAL loads the script.
     fn missing(&self, request: &[String]) -> Option<&'static [u8]> {
         let mut state = self.state.lock().unwrap();
-        let name = if request[0] == "EVAL" { Some(script_name(&request[1])) } else { None };
-        if let Some(name) = name {
-            state.scripts.insert(request[1].clone(), name);
-            for loaded in state.scripts.values_mut().filter(|loaded| loaded.is_empty()) {
-                *loaded = name;
-            }
-        }
-        if state.scripts.get(&request[1]).is_some_and(|name| !name.is_empty()) {
+        state.verbs.push(request[0].clone());
+        if request[0] == "EVAL" {
+            state.scripts.insert(digest(&request[1]), script_name(&request[1]));
             return None;
         }
-        state.scripts.insert(request[1].clone(), "");
-        Some(b"-NOSCRIPT No matching script. Please use EVAL.\r\n")
+        let missing: &[u8] = b"-NOSCRIPT No matching script. Please use EVAL.\r\n";
+        (!state.scripts.contains_key(&request[1])).then_some(missing)
     }
+}
+
+fn digest(script: &str) -> String {
+    redis::Script::new(script).get_hash().to_owned()
 }
 
 impl State {
@@ -178,7 +184,10 @@ impl State {
     }
 
     fn execute(&mut self, number: usize, request: &[String], now: Instant) -> String {
-        let name = self.scripts[&request[1]];
+        let name = match &*request[0] {
+            "EVAL" => script_name(&request[1]),
+            _ => self.scripts[&request[1]],
+        };
         let keys: usize = request[2].parse().unwrap();
         let owner_key = &request[3];
         let args = &request[3 + keys..];

@@ -305,7 +305,8 @@ impl Draw<'_> {
     }
 }
 
-/// Points that come up in most runs. A lock works by scripts: of the commands, only EVALSHA does.
+/// Points that come up in most runs. A lock works by scripts: of the commands, only those that run one do.
 fn worth_aiming_at(point: &Point) -> bool {
-    *point == Point::EvalSha || !(point.is_command() || matches!(point, Point::NotGranted | Point::Lost))
+    matches!(point, Point::Eval | Point::EvalSha)
+        || !(point.is_command() || matches!(point, Point::NotGranted | Point::Lost))
 }

@@ -26,6 +26,8 @@ pub struct SimStream {
 pub struct Listener {
     world: World,
     process: ProcessId,
+    /// Which of the process's lives it belongs to.
+    life: u32,
     address: String,
 }
 
@@ -48,7 +50,7 @@ impl World {
         }
         let listening = Listening { process, backlog: VecDeque::new(), acceptor: None };
         network.listeners.insert(address.clone(), listening);
-        Ok(Listener { world: self.clone(), process, address })
+        Ok(Listener { world: self.clone(), process, life: self.process(process).life(), address })
     }
 
     /// The process behind `host:port`, and the address under its own name.
@@ -134,9 +136,9 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         let mut network = self.world.network();
-        // A restarted process may already listen here anew; a crash has then closed this one.
+        // A crash has closed it already, and the next life may listen here anew before this one's tasks are dropped.
         if network.listeners.get(&self.address).is_some_and(|listening| listening.process == self.process)
-            && self.world.process(self.process).is_alive()
+            && self.world.process(self.process).lives(self.life)
         {
             network.listeners.remove(&self.address);
         }
