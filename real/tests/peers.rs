@@ -44,6 +44,7 @@ fn every_peer_has_its_row_in_every_arm() {
         [
             "raw EVALSHA, bare socket",
             "raw EVALSHA, redis crate",
+            "raw SET, redis crate",
             "dlock, Redis",
             "raw etcd transaction",
             "dlock, etcd",

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use real::experiments::keep;
-use real::peers::measure::{Configuration, Results};
+use real::peers::measure::{Configuration, PARTS, Results, TAKES};
 use real::peers::{OPTIONAL, compare};
 
 use super::{Outcome, print, span};
@@ -94,10 +94,11 @@ fn page(results: &Results) -> String {
     };
     format!(
         "# Peers, side by side\n\n`{}`\n\nOne run on {} cores ({}, Linux {}), all servers on the same machine. Each peer did the \
-         same work in {} slices, all in turns; acquires alone in four times as many.{left_out} Latencies of loopback move \
+         same work in {} slices, all in turns; acquires alone in {TAKES} times as many.{left_out} Latencies of loopback move \
          with the placement of threads on cores, so where single requests are timed the Redis has a core and its client \
-         another, and a slice is done in tenths: read the ratios. What is measured, and how each peer is driven: \
-         `real/src/peers/` and `real/peers/`.\n\n{}",
+         another, and a slice is done in {PARTS} parts: read the ratios. redis-py and rslock acquire by a SET, which \
+         gives no fencing token and costs the server less than a script; the raw SET beside the raw EVALSHA tells how much. \
+         What is measured, and how each peer is driven: `real/src/peers/` and `real/peers/`.\n\n{}",
         super::experiment::command(),
         machine.cores,
         machine.processor,

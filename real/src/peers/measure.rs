@@ -11,10 +11,10 @@ use crate::servers::ask;
 
 /// Where one request after the other is timed, each slice is done in so many parts, in turns with the other peers' parts: a
 /// moment of the machine's that is slow hits all alike then, also in the 99th percentile.
-const PARTS: u64 = 10;
+pub const PARTS: u64 = 10;
 /// So many times is a slice of acquires alone done, in turns: what it is held against asks the same of the same server, so the
 /// two differ by hundredths, where the machine differs by tenths from one second to the next.
-const TAKES: u64 = 4;
+pub const TAKES: u64 = 4;
 /// How long the leases of all peers live.
 const TTL_MS: u64 = 10_000;
 /// Latencies are kept to three digits.

@@ -22,6 +22,7 @@ use crate::servers::{EtcdCluster, Persistence, Redis, ServerError, Stage, ZooKee
 
 use self::cores::Cores;
 use self::measure::{Configuration, Results};
+use self::raw_redis::Acquires;
 use self::slice::{Peer, Scenario};
 
 /// A comparison that could not be made, or a peer that is not in it.
@@ -123,7 +124,9 @@ fn enter(
             .ok()
     };
     add(Box::new(raw_redis::SocketEvalsha { server: server.clone() }), &[Scenario::Uncontended]);
-    add(Box::new(raw_redis::CrateEvalsha { server: server.clone() }), &[Scenario::Uncontended]);
+    for acquires in [Acquires::Evalsha, Acquires::Set] {
+        add(Box::new(raw_redis::RedisCrate { server: server.clone(), acquires }), &[Scenario::Uncontended]);
+    }
     add(
         ours("dlock, Redis", BackendKind::Redis, std::slice::from_ref(&server)),
         &[Scenario::Uncontended, Scenario::Hot, Scenario::Space, Scenario::Take],

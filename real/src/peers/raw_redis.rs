@@ -1,5 +1,5 @@
-//! What a Redis can do at best: the shipping scripts through the redis crate, the same by one socket that blocks, and
-//! redis-benchmark's pipelines.
+//! What a Redis can do at best: the shipping scripts through the redis crate, the same by one socket that blocks, a lease
+//! without a token, and redis-benchmark's pipelines.
 //!
 //! The crate is what an acquire is held against, as a lock on etcd is held against a transaction of etcd-client: the same
 //! client library on the same runtime, without a lock around it. The socket shows what library and runtime cost: it parses
@@ -40,15 +40,27 @@ impl Keys {
     }
 }
 
-/// One EVALSHA after the other through the redis crate, by the connection that our locks use: no timeout, no retry, no owner
+/// One lease after the other through the redis crate, by the connection that our locks use: no timeout, no retry, no owner
 /// token of its own.
-pub(super) struct CrateEvalsha {
+pub(super) struct RedisCrate {
     pub(super) server: String,
+    pub(super) acquires: Acquires,
 }
 
-impl Peer for CrateEvalsha {
+/// How a lease is taken; it is given back by the script that [`dlock::redis`] releases by.
+pub(super) enum Acquires {
+    /// By the script that [`dlock::redis`] acquires by.
+    Evalsha,
+    /// By a command of the server's own, as locks without fencing tokens do. The difference is what the token costs.
+    Set,
+}
+
+impl Peer for RedisCrate {
     fn name(&self) -> &'static str {
-        "raw EVALSHA, redis crate"
+        match self.acquires {
+            Acquires::Evalsha => "raw EVALSHA, redis crate",
+            Acquires::Set => "raw SET, redis crate",
+        }
     }
 
     fn run(&mut self, job: &Job) -> Result<Slice, PeerError> {
@@ -59,7 +71,7 @@ impl Peer for CrateEvalsha {
     }
 }
 
-impl CrateEvalsha {
+impl RedisCrate {
     async fn connect(&self) -> RedisResult<MultiplexedConnection> {
         let info = format!("redis://{}", self.server).into_connection_info()?;
         let info = info.set_tcp_settings(TcpSettings::default().set_nodelay(true));
@@ -71,23 +83,42 @@ impl CrateEvalsha {
         let mut connection = self.connect().await?;
         let acquire: String = cmd("SCRIPT").arg("LOAD").arg(ACQUIRE).query_async(&mut connection).await?;
         let release: String = cmd("SCRIPT").arg("LOAD").arg(RELEASE).query_async(&mut connection).await?;
-        let Keys { owner, fence, freed } = Keys::of(job);
+        let keys = Keys::of(job);
         let mut slice = Slice { completed: job.operations, ..Slice::default() };
         let begun = Instant::now();
         for _ in 0..job.operations {
             let called = Instant::now();
-            let mut command = cmd("EVALSHA");
-            command.arg(&acquire).arg(2).arg(&owner).arg(&fence).arg(OWNER).arg(job.ttl_ms);
-            let _fence: u64 = command.query_async(&mut connection).await?;
+            self.acquire(&mut connection, &acquire, &keys, job.ttl_ms).await?;
             let granted = Instant::now();
             let mut command = cmd("EVALSHA");
-            command.arg(&release).arg(1).arg(&owner).arg(OWNER).arg(&freed);
+            command.arg(&release).arg(1).arg(&keys.owner).arg(OWNER).arg(&keys.freed);
             let _released: bool = command.query_async(&mut connection).await?;
             slice.acquire_ns.push(nanos(granted - called));
             slice.release_ns.push(nanos(granted.elapsed()));
         }
         slice.elapsed_ns = nanos(begun.elapsed());
         Ok(slice)
+    }
+
+    async fn acquire(
+        &self,
+        connection: &mut MultiplexedConnection,
+        digest: &str,
+        keys: &Keys,
+        ttl_ms: u64,
+    ) -> RedisResult<()> {
+        match self.acquires {
+            Acquires::Evalsha => {
+                let mut command = cmd("EVALSHA");
+                command.arg(digest).arg(2).arg(&keys.owner).arg(&keys.fence).arg(OWNER).arg(ttl_ms);
+                command.query_async::<u64>(connection).await.map(drop)
+            }
+            Acquires::Set => {
+                let mut command = cmd("SET");
+                command.arg(&keys.owner).arg(OWNER).arg("NX").arg("PX").arg(ttl_ms);
+                command.query_async::<String>(connection).await.map(drop)
+            }
+        }
     }
 }
 
