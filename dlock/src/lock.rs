@@ -1,6 +1,7 @@
 //! A lock: acquire, top to bottom.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,8 +13,9 @@ use crate::key::LockKey;
 use crate::lease::Terms;
 use crate::metrics::Meters;
 use crate::options::{Options, OptionsError};
+use crate::removal::Sweeps;
 use crate::retry::wait_for_holder;
-use crate::runtime::{Instant, Runtime};
+use crate::runtime::{Instant, Runtime, timeout_at};
 
 /// The way to locks on one lock server, with the same options for all of them. Clones are cheap and share one connection.
 pub struct Lock<B: Backend>(Arc<Inner<B>>);
@@ -23,6 +25,7 @@ struct Inner<B> {
     options: Options,
     terms: Terms,
     meters: Meters,
+    sweeps: Sweeps,
 }
 
 impl<B: Backend> Lock<B> {
@@ -36,7 +39,25 @@ impl<B: Backend> Lock<B> {
         if let Some(session) = backend.ttl_max().filter(|session| *session < terms.ttl) {
             return Err(OptionsError::TtlAboveSession { ttl: terms.ttl, session });
         }
-        Ok(Self(Arc::new(Inner { backend, options, terms, meters: Meters::default() })))
+        Ok(Self(Arc::new(Inner {
+            backend,
+            options,
+            terms,
+            meters: Meters::default(),
+            sweeps: Sweeps::default(),
+        })))
+    }
+
+    /// Waits until nothing that was given up is left to be released in the background, or `until` passes; whether nothing is.
+    ///
+    /// For a program that is about to end: a release that it has not sent by then is never sent, and a lease that it was
+    /// granted unawares lasts until its TTL.
+    pub async fn settled(&self, until: Instant) -> bool {
+        timeout_at(self.runtime(), until, pin!(self.0.sweeps.none())).await.is_ok()
+    }
+
+    pub(crate) fn sweeps(&self) -> &Sweeps {
+        &self.0.sweeps
     }
 
     /// Waits until the lease on `key` is acquired or `deadline` passes.

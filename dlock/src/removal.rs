@@ -1,7 +1,12 @@
 //! Giving up a lease: asking until the server has confirmed it.
 
 use std::mem;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+
+use tokio::sync::Notify;
 
 use crate::backend::{Backend, BackendError, Claim, Trail};
 use crate::handle::Released;
@@ -33,10 +38,54 @@ pub(crate) fn latest<B: Backend>(now: Instant, ttl: Duration) -> Instant {
 pub(crate) fn sweep<B: Backend>(lock: Lock<B>, claim: Claim, trail: B::Trail) {
     let runtime = lock.runtime().clone();
     let until = latest::<B>(runtime.now(), claim.ttl);
+    let sweep = lock.sweeps().begin();
     runtime.spawn(async move {
         // Nobody is left to tell; what was not confirmed ends by its TTL.
         let _ = settle(&lock, &claim, &mut Sent::new(trail), until).await;
+        drop(sweep);
     });
+}
+
+/// The releases in the background that are under way.
+#[derive(Clone, Default)]
+pub(crate) struct Sweeps(Arc<Count>);
+
+#[derive(Default)]
+struct Count {
+    sweeps: AtomicUsize,
+    none: Notify,
+}
+
+/// One of them, until it is dropped.
+pub(crate) struct Sweep(Sweeps);
+
+impl Sweeps {
+    fn begin(&self) -> Sweep {
+        self.0.sweeps.fetch_add(1, Ordering::AcqRel);
+        Sweep(self.clone())
+    }
+
+    /// Completes once none is under way.
+    pub(crate) async fn none(&self) {
+        loop {
+            let mut none = pin!(self.0.none.notified());
+            // Heard of from here on: the last may end right after the look at the count.
+            none.as_mut().enable();
+            if self.0.sweeps.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            none.await;
+        }
+    }
+}
+
+impl Drop for Sweep {
+    fn drop(&mut self) {
+        let Sweeps(count) = &self.0;
+        if count.sweeps.fetch_sub(1, Ordering::AcqRel) == 1 {
+            count.none.notify_waiters();
+        }
+    }
 }
 
 /// Releases until the answer is final: no request of the claim is left that could still take effect.

@@ -330,6 +330,28 @@ fn a_grant_whose_future_was_dropped_before_it_was_read_is_given_back() {
 }
 
 #[test]
+fn a_program_that_is_about_to_end_can_wait_for_its_cleanups() {
+    let (world, server, lock) = world();
+    server.faults([Fault::LoseAnswer]);
+    let deadline = world.now() + ms(100);
+    assert!(world.run(lock.acquire(&key(), deadline)).is_err());
+    assert!(holder(&server).is_some(), "granted, and nobody knows");
+    assert!(world.run(lock.settled(world.now() + ms(5000))));
+    assert_eq!(holder(&server), None);
+    assert!(world.run(lock.settled(world.now())), "nothing is left to wait for");
+}
+
+#[test]
+fn the_wait_for_cleanups_has_an_end() {
+    let (world, server, lock) = world();
+    server.stop_reading(true);
+    assert!(world.run(lock.acquire(&key(), world.now() + ms(100))).is_err());
+    let until = world.now() + ms(300);
+    assert!(!world.run(lock.settled(until)));
+    assert_eq!(world.now(), until);
+}
+
+#[test]
 fn a_cleanup_that_found_the_only_grant_is_over() {
     let (world, server, lock) = world();
     world.run(acquire(&world, &lock).release()).unwrap();

@@ -138,7 +138,9 @@ impl<T: Fn(Done)> OnBackend for Contender<'_, T> {
         let client = Client::new(runtime.clone(), &plan.resource);
         let mut options = Options::new(plan.ttl);
         options.instance = Some(name.clone());
-        let worker = Worker::new(Lock::new(backend, options)?, client, plan.pause);
+        let request_timeout = options.request_timeout;
+        let lock = Lock::new(backend, options)?;
+        let worker = Worker::new(lock.clone(), client, plan.pause);
         let job = job(plan, key.clone());
         for _ in 0..plan.rounds {
             let round = worker.round(&job).await;
@@ -147,6 +149,8 @@ impl<T: Fn(Done)> OnBackend for Contender<'_, T> {
                 runtime.sleep_until(runtime.now() + plan.rest).await;
             }
         }
+        // What was given up is released in the background, which ends with this runtime.
+        lock.settled(runtime.now() + request_timeout).await;
         Ok(())
     }
 }
