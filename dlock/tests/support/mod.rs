@@ -4,6 +4,7 @@
 
 pub mod backend;
 pub mod observe;
+pub mod redis;
 pub mod server;
 
 use std::collections::BTreeMap;

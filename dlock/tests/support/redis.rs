@@ -1,0 +1,38 @@
+//! A lock on the server in memory, for the tests of the Redis backend.
+
+use dlock::redis::Redis;
+use dlock::{FencingToken, Handle, Lock, Options, Runtime};
+
+use super::server::Server;
+use super::{World, key, ms};
+
+pub type Redlike = Lock<Redis<World>>;
+
+pub fn lock(world: &World) -> Redlike {
+    let mut options = Options::new(ms(2000));
+    options.instance = Some("a".into());
+    Lock::new(Redis::new(world.clone(), "redis:6379"), options).unwrap()
+}
+
+pub fn world() -> (World, Server, Redlike) {
+    let (world, server) = World::with_server();
+    let lock = lock(&world);
+    (world, server, lock)
+}
+
+pub fn acquire(world: &World, lock: &Redlike) -> Handle<Redis<World>> {
+    world.run(lock.acquire(&key(), world.now() + ms(10_000))).unwrap()
+}
+
+pub fn holder(server: &Server) -> Option<String> {
+    server.value(&key().owner_key())
+}
+
+/// How many releases were executed.
+pub fn releases(server: &Server) -> usize {
+    server.log().iter().filter(|line| line.contains(" release ")).count()
+}
+
+pub fn token(number: u64) -> FencingToken {
+    FencingToken::new(number).unwrap()
+}
