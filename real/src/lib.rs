@@ -25,7 +25,9 @@ pub mod serve;
 pub mod servers;
 pub mod span;
 pub mod store;
+mod stream;
 mod timer;
 pub mod work;
 
 pub use runtime::TokioRuntime;
+pub use stream::Stream;

@@ -10,23 +10,38 @@ use rand::Rng;
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 
+use crate::stream::Stream;
+
 /// The operating system's clock, network and random source, and the scheduler of one tokio runtime.
 #[derive(Clone, Debug)]
 pub struct TokioRuntime {
     handle: Handle,
     /// The monotonic clock's reading that counts as zero.
     origin: std::time::Instant,
+    /// How long a stream asks for its answer before its thread may sleep.
+    busy_poll: Duration,
 }
 
 impl TokioRuntime {
+    /// The longest busy polling, 1 ms: no timer goes off meanwhile, and no lease is renewed.
+    pub const BUSY_POLL_MAX: Duration = Duration::from_millis(1);
+
     /// The runtime behind `handle`, for instance [`Handle::current`]. Its clock starts at zero.
     pub fn new(handle: Handle) -> Self {
-        Self { handle, origin: std::time::Instant::now() }
+        Self { handle, origin: std::time::Instant::now(), busy_poll: Duration::ZERO }
+    }
+
+    /// The same, with streams that ask for the answer to what they have sent again and again, for up to `busy_poll` (and
+    /// [`Self::BUSY_POLL_MAX`] at most), before their thread may sleep. For one caller with a server that answers sooner
+    /// than a thread wakes: it takes a processor meanwhile, and holds up all other tasks of the thread.
+    #[must_use]
+    pub fn polling_busily(self, busy_poll: Duration) -> Self {
+        Self { busy_poll: busy_poll.min(Self::BUSY_POLL_MAX), ..self }
     }
 }
 
 impl Runtime for TokioRuntime {
-    type Stream = TcpStream;
+    type Stream = Stream;
 
     fn now(&self) -> Instant {
         let nanos = self.origin.elapsed().as_nanos();
@@ -42,11 +57,11 @@ impl Runtime for TokioRuntime {
         }
     }
 
-    async fn connect(&self, address: &str) -> io::Result<TcpStream> {
+    async fn connect(&self, address: &str) -> io::Result<Stream> {
         let stream = TcpStream::connect(address).await?;
         // A lock's commands are small and waited for: Nagle's algorithm would hold them back for an acknowledgement.
         stream.set_nodelay(true)?;
-        Ok(stream)
+        Ok(Stream::new(stream, self.busy_poll))
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {

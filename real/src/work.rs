@@ -53,6 +53,8 @@ pub struct Plan {
     pub rest: Duration,
     /// How long it waits for the lock.
     pub patience: Duration,
+    /// How long it asks for an answer before it sleeps until it comes, see [`TokioRuntime::polling_busily`].
+    pub busy_poll: Duration,
 }
 
 /// What a round came to.
@@ -116,7 +118,7 @@ fn contend(plan: &Plan, number: u64, tell: &impl Fn(Done)) -> Result<(), PlanErr
     let key = LockKey::new(&plan.key, &(number % plan.keys).to_string())?;
     let executor = Builder::new_current_thread().enable_all().build()?;
     executor.block_on(async {
-        let runtime = TokioRuntime::new(Handle::current());
+        let runtime = TokioRuntime::new(Handle::current()).polling_busily(plan.busy_poll);
         let contender = Contender { plan, name, key, tell };
         on_backend(plan.backend, &plan.servers, plan.ttl, runtime, contender).await?
     })

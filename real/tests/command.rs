@@ -58,6 +58,9 @@ fn what_is_up_serves_a_worker_and_is_gone_after_down() {
     let address = format!("127.0.0.1:{}", served.1);
     let (code, told, error) = run(real(&["worker", "--resource", &address, "--work", "0"]).args(state));
     assert_eq!((code, told.as_str()), (Some(0), "worker: account:0 token 1: written; released\n"), "{error}");
+    let polling = ["worker", "--resource", &address, "--work", "0", "--busy-poll", "100us"];
+    let (code, told, error) = run(real(&polling).args(state));
+    assert_eq!((code, told.as_str()), (Some(0), "worker: account:0 token 2: written; released\n"), "{error}");
     let (code, _, error) = run(real(&["down"]).args(state));
     assert_eq!((code, error.as_str()), (Some(0), ""));
     let (code, _, error) = run(real(&["worker", "--resource", &address]).args(state));
@@ -194,6 +197,9 @@ fn mistakes_are_explained() {
         run(&mut real(&["worker", "--servers", "127.0.0.1:1,127.0.0.1:2", "--resource", &address]));
     assert_eq!(code, Some(2));
     assert!(error.contains("redis wants one server, and was given 2"), "{error}");
+    let (code, _, error) = run(&mut real(&["worker", "--busy-poll", "2ms"]));
+    assert_eq!(code, Some(2));
+    assert!(error.contains("give 1ms or less"), "{error}");
     let (code, told, _) = run(&mut real(&[
         "worker",
         "--servers",

@@ -38,7 +38,13 @@ fn every_peer_has_its_row_in_every_arm() {
         assert!(worked, "{scenario}: {told}");
         rows.map(|row| row["peer"].as_str().unwrap()).collect::<Vec<_>>()
     };
-    let locks = ["dlock, Redis", "dlock, etcd", "etcd's Lock service", "dlock, ZooKeeper"];
+    let locks = [
+        "dlock, Redis",
+        "dlock, Redis, polling busily",
+        "dlock, etcd",
+        "etcd's Lock service",
+        "dlock, ZooKeeper",
+    ];
     assert_eq!(
         of("uncontended"),
         [
@@ -46,6 +52,7 @@ fn every_peer_has_its_row_in_every_arm() {
             "raw EVALSHA, redis crate",
             "raw SET, redis crate",
             "dlock, Redis",
+            "dlock, Redis, polling busily",
             "raw etcd transaction",
             "dlock, etcd",
             "etcd's Lock service",

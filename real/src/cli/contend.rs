@@ -96,8 +96,10 @@ impl Contend {
         };
         let executor = Builder::new_current_thread().enable_all().build()?;
         self.metrics.serve(&executor)?;
-        let report =
-            executor.block_on(async { contend(load, TokioRuntime::new(Handle::current())).await })?;
+        let busy_poll = self.lock.busy_poll;
+        let report = executor.block_on(async {
+            contend(load, TokioRuntime::new(Handle::current()).polling_busily(busy_poll)).await
+        })?;
         print(&report.to_string())?;
         if let Some(out) = &self.out {
             keep(&report, out)?;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use real::TokioRuntime;
 use real::backends::BackendKind;
 
 use super::span;
@@ -25,6 +26,20 @@ pub(crate) struct LockArgs {
     /// How long a lease lives.
     #[arg(long, env = "DLOCK_TTL", value_parser = span::parse, default_value = "2s")]
     pub(crate) ttl: Duration,
+    /// How long to ask for an answer again and again before sleeping until it comes: faster where the server is on the same
+    /// machine or next to it, for a processor that does nothing else meanwhile. At most 1ms; 50us is plenty for loopback.
+    #[arg(long, env = "DLOCK_BUSY_POLL", value_parser = busy_poll, default_value = "0")]
+    pub(crate) busy_poll: Duration,
+}
+
+/// Reads how long to poll busily.
+fn busy_poll(text: &str) -> Result<Duration, String> {
+    let most = TokioRuntime::BUSY_POLL_MAX;
+    let busy_poll = span::parse(text)?;
+    match busy_poll <= most {
+        true => Ok(busy_poll),
+        false => Err(format!("give {most:?} or less: no lease is renewed while a thread polls")),
+    }
 }
 
 impl LockArgs {

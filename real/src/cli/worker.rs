@@ -102,6 +102,7 @@ impl Worker {
             rounds: self.rounds,
             rest: self.rest,
             patience: self.patience,
+            busy_poll: self.lock.busy_poll,
         })
     }
 }

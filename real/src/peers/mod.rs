@@ -15,12 +15,15 @@ pub mod slice;
 pub mod table;
 
 use std::io;
+use std::time::Duration;
 
 use crate::backends::BackendKind;
 use crate::experiments::Machine;
 use crate::servers::{EtcdCluster, Persistence, Redis, ServerError, Stage, ZooKeeper};
 
 use self::cores::Cores;
+pub use self::ours::BUSY_POLL;
+
 use self::measure::{Configuration, Results};
 use self::raw_redis::Acquires;
 use self::slice::{Peer, Scenario};
@@ -108,8 +111,10 @@ fn enter(
         let place = entries.len();
         entries.push(Entry { peer, place, scenarios });
     };
-    let ours =
-        |name, kind, servers: &[String]| Box::new(ours::Ours { name, kind, servers: servers.to_vec() });
+    let ours = |name, kind, servers: &[String]| {
+        let (servers, busy_poll) = (servers.to_vec(), Duration::ZERO);
+        Box::new(ours::Ours { name, kind, servers, busy_poll })
+    };
     let mut foreign = |name: &str, start: &dyn Fn() -> Result<foreign::Foreign, PeerError>| {
         if without.iter().any(|left_out| left_out == name) {
             return None;
@@ -131,6 +136,9 @@ fn enter(
         ours("dlock, Redis", BackendKind::Redis, std::slice::from_ref(&server)),
         &[Scenario::Uncontended, Scenario::Hot, Scenario::Space, Scenario::Take],
     );
+    let mut busy = ours("dlock, Redis, polling busily", BackendKind::Redis, std::slice::from_ref(&server));
+    busy.busy_poll = BUSY_POLL;
+    add(busy, LOCK);
     add(Box::new(raw_redis::RedisBenchmark { server: server.clone() }), &[Scenario::Take]);
     for peer in [
         foreign("redis-py", &|| foreign::redis_py(&server)),

@@ -22,7 +22,7 @@ pub struct Job {
     pub work_ms: u64,
     /// How long a lease lives.
     pub ttl_ms: u64,
-    /// For how long, but for [`Scenario::Uncontended`].
+    /// For how long, but for [`Scenario::Uncontended`]; about so long for [`Scenario::Take`].
     pub millis: u64,
 }
 
@@ -36,7 +36,7 @@ pub enum Scenario {
     Hot,
     /// Many acquire and release, each time another key.
     Space,
-    /// Many acquire, each time another key, and leave the lease to its TTL.
+    /// Many acquire, each time another key, and leave the lease to its TTL: [`Job::takes`] in all.
     Take,
 }
 
@@ -78,7 +78,16 @@ pub trait Peer {
     fn run(&mut self, job: &Job) -> Result<Slice, PeerError>;
 }
 
+/// About as many leases as a server gives in a millisecond.
+const TAKES_PER_MILLI: u64 = 180;
+
 impl Job {
+    /// How many acquires [`Scenario::Take`] has, for all peers alike: the server takes longer over a key the more there are,
+    /// and much longer while a table of its keys grows.
+    pub fn takes(&self) -> u64 {
+        (self.millis * TAKES_PER_MILLI).max(1000)
+    }
+
     pub(super) fn ttl(&self) -> Duration {
         Duration::from_millis(self.ttl_ms)
     }
