@@ -1,7 +1,7 @@
 //! Our locks and others', side by side in one run.
 //!
 //! Each peer does the same work in small slices, all in turns, so that whatever else the machine does hits all alike; what
-//! counts is the ratio between them. [`slice`] says what a slice is; `ours`, `raw_redis`, `raw_etcd` and `foreign` are the
+//! counts is the ratio between them. [`mod@slice`] says what a slice is; `ours`, `raw_redis`, `raw_etcd` and `foreign` are the
 //! peers; `cores` gives the Redis a core and its client another where one request after the other is timed; [`measure`] goes
 //! round and keeps what they measured; [`table`] sets it against the targets.
 
