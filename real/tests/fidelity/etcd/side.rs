@@ -151,6 +151,23 @@ impl Side {
         show::answer(&asked, origin.revision)
     }
 
+    /// What is told of the lock `name` within `patience`, after the `heard` first tidings; else that it waits.
+    pub(crate) async fn late_answer(&self, name: &str, heard: usize, patience: Duration) -> String {
+        let what = format!("lock {name}");
+        let answer = async {
+            loop {
+                let mut told = self.told.lock().unwrap();
+                let at = told.iter().skip(heard).position(|(from, _)| *from == what);
+                if let Some(at) = at {
+                    break told.remove(heard + at).1;
+                }
+                drop(told);
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(patience, answer).await.unwrap_or_else(|_| String::from(WAITS))
+    }
+
     /// Asks for a lock, and waits no longer than a free one takes.
     async fn lock(&mut self, name: &'static str, lease: i64) -> String {
         let (mut client, told, revision) =
