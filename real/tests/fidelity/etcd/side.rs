@@ -153,19 +153,22 @@ impl Side {
 
     /// What is told of the lock `name` within `patience`, after the `heard` first tidings; else that it waits.
     pub(crate) async fn late_answer(&self, name: &str, heard: usize, patience: Duration) -> String {
-        let what = format!("lock {name}");
         let answer = async {
             loop {
-                let mut told = self.told.lock().unwrap();
-                let at = told.iter().skip(heard).position(|(from, _)| *from == what);
-                if let Some(at) = at {
-                    break told.remove(heard + at).1;
+                if let Some(answer) = self.take_told(&format!("lock {name}"), heard) {
+                    break answer;
                 }
-                drop(told);
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
         tokio::time::timeout(patience, answer).await.unwrap_or_else(|_| String::from(WAITS))
+    }
+
+    /// The first that `what` told after the `heard` first tidings, which then is told no more.
+    fn take_told(&self, what: &str, heard: usize) -> Option<String> {
+        let mut told = self.told.lock().unwrap();
+        let at = told.iter().skip(heard).position(|(from, _)| from == what)?;
+        Some(told.remove(heard + at).1)
     }
 
     /// Asks for a lock, and waits no longer than a free one takes.
