@@ -1,8 +1,8 @@
 //! A TCP stream that may look for its answer a while before it lets its thread sleep.
 //!
-//! A thread that sleeps until the answer comes must be woken, and where the server is near that takes longer than the answer.
-//! Busy polling asks the kernel again and again instead: a processor is paid for it, and nothing else on the thread goes on
-//! in that time. The kernel does the same for network cards, as `SO_BUSY_POLL` (socket(7)), which loopback has not.
+//! A thread that sleeps until the answer comes must be woken, and where the server is near that takes nearly as long as all
+//! the rest. Busy polling asks the kernel again and again instead: a processor is paid for it, and nothing else on the thread
+//! goes on in that time. The kernel does the same for network cards, as `SO_BUSY_POLL` (socket(7)), which loopback has not.
 #![allow(
     clippy::disallowed_methods,
     reason = "the seam's live side: how long to poll is told by the machine's clock"

@@ -27,7 +27,7 @@ pub(crate) struct LockArgs {
     #[arg(long, env = "DLOCK_TTL", value_parser = span::parse, default_value = "2s")]
     pub(crate) ttl: Duration,
     /// How long to ask for an answer again and again before sleeping until it comes: faster where the server is on the same
-    /// machine or next to it, for a processor that does nothing else meanwhile. At most 1ms; 50us is plenty for loopback.
+    /// machine or next to it, for a processor that does nothing else meanwhile. At most 1ms; `peers` takes 100us.
     #[arg(long, env = "DLOCK_BUSY_POLL", value_parser = busy_poll, default_value = "0")]
     pub(crate) busy_poll: Duration,
 }

@@ -98,8 +98,8 @@ fn page(results: &Results) -> String {
          with the placement of threads on cores, so where single requests are timed the Redis has a core and its client \
          another, and a slice is done in {PARTS} parts: read the ratios. redis-py and rslock acquire by a SET, which \
          gives no fencing token and costs the server less than a script; the raw SET beside the raw EVALSHA tells how much. \
-         Most of a round trip over loopback is the waking of threads: a row of ours polls for each answer for {BUSY_POLL:?} \
-         instead of sleeping at once (`--busy-poll` of `worker` and `contend`), which takes a core while it lasts. \
+         Nearly half of a round trip over loopback is the waking of the thread that waits: a row of ours polls for each \
+         answer for {BUSY_POLL:?} instead of sleeping at once (`--busy-poll` of `worker` and `contend`), which takes a core while it lasts. \
          What is measured, and how each peer is driven: `real/src/peers/` and `real/peers/`.\n\n{}",
         super::experiment::command(),
         machine.cores,
