@@ -8,6 +8,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, ErrorKind, RedisConnectionInfo, RedisError, Value};
 use tokio::sync::{Mutex as Gate, oneshot};
 
+use super::batch::Batches;
 use crate::backend::BackendError;
 use crate::runtime::Runtime;
 
@@ -37,6 +38,8 @@ pub(super) struct Connection {
     closed: Arc<AtomicBool>,
     /// A bit for each script that the server has run for this connection, and so knows.
     scripts: AtomicU32,
+    /// Its acquires.
+    batches: Batches,
     /// Dropped with the last user of the connection, it ends the driver, and with it the stream.
     _close: oneshot::Sender<()>,
 }
@@ -121,7 +124,13 @@ impl<R: Runtime> Link<R> {
             select(driver, dropped).await;
             ended.store(true, Ordering::Release);
         });
-        Ok(Arc::new(Connection { pipe, closed, scripts: AtomicU32::new(0), _close }))
+        Ok(Arc::new(Connection {
+            pipe,
+            closed,
+            scripts: AtomicU32::new(0),
+            batches: Batches::default(),
+            _close,
+        }))
     }
 
     fn unreachable(&self, reason: impl ToString) -> BackendError {
@@ -165,6 +174,16 @@ impl Connection {
     /// The server has run the script of that number.
     pub(super) fn set_run(&self, script: u32) {
         self.scripts.fetch_or(1 << script, Ordering::Relaxed);
+    }
+
+    /// The server does not know the script of that number any more.
+    pub(super) fn forget_run(&self, script: u32) {
+        self.scripts.fetch_and(!(1 << script), Ordering::Relaxed);
+    }
+
+    /// The acquires that share calls on this connection.
+    pub(super) fn batches(&self) -> &Batches {
+        &self.batches
     }
 
     /// Sends a command and waits for its answer, an error of the server's included.

@@ -1,7 +1,7 @@
 //! Locks on one Redis server.
 //!
 //! Each operation is one script and one round trip, over one connection that all clones share: `connection.rs` opens
-//! and replaces it, `script.rs` writes the commands, `trail.rs` remembers what was not answered, `reply.rs` reads the
+//! and replaces it, `script.rs` writes the commands, `batch.rs` lets many acquires at the same time share calls, `trail.rs` remembers what was not answered, `reply.rs` reads the
 //! answers, and the `.lua` files are what the server runs. `waiters.rs` and `listener.rs` wake whoever waits for a lock when
 //! it is given up.
 //!
@@ -9,6 +9,7 @@
 //! server keeps what it wrote. A crash without fsync, or a failover to a replica that lags, may lose both;
 //! [`TokenSource::ServerTime`] keeps the tokens in order all the same.
 
+mod batch;
 mod connection;
 mod listener;
 mod reply;
@@ -164,9 +165,14 @@ impl<R: Runtime> Redis<R> {
                 };
                 let at = link.runtime().now();
                 sending(&by, at);
-                let value = match is_silent {
-                    true => scripts.run_text(task, claim, &by).await,
-                    false => scripts.run(task, claim, &by).await,
+                let value = match task {
+                    _ if is_silent => {
+                        // It follows a request that may be about to be sent.
+                        by.batches().handed_over().await;
+                        scripts.run_text(task, claim, &by).await
+                    }
+                    Task::Acquire(TokenSource::Counter) => scripts.acquire(link.runtime(), claim, &by).await,
+                    _ => scripts.run(task, claim, &by).await,
                 };
                 let value = value.map_err(disconnected)?;
                 Ok(Reply { by, at, value })

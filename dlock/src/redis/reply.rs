@@ -104,7 +104,7 @@ fn text(error: &ServerError) -> String {
     format!("{} {}", error.code(), error.details().unwrap_or_default())
 }
 
-fn is_passing(error: &ServerError) -> bool {
+pub(super) fn is_passing(error: &ServerError) -> bool {
     PASSING.contains(&error.code())
         || error.details().is_some_and(|text| text.contains("max number of clients"))
 }

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use redis::{Cmd, RedisError, RedisWrite, ServerErrorKind, ToRedisArgs, Value};
 
@@ -11,7 +12,7 @@ use crate::key::{FENCE, FREED, LockKey, OWNER};
 use crate::token::FencingToken;
 
 /// Room for a command's text: a digest, two keys and an owner token of usual lengths.
-const COMMAND_BYTES: usize = 256;
+pub(super) const COMMAND_BYTES: usize = 256;
 
 /// What fencing tokens are counted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,16 +57,17 @@ impl Task {
 }
 
 /// A script and its digest, by which a server that knows it runs it.
-struct Script {
+pub(super) struct Script {
     /// Counts the scripts, from 0.
-    number: u32,
-    body: &'static str,
-    digest: Box<str>,
+    pub(super) number: u32,
+    pub(super) body: &'static str,
+    pub(super) digest: Box<str>,
 }
 
 /// The script of each task.
 pub(super) struct Scripts {
     acquire: Script,
+    acquire_many: Script,
     acquire_by_time: Script,
     vote: Script,
     raise: Script,
@@ -81,6 +83,7 @@ static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| Scripts {
     raise: Script::new(3, include_str!("../redlock/raise.lua")),
     renew: Script::new(4, include_str!("renew.lua")),
     release: Script::new(5, include_str!("release.lua")),
+    acquire_many: Script::new(6, include_str!("acquire_many.lua")),
 });
 
 impl Scripts {
@@ -119,6 +122,11 @@ impl Scripts {
         Ok(answer)
     }
 
+    /// The script that acquires for several claims.
+    pub(super) fn acquire_many(&self) -> &Script {
+        &self.acquire_many
+    }
+
     fn of(&self, task: Task) -> &Script {
         match task {
             Task::Acquire(TokenSource::Counter) => &self.acquire,
@@ -137,7 +145,7 @@ impl Script {
     }
 }
 
-fn is_unknown(answer: &Value) -> bool {
+pub(super) fn is_unknown(answer: &Value) -> bool {
     matches!(answer, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript))
 }
 
@@ -150,7 +158,7 @@ fn command(verb: &str, script: &str, task: Task, claim: &Claim) -> Cmd {
     }
     command.arg(claim.owner.as_str());
     if task.sets_ttl() {
-        command.arg(u64::try_from(claim.ttl.as_millis()).unwrap_or(u64::MAX));
+        command.arg(millis(claim.ttl));
     }
     match task {
         Task::Vote(TokenSource::ServerTime) => _ = command.arg("time"),
@@ -161,10 +169,15 @@ fn command(verb: &str, script: &str, task: Task, claim: &Claim) -> Cmd {
     command
 }
 
+/// A TTL as the scripts take it.
+pub(super) fn millis(ttl: Duration) -> u64 {
+    u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// A key that is written into the command piece by piece.
-struct StoredKey<'a> {
-    key: &'a LockKey,
-    part: &'a str,
+pub(super) struct StoredKey<'a> {
+    pub(super) key: &'a LockKey,
+    pub(super) part: &'a str,
 }
 
 impl ToRedisArgs for StoredKey<'_> {

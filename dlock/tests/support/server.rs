@@ -1,4 +1,4 @@
-//! A Redis server that knows three scripts: it speaks RESP2 over streams in memory, and errs as it is told.
+//! A Redis server that knows four scripts: it speaks RESP2 over streams in memory, and errs as it is told.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -189,12 +189,29 @@ impl State {
             _ => self.scripts[&request[1]],
         };
         let keys: usize = request[2].parse().unwrap();
-        let owner_key = &request[3];
-        let args = &request[3 + keys..];
+        let (keys, args) = request[3..].split_at(keys);
+        if name != "acquire_many" {
+            return self.execute_one(number, name, keys, args, now);
+        }
+        let answers = keys.chunks(2).zip(args.chunks(2));
+        let answers: Vec<_> =
+            answers.map(|(keys, args)| self.execute_one(number, name, keys, args, now)).collect();
+        format!("*{}\r\n{}", answers.len(), answers.concat())
+    }
+
+    fn execute_one(
+        &mut self,
+        number: usize,
+        name: &str,
+        keys: &[String],
+        args: &[String],
+        now: Instant,
+    ) -> String {
+        let owner_key = &keys[0];
         let holder = self.live(owner_key, now);
         let owned = holder.as_ref().is_some_and(|(value, _)| *value == args[0]);
         let answer = match name {
-            "acquire" => self.acquire(owner_key, &request[4], args, holder, now),
+            "acquire" | "acquire_many" => self.acquire(owner_key, &keys[1], args, holder, now),
             "renew" if owned => {
                 self.put(owner_key, args, now);
                 ":1\r\n".into()
@@ -217,7 +234,10 @@ impl State {
         holder: Option<(String, Option<Instant>)>,
         now: Instant,
     ) -> String {
-        let fence: u64 = self.values.get(fence_key).map_or(0, |(value, _)| value.parse().unwrap());
+        let fence = self.values.get(fence_key).map_or(Ok(0), |(value, _)| value.parse::<u64>());
+        let Ok(fence) = fence else {
+            return "-ERR value is not an integer or out of range\r\n".into();
+        };
         let Some((holder, end)) = holder else {
             self.put(owner_key, args, now);
             self.values.insert(fence_key.into(), ((fence + 1).to_string(), None));
@@ -238,6 +258,7 @@ impl State {
 
 fn script_name(text: &str) -> &'static str {
     match text {
+        _ if text.contains("answers") => "acquire_many",
         _ if text.contains("'INCR'") => "acquire",
         _ if text.contains("'PEXPIRE'") => "renew",
         _ => "release",

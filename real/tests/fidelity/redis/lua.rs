@@ -10,7 +10,7 @@ use super::templates;
 use super::wire::Reply;
 
 /// A script that ships, with how many keys it has, and the answers that must have been seen, by their first two lines;
-/// `:n` is a number above 1, a fencing token.
+/// `:n` is a number above 1 by itself, a fencing token.
 #[derive(Clone, Copy, Debug)]
 struct Shipping {
     name: &'static str,
@@ -30,8 +30,9 @@ macro_rules! shipping {
     };
 }
 
-const SHIPPING: [Shipping; 6] = [
+const SHIPPING: [Shipping; 7] = [
     shipping!("redis/acquire.lua", &["a", "fence"], &[":n", "*3 :1", "*2 :0"]),
+    shipping!("redis/acquire_many.lua", &["b", "many", "a", "fence"], &["*2 :1", "*2 *3", "*2 *2"]),
     shipping!("redis/acquire_by_time.lua", &["a", "times"], &[":n", "*3 :1", "*2 :0"]),
     shipping!("redis/renew.lua", &["a"], &[":1", ":0"]),
     shipping!("redis/release.lua", &["a"], &[":1", ":0"]),
@@ -169,15 +170,20 @@ pub(crate) fn kinds() -> impl Iterator<Item = String> {
 /// The commands among them.
 pub(crate) const NAMES: [&str; 3] = ["EVAL", "EVALSHA", "SCRIPT"];
 
-/// The script with this text or digest tells in `reply` how long a lease lives on. One that ships does that in tables only: a
-/// number by itself is a fencing token, which must agree.
+/// The script with this text or digest tells in `reply` how long a lease lives on. One that ships does that in a table for one
+/// claim only: a number by itself is a fencing token, which must agree.
 pub(crate) fn tells_time(word: &[u8], reply: &Reply) -> bool {
     let tells = |text: &str| text.contains("TTL") || text.contains("EXPIRETIME");
     let text = String::from_utf8_lossy(word);
     let is_named =
         |script: &&Shipping| script.text == text || digest(script.text).eq_ignore_ascii_case(&text);
     match SHIPPING.iter().find(is_named) {
-        Some(script) => tells(script.text) && !reply.to_string().starts_with(':'),
+        Some(script) => {
+            // The table of a script for several claims holds an answer for each.
+            let before = usize::from(script.name.ends_with("many.lua"));
+            let has_table = reply.lines().iter().skip(before).any(|line| line.starts_with(b"*"));
+            tells(script.text) && (has_table || reply.is_queued())
+        }
         None => tells(&text),
     }
 }
@@ -200,6 +206,10 @@ fn shipping() -> impl Strategy<Value = Drawn> {
         let mut args = vec![owner.to_owned(), number.to_owned()];
         if script.name.ends_with("vote.lua") && by_time {
             args.push(String::from("time"));
+        }
+        if script.name.ends_with("many.lua") {
+            // The second claim.
+            args.extend([String::from("worker-2"), String::from("150")]);
         }
         (script.name.to_owned(), script.text.to_owned(), (script.keys.to_vec(), args))
     })

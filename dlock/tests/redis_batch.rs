@@ -1,0 +1,210 @@
+//! Many acquires on one connection share calls, and nobody who asks can tell.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Waker};
+
+use dlock::redis::Redis;
+use dlock::{BackendError, Handle, LockKey, Runtime, TryAcquireError};
+use support::redis::{Redlike, acquire, token, world};
+use support::server::{Fault, Server};
+use support::{World, ms};
+
+type Answer = Result<Handle<Redis<World>>, TryAcquireError>;
+
+/// The acquires of a crowd that go by themselves, since so few are under way when they come.
+const FIRST: usize = 4;
+
+fn numbered(number: usize) -> LockKey {
+    LockKey::new("crowd", &number.to_string()).unwrap()
+}
+
+/// A lock whose connection is open.
+fn opened() -> (World, Server, Redlike) {
+    let (world, server, lock) = world();
+    world.run(acquire(&world, &lock).release()).unwrap();
+    server.take_verbs();
+    (world, server, lock)
+}
+
+/// So many ask at the same time, each for a key of its own; what they heard.
+fn crowd(world: &World, lock: &Redlike, count: usize) -> BTreeMap<usize, Answer> {
+    let answers = Arc::new(Mutex::new(BTreeMap::new()));
+    for number in 0..count {
+        let (lock, answers) = (lock.clone(), Arc::clone(&answers));
+        world.spawn(async move {
+            let answer = lock.try_acquire(&numbered(number)).await;
+            answers.lock().unwrap().insert(number, answer);
+        });
+    }
+    world.pass(ms(300));
+    std::mem::take(&mut *answers.lock().unwrap())
+}
+
+fn granted(answers: &BTreeMap<usize, Answer>) -> usize {
+    answers.values().filter(|answer| answer.as_ref().is_ok_and(|handle| handle.fence() == token(1))).count()
+}
+
+/// How many calls came for several claims, by the connection's log.
+fn shared(server: &Server) -> usize {
+    server.log().iter().filter(|line| line.contains(" acquire_many ")).count()
+}
+
+#[test]
+fn a_crowd_shares_calls_and_each_is_granted_its_own() {
+    let (world, server, lock) = opened();
+    let answers = crowd(&world, &lock, FIRST + 40);
+    assert_eq!(granted(&answers), FIRST + 40);
+    assert_eq!(server.take_verbs(), "EVALSHA EVALSHA EVALSHA EVALSHA EVAL EVAL EVAL");
+    for (number, answer) in &answers {
+        let holder = server.value(&numbered(*number).owner_key());
+        assert_eq!(holder.as_deref(), Some(answer.as_ref().unwrap().owner().as_str()));
+    }
+    // Those of the first time hold the keys; from now on the server knows the script.
+    let refused = crowd(&world, &lock, FIRST + 40);
+    assert!(
+        refused.values().all(|answer| matches!(answer, Err(TryAcquireError::Held { .. }))),
+        "{refused:?}"
+    );
+    assert_eq!(server.take_verbs(), "EVALSHA EVALSHA EVALSHA EVALSHA EVALSHA EVALSHA EVALSHA");
+}
+
+#[test]
+fn few_at_a_time_send_calls_of_their_own() {
+    let (world, server, lock) = opened();
+    assert_eq!(granted(&crowd(&world, &lock, FIRST)), FIRST);
+    assert_eq!(shared(&server), 0);
+    // Those before are no longer under way.
+    assert_eq!(crowd(&world, &lock, FIRST).len(), FIRST);
+    assert_eq!(shared(&server), 0);
+}
+
+#[test]
+fn what_fails_for_one_fails_for_no_other() {
+    let (world, server, lock) = opened();
+    server.set(&numbered(10).fence_key(), "many");
+    let answers = crowd(&world, &lock, FIRST + 16);
+    assert_eq!(granted(&answers), FIRST + 15);
+    let error = answers[&10].as_ref().unwrap_err();
+    assert!(error.to_string().contains("not an integer"), "{error}");
+}
+
+#[test]
+fn a_server_that_runs_no_shared_calls_is_asked_one_by_one() {
+    let (world, server, lock) = opened();
+    let cross = "CROSSSLOT Keys in request don't hash to the same slot";
+    server.faults([Fault::None, Fault::None, Fault::None, Fault::None, Fault::Error(cross)]);
+    let answers = crowd(&world, &lock, FIRST + 16);
+    assert_eq!((granted(&answers), shared(&server)), (FIRST + 16, 0));
+    server.take_verbs();
+    assert_eq!(crowd(&world, &lock, FIRST + 16).len(), FIRST + 16);
+    assert_eq!(server.take_verbs().split(' ').count(), FIRST + 16, "no shared call is tried again");
+}
+
+#[test]
+fn an_error_that_passes_is_no_reason_to_ask_one_by_one_for_good() {
+    let (world, server, lock) = opened();
+    server.faults([
+        Fault::None,
+        Fault::None,
+        Fault::None,
+        Fault::None,
+        Fault::Error("BUSY running a script"),
+    ]);
+    let answers = crowd(&world, &lock, FIRST + 16);
+    assert_eq!((granted(&answers), shared(&server)), (FIRST + 16, 0));
+    server.take_verbs();
+    assert_eq!(crowd(&world, &lock, FIRST + 16).len(), FIRST + 16);
+    assert_eq!(server.take_verbs(), "EVALSHA EVALSHA EVALSHA EVALSHA EVAL");
+}
+
+#[test]
+fn a_server_that_has_forgotten_the_script_is_given_it_again() {
+    let (world, server, lock) = opened();
+    let answers = crowd(&world, &lock, FIRST + 16);
+    assert_eq!((granted(&answers), shared(&server)), (FIRST + 16, 16));
+    server.forget_scripts();
+    assert_eq!(crowd(&world, &lock, FIRST + 16).len(), FIRST + 16);
+    assert_eq!(shared(&server), 16, "each asked by itself");
+    server.take_verbs();
+    for last in ["EVAL", "EVALSHA"] {
+        crowd(&world, &lock, FIRST + 16);
+        assert_eq!(server.take_verbs(), format!("EVALSHA EVALSHA EVALSHA EVALSHA {last}"));
+    }
+}
+
+#[test]
+fn those_whose_shared_call_was_cut_off_hear_of_it_and_leave_nothing_behind() {
+    let (world, server, lock) = opened();
+    server.faults([Fault::None, Fault::None, Fault::None, Fault::None, Fault::Reset]);
+    let answers = crowd(&world, &lock, FIRST + 16);
+    let cut =
+        |answer: &Answer| matches!(answer, Err(TryAcquireError::Backend(BackendError::Disconnected { .. })));
+    assert_eq!(granted(&answers), FIRST);
+    assert_eq!(answers.values().filter(|answer| cut(answer)).count(), 16, "{answers:?}");
+    assert_eq!(shared(&server), 16, "all were executed");
+    world.pass(ms(1000));
+    for (number, answer) in &answers {
+        assert_eq!(server.value(&numbered(*number).owner_key()).is_some(), answer.is_ok());
+    }
+}
+
+/// Polls the acquires of a crowd once, lets the world run after so many of them if any, and drops all.
+fn abandon(world: &World, lock: &Redlike, count: usize, after: Option<usize>) {
+    let keys: Vec<_> = (0..count).map(numbered).collect();
+    let mut asking: Vec<Pin<Box<dyn Future<Output = Answer>>>> = Vec::new();
+    for (number, key) in keys.iter().enumerate() {
+        let mut acquire: Pin<Box<dyn Future<Output = Answer>>> = Box::pin(lock.try_acquire(key));
+        assert!(acquire.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        asking.push(acquire);
+        if after == Some(number) {
+            // Not long enough for a timeout, for all the time that it takes to send.
+            world.pass(ms(1));
+        }
+    }
+}
+
+#[test]
+fn whoever_leaves_before_or_after_the_call_was_sent_holds_nothing() {
+    for after in [None, Some(FIRST + 3), Some(FIRST + 15), Some(FIRST + 19)] {
+        let (world, server, lock) = opened();
+        abandon(&world, &lock, FIRST + 20, after);
+        world.pass(ms(1000));
+        let held: Vec<_> =
+            (0..FIRST + 20).filter(|number| server.value(&numbered(*number).owner_key()).is_some()).collect();
+        assert_eq!(held, Vec::<usize>::new(), "{after:?}: {:#?}", server.log());
+        let sent = after.map_or(0, |number| number + 1 - FIRST);
+        assert_eq!(shared(&server), sent, "those who have left before are not asked for");
+    }
+}
+
+#[test]
+fn who_has_left_is_not_asked_for_with_those_who_stay() {
+    let (world, server, lock) = opened();
+    let keys: Vec<_> = (0..FIRST + 3).map(numbered).collect();
+    let mut asking: Vec<_> = keys.iter().map(|key| Box::pin(lock.try_acquire(key))).collect();
+    for acquire in &mut asking {
+        assert!(acquire.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    }
+    let stays = asking.pop().unwrap();
+    drop(asking);
+    world.run(stays).unwrap();
+    assert_eq!(shared(&server), 1, "{:#?}", server.log());
+}
+
+#[test]
+fn a_call_that_nobody_waits_for_keeps_no_connection_open() {
+    let (world, server, lock) = opened();
+    server.faults([Fault::None, Fault::None, Fault::None, Fault::None, Fault::LoseAnswer]);
+    let answers = crowd(&world, &lock, FIRST + 16);
+    assert_eq!(granted(&answers), FIRST);
+    drop(answers);
+    drop(lock);
+    world.pass(ms(10_000));
+    assert_eq!(world.tasks(), 0);
+}
