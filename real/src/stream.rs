@@ -2,7 +2,9 @@
 //!
 //! A thread that sleeps until the answer comes must be woken, and where the server is near that takes nearly as long as all
 //! the rest. Busy polling asks the kernel again and again instead: a processor is paid for it, and nothing else on the thread
-//! goes on in that time. The kernel does the same for network cards, as `SO_BUSY_POLL` (socket(7)), which loopback has not.
+//! goes on in that time. The kernel does the same for network cards, as `SO_BUSY_POLL` (socket(7)), which loopback has not. It
+//! is done only where the last answers came within the time for which it would be done, as KVM does before it halts a virtual
+//! processor (Documentation/virt/kvm/halt-polling.rst).
 #![allow(
     clippy::disallowed_methods,
     reason = "the seam's live side: how long to poll is told by the machine's clock"
@@ -22,27 +24,47 @@ use tokio::net::TcpStream;
 /// How much is taken when an answer was polled for; the rest of a longer one is read the usual way.
 const POLLED_BYTES: usize = 1024;
 
+/// So many answers in a row must have come soon before the next one is polled for. Where polling is in vain, because the server
+/// is far or has no processor while we have it, no more than one answer in so many pays for it.
+const TRUSTED: u8 = 16;
+
 /// The byte stream of [`TokioRuntime`](crate::TokioRuntime).
 #[derive(Debug)]
 pub struct Stream {
     inner: TcpStream,
     busy_poll: Duration,
+    /// When something was written first to which no answer has come.
+    asked: Option<Instant>,
     /// Something was written since the last read, and is to be polled for: an answer may be near.
-    has_asked: bool,
+    is_to_poll: bool,
+    /// How many of the last answers came within `busy_poll`, up to [`TRUSTED`].
+    soon: u8,
 }
 
 impl Stream {
-    /// A stream that polls for each answer for `busy_poll` before it sleeps.
+    /// A stream that polls for an answer for `busy_poll` before it sleeps, where those before came as soon.
     pub(crate) fn new(inner: TcpStream, busy_poll: Duration) -> Self {
-        Self { inner, busy_poll, has_asked: false }
+        Self { inner, busy_poll, asked: None, is_to_poll: false, soon: 0 }
     }
 
     /// Something was written.
     fn ask(&mut self, cx: &Context<'_>) {
-        if !self.busy_poll.is_zero() {
-            self.has_asked = true;
+        if self.busy_poll.is_zero() {
+            return;
+        }
+        self.asked.get_or_insert_with(Instant::now);
+        if self.soon == TRUSTED {
+            self.is_to_poll = true;
             // Whoever drives a connection reads before it writes, and would wait now to be woken by the answer.
             cx.waker().wake_by_ref();
+        }
+    }
+
+    /// Something was read.
+    fn hear(&mut self) {
+        if let Some(asked) = self.asked.take() {
+            let is_soon = asked.elapsed() <= self.busy_poll;
+            self.soon = if is_soon { TRUSTED.min(self.soon + 1) } else { 0 };
         }
     }
 
@@ -71,12 +93,18 @@ impl AsyncRead for Stream {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let read = Pin::new(&mut self.inner).poll_read(cx, buf);
-        let is_asked = std::mem::take(&mut self.has_asked);
+        let mut read = Pin::new(&mut self.inner).poll_read(cx, buf);
+        let is_to_poll = std::mem::take(&mut self.is_to_poll);
         // Nothing received into no room would look like the stream's end.
-        if is_asked && read.is_pending() && buf.remaining() > 0 {
+        if is_to_poll && read.is_pending() && buf.remaining() > 0 {
             // The task stays registered with tokio meanwhile: bytes that come too late for this wake it.
-            return self.poll_busily(buf);
+            read = self.poll_busily(buf);
+            if read.is_pending() {
+                self.soon = 0;
+            }
+        }
+        if read.is_ready() {
+            self.hear();
         }
         read
     }
@@ -126,14 +154,24 @@ mod tests {
 
     const LONG: Duration = Duration::from_millis(1);
 
-    /// A stream on which something was asked, and its other end, which has heard it.
-    async fn asked(busy_poll: Duration) -> io::Result<(Stream, Peer)> {
+    /// A stream and its other end.
+    async fn pair(busy_poll: Duration) -> io::Result<(Stream, Peer)> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let stream = TcpStream::connect(listener.local_addr()?).await?;
-        let mut stream = Stream::new(stream, busy_poll);
-        let (mut peer, _) = listener.accept()?;
+        Ok((Stream::new(stream, busy_poll), listener.accept()?.0))
+    }
+
+    /// Asks something that the other end hears.
+    async fn ask(stream: &mut Stream, peer: &mut Peer) -> io::Result<()> {
         stream.write_all(b"ping").await?;
-        peer.read_exact(&mut [0; 4])?;
+        peer.read_exact(&mut [0; 4])
+    }
+
+    /// A stream whose answers have come soon, on which something was asked that its other end has heard.
+    async fn asked(busy_poll: Duration) -> io::Result<(Stream, Peer)> {
+        let (mut stream, mut peer) = pair(busy_poll).await?;
+        stream.soon = TRUSTED;
+        ask(&mut stream, &mut peer).await?;
         Ok((stream, peer))
     }
 
@@ -158,6 +196,49 @@ mod tests {
         assert_eq!(read_once(&mut busy, 8).transpose()?.as_deref(), Some(&b"pong"[..]));
         peer.write_all(b"more")?;
         assert!(read_once(&mut busy, 8).is_none(), "nothing was asked since");
+        Ok(())
+    }
+
+    /// Reads what was not polled for. There is room for more: tokio knows then that nothing is left.
+    async fn read_late(stream: &mut Stream) -> io::Result<()> {
+        stream.read(&mut [0; 8]).await.map(|_| ())
+    }
+
+    /// Whether the next answer, which is there at once, is polled for.
+    async fn is_polled_for(stream: &mut Stream, peer: &mut Peer) -> io::Result<bool> {
+        ask(stream, peer).await?;
+        peer.write_all(b"pong")?;
+        let polled = read_once(stream, 8).transpose()?;
+        if polled.is_none() {
+            read_late(stream).await?;
+        }
+        assert!(stream.asked.is_none(), "the time of the next one is its own");
+        Ok(polled.is_some())
+    }
+
+    #[tokio::test]
+    async fn answers_are_polled_for_once_enough_have_come_soon() -> io::Result<()> {
+        // Soon on any machine.
+        let (mut stream, mut peer) = pair(Duration::from_secs(60)).await?;
+        for _ in 0..TRUSTED {
+            assert!(!is_polled_for(&mut stream, &mut peer).await?);
+        }
+        assert!(is_polled_for(&mut stream, &mut peer).await?);
+        assert!(is_polled_for(&mut stream, &mut peer).await?);
+        // This one is late.
+        stream.busy_poll = Duration::from_nanos(1);
+        is_polled_for(&mut stream, &mut peer).await?;
+        stream.busy_poll = Duration::from_secs(60);
+        assert!(!is_polled_for(&mut stream, &mut peer).await?);
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn what_was_polled_for_in_vain_is_not_polled_for_again() -> io::Result<()> {
+        let (mut stream, mut peer) = asked(LONG).await?;
+        assert!(read_once(&mut stream, 8).is_none());
+        // To this the other end answers.
+        assert!(!is_polled_for(&mut stream, &mut peer).await?);
         Ok(())
     }
 

@@ -58,7 +58,7 @@ fn what_is_up_serves_a_worker_and_is_gone_after_down() {
     let address = format!("127.0.0.1:{}", served.1);
     let (code, told, error) = run(real(&["worker", "--resource", &address, "--work", "0"]).args(state));
     assert_eq!((code, told.as_str()), (Some(0), "worker: account:0 token 1: written; released\n"), "{error}");
-    let polling = ["worker", "--resource", &address, "--work", "0", "--busy-poll", "100us"];
+    let polling = ["worker", "--resource", &address, "--work", "0", "--busy-poll", "0"];
     let (code, told, error) = run(real(&polling).args(state));
     assert_eq!((code, told.as_str()), (Some(0), "worker: account:0 token 2: written; released\n"), "{error}");
     let (code, _, error) = run(real(&["down"]).args(state));

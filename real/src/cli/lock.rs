@@ -26,9 +26,9 @@ pub(crate) struct LockArgs {
     /// How long a lease lives.
     #[arg(long, env = "DLOCK_TTL", value_parser = span::parse, default_value = "2s")]
     pub(crate) ttl: Duration,
-    /// How long to ask for an answer again and again before sleeping until it comes: faster where the server is on the same
-    /// machine or next to it, for a processor that does nothing else meanwhile. At most 1ms; `peers` takes 100us.
-    #[arg(long, env = "DLOCK_BUSY_POLL", value_parser = busy_poll, default_value = "0")]
+    /// How long to poll for an answer before sleeping until it comes, while the server is so near that its answers come within
+    /// that time: to be woken takes as long as all the rest. A thread that polls takes a processor. At most 1ms; 0 for never.
+    #[arg(long, env = "DLOCK_BUSY_POLL", value_parser = busy_poll, default_value = "100us")]
     pub(crate) busy_poll: Duration,
 }
 

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use real::TokioRuntime;
 use real::experiments::keep;
 use real::peers::measure::{Configuration, PARTS, Results, TAKES};
-use real::peers::{BUSY_POLL, OPTIONAL, compare};
+use real::peers::{OPTIONAL, compare};
 
 use super::{Outcome, print, span};
 
@@ -98,14 +99,16 @@ fn page(results: &Results) -> String {
          with the placement of threads on cores, so where single requests are timed the Redis has a core and its client \
          another, and a slice is done in {PARTS} parts: read the ratios. redis-py and rslock acquire by a SET, which \
          gives no fencing token and costs the server less than a script; the raw SET beside the raw EVALSHA tells how much. \
-         Nearly half of a round trip over loopback is the waking of the thread that waits: a row of ours polls for each \
-         answer for {BUSY_POLL:?} instead of sleeping at once (`--busy-poll` of `worker` and `contend`), which takes a core while it lasts. \
-         What is measured, and how each peer is driven: `real/src/peers/` and `real/peers/`.\n\n{}",
+         Nearly half of a round trip over loopback is the waking of the thread that waits. Ours polls for an answer for \
+         {poll:?} before it sleeps, where those before came as soon, and takes a core while it polls (`--busy-poll` of `worker` \
+         and `contend`); a row of it never does. Where many of ours acquire at the same time they share calls; \
+         redis-benchmark, which stands for what the server can do, makes one for each. What is measured, and how each peer is driven: `real/src/peers/` and `real/peers/`.\n\n{}",
         super::experiment::command(),
         machine.cores,
         machine.processor,
         machine.kernel,
         results.configuration.rounds,
         results.tables(),
+        poll = TokioRuntime::BUSY_POLL,
     )
 }

@@ -21,9 +21,9 @@ use crate::backends::BackendKind;
 use crate::experiments::Machine;
 use crate::servers::{EtcdCluster, Persistence, Redis, ServerError, Stage, ZooKeeper};
 
-use self::cores::Cores;
-pub use self::ours::BUSY_POLL;
+use crate::TokioRuntime;
 
+use self::cores::Cores;
 use self::measure::{Configuration, Results};
 use self::raw_redis::Acquires;
 use self::slice::{Peer, Scenario};
@@ -112,7 +112,7 @@ fn enter(
         entries.push(Entry { peer, place, scenarios });
     };
     let ours = |name, kind, servers: &[String]| {
-        let (servers, busy_poll) = (servers.to_vec(), Duration::ZERO);
+        let (servers, busy_poll) = (servers.to_vec(), TokioRuntime::BUSY_POLL);
         Box::new(ours::Ours { name, kind, servers, busy_poll })
     };
     let mut foreign = |name: &str, start: &dyn Fn() -> Result<foreign::Foreign, PeerError>| {
@@ -136,9 +136,9 @@ fn enter(
         ours("dlock, Redis", BackendKind::Redis, std::slice::from_ref(&server)),
         &[Scenario::Uncontended, Scenario::Hot, Scenario::Space, Scenario::Take],
     );
-    let mut busy = ours("dlock, Redis, polling busily", BackendKind::Redis, std::slice::from_ref(&server));
-    busy.busy_poll = BUSY_POLL;
-    add(busy, LOCK);
+    let mut sleepy = ours("dlock, Redis, never polling", BackendKind::Redis, std::slice::from_ref(&server));
+    sleepy.busy_poll = Duration::ZERO;
+    add(sleepy, &[Scenario::Uncontended, Scenario::Hot, Scenario::Space, Scenario::Take]);
     add(Box::new(raw_redis::RedisBenchmark { server: server.clone() }), &[Scenario::Take]);
     for peer in [
         foreign("redis-py", &|| foreign::redis_py(&server)),

@@ -22,12 +22,9 @@ pub(super) struct Ours {
     pub(super) name: &'static str,
     pub(super) kind: BackendKind,
     pub(super) servers: Vec<String>,
-    /// How long its streams ask for an answer before its thread sleeps.
+    /// How long its streams poll for an answer before its thread sleeps.
     pub(super) busy_poll: Duration,
 }
-
-/// With it an answer over loopback is nearly always there before the thread sleeps.
-pub const BUSY_POLL: Duration = Duration::from_micros(100);
 
 impl Peer for Ours {
     fn name(&self) -> &'static str {

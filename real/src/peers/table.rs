@@ -7,7 +7,7 @@ use super::slice::Scenario;
 
 /// Our locks, by the name of their rows.
 const REDIS: &str = "dlock, Redis";
-const POLLING: &str = "dlock, Redis, polling busily";
+const SLEEPY: &str = "dlock, Redis, never polling";
 const ETCD: &str = "dlock, etcd";
 /// The yardsticks, which are no locks.
 const RAW_EVALSHA: &str = "raw EVALSHA, redis crate";
@@ -55,23 +55,21 @@ impl Results {
             let ours = self.row(Scenario::Uncontended, REDIS).map(of);
             let raw = self.row(Scenario::Uncontended, RAW_EVALSHA).map(of);
             let socket = self.row(Scenario::Uncontended, RAW_SOCKET).map(of);
-            let polling = self.row(Scenario::Uncontended, POLLING).map(of);
+            let sleepy = self.row(Scenario::Uncontended, SLEEPY).map(of);
             let peers = self.others(Scenario::Uncontended, 1).map(of).reduce(f64::min);
-            let demand = |what| format!("Redis, acquire {name}, nobody contends: {what}");
-            let mut by_crate = at_most(
-                demand("at most 1.15 times the raw EVALSHA through the redis crate"),
-                ours,
-                raw,
-                1.15,
-            );
-            if let (Some(_), Some(ours), Some(socket)) = (by_crate.holds, ours, socket) {
-                // Writing to a String can't fail.
-                let _ =
-                    write!(by_crate.measured, " ({:.2} of a bare socket's {socket:.0} µs)", ours / socket);
+            let demand = |what: &str| format!("Redis, acquire {name}, nobody contends: {what}");
+            // The raw call sleeps until its answer comes: what the lock adds to it is told by our row that does so, too.
+            for (ours, how) in [(ours, ""), (sleepy, ", never polling")] {
+                let bound = "at most 1.15 times the raw EVALSHA through the redis crate";
+                let mut by_crate = at_most(demand(&format!("{bound}{how}")), ours, raw, 1.15);
+                if let (Some(_), Some(ours), Some(socket)) = (by_crate.holds, ours, socket) {
+                    let ratio = ours / socket;
+                    // Writing to a String can't fail.
+                    let _ = write!(by_crate.measured, " ({ratio:.2} of a bare socket's {socket:.0} µs)");
+                }
+                targets.push(by_crate);
             }
-            targets.push(by_crate);
             targets.push(at_most(demand("ahead of every peer"), ours, peers, 1.0));
-            targets.push(at_most(demand("ahead of every peer, polling busily"), polling, peers, 1.0));
         }
         let p99 = self.row(Scenario::Uncontended, REDIS).map(|row| row.acquire_p99_ns as f64 / 1000.0);
         targets.push(at_most(
@@ -238,7 +236,7 @@ mod tests {
             row(Scenario::Uncontended, 1, RAW_EVALSHA, 100, 1.0),
             row(Scenario::Uncontended, 1, RAW_SET, 90, 1.0),
             row(Scenario::Uncontended, 1, REDIS, 114, 1.0),
-            row(Scenario::Uncontended, 1, POLLING, 131, 1.0),
+            row(Scenario::Uncontended, 1, SLEEPY, 116, 1.0),
             row(Scenario::Uncontended, 1, "redis-py", 130, 1.0),
             row(Scenario::Hot, 200, REDIS, 1, hot),
             row(Scenario::Hot, 200, "redis-py", 1, 15.0),
@@ -255,7 +253,7 @@ mod tests {
     #[test]
     fn each_target_is_judged_by_its_own_bound() {
         // 1 / (50 ms + 2 · 114 µs) is 19.9, nine tenths of it 17.9.
-        let ahead = [Some(true), Some(true), Some(false)];
+        let ahead = [Some(true), Some(false), Some(true)];
         let good = [&ahead[..], &ahead, &[Some(true)]].concat();
         let expected = |hot| [&good[..], &[Some(false), Some(hot), Some(true), None]].concat();
         assert_eq!(verdicts(&results(18.0)), expected(true));
@@ -266,7 +264,7 @@ mod tests {
     fn a_peer_that_is_faster_is_told_of() {
         let mut results = results(19.0);
         results.rows[5].acquire_p50_ns = 113_000;
-        assert_eq!(verdicts(&results)[1], Some(false));
+        assert_eq!(verdicts(&results)[2], Some(false));
     }
 
     #[test]
