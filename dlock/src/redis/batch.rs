@@ -34,7 +34,7 @@ pub(super) struct Batches {
     /// How many are under way, those that wait to be sent among them.
     under_way: AtomicUsize,
     /// What nobody has sent yet.
-    waiting: Mutex<Vec<Waiting>>,
+    unsent: Mutex<Vec<Unsent>>,
     /// Held from the choice of a batch until the connection has it: a release that follows one of its claims comes later.
     gate: Gate<()>,
     /// The server runs no such call: one of a Redis Cluster can't, for its keys are of many slots.
@@ -45,7 +45,7 @@ pub(super) struct Batches {
 type Shared = Option<Result<Value, RedisError>>;
 
 /// A claim that waits to be sent, and to whom its answer goes.
-struct Waiting {
+struct Unsent {
     claim: Claim,
     asker: oneshot::Sender<Shared>,
 }
@@ -67,21 +67,21 @@ impl Batches {
     /// Has `claim` wait; whether it is the first of a batch, and somebody must be told to send it.
     fn join(&self, claim: &Claim) -> (oneshot::Receiver<Shared>, bool) {
         let (asker, answer) = oneshot::channel();
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_first = waiting.len().is_multiple_of(MANY);
-        waiting.push(Waiting { claim: claim.clone(), asker });
+        let mut unsent = self.unsent.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = unsent.len().is_multiple_of(MANY);
+        unsent.push(Unsent { claim: claim.clone(), asker });
         (answer, is_first)
     }
 
     /// The next batch, without those whose askers are gone: a release in their names may have been sent already.
-    fn take(&self) -> Vec<Waiting> {
+    fn take(&self) -> Vec<Unsent> {
         let mut batch = {
-            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            let first = waiting.len().min(MANY);
-            let rest = waiting.split_off(first);
-            mem::replace(&mut *waiting, rest)
+            let mut unsent = self.unsent.lock().unwrap_or_else(PoisonError::into_inner);
+            let first = unsent.len().min(MANY);
+            let rest = unsent.split_off(first);
+            mem::replace(&mut *unsent, rest)
         };
-        batch.retain(|waiting| !waiting.asker.is_closed());
+        batch.retain(|unsent| !unsent.asker.is_closed());
         batch
     }
 }
@@ -140,7 +140,7 @@ impl Scripts {
     }
 
     /// One call for the whole batch.
-    fn call_for(&self, batch: &[Waiting], by: &Connection) -> Cmd {
+    fn call_for(&self, batch: &[Unsent], by: &Connection) -> Cmd {
         let script = self.acquire_many();
         let mut command = Cmd::with_capacity(3 + 4 * batch.len(), COMMAND_BYTES * batch.len());
         match by.has_run(script.number) {
@@ -148,19 +148,19 @@ impl Scripts {
             false => command.arg("EVAL").arg(script.body),
         };
         command.arg(2 * batch.len());
-        for Waiting { claim, .. } in batch {
+        for Unsent { claim, .. } in batch {
             command
                 .arg(StoredKey { key: &claim.key, part: OWNER })
                 .arg(StoredKey { key: &claim.key, part: FENCE });
         }
-        for Waiting { claim, .. } in batch {
+        for Unsent { claim, .. } in batch {
             command.arg(claim.owner.as_str()).arg(millis(claim.ttl));
         }
         command
     }
 
     /// Gives each of the batch its answer. After an error of the server's, which has run nothing then, each asks by itself.
-    fn hand_out(&self, batch: Vec<Waiting>, answer: Result<Value, RedisError>, by: &Connection) {
+    fn hand_out(&self, batch: Vec<Unsent>, answer: Result<Value, RedisError>, by: &Connection) {
         let number = self.acquire_many().number;
         let answers: Vec<_> = match answer {
             Ok(Value::Array(answers)) if answers.len() == batch.len() => {
@@ -177,17 +177,17 @@ impl Scripts {
             }
             Err(error) => batch.iter().map(|_| Some(Err(error.clone()))).collect(),
         };
-        for (waiting, answer) in batch.into_iter().zip(answers) {
+        for (one, answer) in batch.into_iter().zip(answers) {
             // Whoever is gone has its request in its trail.
-            let _ = waiting.asker.send(answer);
+            let _ = one.asker.send(answer);
         }
     }
 }
 
 /// Completes when nobody waits for an answer of the batch any more.
-async fn abandoned(batch: &mut [Waiting]) {
-    for waiting in batch {
-        waiting.asker.closed().await;
+async fn abandoned(batch: &mut [Unsent]) {
+    for one in batch {
+        one.asker.closed().await;
     }
 }
 

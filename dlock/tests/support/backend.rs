@@ -49,6 +49,8 @@ struct State {
     releases: VecDeque<Order>,
     /// When the turn of the one that was queued comes, or what its watch fails with.
     turn: Option<Result<Instant, BackendError>>,
+    /// Watches are asked for in vain: they fail when their time is over.
+    hides_turns: bool,
     calls: Vec<Call>,
     granted: u64,
 }
@@ -83,6 +85,11 @@ impl Fake {
     /// The next watch of a queued claim fails.
     pub fn on_turn(&self, error: BackendError) {
         self.state.lock().unwrap().turn = Some(Err(error));
+    }
+
+    /// Watches get no answer.
+    pub fn hide_turns(&self) {
+        self.state.lock().unwrap().hides_turns = true;
     }
 
     /// The calls of one kind, in order of arrival.
@@ -155,6 +162,10 @@ impl Backend for Fake {
     }
 
     async fn turn(&self, _: &Claim, _: &mut Asked, until: Instant) -> Result<(), BackendError> {
+        if self.state.lock().unwrap().hides_turns {
+            self.world.sleep_until(until).await;
+            return Err(BackendError::NoAnswer);
+        }
         let turn = self.state.lock().unwrap().turn.take();
         self.world.sleep_until(turn.unwrap_or(Ok(until))?.min(until)).await;
         Ok(())
