@@ -1,5 +1,5 @@
--- Does for several claims, one after the other, what acquire.lua does for one: under load a server spends more on a call than
--- on its script.
+-- Does for several claims, one after the other, what acquire.lua does for one: what a call costs the server besides its
+-- script is spent once.
 --
 -- KEYS  of each claim the key of the owner token and that of the fencing counter
 -- ARGV  of each claim the owner token and the TTL in milliseconds

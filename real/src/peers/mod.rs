@@ -69,6 +69,9 @@ pub(crate) struct Entry {
     pub(crate) scenarios: &'static [Scenario],
 }
 
+/// What our locks on Redis do.
+const EVERY: &[Scenario] = &[Scenario::Uncontended, Scenario::Hot, Scenario::Space, Scenario::Take];
+
 const LOCK: &[Scenario] = &[Scenario::Uncontended, Scenario::Hot, Scenario::Space];
 
 /// Starts the servers and the peers, but for those in `without`, and measures them.
@@ -132,13 +135,10 @@ fn enter(
     for acquires in [Acquires::Evalsha, Acquires::Set] {
         add(Box::new(raw_redis::RedisCrate { server: server.clone(), acquires }), &[Scenario::Uncontended]);
     }
-    add(
-        ours("dlock, Redis", BackendKind::Redis, std::slice::from_ref(&server)),
-        &[Scenario::Uncontended, Scenario::Hot, Scenario::Space, Scenario::Take],
-    );
+    add(ours("dlock, Redis", BackendKind::Redis, std::slice::from_ref(&server)), EVERY);
     let mut sleepy = ours("dlock, Redis, never polling", BackendKind::Redis, std::slice::from_ref(&server));
     sleepy.busy_poll = Duration::ZERO;
-    add(sleepy, &[Scenario::Uncontended, Scenario::Hot, Scenario::Space, Scenario::Take]);
+    add(sleepy, EVERY);
     add(Box::new(raw_redis::RedisBenchmark { server: server.clone() }), &[Scenario::Take]);
     for peer in [
         foreign("redis-py", &|| foreign::redis_py(&server)),
