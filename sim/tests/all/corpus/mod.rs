@@ -1,0 +1,4 @@
+//! The schedules in `seeds/`, run.
+
+mod snapshots;
+mod verdicts;
