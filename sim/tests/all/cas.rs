@@ -8,9 +8,8 @@ use sim::schedule::{Arm, Point, Schedule, Span, System, What, When, Worker, Work
 /// How many updates each of the four schedules makes.
 const UPDATES: u64 = 20;
 
-fn report(name: &str) -> Report {
-    let (_, schedule) = crate::support::corpus().into_iter().find(|(file, _)| file == name).unwrap();
-    run(&schedule, Arm::Fenced, schedule.seed).unwrap()
+fn report(name: &str) -> &'static Report {
+    crate::support::case(name).run(Arm::Fenced)
 }
 
 fn attempts(report: &Report) -> f64 {
@@ -28,33 +27,33 @@ fn attempts_in_vain_grow_with_the_contention() {
     let [low, high] = ["cas-low-contention", "cas-high-contention"].map(report);
     println!(
         "attempts an update: {:.2} at low contention, {:.2} at high; time: {:?} and {:?}",
-        attempts(&low),
-        attempts(&high),
-        took(&low),
-        took(&high)
+        attempts(low),
+        attempts(high),
+        took(low),
+        took(high)
     );
-    for report in [&low, &high] {
+    for report in [low, high] {
         let updates = report.summary().updates;
         assert_eq!(updates.made, UPDATES);
         assert_eq!(updates.attempts, updates.made + updates.conflicts, "each attempt is judged once");
         assert_eq!((updates.fenced, updates.given_up, report.commands), (0, 0, 0), "no lock server is asked");
     }
-    assert!(attempts(&low) < 1.1, "{}", attempts(&low));
-    assert!(attempts(&high) > 1.5, "{}", attempts(&high));
+    assert!(attempts(low) < 1.1, "{}", attempts(low));
+    assert!(attempts(high) > 1.5, "{}", attempts(high));
 }
 
 #[test]
 fn the_lock_makes_no_attempt_in_vain_and_asks_two_servers() {
     let [low, high] = ["cas-low-contention-locked", "cas-high-contention-locked"].map(report);
-    println!("under the lock: {:?} at low contention, {:?} at high", took(&low), took(&high));
-    for report in [&low, &high] {
+    println!("under the lock: {:?} at low contention, {:?} at high", took(low), took(high));
+    for report in [low, high] {
         let summary = report.summary();
         assert_eq!((summary.accepted.len() as u64, summary.grants), (UPDATES, UPDATES));
         assert_eq!(summary.refused, []);
         assert!(report.commands > 2 * UPDATES, "an acquire and a release for each: {}", report.commands);
     }
     // Without contention both take their time from the schedule; the lock's polling costs more than attempts in vain.
-    assert!(took(&report("cas-high-contention")) < took(&high));
+    assert!(took(report("cas-high-contention")) < took(high));
 }
 
 /// A row of the README's table.
@@ -64,7 +63,7 @@ fn row(contention: &str, way: &str, name: &str) -> String {
     format!(
         "| {contention} | [{way}](seeds/{name}.toml) | {UPDATES} | {made} | {} | {:.1} s |",
         report.commands,
-        took(&report).as_secs_f64()
+        took(report).as_secs_f64()
     )
 }
 

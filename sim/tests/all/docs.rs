@@ -5,12 +5,13 @@
 //! off, then on. *Traces*, as blocks that begin with three backticks and `trace seeds/NAME.toml off` (or `on`).
 
 use std::collections::BTreeSet;
-use std::collections::btree_map::{BTreeMap, Entry};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use sim::run::{Report, run};
-use sim::schedule::{Arm, Outcome, Schedule};
+use sim::run::Report;
+use sim::schedule::{Arm, Outcome};
+
+use crate::support::corpus;
 
 const PAGE: &str = "docs/redlock.md";
 
@@ -36,14 +37,16 @@ fn every_schedule_of_the_debate_has_its_link_and_its_claims() {
     let linked: BTreeSet<_> = page.links().iter().filter_map(|(_, target)| schedule_of(target)).collect();
     let claimed: BTreeSet<_> = page.claims().iter().filter_map(|claim| claim.schedule.clone()).collect();
     let mut problems = Vec::new();
-    for (name, schedule) in crate::support::corpus() {
+    for case in corpus() {
+        let name = &case.name;
         let is_meant = OF_THE_DEBATE.iter().any(|prefix| name.starts_with(prefix));
-        if is_meant && !linked.contains(&name) {
+        if is_meant && !linked.contains(name) {
             problems.push(format!("{PAGE}: no link to seeds/{name}.toml"));
         }
         // A schedule that does not name its writes has too many to be claimed.
-        let names_writes = schedule.expect.fenced.is_some_and(|outcome| outcome.accepted.is_some());
-        if is_meant && names_writes && !claimed.contains(&name) {
+        let names_writes =
+            case.schedule.expect.fenced.as_ref().is_some_and(|outcome| outcome.accepted.is_some());
+        if is_meant && names_writes && !claimed.contains(name) {
             problems.push(format!("{PAGE}: nothing is claimed of seeds/{name}.toml"));
         }
     }
@@ -53,12 +56,11 @@ fn every_schedule_of_the_debate_has_its_link_and_its_claims() {
 #[test]
 fn every_claim_is_what_the_schedule_demands_and_what_its_run_gives() {
     let page = Page::load();
-    let mut runs = Runs::new();
     let mut problems = Vec::new();
     let claims = page.claims();
     assert!(!claims.is_empty(), "{PAGE} claims nothing");
     for claim in &claims {
-        problems.extend(false_claim(claim, &mut runs));
+        problems.extend(false_claim(claim));
     }
     none_of(&problems, "claims are false");
 }
@@ -66,11 +68,10 @@ fn every_claim_is_what_the_schedule_demands_and_what_its_run_gives() {
 #[test]
 fn every_trace_is_cut_from_a_replay() {
     let page = Page::load();
-    let mut runs = Runs::new();
     let mut problems = Vec::new();
     assert!(!page.traces.is_empty(), "{PAGE} shows no trace");
     for trace in &page.traces {
-        problems.extend(untrue_lines(trace, &mut runs));
+        problems.extend(untrue_lines(trace));
     }
     none_of(&problems, "traces are not what a replay gives");
 }
@@ -106,7 +107,7 @@ fn slug(heading: &str) -> String {
 }
 
 /// How the claim differs from the schedule or from its run.
-fn false_claim(claim: &Claim, runs: &mut Runs) -> Vec<String> {
+fn false_claim(claim: &Claim) -> Vec<String> {
     let at = format!("{PAGE}:{}", claim.line);
     let Some(name) = &claim.schedule else {
         return vec![format!("{at}: {:?} follows no link to a schedule in its line", claim.text)];
@@ -116,7 +117,7 @@ fn false_claim(claim: &Claim, runs: &mut Runs) -> Vec<String> {
             "{at}: seeds/{name}.toml has not two claims, one with fencing off, one with it on"
         )];
     };
-    let Some((demanded, report)) = runs.of(name, arm) else {
+    let Some((demanded, report)) = run_of(name, arm) else {
         return vec![format!("{at}: seeds/{name}.toml can't be run with fencing {}", said(arm))];
     };
     let mut problems = Vec::new();
@@ -158,12 +159,12 @@ fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
 }
 
 /// The lines that the run did not give, or not in that order.
-fn untrue_lines(trace: &Trace, runs: &mut Runs) -> Vec<String> {
+fn untrue_lines(trace: &Trace) -> Vec<String> {
     let at = format!("{PAGE}:{}", trace.line);
     let Some((name, arm)) = trace.of() else {
         return vec![format!("{at}: {:?}: write trace seeds/NAME.toml off, or on", trace.info)];
     };
-    let Some((_, report)) = runs.of(&name, arm) else {
+    let Some((_, report)) = run_of(&name, arm) else {
         return vec![format!("{at}: seeds/{name}.toml can't be run with fencing {}", said(arm))];
     };
     if trace.lines.is_empty() {
@@ -206,26 +207,10 @@ fn said(arm: Arm) -> &'static str {
     }
 }
 
-/// The schedules, and their runs as far as they were needed.
-struct Runs {
-    schedules: BTreeMap<String, Schedule>,
-    reports: BTreeMap<(String, &'static str), Report>,
-}
-
-impl Runs {
-    fn new() -> Self {
-        Self { schedules: crate::support::corpus().into_iter().collect(), reports: BTreeMap::new() }
-    }
-
-    /// What the schedule demands in that arm, and what it gave; nothing if there is no such schedule.
-    fn of(&mut self, name: &str, arm: Arm) -> Option<(Option<&Outcome>, &Report)> {
-        let schedule = self.schedules.get(name)?;
-        let report = match self.reports.entry((name.to_owned(), said(arm))) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(unknown) => unknown.insert(run(schedule, arm, schedule.seed).unwrap()),
-        };
-        Some((schedule.expect.of(arm), report))
-    }
+/// Returns what the schedule demands in that arm, and its run; nothing if there is no such schedule.
+fn run_of(name: &str, arm: Arm) -> Option<(Option<&'static Outcome>, &'static Report)> {
+    let case = corpus().iter().find(|case| case.name == name)?;
+    Some((case.schedule.expect.of(arm), case.run(arm)))
 }
 
 /// What the page says of one arm of a schedule.

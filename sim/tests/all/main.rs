@@ -1,10 +1,9 @@
-//! The tests of the simulator, as one program: a build links it once, and what the tests share is compiled once.
+//! The tests of the simulator as one program, so that a build links one and compiles their support modules once.
 //!
-//! Two are programs of their own, beside this folder. `seed`, for its name is in the README and in the lines that replay
-//! a random schedule. `determinism_guard`, for it installs a metrics recorder, which a process has only one of, and
-//! which puts events into every run.
+//! Two programs stay beside this folder. `seed`: the README and the replay lines of random schedules name it.
+//! `determinism_guard`: it installs a global metrics recorder that adds events to every run of its process.
 //!
-//! No test here may depend on something that the whole process shares, or change it.
+//! No test here may change what the whole process shares: a global subscriber, a metrics recorder, the environment.
 #![allow(unreachable_pub, reason = "in a program `pub` only says that other modules use it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 

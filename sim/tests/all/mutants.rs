@@ -225,7 +225,7 @@ verdicts = ["overlap"]
 
 /// The schedule `seeds/{name}.toml`.
 fn corpus(name: &str) -> Schedule {
-    crate::support::corpus().into_iter().find(|(found, _)| found == name).unwrap().1
+    crate::support::case(name).schedule.clone()
 }
 
 /// Convicts `mutant` in each way that it must be found, or panics.

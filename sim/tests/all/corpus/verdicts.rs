@@ -1,14 +1,15 @@
 //! Every schedule in `seeds/` gives the verdicts that it demands.
 
-use sim::run::run;
+use crate::support::corpus;
 
 #[test]
 fn every_schedule_gives_the_verdicts_that_it_demands() {
     let mut problems = Vec::new();
-    for (name, schedule) in crate::support::corpus() {
+    for case in corpus() {
+        let (name, schedule) = (&case.name, &case.schedule);
         assert!(!schedule.expect.is_empty(), "seeds/{name}.toml demands nothing");
-        for arm in schedule.expect.arms() {
-            let report = run(&schedule, arm, schedule.seed).unwrap();
+        for report in case.runs() {
+            let arm = report.arm;
             let demanded = schedule.expect.of(arm).unwrap();
             for mismatch in report.mismatches(demanded) {
                 problems.push(format!(
@@ -25,11 +26,10 @@ fn every_schedule_gives_the_verdicts_that_it_demands() {
 fn every_fault_of_the_corpus_strikes() {
     // A fault whose point is never passed would be a silent no-op.
     let mut missed = Vec::new();
-    for (name, schedule) in crate::support::corpus() {
-        let struck: Vec<_> =
-            schedule.expect.arms().map(|arm| run(&schedule, arm, schedule.seed).unwrap().struck).collect();
-        if struck.iter().any(|struck| *struck != schedule.faults.len()) {
-            missed.push(format!("{name}: {struck:?} of {}", schedule.faults.len()));
+    for case in corpus() {
+        let struck: Vec<_> = case.runs().map(|report| report.struck).collect();
+        if struck.iter().any(|struck| *struck != case.schedule.faults.len()) {
+            missed.push(format!("{}: {struck:?} of {}", case.name, case.schedule.faults.len()));
         }
     }
     assert!(missed.is_empty(), "faults that never struck: {missed:?}");

@@ -1,20 +1,14 @@
 //! What the tests share: the corpus, and the seeds that the environment asks for.
 
+mod corpus;
 pub mod guard;
 mod replay;
 mod seeds;
 
-use std::path::Path;
-
+pub use corpus::{Case, case, corpus};
 pub use replay::replay_line;
 pub use seeds::seeds;
 use sim::schedule::{Fault, Kind, Link, Persistence, Point, Schedule, What, When};
-
-/// The schedules in `seeds/`, by name.
-pub fn corpus() -> Vec<(String, Schedule)> {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../seeds"));
-    sim::corpus::load(folder).unwrap_or_else(|error| panic!("{error}"))
-}
 
 /// The seeds of a search that ends when it has found something: from `SEED` on, and ten times `count` at most, since luck
 /// differs from one beginning to another.
