@@ -1,29 +1,25 @@
 //! The servers of a run and what survives their crashes, and who of the workers is done.
 
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::Arc;
 use std::task::Context;
 
 use resource::Fencing;
 use resource::audit::{Event, Kind, Name};
-use resource::http::{self, App, Config};
-use resource::store::{MemoryStore, RedbStore};
 
-use super::ensemble::Ensemble;
-use super::inject::Injector;
-use super::machinery::{Machinery, Watch, replicate};
+use super::hosts::hosts;
 use super::progress::Progress;
 use super::workload;
 use crate::mutants::Mutant;
-use crate::mutants::store::{MutantStore, Rows};
 use crate::record::note;
-use crate::schedule::{Arm, Kind as ProcessKind, Part, Persistence, Schedule, Store, System, What};
-use crate::servers::redis::{self, LockView, Server, ServerOptions};
-use crate::world::disk::Disk;
+use crate::schedule::{Arm, Part, Schedule, System, What};
+use crate::servers::host::{Acted, Host};
+use crate::world::World;
+use crate::world::machine::WorldMachine;
 use crate::world::process::ProcessId;
-use crate::world::runtime::SimRuntime;
-use crate::world::{World, lock};
 
-/// Where workers reach the one Redis: the name follows the primary when a replica is promoted.
+/// The name that leads to the one Redis, or to its replica once that is promoted.
+pub(super) const LOCK_NAME: &str = "redis";
+/// Where workers reach the one Redis.
 pub(super) const LOCK_ADDRESS: &str = "redis:6379";
 /// Where workers reach the resource.
 pub(super) const RESOURCE_ADDRESS: &str = "resource:80";
@@ -32,45 +28,29 @@ pub(super) const RESOURCE_ADDRESS: &str = "resource:80";
 pub(super) struct Cluster {
     world: World,
     schedule: Arc<Schedule>,
-    fencing: Fencing,
     /// The one mistake of the run's locks or of its resource, if it has one.
     mutant: Option<Mutant>,
-    /// What a resource with a mistake has stored.
-    rows: Rows,
-    /// One for each process, by number.
-    machines: Vec<Machine>,
-    /// The lock server of several members, if it is one.
-    ensemble: Mutex<Option<Ensemble>>,
-    injector: OnceLock<Weak<Injector>>,
+    /// The server of each process, by number; a worker has none.
+    hosts: Vec<Option<Arc<dyn Host>>>,
     progress: Progress,
     longest_ttl: u64,
     /// Whether a fault drops an acquire: else nothing need be kept for it.
     may_cancel: bool,
 }
 
-/// What a process leaves behind when it dies.
-struct Machine {
-    disk: Disk,
-    server: Mutex<Option<Server<Machinery>>>,
-    /// Commands that its servers executed in earlier lives.
-    executed: Mutex<u64>,
-}
-
 impl Cluster {
     pub(super) fn new(world: &World, schedule: &Schedule, arm: Arm, mutant: Option<Mutant>) -> Arc<Self> {
-        let machine = |_| Machine { disk: Disk::new(), server: Mutex::default(), executed: Mutex::default() };
         let ttls = schedule.workers.iter().map(|worker| schedule.ttl_of(worker).as_nanos());
-        if let Some(primary) = world.find("redis-1") {
-            world.alias("redis", primary);
-        }
+        let fencing = if arm == Arm::Fenced { Fencing::On } else { Fencing::Off };
+        let hosts = hosts(schedule, fencing, mutant.filter(|mutant| mutant.is_of_resource()));
+        let host_of = |id| {
+            let found = hosts.iter().find(|(name, _)| name == world.process(id).name());
+            found.map(|(_, host)| Arc::clone(host))
+        };
         Arc::new(Self {
             world: world.clone(),
-            fencing: if arm == Arm::Fenced { Fencing::On } else { Fencing::Off },
             mutant,
-            rows: Rows::default(),
-            machines: world.processes().map(machine).collect(),
-            ensemble: Mutex::new(Ensemble::of(world, schedule)),
-            injector: OnceLock::new(),
+            hosts: world.processes().map(host_of).collect(),
             progress: Progress::new(schedule.workers.len()),
             longest_ttl: ttls.max().unwrap_or_default(),
             may_cancel: schedule.faults.iter().any(|fault| matches!(fault.what, What::Cancel { .. })),
@@ -85,11 +65,6 @@ impl Cluster {
     /// The mistake of the run's locks, if they have one.
     pub(super) fn lock_mutant(&self) -> Option<Mutant> {
         self.mutant.filter(|mutant| !mutant.is_of_resource())
-    }
-
-    /// Makes the faults known, which hear of every command.
-    pub(super) fn tell(&self, injector: &Arc<Injector>) {
-        let _ = self.injector.set(Arc::downgrade(injector));
     }
 
     pub(super) fn start_all(self: &Arc<Self>) {
@@ -110,10 +85,8 @@ impl Cluster {
 
     /// Kills a process, with what it had not synced if power is lost.
     pub(super) fn crash(&self, id: ProcessId, power_loss: bool) {
-        let machine = &self.machines[id.0];
-        machine.disk.crash(power_loss);
-        if let Some(server) = lock(&machine.server).take() {
-            *lock(&machine.executed) += server.executed();
+        if let Some(host) = self.host(id) {
+            host.died();
         }
         self.world.crash(id, power_loss);
         self.progress.died(self.world.process(id).name());
@@ -128,55 +101,47 @@ impl Cluster {
 
     /// Ends a server as a clean shutdown does: what it wrote is synced.
     pub(super) fn shut_down(&self, id: ProcessId) {
-        if let Some(server) = lock(&self.machines[id.0].server).as_ref() {
-            server.shut_down();
+        if let Some(host) = self.host(id) {
+            host.shut_down();
         }
     }
 
     /// The replica takes over: it becomes a primary, and the lock's address leads to it.
     pub(super) fn promote(&self, replica: &str) {
-        let Some(id) = self.world.find(replica) else { return };
-        if let Some(server) = lock(&self.machines[id.0].server).as_ref() {
-            server.promote();
-            note(replica, Kind::ServerPromoted { detail: None });
-            self.world.alias("redis", id);
+        if let Some(host) = self.world.find(replica).and_then(|id| self.host(id)) {
+            // A replica that is down stays one.
+            let _ = host.act("promote", None);
         }
     }
 
     /// The lock servers drop a lock's keys, as under pressure of memory.
     pub(super) fn evict(&self, key: &str, part: Option<Part>) {
         let Ok(key) = workload::lock_key(key) else { return };
+        let parts = [(Part::Owner, key.owner_key()), (Part::Fence, key.fence_key())];
+        let wanted = parts.iter().filter(|(this, _)| part.is_none_or(|part| part == *this));
+        let keys: Vec<_> = wanted.map(|(_, key)| key.to_string()).collect();
+        let what = part.map_or("keys".to_owned(), |part| format!("{part} key"));
+        let text = format!("evicts the {what} of {key}");
         for id in self.primaries() {
-            let server = lock(&self.machines[id.0].server).clone();
-            let Some(server) = server else { continue };
-            let what = part.map_or("keys".to_owned(), |part| format!("{part} key"));
-            let text = format!("evicts the {what} of {key}");
-            note(self.world.process(id).name(), Kind::FaultApplied { detail: Name::from(text.as_str()) });
-            let key = key.clone();
-            // In the server's own process: it is what it does by itself.
-            self.world.spawn(id, async move {
-                for (this, name) in [(Part::Owner, key.owner_key()), (Part::Fence, key.fence_key())] {
-                    if part.is_none_or(|part| part == this) {
-                        server.evict(name.as_bytes());
-                    }
-                }
-            });
+            let Some(host) = self.host(id) else { continue };
+            if let Ok(Acted::Done(_)) = host.act("evict", Some(&keys.join(" "))) {
+                note(self.world.process(id).name(), Kind::FaultApplied { detail: Name::from(text.as_str()) });
+            }
         }
     }
 
-    /// A member of an ensemble becomes its leader.
+    /// A member of a cluster becomes its leader.
     pub(super) fn lead(&self, member: &str) {
-        let Some(id) = self.world.find(member) else { return };
-        let ensemble = lock(&self.ensemble).clone();
-        let leads = ensemble.is_some_and(|ensemble| ensemble.lead(&self.world, id));
-        let text = if leads { "leads from now on" } else { "was to lead, and has no majority" };
-        note(member, Kind::FaultApplied { detail: Name::from(text) });
+        let Some(host) = self.world.find(member).and_then(|id| self.host(id)) else { return };
+        if let Ok(Acted::Done(text) | Acted::Failed(text)) = host.act("lead", None) {
+            note(member, Kind::FaultApplied { detail: Name::from(text.as_str()) });
+        }
     }
 
     /// The wall clock of a process was set: a server's keys may be due earlier than it believes.
     pub(super) fn clock_changed(&self, id: ProcessId) {
-        if let Some(server) = lock(&self.machines[id.0].server).as_ref() {
-            server.clock_changed();
+        if let Some(host) = self.host(id) {
+            host.clock_set();
         }
     }
 
@@ -218,20 +183,16 @@ impl Cluster {
 
     /// Commands that the lock servers executed so far.
     pub(super) fn commands(&self) -> u64 {
-        let count = |machine: &Machine| {
-            let running = lock(&machine.server).as_ref().map_or(0, Server::executed);
-            *lock(&machine.executed) + running
-        };
-        let ensemble = lock(&self.ensemble).as_ref().map_or(0, Ensemble::executed);
-        self.machines.iter().map(count).sum::<u64>() + ensemble
+        self.hosts.iter().flatten().map(|host| host.executed()).sum()
     }
 
     /// Drops the servers: they and the world would keep each other alive.
     pub(super) fn forget(&self) {
-        for machine in &self.machines {
-            lock(&machine.server).take();
-        }
-        lock(&self.ensemble).take();
+        self.hosts.iter().flatten().for_each(|host| host.close());
+    }
+
+    fn host(&self, id: ProcessId) -> Option<&Arc<dyn Host>> {
+        self.hosts.get(id.0)?.as_ref()
     }
 
     fn is_worker(&self, id: ProcessId) -> bool {
@@ -240,24 +201,11 @@ impl Cluster {
 
     /// The main task of a process in its next life.
     fn main(self: &Arc<Self>, id: ProcessId) -> Main {
-        let cluster = Arc::clone(self);
-        match ProcessKind::of(self.world.process(id).name()) {
-            ProcessKind::Resource => Box::pin(cluster.serve_resource(id)),
-            ProcessKind::Worker => {
-                let schedule = Arc::clone(&self.schedule);
-                Box::pin(workload::main(cluster, id, schedule, id.0))
-            }
-            ProcessKind::Redis | ProcessKind::Replica => Box::pin(cluster.serve_redis(id)),
-            ProcessKind::Etcd | ProcessKind::ZooKeeper => {
-                let ensemble = lock(&self.ensemble).clone();
-                let world = self.world.clone();
-                Box::pin(async move {
-                    if let Some(ensemble) = ensemble {
-                        ensemble.member_main(world, id).await;
-                    }
-                })
-            }
+        if let Some(host) = self.host(id) {
+            return host.start(WorldMachine::new(&self.world, id));
         }
+        let (cluster, schedule) = (Arc::clone(self), Arc::clone(&self.schedule));
+        Box::pin(workload::main(cluster, id, schedule, id.0))
     }
 
     /// The Redis servers that clients reach: the one that its name leads to, or all that stand on their own.
@@ -267,83 +215,6 @@ impl Cluster {
         }
         let nodes = self.schedule.servers();
         nodes.iter().filter_map(|name| self.world.find(name)).collect()
-    }
-
-    async fn serve_redis(self: Arc<Self>, id: ProcessId) {
-        let name = self.world.process(id).name().to_owned();
-        let server = self.new_server(id, &name);
-        // A fault may have waited for what a server does as it starts, and have killed it: the dead don't listen, or the
-        // next life would find its address taken.
-        if !self.world.process(id).is_alive() {
-            return;
-        }
-        *lock(&self.machines[id.0].server) = Some(server.clone());
-        if self.schedule.redis.replica && name == "replica-1" {
-            self.world.spawn(id, replicate(self.world.clone(), id, server.clone()));
-        }
-        let background = server.clone();
-        self.world.spawn(id, async move { background.background().await });
-        // The address is the process's own: nobody else can have it.
-        let Ok(mut listener) = self.world.listen(id, &format!("{name}:6379")) else { return };
-        loop {
-            let (stream, client) = listener.accept().await;
-            let server = server.clone();
-            self.world.spawn(id, async move { server.serve_connection(stream, &client).await });
-        }
-    }
-
-    fn new_server(&self, id: ProcessId, name: &str) -> Server<Machinery> {
-        let mut options = ServerOptions::new(name);
-        options.observer = Arc::new(Watch {
-            locks: LockView,
-            server: name.to_owned(),
-            injector: self.injector.get().cloned().unwrap_or_default(),
-        });
-        options.persistence = match self.schedule.redis.persistence {
-            Persistence::None => redis::Persistence::None,
-            Persistence::EverySec => {
-                redis::Persistence::EverySecond(Arc::new(self.machines[id.0].disk.open()))
-            }
-            Persistence::Always => redis::Persistence::Always(Arc::new(self.machines[id.0].disk.open())),
-        };
-        options.is_replica = name == "replica-1" && self.world.process(id).life() == 0;
-        let server = Server::new(options, Machinery { world: self.world.clone(), process: id });
-        if self.schedule.redis.fence_start > 0 && self.world.process(id).life() == 0 {
-            for key in self.schedule.keys.iter().filter_map(|key| workload::lock_key(key).ok()) {
-                let start = self.schedule.redis.fence_start.to_string();
-                server.preset(key.fence_key().as_bytes(), start.as_bytes());
-            }
-        }
-        server
-    }
-
-    async fn serve_resource(self: Arc<Self>, id: ProcessId) {
-        let config = Config { fencing: self.fencing, ..Config::default() };
-        let mistake = self.mutant.filter(|mutant| mutant.is_of_resource());
-        let app = match (mistake, self.schedule.resource.store) {
-            (Some(mutant), _) => {
-                let runtime = SimRuntime::new(&self.world, id);
-                App::new(Arc::new(MutantStore::new(mutant, runtime, &self.rows)), config)
-            }
-            (None, Store::Memory) => App::new(Arc::new(MemoryStore::new()), config),
-            (None, Store::Redb) => match RedbStore::create(self.machines[id.0].disk.open()) {
-                Ok(store) => App::new(Arc::new(store), config),
-                Err(error) => {
-                    note(
-                        "resource",
-                        Kind::ServerStopped { detail: Some(Name::from(error.to_string().as_str())) },
-                    );
-                    return;
-                }
-            },
-        };
-        let Ok(mut listener) = self.world.listen(id, RESOURCE_ADDRESS) else { return };
-        loop {
-            let (stream, _) = listener.accept().await;
-            let serving = http::serve_connection(stream, &app);
-            // A connection that breaks is its client's affair.
-            self.world.spawn(id, async move { drop(serving.await) });
-        }
     }
 }
 

@@ -1,13 +1,11 @@
 //! One run of a schedule: builds the world, lets the workers work while faults strike, and judges what happened.
 //!
-//! [`cluster`] holds the servers and what survives their crashes ([`ensemble`]: those that are one of several members),
-//! [`workload`] the workers and [`update`] those without the lock, [`inject`] the faults; [`progress`] knows when all is
-//! done.
+//! [`cluster`] starts and stops the processes, [`hosts`] says which servers a schedule has, [`workload`] runs the workers
+//! and [`update`] those without the lock, [`inject`] the faults; [`progress`] knows when all is done.
 
 mod cluster;
-mod ensemble;
+mod hosts;
 mod inject;
-mod machinery;
 mod progress;
 mod report;
 mod update;
@@ -128,7 +126,7 @@ async fn in_world(
     let world = World::new(Entropy::new(seed), &names, (latency.min.duration(), latency.max.duration()));
     let cluster = Cluster::new(&world, schedule, arm, mutant);
     let injector = Injector::new(&world, &cluster, &schedule.faults);
-    cluster.tell(&injector);
+    hear_commands(&world, &injector);
     let (watching, counting) = (Arc::clone(&injector), Arc::clone(&cluster));
     record::start(&world, move |event| {
         counting.on_event(event);
@@ -166,6 +164,18 @@ async fn in_world(
         commands,
         struck: injector.struck(),
     })
+}
+
+/// Tells the faults which commands the servers execute.
+fn hear_commands(world: &World, injector: &Arc<Injector>) {
+    let names: Vec<_> = world.processes().map(|id| world.process(id).name().to_owned()).collect();
+    // The injector holds the world, which holds the listener.
+    let injector = Arc::downgrade(injector);
+    world.hear_points(Arc::new(move |process, command| {
+        if let Some(injector) = injector.upgrade() {
+            injector.on_command(&names[process.0], command);
+        }
+    }));
 }
 
 /// Whether the lock promises first come, first served. etcd's Lock service does, too, but knows waiters by their leases only.

@@ -2,11 +2,12 @@
 //! links, and disks that lose what was not synced.
 //!
 //! Read in this order: [`clock`] (time as a process sees it), [`process`] (pause, crash, restart), [`network`] (links,
-//! segments, cuts), [`stream`] (the byte streams over them), [`disk`], and [`runtime`] (the `dlock::Runtime` that the real
-//! clients are given).
+//! segments, cuts), [`stream`] (the byte streams over them), [`disk`], [`runtime`] (the `dlock::Runtime` that the real
+//! clients are given), and [`machine`] (what simulated servers are given).
 
 pub mod clock;
 pub mod disk;
+pub mod machine;
 pub mod network;
 pub mod process;
 pub mod runtime;
@@ -48,6 +49,10 @@ struct Inner {
     over: AtomicBool,
     /// Set while the memory of a process that is being killed is dropped.
     muted: AtomicBool,
+    /// Whether there is a listener below: without one, a point costs a look at this.
+    has_listener: AtomicBool,
+    /// Called with the process and the name of each point.
+    point_listener: Mutex<Option<Arc<dyn Fn(ProcessId, &str) + Send + Sync>>>,
 }
 
 /// A dead process: what its remains say as they are dropped was never said.
@@ -80,6 +85,8 @@ impl World {
             entropy,
             over,
             muted,
+            has_listener: AtomicBool::new(false),
+            point_listener: Mutex::default(),
         }))
     }
 
@@ -128,6 +135,24 @@ impl World {
         }
     }
 
+    /// Calls `listener` from now on, in place of the one before, whenever a process passes a point that it has named
+    /// ([`World::point`]). It is called in the middle of the process's task, and may stop the process.
+    pub fn hear_points(&self, listener: Arc<dyn Fn(ProcessId, &str) + Send + Sync>) {
+        *lock(&self.0.point_listener) = Some(listener);
+        self.0.has_listener.store(true, Ordering::Relaxed);
+    }
+
+    /// The process passes the point called `name`: a moment at which faults can be aimed.
+    pub fn point(&self, id: ProcessId, name: &str) {
+        if !self.0.has_listener.load(Ordering::Relaxed) {
+            return;
+        }
+        let listener = lock(&self.0.point_listener).clone();
+        if let Some(listener) = listener {
+            listener(id, name);
+        }
+    }
+
     /// The process `id`.
     pub fn process(&self, id: ProcessId) -> &Process {
         &self.0.processes[id.0]
@@ -151,6 +176,10 @@ impl World {
             self.0.handle.kill(process.node());
         }
         self.0.handle.kill(self.0.harness.id());
+        // The listener may hold this world.
+        self.0.has_listener.store(false, Ordering::Relaxed);
+        let listener = lock(&self.0.point_listener).take();
+        drop(listener);
         // Every task has been woken; madsim drops them before its time goes on.
         self.sleep_until(self.now() + 1_000_000).await;
     }
