@@ -22,6 +22,7 @@ use crate::record;
 use crate::schedule::{Arm, Invalid, Recipe, Schedule, System};
 use crate::trace::text::Names;
 use crate::world::World;
+use crate::world::process::ProcessId;
 
 pub use report::{Mismatch, Report};
 
@@ -171,11 +172,11 @@ fn hear_commands(world: &World, injector: &Arc<Injector>) {
     let names: Vec<_> = world.processes().map(|id| world.process(id).name().to_owned()).collect();
     // The injector holds the world, which holds the listener.
     let injector = Arc::downgrade(injector);
-    world.hear_points(Arc::new(move |process, command| {
+    world.hear_points(move |process: ProcessId, command: &str| {
         if let Some(injector) = injector.upgrade() {
             injector.on_command(&names[process.0], command);
         }
-    }));
+    });
 }
 
 /// Whether the lock promises first come, first served. etcd's Lock service does, too, but knows waiters by their leases only.

@@ -14,9 +14,12 @@ use crate::world::machine::{Machine, WorldMachine};
 /// The port on which it listens.
 const PORT: u16 = 80;
 
+/// Makes the service for one life of the process.
+type Make<M> = dyn Fn(&M) -> Result<App, StoreError> + Send + Sync;
+
 /// The protected resource on port 80 of its machine.
 pub struct ResourceHost<M: Machine = WorldMachine> {
-    make: Arc<dyn Fn(&M) -> Result<App, StoreError> + Send + Sync>,
+    make: Arc<Make<M>>,
     keeps_on_disk: bool,
 }
 

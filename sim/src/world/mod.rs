@@ -51,8 +51,20 @@ struct Inner {
     muted: AtomicBool,
     /// Whether there is a listener below: without one, a point costs a look at this.
     has_listener: AtomicBool,
-    /// Called with the process and the name of each point.
-    point_listener: Mutex<Option<Arc<dyn Fn(ProcessId, &str) + Send + Sync>>>,
+    point_listener: Mutex<Option<Arc<dyn PointListener>>>,
+}
+
+/// Hears of the points that processes pass ([`World::hear_points`]). A closure is one.
+pub trait PointListener: Send + Sync {
+    /// `process` passes the point called `name`. It is called in the middle of the process's task, and may stop the
+    /// process.
+    fn passed(&self, process: ProcessId, name: &str);
+}
+
+impl<F: Fn(ProcessId, &str) + Send + Sync> PointListener for F {
+    fn passed(&self, process: ProcessId, name: &str) {
+        self(process, name);
+    }
 }
 
 /// A dead process: what its remains say as they are dropped was never said.
@@ -135,10 +147,9 @@ impl World {
         }
     }
 
-    /// Calls `listener` from now on, in place of the one before, whenever a process passes a point that it has named
-    /// ([`World::point`]). It is called in the middle of the process's task, and may stop the process.
-    pub fn hear_points(&self, listener: Arc<dyn Fn(ProcessId, &str) + Send + Sync>) {
-        *lock(&self.0.point_listener) = Some(listener);
+    /// Calls `listener` from now on, in place of the one before, whenever a process passes a point ([`World::point`]).
+    pub fn hear_points(&self, listener: impl PointListener + 'static) {
+        *lock(&self.0.point_listener) = Some(Arc::new(listener));
         self.0.has_listener.store(true, Ordering::Relaxed);
     }
 
@@ -149,7 +160,7 @@ impl World {
         }
         let listener = lock(&self.0.point_listener).clone();
         if let Some(listener) = listener {
-            listener(id, name);
+            listener.passed(id, name);
         }
     }
 
