@@ -20,8 +20,8 @@ mod wire;
 
 pub use get_then_del::GetThenDel;
 
+use crate::names::names;
 use crate::schedule::System;
-use crate::schedule::names::names;
 
 names! {
     /// One mistake. The numbers are those of the project's list of bugs that real libraries had.

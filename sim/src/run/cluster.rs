@@ -9,14 +9,14 @@ use resource::http::{self, App, Config};
 use resource::store::{MemoryStore, RedbStore};
 
 use super::ensemble::Ensemble;
-use super::inject::Injector;
 use super::machinery::{Machinery, Watch, replicate};
 use super::progress::Progress;
 use super::workload;
+use crate::faults::{Cancel, Injector, Role, Scene};
 use crate::mutants::Mutant;
 use crate::mutants::store::{MutantStore, Rows};
 use crate::record::note;
-use crate::schedule::{Arm, Kind as ProcessKind, Part, Persistence, Schedule, Store, System, What};
+use crate::schedule::{Arm, Kind as ProcessKind, Persistence, Schedule, Store, System};
 use crate::servers::redis::{self, LockView, Server, ServerOptions};
 use crate::world::disk::Disk;
 use crate::world::process::ProcessId;
@@ -73,7 +73,7 @@ impl Cluster {
             injector: OnceLock::new(),
             progress: Progress::new(schedule.workers.len()),
             longest_ttl: ttls.max().unwrap_or_default(),
-            may_cancel: schedule.faults.iter().any(|fault| matches!(fault.what, What::Cancel { .. })),
+            may_cancel: schedule.faults.iter().any(|fault| fault.what.downcast_ref::<Cancel>().is_some()),
             schedule: Arc::new(schedule.clone()),
         })
     }
@@ -134,43 +134,33 @@ impl Cluster {
     }
 
     /// The replica takes over: it becomes a primary, and the lock's address leads to it.
-    pub(super) fn promote(&self, replica: &str) {
-        let Some(id) = self.world.find(replica) else { return };
-        if let Some(server) = lock(&self.machines[id.0].server).as_ref() {
-            server.promote();
-            note(replica, Kind::ServerPromoted { detail: None });
-            self.world.alias("redis", id);
-        }
+    pub(super) fn promote(&self, replica: ProcessId) -> bool {
+        let server = lock(&self.machines[replica.0].server).clone();
+        let Some(server) = server else { return false };
+        server.promote();
+        note(self.world.process(replica).name(), Kind::ServerPromoted { detail: None });
+        self.world.alias("redis", replica);
+        true
     }
 
-    /// The lock servers drop a lock's keys, as under pressure of memory.
-    pub(super) fn evict(&self, key: &str, part: Option<Part>) {
-        let Ok(key) = workload::lock_key(key) else { return };
-        for id in self.primaries() {
-            let server = lock(&self.machines[id.0].server).clone();
-            let Some(server) = server else { continue };
-            let what = part.map_or("keys".to_owned(), |part| format!("{part} key"));
-            let text = format!("evicts the {what} of {key}");
-            note(self.world.process(id).name(), Kind::FaultApplied { detail: Name::from(text.as_str()) });
-            let key = key.clone();
-            // In the server's own process: it is what it does by itself.
-            self.world.spawn(id, async move {
-                for (this, name) in [(Part::Owner, key.owner_key()), (Part::Fence, key.fence_key())] {
-                    if part.is_none_or(|part| part == this) {
-                        server.evict(name.as_bytes());
-                    }
-                }
-            });
-        }
+    /// A Redis server drops keys, as under pressure of memory.
+    pub(super) fn evict(&self, id: ProcessId, keys: &[String]) -> bool {
+        let server = lock(&self.machines[id.0].server).clone();
+        let Some(server) = server else { return false };
+        let keys = keys.to_vec();
+        // In the server's own process: it is what it does by itself.
+        self.world.spawn(id, async move {
+            for key in keys {
+                server.evict(key.as_bytes());
+            }
+        });
+        true
     }
 
-    /// A member of an ensemble becomes its leader.
-    pub(super) fn lead(&self, member: &str) {
-        let Some(id) = self.world.find(member) else { return };
+    /// A member of an ensemble becomes its leader, if it and a majority are in touch.
+    pub(super) fn lead(&self, member: ProcessId) -> bool {
         let ensemble = lock(&self.ensemble).clone();
-        let leads = ensemble.is_some_and(|ensemble| ensemble.lead(&self.world, id));
-        let text = if leads { "leads from now on" } else { "was to lead, and has no majority" };
-        note(member, Kind::FaultApplied { detail: Name::from(text) });
+        ensemble.is_some_and(|ensemble| ensemble.lead(&self.world, member))
     }
 
     /// The wall clock of a process was set: a server's keys may be due earlier than it believes.
@@ -181,10 +171,8 @@ impl Cluster {
     }
 
     /// The worker drops its acquire when it is next polled.
-    pub(super) fn cancel(&self, worker: &str) {
-        if let Some(id) = self.world.find(worker) {
-            self.progress.cancel(id.0);
-        }
+    pub(super) fn cancel(&self, worker: ProcessId) {
+        self.progress.cancel(worker.0);
     }
 
     /// Whether the worker's acquire is to be dropped now; else the task is woken when it is.
@@ -241,7 +229,8 @@ impl Cluster {
     /// The main task of a process in its next life.
     fn main(self: &Arc<Self>, id: ProcessId) -> Main {
         let cluster = Arc::clone(self);
-        match ProcessKind::of(self.world.process(id).name()) {
+        let kind = self.schedule.kind_of(self.world.process(id).name());
+        match kind.unwrap_or(ProcessKind::Worker) {
             ProcessKind::Resource => Box::pin(cluster.serve_resource(id)),
             ProcessKind::Worker => {
                 let schedule = Arc::clone(&self.schedule);
@@ -260,13 +249,19 @@ impl Cluster {
         }
     }
 
-    /// The Redis servers that clients reach: the one that its name leads to, or all that stand on their own.
-    fn primaries(&self) -> Vec<ProcessId> {
+    /// What the process is to faults.
+    pub(super) fn role(&self, id: ProcessId) -> Role {
+        Scene::role(&*self.schedule, self.world.process(id).name()).unwrap_or(Role::Server)
+    }
+
+    /// The Redis servers that are up and that clients reach: the one that its name leads to, or all that stand on their own.
+    pub(super) fn primaries(&self) -> Vec<ProcessId> {
+        let is_up = |id: &ProcessId| lock(&self.machines[id.0].server).is_some();
         if self.schedule.system == System::Redis {
-            return self.world.find("redis").into_iter().collect();
+            return self.world.find("redis").into_iter().filter(is_up).collect();
         }
         let nodes = self.schedule.servers();
-        nodes.iter().filter_map(|name| self.world.find(name)).collect()
+        nodes.iter().filter_map(|name| self.world.find(name)).filter(is_up).collect()
     }
 
     async fn serve_redis(self: Arc<Self>, id: ProcessId) {

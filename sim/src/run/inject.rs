@@ -1,329 +1,75 @@
-//! Faults: when a schedule says that one strikes, and what it then does to the world.
-//!
-//! A fault that is aimed at a point strikes within the very event, so that nothing of the process runs in between; it
-//! takes hold at the process's next await. What a fault undoes later, the harness does at that time.
+//! The faults of a run: how they learn which points have been passed, and how they act on its processes and servers.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use resource::audit::{Event, Kind, Name};
+use resource::audit::{Event, Kind};
 
 use super::cluster::Cluster;
-use crate::record::note;
-use crate::schedule::{Fault, Kind as ProcessKind, Link, Point, Shift, Span, What, When};
-use crate::trace::text::span;
-use crate::world::clock::TRUE_RATE;
+use crate::faults::{Injector, Role, Stage};
+use crate::schedule::Point;
+use crate::world::World;
 use crate::world::process::ProcessId;
-use crate::world::{World, lock};
 
-/// All faults of a run.
-pub(super) struct Injector {
-    world: World,
-    cluster: Arc<Cluster>,
-    faults: Vec<Armed>,
-    /// Faults that are in force and will end, or never end and hinder service.
-    open: AtomicUsize,
-    /// The true time at which the last fault that ended did so.
-    healed_at: AtomicU64,
-    struck: Mutex<Vec<bool>>,
-}
-
-struct Armed {
-    fault: Fault,
-    /// How often its point has been passed.
-    passed: AtomicU32,
-}
-
-impl Injector {
-    pub(super) fn new(world: &World, cluster: &Arc<Cluster>, faults: &[Fault]) -> Arc<Self> {
-        let faults: Vec<_> =
-            faults.iter().map(|fault| Armed { fault: fault.clone(), passed: AtomicU32::new(0) }).collect();
-        Arc::new(Self {
-            world: world.clone(),
-            cluster: Arc::clone(cluster),
-            open: AtomicUsize::new(0),
-            healed_at: AtomicU64::new(0),
-            struck: Mutex::new(vec![false; faults.len()]),
-            faults,
-        })
-    }
-
-    /// Sets the faults that strike at a given time.
-    pub(super) fn start(self: &Arc<Self>) {
-        for (number, armed) in self.faults.iter().enumerate() {
-            if let When::At(at) = &armed.fault.when {
-                self.strike_at(at.as_nanos(), number);
-            }
-        }
-    }
-
-    /// An event has happened.
-    pub(super) fn on_event(self: &Arc<Self>, event: &Event) {
-        if let Some(point) = point_of(&event.kind) {
-            self.on_point(event.process.as_str(), point);
-        }
-    }
-
-    /// A server has executed a command.
-    pub(super) fn on_command(self: &Arc<Self>, server: &str, command: &str) {
-        let mut commands = self.faults.iter().filter_map(|armed| match &armed.fault.when {
-            When::After { point, .. } if point.is_command() => Some(*point),
-            _ => None,
-        });
-        // Most schedules aim at no command: they pay for none.
-        if let Some(point) = commands.find(|point| point.name().eq_ignore_ascii_case(command)) {
-            self.on_point(server, point);
-        }
-    }
-
-    /// Whether every fault that has struck is over, and since when.
-    pub(super) fn healed_at(&self) -> Option<u64> {
-        (self.open.load(Ordering::Relaxed) == 0).then(|| self.healed_at.load(Ordering::Relaxed))
-    }
-
-    /// How many faults have struck.
-    pub(super) fn struck(&self) -> usize {
-        lock(&self.struck).iter().filter(|struck| **struck).count()
-    }
-
-    fn on_point(self: &Arc<Self>, process: &str, passed: Point) {
-        for (number, armed) in self.faults.iter().enumerate() {
-            let When::After { process: aimed, point, nth, plus } = &armed.fault.when else { continue };
-            if *point != passed || aimed != process {
-                continue;
-            }
-            if armed.passed.fetch_add(1, Ordering::Relaxed) + 1 != *nth {
-                continue;
-            }
-            if plus.is_zero() {
-                self.strike(number);
-            } else {
-                self.strike_at(self.world.now() + plus.as_nanos(), number);
-            }
-        }
-    }
-
-    fn strike_at(self: &Arc<Self>, at: u64, number: usize) {
-        let injector = Arc::clone(self);
-        self.later(at, move || injector.strike(number));
-    }
-
-    /// Does `deed` at the true time `at`.
-    fn later(&self, at: u64, deed: impl FnOnce() + Send + 'static) {
-        let world = self.world.clone();
-        self.world.spawn_harness(async move {
-            world.sleep_until(at).await;
-            deed();
-        });
-    }
-
-    fn strike(self: &Arc<Self>, number: usize) {
-        lock(&self.struck)[number] = true;
-        let what = &self.faults[number].fault.what;
-        match what {
-            What::Pause { process, lasts } => self.pause(process, *lasts),
-            What::Resume { process } => {
-                self.world.resume(self.id(process));
-                self.heal(process, "resumed");
-            }
-            What::Crash { process, power_loss, restart_after } => {
-                self.crash(process, *power_loss, *restart_after);
-            }
-            What::Stop { process, restart_after } => self.stop(process, *restart_after),
-            What::Cut { .. } | What::Delay { .. } | What::Partition { .. } | What::Reset { .. } => {
-                self.network(what);
-            }
-            What::Step { .. } | What::Slew { .. } | What::Rate { .. } => self.clock(what),
-            What::Promote { replica } => {
-                let (cluster, replica) = (Arc::clone(&self.cluster), replica.clone());
-                // Not within the event: the server that emitted it is still at work.
-                self.later(self.world.now(), move || cluster.promote(&replica));
-            }
-            What::Lead { member } => {
-                let (cluster, member) = (Arc::clone(&self.cluster), member.clone());
-                self.later(self.world.now(), move || cluster.lead(&member));
-            }
-            What::Evict { key, part } => {
-                let (cluster, key, part) = (Arc::clone(&self.cluster), key.clone(), *part);
-                self.later(self.world.now(), move || cluster.evict(&key, part));
-            }
-            What::Cancel { worker } => {
-                note(worker, applied("drops its acquire"));
-                self.cluster.cancel(worker);
-            }
-        }
-    }
-
-    fn pause(self: &Arc<Self>, process: &str, lasts: Option<Span>) {
-        self.world.pause(self.id(process));
-        let text = lasts.map_or("paused".to_owned(), |lasts| format!("paused {}", span(lasts.as_nanos())));
-        note(process, applied(&text));
-        let (world, id) = (self.world.clone(), self.id(process));
-        self.until(process, lasts, "resumed", move || world.resume(id));
-    }
-
-    fn crash(self: &Arc<Self>, process: &str, power_loss: bool, restart_after: Option<Span>) {
-        let text = if power_loss { "power lost" } else { "killed" };
-        note(process, Kind::ProcessCrashed { detail: Some(Name::from(text)) });
-        self.cluster.crash(self.id(process), power_loss);
-        self.restart(process, restart_after);
-    }
-
-    fn stop(self: &Arc<Self>, process: &str, restart_after: Option<Span>) {
-        let (injector, process) = (Arc::clone(self), process.to_owned());
-        // Not within the event: a server that shuts down first finishes what it is doing.
-        self.later(self.world.now(), move || {
-            injector.cluster.shut_down(injector.id(&process));
-            note(&process, Kind::ProcessCrashed { detail: Some(Name::from("shut down cleanly")) });
-            injector.cluster.crash(injector.id(&process), false);
-            injector.restart(&process, restart_after);
-        });
-    }
-
-    fn restart(self: &Arc<Self>, process: &str, after: Option<Span>) {
-        // What the dead process held is dropped before its successor starts.
-        let after = after.map(|after| after.max(Span::from_millis(1)));
-        let (cluster, id) = (Arc::clone(&self.cluster), self.id(process));
-        if after.is_none() {
-            self.cluster.gone(id);
-        }
-        self.until(process, after, "restarted", move || cluster.start(id));
-    }
-
-    fn network(self: &Arc<Self>, what: &What) {
-        let world = self.world.clone();
-        match what {
-            What::Cut { link, both, lasts } => {
-                let links = self.directions(link, *both);
-                links.iter().for_each(|(from, to)| world.cut(*from, *to));
-                let text = format!("cut {}", arrow(link, *both));
-                self.announce(&text, *lasts, move || {
-                    links.iter().for_each(|(from, to)| world.heal(*from, *to))
-                });
-            }
-            What::Delay { link, by, both, lasts } => {
-                let links = self.directions(link, *both);
-                let by = by.duration();
-                links.iter().for_each(|(from, to)| world.delay(*from, *to, by));
-                let text = format!("delays {} by {}", arrow(link, *both), span(by.as_nanos() as u64));
-                self.announce(&text, *lasts, move || {
-                    links.iter().for_each(|(from, to)| world.undelay(*from, *to, by));
-                });
-            }
-            What::Partition { groups, lasts } => {
-                let links = self.across(groups);
-                links.iter().for_each(|(from, to)| world.cut(*from, *to));
-                let sides: Vec<_> = groups.iter().map(|group| group.join(",")).collect();
-                let text = format!("partition {}", sides.join(" | "));
-                self.announce(&text, *lasts, move || {
-                    links.iter().for_each(|(from, to)| world.heal(*from, *to))
-                });
-            }
-            What::Reset { link } => {
-                world.reset(self.id(&link.from), self.id(&link.to));
-                note("network", applied(&format!("resets {}", arrow(link, true))));
-            }
-            _ => {}
-        }
-    }
-
-    fn clock(self: &Arc<Self>, what: &What) {
-        match what {
-            What::Step { process, by } => {
-                self.world.step_clock(self.id(process), by.as_nanos());
-                self.cluster.clock_changed(self.id(process));
-                note(process, applied(&format!("clock stepped by {by}")));
-            }
-            What::Slew { process, by, over } => {
-                let rate = slew_rate(*by, *over);
-                let text = format!("clock slewed by {by} over {}", span(over.as_nanos()));
-                self.rate(process, rate, &text, Some(*over));
-            }
-            What::Rate { process, factor, lasts } => {
-                // A factor is a positive number: the schedule was validated.
-                let rate = (factor * TRUE_RATE as f64) as u64;
-                self.rate(process, rate, &format!("clock runs at {factor}"), *lasts);
-            }
-            _ => {}
-        }
-    }
-
-    fn rate(self: &Arc<Self>, process: &str, rate: u64, text: &str, lasts: Option<Span>) {
-        let (world, id) = (self.world.clone(), self.id(process));
-        world.set_clock_rate(id, rate);
-        note(process, applied(text));
-        self.until(process, lasts, "clock runs true again", move || world.set_clock_rate(id, TRUE_RATE));
-    }
-
-    /// A fault of the network, which is no process's own.
-    fn announce(self: &Arc<Self>, text: &str, lasts: Option<Span>, undo: impl FnOnce() + Send + 'static) {
-        note("network", applied(text));
-        self.until("network", lasts, &format!("over: {text}"), undo);
-    }
-
-    /// Undoes a fault when its time is over.
-    fn until(
-        self: &Arc<Self>,
-        process: &str,
-        lasts: Option<Span>,
-        text: &str,
-        undo: impl FnOnce() + Send + 'static,
-    ) {
-        // A worker that is gone for good hinders nobody: all others must be served all the same.
-        if lasts.is_some() || ProcessKind::of(process) != ProcessKind::Worker || process == "network" {
-            self.open.fetch_add(1, Ordering::Relaxed);
-        }
-        let Some(lasts) = lasts else { return };
-        let (injector, process, text) = (Arc::clone(self), process.to_owned(), text.to_owned());
-        self.later(self.world.now() + lasts.as_nanos(), move || {
-            undo();
-            injector.open.fetch_sub(1, Ordering::Relaxed);
-            injector.heal(&process, &text);
-        });
-    }
-
-    fn heal(&self, process: &str, text: &str) {
-        self.healed_at.store(self.world.now(), Ordering::Relaxed);
-        note(process, Kind::FaultHealed { detail: Name::from(text) });
-    }
-
-    /// The process of that name. The schedule was validated, so there is one.
-    fn id(&self, name: &str) -> ProcessId {
-        self.world.find(name).unwrap_or(ProcessId(0))
-    }
-
-    fn directions(&self, link: &Link, both: bool) -> Vec<(ProcessId, ProcessId)> {
-        let (from, to) = (self.id(&link.from), self.id(&link.to));
-        if both { vec![(from, to), (to, from)] } else { vec![(from, to)] }
-    }
-
-    /// The links between processes of different groups, in both directions.
-    fn across(&self, groups: &[Vec<String>]) -> Vec<(ProcessId, ProcessId)> {
-        let mut links = Vec::new();
-        for (number, group) in groups.iter().enumerate() {
-            for other in groups.iter().skip(number + 1).flatten() {
-                for one in group {
-                    links.push((self.id(one), self.id(other)));
-                    links.push((self.id(other), self.id(one)));
-                }
-            }
-        }
-        links
+/// Tells the faults of an event that has happened.
+pub(super) fn on_event(injector: &Arc<Injector>, event: &Event) {
+    if let Some(point) = point_of(&event.kind) {
+        injector.on_point(event.process.as_str(), point.name());
     }
 }
 
-/// The rate at which a clock moves by `by` within `over` of true time.
-fn slew_rate(by: Shift, over: Span) -> u64 {
-    let gained = i128::from(by.as_nanos()) * i128::from(TRUE_RATE) / i128::from(over.as_nanos().max(1));
-    u64::try_from(i128::from(TRUE_RATE) + gained).unwrap_or(1).max(1)
+/// Tells the faults of a command that a server has executed.
+pub(super) fn on_command(injector: &Arc<Injector>, server: &str, command: &str) {
+    // Most schedules aim at no command: they pay for none.
+    if injector.points().any(|point| point.eq_ignore_ascii_case(command)) {
+        injector.on_point(server, &command.to_ascii_uppercase());
+    }
 }
 
-fn applied(text: &str) -> Kind {
-    Kind::FaultApplied { detail: Name::from(text) }
-}
+impl Stage for Cluster {
+    fn world(&self) -> &World {
+        self.world()
+    }
 
-fn arrow(link: &Link, both: bool) -> String {
-    format!("{} {} {}", link.from, if both { "↔" } else { "→" }, link.to)
+    fn role(&self, process: ProcessId) -> Role {
+        self.role(process)
+    }
+
+    fn kill(&self, process: ProcessId, power_loss: bool) {
+        self.crash(process, power_loss);
+    }
+
+    fn start(self: Arc<Self>, process: ProcessId) {
+        Self::start(&self, process);
+    }
+
+    fn leave_dead(&self, process: ProcessId) {
+        self.gone(process);
+    }
+
+    fn shut_down(&self, process: ProcessId) {
+        self.shut_down(process);
+    }
+
+    fn clock_was_set(&self, process: ProcessId) {
+        self.clock_changed(process);
+    }
+
+    fn cancel(&self, process: ProcessId) {
+        self.cancel(process);
+    }
+
+    fn act(&self, server: ProcessId, action: &str, arguments: &[String]) -> bool {
+        match action {
+            "promote" => self.promote(server),
+            "lead" => self.lead(server),
+            "evict" => self.evict(server, arguments),
+            _ => false,
+        }
+    }
+
+    fn servers_of_keys(&self) -> Vec<ProcessId> {
+        self.primaries()
+    }
 }
 
 /// The point of the protocol that an event passes.

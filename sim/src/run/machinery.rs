@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use ::redb::StorageBackend;
 
-use super::inject::Injector;
+use super::inject::on_command;
+use crate::faults::Injector;
 use crate::servers::redis::{self, Effect, LockView, Observer, Server, ServerWorld};
 use crate::servers::zookeeper;
 use crate::world::World;
@@ -65,7 +66,7 @@ impl Observer for Watch {
 
     fn executed(&self, _: &str, command: &'static str) {
         if let Some(injector) = self.injector.upgrade() {
-            injector.on_command(&self.server, command);
+            on_command(&injector, &self.server, command);
         }
     }
 }

@@ -19,6 +19,7 @@ use std::time::Duration;
 use resource::audit::{Nanos, Rules, audit};
 
 use crate::entropy::Entropy;
+use crate::faults::{Injector, Stage};
 use crate::mutants::Mutant;
 use crate::record;
 use crate::schedule::{Arm, Invalid, Recipe, Schedule, System};
@@ -28,7 +29,7 @@ use crate::world::World;
 pub use report::{Mismatch, Report};
 
 use cluster::Cluster;
-use inject::Injector;
+use inject::on_event;
 
 /// A run that could not be made, or that the harness itself spoilt.
 #[derive(Debug, thiserror::Error)]
@@ -127,12 +128,13 @@ async fn in_world(
     let latency = &schedule.network.latency;
     let world = World::new(Entropy::new(seed), &names, (latency.min.duration(), latency.max.duration()));
     let cluster = Cluster::new(&world, schedule, arm, mutant);
-    let injector = Injector::new(&world, &cluster, &schedule.faults);
+    let stage: Arc<dyn Stage> = Arc::clone(&cluster) as _;
+    let injector = Injector::new(stage, &schedule.faults);
     cluster.tell(&injector);
     let (watching, counting) = (Arc::clone(&injector), Arc::clone(&cluster));
     record::start(&world, move |event| {
         counting.on_event(event);
-        watching.on_event(event);
+        on_event(&watching, event);
     });
     injector.start();
     cluster.start_all();
@@ -164,7 +166,7 @@ async fn in_world(
         events: recorded.events,
         simulated: Duration::from_nanos(end),
         commands,
-        struck: injector.struck(),
+        struck: injector.struck().into_iter().filter(|struck| *struck).count(),
     })
 }
 

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::names::names;
 use super::{Span, is_default};
+use crate::names::names;
 
 names! {
     /// Which lock the workers use.

@@ -4,9 +4,9 @@
 //! releases by GET and DEL. What they may leave undone (the check, the fenced read, the renewal) is drawn.
 
 use crate::entropy::{Entropy, Site};
+use crate::faults::Faults;
 
 use super::draw_class::FaultClass;
-use super::draw_fault::draw_fault;
 use super::{
     Fault, Latency, Network, Persistence, ReadMode, Redis, ReleaseMode, Resource, Schedule, Span, Store,
     System, Worker,
@@ -49,7 +49,7 @@ pub fn draw_for(system: System, seed: u64) -> Schedule {
     schedule.seed = seed;
     let count = entropy.site("draw: faults").below(FAULTS_MAX + 1);
     for number in 1..=count {
-        let fault = numbered_fault(&schedule, &entropy, number);
+        let Some(fault) = numbered_fault(&schedule, &entropy, number) else { continue };
         schedule.faults.push(fault);
         // A second promotion, say: left out, which moves no other fault.
         if schedule.validate().is_err() {
@@ -79,19 +79,19 @@ pub fn draw_class(system: System, class: FaultClass, seed: u64) -> Option<Schedu
 }
 
 /// One of `choices`, which must not be empty.
-pub(super) fn one_of<T: Copy>(site: &mut Site, choices: &[T]) -> T {
+fn one_of<T: Copy>(site: &mut Site, choices: &[T]) -> T {
     choices[site.below(choices.len() as u64) as usize]
 }
 
 /// A span between two, in whole milliseconds, since people read it.
-pub(super) fn span(site: &mut Site, min: Span, max: Span) -> Span {
+fn span(site: &mut Site, min: Span, max: Span) -> Span {
     let millis = |span: Span| span.as_nanos() / 1_000_000;
     Span::from_millis(site.range_nanos(millis(min), millis(max)))
 }
 
 /// Each from a site of its own, and from the options: no fault knows of another.
-fn numbered_fault(schedule: &Schedule, entropy: &Entropy, number: u64) -> Fault {
-    draw_fault(schedule, &mut entropy.site(&format!("draw: fault {number}")))
+fn numbered_fault(schedule: &Schedule, entropy: &Entropy, number: u64) -> Option<Fault> {
+    Faults::default().draw(schedule, &mut entropy.site(&format!("draw: fault {number}")))
 }
 
 fn draw_options(system: System, site: &mut Site) -> Schedule {
@@ -185,7 +185,7 @@ fn long_enough(schedule: &Schedule) -> Span {
         worker.starts.plus(round.times(u64::from(worker.rounds)))
     });
     let faults = schedule.faults.iter().fold(Span::ZERO, |sum, fault| {
-        sum.plus(fault.when.plus()).plus(fault.what.heals_after().unwrap_or_default())
+        sum.plus(fault.when.plus()).plus(fault.what.heals_after(schedule).unwrap_or_default())
     });
     let end = busy.max().unwrap_or_default().plus(faults).plus(schedule.within()).plus(schedule.ttl);
     Span::from_secs(end.as_nanos().div_ceil(1_000_000_000))
@@ -203,8 +203,10 @@ mod tests {
             let mut options = schedule.clone();
             options.faults.clear();
             // All that could have been drawn, the last first: what the schedule has is among them, in order.
-            let mut faults: Vec<_> =
-                (1..=FAULTS_MAX).rev().map(|number| numbered_fault(&options, &entropy, number)).collect();
+            let mut faults: Vec<_> = (1..=FAULTS_MAX)
+                .rev()
+                .filter_map(|number| numbered_fault(&options, &entropy, number))
+                .collect();
             faults.reverse();
             several += usize::from(schedule.faults.len() > 1);
             assert_ne!(faults[0], faults[1], "seed {seed}");

@@ -2,10 +2,9 @@
 
 use crate::entropy::Site;
 
-use super::draw::one_of;
-use super::draw_fault::{Draw, Strike, draw_kind};
-use super::names::names;
-use super::{Fault, Link, Point, Schedule, Span, System, What, When};
+use super::{Fault, Link, Point, Schedule, Span, System, Trigger};
+use crate::faults::{Cut, Draw, Partition, Rate, Reset, Step, Way, crash, lead, pause, promote, rate};
+use crate::names::names;
 
 names! {
     /// A class of faults.
@@ -46,89 +45,89 @@ impl FaultClass {
         if !self.applies_to(schedule.system) {
             return None;
         }
-        let mut draw = Draw { schedule, site };
+        let mut draw = Draw { scene: schedule, site };
         Some(match self {
-            Self::Pause => draw.one(&[(Strike::HolderPause, 3), (Strike::AnyPause, 1)]),
-            Self::Crash => draw.one(&[(Strike::ServerCrash, 2), (Strike::WorkerCrash, 1)]),
-            Self::OneWay => draw.one_way(),
-            Self::Partition => draw.parted(),
-            Self::ClockStep => draw.step(),
-            Self::ClockRate => draw.rate(),
-            Self::LostReply => draw.every_reply(),
-            Self::Failover => vec![draw.strike(Strike::Promote)],
-            Self::LeaderChange => vec![draw.strike(Strike::Lead)],
+            Self::Pause => by_weight(&mut draw, &[(&pause::OF_HOLDER, 3), (&pause::OF_ANY, 1)]),
+            Self::Crash => by_weight(&mut draw, &[(&crash::OF_SERVER, 2), (&crash::OF_CLIENT, 1)]),
+            Self::OneWay => one_way(&mut draw, schedule),
+            Self::Partition => parted(&mut draw, schedule),
+            Self::ClockStep => step(&mut draw),
+            Self::ClockRate => rate(&mut draw),
+            Self::LostReply => every_reply(&mut draw, schedule),
+            Self::Failover => by_weight(&mut draw, &[(&promote::ANY, 1)]),
+            Self::LeaderChange => by_weight(&mut draw, &[(&lead::ANY, 1)]),
         })
     }
 }
 
-impl Draw<'_> {
-    fn one(&mut self, kinds: &[(Strike, u64)]) -> Vec<Fault> {
-        let kind = draw_kind(self.site, kinds);
-        vec![self.strike(kind)]
-    }
+fn by_weight(draw: &mut Draw<'_>, ways: &[(&Way, u64)]) -> Vec<Fault> {
+    let way = draw.way(ways);
+    way.and_then(|way| (way.draw)(draw)).into_iter().collect()
+}
 
-    fn one_way(&mut self) -> Vec<Fault> {
-        let (worker, when, lasts) = (self.worker(), self.when(), Some(self.up_to_ttls(3)));
-        let is_deaf = self.site.chance(0.5);
-        let cut = |server: String| {
-            let link = if is_deaf { Link::new(&server, &worker) } else { Link::new(&worker, &server) };
-            Fault { when: when.clone(), what: What::Cut { link, both: false, lasts } }
-        };
-        self.some_servers().into_iter().map(cut).collect()
-    }
+fn one_way(draw: &mut Draw<'_>, schedule: &Schedule) -> Vec<Fault> {
+    let (worker, when, lasts) = (draw.client(), draw.when(), Some(draw.up_to(3)));
+    let is_deaf = draw.site.chance(0.5);
+    let cut = |server: String| {
+        let link = if is_deaf { Link::new(&server, &worker) } else { Link::new(&worker, &server) };
+        Fault::new(when.clone(), Cut { link, both: false, lasts })
+    };
+    some_servers(draw, schedule).into_iter().map(cut).collect()
+}
 
-    fn parted(&mut self) -> Vec<Fault> {
-        let (when, lasts) = (self.when(), Some(self.up_to_ttls(3)));
-        let among_members = self.schedule.cluster().is_some() && self.site.chance(0.5);
-        let groups = if among_members {
-            let member = self.server();
-            let others = self.schedule.servers().into_iter().filter(|other| *other != member).collect();
-            vec![vec![member], others]
-        } else {
-            vec![vec![self.worker()], self.some_servers()]
-        };
-        vec![Fault { when, what: What::Partition { groups, lasts } }]
-    }
+fn parted(draw: &mut Draw<'_>, schedule: &Schedule) -> Vec<Fault> {
+    let (when, lasts) = (draw.when(), Some(draw.up_to(3)));
+    let among_members = schedule.cluster().is_some() && draw.site.chance(0.5);
+    let groups = if among_members {
+        let member = draw.server();
+        let others = schedule.servers().into_iter().filter(|other| *other != member).collect();
+        vec![vec![member], others]
+    } else {
+        vec![vec![draw.client()], some_servers(draw, schedule)]
+    };
+    vec![Fault::new(when, Partition { groups, lasts })]
+}
 
-    fn step(&mut self) -> Vec<Fault> {
-        let (process, when, by) = (self.process(), self.when(), self.shift());
-        vec![Fault { when, what: What::Step { process, by } }]
-    }
+fn step(draw: &mut Draw<'_>) -> Vec<Fault> {
+    let (process, when, by) = (draw.process(), draw.when(), draw.shift());
+    vec![Fault::new(when, Step { process, by })]
+}
 
-    fn rate(&mut self) -> Vec<Fault> {
-        let (process, when, lasts) = (self.process(), self.when(), Some(self.up_to_ttls(4)));
-        let percent = one_of(self.site, &[50, 90, 99, 101, 110, 200]);
-        vec![Fault { when, what: What::Rate { process, factor: f64::from(percent) / 100.0, lasts } }]
-    }
+fn rate(draw: &mut Draw<'_>) -> Vec<Fault> {
+    let (process, when, lasts) = (draw.process(), draw.when(), Some(draw.up_to(4)));
+    vec![Fault::new(when, Rate { process, factor: rate::draw_factor(draw), lasts })]
+}
 
-    /// The connections of one worker break when a server has carried out a request, before it has answered: whoever it
-    /// was that the worker had asked.
-    fn every_reply(&mut self) -> Vec<Fault> {
-        let (worker, nth) = (self.worker(), 1 + self.site.below(3) as u32);
-        let (process, point, servers) = if self.site.chance(0.7) {
-            let point = one_of(self.site, &[Point::Granted, Point::Granted, Point::Deleted]);
-            let server = self.lock_server();
-            let is_cluster = self.schedule.cluster().is_some();
-            let answering = if is_cluster { self.schedule.servers() } else { vec![server.clone()] };
-            (server, point, answering)
-        } else {
-            ("resource".to_owned(), Point::Accepted, vec!["resource".to_owned()])
-        };
-        let reset = |server: String| Fault {
-            when: When::After { process: process.clone(), point, nth, plus: Span::ZERO },
-            what: What::Reset { link: Link::new(&worker, &server) },
-        };
-        servers.into_iter().map(reset).collect()
-    }
+/// The connections of one worker break when a server has carried out its request and not yet answered, to each server
+/// that may have been asked.
+fn every_reply(draw: &mut Draw<'_>, schedule: &Schedule) -> Vec<Fault> {
+    let (worker, nth) = (draw.client(), 1 + draw.site.below(3) as u32);
+    let (process, point, servers) = if draw.site.chance(0.7) {
+        let points = [Point::Granted, Point::Granted, Point::Deleted];
+        let point = points[draw.site.below(points.len() as u64) as usize];
+        let server = draw.speaker();
+        let is_cluster = schedule.cluster().is_some();
+        let answering = if is_cluster { schedule.servers() } else { vec![server.clone()] };
+        (server, point, answering)
+    } else {
+        let resource = draw.resource();
+        (resource.clone(), Point::Accepted, vec![resource])
+    };
+    let reset = |server: String| {
+        let when =
+            Trigger::After { process: process.clone(), point: point.to_string(), nth, plus: Span::ZERO };
+        Fault::new(when, Reset { link: Link::new(&worker, &server) })
+    };
+    servers.into_iter().map(reset).collect()
+}
 
-    /// One lock server at least, and maybe all.
-    fn some_servers(&mut self) -> Vec<String> {
-        let mut servers = self.schedule.servers();
-        let count = 1 + self.site.below(servers.len() as u64) as usize;
-        while servers.len() > count {
-            let out = self.site.below(servers.len() as u64) as usize;
-            servers.remove(out);
-        }
-        servers
+/// One lock server at least, and maybe all.
+fn some_servers(draw: &mut Draw<'_>, schedule: &Schedule) -> Vec<String> {
+    let mut servers = schedule.servers();
+    let count = 1 + draw.site.below(servers.len() as u64) as usize;
+    while servers.len() > count {
+        let out = draw.site.below(servers.len() as u64) as usize;
+        servers.remove(out);
     }
+    servers
 }

@@ -1,10 +1,6 @@
-//! What can be wrong with a schedule, and where.
+//! What can be wrong with a schedule file.
 
-use std::fmt;
 use std::io;
-
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
 
 /// A schedule file that can't be used. Prints as `file:line: what is wrong`.
 #[derive(Debug, thiserror::Error)]
@@ -27,97 +23,4 @@ pub enum ScheduleError {
         /// What is wrong, and what to write instead where that is known.
         problem: String,
     },
-}
-
-/// What is wrong with a schedule, and in which of its fields. Prints as `fault[1].what.pause: what is wrong`.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {problem}")]
-pub struct Invalid {
-    /// The field at fault.
-    pub place: Place,
-    /// What is wrong with it.
-    pub problem: String,
-}
-
-/// A field of a schedule: the keys and indices that lead to it from the top of the file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place(Vec<Turn>);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Turn {
-    Key(&'static str),
-    /// From 0.
-    Index(usize),
-}
-
-impl Place {
-    /// The field `key` at the top of the file.
-    pub(super) fn top(key: &'static str) -> Self {
-        Self::default().key(key)
-    }
-
-    /// The field `key` of the table here.
-    pub(super) fn key(&self, key: &'static str) -> Self {
-        self.turn(Turn::Key(key))
-    }
-
-    /// The element numbered `index`, from 0, of the list here.
-    pub(super) fn index(&self, index: usize) -> Self {
-        self.turn(Turn::Index(index))
-    }
-
-    /// This place with something wrong in it.
-    pub(super) fn says(&self, problem: impl Into<String>) -> Invalid {
-        Invalid { place: self.clone(), problem: problem.into() }
-    }
-
-    fn turn(&self, turn: Turn) -> Self {
-        let mut turns = self.0.clone();
-        turns.push(turn);
-        Self(turns)
-    }
-
-    /// The line of the field in the file with this text, or of the nearest table around it if the file leaves it out.
-    pub(super) fn line(&self, text: &str) -> usize {
-        let offset = DeTable::parse(text).map_or(0, |table| self.offset(&table));
-        line_at(text, offset)
-    }
-
-    fn offset(&self, table: &Spanned<DeTable<'_>>) -> usize {
-        let Some((Turn::Key(first), rest)) = self.0.split_first() else { return 0 };
-        let Some(mut value) = table.get_ref().get(*first) else { return 0 };
-        for turn in rest {
-            match step_into(value, turn) {
-                Some(inner) => value = inner,
-                None => break,
-            }
-        }
-        value.span().start
-    }
-}
-
-fn step_into<'a, 'i>(value: &'a Spanned<DeValue<'i>>, turn: &Turn) -> Option<&'a Spanned<DeValue<'i>>> {
-    match turn {
-        Turn::Key(key) => value.get_ref().as_table()?.get(*key),
-        Turn::Index(index) => value.get_ref().as_array()?.get(*index),
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, turn) in self.0.iter().enumerate() {
-            match turn {
-                Turn::Key(key) if at == 0 => write!(f, "{key}")?,
-                Turn::Key(key) => write!(f, ".{key}")?,
-                Turn::Index(index) => write!(f, "[{index}]")?,
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The line, from 1, of the byte at `offset`.
-pub(super) fn line_at(text: &str, offset: usize) -> usize {
-    let end = offset.min(text.len());
-    text.as_bytes()[..end].iter().filter(|byte| **byte == b'\n').count() + 1
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::names::names;
+use crate::names::names;
 
 pub use resource::audit::{VerdictKind as Verdict, WriteBy as Write};
 

@@ -5,48 +5,53 @@
 //!
 //! - `worker`: the workload, a [`Worker`] each
 //! - `cluster`: what they run against: [`System`], [`Network`], [`Redis`], [`Resource`]
-//! - `fault`: [`When`] and [`What`]; `raw`: how a file writes them
+//! - [`crate::faults`]: what may go wrong; `scene`: what faults ask of a schedule
 //! - `point`: the [`Point`]s of the protocol at which a fault may be aimed
 //! - `expect`: what a run of the schedule must give
-//! - `validate`, `aim`, `apply`: the rules that a schedule must keep; `error`: how a broken one finds its line
-//! - `draw`: random schedules, for exploration; `draw_fault`: their faults; `draw_class`: faults of one class
-//! - `span`: times as `500ms`; `names`: enums whose variants have names in files; `write`: a schedule as TOML again
+//! - `validate`, `triggers`: the rules that a schedule must keep
+//! - `draw`: random schedules, for exploration; `draw_class`: faults of one class
+//! - `write`: a schedule as TOML again
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use toml::de::{DeTable, ValueDeserializer};
 
+use crate::faults::{Faults, RawFault};
 use crate::mutants::Mutant;
+use crate::place::line_at;
 
-mod aim;
-mod apply;
 mod cluster;
 mod draw;
 mod draw_class;
-mod draw_fault;
 mod error;
 mod expect;
-mod fault;
-pub(crate) mod names;
 mod point;
-mod raw;
-mod span;
+mod scene;
+mod triggers;
 mod validate;
 mod worker;
 mod write;
 
+pub use crate::faults::{Fault, Link, Part, Trigger};
+pub use crate::names::UnknownName;
+pub use crate::place::{Invalid, Place};
+pub use crate::span::{Shift, Span, SpanError};
 pub use cluster::{
     Etcd, Latency, Network, Persistence, Recipe, Redis, Resource, Store, System, Tokens, Waiting,
 };
 pub use draw::{draw, draw_class, draw_for};
 pub use draw_class::FaultClass;
-pub use error::{Invalid, Place, ScheduleError};
+pub use error::ScheduleError;
 pub use expect::{Arm, Expect, Outcome, Verdict, Write};
-pub use fault::{Fault, Link, Part, What, When};
-pub use names::UnknownName;
 pub use point::{Kind, Point};
-pub use span::{Shift, Span, SpanError};
 pub use worker::{ReadMode, ReleaseMode, Worker, WorkerMode};
+
+/// The name of the protected resource.
+const RESOURCE: &str = "resource";
+
+/// The name of the replica, where there is one.
+const REPLICA: &str = "replica-1";
 
 /// The members of an etcd cluster or a ZooKeeper ensemble.
 const ENSEMBLE: u32 = 3;
@@ -133,12 +138,31 @@ impl Schedule {
     /// [`ScheduleError::Invalid`] with the line for what is no TOML, an unknown field or name, and whatever
     /// [`Schedule::validate`] refuses.
     pub fn parse(file: &str, text: &str) -> Result<Self, ScheduleError> {
-        let invalid = |line, problem| ScheduleError::Invalid { file: file.into(), line, problem };
-        let schedule: Self = toml::from_str(text).map_err(|error| {
+        Self::parse_with(file, text, &Faults::default())
+    }
+
+    /// As [`Schedule::parse`], with the kinds of faults in `faults`, such as one of your own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Schedule::parse`].
+    pub fn parse_with(file: &str, text: &str, faults: &Faults) -> Result<Self, ScheduleError> {
+        let refused = |line, problem| ScheduleError::Invalid { file: file.into(), line, problem };
+        let malformed = |error: toml::de::Error| {
             let offset = error.span().map_or(0, |span| span.start);
-            invalid(error::line_at(text, offset), error.message().to_owned())
-        })?;
-        schedule.validate().map_err(|error| invalid(error.place.line(text), error.problem))?;
+            refused(line_at(text, offset), error.message().to_owned())
+        };
+        let invalid = |error: Invalid| refused(error.place.line(text), error.problem);
+        let mut table = DeTable::parse(text).map_err(malformed)?;
+        // Which actions there are is known by `faults` only: the faults are read by themselves.
+        let raw = table.get_mut().remove("fault").map(ValueDeserializer::from);
+        let mut schedule = Self::deserialize(toml::Deserializer::from(table)).map_err(malformed)?;
+        let raw = raw.map(Vec::<RawFault>::deserialize).transpose().map_err(malformed)?;
+        for (number, fault) in raw.unwrap_or_default().into_iter().enumerate() {
+            let place = Place::top("fault").index(number);
+            schedule.faults.push(fault.read(&place, faults).map_err(invalid)?);
+        }
+        schedule.validate().map_err(invalid)?;
         Ok(schedule)
     }
 
@@ -158,7 +182,7 @@ impl Schedule {
     /// The names of all processes: workers, lock servers, then the resource.
     pub fn processes(&self) -> Vec<String> {
         let workers = self.workers.iter().map(|worker| worker.name.clone());
-        workers.chain(self.servers()).chain(["resource".to_owned()]).collect()
+        workers.chain(self.servers()).chain([RESOURCE.to_owned()]).collect()
     }
 
     /// The names of the lock servers: `redis-1` to `redis-N` and `replica-1`, `etcd-1` to `etcd-3`, `zookeeper-1` to
@@ -169,7 +193,7 @@ impl Schedule {
         match self.system {
             System::Redis | System::Redlock => {
                 let mut names = numbered("redis", self.redis.nodes);
-                names.extend(self.redis.replica.then(|| "replica-1".to_owned()));
+                names.extend(self.redis.replica.then(|| REPLICA.to_owned()));
                 names
             }
             System::Etcd => numbered("etcd", ENSEMBLE),
@@ -184,6 +208,24 @@ impl Schedule {
             System::Etcd => Some(Kind::Etcd.name()),
             System::ZooKeeper => Some(Kind::ZooKeeper.name()),
         }
+    }
+
+    /// What the process called `name` is, or the cluster as a whole.
+    pub fn kind_of(&self, name: &str) -> Option<Kind> {
+        if self.worker(name).is_some() {
+            return Some(Kind::Worker);
+        }
+        if name == RESOURCE {
+            return Some(Kind::Resource);
+        }
+        let server = match self.system {
+            System::Redis | System::Redlock if name == REPLICA => Kind::Replica,
+            System::Redis | System::Redlock => Kind::Redis,
+            System::Etcd => Kind::Etcd,
+            System::ZooKeeper => Kind::ZooKeeper,
+        };
+        let is_server = self.cluster() == Some(name) || self.servers().iter().any(|known| known == name);
+        is_server.then_some(server)
     }
 
     /// The worker with this name.

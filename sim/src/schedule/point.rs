@@ -1,6 +1,6 @@
 //! The points in the protocol at which a fault may be aimed.
 
-use super::names::names;
+use crate::names::names;
 
 names! {
     /// Something that a process has just done. Which points a process has depends on its kind: [`Point::of`].
@@ -129,23 +129,13 @@ impl Point {
     }
 }
 
-impl Kind {
-    /// The kind of the process called `name`. Servers and the resource have fixed names (`redis-1`, `replica-1`,
-    /// `etcd-1`, `zookeeper-1`, `resource`; `etcd` and `zookeeper` for the cluster as a whole); every other is a worker's.
-    pub fn of(name: &str) -> Self {
-        let numbered = |prefix: &str| {
-            let number = name.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('-'));
-            number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
-        };
-        let clusters = [Self::Etcd, Self::ZooKeeper];
-        if let Some(cluster) = clusters.into_iter().find(|kind| kind.name() == name) {
-            return cluster;
-        }
-        let servers = [Self::Redis, Self::Replica, Self::Etcd, Self::ZooKeeper];
-        let server = servers.into_iter().find(|kind| numbered(kind.name()));
-        server.unwrap_or(if name == "resource" { Self::Resource } else { Self::Worker })
+impl AsRef<str> for Point {
+    fn as_ref(&self) -> &str {
+        self.name()
     }
+}
 
+impl Kind {
     /// Whether it is a lock server.
     pub fn is_server(self) -> bool {
         !matches!(self, Self::Worker | Self::Resource)

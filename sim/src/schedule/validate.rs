@@ -1,12 +1,11 @@
 //! The rules that a schedule must keep: names exist, numbers make sense, and nothing in it could be a silent no-op.
 //!
-//! The rules for faults are in `aim` (when) and `apply` (what).
+//! The rules for triggers of faults are in `triggers`, those for their actions with each fault.
 
 use std::collections::BTreeSet;
 
-use super::error::Place;
 use super::{
-    Expect, Invalid, Kind, Outcome, Recipe, ReleaseMode, Schedule, Span, System, Worker, WorkerMode,
+    Expect, Invalid, Kind, Outcome, Place, Recipe, ReleaseMode, Schedule, Span, System, Worker, WorkerMode,
 };
 
 /// The shortest TTL, well above the drift margin.
@@ -204,12 +203,25 @@ fn check_name(place: &Place, name: &str) -> Result<(), Invalid> {
         format!("`{name}` is too long for a worker's name: {NAME_BYTES_MAX} bytes are allowed")
     } else if !letters || name.starts_with('-') {
         format!("`{name}` is no name for a worker: take lower-case letters, digits and dashes")
-    } else if Kind::of(name) != Kind::Worker {
-        format!("`{name}` is no name for a worker: {} is called so", Kind::of(name).noun())
+    } else if let Some(kind) = reserved(name) {
+        format!("`{name}` is no name for a worker: {} is called so", kind.noun())
     } else {
         return Ok(());
     };
     Err(place.key("name").says(problem))
+}
+
+/// What is called `name` in one schedule or another. Servers and the resource have fixed names: `redis-1`, `replica-1`,
+/// `etcd-1`, `zookeeper-1`, `resource`; `etcd` and `zookeeper` for the cluster as a whole.
+fn reserved(name: &str) -> Option<Kind> {
+    let is_server = |kind: &Kind| {
+        let number = name.strip_prefix(kind.name()).and_then(|rest| rest.strip_prefix('-'));
+        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let is_cluster = |kind: &Kind| matches!(kind, Kind::Etcd | Kind::ZooKeeper) && kind.name() == name;
+    let servers = [Kind::Redis, Kind::Replica, Kind::Etcd, Kind::ZooKeeper];
+    let server = servers.into_iter().find(|kind| is_server(kind) || is_cluster(kind));
+    server.or((name == Kind::Resource.name()).then_some(Kind::Resource))
 }
 
 /// A worker without the lock has no use for what concerns the lock, and the other way round.
@@ -241,7 +253,7 @@ fn check_mode(place: &Place, worker: &Worker) -> Result<(), Invalid> {
     ];
     match idle.iter().find(|(_, set)| *set) {
         None => Ok(()),
-        Some((field, _)) => Err(place.key(field).says(format!(
+        Some((field, _)) => Err(place.key(*field).says(format!(
             "`{field}` does not apply to `mode = \"cas\"`: `{name}` takes no lock, and always reads and writes once \
              an attempt"
         ))),

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::names::names;
 use super::{Span, is_default};
+use crate::names::names;
 
 /// One worker: it acquires the lock, reads, works, checks its lease, writes to the resource and releases, `rounds` times.
 /// With `mode = "cas"` it does without the lock: it reads, works and writes on the condition that nothing has been written

@@ -15,7 +15,7 @@ impl Schedule {
         for fault in &self.faults {
             text.push_str("\n[[fault]]\n");
             field(&mut text, "when", &fault.when);
-            field(&mut text, "what", &fault.what);
+            field(&mut text, "what", &&*fault.what);
         }
         self.write_expect(&mut text);
         text

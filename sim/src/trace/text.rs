@@ -5,6 +5,8 @@ use std::fmt::Write;
 
 use resource::audit::{Event, Kind, Name, Nanos};
 
+use crate::span::in_whole_units;
+
 /// What hashed ids and whole seconds look like to a reader.
 #[derive(Clone, Debug, Default)]
 pub struct Names(BTreeMap<Name, String>);
@@ -253,18 +255,9 @@ pub fn short(owner: &Name) -> &str {
 }
 
 fn millis(millis: Option<u64>) -> String {
-    millis.map_or_else(|| "ever".to_owned(), |millis| span(millis.saturating_mul(1_000_000)))
+    millis.map_or_else(|| "ever".to_owned(), |millis| in_whole_units(millis.saturating_mul(1_000_000)))
 }
 
 fn micros(micros: Option<u64>) -> String {
     micros.map_or_else(|| "?".to_owned(), |micros| Nanos(micros.saturating_mul(1000)).to_string())
-}
-
-/// A time in the largest unit that keeps it whole: `2s`, `500ms`.
-pub fn span(nanos: u64) -> String {
-    match nanos {
-        nanos if nanos.is_multiple_of(1_000_000_000) => format!("{}s", nanos / 1_000_000_000),
-        nanos if nanos.is_multiple_of(1_000_000) => format!("{}ms", nanos / 1_000_000),
-        nanos => format!("{}us", nanos / 1000),
-    }
 }

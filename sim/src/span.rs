@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::names::as_text;
+use crate::names::as_text;
 
 /// The units, the largest first, each with its length in nanoseconds.
 const UNITS: [(&str, u64); 5] =
@@ -200,6 +200,15 @@ fn fraction_nanos(digits: &str, length: u64) -> Option<u64> {
     let numerator = u128::from(digits.parse::<u64>().unwrap_or(0)) * u128::from(length);
     let whole = numerator.is_multiple_of(u128::from(scale));
     whole.then(|| (numerator / u128::from(scale)) as u64)
+}
+
+/// A time in the largest unit that keeps it whole, as traces show it: `2s`, `500ms`.
+pub(crate) fn in_whole_units(nanos: u64) -> String {
+    match nanos {
+        nanos if nanos.is_multiple_of(1_000_000_000) => format!("{}s", nanos / 1_000_000_000),
+        nanos if nanos.is_multiple_of(1_000_000) => format!("{}ms", nanos / 1_000_000),
+        nanos => format!("{}us", nanos / 1000),
+    }
 }
 
 fn is_digits(text: &str) -> bool {

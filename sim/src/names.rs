@@ -42,7 +42,7 @@ macro_rules! names {
         }
 
         impl std::str::FromStr for $name {
-            type Err = $crate::schedule::UnknownName;
+            type Err = $crate::names::UnknownName;
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 match text {
@@ -52,7 +52,7 @@ macro_rules! names {
             }
         }
 
-        $crate::schedule::names::as_text!($name, concat!("the name of the ", $what));
+        $crate::names::as_text!($name, concat!("the name of the ", $what));
     };
 }
 

@@ -1,57 +1,59 @@
-//! The rules for when a fault strikes: it must be able to.
+//! Validates the triggers of faults: each must be reachable in its schedule.
 
-use super::error::Place;
 use super::{
-    Fault, Invalid, Kind, Point, ReadMode, ReleaseMode, Schedule, System, What, When, Worker, WorkerMode,
+    Fault, Invalid, Kind, Place, Point, ReadMode, ReleaseMode, Schedule, System, Trigger, Worker, WorkerMode,
 };
+use crate::faults::{Check, Promote};
 
 impl Schedule {
     /// Checks every fault.
     pub(super) fn check_faults(&self) -> Result<(), Invalid> {
         for (at, fault) in self.faults.iter().enumerate() {
             let place = Place::top("fault").index(at);
-            self.check_when(&place.key("when"), &fault.when)?;
-            self.check_what(&place.key("what"), at, &fault.what)?;
+            self.check_trigger(&place.key("when"), &fault.when)?;
+            let (verb, place) = (fault.what.verb(), &place.key("what"));
+            fault.what.check(&Check { verb, place, scene: self, faults: &self.faults, number: at })?;
         }
         Ok(())
     }
 
-    fn check_when(&self, place: &Place, when: &When) -> Result<(), Invalid> {
+    fn check_trigger(&self, place: &Place, when: &Trigger) -> Result<(), Invalid> {
         match when {
-            When::At(at) if *at >= self.limit => {
+            Trigger::At(at) if *at >= self.limit => {
                 let problem = format!("`at` = {at} is when the run is over (`limit` = {})", self.limit);
                 Err(place.key("at").says(problem))
             }
-            When::At(_) => Ok(()),
-            When::After { process, point, nth, plus: _ } => {
-                if self.cluster() != Some(process.as_str()) {
-                    self.check_process(place.key("process"), process, "when")?;
-                }
+            Trigger::At(_) => Ok(()),
+            Trigger::After { process, point, nth, plus: _ } => {
+                let kind = self.kind_of(process).ok_or_else(|| {
+                    let known = self.processes().join(", ");
+                    let problem = format!("unknown process `{process}` in `when`: the schedule has {known}");
+                    place.key("process").says(problem)
+                })?;
                 if *nth == 0 {
                     return Err(place.key("nth").says("`nth` is 0: passings of a point are counted from 1"));
                 }
-                self.check_point(place, process, *point, *nth)
+                let point = point.parse::<Point>();
+                let point = point.map_err(|unknown| place.key("after").says(unknown.to_string()))?;
+                self.check_point(place, process, kind, point, *nth)
             }
         }
     }
 
     /// The points that the process can pass, given its options.
     pub fn points_of(&self, process: &str) -> impl Iterator<Item = Point> {
-        Point::of(Kind::of(process)).filter(move |point| self.never_passes(process, *point).is_none())
+        let points = self.kind_of(process).into_iter().flat_map(Point::of);
+        points.filter(move |point| self.never_passes(process, *point).is_none())
     }
 
-    /// Whether a process of that name exists, which `user` refers to.
-    pub(super) fn check_process(&self, place: Place, name: &str, user: &str) -> Result<(), Invalid> {
-        let known = self.processes();
-        if known.iter().any(|known| known == name) {
-            return Ok(());
-        }
-        Err(place
-            .says(format!("unknown process `{name}` in `{user}`: the schedule has {}", known.join(", "))))
-    }
-
-    fn check_point(&self, place: &Place, process: &str, point: Point, nth: u32) -> Result<(), Invalid> {
-        let kind = Kind::of(process);
+    fn check_point(
+        &self,
+        place: &Place,
+        process: &str,
+        kind: Kind,
+        point: Point,
+        nth: u32,
+    ) -> Result<(), Invalid> {
         let after = place.key("after");
         if !point.applies_to(kind) {
             let known: Vec<_> = Point::of(kind).map(Point::name).collect();
@@ -79,13 +81,13 @@ impl Schedule {
 
     /// Why a process never passes a point that its kind has, if the schedule says so.
     fn never_passes(&self, process: &str, point: Point) -> Option<&'static str> {
-        match Kind::of(process) {
+        match self.kind_of(process)? {
             Kind::Worker => self.worker(process).and_then(|worker| worker_never_passes(worker, point)),
             Kind::Resource => self.resource_never_passes(point),
             Kind::Replica if !self.promotes(process) => Some("it serves nobody until a `promote`"),
             // Which member carries a request out says nothing of the lock.
-            Kind::Etcd if process != Kind::Etcd.name() => Some("the cluster does, as `etcd`"),
-            Kind::ZooKeeper if process != Kind::ZooKeeper.name() => Some("the ensemble does, as `zookeeper`"),
+            Kind::Etcd if self.cluster() != Some(process) => Some("the cluster does, as `etcd`"),
+            Kind::ZooKeeper if self.cluster() != Some(process) => Some("the ensemble does, as `zookeeper`"),
             _ if point == Point::Extended && self.system == System::ZooKeeper => {
                 Some("ZooKeeper extends sessions, not locks")
             }
@@ -107,15 +109,16 @@ impl Schedule {
     }
 
     fn promotes(&self, name: &str) -> bool {
-        let promotes = |fault: &Fault| matches!(&fault.what, What::Promote { replica } if replica == name);
+        let promotes = |fault: &Fault| {
+            fault.what.downcast_ref::<Promote>().is_some_and(|promote| promote.replica == name)
+        };
         self.faults.iter().any(promotes)
     }
 
     fn restarts(&self, name: &str) -> bool {
-        self.faults.iter().any(|fault| match &fault.what {
-            What::Crash { process, restart_after: Some(_), .. } => process == name,
-            _ => false,
-        })
+        let restarts =
+            |fault: &Fault| matches!(fault.what.ends(), Some((process, Some(_))) if process == name);
+        self.faults.iter().any(restarts)
     }
 }
 
