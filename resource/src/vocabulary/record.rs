@@ -95,6 +95,12 @@ fields! {
     client Client = "client": Name;
     /// where in its work a worker is.
     step Step = "step": Name;
+    /// the number of a fault in its schedule or plan, counted from zero.
+    fault Fault = "fault": u64;
+    /// what a fault does, in a word: `pause`, `cut`, `step`.
+    verb Verb = "verb": Name;
+    /// how fast a clock runs: its nanoseconds in a billion true ones.
+    rate Rate = "rate": u64;
     /// words for a reader, never parsed.
     detail Detail = "detail": Name;
     /// the first 8 bytes of the body's SHA-256, in hexadecimal.
@@ -246,7 +252,7 @@ mod tests {
         for name in [&mut record.key, &mut record.owner, &mut record.outcome, &mut record.client] {
             *name = Some(Name::from("text"));
         }
-        for name in [&mut record.step, &mut record.detail, &mut record.body] {
+        for name in [&mut record.step, &mut record.verb, &mut record.detail, &mut record.body] {
             *name = Some(Name::from("text"));
         }
         for number in [&mut record.token, &mut record.seq, &mut record.ttl_millis, &mut record.valid_micros] {
@@ -255,9 +261,12 @@ mod tests {
         for number in [&mut record.position, &mut record.seen, &mut record.version, &mut record.expected] {
             *number = Some(7);
         }
+        for number in [&mut record.fault, &mut record.rate] {
+            *number = Some(7);
+        }
         let fields = serde_json::to_value(&record).unwrap();
         let fields = fields.as_object().unwrap();
-        assert_eq!(fields.len(), 16);
+        assert_eq!(fields.len(), 19);
         let mut copy = Record::default();
         for (field, value) in fields {
             match value.as_u64() {

@@ -106,9 +106,11 @@ macro_rules! with_lease_events {
             }
             "fault" {
                 /// A fault began.
-                FaultApplied = "fault_applied" { detail: Name }
-                /// A fault ended.
-                FaultHealed = "fault_healed" { detail: Name }
+                FaultApplied = "fault_applied" { fault: u64, verb: Name, detail: Name }
+                /// A fault ended; `fault` and `verb` are those of the fault that ended.
+                FaultHealed = "fault_healed" { fault: u64, verb: Name, detail: Name }
+                /// From now on, the clocks of the event's process run at `rate`.
+                ClockRate = "clock_rate" { rate: u64 }
                 /// The process that the event is stamped with died: whatever it was doing is over.
                 ProcessCrashed = "process_crashed" { detail: Option<Name> }
             }

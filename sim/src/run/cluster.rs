@@ -144,14 +144,15 @@ impl Cluster {
     }
 
     /// The lock servers drop a lock's keys, as under pressure of memory.
-    pub(super) fn evict(&self, key: &str, part: Option<Part>) {
+    pub(super) fn evict(&self, fault: usize, key: &str, part: Option<Part>) {
         let Ok(key) = workload::lock_key(key) else { return };
         for id in self.primaries() {
             let server = lock(&self.machines[id.0].server).clone();
             let Some(server) = server else { continue };
             let what = part.map_or("keys".to_owned(), |part| format!("{part} key"));
             let text = format!("evicts the {what} of {key}");
-            note(self.world.process(id).name(), Kind::FaultApplied { detail: Name::from(text.as_str()) });
+            let (fault, verb, detail) = (fault as u64, Name::from("evict"), Name::from(text.as_str()));
+            note(self.world.process(id).name(), Kind::FaultApplied { fault, verb, detail });
             let key = key.clone();
             // In the server's own process: it is what it does by itself.
             self.world.spawn(id, async move {
@@ -165,12 +166,13 @@ impl Cluster {
     }
 
     /// A member of an ensemble becomes its leader.
-    pub(super) fn lead(&self, member: &str) {
+    pub(super) fn lead(&self, fault: usize, member: &str) {
         let Some(id) = self.world.find(member) else { return };
         let ensemble = lock(&self.ensemble).clone();
         let leads = ensemble.is_some_and(|ensemble| ensemble.lead(&self.world, id));
         let text = if leads { "leads from now on" } else { "was to lead, and has no majority" };
-        note(member, Kind::FaultApplied { detail: Name::from(text) });
+        let (fault, verb, detail) = (fault as u64, Name::from("lead"), Name::from(text));
+        note(member, Kind::FaultApplied { fault, verb, detail });
     }
 
     /// The wall clock of a process was set: a server's keys may be due earlier than it believes.

@@ -120,20 +120,22 @@ impl Injector {
     fn strike(self: &Arc<Self>, number: usize) {
         lock(&self.struck)[number] = true;
         let what = &self.faults[number].fault.what;
+        let which = Which { number, verb: verb(what) };
         match what {
-            What::Pause { process, lasts } => self.pause(process, *lasts),
+            What::Pause { process, lasts } => self.pause(which, process, *lasts),
             What::Resume { process } => {
                 self.world.resume(self.id(process));
-                self.heal(process, "resumed");
+                let ended = Which { number: self.pause_of(process).unwrap_or(number), verb: "pause" };
+                self.heal(ended, process, "resumed");
             }
             What::Crash { process, power_loss, restart_after } => {
-                self.crash(process, *power_loss, *restart_after);
+                self.crash(which, process, *power_loss, *restart_after);
             }
-            What::Stop { process, restart_after } => self.stop(process, *restart_after),
+            What::Stop { process, restart_after } => self.stop(which, process, *restart_after),
             What::Cut { .. } | What::Delay { .. } | What::Partition { .. } | What::Reset { .. } => {
-                self.network(what);
+                self.network(which, what);
             }
-            What::Step { .. } | What::Slew { .. } | What::Rate { .. } => self.clock(what),
+            What::Step { .. } | What::Slew { .. } | What::Rate { .. } => self.clock(which, what),
             What::Promote { replica } => {
                 let (cluster, replica) = (Arc::clone(&self.cluster), replica.clone());
                 // Not within the event: the server that emitted it is still at work.
@@ -141,63 +143,70 @@ impl Injector {
             }
             What::Lead { member } => {
                 let (cluster, member) = (Arc::clone(&self.cluster), member.clone());
-                self.later(self.world.now(), move || cluster.lead(&member));
+                self.later(self.world.now(), move || cluster.lead(number, &member));
             }
             What::Evict { key, part } => {
                 let (cluster, key, part) = (Arc::clone(&self.cluster), key.clone(), *part);
-                self.later(self.world.now(), move || cluster.evict(&key, part));
+                self.later(self.world.now(), move || cluster.evict(number, &key, part));
             }
             What::Cancel { worker } => {
-                note(worker, applied("drops its acquire"));
+                note(worker, which.applied("drops its acquire"));
                 self.cluster.cancel(worker);
             }
         }
     }
 
-    fn pause(self: &Arc<Self>, process: &str, lasts: Option<Span>) {
-        self.world.pause(self.id(process));
-        let text = lasts.map_or("paused".to_owned(), |lasts| format!("paused {}", span(lasts.as_nanos())));
-        note(process, applied(&text));
-        let (world, id) = (self.world.clone(), self.id(process));
-        self.until(process, lasts, "resumed", move || world.resume(id));
+    /// The last pause of the process that has struck.
+    fn pause_of(&self, process: &str) -> Option<usize> {
+        let is_pause = |armed: &Armed| matches!(&armed.fault.what, What::Pause { process: paused, .. } if paused == process);
+        let struck = lock(&self.struck);
+        (0..self.faults.len()).rev().find(|number| struck[*number] && is_pause(&self.faults[*number]))
     }
 
-    fn crash(self: &Arc<Self>, process: &str, power_loss: bool, restart_after: Option<Span>) {
+    fn pause(self: &Arc<Self>, which: Which, process: &str, lasts: Option<Span>) {
+        self.world.pause(self.id(process));
+        let text = lasts.map_or("paused".to_owned(), |lasts| format!("paused {}", span(lasts.as_nanos())));
+        note(process, which.applied(&text));
+        let (world, id) = (self.world.clone(), self.id(process));
+        self.until(which, process, lasts, "resumed", move || world.resume(id));
+    }
+
+    fn crash(self: &Arc<Self>, which: Which, process: &str, power_loss: bool, restart_after: Option<Span>) {
         let text = if power_loss { "power lost" } else { "killed" };
         note(process, Kind::ProcessCrashed { detail: Some(Name::from(text)) });
         self.cluster.crash(self.id(process), power_loss);
-        self.restart(process, restart_after);
+        self.restart(which, process, restart_after);
     }
 
-    fn stop(self: &Arc<Self>, process: &str, restart_after: Option<Span>) {
+    fn stop(self: &Arc<Self>, which: Which, process: &str, restart_after: Option<Span>) {
         let (injector, process) = (Arc::clone(self), process.to_owned());
         // Not within the event: a server that shuts down first finishes what it is doing.
         self.later(self.world.now(), move || {
             injector.cluster.shut_down(injector.id(&process));
             note(&process, Kind::ProcessCrashed { detail: Some(Name::from("shut down cleanly")) });
             injector.cluster.crash(injector.id(&process), false);
-            injector.restart(&process, restart_after);
+            injector.restart(which, &process, restart_after);
         });
     }
 
-    fn restart(self: &Arc<Self>, process: &str, after: Option<Span>) {
+    fn restart(self: &Arc<Self>, which: Which, process: &str, after: Option<Span>) {
         // What the dead process held is dropped before its successor starts.
         let after = after.map(|after| after.max(Span::from_millis(1)));
         let (cluster, id) = (Arc::clone(&self.cluster), self.id(process));
         if after.is_none() {
             self.cluster.gone(id);
         }
-        self.until(process, after, "restarted", move || cluster.start(id));
+        self.until(which, process, after, "restarted", move || cluster.start(id));
     }
 
-    fn network(self: &Arc<Self>, what: &What) {
+    fn network(self: &Arc<Self>, which: Which, what: &What) {
         let world = self.world.clone();
         match what {
             What::Cut { link, both, lasts } => {
                 let links = self.directions(link, *both);
                 links.iter().for_each(|(from, to)| world.cut(*from, *to));
                 let text = format!("cut {}", arrow(link, *both));
-                self.announce(&text, *lasts, move || {
+                self.announce(which, &text, *lasts, move || {
                     links.iter().for_each(|(from, to)| world.heal(*from, *to))
                 });
             }
@@ -206,7 +215,7 @@ impl Injector {
                 let by = by.duration();
                 links.iter().for_each(|(from, to)| world.delay(*from, *to, by));
                 let text = format!("delays {} by {}", arrow(link, *both), span(by.as_nanos() as u64));
-                self.announce(&text, *lasts, move || {
+                self.announce(which, &text, *lasts, move || {
                     links.iter().for_each(|(from, to)| world.undelay(*from, *to, by));
                 });
             }
@@ -215,55 +224,67 @@ impl Injector {
                 links.iter().for_each(|(from, to)| world.cut(*from, *to));
                 let sides: Vec<_> = groups.iter().map(|group| group.join(",")).collect();
                 let text = format!("partition {}", sides.join(" | "));
-                self.announce(&text, *lasts, move || {
+                self.announce(which, &text, *lasts, move || {
                     links.iter().for_each(|(from, to)| world.heal(*from, *to))
                 });
             }
             What::Reset { link } => {
                 world.reset(self.id(&link.from), self.id(&link.to));
-                note("network", applied(&format!("resets {}", arrow(link, true))));
+                note("network", which.applied(&format!("resets {}", arrow(link, true))));
             }
             _ => {}
         }
     }
 
-    fn clock(self: &Arc<Self>, what: &What) {
+    fn clock(self: &Arc<Self>, which: Which, what: &What) {
         match what {
             What::Step { process, by } => {
                 self.world.step_clock(self.id(process), by.as_nanos());
                 self.cluster.clock_changed(self.id(process));
-                note(process, applied(&format!("clock stepped by {by}")));
+                note(process, which.applied(&format!("clock stepped by {by}")));
             }
             What::Slew { process, by, over } => {
                 let rate = slew_rate(*by, *over);
                 let text = format!("clock slewed by {by} over {}", span(over.as_nanos()));
-                self.rate(process, rate, &text, Some(*over));
+                self.rate(which, process, rate, &text, Some(*over));
             }
             What::Rate { process, factor, lasts } => {
                 // A factor is a positive number: the schedule was validated.
                 let rate = (factor * TRUE_RATE as f64) as u64;
-                self.rate(process, rate, &format!("clock runs at {factor}"), *lasts);
+                self.rate(which, process, rate, &format!("clock runs at {factor}"), *lasts);
             }
             _ => {}
         }
     }
 
-    fn rate(self: &Arc<Self>, process: &str, rate: u64, text: &str, lasts: Option<Span>) {
+    fn rate(self: &Arc<Self>, which: Which, process: &str, rate: u64, text: &str, lasts: Option<Span>) {
         let (world, id) = (self.world.clone(), self.id(process));
         world.set_clock_rate(id, rate);
-        note(process, applied(text));
-        self.until(process, lasts, "clock runs true again", move || world.set_clock_rate(id, TRUE_RATE));
+        note(process, which.applied(text));
+        note(process, Kind::ClockRate { rate });
+        let name = process.to_owned();
+        self.until(which, process, lasts, "clock runs true again", move || {
+            world.set_clock_rate(id, TRUE_RATE);
+            note(&name, Kind::ClockRate { rate: TRUE_RATE });
+        });
     }
 
     /// A fault of the network, which is no process's own.
-    fn announce(self: &Arc<Self>, text: &str, lasts: Option<Span>, undo: impl FnOnce() + Send + 'static) {
-        note("network", applied(text));
-        self.until("network", lasts, &format!("over: {text}"), undo);
+    fn announce(
+        self: &Arc<Self>,
+        which: Which,
+        text: &str,
+        lasts: Option<Span>,
+        undo: impl FnOnce() + Send + 'static,
+    ) {
+        note("network", which.applied(text));
+        self.until(which, "network", lasts, &format!("over: {text}"), undo);
     }
 
     /// Undoes a fault when its time is over.
     fn until(
         self: &Arc<Self>,
+        which: Which,
         process: &str,
         lasts: Option<Span>,
         text: &str,
@@ -278,13 +299,13 @@ impl Injector {
         self.later(self.world.now() + lasts.as_nanos(), move || {
             undo();
             injector.open.fetch_sub(1, Ordering::Relaxed);
-            injector.heal(&process, &text);
+            injector.heal(which, &process, &text);
         });
     }
 
-    fn heal(&self, process: &str, text: &str) {
+    fn heal(&self, which: Which, process: &str, text: &str) {
         self.healed_at.store(self.world.now(), Ordering::Relaxed);
-        note(process, Kind::FaultHealed { detail: Name::from(text) });
+        note(process, which.healed(text));
     }
 
     /// The process of that name. The schedule was validated, so there is one.
@@ -318,8 +339,46 @@ fn slew_rate(by: Shift, over: Span) -> u64 {
     u64::try_from(i128::from(TRUE_RATE) + gained).unwrap_or(1).max(1)
 }
 
-fn applied(text: &str) -> Kind {
-    Kind::FaultApplied { detail: Name::from(text) }
+/// A fault of the schedule: its number, and what it does in a word.
+#[derive(Clone, Copy)]
+struct Which {
+    number: usize,
+    verb: &'static str,
+}
+
+impl Which {
+    fn applied(self, text: &str) -> Kind {
+        Kind::FaultApplied {
+            fault: self.number as u64,
+            verb: Name::from(self.verb),
+            detail: Name::from(text),
+        }
+    }
+
+    fn healed(self, text: &str) -> Kind {
+        Kind::FaultHealed { fault: self.number as u64, verb: Name::from(self.verb), detail: Name::from(text) }
+    }
+}
+
+/// What a fault does, in the word by which schedules call it.
+fn verb(what: &What) -> &'static str {
+    match what {
+        What::Pause { .. } => "pause",
+        What::Resume { .. } => "resume",
+        What::Crash { .. } => "crash",
+        What::Stop { .. } => "stop",
+        What::Cut { .. } => "cut",
+        What::Delay { .. } => "delay",
+        What::Partition { .. } => "partition",
+        What::Reset { .. } => "reset",
+        What::Step { .. } => "step",
+        What::Slew { .. } => "slew",
+        What::Rate { .. } => "rate",
+        What::Promote { .. } => "promote",
+        What::Lead { .. } => "lead",
+        What::Evict { .. } => "evict",
+        What::Cancel { .. } => "cancel",
+    }
 }
 
 fn arrow(link: &Link, both: bool) -> String {
