@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use resource::audit::VerdictKind;
 
-use super::action::{Action, Check};
+use super::action::{Action, Check, Fault};
+use super::draw::{Draw, Way};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::Scene;
@@ -22,7 +23,15 @@ pub struct Step {
 }
 
 /// Its row in the table. It is drawn together with the other faults of clocks: see [`rate`](super::rate).
-pub static KIND: FaultKind = FaultKind { verb: "step", fields: &["by"], read, ways: &[] };
+pub static KIND: FaultKind = FaultKind { verb: "step", fields: &["by"], read, ways: &[&ALONE] };
+
+/// Where clocks are only set: else [`rate`](super::rate) draws it, among all that clocks do.
+static ALONE: Way = Way { place: 112, weight: |_| 0, draw };
+
+fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
+    let (process, when) = (draw.process(), draw.when());
+    Some(Fault::new(when, Step { process, by: draw.shift() }))
+}
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let process = fields.need("step", "step", "the process")?;

@@ -83,6 +83,7 @@ pub fn describe(kind: &Kind, names: &Names) -> String {
         Kind::SectionEntered { .. }
         | Kind::SectionLeft { .. }
         | Kind::WorkerStep { .. }
+        | Kind::PointPassed { .. }
         | Kind::WriteSent { .. }
         | Kind::WriteAnswered { .. }
         | Kind::ConditionalSent { .. }
@@ -176,7 +177,7 @@ fn worker(kind: &Kind, names: &Names) -> String {
         Kind::SectionLeft { key, token, outcome, .. } => {
             format!("leaves the section of {} token={token}: {}", names.key(key), word(outcome))
         }
-        Kind::WorkerStep { step, .. } => format!("· {step}"),
+        Kind::WorkerStep { step, .. } | Kind::PointPassed { step } => format!("· {step}"),
         Kind::WriteSent { key, owner, token, seq } => {
             format!("sends {}", put(names.key(key), owner.as_ref(), *token, *seq))
         }

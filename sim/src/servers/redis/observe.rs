@@ -1,5 +1,7 @@
 //! Watching a server from outside: for traces, histories and faults that wait for a command.
 
+use std::collections::BTreeMap;
+
 use super::effects::{Effect, Removal};
 use super::number::parse_i64;
 
@@ -24,15 +26,33 @@ impl Observer for () {}
 /// Tells the story of the locks among the keys, as `tracing` events of the target `server`: `key_granted`,
 /// `key_extended`, `key_deleted`, `key_expired`.
 ///
-/// It knows the keys of [`dlock::LockKey`] and leaves all others alone.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LockView;
+/// It knows the keys of [`dlock::LockKey`] and those that it was told of, and leaves all others alone.
+#[derive(Clone, Debug, Default)]
+pub struct LockView {
+    /// The locks that other keys stand for.
+    names: BTreeMap<Vec<u8>, String>,
+}
+
+impl LockView {
+    /// Knows that the server's key `key` is there while the lock called `lock` is held, with its owner as the value.
+    pub fn add(&mut self, key: impl Into<Vec<u8>>, lock: impl Into<String>) {
+        self.names.insert(key.into(), lock.into());
+    }
+
+    /// The lock's name ([`dlock::LockKey::name`]) and the part that `key` is, if it is a key of a lock.
+    fn lock_of<'a>(&'a self, key: &'a [u8]) -> Option<(&'a str, Part)> {
+        match self.names.get(key) {
+            Some(name) => Some((name, Part::Owner)),
+            None => lock_of(key),
+        }
+    }
+}
 
 impl Observer for LockView {
     fn changed(&self, client: &str, wall_ms: i64, effects: &[Effect]) {
         // Hashing names is not for nobody's ears.
         if tracing::enabled!(target: "server", tracing::Level::INFO) {
-            let story = Story { client, wall_ms, unit: effects };
+            let story = Story { view: self, client, wall_ms, unit: effects };
             effects.iter().for_each(|effect| story.tell(effect));
         }
     }
@@ -48,6 +68,7 @@ enum Part {
 /// The effects of one command or script.
 #[derive(Clone, Copy, Debug)]
 struct Story<'a> {
+    view: &'a LockView,
     client: &'a str,
     wall_ms: i64,
     unit: &'a [Effect],
@@ -83,7 +104,7 @@ impl Story<'_> {
         expires_at: Option<i64>,
         fencing_token: impl Fn(&str) -> Option<u64>,
     ) {
-        let Some((name, Part::Owner)) = lock_of(key) else { return };
+        let Some((name, Part::Owner)) = self.view.lock_of(key) else { return };
         tracing::info!(
             target: "server",
             event,
@@ -96,7 +117,7 @@ impl Story<'_> {
     }
 
     fn tell_removal(&self, key: &[u8], owner: &[u8], cause: Removal) {
-        let Some((name, Part::Owner)) = lock_of(key) else { return };
+        let Some((name, Part::Owner)) = self.view.lock_of(key) else { return };
         tracing::info!(
             target: "server",
             event = if cause == Removal::Expired { "key_expired" } else { "key_deleted" },
@@ -115,12 +136,12 @@ impl Story<'_> {
                 Effect::Set { key, value, .. } => (key, parse_i64(value)?),
                 _ => return None,
             };
-            (lock_of(key)? == (name, Part::Fence)).then_some(u64::try_from(number).ok()?)
+            (self.view.lock_of(key)? == (name, Part::Fence)).then_some(u64::try_from(number).ok()?)
         })
     }
 }
 
-/// The lock's name ([`dlock::LockKey::name`]) and the part that `key` is, if it is a key of a lock.
+/// [`LockView::lock_of`] for the keys of [`dlock::LockKey`].
 fn lock_of(key: &[u8]) -> Option<(&str, Part)> {
     let key = std::str::from_utf8(key).ok()?;
     let (name, part) = key.strip_prefix("lock:v1:{")?.rsplit_once("}:")?;
