@@ -87,6 +87,7 @@ impl Injector {
     fn strike(&self, number: usize) {
         let armed = &self.faults[number];
         armed.has_struck.store(true, Ordering::Relaxed);
-        armed.fault.what.strike(&Strike::new(&self.ledger));
+        let what = &armed.fault.what;
+        what.strike(&Strike::new(&self.ledger, number, what.verb()));
     }
 }

@@ -62,6 +62,9 @@ pub(super) struct Ledger {
 #[derive(Clone)]
 pub struct Strike {
     ledger: Arc<Ledger>,
+    /// Its number in the schedule, from 0.
+    number: u64,
+    verb: &'static str,
 }
 
 impl Ledger {
@@ -85,8 +88,8 @@ impl Ledger {
 }
 
 impl Strike {
-    pub(super) fn new(ledger: &Arc<Ledger>) -> Self {
-        Self { ledger: Arc::clone(ledger) }
+    pub(super) fn new(ledger: &Arc<Ledger>, number: usize, verb: &'static str) -> Self {
+        Self { ledger: Arc::clone(ledger), number: number as u64, verb }
     }
 
     /// The world.
@@ -112,13 +115,15 @@ impl Strike {
 
     /// Records in words that the fault has begun, as happening in `process` or in the [`NETWORK`].
     pub fn begins(&self, process: &str, detail: &str) {
-        note(process, Kind::FaultApplied { detail: Name::from(detail) });
+        let (fault, verb) = (self.number, Name::from(self.verb));
+        note(process, Kind::FaultApplied { fault, verb, detail: Name::from(detail) });
     }
 
     /// Records in words that the fault is over.
     pub fn heals(&self, process: &str, detail: &str) {
         self.ledger.healed_at.store(self.world().now(), Ordering::Relaxed);
-        note(process, Kind::FaultHealed { detail: Name::from(detail) });
+        let (fault, verb) = (self.number, Name::from(self.verb));
+        note(process, Kind::FaultHealed { fault, verb, detail: Name::from(detail) });
     }
 
     /// Does `deed` as soon as the event is over in which the fault strikes: a server that is told to do something
@@ -156,8 +161,11 @@ impl Strike {
         let id = self.process(process);
         self.world().set_clock_rate(id, rate);
         self.begins(process, detail);
+        note(process, Kind::ClockRate { rate });
+        let name = process.to_owned();
         self.until(process, lasts, "clock runs true again", move |strike| {
             strike.world().set_clock_rate(id, TRUE_RATE);
+            note(&name, Kind::ClockRate { rate: TRUE_RATE });
         });
     }
 

@@ -57,7 +57,7 @@ fn brief(kind: &Kind, names: &Names) -> Option<String> {
         Kind::WriteAnswered { outcome, .. } => {
             format!("its write: {}", outcome.as_ref().map_or("", Name::as_str))
         }
-        Kind::FaultApplied { detail } | Kind::FaultHealed { detail } => detail.to_string(),
+        Kind::FaultApplied { detail, .. } | Kind::FaultHealed { detail, .. } => detail.to_string(),
         Kind::ProcessCrashed { .. } => "crashed".to_owned(),
         _ => return None,
     })

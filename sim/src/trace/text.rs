@@ -28,6 +28,10 @@ pub fn trace(events: &[Event], names: &Names) -> String {
     let mut text = String::with_capacity(events.len() * 72);
     let mut paused = BTreeMap::new();
     for event in events {
+        // The fault behind it has a line that says so.
+        if matches!(event.kind, Kind::ClockRate { .. }) {
+            continue;
+        }
         note_pause(&mut paused, event);
         let mark = if paused.contains_key(&event.process) { '▌' } else { ' ' };
         // Writing to a String can't fail.
@@ -45,7 +49,7 @@ pub fn trace(events: &[Event], names: &Names) -> String {
 /// Keeps track of which processes are paused: their lines bear a mark.
 fn note_pause(paused: &mut BTreeMap<Name, ()>, event: &Event) {
     match &event.kind {
-        Kind::FaultApplied { detail } if detail.as_str().starts_with("paused") => {
+        Kind::FaultApplied { verb, .. } if verb.as_str() == "pause" => {
             paused.insert(event.process.clone(), ());
         }
         Kind::FaultHealed { .. } | Kind::ProcessCrashed { .. } => {
@@ -209,7 +213,7 @@ fn server(kind: &Kind, names: &Names) -> String {
         Kind::ServerStopped { detail } => format!("stopped{}", tail(detail)),
         Kind::ServerStarted { detail } => format!("started{}", tail(detail)),
         Kind::ServerPromoted { detail } => format!("promoted{}", tail(detail)),
-        Kind::FaultApplied { detail } | Kind::FaultHealed { detail } => detail.as_str().to_owned(),
+        Kind::FaultApplied { detail, .. } | Kind::FaultHealed { detail, .. } => detail.as_str().to_owned(),
         // A clean shutdown is the same event, and no crash.
         Kind::ProcessCrashed { detail } => detail.as_ref().map_or("crashed", Name::as_str).to_owned(),
         _ => String::new(),
