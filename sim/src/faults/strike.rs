@@ -62,7 +62,7 @@ pub(super) struct Ledger {
 #[derive(Clone)]
 pub struct Strike {
     ledger: Arc<Ledger>,
-    /// Its number in the schedule, from 0.
+    /// Where the fault stands in its schedule.
     number: u64,
     verb: &'static str,
 }
@@ -115,15 +115,23 @@ impl Strike {
 
     /// Records in words that the fault has begun, as happening in `process` or in the [`NETWORK`].
     pub fn begins(&self, process: &str, detail: &str) {
-        let (fault, verb) = (self.number, Name::from(self.verb));
-        note(process, Kind::FaultApplied { fault, verb, detail: Name::from(detail) });
+        note(
+            process,
+            Kind::FaultApplied {
+                fault: self.number,
+                verb: Name::from(self.verb),
+                detail: Name::from(detail),
+            },
+        );
     }
 
     /// Records in words that the fault is over.
     pub fn heals(&self, process: &str, detail: &str) {
         self.ledger.healed_at.store(self.world().now(), Ordering::Relaxed);
-        let (fault, verb) = (self.number, Name::from(self.verb));
-        note(process, Kind::FaultHealed { fault, verb, detail: Name::from(detail) });
+        note(
+            process,
+            Kind::FaultHealed { fault: self.number, verb: Name::from(self.verb), detail: Name::from(detail) },
+        );
     }
 
     /// Does `deed` as soon as the event is over in which the fault strikes: a server that is told to do something
@@ -161,11 +169,8 @@ impl Strike {
         let id = self.process(process);
         self.world().set_clock_rate(id, rate);
         self.begins(process, detail);
-        note(process, Kind::ClockRate { rate });
-        let name = process.to_owned();
         self.until(process, lasts, "clock runs true again", move |strike| {
             strike.world().set_clock_rate(id, TRUE_RATE);
-            note(&name, Kind::ClockRate { rate: TRUE_RATE });
         });
     }
 

@@ -6,7 +6,9 @@
 )]
 
 use std::future::Future;
+use std::io;
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -16,51 +18,97 @@ use tokio::runtime::{self, Runtime};
 use tokio::sync::oneshot;
 
 use super::ServeError;
+use crate::servers::host::Host;
+use crate::world::disk::Disk;
+use crate::world::lock;
+use crate::world::machine::{Accept, Machine};
 
-/// The real world, since the server started.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Host {
+/// This machine, with one port to listen on. Its disk is in memory, and gone with the process.
+#[derive(Clone)]
+pub(super) struct LocalMachine {
+    name: &'static str,
     started: Instant,
+    disk: Disk,
+    /// Listens already, whatever port the server asks for: the user has chosen it.
+    listener: Arc<Mutex<Option<TcpListener>>>,
 }
 
-impl Host {
-    /// Nanoseconds since the server started.
-    pub(super) fn monotonic_nanos(self) -> u64 {
+impl LocalMachine {
+    fn new(name: &'static str, listener: TcpListener) -> Self {
+        let listener = Arc::new(Mutex::new(Some(listener)));
+        Self { name, started: Instant::now(), disk: Disk::new(), listener }
+    }
+}
+
+impl Machine for LocalMachine {
+    type Stream = TcpStream;
+    type Listener = TcpListener;
+
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn monotonic_nanos(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Microseconds since the Unix epoch.
-    pub(super) fn wall_micros(self) -> u64 {
+    fn wall_micros(&self) -> u64 {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX)
     }
 
-    pub(super) async fn sleep(self, duration: Duration) {
-        tokio::time::sleep(duration).await;
+    async fn sleep_until(&self, nanos: u64) {
+        tokio::time::sleep(Duration::from_nanos(nanos.saturating_sub(self.monotonic_nanos()))).await;
     }
 
-    pub(super) fn spawn(self, task: impl Future<Output = ()> + Send + 'static) {
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         tokio::spawn(task);
     }
+
+    fn is_running(&self) -> bool {
+        true
+    }
+
+    fn reaches(&self, _: &str) -> bool {
+        true
+    }
+
+    fn disk(&self) -> Disk {
+        self.disk.clone()
+    }
+
+    fn listen(&self, _: u16) -> io::Result<TcpListener> {
+        lock(&self.listener).take().ok_or_else(|| io::ErrorKind::AddrInUse.into())
+    }
+
+    async fn connect(&self, address: &str) -> io::Result<TcpStream> {
+        TcpStream::connect(address).await
+    }
+
+    fn take_name(&self, _: &str) {}
+
+    fn point(&self, _: &str) {}
 }
 
-/// A simulated server that a host can serve.
-pub(super) trait Hosted: Sized + 'static {
-    /// What people are told that it is.
-    const NAME: &'static str;
+impl Accept for TcpListener {
+    type Stream = TcpStream;
 
-    /// How it can be set up.
-    type Options: Send + 'static;
-
-    /// Starts it, with what it does by itself in the background.
-    fn start(host: Host, address: SocketAddr, options: Self::Options) -> Self;
-
-    /// Serves one connection.
-    fn serve(&self, stream: TcpStream, peer: String) -> impl Future<Output = ()> + Send + 'static;
+    async fn accept(&mut self) -> (TcpStream, String) {
+        loop {
+            // It fails if a connection broke before it was accepted, or if sockets are short for a while.
+            let Ok((stream, peer)) = TcpListener::accept(self).await else {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                continue;
+            };
+            // Without it, small replies wait for one another; a failure costs time only.
+            let _ = stream.set_nodelay(true);
+            return (stream, peer.to_string());
+        }
+    }
 }
 
-/// A simulated server that listens on a port of this machine, in a thread of its own. Dropped, it is gone, and its
-/// connections with it.
+/// A simulated server that listens on a port of this machine, in a thread of its own. Dropping it ends the server and its
+/// connections.
 #[derive(Debug)]
 pub struct Hosting {
     address: SocketAddr,
@@ -85,34 +133,49 @@ impl Drop for Hosting {
     }
 }
 
-/// Serves an `S` on `127.0.0.1:port` until the process is stopped, and prints the address once it listens.
+/// A simulated server that can be served here: its name for people, and how it is made once its address is known.
+pub(super) struct Served<F> {
+    pub(super) name: &'static str,
+    /// The name of its machine.
+    pub(super) machine: &'static str,
+    pub(super) make: F,
+}
+
+/// Serves on `127.0.0.1:port` until the process is stopped, and prints the address once it listens.
 ///
 /// # Errors
 ///
 /// [`ServeError`] if the server can't start.
-pub(super) fn serve<S: Hosted>(port: u16, options: S::Options) -> Result<(), ServeError> {
+pub(super) fn serve<H: Host<LocalMachine>>(
+    port: u16,
+    served: Served<impl FnOnce(SocketAddr) -> H>,
+) -> Result<(), ServeError> {
     let (runtime, listener, address) = listen(port)?;
-    println!("simulated {} listens on {address}; Ctrl-C stops it", S::NAME);
-    runtime.block_on(accept::<S>(listener, address, options));
+    println!("simulated {} listens on {address}; Ctrl-C stops it", served.name);
+    let machine = LocalMachine::new(served.machine, listener);
+    runtime.block_on(async move { (served.make)(address).start(machine).await });
     Ok(())
 }
 
-/// Serves an `S` on any free port of 127.0.0.1 until the answer is dropped.
+/// Serves on any free port of 127.0.0.1 until the returned value is dropped.
 ///
 /// # Errors
 ///
 /// [`ServeError`] if the server can't start.
-pub(super) fn host<S: Hosted>(options: S::Options) -> Result<Hosting, ServeError> {
+pub(super) fn host<H: Host<LocalMachine>>(
+    served: Served<impl FnOnce(SocketAddr) -> H>,
+) -> Result<Hosting, ServeError> {
     let (runtime, listener, address) = listen(0)?;
+    let machine = LocalMachine::new(served.machine, listener);
+    let host = (served.make)(address);
     let (stop, stopped) = oneshot::channel();
     let serve = move || {
         runtime.block_on(async {
-            let accept = std::pin::pin!(accept::<S>(listener, address, options));
-            // Whoever holds the other end drops it: that is the order to stop.
-            let (Either::Left(_) | Either::Right(_)) = select(accept, stopped).await;
+            // The order to stop is that the other end is dropped.
+            let (Either::Left(_) | Either::Right(_)) = select(host.start(machine), stopped).await;
         });
     };
-    let thread = thread::Builder::new().name(format!("simulated {}", S::NAME)).spawn(serve)?;
+    let thread = thread::Builder::new().name(format!("simulated {}", served.name)).spawn(serve)?;
     Ok(Hosting { address, stop: Some(stop), thread: Some(thread) })
 }
 
@@ -122,20 +185,4 @@ fn listen(port: u16) -> Result<(Runtime, TcpListener, SocketAddr), ServeError> {
     let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", port))).map_err(error)?;
     let address = listener.local_addr().map_err(error)?;
     Ok((runtime, listener, address))
-}
-
-/// Starts the server, and serves all who connect to it.
-async fn accept<S: Hosted>(listener: TcpListener, address: SocketAddr, options: S::Options) {
-    let host = Host { started: Instant::now() };
-    let server = S::start(host, address, options);
-    loop {
-        // A connection that broke before it was accepted, or a passing shortage of sockets.
-        let Ok((stream, peer)) = listener.accept().await else {
-            host.sleep(Duration::from_millis(10)).await;
-            continue;
-        };
-        // Without it, small replies wait for one another; a failure costs time only.
-        let _ = stream.set_nodelay(true);
-        host.spawn(server.serve(stream, peer.to_string()));
-    }
 }

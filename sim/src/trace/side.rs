@@ -5,7 +5,7 @@ use std::fmt::Write;
 use resource::audit::{Event, Kind, Name};
 
 use super::text::{Names, holder};
-use crate::run::Report;
+use crate::sim::Report;
 
 /// The width of one trace, in columns.
 const WIDTH: usize = 38;

@@ -2,11 +2,12 @@
 //! links, and disks that lose what was not synced.
 //!
 //! Read in this order: [`clock`] (time as a process sees it), [`process`] (pause, crash, restart), [`network`] (links,
-//! segments, cuts), [`stream`] (the byte streams over them), [`disk`], and [`runtime`] (the `dlock::Runtime` that the real
-//! clients are given).
+//! segments, cuts), [`stream`] (the byte streams over them), [`disk`], [`runtime`] (the `dlock::Runtime` that the real
+//! clients are given), and [`machine`] (what simulated servers are given).
 
 pub mod clock;
 pub mod disk;
+pub mod machine;
 pub mod network;
 pub mod process;
 pub mod runtime;
@@ -48,6 +49,22 @@ struct Inner {
     over: AtomicBool,
     /// Set while the memory of a process that is being killed is dropped.
     muted: AtomicBool,
+    /// Whether there is a listener below: without one, a point costs a look at this.
+    has_listener: AtomicBool,
+    point_listener: Mutex<Option<Arc<dyn PointListener>>>,
+}
+
+/// Hears of the points that processes pass ([`World::hear_points`]). A closure is one.
+pub trait PointListener: Send + Sync {
+    /// `process` passes the point called `name`. It is called in the middle of the process's task, and may stop the
+    /// process.
+    fn passed(&self, process: ProcessId, name: &str);
+}
+
+impl<F: Fn(ProcessId, &str) + Send + Sync> PointListener for F {
+    fn passed(&self, process: ProcessId, name: &str) {
+        self(process, name);
+    }
 }
 
 /// A dead process: what its remains say as they are dropped was never said.
@@ -80,6 +97,8 @@ impl World {
             entropy,
             over,
             muted,
+            has_listener: AtomicBool::new(false),
+            point_listener: Mutex::default(),
         }))
     }
 
@@ -107,6 +126,11 @@ impl World {
         lock(&self.0.aliases).insert(name.to_owned(), id);
     }
 
+    /// Whether an alias leads to the process.
+    pub fn has_alias(&self, id: ProcessId) -> bool {
+        lock(&self.0.aliases).values().any(|aliased| *aliased == id)
+    }
+
     /// Runs a task of the harness itself.
     pub fn spawn_harness(&self, task: impl Future<Output = ()> + Send + 'static) {
         drop(self.0.harness.spawn(task));
@@ -125,6 +149,23 @@ impl World {
         match self.0.processes.iter().position(|process| process.node() == node) {
             Some(number) if !self.0.processes[number].is_alive() => Err(Dead),
             found => Ok(found.map(ProcessId)),
+        }
+    }
+
+    /// Calls `listener` from now on, in place of the one before, whenever a process passes a point ([`World::point`]).
+    pub fn hear_points(&self, listener: impl PointListener + 'static) {
+        *lock(&self.0.point_listener) = Some(Arc::new(listener));
+        self.0.has_listener.store(true, Ordering::Relaxed);
+    }
+
+    /// The process passes the point called `name`: a moment at which faults can be aimed.
+    pub fn point(&self, id: ProcessId, name: &str) {
+        if !self.0.has_listener.load(Ordering::Relaxed) {
+            return;
+        }
+        let listener = lock(&self.0.point_listener).clone();
+        if let Some(listener) = listener {
+            listener.passed(id, name);
         }
     }
 
@@ -151,6 +192,10 @@ impl World {
             self.0.handle.kill(process.node());
         }
         self.0.handle.kill(self.0.harness.id());
+        // The listener may hold this world.
+        self.0.has_listener.store(false, Ordering::Relaxed);
+        let listener = lock(&self.0.point_listener).take();
+        drop(listener);
         // Every task has been woken; madsim drops them before its time goes on.
         self.sleep_until(self.now() + 1_000_000).await;
     }

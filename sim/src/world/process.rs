@@ -12,6 +12,7 @@ use madsim::runtime::{Handle, NodeHandle};
 use madsim::task::NodeId;
 
 use super::clock::Clock;
+use super::disk::Disk;
 use super::{World, lock};
 use crate::entropy::Entropy;
 
@@ -30,6 +31,7 @@ pub struct Process {
     life: AtomicU32,
     /// Pauses that are not over; they may overlap.
     pauses: AtomicU32,
+    disk: Disk,
     state: Mutex<State>,
 }
 
@@ -61,6 +63,7 @@ impl Process {
             alive: AtomicBool::new(true),
             life: AtomicU32::new(0),
             pauses: AtomicU32::new(0),
+            disk: Disk::new(),
             state: Mutex::new(state),
         }
     }
@@ -78,6 +81,16 @@ impl Process {
     /// Whether it is paused.
     pub fn is_paused(&self) -> bool {
         self.pauses.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether it is alive and not paused.
+    pub fn is_running(&self) -> bool {
+        self.is_alive() && !self.is_paused()
+    }
+
+    /// The disk of its machine, which survives its crashes.
+    pub fn disk(&self) -> &Disk {
+        &self.disk
     }
 
     /// Whether it is in its `life`th life, and alive.
@@ -178,6 +191,7 @@ impl World {
     /// Kills the process. Its memory is gone; its connections are reset, or fall silent if the whole host lost power; of
     /// its disk, what the operating system had not yet written survives unless power was lost.
     pub fn crash(&self, id: ProcessId, power_loss: bool) {
+        self.process(id).disk.crash(power_loss);
         {
             let process = self.process(id);
             let mut state = lock(&process.state);

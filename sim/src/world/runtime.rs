@@ -76,7 +76,7 @@ impl Runtime for SimRuntime {
     }
 
     fn sleep_until(&self, deadline: Instant) -> impl Future<Output = ()> + Send {
-        SimSleep { runtime: self.clone(), deadline: deadline.as_nanos(), alarm: None }
+        SimSleep::new(&self.world, self.process, deadline.as_nanos())
     }
 
     async fn connect(&self, address: &str) -> io::Result<SimStream> {
@@ -95,8 +95,9 @@ impl Runtime for SimRuntime {
 }
 
 /// A sleep by the clock of one process, which may change its rate meanwhile.
-struct SimSleep {
-    runtime: SimRuntime,
+pub(super) struct SimSleep {
+    world: World,
+    process: ProcessId,
     /// On the process's monotonic clock, in nanoseconds.
     deadline: u64,
     alarm: Option<Armed>,
@@ -125,11 +126,11 @@ impl Future for SimSleep {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
-        let process = this.runtime.world.process(this.runtime.process);
+        let process = this.world.process(this.process);
         if process.poll_running(cx).is_pending() {
             return Poll::Pending;
         }
-        let Some(at) = process.when(this.runtime.world.now(), this.deadline) else { return Poll::Ready(()) };
+        let Some(at) = process.when(this.world.now(), this.deadline) else { return Poll::Ready(()) };
         match &this.alarm {
             Some(armed) if armed.at == at => *lock(&armed.alarm.0) = Some(cx.waker().clone()),
             _ => this.arm(at, cx.waker()),
@@ -139,19 +140,24 @@ impl Future for SimSleep {
 }
 
 impl SimSleep {
+    /// A sleep until the monotonic clock of `process` reads `deadline`.
+    pub(super) fn new(world: &World, process: ProcessId, deadline: u64) -> Self {
+        Self { world: world.clone(), process, deadline, alarm: None }
+    }
+
     fn arm(&mut self, at: u64, waker: &Waker) {
         self.disarm();
         let alarm = Arc::new(Alarm(Mutex::new(Some(waker.clone()))));
         let ring = Waker::from(Arc::clone(&alarm));
-        self.runtime.world.wake_at(at, &ring);
-        let sleeper = self.runtime.world.process(self.runtime.process).add_sleeper(ring);
+        self.world.wake_at(at, &ring);
+        let sleeper = self.world.process(self.process).add_sleeper(ring);
         self.alarm = Some(Armed { at, alarm, sleeper });
     }
 
     fn disarm(&mut self) {
         if let Some(armed) = self.alarm.take() {
             *lock(&armed.alarm.0) = None;
-            self.runtime.world.process(self.runtime.process).remove_sleeper(armed.sleeper);
+            self.world.process(self.process).remove_sleeper(armed.sleeper);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! How a request becomes a change: carried out on the one store, then seen by locks, members, watches and observers.
 
+use super::Cluster;
 use super::core::Core;
 use super::error::Refusal;
 use super::lease::{Lease, Renewal};
@@ -8,12 +9,12 @@ use super::quorum::Need;
 use super::store::State;
 use super::store::write::Write;
 use super::watch::Moment;
-use super::{Cluster, EtcdWorld};
+use crate::world::machine::Machine;
 
 /// The leader revokes no more leases than this at once (lessor.go, `leaseRevokeRate` halved).
 const REVOKED_MAX: usize = 500;
 
-impl<W: EtcdWorld> Cluster<W> {
+impl<M: Machine> Cluster<M> {
     /// Carries out a request of `client` that the member may answer.
     pub(super) fn apply<T>(
         &self,

@@ -26,7 +26,6 @@ pub(super) struct Core {
     lease_next: i64,
     /// What observers have not been told yet.
     pub(super) untold: Vec<LockChange>,
-    pub(super) executed: u64,
 }
 
 /// What the cluster knows of a member.
@@ -42,24 +41,31 @@ pub(super) struct Member {
     pub(super) is_serving: bool,
     /// Cut off from all others by [`super::Cluster::isolate`].
     pub(super) is_isolated: bool,
+    /// Requests that it has carried out, in all lives of its process.
+    pub(super) executed: u64,
 }
 
 impl Core {
-    /// A new cluster of as many members as there are clocks.
-    pub(super) fn new(clocks: Vec<u64>) -> Self {
-        let member =
-            |now| Member { applied: 1, heard_at: now, expired_at: now, is_serving: true, is_isolated: false };
+    /// A new cluster of `count` members.
+    pub(super) fn new(count: usize) -> Self {
+        let member = |_| Member {
+            applied: 1,
+            heard_at: 0,
+            expired_at: 0,
+            is_serving: true,
+            is_isolated: false,
+            executed: 0,
+        };
         Self {
             state: State::default(),
             locks: LockView::default(),
             leader: 0,
             term: FIRST_TERM,
-            members: clocks.into_iter().map(member).collect(),
+            members: (0..count).map(member).collect(),
             streams: BTreeMap::new(),
             stream_next: 0,
             lease_next: 0,
             untold: Vec::new(),
-            executed: 0,
         }
     }
 

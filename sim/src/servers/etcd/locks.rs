@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use etcd_client::proto::PbKeyValue;
 use resource::audit::{Kind, Name};
 
+use super::Observer;
 use super::store::Change;
+use crate::record::tell;
 
 /// What the keys of all locks begin with.
 const PREFIX: &[u8] = b"lock/v1/";
@@ -24,6 +26,26 @@ pub struct LockChange {
     pub holder: String,
     /// What happened.
     pub what: LockEvent,
+}
+
+/// Tells the history of the run what happens to locks, under the name of the cluster: which member carried a request out
+/// says nothing of the lock.
+#[derive(Clone, Debug)]
+pub struct History {
+    cluster: String,
+}
+
+impl History {
+    /// An observer of the cluster called `cluster`.
+    pub fn of(cluster: &str) -> Self {
+        Self { cluster: cluster.to_owned() }
+    }
+}
+
+impl Observer for History {
+    fn locks_changed(&self, client: &str, changes: &[LockChange]) {
+        changes.iter().for_each(|change| tell(&self.cluster, change.kind(client)));
+    }
 }
 
 /// What led to a change of the keys.

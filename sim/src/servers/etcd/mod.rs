@@ -9,9 +9,9 @@
 mod apply;
 mod core;
 mod error;
+mod host;
 mod lease;
 mod locks;
-mod on_world;
 mod quorum;
 mod service;
 mod store;
@@ -19,32 +19,21 @@ mod watch;
 
 use std::fmt;
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 
-pub use locks::{LockChange, LockEvent};
-pub use on_world::SimMembers;
+pub use host::EtcdHost;
+pub use locks::{History, LockChange, LockEvent};
 
 use core::Core;
 
-/// What a cluster needs of the world around it. Members are numbered from 0.
-pub trait EtcdWorld: Send + Sync + 'static {
-    /// The monotonic clock of the member's machine, in nanoseconds since an origin of its own. Leases run on the leader's.
-    fn now_nanos(&self, member: usize) -> u64;
+use crate::world::machine::{Machine, WorldMachine};
 
-    /// Completes once the member's clock has reached `nanos`.
-    fn sleep_until(&self, member: usize, nanos: u64) -> impl Future<Output = ()> + Send;
-
-    /// Runs a task on the member's machine. It ends with the member.
-    fn spawn(&self, member: usize, task: impl Future<Output = ()> + Send + 'static);
-
-    /// Whether a message that one member sends now reaches the other. `delivers(i, i)`: whether the member is running,
-    /// neither stopped nor paused.
-    fn delivers(&self, from: usize, to: usize) -> bool;
-}
+/// The port of every member.
+const PORT: u16 = 2379;
 
 /// Told of what a cluster does, in order. It is called while no lock is held, so it may use the cluster.
 pub trait Observer: Send + Sync {
@@ -85,54 +74,66 @@ pub struct ClusterOptions {
 }
 
 impl ClusterOptions {
-    /// Members called `names`, on etcd's port, with etcd's own timeouts; nobody observes.
-    pub fn new(name: impl Into<String>, names: &[&str]) -> Self {
-        let member = |name: &&str| ((*name).to_owned(), format!("http://{name}:2379"));
+    /// Members called `names`, on etcd's port, with etcd's own timeouts. The history is told what happens to locks, under
+    /// the name of the cluster.
+    pub fn new<S: Into<String>>(name: &str, names: impl IntoIterator<Item = S>) -> Self {
+        let member = |name: String| {
+            let address = format!("http://{name}:{PORT}");
+            (name, address)
+        };
         Self {
-            name: name.into(),
-            members: names.iter().map(member).collect(),
+            name: name.to_owned(),
+            members: names.into_iter().map(Into::into).map(member).collect(),
             election_timeout: Duration::from_secs(1),
             rechecks_waiters: true,
-            observer: Arc::new(()),
+            observer: Arc::new(History::of(name)),
         }
     }
 }
 
 /// A cluster. Clones are the same cluster. Its data outlive its members' processes, as etcd's outlive a restart.
-pub struct Cluster<W> {
-    shared: Arc<Shared<W>>,
+pub struct Cluster<M = WorldMachine> {
+    shared: Arc<Shared<M>>,
 }
 
-struct Shared<W> {
-    world: W,
+struct Shared<M> {
     options: ClusterOptions,
+    /// The members' machines, known once their processes are started for the first time.
+    machines: Vec<OnceLock<M>>,
     core: Mutex<Core>,
     /// Wakes requests that wait for a quorum, for a lock or for a lease to end.
     changed: Notify,
 }
 
-impl<W: EtcdWorld> Cluster<W> {
-    /// A cluster whose first member leads. Each member's machine must run [`Cluster::run_member`].
-    pub fn new(options: ClusterOptions, world: W) -> Self {
-        let clocks = (0..options.members.len()).map(|member| world.now_nanos(member));
-        let core = Mutex::new(Core::new(clocks.collect()));
-        Self { shared: Arc::new(Shared { world, options, core, changed: Notify::new() }) }
+impl<M: Machine> Cluster<M> {
+    /// A cluster whose first member leads, and whose members ([`Cluster::member`]) have not been started yet.
+    pub fn new(options: ClusterOptions) -> Self {
+        let count = options.members.len();
+        let machines = (0..count).map(|_| OnceLock::new()).collect();
+        let core = Mutex::new(Core::new(count));
+        Self { shared: Arc::new(Shared { options, machines, core, changed: Notify::new() }) }
+    }
+
+    /// The member called `name`; `None` if there is none.
+    pub fn member(&self, name: &str) -> Option<EtcdHost<M>> {
+        let number = self.shared.options.members.iter().position(|(known, _)| known == name)?;
+        Some(EtcdHost { cluster: self.clone(), number })
     }
 
     /// What a member does on its own: it follows the leader, stands for election, and ends leases if it leads. To be run
     /// on the member's machine, anew after each restart.
-    pub async fn run_member(&self, member: usize) {
+    async fn run_member(&self, member: usize) {
         self.rejoin(member);
         loop {
             let next = self.now(member).saturating_add(quorum::TICK_NANOS);
-            self.shared.world.sleep_until(member, next).await;
+            self.sleep_until(member, next).await;
             self.tick(member);
         }
     }
 
-    /// Serves one connection to a member, HTTP/2 with gRPC, until the client leaves or the stream breaks. `client` is what
-    /// observers are told of who is at the other end.
-    pub async fn serve_connection(
+    /// Serves one connection to a member, HTTP/2 with gRPC, until the client leaves or the stream breaks. `client` is its
+    /// name for observers.
+    async fn serve_connection(
         &self,
         member: usize,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -156,13 +157,22 @@ impl<W: EtcdWorld> Cluster<W> {
         self.core().state.store.revision()
     }
 
-    /// Requests carried out since the cluster was made.
-    pub fn executed(&self) -> u64 {
-        self.core().executed
+    /// The monotonic clock of a member; 0 until it was started.
+    fn now(&self, member: usize) -> u64 {
+        self.machine(member).map_or(0, Machine::monotonic_nanos)
     }
 
-    fn now(&self, member: usize) -> u64 {
-        self.shared.world.now_nanos(member)
+    async fn sleep_until(&self, member: usize, nanos: u64) {
+        if let Some(machine) = self.machine(member) {
+            machine.sleep_until(nanos).await;
+        }
+    }
+
+    /// Runs a task in a member's process, with which it ends.
+    fn spawn(&self, member: usize, task: impl Future<Output = ()> + Send + 'static) {
+        if let Some(machine) = self.machine(member) {
+            machine.spawn(task);
+        }
     }
 
     fn election_nanos(&self) -> u64 {
@@ -181,19 +191,23 @@ impl<W: EtcdWorld> Cluster<W> {
     }
 }
 
-impl<W> Cluster<W> {
+impl<M> Cluster<M> {
+    fn machine(&self, member: usize) -> Option<&M> {
+        self.shared.machines.get(member)?.get()
+    }
+
     fn core(&self) -> MutexGuard<'_, Core> {
         self.shared.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<W> Clone for Cluster<W> {
+impl<M> Clone for Cluster<M> {
     fn clone(&self) -> Self {
         Self { shared: Arc::clone(&self.shared) }
     }
 }
 
-impl<W> fmt::Debug for Cluster<W> {
+impl<M> fmt::Debug for Cluster<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cluster").field("name", &self.shared.options.name).finish_non_exhaustive()
     }

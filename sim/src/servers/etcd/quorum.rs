@@ -8,9 +8,10 @@ use std::pin::pin;
 
 use futures_util::future::{Either, select};
 
+use super::Cluster;
 use super::core::Core;
 use super::error::Refusal;
-use super::{Cluster, EtcdWorld};
+use crate::world::machine::Machine;
 
 /// etcd's heartbeat interval.
 pub(super) const TICK_NANOS: u64 = 100_000_000;
@@ -38,7 +39,7 @@ pub(super) enum Need {
     Lease,
 }
 
-impl<W: EtcdWorld> Cluster<W> {
+impl<M: Machine> Cluster<M> {
     /// Cuts a member off from the others, or connects it again. Clients still reach it.
     pub fn isolate(&self, member: usize, is_isolated: bool) {
         if let Some(member) = self.core().members.get_mut(member) {
@@ -91,7 +92,7 @@ impl<W: EtcdWorld> Cluster<W> {
         deadline: u64,
         mut done: impl FnMut() -> Option<T>,
     ) -> Result<T, Refusal> {
-        let mut timeout = pin!(self.shared.world.sleep_until(member, deadline));
+        let mut timeout = pin!(self.sleep_until(member, deadline));
         loop {
             let mut changed = pin!(self.shared.changed.notified());
             // Listens from here on: a change between the look and the wait is not missed.
@@ -110,14 +111,29 @@ impl<W: EtcdWorld> Cluster<W> {
         REQUEST_NANOS + 2 * self.election_nanos()
     }
 
+    /// The machine of a member is known, and its process about to start.
+    pub(super) fn join(&self, member: usize, machine: M) {
+        // The machine is the same in every life of the process.
+        if let Some(place) = self.shared.machines.get(member)
+            && place.set(machine).is_ok()
+        {
+            self.hear_leader(member);
+        }
+    }
+
     /// A member's process starts.
     pub(super) fn rejoin(&self, member: usize) {
+        self.hear_leader(member);
+        self.reconsider();
+    }
+
+    /// The member begins to wait for word of a leader.
+    fn hear_leader(&self, member: usize) {
         let now = self.now(member);
         if let Some(member) = self.core().members.get_mut(member) {
             member.heard_at = now;
             member.expired_at = now;
         }
-        self.reconsider();
     }
 
     /// A member's heartbeat.
@@ -157,12 +173,13 @@ impl<W: EtcdWorld> Cluster<W> {
 
     /// Whether the two members reach each other.
     pub(super) fn reach(&self, core: &Core, one: usize, other: usize) -> bool {
-        let world = &self.shared.world;
+        let Some(machine) = self.machine(one).filter(|machine| machine.is_running()) else { return false };
         if one == other {
-            return world.delivers(one, one);
+            return true;
         }
         let is_isolated = core.members[one].is_isolated || core.members[other].is_isolated;
-        !is_isolated && world.delivers(one, other) && world.delivers(other, one)
+        let (name, _) = &self.shared.options.members[other];
+        !is_isolated && self.machine(other).is_some() && machine.reaches(name)
     }
 
     /// Whether the member has heard of a leader within so many election timeouts.

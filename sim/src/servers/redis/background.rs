@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use futures_util::future;
 
+use super::Server;
 use super::core::{Core, Wait};
-use super::{Server, ServerWorld};
+use crate::world::machine::Machine;
 
 /// Redis looks for expired keys ten times a second.
 const EXPIRY_TICK_MS: i64 = 100;
@@ -41,7 +42,7 @@ impl Core {
     }
 }
 
-impl<W: ServerWorld> Server<W> {
+impl<M: Machine> Server<M> {
     /// Expires keys that nobody asks for, ten times a second as Redis does, and syncs the append-only file. To be run
     /// beside the connections for as long as the server is up. While there is nothing to do, it sleeps.
     pub async fn background(&self) {
@@ -50,7 +51,7 @@ impl<W: ServerWorld> Server<W> {
             let woken = pin!(self.shared.wake.notified());
             match sleep {
                 Some(duration) => {
-                    let sleeping = pin!(self.shared.world.sleep(duration));
+                    let sleeping = pin!(self.shared.machine.sleep(duration));
                     future::select(woken, sleeping).await;
                 }
                 None => woken.await,
@@ -77,7 +78,7 @@ impl<W: ServerWorld> Server<W> {
                 None => acknowledged.await,
                 Some(left) => {
                     let left = Duration::from_micros(left.unsigned_abs());
-                    future::select(acknowledged, pin!(self.shared.world.sleep(left))).await;
+                    future::select(acknowledged, pin!(self.shared.machine.sleep(left))).await;
                 }
             }
         }

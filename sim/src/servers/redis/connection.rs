@@ -6,17 +6,18 @@ use std::pin::pin;
 use futures_util::future::{Either, select};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
+use super::Server;
 use super::core::Client;
 use super::replication::feed_replica;
 use super::reply::Reply;
 use super::request::RequestParser;
-use super::{Server, ServerWorld};
+use crate::world::machine::Machine;
 
 /// Replies that pile up beyond this are sent before more requests are read.
 const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 
-pub(super) struct Connection<'a, W, S> {
-    server: &'a Server<W>,
+pub(super) struct Connection<'a, M, S> {
+    server: &'a Server<M>,
     stream: S,
     /// What the world calls the client.
     label: &'a str,
@@ -27,8 +28,8 @@ pub(super) struct Connection<'a, W, S> {
     output: Vec<u8>,
 }
 
-impl<'a, W: ServerWorld, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, W, S> {
-    pub(super) fn new(server: &'a Server<W>, stream: S, label: &'a str) -> Self {
+impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
+    pub(super) fn new(server: &'a Server<M>, stream: S, label: &'a str) -> Self {
         let client = server.core().connect();
         let (input, output) = (Vec::with_capacity(4096), Vec::with_capacity(1024));
         Self { server, stream, label, client, parser: RequestParser::default(), input, output }
@@ -123,7 +124,7 @@ impl<'a, W: ServerWorld, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, W, S>
     }
 }
 
-impl<W, S> Drop for Connection<'_, W, S> {
+impl<M, S> Drop for Connection<'_, M, S> {
     fn drop(&mut self) {
         let mut core = self.server.core();
         core.connected -= 1;

@@ -16,6 +16,7 @@ mod connection;
 mod core;
 mod effects;
 mod glob;
+mod host;
 mod info;
 mod keyspace;
 mod lua;
@@ -32,16 +33,17 @@ mod watch;
 mod word;
 
 use std::fmt;
-use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 
 pub use effects::{Effect, KeyValue, Removal};
+pub use host::RedisHost;
 pub use observe::{LockView, Observer};
-pub use persistence::{AppendFile, Persistence};
+pub use persistence::Persistence;
+
+use crate::world::machine::{Machine, WorldMachine};
 
 use connection::Connection;
 use core::{Client, Core};
@@ -49,16 +51,6 @@ use persistence::Journal;
 use reply::Reply;
 use request::Args;
 use state::Record;
-
-/// What a server needs of the world around it.
-pub trait ServerWorld: Send + Sync + 'static {
-    /// The wall clock of the server's machine: microseconds since the Unix epoch. Keys expire by it, so a step of it
-    /// is felt, as in Redis.
-    fn wall_micros(&self) -> u64;
-
-    /// Completes after `duration`.
-    fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send;
-}
 
 /// How a server is set up.
 pub struct ServerOptions {
@@ -73,12 +65,12 @@ pub struct ServerOptions {
 }
 
 /// A server. Clones are the same server.
-pub struct Server<W> {
-    shared: Arc<Shared<W>>,
+pub struct Server<M = WorldMachine> {
+    shared: Arc<Shared<M>>,
 }
 
-struct Shared<W> {
-    world: W,
+struct Shared<M> {
+    machine: M,
     options: ServerOptions,
     core: Mutex<Core>,
     /// Wakes the background task.
@@ -95,18 +87,19 @@ impl ServerOptions {
     }
 }
 
-impl<W: ServerWorld> Server<W> {
+impl<M: Machine> Server<M> {
     /// Starts a server, with the keys that its append-only file holds. Those whose time ran out meanwhile expire now.
-    pub fn new(options: ServerOptions, world: W) -> Self {
+    pub fn new(options: ServerOptions, machine: M) -> Self {
         let mut core = Core::default();
-        core.journal = Journal::new(options.persistence.clone());
+        core.journal = Journal::open(options.persistence, &machine);
         core.replication.id = String::from_utf8_lossy(&lua::digest(options.name.as_bytes())).into_owned();
         core.state.is_replica = options.is_replica;
-        persistence::load(&mut core, &options.persistence);
+        persistence::load(&mut core);
         core.state.record.clear();
         let (wake, promoted, acknowledged) = Default::default();
         let core = Mutex::new(core);
-        let server = Self { shared: Arc::new(Shared { world, options, core, wake, promoted, acknowledged }) };
+        let server =
+            Self { shared: Arc::new(Shared { machine, options, core, wake, promoted, acknowledged }) };
         server.act(|core| {
             core.synced_micros = core.state.now_micros;
             core.expire_due();
@@ -144,6 +137,11 @@ impl<W: ServerWorld> Server<W> {
     /// What a clean shutdown does last: all that was written is synced.
     pub fn shut_down(&self) {
         self.core().journal.sync();
+    }
+
+    /// The machine that it runs on.
+    pub fn machine(&self) -> &M {
+        &self.shared.machine
     }
 
     /// Whether it follows a primary.
@@ -200,18 +198,21 @@ impl<W: ServerWorld> Server<W> {
         if !record.effects.is_empty() {
             observer.changed(client, wall_ms, &record.effects);
         }
-        record.commands.iter().for_each(|command| observer.executed(client, command));
+        for command in &record.commands {
+            observer.executed(client, command);
+            self.shared.machine.point(command);
+        }
     }
 
     fn now_micros(&self) -> i64 {
-        i64::try_from(self.shared.world.wall_micros()).unwrap_or(i64::MAX)
+        i64::try_from(self.shared.machine.wall_micros()).unwrap_or(i64::MAX)
     }
 }
 
-impl<W> Server<W> {
+impl<M> Server<M> {
     /// Whether it has a file to write to.
     fn persists(&self) -> bool {
-        !matches!(self.shared.options.persistence, Persistence::None)
+        self.shared.options.persistence != Persistence::None
     }
 
     fn core(&self) -> MutexGuard<'_, Core> {
@@ -219,13 +220,13 @@ impl<W> Server<W> {
     }
 }
 
-impl<W> Clone for Server<W> {
+impl<M> Clone for Server<M> {
     fn clone(&self) -> Self {
         Self { shared: self.shared.clone() }
     }
 }
 
-impl<W> fmt::Debug for Server<W> {
+impl<M> fmt::Debug for Server<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("name", &self.shared.options.name).finish_non_exhaustive()
     }

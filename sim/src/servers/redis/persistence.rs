@@ -3,52 +3,44 @@
 //! The file holds commands with absolute times, so the time for which a server is down counts for its keys. Scripts are
 //! not in it: a restarted server answers NOSCRIPT, as Redis does.
 
-use std::fmt;
-use std::sync::Arc;
+use std::io;
+
+use redb::StorageBackend;
 
 use super::core::Core;
 use super::replay::Replay;
 use super::request::RequestParser;
-
-/// A file on the server's disk that is only ever appended to.
-pub trait AppendFile: Send + Sync {
-    /// Writes `bytes` at the end. They outlive the process, but not the machine, until [`AppendFile::sync`].
-    fn append(&self, bytes: &[u8]);
-
-    /// Makes all that was appended outlive the machine.
-    fn sync(&self);
-
-    /// All that is in the file.
-    fn contents(&self) -> Vec<u8>;
-
-    /// Cuts the file down to its first `bytes` bytes: a command that was cut off by a crash makes way for new ones.
-    fn truncate(&self, bytes: usize);
-}
+use crate::world::disk::File;
+use crate::world::machine::Machine;
 
 /// What a server writes to its disk, and when (Redis' `appendonly` and `appendfsync`).
-#[derive(Clone, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Persistence {
     /// Nothing: a restarted server is empty.
     #[default]
     None,
-    /// Every effect, synced once a second: a crash of the machine loses up to a second.
-    EverySecond(Arc<dyn AppendFile>),
+    /// Every effect, synced once a second: a loss of power loses up to a second.
+    EverySecond,
     /// Every effect, synced before the reply is sent.
-    Always(Arc<dyn AppendFile>),
+    Always,
 }
 
 /// Effects on their way to the file.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
-    persistence: Persistence,
+    /// `None` if nothing is written.
+    file: Option<File>,
+    syncs_always: bool,
     unwritten: Vec<u8>,
     /// Bytes in the file may be lost with the machine.
     is_dirty: bool,
 }
 
 impl Journal {
-    pub(crate) fn new(persistence: Persistence) -> Self {
-        Self { persistence, ..Self::default() }
+    /// Opens the file on the machine's disk, if the policy writes one.
+    pub(crate) fn open(persistence: Persistence, machine: &impl Machine) -> Self {
+        let file = (persistence != Persistence::None).then(|| machine.disk().open());
+        Self { file, syncs_always: persistence == Persistence::Always, ..Self::default() }
     }
 
     /// Takes in an encoded unit of effects.
@@ -63,15 +55,12 @@ impl Journal {
         if self.unwritten.is_empty() {
             return;
         }
-        match &self.persistence {
-            Persistence::None => {}
-            Persistence::EverySecond(file) => {
-                file.append(&self.unwritten);
+        if let Some(file) = &self.file {
+            dead_writes_nothing(file.append(&self.unwritten));
+            if self.syncs_always {
+                dead_writes_nothing(file.sync());
+            } else {
                 self.is_dirty = true;
-            }
-            Persistence::Always(file) => {
-                file.append(&self.unwritten);
-                file.sync();
             }
         }
         self.unwritten.clear();
@@ -79,29 +68,26 @@ impl Journal {
 
     /// Whether the file waits for its sync.
     pub(crate) fn is_dirty(&self) -> bool {
-        self.is_dirty
-            || (!self.unwritten.is_empty() && matches!(self.persistence, Persistence::EverySecond(_)))
+        self.is_dirty || (!self.unwritten.is_empty() && !self.syncs_always)
     }
 
     pub(crate) fn is_enabled(&self) -> bool {
-        !matches!(self.persistence, Persistence::None)
+        self.file.is_some()
     }
 
     /// The sync that is due each second.
     pub(crate) fn sync(&mut self) {
         self.write();
-        if let Persistence::EverySecond(file) = &self.persistence
-            && std::mem::take(&mut self.is_dirty)
-        {
-            file.sync();
+        if let Some(file) = self.file.as_ref().filter(|_| std::mem::take(&mut self.is_dirty)) {
+            dead_writes_nothing(file.sync());
         }
     }
 }
 
 /// Restores the keys from the file. What a crash cut off at its end is cut away.
-pub(crate) fn load(core: &mut Core, persistence: &Persistence) {
-    let (Persistence::EverySecond(file) | Persistence::Always(file)) = persistence else { return };
-    let contents = file.contents();
+pub(crate) fn load(core: &mut Core) {
+    let Some(file) = core.journal.file.clone() else { return };
+    let contents = file.contents().unwrap_or_default();
     let mut parser = RequestParser::default();
     let mut replay = Replay::default();
     let (mut read, mut applied) = (0, 0);
@@ -113,16 +99,9 @@ pub(crate) fn load(core: &mut Core, persistence: &Persistence) {
         }
     }
     if applied < contents.len() {
-        file.truncate(applied);
+        dead_writes_nothing(file.set_len(applied as u64));
     }
 }
 
-impl fmt::Debug for Persistence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::None => "None",
-            Self::EverySecond(_) => "EverySecond",
-            Self::Always(_) => "Always",
-        })
-    }
-}
+/// The file refuses the writes of a process that was killed, whose last task may still be under way.
+fn dead_writes_nothing(_: io::Result<()>) {}

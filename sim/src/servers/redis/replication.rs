@@ -7,6 +7,7 @@
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use futures_util::future::{self, Either};
@@ -15,12 +16,16 @@ use redis_protocol::resp2::types::{OwnedFrame, Resp2Frame};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use super::Server;
 use super::core::Core;
 use super::effects::Effect;
 use super::replay::Replay;
 use super::reply::{Protocol, Reply, push_command};
 use super::request::{ArgBuffer, RequestParser};
-use super::{Server, ServerWorld};
+use crate::world::machine::Machine;
+
+/// How long a replica waits before it connects to its primary again.
+const RECONNECT: Duration = Duration::from_millis(100);
 
 /// What waits for a replica that the network keeps from it.
 pub(crate) type Feed = UnboundedReceiver<Arc<[u8]>>;
@@ -103,8 +108,8 @@ impl Core {
 }
 
 /// Sends `feed` to a replica and takes in what it acknowledges, until one of the two breaks off.
-pub(crate) async fn feed_replica<W: ServerWorld>(
-    server: &Server<W>,
+pub(crate) async fn feed_replica<M: Machine>(
+    server: &Server<M>,
     client: u64,
     stream: impl AsyncRead + AsyncWrite,
     mut feed: Feed,
@@ -205,7 +210,7 @@ impl Follower {
     }
 }
 
-impl<W: ServerWorld> Server<W> {
+impl<M: Machine> Server<M> {
     /// Follows the primary at the other end of `stream` as its replica, until the stream breaks or the server is
     /// promoted. A replica answers reads, refuses writes, and leaves the removal of expired keys to its primary.
     ///
@@ -239,6 +244,18 @@ impl<W: ServerWorld> Server<W> {
                 stream.write_all(&acknowledgement).await?;
                 stream.flush().await?;
             }
+        }
+    }
+
+    /// Follows the primary at `address`, written `host:port`, and connects again when the connection breaks, until the
+    /// server is promoted.
+    pub async fn replicate(&self, address: &str) {
+        while self.is_replica() {
+            if let Ok(stream) = self.shared.machine.connect(address).await {
+                // A broken connection is followed by the next.
+                let _ = self.follow(stream).await;
+            }
+            self.shared.machine.sleep(RECONNECT).await;
         }
     }
 

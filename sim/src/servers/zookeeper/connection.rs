@@ -13,10 +13,11 @@ use futures_util::future::{Either, select};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 
+use super::Server;
 use super::core::{Core, Now, needs_leader};
 use super::session::password;
 use super::words;
-use super::{Server, ServerWorld};
+use crate::world::machine::Machine;
 
 /// The operation of a login, as a number in its header.
 const AUTH: i32 = 100;
@@ -24,8 +25,8 @@ const AUTH: i32 = 100;
 const WITH_TTL: i32 = 5;
 const SEQUENTIAL_WITH_TTL: i32 = 6;
 
-pub(super) struct Connection<'a, W: ServerWorld, S> {
-    server: &'a Server<W>,
+pub(super) struct Connection<'a, M: Machine, S> {
+    server: &'a Server<M>,
     stream: S,
     /// What the world calls the client.
     label: &'a str,
@@ -46,8 +47,8 @@ enum Step {
     HangUp,
 }
 
-impl<'a, W: ServerWorld, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, W, S> {
-    pub(super) fn new(server: &'a Server<W>, stream: S, label: &'a str) -> Self {
+impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
+    pub(super) fn new(server: &'a Server<M>, stream: S, label: &'a str) -> Self {
         let (number, changed) = server.core().open(server.member);
         Self {
             server,
@@ -87,7 +88,7 @@ impl<'a, W: ServerWorld, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, W, S>
         let shared = &self.server.shared;
         let pause = async {
             match stalled {
-                true => self.server.world.sleep(shared.options.tick / 4).await,
+                true => self.server.machine.sleep(shared.options.tick / 4).await,
                 false => std::future::pending().await,
             }
         };
@@ -219,7 +220,7 @@ impl<'a, W: ServerWorld, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, W, S>
     }
 }
 
-impl<W: ServerWorld, S> Drop for Connection<'_, W, S> {
+impl<M: Machine, S> Drop for Connection<'_, M, S> {
     fn drop(&mut self) {
         self.server.core().hang_up(self.number);
     }

@@ -12,6 +12,7 @@
 
 mod connection;
 mod core;
+mod host;
 mod member;
 mod observe;
 mod session;
@@ -20,34 +21,20 @@ mod watch;
 mod words;
 
 use std::fmt;
-use std::future::Future;
 use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
+pub use host::ZooKeeperHost;
 pub use observe::{Change, ENSEMBLE, LockView, Observer, Removal};
 
 use self::core::{Core, Now};
 use crate::world::lock;
+use crate::world::machine::{Machine, WorldMachine};
 use connection::Connection;
-
-/// What a member needs of the world around it.
-pub trait ServerWorld: Send + Sync + 'static {
-    /// The monotonic clock of the member's machine, in nanoseconds. Sessions expire by the leader's.
-    fn monotonic_nanos(&self) -> u64;
-
-    /// The wall clock of the member's machine: milliseconds since the Unix epoch. Stats show the leader's.
-    fn wall_millis(&self) -> u64;
-
-    /// Completes after `duration` on the monotonic clock.
-    fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send;
-
-    /// Whether the member and the one called `name` can talk to each other: links whole in both directions, the other one
-    /// alive and not paused. It must not use the servers.
-    fn reaches(&self, name: &str) -> bool;
-}
 
 /// How an ensemble is set up.
 pub struct EnsembleOptions {
@@ -64,48 +51,61 @@ pub struct EnsembleOptions {
 }
 
 /// An ensemble: what its members have in common, whichever of them run.
-pub struct Ensemble<W>(Arc<Shared<W>>);
+pub struct Ensemble<M = WorldMachine>(Arc<Shared<M>>);
 
 /// A member of an ensemble, in one life of its process. Clones are the same member.
-pub struct Server<W> {
-    shared: Arc<Shared<W>>,
+struct Server<M> {
+    shared: Arc<Shared<M>>,
     member: usize,
-    world: Arc<W>,
+    machine: M,
 }
 
-struct Shared<W> {
+struct Shared<M> {
     options: EnsembleOptions,
-    /// The members' worlds, by number.
-    worlds: Mutex<Vec<Option<Arc<W>>>>,
+    /// By the members' numbers.
+    members: Vec<Place<M>>,
     core: Mutex<Core>,
 }
 
+/// What is known of a member beside the state that is shared.
+struct Place<M> {
+    /// Known once its process is started for the first time.
+    machine: OnceLock<M>,
+    /// Requests that it has executed, in all lives of its process.
+    executed: AtomicU64,
+}
+
 impl EnsembleOptions {
-    /// An ensemble of these members with ticks of 2 s, a `syncLimit` of 5 and no observer: the defaults of ZooKeeper's
-    /// own sample.
+    /// An ensemble of these members with ticks of 2 s and a `syncLimit` of 5, the defaults of ZooKeeper's own sample. The
+    /// history is told what happens to locks.
     pub fn new<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
         let names = names.into_iter().map(Into::into).collect();
         let tick = Duration::from_secs(2);
-        Self { names, tick, session_timeouts: None, sync_limit: 5, observer: Arc::new(()) }
+        Self { names, tick, session_timeouts: None, sync_limit: 5, observer: Arc::new(LockView::default()) }
     }
 }
 
-impl<W: ServerWorld> Ensemble<W> {
+impl<M: Machine> Ensemble<M> {
     /// An ensemble none of whose members runs yet.
     pub fn new(options: EnsembleOptions) -> Self {
         let members = options.names.len();
         let core = Mutex::new(Core::new(members, options.tick, options.sync_limit));
-        let worlds = Mutex::new((0..members).map(|_| None).collect());
-        Self(Arc::new(Shared { options, worlds, core }))
+        let place = |_| Place { machine: OnceLock::new(), executed: AtomicU64::new(0) };
+        let members = (0..members).map(place).collect();
+        Self(Arc::new(Shared { options, members, core }))
     }
 
-    /// The member called `name`, in a new life of its process; `None` if there is no such member. It serves once
-    /// [`Server::run`] runs.
-    pub fn member(&self, name: &str, world: W) -> Option<Server<W>> {
-        let member = self.0.options.names.iter().position(|known| known == name)?;
-        let world = Arc::new(world);
-        lock(&self.0.worlds)[member] = Some(Arc::clone(&world));
-        Some(Server { shared: Arc::clone(&self.0), member, world })
+    /// The member called `name`; `None` if there is none.
+    pub fn member(&self, name: &str) -> Option<ZooKeeperHost<M>> {
+        let number = self.0.options.names.iter().position(|known| known == name)?;
+        Some(ZooKeeperHost { ensemble: self.clone(), number })
+    }
+
+    /// The server of a member in a new life of its process. It serves once [`Server::run`] runs.
+    fn server(&self, member: usize, machine: M) -> Server<M> {
+        // The machine is the same in every life of the process.
+        let _ = self.0.members[member].machine.set(machine.clone());
+        Server { shared: Arc::clone(&self.0), member, machine }
     }
 
     /// The name of the member that leads, if one does.
@@ -124,6 +124,10 @@ impl<W: ServerWorld> Ensemble<W> {
     /// The same for a leader of one's choice. Returns whether it could be done.
     pub fn move_leader(&self, name: &str) -> bool {
         let Some(member) = self.0.options.names.iter().position(|known| known == name) else { return false };
+        self.lead(member)
+    }
+
+    fn lead(&self, member: usize) -> bool {
         lock(&self.0.core).move_leader(member, |member| self.0.now(member, member))
     }
 
@@ -139,9 +143,9 @@ impl<W: ServerWorld> Ensemble<W> {
     }
 }
 
-impl<W: ServerWorld> Server<W> {
+impl<M: Machine> Server<M> {
     /// Takes part in the ensemble until it is dropped, which is the end of the member's process.
-    pub async fn run(&self) {
+    async fn run(&self) {
         let life = self.core().start(self.member);
         let _up = Up { server: self.clone(), life };
         let half_tick = u64::try_from(self.shared.options.tick.as_nanos() / 2).unwrap_or(u64::MAX).max(1);
@@ -152,20 +156,20 @@ impl<W: ServerWorld> Server<W> {
                 }
             });
             self.publish(self.name());
-            let now = self.world.monotonic_nanos();
-            self.world.sleep(Duration::from_nanos(half_tick - now % half_tick)).await;
+            let now = self.machine.monotonic_nanos();
+            self.machine.sleep(Duration::from_nanos(half_tick - now % half_tick)).await;
         }
     }
 
     /// Serves one connection until the client leaves, the member hangs up or the stream breaks. `client` is what
     /// observers are told of who is at the other end.
-    pub async fn serve_connection(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send, client: &str) {
+    async fn serve_connection(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send, client: &str) {
         // A stream that breaks is the client's end like any other.
         let _ = Connection::new(self, stream, client).serve().await;
     }
 
     /// The member's name.
-    pub fn name(&self) -> &str {
+    fn name(&self) -> &str {
         &self.shared.options.names[self.member]
     }
 
@@ -173,7 +177,7 @@ impl<W: ServerWorld> Server<W> {
     fn attended<T>(&self, act: impl FnOnce(&mut Core, Now) -> T) -> T {
         let names = self.shared.options.names.iter().enumerate();
         let reaches: Vec<bool> =
-            names.map(|(other, name)| other == self.member || self.world.reaches(name)).collect();
+            names.map(|(other, name)| other == self.member || self.machine.reaches(name)).collect();
         let mut core = self.core();
         let leader = core.leader().unwrap_or(self.member);
         let now = self.shared.now(self.member, leader);
@@ -185,6 +189,7 @@ impl<W: ServerWorld> Server<W> {
     /// Tells the observer that a request of `client` was executed, and what it did.
     fn tell(&self, client: &str, operation: &'static str) {
         self.publish(client);
+        self.shared.members[self.member].executed.fetch_add(1, Ordering::Relaxed);
         self.shared.options.observer.executed(self.name(), client, operation);
     }
 
@@ -196,7 +201,7 @@ impl<W: ServerWorld> Server<W> {
     }
 }
 
-impl<W> Server<W> {
+impl<M> Server<M> {
     fn core(&self) -> MutexGuard<'_, Core> {
         lock(&self.shared.core)
     }
@@ -209,48 +214,42 @@ impl<W> Server<W> {
     }
 }
 
-impl<W: ServerWorld> Shared<W> {
+impl<M: Machine> Shared<M> {
     fn now(&self, own: usize, leader: usize) -> Now {
-        let worlds = lock(&self.worlds);
-        let nanos = |member: usize| worlds[member].as_ref().map_or(0, |world| world.monotonic_nanos());
-        let wall = worlds[leader].as_ref().map_or(0, |world| world.wall_millis());
-        Now { own: nanos(own), leader: nanos(leader), wall_millis: i64::try_from(wall).unwrap_or(i64::MAX) }
+        let machine = |member: usize| self.members[member].machine.get();
+        let nanos = |member: usize| machine(member).map_or(0, Machine::monotonic_nanos);
+        let wall_millis = machine(leader).map_or(0, Machine::wall_micros) / 1000;
+        let wall_millis = i64::try_from(wall_millis).unwrap_or(i64::MAX);
+        Now { own: nanos(own), leader: nanos(leader), wall_millis }
     }
 }
 
 /// A member whose process runs.
-struct Up<W: ServerWorld> {
-    server: Server<W>,
+struct Up<M: Machine> {
+    server: Server<M>,
     life: u64,
 }
 
-impl<W: ServerWorld> Drop for Up<W> {
+impl<M: Machine> Drop for Up<M> {
     fn drop(&mut self) {
         self.server.core().stop(self.server.member, self.life);
     }
 }
 
-impl<W> Clone for Ensemble<W> {
+impl<M> Clone for Ensemble<M> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<W> Clone for Server<W> {
+impl<M: Machine> Clone for Server<M> {
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared), member: self.member, world: Arc::clone(&self.world) }
+        Self { shared: Arc::clone(&self.shared), member: self.member, machine: self.machine.clone() }
     }
 }
 
-impl<W> fmt::Debug for Ensemble<W> {
+impl<M> fmt::Debug for Ensemble<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ensemble").field("names", &self.0.options.names).finish_non_exhaustive()
-    }
-}
-
-impl<W> fmt::Debug for Server<W> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = &self.shared.options.names[self.member];
-        f.debug_struct("Server").field("name", name).finish_non_exhaustive()
     }
 }

@@ -1,10 +1,11 @@
 //! The four-letter words: what an operator asks a server in plain text.
 
+use super::Server;
 use super::member::Role;
-use super::{Server, ServerWorld};
+use crate::world::machine::Machine;
 
 /// The answer to a word, if `input` is one.
-pub(super) fn answer<W: ServerWorld>(input: &[u8], server: &Server<W>) -> Option<String> {
+pub(super) fn answer<M: Machine>(input: &[u8], server: &Server<M>) -> Option<String> {
     match input.get(..4)? {
         b"ruok" => Some("imok".to_owned()),
         b"isro" => Some("rw".to_owned()),
@@ -22,7 +23,7 @@ struct Facts {
     sessions: usize,
 }
 
-fn with_mode<W: ServerWorld>(server: &Server<W>, text: fn(&Facts) -> String) -> String {
+fn with_mode<M: Machine>(server: &Server<M>, text: fn(&Facts) -> String) -> String {
     server.attended(|core, _| {
         let member = &core.members[server.member];
         let mode = match member.role {

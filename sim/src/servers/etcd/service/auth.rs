@@ -11,8 +11,8 @@ use hyper::body::Incoming;
 use tonic::Status;
 
 use super::{Endpoint, Replying, raw, unknown_method};
-use crate::servers::etcd::EtcdWorld;
 use crate::servers::etcd::error::Refusal;
+use crate::world::machine::Machine;
 
 /// A request of which nothing is read.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -27,7 +27,7 @@ struct StatusResponse {
 }
 
 /// Answers a call of this service.
-pub(super) fn call<W: EtcdWorld>(endpoint: &Arc<Endpoint<W>>, request: Request<Incoming>) -> Replying {
+pub(super) fn call<M: Machine>(endpoint: &Arc<Endpoint<M>>, request: Request<Incoming>) -> Replying {
     let header = endpoint.header();
     match request.uri().path() {
         "/etcdserverpb.Auth/Authenticate" => raw::unary(request, |_: tonic::Request<Anything>| async {

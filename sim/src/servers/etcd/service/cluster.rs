@@ -8,13 +8,13 @@ use etcd_client::proto::{
 use tonic::{Request, Response, Status};
 
 use super::Endpoint;
-use crate::servers::etcd::EtcdWorld;
 use crate::servers::etcd::core::member_id;
+use crate::world::machine::Machine;
 
 const FIXED: &str = "the simulated etcd's members are fixed";
 
 #[tonic::async_trait]
-impl<W: EtcdWorld> PbClusterService for Endpoint<W> {
+impl<M: Machine> PbClusterService for Endpoint<M> {
     async fn member_add(
         &self,
         _: Request<PbMemberAddRequest>,

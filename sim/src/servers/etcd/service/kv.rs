@@ -8,14 +8,14 @@ use futures_util::stream::Empty;
 use tonic::{Request, Response, Status};
 
 use super::Endpoint;
-use crate::servers::etcd::EtcdWorld;
 use crate::servers::etcd::quorum::Need;
 use crate::servers::etcd::store::check;
 use crate::servers::etcd::store::read::View;
 use crate::servers::etcd::store::write::Write;
+use crate::world::machine::Machine;
 
 #[tonic::async_trait]
-impl<W: EtcdWorld> PbKvService for Endpoint<W> {
+impl<M: Machine> PbKvService for Endpoint<M> {
     type RangeStreamStream = Empty<Result<PbRangeStreamResponse, Status>>;
 
     async fn range(&self, request: Request<PbRangeRequest>) -> Result<Response<PbRangeResponse>, Status> {

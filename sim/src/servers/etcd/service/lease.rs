@@ -12,14 +12,14 @@ use futures_util::stream::unfold;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{Endpoint, needs_leader};
-use crate::servers::etcd::EtcdWorld;
 use crate::servers::etcd::apply::revoke;
 use crate::servers::etcd::quorum::Need;
+use crate::world::machine::Machine;
 
 type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 #[tonic::async_trait]
-impl<W: EtcdWorld> PbLeaseService for Endpoint<W> {
+impl<M: Machine> PbLeaseService for Endpoint<M> {
     type LeaseKeepAliveStream = Answers<PbLeaseKeepAliveResponse>;
 
     async fn lease_grant(
@@ -102,13 +102,13 @@ impl<W: EtcdWorld> PbLeaseService for Endpoint<W> {
     }
 }
 
-impl<W: EtcdWorld> Endpoint<W> {
+impl<M: Machine> Endpoint<M> {
     /// Answers one keepalive. A lease that does not exist gets the time to live 0.
     async fn renew(&self, id: i64, needs_leader: bool) -> Result<PbLeaseKeepAliveResponse, Status> {
         // etcd takes the header before it renews.
         let header = self.header();
         let ttl = self.cluster.keep_alive(self.member, &self.client, id, needs_leader).await?;
-        self.cluster.core().executed += 1;
+        self.cluster.core().members[self.member].executed += 1;
         self.executed("LeaseKeepAlive");
         Ok(PbLeaseKeepAliveResponse { header, id, ttl: ttl.unwrap_or(0) })
     }

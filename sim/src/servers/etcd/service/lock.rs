@@ -10,12 +10,13 @@ use hyper::body::Incoming;
 use tonic::Status;
 
 use super::{Endpoint, Replying, needs_leader, raw, unknown_method};
+use crate::servers::etcd::Cluster;
 use crate::servers::etcd::core::Core;
 use crate::servers::etcd::error::Refusal;
 use crate::servers::etcd::quorum::Need;
 use crate::servers::etcd::store::span::{Span, prefix_end};
 use crate::servers::etcd::store::write::Write;
-use crate::servers::etcd::{Cluster, EtcdWorld};
+use crate::world::machine::Machine;
 
 /// The lease that a lock without one gets, in seconds. Nobody renews it (concurrency/session.go).
 const LEASE_SECONDS: i64 = 60;
@@ -35,7 +36,7 @@ struct UnlockRequest {
 }
 
 /// Answers a call of this service.
-pub(super) fn call<W: EtcdWorld>(endpoint: &Arc<Endpoint<W>>, request: Request<Incoming>) -> Replying {
+pub(super) fn call<M: Machine>(endpoint: &Arc<Endpoint<M>>, request: Request<Incoming>) -> Replying {
     let endpoint = Arc::clone(endpoint);
     match request.uri().path() {
         "/v3lockpb.Lock/Lock" => {
@@ -54,15 +55,15 @@ fn without_code(status: Status) -> Status {
 }
 
 /// A caller's place in the queue. Dropped before the lock is its own, it gives the place up.
-struct Place<W: EtcdWorld> {
-    cluster: Cluster<W>,
+struct Place<M: Machine> {
+    cluster: Cluster<M>,
     member: usize,
     client: Arc<str>,
     key: Vec<u8>,
     is_kept: bool,
 }
 
-impl<W: EtcdWorld> Endpoint<W> {
+impl<M: Machine> Endpoint<M> {
     async fn lock(&self, request: tonic::Request<LockRequest>) -> Result<PbLockResponse, Status> {
         let needs_leader = needs_leader(request.metadata());
         let request = request.into_inner();
@@ -103,10 +104,10 @@ impl<W: EtcdWorld> Endpoint<W> {
     }
 
     /// Puts the caller's key into the queue, unless it stands there, and returns it with its create revision.
-    fn enqueue(&self, prefix: &[u8], lease: i64) -> Result<(Place<W>, i64), Status> {
+    fn enqueue(&self, prefix: &[u8], lease: i64) -> Result<(Place<M>, i64), Status> {
         let least = self.cluster.ttl_seconds_min();
         let (key, position) = self.cluster.apply(&self.client, |core| {
-            core.executed += 1;
+            core.members[self.member].executed += 1;
             let lease = match lease {
                 0 => {
                     let (id, now) = (core.free_lease_id(), self.cluster.now(core.leader));
@@ -131,14 +132,14 @@ impl<W: EtcdWorld> Endpoint<W> {
     }
 }
 
-impl<W: EtcdWorld> Drop for Place<W> {
+impl<M: Machine> Drop for Place<M> {
     fn drop(&mut self) {
         if self.is_kept {
             return;
         }
         let (cluster, member) = (self.cluster.clone(), self.member);
         let (client, key) = (Arc::clone(&self.client), std::mem::take(&mut self.key));
-        self.cluster.shared.world.spawn(member, async move {
+        self.cluster.spawn(member, async move {
             // Without a quorum the key stays until its lease ends.
             if cluster.ready(member, false, Need::Write).await.is_ok() {
                 let _ = cluster.apply(&client, |core| {

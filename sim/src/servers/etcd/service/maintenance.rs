@@ -10,15 +10,15 @@ use futures_util::stream::Empty;
 use tonic::{Request, Response, Status};
 
 use super::Endpoint;
-use crate::servers::etcd::EtcdWorld;
 use crate::servers::etcd::core::member_id;
 use crate::servers::etcd::error::Refusal;
+use crate::world::machine::Machine;
 
 const VERSION: &str = "3.4.23";
 const NO_DATABASE: &str = "the simulated etcd keeps no database file";
 
 #[tonic::async_trait]
-impl<W: EtcdWorld> PbMaintenanceService for Endpoint<W> {
+impl<M: Machine> PbMaintenanceService for Endpoint<M> {
     type SnapshotStream = Empty<Result<PbSnapshotResponse, Status>>;
 
     /// There are no alarms.

@@ -27,10 +27,11 @@ use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 use tower_service::Service as _;
 
+use super::Cluster;
 use super::core::Core;
 use super::error::Refusal;
 use super::quorum::Need;
-use super::{Cluster, EtcdWorld};
+use crate::world::machine::Machine;
 
 type Replying = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
 
@@ -38,8 +39,8 @@ type Replying = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> 
 const STREAMS_MAX: u32 = u32::MAX;
 
 /// Serves one connection until it ends.
-pub(super) async fn serve<W: EtcdWorld>(
-    cluster: Cluster<W>,
+pub(super) async fn serve<M: Machine>(
+    cluster: Cluster<M>,
     member: usize,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     client: &str,
@@ -54,13 +55,13 @@ pub(super) async fn serve<W: EtcdWorld>(
 }
 
 /// One connection's view of the cluster: a member, and who asks.
-pub(super) struct Endpoint<W> {
-    cluster: Cluster<W>,
+pub(super) struct Endpoint<M> {
+    cluster: Cluster<M>,
     member: usize,
     client: Arc<str>,
 }
 
-impl<W: EtcdWorld> Endpoint<W> {
+impl<M: Machine> Endpoint<M> {
     /// Carries out a request that needs a quorum, and tells observers.
     async fn carry_out<T>(
         &self,
@@ -80,7 +81,7 @@ impl<W: EtcdWorld> Endpoint<W> {
         request: impl FnOnce(&mut Core) -> Result<T, Refusal>,
     ) -> Result<T, Status> {
         let answer = self.cluster.apply(&self.client, |core| {
-            core.executed += 1;
+            core.members[self.member].executed += 1;
             request(core)
         })?;
         self.executed(call);
@@ -105,7 +106,7 @@ impl<W: EtcdWorld> Endpoint<W> {
     }
 }
 
-impl<W> Clone for Endpoint<W> {
+impl<M> Clone for Endpoint<M> {
     fn clone(&self) -> Self {
         Self { cluster: self.cluster.clone(), member: self.member, client: Arc::clone(&self.client) }
     }
@@ -117,17 +118,17 @@ fn needs_leader(metadata: &MetadataMap) -> bool {
 }
 
 /// The services of one connection. A request is sent to its own by the first part of its path.
-struct Services<W: EtcdWorld> {
-    endpoint: Arc<Endpoint<W>>,
-    kv: PbKvServer<Endpoint<W>>,
-    lease: PbLeaseServer<Endpoint<W>>,
-    watch: PbWatchServer<Endpoint<W>>,
-    cluster: PbClusterServer<Endpoint<W>>,
-    maintenance: PbMaintenanceServer<Endpoint<W>>,
+struct Services<M: Machine> {
+    endpoint: Arc<Endpoint<M>>,
+    kv: PbKvServer<Endpoint<M>>,
+    lease: PbLeaseServer<Endpoint<M>>,
+    watch: PbWatchServer<Endpoint<M>>,
+    cluster: PbClusterServer<Endpoint<M>>,
+    maintenance: PbMaintenanceServer<Endpoint<M>>,
 }
 
-impl<W: EtcdWorld> Services<W> {
-    fn new(endpoint: Arc<Endpoint<W>>) -> Self {
+impl<M: Machine> Services<M> {
+    fn new(endpoint: Arc<Endpoint<M>>) -> Self {
         Self {
             kv: PbKvServer::from_arc(Arc::clone(&endpoint)),
             lease: PbLeaseServer::from_arc(Arc::clone(&endpoint)),
@@ -139,7 +140,7 @@ impl<W: EtcdWorld> Services<W> {
     }
 }
 
-impl<W: EtcdWorld> hyper::service::Service<Request<Incoming>> for Services<W> {
+impl<M: Machine> hyper::service::Service<Request<Incoming>> for Services<M> {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = Replying;
@@ -178,24 +179,24 @@ fn is_known(service: &str) -> bool {
 }
 
 /// Runs hyper's tasks on the member's machine.
-struct OnMember<W> {
-    cluster: Cluster<W>,
+struct OnMember<M> {
+    cluster: Cluster<M>,
     member: usize,
 }
 
-impl<W> Clone for OnMember<W> {
+impl<M> Clone for OnMember<M> {
     fn clone(&self) -> Self {
         Self { cluster: self.cluster.clone(), member: self.member }
     }
 }
 
-impl<W: EtcdWorld, F> hyper::rt::Executor<F> for OnMember<W>
+impl<M: Machine, F> hyper::rt::Executor<F> for OnMember<M>
 where
     F: Future + Send + 'static,
     F::Output: Send,
 {
     fn execute(&self, future: F) {
-        self.cluster.shared.world.spawn(self.member, async move {
+        self.cluster.spawn(self.member, async move {
             future.await;
         });
     }

@@ -9,18 +9,18 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{Endpoint, needs_leader};
-use crate::servers::etcd::EtcdWorld;
 use crate::servers::etcd::core::Core;
 use crate::servers::etcd::error::Refusal;
 use crate::servers::etcd::store::span::Span;
 use crate::servers::etcd::watch::{WatchOrder, WatchStream};
+use crate::world::machine::Machine;
 
 const FILTER_PUTS: i32 = 0;
 const FILTER_DELETES: i32 = 1;
 
 #[tonic::async_trait]
-impl<W: EtcdWorld> PbWatchService for Endpoint<W> {
-    type WatchStream = Session<W>;
+impl<M: Machine> PbWatchService for Endpoint<M> {
+    type WatchStream = Session<M>;
 
     async fn watch(
         &self,
@@ -39,15 +39,15 @@ impl<W: EtcdWorld> PbWatchService for Endpoint<W> {
 }
 
 /// One client's watches. It ends with the client's side, or when the server ends it.
-pub(in super::super) struct Session<W: EtcdWorld> {
-    endpoint: Endpoint<W>,
+pub(in super::super) struct Session<M: Machine> {
+    endpoint: Endpoint<M>,
     /// Its number in the core.
     stream: u64,
     requests: Streaming<PbWatchRequest>,
     answers: UnboundedReceiver<Result<PbWatchResponse, Status>>,
 }
 
-impl<W: EtcdWorld> Stream for Session<W> {
+impl<M: Machine> Stream for Session<M> {
     type Item = Result<PbWatchResponse, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -62,7 +62,7 @@ impl<W: EtcdWorld> Stream for Session<W> {
     }
 }
 
-impl<W: EtcdWorld> Session<W> {
+impl<M: Machine> Session<M> {
     fn handle(&self, request: PbWatchRequest) {
         let cluster = &self.endpoint.cluster;
         let mut core = cluster.core();
@@ -91,13 +91,13 @@ impl<W: EtcdWorld> Session<W> {
             Some(PbWatchRequestUnion::ProgressRequest(_)) => stream.progress(&moment),
             None => {}
         }
-        core.executed += 1;
+        core.members[self.endpoint.member].executed += 1;
         drop(core);
         self.endpoint.executed("Watch");
     }
 }
 
-impl<W: EtcdWorld> Drop for Session<W> {
+impl<M: Machine> Drop for Session<M> {
     fn drop(&mut self) {
         self.endpoint.cluster.core().streams.remove(&self.stream);
     }

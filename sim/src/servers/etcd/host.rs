@@ -1,0 +1,79 @@
+//! A member of an etcd cluster in all lives of its process.
+
+use futures_util::future::BoxFuture;
+
+use super::{Cluster, ClusterOptions, PORT};
+use crate::servers::host::{Acted, Action, ActionError, Host};
+use crate::world::machine::{Machine, WorldMachine};
+
+const LEAD: Action = Action { name: "lead", argument: None };
+
+/// A member of a [`Cluster`] on port 2379 of its machine. What the cluster knows survives the crashes of all members.
+///
+/// Actions: `lead` makes it the leader, as `etcdctl move-leader` does.
+pub struct EtcdHost<M: Machine = WorldMachine> {
+    pub(super) cluster: Cluster<M>,
+    pub(super) number: usize,
+}
+
+impl<M: Machine> EtcdHost<M> {
+    /// The one member of a cluster of its own. `address` is what clients are told, as in `http://etcd-1:2379`.
+    pub fn single(name: &str, address: String) -> Self {
+        let members = vec![(name.to_owned(), address)];
+        let options = ClusterOptions { members, ..ClusterOptions::new("etcd", [name]) };
+        Self { cluster: Cluster::new(options), number: 0 }
+    }
+
+    /// The cluster that it belongs to.
+    pub fn cluster(&self) -> &Cluster<M> {
+        &self.cluster
+    }
+}
+
+impl<M: Machine> Host<M> for EtcdHost<M> {
+    fn noun(&self) -> &'static str {
+        "an etcd member"
+    }
+
+    fn start(&self, machine: M) -> BoxFuture<'static, ()> {
+        let (cluster, number) = (self.cluster.clone(), self.number);
+        cluster.join(number, machine.clone());
+        Box::pin(async move {
+            let member = cluster.clone();
+            machine.spawn(async move { member.run_member(number).await });
+            // It fails only if the process is dead.
+            let _ = machine
+                .serve(PORT, |stream, client| {
+                    let cluster = cluster.clone();
+                    async move { cluster.serve_connection(number, stream, &client).await }
+                })
+                .await;
+        })
+    }
+
+    fn actions(&self) -> &'static [Action] {
+        &[LEAD]
+    }
+
+    fn act(&self, action: &str, argument: Option<&str>) -> Result<Acted, ActionError> {
+        self.check(action, argument)?;
+        Ok(match self.cluster.move_leader(self.number) {
+            true => Acted::Done("leads from now on".to_owned()),
+            false => Acted::Failed("was to lead, and has no majority".to_owned()),
+        })
+    }
+
+    fn keeps_on_disk(&self) -> bool {
+        true
+    }
+
+    fn executed(&self) -> u64 {
+        self.cluster.core().members[self.number].executed
+    }
+}
+
+impl<M: Machine> Clone for EtcdHost<M> {
+    fn clone(&self) -> Self {
+        Self { cluster: self.cluster.clone(), number: self.number }
+    }
+}

@@ -1,0 +1,266 @@
+//! A Redis server in all lives of its process.
+
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::BoxFuture;
+use resource::audit::Kind;
+
+use super::{LockView, Observer, Persistence, Server, ServerOptions};
+use crate::record::note;
+use crate::servers::host::{Acted, Action, ActionError, Host};
+use crate::world::lock;
+use crate::world::machine::{Machine, WorldMachine};
+
+/// The port on which it listens.
+const PORT: u16 = 6379;
+
+const PROMOTE: Action = Action { name: "promote", argument: None };
+const EVICT: Action = Action { name: "evict", argument: Some("the server's keys, separated by spaces") };
+
+/// A Redis server on port 6379 of its machine, restarted with what its append-only file holds. It tells the history what
+/// happens to locks.
+///
+/// Actions: `promote` makes a replica a primary; `evict` drops keys, as a server does that is short of memory.
+pub struct RedisHost<M: Machine = WorldMachine> {
+    setup: Arc<Setup>,
+    state: Arc<Mutex<State<M>>>,
+}
+
+/// How the server is set up, the same in every life.
+#[derive(Clone)]
+struct Setup {
+    persistence: Persistence,
+    /// The address of the primary that it follows in its first life.
+    primary: Option<String>,
+    /// The name that leads to it while it is the primary.
+    primary_name: Option<String>,
+    /// Keys and values of the first life.
+    presets: Vec<(Vec<u8>, Vec<u8>)>,
+    observer: Arc<dyn Observer>,
+}
+
+struct State<M> {
+    /// How often the process was started.
+    lives: u32,
+    is_alive: bool,
+    server: Option<Server<M>>,
+    /// Commands that earlier lives executed.
+    executed: u64,
+}
+
+impl<M: Machine> RedisHost<M> {
+    /// A primary that keeps nothing on disk.
+    pub fn new() -> Self {
+        let setup = Setup {
+            persistence: Persistence::None,
+            primary: None,
+            primary_name: None,
+            presets: Vec::new(),
+            observer: Arc::new(LockView),
+        };
+        let state = State { lives: 0, is_alive: false, server: None, executed: 0 };
+        Self { setup: Arc::new(setup), state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// Writes to the disk by this policy.
+    #[must_use]
+    pub fn persistence(self, persistence: Persistence) -> Self {
+        self.with(|setup| setup.persistence = persistence)
+    }
+
+    /// Starts as a replica of the primary at `address`, written `host:port`. Restarted, it is a primary: who leads is
+    /// decided outside of Redis.
+    #[must_use]
+    pub fn replica_of(self, address: impl Into<String>) -> Self {
+        let address = address.into();
+        self.with(|setup| setup.primary = Some(address))
+    }
+
+    /// Has `name` lead to the server while it is the primary, as a virtual address does: from its first start if it
+    /// starts as one, and once it is promoted.
+    #[must_use]
+    pub fn primary_name(self, name: impl Into<String>) -> Self {
+        let name = name.into();
+        self.with(|setup| setup.primary_name = Some(name))
+    }
+
+    /// Sets a key before the run begins. A restart brings it back only if the disk does.
+    #[must_use]
+    pub fn preset(self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> Self {
+        let preset = (key.into(), value.into());
+        self.with(|setup| setup.presets.push(preset))
+    }
+
+    /// Is observed by `observer` instead of the history.
+    #[must_use]
+    pub fn observer(self, observer: Arc<dyn Observer>) -> Self {
+        self.with(|setup| setup.observer = observer)
+    }
+
+    /// The server in its present life; `None` while it is down.
+    pub fn server(&self) -> Option<Server<M>> {
+        lock(&self.state).server.clone()
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Setup)) -> Self {
+        change(Arc::make_mut(&mut self.setup));
+        self
+    }
+
+    /// Begins a life of the process, and returns whether it is the first.
+    fn begin(&self, machine: &M) -> bool {
+        let mut state = lock(&self.state);
+        state.lives += 1;
+        state.is_alive = true;
+        let is_first = state.lives == 1;
+        drop(state);
+        if let Some(name) =
+            self.setup.primary_name.as_ref().filter(|_| is_first && self.setup.primary.is_none())
+        {
+            machine.take_name(name);
+        }
+        is_first
+    }
+
+    /// The main task of one life.
+    async fn run(self, machine: M, is_first: bool) {
+        let server = self.new_server(&machine, is_first);
+        {
+            let mut state = lock(&self.state);
+            // A fault may have been aimed at what the server does as it starts, and have killed it.
+            if !state.is_alive {
+                return;
+            }
+            state.server = Some(server.clone());
+        }
+        if let Some(primary) = self.setup.primary.clone() {
+            let replica = server.clone();
+            machine.spawn(async move { replica.replicate(&primary).await });
+        }
+        let background = server.clone();
+        machine.spawn(async move { background.background().await });
+        // It fails only if the process is dead.
+        let _ = machine
+            .serve(PORT, |stream, client| {
+                let server = server.clone();
+                async move { server.serve_connection(stream, &client).await }
+            })
+            .await;
+    }
+
+    fn new_server(&self, machine: &M, is_first: bool) -> Server<M> {
+        let Setup { persistence, primary, presets, observer, .. } = &*self.setup;
+        let options = ServerOptions {
+            name: machine.name().to_owned(),
+            persistence: *persistence,
+            is_replica: primary.is_some() && is_first,
+            observer: Arc::clone(observer),
+        };
+        let server = Server::new(options, machine.clone());
+        if is_first {
+            presets.iter().for_each(|(key, value)| server.preset(key, value));
+        }
+        server
+    }
+
+    fn promote(&self, server: &Server<M>) -> Acted {
+        server.promote();
+        note(server.machine().name(), Kind::ServerPromoted { detail: None });
+        if let Some(name) = &self.setup.primary_name {
+            server.machine().take_name(name);
+        }
+        Acted::Done("promoted".to_owned())
+    }
+}
+
+/// Has the server drop keys by itself, in a task of its own.
+fn evict<M: Machine>(server: Server<M>, keys: &str) -> Acted {
+    let machine = server.machine().clone();
+    let text = format!("evicts {keys}");
+    let keys: Vec<String> = keys.split_whitespace().map(str::to_owned).collect();
+    machine.spawn(async move {
+        for key in keys {
+            server.evict(key.as_bytes());
+        }
+    });
+    Acted::Done(text)
+}
+
+impl<M: Machine> Host<M> for RedisHost<M> {
+    fn noun(&self) -> &'static str {
+        if self.setup.primary.is_some() { "a Redis replica" } else { "a Redis server" }
+    }
+
+    fn start(&self, machine: M) -> BoxFuture<'static, ()> {
+        let is_first = self.begin(&machine);
+        Box::pin(self.clone().run(machine, is_first))
+    }
+
+    fn shut_down(&self) {
+        if let Some(server) = self.server() {
+            server.shut_down();
+        }
+    }
+
+    fn died(&self) {
+        let server = {
+            let mut state = lock(&self.state);
+            state.is_alive = false;
+            let server = state.server.take();
+            state.executed += server.as_ref().map_or(0, Server::executed);
+            server
+        };
+        // Dropped while nothing is locked.
+        drop(server);
+    }
+
+    fn clock_set(&self) {
+        if let Some(server) = self.server() {
+            server.clock_changed();
+        }
+    }
+
+    fn actions(&self) -> &'static [Action] {
+        &[PROMOTE, EVICT]
+    }
+
+    /// A replica that serves nobody evicts nothing: its primary does.
+    fn offers(&self, action: &str) -> bool {
+        let is_up = self.server().is_some_and(|server| action != EVICT.name || !server.is_replica());
+        is_up && self.actions().iter().any(|known| known.name == action)
+    }
+
+    fn act(&self, action: &str, argument: Option<&str>) -> Result<Acted, ActionError> {
+        let action = *self.check(action, argument)?;
+        let Some(server) = self.server() else { return Ok(Acted::Down) };
+        Ok(match argument {
+            Some(keys) if action == EVICT => evict(server, keys),
+            _ => self.promote(&server),
+        })
+    }
+
+    fn keeps_on_disk(&self) -> bool {
+        self.setup.persistence != Persistence::None
+    }
+
+    fn executed(&self) -> u64 {
+        let state = lock(&self.state);
+        state.executed + state.server.as_ref().map_or(0, Server::executed)
+    }
+
+    fn close(&self) {
+        self.died();
+    }
+}
+
+impl<M: Machine> Default for RedisHost<M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<M: Machine> Clone for RedisHost<M> {
+    fn clone(&self) -> Self {
+        Self { setup: Arc::clone(&self.setup), state: Arc::clone(&self.state) }
+    }
+}

@@ -1,0 +1,79 @@
+//! The protected resource in all lives of its process: the service of the crate `resource`, over HTTP.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use resource::audit::{Kind, Name};
+use resource::http::{App, Config, serve_connection};
+use resource::store::{MemoryStore, RedbStore, StoreError};
+
+use super::host::Host;
+use crate::record::note;
+use crate::world::machine::{Machine, WorldMachine};
+
+/// The port on which it listens.
+const PORT: u16 = 80;
+
+/// Makes the service for one life of the process.
+type Make<M> = dyn Fn(&M) -> Result<App, StoreError> + Send + Sync;
+
+/// The protected resource on port 80 of its machine.
+pub struct ResourceHost<M: Machine = WorldMachine> {
+    make: Arc<Make<M>>,
+    keeps_on_disk: bool,
+}
+
+impl<M: Machine> ResourceHost<M> {
+    /// A resource that keeps values and tokens in memory: a restart forgets them.
+    pub fn in_memory(config: Config) -> Self {
+        Self::new(false, move |_| Ok(App::new(Arc::new(MemoryStore::new()), config)))
+    }
+
+    /// A resource that keeps values and tokens in a redb database on its machine's disk, synced before a write is
+    /// acknowledged.
+    pub fn on_disk(config: Config) -> Self {
+        let open = |machine: &M| RedbStore::create(machine.disk().open());
+        Self::new(true, move |machine| Ok(App::new(Arc::new(open(machine)?), config)))
+    }
+
+    /// A resource on any store. `make` makes the service anew for each life of the process; `keeps_on_disk` says whether
+    /// the store survives a restart.
+    pub fn new(
+        keeps_on_disk: bool,
+        make: impl Fn(&M) -> Result<App, StoreError> + Send + Sync + 'static,
+    ) -> Self {
+        Self { make: Arc::new(make), keeps_on_disk }
+    }
+}
+
+impl<M: Machine> Host<M> for ResourceHost<M> {
+    fn noun(&self) -> &'static str {
+        "the resource"
+    }
+
+    fn start(&self, machine: M) -> BoxFuture<'static, ()> {
+        let make = Arc::clone(&self.make);
+        Box::pin(async move {
+            let app = match make(&machine) {
+                Ok(app) => app,
+                Err(error) => {
+                    let detail = Some(Name::from(error.to_string().as_str()));
+                    note(machine.name(), Kind::ServerStopped { detail });
+                    return;
+                }
+            };
+            // It fails only if the process is dead.
+            let _ = machine
+                .serve(PORT, |stream, _| {
+                    let serving = serve_connection(stream, &app);
+                    // A connection that breaks is its client's affair.
+                    async move { drop(serving.await) }
+                })
+                .await;
+        })
+    }
+
+    fn keeps_on_disk(&self) -> bool {
+        self.keeps_on_disk
+    }
+}

@@ -1,0 +1,81 @@
+//! A member of a ZooKeeper ensemble in all lives of its process.
+
+use std::sync::atomic::Ordering;
+
+use futures_util::future::BoxFuture;
+
+use super::{Ensemble, EnsembleOptions};
+use crate::servers::host::{Acted, Action, ActionError, Host};
+use crate::world::machine::{Machine, WorldMachine};
+
+/// The port of every member.
+const PORT: u16 = 2181;
+
+const LEAD: Action = Action { name: "lead", argument: None };
+
+/// A member of an [`Ensemble`] on port 2181 of its machine. What the ensemble knows survives the crashes of all members.
+///
+/// Actions: `lead` makes it the leader.
+pub struct ZooKeeperHost<M: Machine = WorldMachine> {
+    pub(super) ensemble: Ensemble<M>,
+    pub(super) number: usize,
+}
+
+impl<M: Machine> ZooKeeperHost<M> {
+    /// The first member of an ensemble of its own. With one name in the `options`, it is a standalone server.
+    pub fn first(options: EnsembleOptions) -> Self {
+        Self { ensemble: Ensemble::new(options), number: 0 }
+    }
+
+    /// The ensemble that it belongs to.
+    pub fn ensemble(&self) -> &Ensemble<M> {
+        &self.ensemble
+    }
+}
+
+impl<M: Machine> Host<M> for ZooKeeperHost<M> {
+    fn noun(&self) -> &'static str {
+        "a ZooKeeper server"
+    }
+
+    fn start(&self, machine: M) -> BoxFuture<'static, ()> {
+        let server = self.ensemble.server(self.number, machine.clone());
+        Box::pin(async move {
+            let member = server.clone();
+            machine.spawn(async move { member.run().await });
+            // It fails only if the process is dead.
+            let _ = machine
+                .serve(PORT, |stream, client| {
+                    let server = server.clone();
+                    async move { server.serve_connection(stream, &client).await }
+                })
+                .await;
+        })
+    }
+
+    fn actions(&self) -> &'static [Action] {
+        &[LEAD]
+    }
+
+    fn act(&self, action: &str, argument: Option<&str>) -> Result<Acted, ActionError> {
+        self.check(action, argument)?;
+        Ok(match self.ensemble.lead(self.number) {
+            true => Acted::Done("leads from now on".to_owned()),
+            false => Acted::Failed("was to lead, and has no majority".to_owned()),
+        })
+    }
+
+    fn keeps_on_disk(&self) -> bool {
+        true
+    }
+
+    fn executed(&self) -> u64 {
+        self.ensemble.0.members[self.number].executed.load(Ordering::Relaxed)
+    }
+}
+
+impl<M: Machine> Clone for ZooKeeperHost<M> {
+    fn clone(&self) -> Self {
+        Self { ensemble: self.ensemble.clone(), number: self.number }
+    }
+}
