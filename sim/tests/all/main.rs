@@ -23,4 +23,5 @@ mod determinism;
 mod docs;
 mod mutants;
 mod schedule;
+mod trace;
 mod world;
