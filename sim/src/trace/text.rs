@@ -1,6 +1,6 @@
 //! The text trace: a line an event, in the order of true time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use resource::audit::{Event, Kind, Name, Nanos};
@@ -33,7 +33,8 @@ pub fn trace(events: &[Event], names: &Names) -> String {
             continue;
         }
         note_pause(&mut paused, event);
-        let mark = if paused.contains_key(&event.process) { '▌' } else { ' ' };
+        let is_paused = paused.get(&event.process).is_some_and(|pauses| !pauses.is_empty());
+        let mark = if is_paused { '▌' } else { ' ' };
         // Writing to a String can't fail.
         let _ = writeln!(
             text,
@@ -46,13 +47,16 @@ pub fn trace(events: &[Event], names: &Names) -> String {
     text
 }
 
-/// Keeps track of which processes are paused: their lines bear a mark.
-fn note_pause(paused: &mut BTreeMap<Name, ()>, event: &Event) {
+/// Keeps track of the pauses of each process, by the numbers of their faults: the lines of a paused one bear a mark.
+fn note_pause(paused: &mut BTreeMap<Name, BTreeSet<u64>>, event: &Event) {
     match &event.kind {
-        Kind::FaultApplied { verb, .. } if verb.as_str() == "pause" => {
-            paused.insert(event.process.clone(), ());
+        Kind::FaultApplied { verb, fault, .. } if verb.as_str() == "pause" => {
+            paused.entry(event.process.clone()).or_default().insert(*fault);
         }
-        Kind::FaultHealed { .. } | Kind::ProcessCrashed { .. } => {
+        Kind::FaultHealed { verb, fault, .. } if verb.as_str() == "pause" => {
+            paused.entry(event.process.clone()).or_default().remove(fault);
+        }
+        Kind::ProcessCrashed { .. } => {
             paused.remove(&event.process);
         }
         _ => {}

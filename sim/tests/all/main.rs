@@ -10,6 +10,7 @@
 mod support;
 
 mod etcd;
+mod faults;
 mod locks;
 mod redis;
 mod redlock;

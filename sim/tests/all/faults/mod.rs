@@ -1,0 +1,3 @@
+//! Faults: what they open they close.
+
+mod pauses;
