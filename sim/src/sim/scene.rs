@@ -64,6 +64,8 @@ impl Sim {
                 format!("`{name}` is the simulator's own name: call the process something else")
             } else if self.names[..at].contains(name) {
                 format!("two processes are called `{name}`: give each a name of its own")
+            } else if self.clusters.contains(name) {
+                format!("`{name}` is a cluster of servers as well: call the process something else")
             } else if aliases().any(|alias| alias == name) {
                 format!("`{name}` is an alias as well: call the process something else")
             } else {
