@@ -1,7 +1,8 @@
-//! The simulated servers on real ports of this machine, for any client to be pointed at: `serve_…` until the process is
-//! stopped, `host_…` for as long as a value lives.
+//! The simulated servers on real ports of this machine, for any client to be pointed at: `serve_…` until the
+//! process is stopped, `host_…` for as long as a value lives.
 //!
-//! `host.rs` is the one place of this library with a real clock and a real network; nothing here runs inside a simulation.
+//! `host.rs` is the one place of this library with a real clock and a real network; nothing here runs inside
+//! a simulation.
 
 mod etcd;
 mod host;

@@ -1,4 +1,5 @@
-//! How a request becomes a change: carried out on the one store, then seen by locks, members, watches and observers.
+//! How a request becomes a change: carried out on the one store, then seen by locks, members, watches and
+//! observers.
 
 use super::Cluster;
 use super::core::Core;
@@ -35,7 +36,8 @@ impl<M: Machine> Cluster<M> {
         }
     }
 
-    /// Renews a lease. `None` once it is gone; a lease whose time is over but which has not been revoked is waited for.
+    /// Renews a lease. `None` once it is gone; a lease whose time is over but which has not been revoked is
+    /// waited for.
     pub(super) async fn keep_alive(
         &self,
         member: usize,

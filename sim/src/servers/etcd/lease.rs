@@ -1,4 +1,5 @@
-//! Leases: which keys hang on which, and when they end on the leader's clock. Source: etcd's `server/lease/lessor.go`.
+//! Leases: which keys hang on which, and when they end on the leader's clock. Source: etcd's
+//! `server/lease/lessor.go`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,7 +55,8 @@ impl Lessor {
         self.leases.contains_key(&id)
     }
 
-    /// Restarts the lease's time to live, unless its time is over: that it has not been revoked yet does not save it.
+    /// Restarts the lease's time to live, unless its time is over: that it has not been revoked yet does not
+    /// save it.
     pub(super) fn renew(&mut self, id: i64, now: u64) -> Result<Renewal, Refusal> {
         let lease = self.leases.get_mut(&id).ok_or(Refusal::LeaseNotFound)?;
         if lease.expires_at <= now {
@@ -64,7 +66,8 @@ impl Lessor {
         Ok(Renewal::Renewed { ttl_seconds: lease.ttl_seconds })
     }
 
-    /// A new leader restarts every lease, `extra` nanoseconds on top: what its predecessor renewed last is unknown to it.
+    /// A new leader restarts every lease, `extra` nanoseconds on top: what its predecessor renewed last is
+    /// unknown to it.
     pub(super) fn promote(&mut self, now: u64, extra: u64) {
         self.leases.values_mut().for_each(|lease| lease.refresh(now, extra));
     }

@@ -1,7 +1,8 @@
 //! The locks among the keys: what the history is told of them.
 //!
-//! A lock `NAME` is the queue of the keys `lock/v1/NAME/…`, in the order of their create revisions; the first one holds it.
-//! That is the layout of our lock library, and of etcd's own Lock service for the name `lock/v1/NAME`.
+//! A lock `NAME` is the queue of the keys `lock/v1/NAME/…`, in the order of their create revisions; the first
+//! one holds it. That is the layout of our lock library, and of etcd's own Lock service for the name
+//! `lock/v1/NAME`.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,8 @@ const PREFIX: &[u8] = b"lock/v1/";
 pub struct LockChange {
     /// The lock's name ([`dlock::LockKey::name`]).
     pub name: String,
-    /// The holder's owner token: the value of its key, or the key's last part if it has none (the Lock service's do not).
+    /// The holder's owner token: the value of its key, or the key's last part if it has none (the Lock
+    /// service's do not).
     pub owner: String,
     /// The client that put the holder's key.
     pub holder: String,
@@ -28,8 +30,8 @@ pub struct LockChange {
     pub what: LockEvent,
 }
 
-/// Tells the history of the run what happens to locks, under the name of the cluster: which member carried a request out
-/// says nothing of the lock.
+/// Tells the history of the run what happens to locks, under the name of the cluster: which member carried a
+/// request out says nothing of the lock.
 #[derive(Clone, Debug)]
 pub struct History {
     cluster: String,
@@ -81,7 +83,8 @@ pub enum LockEvent {
 }
 
 impl LockChange {
-    /// The event for the history; `client` caused it. A lock may be granted to one whose turn has come by another's doing.
+    /// The event for the history; `client` caused it. A lock may be granted to one whose turn has come by
+    /// another's doing.
     pub fn kind(&self, client: &str) -> Kind {
         let key = Name::from(dlock::id_hash(&self.name).as_str());
         let owner = Name::from(prefix(&self.owner));

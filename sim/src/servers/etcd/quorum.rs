@@ -1,8 +1,8 @@
 //! Who leads, and which members may answer.
 //!
-//! Raft is not played, its outcome is: a member serves while it and a majority reach the leader both ways. A leader that is
-//! not heard for an election timeout is replaced by a member that a majority of members reach which have not heard it
-//! either and have applied no more than the candidate.
+//! Raft is not played, its outcome is: a member serves while it and a majority reach the leader both ways. A
+//! leader that is not heard for an election timeout is replaced by a member that a majority of members reach
+//! which have not heard it either and have applied no more than the candidate.
 
 use std::pin::pin;
 
@@ -19,10 +19,12 @@ pub(super) const TICK_NANOS: u64 = 100_000_000;
 /// How often the leader looks for leases that have ended (lessor.go, `runLoop`).
 const EXPIRY_NANOS: u64 = 500_000_000;
 
-/// etcd answers a request that finds no quorum after five seconds and two election timeouts (config.go, `ReqTimeout`).
+/// etcd answers a request that finds no quorum after five seconds and two election timeouts (config.go,
+/// `ReqTimeout`).
 const REQUEST_NANOS: u64 = 5_000_000_000;
 
-/// A stream that needs a leader ends after so many election timeouts without one (interceptor.go, `monitorLeader`).
+/// A stream that needs a leader ends after so many election timeouts without one (interceptor.go,
+/// `monitorLeader`).
 const STREAM_TIMEOUTS: u64 = 3;
 
 /// How often a quiet watch that asked for progress hears of it (watch.go).
@@ -48,8 +50,8 @@ impl<M: Machine> Cluster<M> {
         self.reconsider();
     }
 
-    /// Makes `member` the leader, as `etcdctl move-leader` does. Every lease starts anew. Returns whether it was possible:
-    /// both must serve.
+    /// Makes `member` the leader, as `etcdctl move-leader` does. Every lease starts anew. Returns whether it
+    /// was possible: both must serve.
     pub fn move_leader(&self, member: usize) -> bool {
         let mut core = self.core();
         if member >= core.members.len() || !self.serves(&core, member) {
@@ -85,7 +87,8 @@ impl<M: Machine> Cluster<M> {
         })
     }
 
-    /// Waits until `done` gives something, looking after every change; until `deadline` on the member's clock.
+    /// Waits until `done` gives something, looking after every change; until `deadline` on the member's
+    /// clock.
     pub(super) async fn wait_until<T>(
         &self,
         member: usize,
@@ -208,15 +211,15 @@ impl<M: Machine> Cluster<M> {
         2 * (0..count).filter(votes).count() > count
     }
 
-    /// A member's election timeout: from one to 1.6 of the configured, different for each member in each term, so that
-    /// there is a winner.
+    /// A member's election timeout: from one to 1.6 of the configured, different for each member in each
+    /// term, so that there is a winner.
     fn patience(&self, member: usize, term: u64) -> u64 {
         let share = (3 * member as u64 + 5 * term) % 7;
         self.election_nanos() / 10 * (10 + share)
     }
 
-    /// The member becomes the leader: it knows nothing of renewals, so every lease starts anew, an election timeout on top
-    /// (lessor.go, `Promote`).
+    /// The member becomes the leader: it knows nothing of renewals, so every lease starts anew, an election
+    /// timeout on top (lessor.go, `Promote`).
     fn lead(&self, core: &mut Core, member: usize) {
         let now = self.now(member);
         core.leader = member;

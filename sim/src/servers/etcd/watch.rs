@@ -1,4 +1,5 @@
-//! Watches: each stream of a client holds several, each sees the changes of its keys in the order of revisions.
+//! Watches: each stream of a client holds several, each sees the changes of its keys in the order of
+//! revisions.
 //!
 //! Source: etcd's `server/mvcc/watchable_store.go` and `server/etcdserver/api/v3rpc/watch.go`.
 
@@ -58,7 +59,8 @@ struct Watch {
     order: WatchOrder,
     /// The first revision that it has not seen.
     next: i64,
-    /// When something was last sent, on the member's clock: a watch that asked for progress hears of it in between.
+    /// When something was last sent, on the member's clock: a watch that asked for progress hears of it in
+    /// between.
     sent_at: u64,
 }
 

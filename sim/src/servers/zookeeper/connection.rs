@@ -21,7 +21,8 @@ use crate::world::machine::Machine;
 
 /// The operation of a login, as a number in its header.
 const AUTH: i32 = 100;
-/// The flags of a create that asks for a node with a TTL, which servers refuse unless they are told otherwise.
+/// The flags of a create that asks for a node with a TTL, which servers refuse unless they are told
+/// otherwise.
 const WITH_TTL: i32 = 5;
 const SEQUENTIAL_WITH_TTL: i32 = 6;
 

@@ -111,8 +111,8 @@ impl Core {
         std::mem::take(&mut self.record)
     }
 
-    /// Carries out a request for `op`, or refuses one that could not be read, and sends the reply. The member must be in
-    /// touch if the operation needs the leader.
+    /// Carries out a request for `op`, or refuses one that could not be read, and sends the reply. The member
+    /// must be in touch if the operation needs the leader.
     pub(crate) fn execute(
         &mut self,
         connection: u64,
@@ -316,8 +316,8 @@ impl Core {
         former.into_iter().for_each(|connection| self.close(connection));
     }
 
-    /// Gives a session to another connection. Requests still in the pipes of the old one have no effect any more: if another
-    /// member has it, that one hears of the move only when the client still writes there.
+    /// Gives a session to another connection. Requests still in the pipes of the old one have no effect any
+    /// more: if another member has it, that one hears of the move only when the client still writes there.
     pub(crate) fn move_session(&mut self, connection: u64, id: i64, timeout: Duration, now: Now) {
         let Some(connected) = self.connections.get_mut(&connection) else { return };
         let Some(session) = self.sessions.get_mut(&id) else { return };

@@ -1,9 +1,9 @@
 //! What each member is: leading, following or looking; and how it falls out of touch and comes back.
 //!
-//! A member serves while it is in touch: the leader with a majority, a follower with the leader. Out of touch it still
-//! answers reads and pings, of the state that it knew, for up to `sync_limit` ticks; then it hangs up and looks for a
-//! leader. Of members that look and reach a majority, the one with the highest number leads, in a new epoch, and counts
-//! every session's timeout from the beginning.
+//! A member serves while it is in touch: the leader with a majority, a follower with the leader. Out of touch
+//! it still answers reads and pings, of the state that it knew, for up to `sync_limit` ticks; then it hangs
+//! up and looks for a leader. Of members that look and reach a majority, the one with the highest number
+//! leads, in a new epoch, and counts every session's timeout from the beginning.
 
 use super::core::{Core, Now};
 use super::observe::Change;
@@ -76,8 +76,8 @@ impl Core {
         life
     }
 
-    /// Has a member's process end, unless it has begun another life. The others notice at once, as their connections to
-    /// it break.
+    /// Has a member's process end, unless it has begun another life. The others notice at once, as their
+    /// connections to it break.
     pub(crate) fn stop(&mut self, member: usize, life: u64) {
         if self.members[member].life == life {
             self.hang_up_all(member);
@@ -85,8 +85,8 @@ impl Core {
         }
     }
 
-    /// Has the leader resign and the next member in touch lead in its place; every member hangs up. Returns the new one.
-    /// `now` is by the clock of a member.
+    /// Has the leader resign and the next member in touch lead in its place; every member hangs up. Returns
+    /// the new one. `now` is by the clock of a member.
     pub(crate) fn change_leader(&mut self, now: impl Fn(usize) -> Now) -> Option<usize> {
         let (old, size) = (self.leader()?, self.members.len());
         let mut next = (1..size).map(|step| (old + step) % size);

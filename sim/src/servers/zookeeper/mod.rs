@@ -1,14 +1,16 @@
 //! A ZooKeeper ensemble, version 3.8, as far as lock clients can observe one.
 //!
-//! Read [`tree`] for the nodes, [`session`] for sessions, [`watch`] for watches, [`core`] for how a request is carried
-//! out, [`member`] for leading and following, [`connection`] for the wire, [`observe`] for what leaves the servers.
+//! Read [`tree`] for the nodes, [`session`] for sessions, [`watch`] for watches, [`core`] for how a request
+//! is carried out, [`member`] for leading and following, [`connection`] for the wire, [`observe`] for what
+//! leaves the servers.
 //!
-//! There is one history of transactions behind all members: how ZAB agrees on it is a non-goal, and what it agrees on
-//! survives every crash, as the real one's log does. A member that is out of touch shows the state that it knew, with the
-//! watches of that state, so a read may be stale and a `sync` cures it; the real one's lag of a few milliseconds between a
-//! follower in touch and its leader is left out. The leader hears of a session at once when a message reaches a
-//! follower in touch (the real one within half a tick), and not at all through one out of touch, which goes on answering
-//! pings: a client may then believe in a session that has expired.
+//! There is one history of transactions behind all members: how ZAB agrees on it is a non-goal, and what it
+//! agrees on survives every crash, as the real one's log does. A member that is out of touch shows the state
+//! that it knew, with the watches of that state, so a read may be stale and a `sync` cures it; the real one's
+//! lag of a few milliseconds between a follower in touch and its leader is left out. The leader hears of a
+//! session at once when a message reaches a follower in touch (the real one within half a tick), and not at
+//! all through one out of touch, which goes on answering pings: a client may then believe in a session that
+//! has expired.
 
 mod connection;
 mod core;
@@ -76,8 +78,8 @@ struct Place<M> {
 }
 
 impl EnsembleOptions {
-    /// An ensemble of these members with ticks of 2 s and a `syncLimit` of 5, the defaults of ZooKeeper's own sample. The
-    /// history is told what happens to locks.
+    /// An ensemble of these members with ticks of 2 s and a `syncLimit` of 5, the defaults of ZooKeeper's own
+    /// sample. The history is told what happens to locks.
     pub fn new<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
         let names = names.into_iter().map(Into::into).collect();
         let tick = Duration::from_secs(2);
@@ -114,8 +116,8 @@ impl<M: Machine> Ensemble<M> {
         self.0.options.names.get(leader).map(String::as_str)
     }
 
-    /// Has the leader resign and another member in touch lead; all members hang up. Returns the new leader's name, or
-    /// `None` if no other could lead.
+    /// Has the leader resign and another member in touch lead; all members hang up. Returns the new leader's
+    /// name, or `None` if no other could lead.
     pub fn change_leader(&self) -> Option<&str> {
         let new = lock(&self.0.core).change_leader(|member| self.0.now(member, member))?;
         self.0.options.names.get(new).map(String::as_str)
@@ -131,8 +133,8 @@ impl<M: Machine> Ensemble<M> {
         lock(&self.0.core).move_leader(member, |member| self.0.now(member, member))
     }
 
-    /// Has the node at `path` have had `count` children: what takes thousands of millions of them can't be waited for.
-    /// Returns whether there is such a node.
+    /// Has the node at `path` have had `count` children: what takes thousands of millions of them can't be
+    /// waited for. Returns whether there is such a node.
     pub fn age(&self, path: &str, count: i32) -> bool {
         lock(&self.0.core).tree.age(path, count)
     }
@@ -161,8 +163,8 @@ impl<M: Machine> Server<M> {
         }
     }
 
-    /// Serves one connection until the client leaves, the member hangs up or the stream breaks. `client` is what
-    /// observers are told of who is at the other end.
+    /// Serves one connection until the client leaves, the member hangs up or the stream breaks. `client` is
+    /// what observers are told of who is at the other end.
     async fn serve_connection(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send, client: &str) {
         // A stream that breaks is the client's end like any other.
         let _ = Connection::new(self, stream, client).serve().await;

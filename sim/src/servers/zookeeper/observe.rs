@@ -66,15 +66,16 @@ pub enum Removal {
     Expired,
 }
 
-/// Told of everything that an ensemble does, in order. It is called while no lock is held, so it may use the servers.
+/// Told of everything that an ensemble does, in order. It is called while no lock is held, so it may use the
+/// servers.
 pub trait Observer: Send + Sync {
     /// What a request of `client` did. Sessions that expire come with the name of the leader as the client.
     fn changed(&self, client: &str, changes: &[Change]) {
         let _ = (client, changes);
     }
 
-    /// The member called `server` has executed a request of `client` and not answered it yet. `operation` is its name in
-    /// ZooKeeper's `ZooDefs`, such as `create2`.
+    /// The member called `server` has executed a request of `client` and not answered it yet. `operation` is
+    /// its name in ZooKeeper's `ZooDefs`, such as `create2`.
     fn executed(&self, server: &str, client: &str, operation: &'static str) {
         let _ = (server, client, operation);
     }
@@ -83,11 +84,12 @@ pub trait Observer: Send + Sync {
 /// Watches nothing.
 impl Observer for () {}
 
-/// The locks among the nodes: what the history is told of them. A lock is granted when an entry becomes the first of its
-/// queue, and has ended when the first is gone.
+/// The locks among the nodes: what the history is told of them. A lock is granted when an entry becomes the
+/// first of its queue, and has ended when the first is gone.
 ///
-/// It knows the queues of [`dlock::zookeeper::path`], whose entries hold the owner token, and leaves all other nodes alone.
-/// As an observer it tells the run, as the ensemble: which member carried a request out says nothing of the lock.
+/// It knows the queues of [`dlock::zookeeper::path`], whose entries hold the owner token, and leaves all
+/// other nodes alone. As an observer it tells the run, as the ensemble: which member carried a request out
+/// says nothing of the lock.
 #[derive(Debug, Default)]
 pub struct LockView {
     queues: Mutex<BTreeMap<String, BTreeMap<u32, Entry>>>,

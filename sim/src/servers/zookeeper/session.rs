@@ -16,8 +16,8 @@ pub(crate) struct Session {
     pub(crate) member: usize,
 }
 
-/// When a session that was heard of at `now` (nanoseconds) expires: sessions end in batches, at the tick after their
-/// timeout.
+/// When a session that was heard of at `now` (nanoseconds) expires: sessions end in batches, at the tick
+/// after their timeout.
 ///
 /// Source: `ExpiryQueue.roundToNextInterval`.
 pub(crate) fn expiry(now: u64, timeout: Duration, tick: Duration) -> u64 {
@@ -31,8 +31,8 @@ pub(crate) fn negotiate(millis: i32, bounds: &RangeInclusive<Duration>) -> Durat
     wish.max(*bounds.start()).min(*bounds.end())
 }
 
-/// The first session number of a member that starts when its clock shows `now` (nanoseconds): eight bits of the
-/// member's number, forty of milliseconds, the rest to count on.
+/// The first session number of a member that starts when its clock shows `now` (nanoseconds): eight bits of
+/// the member's number, forty of milliseconds, the rest to count on.
 ///
 /// Source: `SessionTrackerImpl.initializeNextSessionId`.
 pub(crate) fn first_id(member: usize, now: u64) -> i64 {

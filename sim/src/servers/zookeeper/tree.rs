@@ -174,8 +174,8 @@ impl Tree {
 }
 
 impl Node {
-    /// Counts a child, as far as the count goes: the real one takes over a greater count alone, and with it the
-    /// transaction. So beyond the greatest all sequential children get the same number.
+    /// Counts a child, as far as the count goes: the real one takes over a greater count alone, and with it
+    /// the transaction. So beyond the greatest all sequential children get the same number.
     ///
     /// Source: `DataTree.createNode`.
     fn count_creation(&mut self, zxid: i64) {

@@ -1,4 +1,5 @@
-//! The wire: HTTP/2 and gRPC by hyper and tonic, the services that etcd-client generates from etcd's protocol.
+//! The wire: HTTP/2 and gRPC by hyper and tonic, the services that etcd-client generates from etcd's
+//! protocol.
 
 mod auth;
 mod cluster;

@@ -12,8 +12,8 @@ use crate::servers::etcd::error::Refusal;
 const TXN_OPS_MAX: usize = 128;
 
 impl State {
-    /// Whether what a put refers to exists. On its own it is refused for the lease first (`applierV3backend.Put` in
-    /// server/etcdserver/apply.go).
+    /// Whether what a put refers to exists. On its own it is refused for the lease first
+    /// (`applierV3backend.Put` in server/etcdserver/apply.go).
     pub(in super::super) fn check_put(&self, request: &PbPutRequest) -> Result<(), Refusal> {
         self.check_lease(request)?;
         self.check_former(request)

@@ -1,7 +1,7 @@
 //! The multi-version store: every key's history by revision, and the log of changes that watches read.
 //!
-//! Source of the rules: etcd's `server/mvcc` (kvstore.go, kvstore_txn.go). [`read`] answers ranges, [`write`] carries out
-//! puts and deletes, [`txn`] transactions.
+//! Source of the rules: etcd's `server/mvcc` (kvstore.go, kvstore_txn.go). [`read`] answers ranges, [`write`]
+//! carries out puts and deletes, [`txn`] transactions.
 
 pub(super) mod check;
 pub(super) mod compare;
@@ -78,7 +78,8 @@ impl Store {
         revisions.into_iter().flatten().map(|(revision, changes)| (*revision, changes.as_slice()))
     }
 
-    /// Forbids reading below `revision`. What no member needs is dropped: each has applied at least `applied`.
+    /// Forbids reading below `revision`. What no member needs is dropped: each has applied at least
+    /// `applied`.
     pub(super) fn compact(&mut self, revision: i64, applied: i64) -> Result<(), Refusal> {
         if revision <= self.compacted {
             return Err(Refusal::Compacted);

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Bound;
 
-/// The keys that a request means: `end` empty is the key alone, `end` of one zero byte all keys from `key` on.
+/// The keys that a request means: `end` empty is the key alone, `end` of one zero byte all keys from `key`
+/// on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct Span<'a> {
     key: Cow<'a, [u8]>,
@@ -36,7 +37,8 @@ impl<'a> Span<'a> {
         }
     }
 
-    /// The bounds for a sorted map. Only for a span that is not empty: a sorted map refuses bounds in the wrong order.
+    /// The bounds for a sorted map. Only for a span that is not empty: a sorted map refuses bounds in the
+    /// wrong order.
     pub(in super::super) fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
         let end = match (&*self.end, self.is_open()) {
             ([], _) => Bound::Included(&*self.key),

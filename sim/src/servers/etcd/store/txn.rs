@@ -9,8 +9,8 @@ use super::write::Write;
 use super::{State, Store};
 use crate::servers::etcd::error::Refusal;
 
-/// Which way each transaction goes, the nested ones included, in the order in which they are met. All conditions are
-/// judged before anything is written.
+/// Which way each transaction goes, the nested ones included, in the order in which they are met. All
+/// conditions are judged before anything is written.
 struct Path(std::vec::IntoIter<bool>);
 
 impl State {

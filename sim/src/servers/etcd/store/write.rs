@@ -10,7 +10,8 @@ use super::read::View;
 use super::span::Span;
 use super::{Change, State};
 
-/// A transaction that is under way. Nothing can fail in it: what could was checked before (see [`super::check`]).
+/// A transaction that is under way. Nothing can fail in it: what could was checked before (see
+/// [`super::check`]).
 pub(in super::super) struct Write<'a> {
     pub(super) state: &'a mut State,
     changes: Vec<Change>,
