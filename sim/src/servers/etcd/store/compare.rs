@@ -32,8 +32,8 @@ fn matches(compare: &PbCompare, kv: &PbKeyValue) -> bool {
     }
 }
 
-/// How the key's value of the target compares with the request's, which is zero if the request gives another
-/// target's.
+/// Compares the target of the key with the value in the request, which is zero if the request has a value for
+/// another target.
 fn order(compare: &PbCompare, kv: &PbKeyValue) -> Ordering {
     let wanted = compare.target_union.as_ref();
     match compare.target {

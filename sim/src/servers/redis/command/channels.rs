@@ -58,8 +58,8 @@ pub(crate) fn while_listening(core: &Core, client: &Client, command: &str, args:
     }
     (!ALLOWED.contains(&command)).then(|| {
         Reply::error_text(format!(
-            "ERR Can't execute '{command}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in \
-             this context"
+            "ERR Can't execute '{command}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET \
+             are allowed in this context"
         ))
     })
 }

@@ -36,9 +36,9 @@ pub(super) fn role(core: &Core) -> Reply {
 pub(super) fn wait(core: &Core, client: &mut Client, args: Args<'_>) -> Reply {
     if core.state.is_replica {
         return Reply::error(
-            "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is \
-             configured to be writable (which is not the default) writes to replicas are just local and are not \
-             propagated.",
+            "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a \
+             replica is configured to be writable (which is not the default) writes to replicas are just \
+             local and are not propagated.",
         );
     }
     let Some(replicas) = parse_i64(args.at(1)) else { return Reply::error(NOT_AN_INTEGER) };
