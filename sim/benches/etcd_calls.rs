@@ -9,7 +9,8 @@
     reason = "a benchmark reads the clock"
 )]
 
-#[path = "../tests/etcd_support/mod.rs"]
+#[path = "../tests/all/etcd/support.rs"]
+#[allow(dead_code, unreachable_pub, reason = "the tests use more of it")]
 mod etcd_support;
 
 use std::time::{Duration, Instant};

@@ -2,16 +2,24 @@
 //! event that differs.
 //!
 //! The leak is a metrics recorder: the resource calls it within the run, and it answers with an event that holds a number
-//! out of a counter of the whole process. The recorder is global, so this file has one test.
+//! out of a counter of the whole process. The recorder is global, so this is a program of its own, with one test.
+#![allow(unreachable_pub, reason = "in a program `pub` only says that other modules use it")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod support;
+/// Parts of the program `all`.
+mod all {
+    pub mod support {
+        pub mod guard;
+        pub mod replay;
+    }
+}
 
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use all::support::guard::{assert_same, trace};
+use all::support::replay::replay_line;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
-use support::guard::{assert_same, trace};
 
 static LEAKS: AtomicBool = AtomicBool::new(false);
 static CALLS: AtomicU64 = AtomicU64::new(0);
@@ -60,7 +68,7 @@ fn a_number_from_outside_the_run_is_found_at_its_first_event() {
         "seed {seed} gave two traces; the first difference is event {number}:\n{}\n{}\n{}",
         first(&one),
         first(&other),
-        support::replay_line("determinism", seed)
+        replay_line("all determinism", seed)
     );
     assert_eq!(*said, expected);
     let shorter = one.lines().take(number).collect::<Vec<_>>().join("\n");

@@ -1,15 +1,24 @@
 //! Random schedules keep every promise: with fencing on, no stale write is accepted; no verdict is without an explanation.
+#![allow(unreachable_pub, reason = "in a program `pub` only says that other modules use it")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
+/// Parts of the program `all`.
+mod all {
+    pub mod support {
+        pub mod replay;
+        pub mod seeds;
+    }
+}
 
+use all::support::replay::replay_line;
+use all::support::seeds::seeds;
 use sim::explore::violation;
 use sim::run::run;
 use sim::schedule::{Arm, draw};
 
 #[test]
 fn random_schedules_keep_every_promise() {
-    for seed in support::seeds(400) {
+    for seed in seeds(400) {
         let schedule = draw(seed);
         for arm in [Arm::Unfenced, Arm::Fenced] {
             let report = run(&schedule, arm, seed).unwrap();
@@ -19,7 +28,7 @@ fn random_schedules_keep_every_promise() {
                     violation.broken,
                     schedule.to_toml(),
                     report.trace(),
-                    support::replay_line("seed", seed)
+                    replay_line("seed", seed)
                 );
             }
         }

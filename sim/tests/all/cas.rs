@@ -1,0 +1,137 @@
+//! Updates without a lock, against the same work under the lock: what contention costs each.
+
+use std::time::Duration;
+
+use sim::run::{Report, run};
+use sim::schedule::{Arm, Point, Schedule, Span, System, What, When, Worker, WorkerMode};
+
+/// How many updates each of the four schedules makes.
+const UPDATES: u64 = 20;
+
+fn report(name: &str) -> &'static Report {
+    crate::support::case(name).run(Arm::Fenced)
+}
+
+fn attempts(report: &Report) -> f64 {
+    report.summary().updates.attempts_per_update().unwrap()
+}
+
+/// When the last write was accepted.
+fn took(report: &Report) -> Duration {
+    let last = report.events.iter().rfind(|event| event.process.as_str() == "resource").unwrap();
+    Duration::from_nanos(last.at.0)
+}
+
+#[test]
+fn attempts_in_vain_grow_with_the_contention() {
+    let [low, high] = ["cas-low-contention", "cas-high-contention"].map(report);
+    println!(
+        "attempts an update: {:.2} at low contention, {:.2} at high; time: {:?} and {:?}",
+        attempts(low),
+        attempts(high),
+        took(low),
+        took(high)
+    );
+    for report in [low, high] {
+        let updates = report.summary().updates;
+        assert_eq!(updates.made, UPDATES);
+        assert_eq!(updates.attempts, updates.made + updates.conflicts, "each attempt is judged once");
+        assert_eq!((updates.fenced, updates.given_up, report.commands), (0, 0, 0), "no lock server is asked");
+    }
+    assert!(attempts(low) < 1.1, "{}", attempts(low));
+    assert!(attempts(high) > 1.5, "{}", attempts(high));
+}
+
+#[test]
+fn the_lock_makes_no_attempt_in_vain_and_asks_two_servers() {
+    let [low, high] = ["cas-low-contention-locked", "cas-high-contention-locked"].map(report);
+    println!("under the lock: {:?} at low contention, {:?} at high", took(low), took(high));
+    for report in [low, high] {
+        let summary = report.summary();
+        assert_eq!((summary.accepted.len() as u64, summary.grants), (UPDATES, UPDATES));
+        assert_eq!(summary.refused, []);
+        assert!(report.commands > 2 * UPDATES, "an acquire and a release for each: {}", report.commands);
+    }
+    // Without contention both take their time from the schedule; the lock's polling costs more than attempts in vain.
+    assert!(took(report("cas-high-contention")) < took(high));
+}
+
+/// A row of the README's table.
+fn row(contention: &str, way: &str, name: &str) -> String {
+    let report = report(name);
+    let made = UPDATES + report.summary().updates.conflicts;
+    format!(
+        "| {contention} | [{way}](seeds/{name}.toml) | {UPDATES} | {made} | {} | {:.1} s |",
+        report.commands,
+        took(report).as_secs_f64()
+    )
+}
+
+#[test]
+fn the_readme_shows_what_the_runs_give() {
+    let readme = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("README.md");
+    let readme = std::fs::read_to_string(readme).unwrap();
+    for row in [
+        row("low", "conditional writes", "cas-low-contention"),
+        row("low", "lock", "cas-low-contention-locked"),
+        row("high", "conditional writes", "cas-high-contention"),
+        row("high", "lock", "cas-high-contention-locked"),
+    ] {
+        assert!(readme.contains(&row), "the README lacks\n{row}");
+    }
+}
+
+fn updaters(workers: impl IntoIterator<Item = Worker>) -> Schedule {
+    let ttl = Span::from_secs(2);
+    Schedule::new("updates", System::Redis, ttl, workers.into_iter().collect())
+}
+
+fn updater(name: &str) -> Worker {
+    Worker { mode: WorkerMode::Cas, ..Worker::new(name) }
+}
+
+#[test]
+fn a_pause_between_read_and_write_harms_nobody() {
+    // The experiment of gc-pause.toml, without a lock.
+    let late = Worker { starts: Span::from_millis(100), ..updater("b") };
+    let mut schedule = updaters([updater("a"), late]);
+    let what = What::Pause { process: "a".to_owned(), lasts: Some(Span::from_secs(5)) };
+    schedule.faults.push(sim::schedule::Fault { when: When::after("a", Point::Worked), what });
+    for arm in [Arm::Unfenced, Arm::Fenced] {
+        let report = run(&schedule, arm, 0).unwrap();
+        let updates = report.summary().updates;
+        assert_eq!((updates.made, updates.conflicts), (2, 1), "{}", report.trace());
+        assert_eq!(report.verdicts, [], "{}", report.trace());
+    }
+}
+
+#[test]
+fn an_update_whose_reply_is_lost_is_made_once() {
+    let mut schedule = updaters([updater("a")]);
+    let what = What::Reset { link: sim::schedule::Link::new("a", "resource") };
+    schedule.faults.push(sim::schedule::Fault { when: When::after("resource", Point::Accepted), what });
+    let report = run(&schedule, Arm::Fenced, 0).unwrap();
+    let updates = report.summary().updates;
+    assert_eq!((updates.made, updates.conflicts, updates.given_up), (1, 0, 0), "{}", report.trace());
+    assert!(report.trace().contains("200 again, a retry"), "{}", report.trace());
+}
+
+#[test]
+fn who_has_no_attempt_left_gives_up() {
+    let hasty = |name| Worker { attempts: Some(1), ..updater(name) };
+    let report = run(&updaters(["a", "b", "c"].map(hasty)), Arm::Fenced, 0).unwrap();
+    let updates = report.summary().updates;
+    assert_eq!((updates.made, updates.given_up), (1, 2), "{}", report.trace());
+}
+
+#[test]
+fn a_key_that_a_holder_has_written_is_closed_to_updates() {
+    let later = Worker { starts: Span::from_secs(1), ..updater("b") };
+    let schedule = updaters([Worker::new("a"), later]);
+    let fenced = run(&schedule, Arm::Fenced, 0).unwrap();
+    assert_eq!(fenced.summary().updates.fenced, 1, "{}", fenced.trace());
+    assert_eq!(fenced.verdicts, []);
+    let unfenced = run(&schedule, Arm::Unfenced, 0).unwrap();
+    assert_eq!(unfenced.summary().updates.made, 1);
+    assert!(unfenced.is_violated(), "a write without a token after one with: {}", unfenced.trace());
+}

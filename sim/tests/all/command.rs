@@ -1,0 +1,140 @@
+//! The command: its exit codes, its JSON, and what it says of bad input.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn sim(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sim"))
+        .args(arguments)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
+        .output()
+        .unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// The experiment with one word of it changed, as a file.
+fn changed(name: &str, from: &str, to: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../seeds/gc-pause.toml");
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(text.contains(from));
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&file, text.replacen(from, to, 1)).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_schedule_that_gives_its_verdicts_exits_with_0() {
+    let output = sim(&["replay", "seeds/gc-pause.toml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("PUT orders:42 a token=1 → 200"), "{text}");
+    assert!(text.contains("PUT orders:42 a token=1 → 409 stale, seen 2"), "{text}");
+}
+
+#[test]
+fn a_schedule_that_does_not_exits_with_1_and_says_what_differs() {
+    let file =
+        changed("hopeful.toml", r#"verdicts = ["overlap", "stale_write"]"#, r#"verdicts = ["overlap"]"#);
+    let output = sim(&["replay", &file]);
+    assert_eq!(output.status.code(), Some(1));
+    let expected = "NOT as expected: verdicts: expected overlap, found overlap, stale_write";
+    assert!(stdout(&output).contains(expected), "{}", stdout(&output));
+}
+
+#[test]
+fn bad_input_exits_with_2_and_names_the_line() {
+    let file = changed("typo.toml", "starts = \"100ms\"", "stars = \"100ms\"");
+    let output = sim(&["replay", &file]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("typo.toml:11: unknown field `stars`"), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "");
+    assert_eq!(sim(&["replay", "seeds/no-such.toml"]).status.code(), Some(2));
+    assert_eq!(sim(&["run", "--seed", "-1"]).status.code(), Some(2));
+    assert_eq!(sim(&["corpus", "no-such-folder"]).status.code(), Some(2));
+}
+
+#[test]
+fn json_is_one_object_with_all_that_it_promises() {
+    for arguments in [&["replay", "seeds/gc-pause.toml", "--json"][..], &["run", "--seed", "7", "--json"]] {
+        let output = sim(arguments);
+        let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        for field in [
+            "seed",
+            "schedule",
+            "verdicts",
+            "counts",
+            "trace_hash",
+            "simulated_seconds",
+            "commands",
+            "wall_seconds",
+        ] {
+            assert!(object.get(field).is_some(), "{arguments:?} lacks {field}: {object}");
+        }
+    }
+    let object: serde_json::Value =
+        serde_json::from_slice(&sim(&["replay", "seeds/gc-pause.toml", "--json"]).stdout).unwrap();
+    let verdict = &object["verdicts"][0];
+    assert_eq!(verdict["kind"], "overlap");
+    assert_eq!(verdict["key"], "orders:42");
+    assert_eq!(verdict["processes"], serde_json::json!(["a", "b"]));
+    assert!(verdict["at"].as_f64().unwrap() > 2.0);
+    assert_eq!(object["as_expected"], true);
+}
+
+#[test]
+fn the_same_seed_prints_the_same_trace_in_two_processes() {
+    let trace = || stdout(&sim(&["run", "--seed", "11", "--trace"]));
+    assert_eq!(trace(), trace());
+}
+
+/// The lines of `text` that a terminal of 80 columns would break.
+fn wide(text: &str) -> Vec<&str> {
+    text.lines().filter(|line| line.chars().count() > 80).collect()
+}
+
+#[test]
+fn every_line_fits_a_terminal() {
+    for arguments in [
+        // The demonstration: the experiment, then random schedules.
+        &[][..],
+        &["run", "--seed", "11", "--fence", "off", "--trace"],
+        &["run", "--seed", "2", "--trace"],
+        &["replay", "seeds/gc-pause.toml"],
+        &["replay", "seeds/get-then-del.toml"],
+        &["replay", "seeds/cas-high-contention.toml"],
+        &["corpus"],
+    ] {
+        let text = stdout(&sim(arguments));
+        assert!(text.lines().count() > 10, "{arguments:?}: {text}");
+        assert_eq!(wide(&text), [""; 0], "{arguments:?}");
+    }
+    let file = changed("wide.toml", r#"verdicts = ["overlap", "stale_write"]"#, "verdicts = []");
+    let text = stdout(&sim(&["replay", &file]));
+    assert!(text.contains("NOT as expected"), "{text}");
+    // Of the path of the file, which has no spaces, nothing can be broken off.
+    let wide: Vec<_> = wide(&text).into_iter().filter(|line| !line.contains("wide.toml")).collect();
+    assert_eq!(wide, [""; 0]);
+}
+
+#[test]
+fn the_corpus_has_a_line_for_each_schedule() {
+    let output = sim(&["corpus"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    let files = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../seeds")).unwrap().count();
+    assert_eq!(stdout(&output).lines().filter(|line| line.starts_with("ok ")).count(), files);
+}
+
+#[test]
+fn an_exploration_counts_its_schedules() {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("violations");
+    let output = sim(&["explore", "--seeds", "20", "--threads", "2", "--out", out.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    assert!(stdout(&output).starts_with("20 random schedules in both arms"), "{}", stdout(&output));
+}

@@ -1,0 +1,44 @@
+//! The comparison of the systems: the same for a seed, and the one that the README shows.
+
+use std::path::Path;
+
+use sim::compare::{cells, compare, table};
+use sim::schedule::{Arm, Verdict};
+
+#[test]
+fn the_same_first_seed_gives_the_same_table_on_any_number_of_threads() {
+    let one = compare(11, 2, 1, || ()).unwrap();
+    let two = compare(11, 2, 2, || ()).unwrap();
+    assert_eq!(one, two);
+    assert_eq!(table::markdown(&one), table::markdown(&two));
+    assert_ne!(one, compare(13, 2, 2, || ()).unwrap());
+}
+
+#[test]
+fn each_cell_counts_its_schedules_and_fencing_leaves_no_stale_write() {
+    let comparison = compare(0, 6, 2, || ()).unwrap();
+    assert_eq!(comparison.keys().copied().collect::<Vec<_>>(), cells().collect::<Vec<_>>());
+    for ((system, class), cell) in &comparison {
+        assert_eq!(cell.schedules, 6, "{class} on {system}");
+        assert_eq!(cell.of(Arm::Fenced, Verdict::StaleWrite), 0, "{class} on {system}");
+        assert_eq!(cell.violations, 0, "{class} on {system}");
+        assert!(cell.grants > 0, "{class} on {system}");
+    }
+    let unfenced = |cell: &sim::compare::Cell| cell.of(Arm::Unfenced, Verdict::StaleWrite);
+    assert!(comparison.values().map(unfenced).sum::<u64>() > 0, "without fencing there is one");
+}
+
+#[test]
+fn the_readme_shows_the_table_that_was_written_last() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let (readme, page) = (root.join("README.md"), root.join("docs/comparison.md"));
+    let (readme, page) = (std::fs::read_to_string(readme).unwrap(), std::fs::read_to_string(page).unwrap());
+    let rows = |text: &str| -> Vec<String> {
+        let is_row = |line: &&str| line.starts_with("| ") && line.matches('|').count() == 10;
+        text.lines().filter(is_row).map(str::to_owned).collect()
+    };
+    let (_, shown) = readme.split_once("<!-- comparison -->").unwrap();
+    let (shown, _) = shown.split_once("<!-- /comparison -->").unwrap();
+    assert_eq!(rows(shown), rows(&page));
+    assert_eq!(rows(&page).len(), cells().count() + 1, "a row for each cell, and the headings");
+}

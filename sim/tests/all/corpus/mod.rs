@@ -1,0 +1,5 @@
+//! The schedules in `seeds/`, run.
+
+mod hashes;
+mod snapshots;
+mod verdicts;

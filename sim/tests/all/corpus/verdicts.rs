@@ -1,0 +1,36 @@
+//! Every schedule in `seeds/` gives the verdicts that it demands.
+
+use crate::support::corpus;
+
+#[test]
+fn every_schedule_gives_the_verdicts_that_it_demands() {
+    let mut problems = Vec::new();
+    for case in corpus() {
+        let (name, schedule) = (&case.name, &case.schedule);
+        assert!(!schedule.expect.is_empty(), "seeds/{name}.toml demands nothing");
+        for report in case.runs() {
+            let arm = report.arm;
+            let demanded = schedule.expect.of(arm).unwrap();
+            for mismatch in report.mismatches(demanded) {
+                problems.push(format!(
+                    "{name}, {arm}: {mismatch}\n{}replay it: cargo run --release -- replay seeds/{name}.toml\n",
+                    report.trace()
+                ));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{} schedules disagree:\n{}", problems.len(), problems.join("\n"));
+}
+
+#[test]
+fn every_fault_of_the_corpus_strikes() {
+    // A fault whose point is never passed would be a silent no-op.
+    let mut missed = Vec::new();
+    for case in corpus() {
+        let struck: Vec<_> = case.runs().map(|report| report.struck).collect();
+        if struck.iter().any(|struck| *struck != case.schedule.faults.len()) {
+            missed.push(format!("{}: {struck:?} of {}", case.name, case.schedule.faults.len()));
+        }
+    }
+    assert!(missed.is_empty(), "faults that never struck: {missed:?}");
+}

@@ -1,0 +1,40 @@
+//! The same seed gives the same trace, byte for byte: run twice, in any order, on any number of threads.
+
+use std::sync::Mutex;
+
+use crate::support::guard::{assert_same, trace};
+use sim::run::run;
+use sim::schedule::{Arm, draw};
+
+#[test]
+fn a_seed_gives_one_trace_in_any_order_and_on_two_threads() {
+    let seeds: Vec<u64> = crate::support::seeds(60).collect();
+    let first: Vec<String> = seeds.iter().map(|seed| trace(*seed)).collect();
+    let mut reversed: Vec<String> = seeds.iter().rev().map(|seed| trace(*seed)).collect();
+    reversed.reverse();
+    let together = Mutex::new(vec![String::new(); seeds.len()]);
+    std::thread::scope(|scope| {
+        for half in 0..2 {
+            let (seeds, together) = (&seeds, &together);
+            scope.spawn(move || {
+                for number in (half..seeds.len()).step_by(2) {
+                    let trace = trace(seeds[number]);
+                    together.lock().unwrap()[number] = trace;
+                }
+            });
+        }
+    });
+    let together = together.into_inner().unwrap();
+    for (number, seed) in seeds.iter().enumerate() {
+        assert_same(*seed, &first[number], &reversed[number]);
+        assert_same(*seed, &first[number], &together[number]);
+    }
+}
+
+#[test]
+fn two_seeds_give_two_traces() {
+    // The hash of nothing would be the same for all.
+    let hashes: std::collections::BTreeSet<u64> =
+        (0..20).map(|seed| run(&draw(seed), Arm::Fenced, seed).unwrap().hash).collect();
+    assert_eq!(hashes.len(), 20);
+}

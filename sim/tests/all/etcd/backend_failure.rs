@@ -1,0 +1,370 @@
+//! Locks on the simulated etcd when something fails: answers that get lost, members that fall silent, sessions that end,
+//! callers that leave.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use super::lab::{Client, LONG, Lab, SESSION, TTL, key, other_key};
+use super::support::{Etcd, in_cluster};
+use dlock::backend::{Answer, Backend, Claim, Trail as _};
+use dlock::etcd::Trail;
+use dlock::{
+    AcquireError, BackendError, LostError, Owner, Released, RenewError, Runtime, SessionEnd, TryAcquireError,
+};
+
+/// A client whose session is open, on the first member.
+async fn warm(lab: &Lab, process: &str) -> Client {
+    let client = lab.client(process);
+    client.lock.try_acquire(&other_key()).await.unwrap().release().await.unwrap();
+    client
+}
+
+fn cut(etcd: &Etcd, client: &Client, member: usize) {
+    etcd.world.cut(client.id, etcd.members[member]);
+    etcd.world.cut(etcd.members[member], client.id);
+}
+
+fn heal(etcd: &Etcd, client: &Client, member: usize) {
+    etcd.world.heal(client.id, etcd.members[member]);
+    etcd.world.heal(etcd.members[member], client.id);
+}
+
+/// Does `act` after so many milliseconds.
+fn after(etcd: &Etcd, millis: u64, act: impl FnOnce(&Etcd) + Send + 'static) {
+    let (etcd, at) = (etcd.clone(), etcd.now() + millis);
+    etcd.world.clone().spawn_harness(async move {
+        etcd.at(at).await;
+        act(&etcd);
+    });
+}
+
+#[test]
+fn a_grant_whose_answer_was_lost_is_recognised_with_its_token_and_place() {
+    in_cluster(|etcd| async move {
+        let lab = Lab::new(&etcd);
+        let (a, b) = (warm(&lab, "a").await, warm(&lab, "b").await);
+        // What the first member answers is lost; the next one is asked.
+        etcd.world.cut(etcd.members[0], a.id);
+        let began = etcd.now();
+        let acquiring = lab.spawn_acquire(&a, &key(), LONG);
+        etcd.at(began + 100).await;
+        let revision = etcd.cluster.revision();
+        let behind = lab.spawn_acquire(&b, &key(), LONG);
+        let handle = acquiring.wait(&etcd).await.unwrap();
+        assert!(etcd.now() - began >= 1000, "it had to be asked for again");
+        assert_eq!(handle.fence().as_u64(), revision.unsigned_abs(), "the first put's");
+        assert!(!behind.is_over());
+        assert_eq!(lab.keys().await, 2);
+        assert_eq!(handle.release().await, Ok(Released::Done));
+        behind.wait(&etcd).await.unwrap();
+    });
+}
+
+#[test]
+fn a_put_that_comes_after_its_release_does_nothing() {
+    in_cluster(|etcd| async move {
+        let lab = Lab::new(&etcd);
+        let a = warm(&lab, "a").await;
+        // The put takes three seconds to the first member; what takes it back on that stream comes later still.
+        let (id, member) = (a.id, etcd.members[0]);
+        etcd.world.delay(id, member, Duration::from_secs(3));
+        after(&etcd, 50, move |etcd| etcd.world.delay(id, member, Duration::from_secs(3)));
+        let began = etcd.now();
+        let error = a.lock.acquire(&key(), a.within(Duration::from_millis(100))).await.unwrap_err();
+        assert_eq!(error, AcquireError::Unavailable(BackendError::NoAnswer));
+        // The release waits for an answer in vain, too, and then goes by the next member.
+        etcd.at(began + 2900).await;
+        let (executed, guarded) = (etcd.cluster.executed(), etcd.cluster.revision());
+        etcd.at(began + 3100).await;
+        assert!(etcd.cluster.executed() > executed, "the put was executed now");
+        assert_eq!(etcd.cluster.revision(), guarded, "and did nothing");
+        assert_eq!(lab.keys().await, 0);
+        let handle = a.lock.try_acquire(&key()).await.unwrap();
+        assert_eq!(handle.release().await, Ok(Released::Done), "the session goes on");
+    });
+}
+
+/// Polls `future` until it has been pending for the `nth` time, leaves it alone for `millis`, in which what it has begun
+/// goes on without it, and drops it. Tells what it gave if it ended before.
+async fn drop_when_pending<F: Future>(etcd: &Etcd, nth: usize, millis: u64, future: F) -> Option<F::Output> {
+    let (mut future, mut pending) = (pin!(future), 0);
+    let ended = std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => {
+            pending += 1;
+            if pending >= nth { Poll::Ready(None) } else { Poll::Pending }
+        }
+    })
+    .await;
+    if ended.is_none() {
+        etcd.at(etcd.now() + millis).await;
+    }
+    ended
+}
+
+/// Drops an acquire, while another holds the lock if `is_held`, at its `nth` await point after `millis`; whether it had ended
+/// before.
+fn acquire_dropped_at(nth: usize, millis: u64, is_held: bool) -> bool {
+    in_cluster(|etcd| async move {
+        let lab = Lab::new(&etcd);
+        let (a, b, key) = (lab.client("a"), lab.client("b"), key());
+        let held = if is_held { Some(b.lock.try_acquire(&key).await.unwrap()) } else { None };
+        let acquiring = a.lock.acquire(&key, a.within(Duration::from_millis(300)));
+        let acquired = drop_when_pending(&etcd, nth, millis, acquiring).await;
+        let ended = acquired.is_some();
+        drop(acquired);
+        // For what is on its way, and for the release behind it.
+        etcd.at(etcd.now() + 200).await;
+        let place = format!("pending for the {nth}th time, dropped after {millis} ms, held: {is_held}");
+        assert_eq!(lab.keys().await, usize::from(is_held), "{place}");
+        drop(held);
+        ended
+    })
+}
+
+#[test]
+fn an_acquire_that_is_dropped_leaves_no_key_wherever_it_stood() {
+    for is_held in [false, true] {
+        for millis in [0, 1, 2, 3, 20] {
+            let ends = (1..100).find(|&nth| acquire_dropped_at(nth, millis, is_held)).expect("it ends");
+            assert!(ends > 3, "connection, session and transaction are waited for");
+        }
+    }
+}
+
+#[test]
+fn a_waiter_whose_lease_ended_while_it_waited_does_not_hold() {
+    in_cluster(|etcd| async move {
+        let lab = Lab::new(&etcd);
+        let (a, b) = (lab.client("a"), lab.client("b"));
+        let first = a.lock.try_acquire(&key()).await.unwrap();
+        let mut observer = etcd.client_of("b", 0).await;
+        let of_a = observer.leases().await.unwrap().leases()[0].id();
+        let waiting = lab.spawn_acquire(&b, &key(), LONG);
+        etcd.at(etcd.now() + 50).await;
+        // Its key goes, and a moment later the holder does: the waiter is woken before it hears of its lease.
+        for lease in observer.leases().await.unwrap().leases() {
+            if lease.id() != of_a {
+                observer.lease_revoke(lease.id()).await.unwrap();
+            }
+        }
+        let third = lab.client("a");
+        let behind = lab.spawn_acquire(&third, &key(), LONG);
+        etcd.at(etcd.now() + 50).await;
+        first.release().await.unwrap();
+        let held = behind.wait(&etcd).await.unwrap();
+        etcd.at(etcd.now() + 2000).await;
+        assert!(!waiting.is_over(), "it must wait behind those who came before it came back");
+        assert!(held.is_valid());
+        let token = held.fence();
+        held.release().await.unwrap();
+        let late = waiting.wait(&etcd).await.unwrap();
+        assert!(late.fence() > token);
+        assert_eq!(lab.owner_of(&key()).await.as_deref(), Some(late.owner().as_str()));
+    });
+}
+
+#[test]
+fn a_session_that_the_cluster_ends_takes_its_locks_along_and_another_is_opened() {
+    in_cluster(|etcd| async move {
+        let lab = Lab::new(&etcd);
+        let a = lab.client("a");
+        let (one, other) =
+            (a.lock.try_acquire(&key()).await.unwrap(), a.lock.try_acquire(&other_key()).await.unwrap());
+        lab.revoke_all().await;
+        assert_eq!(one.renew().await, Err(RenewError::Lost(LostError::NotOwner)));
+        assert_eq!(other.renew().await, Err(RenewError::Lost(LostError::NotOwner)));
+        let again = a.lock.try_acquire(&key()).await.unwrap();
+        assert!(again.fence() > one.fence());
+        assert_eq!(one.release().await, Ok(Released::NotOwner), "it does not end the new one");
+        again.renew().await.unwrap();
+        assert_eq!(lab.leases().await, 1);
+    });
+}
+
+#[test]
+fn a_client_that_is_cut_off_stops_before_the_next_one_holds() {
+    in_cluster(|etcd| async move {
+        let lab = Lab::new(&etcd);
+        let (a, b) = (lab.client("a"), lab.client("b"));
+        let handle = a.lock.try_acquire(&key()).await.unwrap();
+        handle.keep_alive(dlock::Cap(LONG));
+        let waiting = lab.spawn_acquire(&b, &key(), LONG);
+        etcd.at(10_000).await;
+        (0..3).for_each(|member| cut(&etcd, &a, member));
+        handle.lost().await;
+        assert!(etcd.now() >= 10_000 + 1_000, "renewed until then");
+        assert!(!waiting.is_over(), "no other holder before the work has stopped");
+        let next = waiting.wait(&etcd).await.unwrap();
+        assert!(next.fence() > handle.fence());
+        assert!(etcd.now() < 10_000 + 6000 + 1500, "and soon after: {}", etcd.now());
+        (0..3).for_each(|member| heal(&etcd, &a, member));
+        assert_eq!(handle.release().await, Ok(Released::NotOwner));
+        next.renew().await.unwrap();
+    });
+}
+
+#[test]
+fn a_validity_counts_from_the_sending_of_the_keepalive() {
+    in_cluster(|etcd| async move {
+        let lab = Lab::new(&etcd);
+        let a = lab.client("a");
+        let handle = a.lock.try_acquire(&key()).await.unwrap();
+        etcd.at(1500).await;
+        let sent = a.runtime.now();
+        let member = etcd.members[0];
+        etcd.world.cut(member, a.id);
+        let id = a.id;
+        after(&etcd, 800, move |etcd| etcd.world.heal(member, id));
+        handle.renew().await.unwrap();
+        assert!(a.runtime.now() >= sent + Duration::from_millis(800));
+        assert!(handle.valid_until() > sent, "it was extended");
+        assert!(handle.valid_until() <= sent + TTL, "from the sending");
+    });
+}
+
+#[test]
+fn a_new_leader_changes_nothing_for_the_holder() {
+    in_cluster(|etcd| async move {
+        let lab = Lab::new(&etcd);
+        let (a, b) = (lab.client("a"), lab.client("b"));
+        let handle = a.lock.try_acquire(&key()).await.unwrap();
+        handle.keep_alive(dlock::Cap(LONG));
+        let waiting = lab.spawn_acquire(&b, &key(), LONG);
+        etcd.at(3000).await;
+        assert!(etcd.cluster.move_leader(1));
+        etcd.at(20_000).await;
+        // The leader falls silent, and another takes over.
+        etcd.cluster.isolate(1, true);
+        etcd.at(40_000).await;
+        assert!(handle.is_valid());
+        assert!(!waiting.is_over());
+        assert_eq!(handle.release().await, Ok(Released::Done));
+        waiting.wait(&etcd).await.unwrap();
+    });
+}
+
+#[test]
+fn a_member_without_a_quorum_is_an_error_within_the_deadline() {
+    in_cluster(|etcd| async move {
+        let lab = Lab::new(&etcd);
+        let lone = lab.client_at("a", &["etcd-1:2379"]);
+        etcd.cluster.isolate(0, true);
+        let began = lone.runtime.now();
+        let error = lone.lock.acquire(&key(), lone.within(Duration::from_millis(2500))).await.unwrap_err();
+        let late = lone.runtime.now().saturating_since(began + Duration::from_millis(2500));
+        assert!(late < Duration::from_millis(1), "{late:?} after the deadline");
+        let expected =
+            |error: &BackendError| matches!(error, BackendError::NoAnswer | BackendError::Isolated { .. });
+        assert!(matches!(&error, AcquireError::Unavailable(error) if expected(error)), "{error:?}");
+        etcd.at(6000).await;
+        let error = lone.lock.try_acquire(&key()).await.unwrap_err();
+        let TryAcquireError::Backend(BackendError::Isolated { message }) = &error else {
+            panic!("{error:?}")
+        };
+        assert_eq!(message, "etcdserver: no leader");
+        // Who knows the other members goes on to them.
+        let other = lab.client("b");
+        let handle = other.lock.acquire(&key(), other.within(Duration::from_millis(2500))).await.unwrap();
+        handle.release().await.unwrap();
+    });
+}
+
+#[test]
+fn a_waiter_on_a_member_that_loses_its_quorum_moves_on_and_keeps_its_place() {
+    in_cluster(|etcd| async move {
+        let lab = Lab::new(&etcd);
+        let a = lab.client_at("a", &["etcd-3:2379"]);
+        let b = lab.client("b");
+        let first = a.lock.try_acquire(&key()).await.unwrap();
+        first.keep_alive(dlock::Cap(LONG));
+        let waiting = lab.spawn_acquire(&b, &key(), LONG);
+        etcd.at(1000).await;
+        let position = etcd.cluster.revision();
+        etcd.cluster.isolate(0, true);
+        etcd.at(20_000).await;
+        assert!(first.is_valid());
+        first.release().await.unwrap();
+        let next = waiting.wait(&etcd).await.unwrap();
+        assert!(etcd.now() < 20_100, "it was woken: {}", etcd.now());
+        assert_eq!(next.fence().as_u64(), position.unsigned_abs());
+    });
+}
+
+/// A backend used by hand, and a claim in line behind a holder.
+async fn queued(waiter: &Client) -> (Claim, Trail) {
+    let claim = Claim { key: key(), owner: Owner::random(&waiter.runtime, None), ttl: TTL };
+    let mut trail = Trail::default();
+    let answer = waiter.lock.backend().acquire(&claim, &mut trail, waiter.within(SESSION)).await.unwrap();
+    assert!(matches!(answer, Answer::Queued { .. }));
+    (claim, trail)
+}
+
+#[test]
+fn a_history_that_was_compacted_before_the_watch_began_is_asked_for_again() {
+    in_cluster(|etcd| async move {
+        let lab = Lab::new(&etcd);
+        let (a, b) = (lab.client("a"), lab.client("b"));
+        let first = a.lock.try_acquire(&key()).await.unwrap();
+        let (claim, mut trail) = queued(&b).await;
+        lab.write_elsewhere(3).await;
+        first.release().await.unwrap();
+        lab.write_elsewhere(3).await;
+        let mut observer = etcd.client_of("b", 0).await;
+        observer.compact(etcd.cluster.revision(), None).await.unwrap();
+        let began = etcd.now();
+        let backend = b.lock.backend();
+        assert_eq!(backend.turn(&claim, &mut trail, b.within(LONG)).await, Ok(()));
+        assert!(etcd.now() - began < 100, "the end of the one before is in the past that is gone");
+        let answer = backend.acquire(&claim, &mut trail, b.within(SESSION)).await.unwrap();
+        assert!(matches!(answer, Answer::Granted { .. }), "{answer:?}");
+        assert_eq!(backend.release(&claim, &mut trail, b.within(SESSION)).await, Ok(Released::Done));
+        assert!(!trail.is_open());
+    });
+}
+
+#[test]
+fn a_session_that_ends_during_the_wait_is_told() {
+    in_cluster(|etcd| async move {
+        let lab = Lab::new(&etcd);
+        let (a, b) = (lab.client("a"), lab.client("b"));
+        let _first = a.lock.try_acquire(&key()).await.unwrap();
+        let (claim, mut trail) = queued(&b).await;
+        lab.revoke_all().await;
+        // The watched key went, too: so the watch ends first here.
+        let backend = b.lock.backend();
+        backend.turn(&claim, &mut trail, b.within(LONG)).await.ok();
+        let answer = backend.acquire(&claim, &mut trail, b.within(SESSION)).await;
+        assert_eq!(answer, Err(BackendError::SessionLost(SessionEnd::Unknown)));
+        assert!(!trail.is_open(), "nothing is left of it");
+        assert!(backend.acquire(&claim, &mut trail, b.within(SESSION)).await.is_ok(), "a new session");
+    });
+}
+
+#[test]
+fn an_idle_connection_that_breaks_costs_no_call() {
+    in_cluster(|etcd| async move {
+        let lab = Lab::new(&etcd);
+        let a = warm(&lab, "a").await;
+        for member in [0, 1, 2, 0] {
+            etcd.world.reset(a.id, etcd.members[member]);
+            // Time for the client to see it.
+            etcd.at(etcd.now() + 5).await;
+            a.lock.try_acquire(&key()).await.unwrap().release().await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_member_that_is_down_is_passed_over_within_one_call() {
+    in_cluster(|etcd| async move {
+        let lab = Lab::new(&etcd);
+        etcd.at(100).await;
+        assert!(etcd.cluster.move_leader(1));
+        etcd.world.crash(etcd.members[0], false);
+        let a = lab.client("a");
+        a.lock.try_acquire(&key()).await.unwrap().release().await.unwrap();
+    });
+}

@@ -1,0 +1,12 @@
+//! The simulated Redis, over its wire protocol.
+
+mod support;
+
+mod client;
+mod commands;
+mod expiry;
+mod observer;
+mod persistence;
+mod protocol;
+mod replica;
+mod scripts;

@@ -1,0 +1,181 @@
+//! What a restarted server still knows, by policy and by kind of crash.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::support::{Client, Clock, CrashFile, Diary, run, settle, start_background};
+use sim::servers::redis::{AppendFile, Persistence, Server, ServerOptions};
+
+fn start(clock: &Clock, persistence: Persistence) -> Server<Clock> {
+    Server::new(ServerOptions { persistence, ..ServerOptions::new("redis") }, clock.clone())
+}
+
+#[test]
+fn without_a_file_a_restart_forgets_everything() {
+    run(async {
+        let clock = Clock::new();
+        Client::new(&start(&clock, Persistence::None)).call("SET a 1").await;
+        assert_eq!(Client::new(&start(&clock, Persistence::None)).call("GET a").await, "nil");
+    });
+}
+
+#[test]
+fn always_syncs_before_the_reply() {
+    run(async {
+        let (clock, file) = (Clock::new(), Arc::new(CrashFile::default()));
+        let mut client = Client::new(&start(&clock, Persistence::Always(file.clone())));
+        client.call("SET a 1").await;
+        client.call("INCR n").await;
+        client.call("GET a").await;
+        assert_eq!(file.syncs.load(Ordering::SeqCst), 2, "a read syncs nothing");
+        file.crash();
+        let mut client = Client::new(&start(&clock, Persistence::Always(file)));
+        assert_eq!(client.call("MGET a n").await, r#"["1", "1"]"#);
+    });
+}
+
+#[test]
+fn everysec_loses_what_the_last_second_brought() {
+    run(async {
+        let (clock, file) = (Clock::new(), Arc::new(CrashFile::default()));
+        let server = start(&clock, Persistence::EverySecond(file.clone()));
+        let background = start_background(&server);
+        let mut client = Client::new(&server);
+        client.call("SET a 1").await;
+        settle().await;
+        clock.advance_ms(1000).await;
+        assert_eq!(file.syncs.load(Ordering::SeqCst), 1);
+        client.call("SET b 1").await;
+        clock.advance_ms(500).await;
+        background.abort();
+        file.crash();
+        let mut client = Client::new(&start(&clock, Persistence::EverySecond(file)));
+        assert_eq!(client.call("MGET a b").await, r#"["1", nil]"#);
+    });
+}
+
+#[test]
+fn a_process_that_dies_alone_loses_nothing() {
+    run(async {
+        let (clock, file) = (Clock::new(), Arc::new(CrashFile::default()));
+        let mut client = Client::new(&start(&clock, Persistence::EverySecond(file.clone())));
+        client.call("SET a 1").await;
+        let mut client = Client::new(&start(&clock, Persistence::EverySecond(file)));
+        assert_eq!(client.call("GET a").await, r#""1""#);
+    });
+}
+
+#[test]
+fn every_kind_of_write_comes_back() {
+    run(async {
+        let (clock, file) = (Clock::new(), Arc::new(CrashFile::default()));
+        let mut client = Client::new(&start(&clock, Persistence::Always(file.clone())));
+        for line in [
+            "SET plain 1",
+            "SET lease x PX 5000",
+            "SET kept x PX 5000",
+            "PERSIST kept",
+            "SET extended x PX 100",
+            "PEXPIRE extended 9000",
+            "SET gone x",
+            "DEL gone",
+            "SET count 5 PX 7000",
+            "INCRBY count 3",
+            "DECR count",
+            "APPEND plain 2",
+            "SET ended x PX 10",
+        ] {
+            client.call(line).await;
+        }
+        clock.advance_ms(1000).await;
+        let mut client = Client::new(&start(&clock, Persistence::Always(file)));
+        for (line, reply) in [
+            ("KEYS *", r#"["count", "extended", "kept", "lease", "plain"]"#),
+            ("MGET plain lease kept extended count", r#"["12", "x", "x", "x", "7"]"#),
+            ("PTTL lease", ":4000"),
+            ("PTTL kept", ":-1"),
+            ("PTTL extended", ":8000"),
+            ("PTTL count", ":6000"),
+            ("DBSIZE", ":5"),
+        ] {
+            assert_eq!(client.call(line).await, reply, "{line}");
+        }
+    });
+}
+
+/// A lease does not stand still while its server is down, and its end is not silent.
+#[test]
+fn time_passes_while_the_server_is_down() {
+    run(async {
+        let (clock, file) = (Clock::new(), Arc::new(CrashFile::default()));
+        let mut client = Client::new(&start(&clock, Persistence::Always(file.clone())));
+        client.call("SET lease x PX 2000").await;
+        clock.advance_ms(2001).await;
+        let diary = Arc::new(Diary::default());
+        let persistence = Persistence::Always(file.clone());
+        let options = ServerOptions { persistence, observer: diary.clone(), ..ServerOptions::new("redis") };
+        let mut client = Client::new(&Server::new(options, clock.clone()));
+        assert_eq!(diary.take(), ["redis: removed lease Expired"]);
+        assert_eq!(client.call("GET lease").await, "nil");
+        let file = String::from_utf8(file.contents()).unwrap();
+        assert!(file.ends_with("*2\r\n$3\r\nDEL\r\n$5\r\nlease\r\n"), "{file}");
+    });
+}
+
+#[test]
+fn a_restart_forgets_scripts() {
+    run(async {
+        let (clock, file) = (Clock::new(), Arc::new(CrashFile::default()));
+        let mut client = Client::new(&start(&clock, Persistence::Always(file.clone())));
+        let script = "return redis.call('INCR', 'n')";
+        client.call_words(&["EVAL", script, "0"]).await;
+        let mut client = Client::new(&start(&clock, Persistence::Always(file)));
+        assert_eq!(client.call("GET n").await, r#""1""#);
+        let name = sha1_smol::Sha1::from(script).digest().to_string();
+        let reply = client.call(&format!("EVALSHA {name} 0")).await;
+        assert!(reply.starts_with("-NOSCRIPT"), "{reply}");
+    });
+}
+
+/// Wherever the file is cut off, the server starts with all whole commands and no part of a script.
+#[test]
+fn a_file_that_was_cut_off_anywhere_gives_whole_commands() {
+    run(async {
+        let clock = Clock::new();
+        let script = "redis.call('SET', 'b', '1') return redis.call('INCR', 'n')";
+        let length = {
+            let file = fill(&clock, script).await;
+            file.contents().len()
+        };
+        for cut in 1..length {
+            let file = fill(&clock, script).await;
+            file.tear(cut);
+            let mut client = Client::new(&start(&clock, Persistence::Always(file.clone())));
+            let state = client.call("MGET a b n c e f").await;
+            let whole = [
+                "[nil, nil, nil, nil, nil, nil]",
+                r#"["1", nil, nil, nil, nil, nil]"#,
+                r#"["1", "1", "1", nil, nil, nil]"#,
+                r#"["1", "1", "1", "1", nil, nil]"#,
+            ];
+            assert!(whole.contains(&state.as_str()), "{state} after {cut} bytes were lost");
+            // What is written from now on must be readable behind what is left.
+            client.call("SET d 1").await;
+            let mut client = Client::new(&start(&clock, Persistence::Always(file)));
+            assert_eq!(client.call("GET d").await, r#""1""#);
+            assert_eq!(client.call("MGET a b n c e f").await, state);
+        }
+    });
+}
+
+async fn fill(clock: &Clock, script: &str) -> Arc<CrashFile> {
+    let file = Arc::new(CrashFile::default());
+    let mut client = Client::new(&start(clock, Persistence::Always(file.clone())));
+    client.call("SET a 1").await;
+    client.call_words(&["EVAL", script, "0"]).await;
+    client.call("SET c 1").await;
+    for line in ["MULTI", "SET e 1", "SET f 1", "EXEC"] {
+        client.call(line).await;
+    }
+    file
+}

@@ -1,0 +1,179 @@
+//! A replica follows late, refuses writes, and can take over: with what had reached it.
+#![allow(clippy::disallowed_methods, reason = "a test")]
+
+use std::sync::Arc;
+
+use super::support::{Client, Clock, Diary, connect, run, server, settle, start_background};
+use sim::servers::redis::{Server, ServerOptions};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+
+fn replica(clock: &Clock) -> Server<Clock> {
+    Server::new(ServerOptions { is_replica: true, ..ServerOptions::new("replica") }, clock.clone())
+}
+
+/// Lets `replica` follow whatever is at the other end of `stream`.
+fn follow(replica: &Server<Clock>, stream: DuplexStream) -> tokio::task::JoinHandle<std::io::Result<()>> {
+    let replica = replica.clone();
+    tokio::spawn(async move { replica.follow(stream).await })
+}
+
+/// A link that the test can hold up: bytes pass from the primary only when it lets them.
+async fn pass(from: &mut DuplexStream, to: &mut DuplexStream) {
+    let mut buffer = vec![0; 1 << 16];
+    let size = from.read(&mut buffer).await.unwrap();
+    to.write_all(&buffer[..size]).await.unwrap();
+    settle().await;
+}
+
+#[test]
+fn a_replica_gets_what_was_there_and_what_comes() {
+    run(async {
+        let clock = Clock::new();
+        let (primary, replica) = (server(&clock), replica(&clock));
+        let (mut writer, mut reader) = (Client::new(&primary), Client::new(&replica));
+        writer.call("SET before 1 PX 5000").await;
+        follow(&replica, connect(&primary, "replica"));
+        settle().await;
+        assert_eq!(reader.call("PTTL before").await, ":5000");
+        let script = "redis.call('SET', 'b', '1') redis.call('DEL', 'before') return redis.call('INCR', 'n')";
+        writer.call_words(&["EVAL", script, "0"]).await;
+        settle().await;
+        assert_eq!(reader.call("MGET before b n").await, r#"[nil, "1", "1"]"#);
+        writer.call("FLUSHALL").await;
+        settle().await;
+        assert_eq!(reader.call("DBSIZE").await, ":0");
+        let info = writer.call("INFO replication").await;
+        assert!(info.contains("role:master") && info.contains("connected_slaves:1"), "{info}");
+    });
+}
+
+#[test]
+fn a_replica_refuses_writes() {
+    run(async {
+        let clock = Clock::new();
+        let replica = replica(&clock);
+        let mut client = Client::new(&replica);
+        let refusal = "-READONLY You can't write against a read only replica.";
+        for line in ["SET a 1", "DEL a", "INCR a", "PEXPIRE a 1", "FLUSHALL"] {
+            assert_eq!(client.call(line).await, refusal, "{line}");
+        }
+        let reply = client.call_words(&["EVAL", "return redis.call('SET', 'a', '1')", "0"]).await;
+        assert!(reply.starts_with(refusal) && reply.contains("script: "), "{reply}");
+        assert_eq!(client.call("GET a").await, "nil");
+        assert!(client.call("ROLE").await.starts_with(r#"["slave""#));
+    });
+}
+
+/// A replica does not expire keys, but never shows one whose time is up.
+#[test]
+fn a_replica_leaves_expiry_to_its_primary() {
+    run(async {
+        let clock = Clock::new();
+        let (primary, replica) = (server(&clock), replica(&clock));
+        start_background(&replica);
+        let (mut writer, mut reader) = (Client::new(&primary), Client::new(&replica));
+        follow(&replica, connect(&primary, "replica"));
+        writer.call("SET a 1 PX 1000").await;
+        clock.advance_ms(1500).await;
+        assert_eq!(reader.call("GET a").await, "nil");
+        assert_eq!(reader.call("DBSIZE").await, ":1");
+        assert_eq!(writer.call("GET a").await, "nil");
+        settle().await;
+        assert_eq!(reader.call("DBSIZE").await, ":0");
+    });
+}
+
+/// The failover that loses a lock: the grant was acknowledged to its client, and had not reached the replica.
+#[test]
+fn what_was_on_its_way_is_lost_by_a_promotion() {
+    run(async {
+        let clock = Clock::new();
+        let (primary, replica) = (server(&clock), replica(&clock));
+        let (mut near, mut primary_end) = (connect(&primary, "replica"), tokio::io::duplex(1 << 20));
+        let following = follow(&replica, primary_end.1);
+        pass(&mut primary_end.0, &mut near).await;
+        pass(&mut near, &mut primary_end.0).await;
+        let mut writer = Client::new(&primary);
+        writer.call("SET arrived 1").await;
+        pass(&mut near, &mut primary_end.0).await;
+        assert_eq!(writer.call("SET lost 1").await, "+OK");
+        replica.promote();
+        settle().await;
+        assert!(following.is_finished());
+        let mut client = Client::new(&replica);
+        assert_eq!(client.call("MGET arrived lost").await, r#"["1", nil]"#);
+        assert_eq!(client.call("SET lost 2").await, "+OK");
+        assert!(client.call("ROLE").await.starts_with(r#"["master""#));
+    });
+}
+
+#[test]
+fn a_promoted_replica_expires_keys_itself() {
+    run(async {
+        let clock = Clock::new();
+        let (primary, replica) = (server(&clock), replica(&clock));
+        start_background(&replica);
+        follow(&replica, connect(&primary, "replica"));
+        Client::new(&primary).call("SET a 1 PX 1000").await;
+        settle().await;
+        let mut client = Client::new(&replica);
+        assert_eq!(client.call("REPLICAOF NO ONE").await, "+OK");
+        clock.advance_ms(1100).await;
+        assert_eq!(client.call("DBSIZE").await, ":0");
+    });
+}
+
+/// A grant must be told once, by the server that gave it.
+#[test]
+fn observers_of_a_replica_hear_nothing_of_the_primary() {
+    run(async {
+        let clock = Clock::new();
+        let diary = Arc::new(Diary::default());
+        let options =
+            ServerOptions { is_replica: true, observer: diary.clone(), ..ServerOptions::new("replica") };
+        let (primary, replica) = (server(&clock), Server::new(options, clock.clone()));
+        follow(&replica, connect(&primary, "replica"));
+        Client::new(&primary).call("SET a 1").await;
+        settle().await;
+        assert_eq!(Client::new(&replica).call("GET a").await, r#""1""#);
+        assert_eq!(diary.take(), ["test: executed get"]);
+    });
+}
+
+#[test]
+fn wait_counts_the_replicas_that_have_the_write() {
+    run(async {
+        let clock = Clock::new();
+        let (primary, replica) = (server(&clock), replica(&clock));
+        let (mut near, mut primary_end) = (connect(&primary, "replica"), tokio::io::duplex(1 << 20));
+        follow(&replica, primary_end.1);
+        pass(&mut primary_end.0, &mut near).await;
+        pass(&mut near, &mut primary_end.0).await;
+        let mut writer = Client::new(&primary);
+        writer.call("SET a 1").await;
+        writer.stream.write_all(&super::support::encode(&["WAIT", "1", "500"])).await.unwrap();
+        settle().await;
+        clock.advance_ms(500).await;
+        assert_eq!(writer.reply().await, ":0");
+        writer.stream.write_all(&super::support::encode(&["WAIT", "1", "0"])).await.unwrap();
+        pass(&mut near, &mut primary_end.0).await;
+        pass(&mut primary_end.0, &mut near).await;
+        assert_eq!(writer.reply().await, ":1");
+        assert_eq!(writer.call("WAIT 0 0").await, ":1");
+    });
+}
+
+/// What is not a primary of this kind is left, with an error.
+#[test]
+fn following_something_else_is_an_error() {
+    run(async {
+        let clock = Clock::new();
+        for answer in ["-ERR unknown command\r\n", "+HELLO\r\n", "%not RESP\r\n"] {
+            let (mut theirs, ours) = tokio::io::duplex(1024);
+            let following = follow(&replica(&clock), ours);
+            theirs.write_all(answer.as_bytes()).await.unwrap();
+            let error = following.await.unwrap().unwrap_err();
+            assert_eq!(error.kind(), std::io::ErrorKind::InvalidData, "{answer}");
+        }
+    });
+}

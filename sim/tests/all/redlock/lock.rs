@@ -1,0 +1,326 @@
+//! Redlock on simulated servers: who gets the lock with which nodes, and what is left behind.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::Duration;
+
+use super::lab::{LATENCY, Lab, in_lab, key};
+use dlock::{
+    AcquireError, BackendError, Cap, FencingToken, Released, RenewError, TryAcquireError, timeout_at,
+};
+
+const TTL: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_millis(150);
+/// Long enough that nothing in a test is explained by a lease that ran out.
+const LONG: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_lock_is_acquired_renewed_and_released_on_five_nodes() {
+    in_lab(5, 2, |lab| async move {
+        let (a, b) = (lab.member(0, TTL), lab.member(1, TTL));
+        let began = a.now();
+        let handle = a.lock.try_acquire(&key()).await.unwrap();
+        assert_eq!(handle.fence().as_u64(), 1);
+        assert_eq!(
+            handle.valid_until(),
+            began + TTL - Duration::from_millis(22),
+            "since before the first request"
+        );
+        lab.sleep(GRACE).await;
+        let owner = Some(handle.owner().as_str().to_owned());
+        assert_eq!(lab.owners().await, vec![owner; 5]);
+        let error = b.lock.try_acquire(&key()).await.unwrap_err();
+        let TryAcquireError::Held { retry_after: Some(left) } = error else { panic!("{error}") };
+        assert!(left > TTL - GRACE * 2 && left < TTL - GRACE, "{left:?}");
+        lab.sleep(TTL / 2).await;
+        let renewed = a.now();
+        handle.renew().await.unwrap();
+        assert_eq!(handle.valid_until(), renewed + TTL - Duration::from_millis(22));
+        lab.sleep(TTL * 3 / 4).await;
+        assert_eq!(lab.held().await, 5);
+        assert_eq!(handle.release().await, Ok(Released::Done));
+        lab.sleep(GRACE).await;
+        assert_eq!(lab.held().await, 0);
+        let next = b.lock.try_acquire(&key()).await.unwrap();
+        assert_eq!(next.fence().as_u64(), 2);
+        next.leave();
+    });
+}
+
+#[test]
+fn a_minority_that_is_dead_or_cut_off_does_not_matter() {
+    in_lab(5, 1, |lab| async move {
+        let a = lab.member(0, TTL);
+        lab.crash(0);
+        lab.cut(a.id, 3);
+        for round in 1..4 {
+            let began = a.now();
+            let handle = a.lock.try_acquire(&key()).await.unwrap();
+            assert_eq!(handle.fence().as_u64(), round);
+            assert!(a.now().saturating_since(began) < LATENCY * 16, "the silent node holds nobody up");
+            handle.renew().await.unwrap();
+            assert_eq!(handle.release().await, Ok(Released::Done));
+        }
+    });
+}
+
+#[test]
+fn without_a_majority_there_is_no_lock_by_the_deadline_and_nothing_is_left() {
+    in_lab(5, 2, |lab| async move {
+        let (a, b) = (lab.member(0, LONG), lab.member(1, LONG));
+        (0..3).for_each(|node| lab.cut(a.id, node));
+        let deadline = a.within(Duration::from_secs(2));
+        let error = a.lock.acquire(&key(), deadline).await.unwrap_err();
+        assert!(a.now() <= deadline + Duration::from_millis(1), "the world's clock has ticks of 1 ms");
+        let AcquireError::Unavailable(BackendError::NoQuorum { answered, nodes, needed, .. }) = error else {
+            panic!("{error}")
+        };
+        assert_eq!((answered, nodes, needed), (2, 5, 3));
+        lab.sleep(GRACE).await;
+        assert_eq!(lab.held().await, 0);
+        b.lock.try_acquire(&key()).await.unwrap().leave();
+    });
+}
+
+#[test]
+fn one_direction_of_a_partition_is_enough_to_lose_a_majority() {
+    for from_client in [true, false] {
+        in_lab(5, 1, |lab| async move {
+            let a = lab.member(0, LONG);
+            for node in 0..3 {
+                let (from, to) = if from_client { (a.id, lab.node(node)) } else { (lab.node(node), a.id) };
+                lab.world.cut(from, to);
+            }
+            let error = a.lock.try_acquire(&key()).await.unwrap_err();
+            assert!(matches!(error, TryAcquireError::Backend(BackendError::NoQuorum { .. })), "{error}");
+            (0..3).for_each(|node| lab.heal(a.id, node));
+            lab.sleep(Duration::from_secs(5)).await;
+            assert_eq!(lab.held().await, 0);
+        });
+    }
+}
+
+#[test]
+fn the_release_reaches_nodes_whose_vote_was_never_heard_of() {
+    in_lab(5, 1, |lab| async move {
+        let a = lab.member(0, LONG);
+        a.lock.try_acquire(&key()).await.unwrap().release().await.unwrap();
+        lab.sleep(GRACE).await;
+        // The requests arrive, the answers do not.
+        (3..5).for_each(|node| lab.world.cut(lab.node(node), a.id));
+        let handle = a.lock.try_acquire(&key()).await.unwrap();
+        lab.sleep(GRACE).await;
+        assert_eq!(handle.release().await, Ok(Released::Done));
+        // Until the votes are given up: the releases queue behind them, and need not be answered.
+        lab.sleep(Duration::from_secs(1)).await;
+        assert_eq!(lab.held().await, 0);
+    });
+}
+
+#[test]
+fn a_vote_that_arrives_after_the_release_is_given_back() {
+    in_lab(5, 1, |lab| async move {
+        let a = lab.member(0, LONG);
+        a.lock.try_acquire(&key()).await.unwrap().release().await.unwrap();
+        lab.sleep(GRACE).await;
+        (3..5).for_each(|node| lab.world.cut(a.id, lab.node(node)));
+        let handle = a.lock.try_acquire(&key()).await.unwrap();
+        assert_eq!(handle.release().await, Ok(Released::Done));
+        lab.sleep(Duration::from_secs(3)).await;
+        (3..5).for_each(|node| lab.world.heal(a.id, lab.node(node)));
+        lab.sleep(Duration::from_secs(5)).await;
+        assert_eq!(lab.held().await, 0);
+    });
+}
+
+#[test]
+fn one_slow_node_and_one_that_forgot_do_not_drop_the_lock() {
+    in_lab(5, 1, |lab| async move {
+        let a = lab.member(0, TTL);
+        let handle = a.lock.try_acquire(&key()).await.unwrap();
+        lab.sleep(GRACE).await;
+        lab.world.delay(lab.node(1), a.id, Duration::from_secs(1));
+        lab.server(2).flush();
+        let work = lab.sleep(TTL * 4);
+        handle.while_held(Cap(LONG), work).await.unwrap();
+        assert!(handle.is_valid());
+        lab.crash(3);
+        lab.sleep(TTL / 4).await;
+        let error = handle.renew().await.unwrap_err();
+        assert!(matches!(error, RenewError::Backend(BackendError::NoQuorum { .. })), "{error}");
+        assert!(handle.is_valid(), "it may be tried again while validity is left");
+        handle.leave();
+    });
+}
+
+#[test]
+fn a_majority_that_lost_the_lease_ends_it_at_once() {
+    in_lab(5, 1, |lab| async move {
+        let a = lab.member(0, TTL);
+        let handle = a.lock.try_acquire(&key()).await.unwrap();
+        lab.sleep(GRACE).await;
+        (0..3).for_each(|node| lab.server(node).flush());
+        assert!(matches!(handle.renew().await, Err(RenewError::Lost(_))));
+        assert!(!handle.is_valid());
+        assert_eq!(handle.release().await, Ok(Released::NotOwner));
+    });
+}
+
+#[test]
+fn replies_that_come_after_the_lease_are_no_grant() {
+    in_lab(5, 2, |lab| async move {
+        let (a, b) = (lab.member(0, TTL), lab.member(1, TTL));
+        a.lock.try_acquire(&key()).await.unwrap().release().await.unwrap();
+        lab.sleep(GRACE).await;
+        let id = a.id;
+        // The votes are given and on their way back.
+        lab.after(LATENCY * 3 / 2, move |lab| lab.world.pause(id));
+        let late = Arc::new(Mutex::new(None));
+        let found = Arc::clone(&late);
+        lab.world.spawn(a.id, async move {
+            let answer = a.lock.try_acquire(&key()).await.map(|_| ());
+            *found.lock().unwrap() = Some(answer);
+        });
+        lab.sleep(TTL + GRACE).await;
+        let holder = b.lock.try_acquire(&key()).await.unwrap();
+        lab.world.resume(id);
+        lab.sleep(GRACE).await;
+        assert!(late.lock().unwrap().take().unwrap().is_err());
+        assert_eq!(lab.owners().await, vec![Some(holder.owner().as_str().to_owned()); 5]);
+        holder.leave();
+    });
+}
+
+/// Who acquires and releases, and when each was served.
+fn contend(lab: &Lab, clients: usize, delay: impl Fn(&Lab)) -> Arc<Mutex<Vec<FencingToken>>> {
+    let tokens = Arc::new(Mutex::new(Vec::new()));
+    let members: Vec<_> = (0..clients).map(|number| lab.member(number, LONG)).collect();
+    delay(lab);
+    for member in members {
+        let tokens = Arc::clone(&tokens);
+        lab.world.spawn(member.id, async move {
+            let deadline = member.within(Duration::from_secs(20));
+            let handle = member.lock.acquire(&key(), deadline).await.unwrap();
+            tokens.lock().unwrap().push(handle.fence());
+            handle.release().await.unwrap();
+        });
+    }
+    tokens
+}
+
+#[test]
+fn a_split_vote_is_won_by_nobody_and_all_are_served_soon() {
+    in_lab(5, 3, |lab| async move {
+        // Each is far from all nodes but its own: two, two and one.
+        let tokens = contend(&lab, 3, |lab| {
+            for client in 0..3 {
+                let id = lab.world.find(&format!("client-{client}")).unwrap();
+                for node in (0..5).filter(|node| node / 2 != client) {
+                    lab.world.delay(id, lab.node(node), Duration::from_millis(5));
+                }
+            }
+        });
+        // Each has the votes that are near, and none of the others has arrived.
+        lab.sleep(Duration::from_millis(8)).await;
+        let owners = lab.owners().await;
+        let of = |client: usize| {
+            owners.iter().flatten().filter(|owner| owner.starts_with(&format!("client-{client}:"))).count()
+        };
+        assert_eq!([of(0), of(1), of(2)], [2, 2, 1], "{owners:?}");
+        lab.sleep(Duration::from_secs(5)).await;
+        let tokens = tokens.lock().unwrap();
+        assert_eq!(tokens.len(), 3, "long before a lease of {LONG:?} would have run out");
+        assert!(tokens.is_sorted(), "{tokens:?}");
+    });
+}
+
+/// Polls `future` until it has been pending for the `nth` time, leaves it alone for `time`, in which what it has begun goes
+/// on without it, and drops it. Tells whether it ended before.
+async fn drop_when_pending<F: Future>(lab: &Lab, nth: usize, time: Duration, future: F) -> bool {
+    let (mut future, mut pending) = (pin!(future), 0);
+    let ended = std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(_) => Poll::Ready(true),
+        Poll::Pending => {
+            pending += 1;
+            if pending >= nth { Poll::Ready(false) } else { Poll::Pending }
+        }
+    })
+    .await;
+    if !ended {
+        lab.sleep(time).await;
+    }
+    ended
+}
+
+#[test]
+fn an_acquire_that_is_dropped_leaves_nothing_wherever_it_stood() {
+    for millis in [0, 1, 3, 7] {
+        let dropped = (1..).take_while(|nth| {
+            in_lab(5, 1, |lab| async move {
+                let a = lab.member(0, LONG);
+                // Nodes that differ, so that the answers come one by one.
+                for node in 0..5 {
+                    let far = Duration::from_micros(700 * node as u64);
+                    lab.world.delay(a.id, lab.node(node), far);
+                }
+                let time = Duration::from_millis(millis);
+                let ended = drop_when_pending(&lab, *nth, time, a.lock.try_acquire(&key())).await;
+                lab.sleep(Duration::from_millis(500)).await;
+                assert_eq!(lab.held().await, 0, "pending for the {nth}th time, dropped after {time:?}");
+                !ended
+            })
+        });
+        let dropped = dropped.count();
+        assert!(
+            dropped >= 8,
+            "it waits for each of three votes and raises, and before that for connections: {dropped}"
+        );
+    }
+}
+
+#[test]
+fn an_acquire_that_is_dropped_leaves_nothing_whenever_that_is() {
+    let mut dropped = 0;
+    for halves in 0.. {
+        let ended = in_lab(3, 1, |lab| async move {
+            let a = lab.member(0, LONG);
+            lab.cut(a.id, 2);
+            lab.after(Duration::from_millis(40), |lab| {
+                let id = lab.world.find("client-0").unwrap();
+                lab.heal(id, 2);
+            });
+            let deadline = a.within(Duration::from_micros(500 * halves));
+            let acquired = timeout_at(&a.runtime, deadline, a.lock.try_acquire(&key())).await;
+            let ended = acquired.is_ok();
+            drop(acquired);
+            lab.sleep(Duration::from_secs(3)).await;
+            assert_eq!(lab.held().await, 0, "dropped after {halves} half milliseconds");
+            ended
+        });
+        if ended {
+            break;
+        }
+        dropped += 1;
+    }
+    assert!(dropped > 20, "it takes two round trips and a connection: {dropped}");
+}
+
+#[test]
+fn a_node_that_is_always_the_slowest_learns_the_scripts_too() {
+    in_lab(3, 1, |lab| async move {
+        let a = lab.member(0, LONG);
+        lab.world.delay(a.id, lab.node(2), Duration::from_millis(15));
+        for _ in 0..2 {
+            let handle = a.lock.try_acquire(&key()).await.unwrap();
+            lab.sleep(GRACE).await;
+            assert_eq!(lab.held().await, 3);
+            handle.release().await.unwrap();
+            lab.sleep(GRACE).await;
+            assert_eq!(lab.held().await, 0);
+        }
+        lab.crash(0);
+        a.lock.try_acquire(&key()).await.unwrap().leave();
+    });
+}

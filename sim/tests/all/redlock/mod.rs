@@ -1,0 +1,6 @@
+//! Locks on several Redis.
+
+mod lab;
+
+mod lock;
+mod tokens;

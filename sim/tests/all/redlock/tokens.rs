@@ -1,0 +1,150 @@
+//! The fencing tokens of Redlock on simulated servers, and those of one server whose counter is lost.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::lab::{Lab, Member, in_lab, key};
+use dlock::Runtime;
+use dlock::redis::{Redis, TokenSource};
+use dlock::{Lock, Options};
+use sim::entropy::Entropy;
+
+const TTL: Duration = Duration::from_secs(2);
+const SETTLE: Duration = Duration::from_millis(400);
+
+/// Acquires while `member` reaches `nodes` only, releases, and tells the token.
+async fn grant(lab: &Lab, member: &Member, nodes: [usize; 3]) -> u64 {
+    let away: Vec<_> = (0..5).filter(|node| !nodes.contains(node)).collect();
+    away.iter().for_each(|node| lab.cut(member.id, *node));
+    let handle = member.lock.acquire(&key(), member.within(TTL * 5)).await.unwrap();
+    let token = handle.fence().as_u64();
+    handle.release().await.unwrap();
+    lab.sleep(SETTLE).await;
+    away.iter().for_each(|node| lab.heal(member.id, *node));
+    lab.sleep(TTL).await;
+    token
+}
+
+#[test]
+fn two_majorities_that_share_one_node_keep_the_order() {
+    in_lab(5, 2, |lab| async move {
+        let (a, b) = (lab.member(0, TTL), lab.member(1, TTL));
+        lab.server(0).preset(key().fence_key().as_bytes(), b"10");
+        assert_eq!(grant(&lab, &a, [0, 1, 2]).await, 11);
+        assert_eq!(lab.counters().await, [11, 11, 11, 0, 0]);
+        assert_eq!(grant(&lab, &b, [2, 3, 4]).await, 12);
+        assert_eq!(lab.counters().await, [11, 11, 12, 12, 12]);
+        assert_eq!(grant(&lab, &a, [0, 1, 3]).await, 13);
+    });
+}
+
+#[test]
+fn the_shared_node_that_loses_its_data_lets_tokens_regress() {
+    in_lab(5, 2, |lab| async move {
+        let (a, b) = (lab.member(0, TTL), lab.member(1, TTL));
+        lab.server(0).preset(key().fence_key().as_bytes(), b"10");
+        assert_eq!(grant(&lab, &a, [0, 1, 2]).await, 11);
+        lab.server(2).flush();
+        assert_eq!(grant(&lab, &b, [2, 3, 4]).await, 1);
+    });
+}
+
+#[test]
+fn tokens_from_the_servers_time_survive_the_loss_of_a_node() {
+    in_lab(5, 2, |lab| async move {
+        let member = |number| lab.member_with(number, TTL, TokenSource::ServerTime);
+        let (a, b) = (member(0), member(1));
+        let first = grant(&lab, &a, [0, 1, 2]).await;
+        assert!(first > 1_000_000_000_000_000, "microseconds since 1970: {first}");
+        assert_eq!(lab.counters().await, [first, first, first, 0, 0], "no digit is lost");
+        lab.server(2).flush();
+        let second = grant(&lab, &b, [2, 3, 4]).await;
+        assert!(second > first);
+        // The limit: clocks further apart than the time since the last grant.
+        (2..5).for_each(|node| lab.world.step_clock(lab.node(node), -60_000_000_000));
+        lab.server(2).flush();
+        assert!(
+            grant(&lab, &a, [0, 1, 2]).await > second,
+            "those who kept their counters or clocks are a majority"
+        );
+        (2..5).for_each(|node| lab.server(node).flush());
+        assert!(grant(&lab, &b, [2, 3, 4]).await < second);
+    });
+}
+
+/// Locks on the node numbered 0 alone, with tokens from the server's time.
+async fn grant_of_one(lab: &Lab, tokens: TokenSource) -> u64 {
+    let member = lab.member(0, TTL);
+    let redis = Redis::new(member.runtime.clone(), "redis-1:6379").with_tokens(tokens);
+    let lock = Lock::new(redis, Options::new(TTL)).unwrap();
+    let handle = lock.acquire(&key(), member.runtime.now() + TTL).await.unwrap();
+    let token = handle.fence().as_u64();
+    handle.release().await.unwrap();
+    lab.sleep(SETTLE).await;
+    token
+}
+
+#[test]
+fn tokens_of_one_server_survive_the_loss_of_its_counter_but_not_of_its_clock() {
+    in_lab(3, 1, |lab| async move {
+        let first = grant_of_one(&lab, TokenSource::ServerTime).await;
+        assert!(first > 1_000_000_000_000_000, "microseconds since 1970: {first}");
+        assert_eq!(lab.counters().await[0], first, "no digit is lost");
+        lab.server(0).flush();
+        let second = grant_of_one(&lab, TokenSource::ServerTime).await;
+        assert!(second > first);
+        // A clock that steps back does no harm while the counter is there.
+        lab.world.step_clock(lab.node(0), -60_000_000_000);
+        assert_eq!(grant_of_one(&lab, TokenSource::ServerTime).await, second + 1);
+        assert_eq!(grant_of_one(&lab, TokenSource::Counter).await, second + 2);
+        lab.server(0).flush();
+        assert!(grant_of_one(&lab, TokenSource::ServerTime).await < second, "both lost: the limit");
+        lab.server(0).flush();
+        assert_eq!(grant_of_one(&lab, TokenSource::Counter).await, 1);
+    });
+}
+
+/// Three clients that acquire and release for a while, and nodes that crash and come back, at most two at a time.
+fn tokens_through_crashes(seed: u64) -> Vec<u64> {
+    in_lab(5, 3, |lab| async move {
+        let tokens = Arc::new(Mutex::new(Vec::new()));
+        for number in 0..3 {
+            let (member, tokens) = (lab.member(number, Duration::from_millis(500)), Arc::clone(&tokens));
+            lab.world.spawn(member.id, async move {
+                for _ in 0..20 {
+                    let Ok(handle) = member.lock.acquire(&key(), member.within(TTL)).await else { continue };
+                    if handle.is_valid() {
+                        tokens.lock().unwrap().push(handle.fence().as_u64());
+                    }
+                    drop(handle);
+                }
+            });
+        }
+        let mut site = Entropy::new(seed).site("crashes");
+        for _ in 0..40 {
+            let first = site.below(5);
+            let second = (first + 1 + site.below(4)) % 5;
+            let (down, up) = (site.below(300), site.below(300));
+            for node in [first, second] {
+                lab.crash(usize::try_from(node).unwrap());
+            }
+            lab.sleep(Duration::from_millis(down)).await;
+            for node in [first, second] {
+                lab.restart(usize::try_from(node).unwrap());
+            }
+            lab.sleep(Duration::from_millis(up)).await;
+        }
+        tokens.lock().unwrap().clone()
+    })
+}
+
+#[test]
+fn tokens_grow_through_crashes_of_minorities_that_keep_their_data() {
+    let mut granted = 0;
+    for seed in 0..5 {
+        let tokens = tokens_through_crashes(seed);
+        assert!(tokens.windows(2).all(|pair| pair[0] < pair[1]), "seed {seed}: {tokens:?}");
+        granted += tokens.len();
+    }
+    assert!(granted > 100, "{granted}");
+}

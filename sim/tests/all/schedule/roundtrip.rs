@@ -1,0 +1,208 @@
+//! A schedule that is written as TOML or JSON and read again is the same schedule, whatever stands in it.
+
+use proptest::collection::{btree_set, vec};
+use proptest::option::of;
+use proptest::prelude::*;
+use proptest::sample::select;
+use sim::mutants::Mutant;
+use sim::schedule::{
+    Etcd, Expect, Fault, Kind, Latency, Link, Network, Outcome, Part, Persistence, Point, ReadMode, Recipe,
+    Redis, ReleaseMode, Resource, Schedule, Shift, Span, Store, System, Tokens, Verdict, Waiting, What, When,
+    Worker, WorkerMode, Write,
+};
+
+proptest! {
+    #[test]
+    fn a_schedule_as_toml(schedule in schedule()) {
+        let text = schedule.to_toml();
+        let read = toml::from_str::<Schedule>(&text);
+        let read = read.map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
+        prop_assert_eq!(read, schedule, "{}", text);
+    }
+
+    #[test]
+    fn a_schedule_as_json(schedule in schedule()) {
+        let text = serde_json::to_string(&schedule).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Schedule>(&text).unwrap(), schedule);
+    }
+
+    #[test]
+    fn a_span(span in span()) {
+        prop_assert_eq!(span.to_string().parse::<Span>().unwrap(), span);
+    }
+
+    #[test]
+    fn a_shift(shift in shift()) {
+        prop_assert_eq!(shift.to_string().parse::<Shift>().unwrap(), shift);
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused_without_a_panic(text in "\\PC*", number in "[0-9]{1,22}[.]?[0-9]{0,22}(m|s|ms|us|ns)") {
+        let _ = Schedule::parse("any", &text);
+        let _ = text.parse::<Span>();
+        let _ = text.parse::<Shift>();
+        // What is read prints as the same span, if not in the same words.
+        if let Ok(span) = number.parse::<Span>() {
+            prop_assert_eq!(span.to_string().parse::<Span>().unwrap(), span);
+        }
+    }
+}
+
+#[test]
+fn every_point_belongs_to_a_kind_of_process() {
+    for point in Point::ALL {
+        assert!(Kind::ALL.iter().any(|kind| point.applies_to(*kind)), "{point}");
+        assert_eq!(point.name().parse::<Point>().unwrap(), *point);
+    }
+}
+
+fn span() -> impl Strategy<Value = Span> {
+    prop_oneof![any::<u64>().prop_map(Span::from_nanos), (0..200_000_u64).prop_map(Span::from_millis)]
+}
+
+fn shift() -> impl Strategy<Value = Shift> {
+    (-i64::MAX..=i64::MAX).prop_map(Shift::from_nanos)
+}
+
+fn name() -> impl Strategy<Value = String> {
+    "[a-z][a-z0-9-]{0,8}"
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof!["[ -~]{0,30}", "\\PC{0,10}", "[\"'\\\\\n\r\t ]{0,8}"]
+}
+
+fn link() -> impl Strategy<Value = Link> {
+    (name(), name()).prop_map(|(from, to)| Link { from, to })
+}
+
+fn when() -> impl Strategy<Value = When> {
+    let after = (name(), select(Point::ALL), any::<u32>(), span());
+    prop_oneof![
+        span().prop_map(When::At),
+        after.prop_map(|(process, point, nth, plus)| When::After { process, point, nth, plus }),
+    ]
+}
+
+fn what_process() -> impl Strategy<Value = What> {
+    let crash = (name(), any::<bool>(), of(span()));
+    prop_oneof![
+        (name(), of(span())).prop_map(|(process, lasts)| What::Pause { process, lasts }),
+        name().prop_map(|process| What::Resume { process }),
+        crash.prop_map(|(process, power_loss, restart_after)| What::Crash {
+            process,
+            power_loss,
+            restart_after
+        }),
+        (name(), of(span())).prop_map(|(process, restart_after)| What::Stop { process, restart_after }),
+        name().prop_map(|replica| What::Promote { replica }),
+        name().prop_map(|member| What::Lead { member }),
+        (text(), of(select(Part::ALL))).prop_map(|(key, part)| What::Evict { key, part }),
+        name().prop_map(|worker| What::Cancel { worker }),
+    ]
+}
+
+fn what_link() -> impl Strategy<Value = What> {
+    let delay = (link(), span(), any::<bool>(), of(span()));
+    prop_oneof![
+        (link(), any::<bool>(), of(span())).prop_map(|(link, both, lasts)| What::Cut { link, both, lasts }),
+        delay.prop_map(|(link, by, both, lasts)| What::Delay { link, by, both, lasts }),
+        (vec(vec(name(), 0..3), 0..3), of(span()))
+            .prop_map(|(groups, lasts)| What::Partition { groups, lasts }),
+        link().prop_map(|link| What::Reset { link }),
+    ]
+}
+
+fn what_clock() -> impl Strategy<Value = What> {
+    // Three decimals: serde_json reads longer fractions to within a bit or two, unless told to take its time.
+    let factor = (1..=1_000_000_u32).prop_map(|thousandths| f64::from(thousandths) / 1000.0);
+    let rate = (name(), factor, of(span()));
+    prop_oneof![
+        (name(), shift()).prop_map(|(process, by)| What::Step { process, by }),
+        (name(), shift(), span()).prop_map(|(process, by, over)| What::Slew { process, by, over }),
+        rate.prop_map(|(process, factor, lasts)| What::Rate { process, factor, lasts }),
+    ]
+}
+
+fn fault() -> impl Strategy<Value = Fault> {
+    let what = prop_oneof![what_process(), what_link(), what_clock()];
+    (when(), what).prop_map(|(when, what)| Fault { when, what })
+}
+
+fn worker() -> impl Strategy<Value = Worker> {
+    let times = (span(), span(), span(), span(), of(span()), of(span()));
+    let modes = (select(ReadMode::ALL), select(ReleaseMode::ALL), any::<[bool; 3]>());
+    let mode = (select(WorkerMode::ALL), of(any::<u32>()));
+    let counts = (any::<u32>(), any::<u32>(), vec(any::<u32>(), 0..4));
+    (name(), of(text()), times, modes, counts, mode).prop_map(|(name, key, times, modes, counts, mode)| {
+        let (mode, attempts) = mode;
+        let (starts, think, deadline, work, ttl, renew_cap) = times;
+        let (read, release, [check, renew, retry_put]) = modes;
+        let (rounds, writes, cancel_at) = counts;
+        let base = Worker { name, key, starts, think, deadline, work, ttl, renew_cap, ..Worker::default() };
+        let base = Worker { mode, attempts, ..base };
+        Worker { read, release, check, renew, retry_put, rounds, writes, cancel_at, ..base }
+    })
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    let writes = || {
+        of(vec(
+            (name(), 1..=u64::MAX)
+                .prop_map(|(worker, token)| Write { worker: worker.as_str().into(), token }),
+            0..3,
+        ))
+    };
+    let lists = (writes(), writes(), writes(), writes());
+    (btree_set(select(Verdict::ALL.to_vec()), 0..8), lists, of(any::<u32>()), of(any::<u32>())).prop_map(
+        |(verdicts, lists, grants, updates)| {
+            let (accepted, refused, refused_reads, repeated) = lists;
+            Outcome { verdicts, accepted, refused, refused_reads, repeated, grants, updates }
+        },
+    )
+}
+
+fn cluster() -> impl Strategy<Value = (Network, Redis, Etcd, Resource)> {
+    let network = (span(), span()).prop_map(|(min, max)| Network { latency: Latency { min, max } });
+    let servers = (any::<u32>(), select(Persistence::ALL), any::<bool>());
+    let redis = (servers, any::<u64>(), select(Tokens::ALL), select(Waiting::ALL));
+    let redis = redis.prop_map(|((nodes, persistence, replica), fence_start, tokens, waiting)| Redis {
+        nodes,
+        persistence,
+        replica,
+        fence_start,
+        tokens,
+        waiting,
+    });
+    let etcd = (select(Recipe::ALL), any::<bool>());
+    let etcd = etcd.prop_map(|(recipe, trusts_waiters)| Etcd { recipe, trusts_waiters });
+    (network, redis, etcd, select(Store::ALL).prop_map(|store| Resource { store }))
+}
+
+fn schedule() -> impl Strategy<Value = Schedule> {
+    let head = (
+        text(),
+        select(System::ALL),
+        any::<u64>(),
+        span(),
+        of(span()),
+        vec(text(), 0..3),
+        span(),
+        of(span()),
+    );
+    let expect = (of(outcome()), of(outcome())).prop_map(|(unfenced, fenced)| Expect { unfenced, fenced });
+    let body = (cluster(), of(select(Mutant::ALL)), vec(worker(), 1..4), vec(fault(), 0..4), expect);
+    (head, body).prop_map(|(head, body)| {
+        let (about, system, seed, ttl, drift_margin, keys, limit, within) = head;
+        let ((network, redis, etcd, resource), mutant, workers, faults, expect) = body;
+        let base = Schedule {
+            seed,
+            drift_margin,
+            keys,
+            limit,
+            within,
+            ..Schedule::new(&about, system, ttl, workers)
+        };
+        Schedule { network, redis, etcd, mutant, resource, faults, expect, ..base }
+    })
+}

@@ -1,0 +1,73 @@
+//! Every file of the corpus parses, says what it shows and what it must give, and is the same after a round trip.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use sim::schedule::Schedule;
+
+/// What SCENARIOS asks of one Redis, or one with a replica.
+const SCENARIOS: [&str; 15] = [
+    "gc-pause",
+    "check-then-write",
+    "delayed-write",
+    "token-order",
+    "read-then-late-write",
+    "get-then-del",
+    "short-ttl-work",
+    "renew-narrows",
+    "sigkill-holder",
+    "failover-lost-lock",
+    "clean-restart",
+    "resource-restart",
+    "ambiguous-put",
+    "ambiguous-acquire",
+    "cancelled-acquire",
+];
+
+fn corpus() -> BTreeMap<String, Schedule> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../seeds");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let name = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
+    files.map(|path| (name(&path), Schedule::load(&path).unwrap_or_else(|error| panic!("{error}")))).collect()
+}
+
+#[test]
+fn the_corpus_holds_every_scenario_of_one_redis() {
+    let corpus = corpus();
+    let missing: Vec<_> = SCENARIOS.into_iter().filter(|name| !corpus.contains_key(*name)).collect();
+    assert!(missing.is_empty(), "seeds/ lacks {missing:?}");
+}
+
+#[test]
+fn every_file_says_what_it_shows_and_what_it_must_give() {
+    for (name, schedule) in corpus() {
+        assert!(
+            schedule.about.len() > 40,
+            "{name}: about = {:?} tells a stranger too little",
+            schedule.about
+        );
+        assert!(!schedule.expect.is_empty(), "{name} expects nothing");
+    }
+}
+
+#[test]
+fn the_corpus_survives_a_round_trip() {
+    for (name, schedule) in corpus() {
+        let text = schedule.to_toml();
+        assert_eq!(Schedule::parse(&name, &text).unwrap(), schedule, "{name} became\n{text}");
+    }
+}
+
+#[test]
+fn a_schedule_is_written_as_a_person_would() {
+    let text = corpus()["gc-pause"].to_toml();
+    for line in [
+        r#"when = { process = "a", after = "entered" }"#,
+        r#"what = { pause = "a", for = "5s" }"#,
+        "[[worker]]",
+        "[expect.unfenced]",
+        r#"accepted = ["b:2", "a:1"]"#,
+    ] {
+        assert!(text.lines().any(|written| written == line), "{line} is not in\n{text}");
+    }
+}

@@ -1,0 +1,45 @@
+//! The schedules in `seeds/`. Each is run once in the life of this program, however many tests read the run.
+
+use std::path::Path;
+use std::sync::{LazyLock, OnceLock};
+
+use sim::run::{Report, run};
+use sim::schedule::{Arm, Schedule};
+
+/// A schedule of `seeds/`, and its runs as far as they were needed.
+pub struct Case {
+    pub name: String,
+    pub schedule: Schedule,
+    runs: [OnceLock<Report>; Arm::ALL.len()],
+}
+
+impl Case {
+    /// The run of `arm`, by the schedule's own seed.
+    pub fn run(&self, arm: Arm) -> &Report {
+        let run = || run(&self.schedule, arm, self.schedule.seed).unwrap();
+        self.runs[arm as usize].get_or_init(run)
+    }
+
+    /// The runs of the arms that the schedule expects something of.
+    pub fn runs(&self) -> impl Iterator<Item = &Report> {
+        self.schedule.expect.arms().map(|arm| self.run(arm))
+    }
+}
+
+/// The schedules in `seeds/`, in the order of their names.
+pub fn corpus() -> &'static [Case] {
+    static CORPUS: LazyLock<Vec<Case>> = LazyLock::new(load);
+    &CORPUS
+}
+
+/// The schedule `seeds/{name}.toml`.
+pub fn case(name: &str) -> &'static Case {
+    corpus().iter().find(|case| case.name == name).unwrap_or_else(|| panic!("no seeds/{name}.toml"))
+}
+
+fn load() -> Vec<Case> {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../seeds"));
+    let schedules = sim::corpus::load(folder).unwrap_or_else(|error| panic!("{error}"));
+    let case = |(name, schedule)| Case { name, schedule, runs: Default::default() };
+    schedules.into_iter().map(case).collect()
+}

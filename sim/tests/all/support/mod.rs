@@ -1,0 +1,56 @@
+//! What the tests share: the corpus, and the seeds that the environment asks for.
+
+mod corpus;
+pub mod guard;
+mod replay;
+mod seeds;
+
+pub use corpus::{Case, case, corpus};
+pub use replay::replay_line;
+pub use seeds::seeds;
+use sim::schedule::{Fault, Kind, Link, Persistence, Point, Schedule, What, When};
+
+/// The seeds of a search that ends when it has found something: from `SEED` on, and ten times `count` at most, since luck
+/// differs from one beginning to another.
+pub fn search(count: u64) -> impl Iterator<Item = u64> {
+    let first = seeds::number("SEED").unwrap_or(0);
+    (0..10 * count).map(move |number| first.wrapping_add(number))
+}
+
+/// The schedule without all that excuses an overlap: every worker renews, so it stops when its lease is over, and no fault
+/// is left that stops a process, bends a clock that leases are measured by, or makes a lock server forget. What is left
+/// (cuts, delays, lost replies, crashes of workers and of the resource, steps of workers' wall clocks, cancelled acquires)
+/// no lock may answer with two holders at once.
+pub fn without_excuses(mut schedule: Schedule) -> Schedule {
+    for worker in &mut schedule.workers {
+        worker.renew = true;
+    }
+    let persistence = schedule.redis.persistence;
+    // A majority keeps what it has acknowledged, and leases run on monotonic clocks.
+    let is_cluster = schedule.cluster().is_some();
+    schedule.faults.retain(|fault| match &fault.what {
+        What::Crash { process, .. } | What::Stop { process, .. } => {
+            let is_server = Kind::of(process).is_server();
+            !is_server || is_cluster || persistence == Persistence::Always
+        }
+        What::Step { process, .. } => is_cluster || Kind::of(process) == Kind::Worker,
+        What::Cut { .. } | What::Delay { .. } | What::Partition { .. } => true,
+        What::Reset { .. } | What::Cancel { .. } | What::Lead { .. } => true,
+        _ => false,
+    });
+    schedule
+}
+
+/// The same, with the first worker cut off from all lock servers for two TTLs as soon as it works under the lock: its
+/// renewals fail, and all depends on when it stops.
+pub fn cut_off_while_working(schedule: Schedule) -> Schedule {
+    let mut schedule = without_excuses(schedule);
+    let worker = schedule.workers[0].name.clone();
+    for server in schedule.servers() {
+        let link = Link::new(&worker, &server);
+        let when = When::after(&worker, Point::Entered);
+        let what = What::Cut { link, both: true, lasts: Some(schedule.ttl.times(2)) };
+        schedule.faults.push(Fault { when, what });
+    }
+    schedule
+}

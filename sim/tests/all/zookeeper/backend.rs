@@ -1,0 +1,205 @@
+//! Locks on simulated ZooKeeper servers, with nothing failing: grants, tokens, the queue and who is woken.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::lab::{Member, SESSION, in_line, key};
+use super::support::{MS, Zoo};
+use dlock::zookeeper::ZooKeeper;
+use dlock::{Cap, Lock, LockKey, Options, OptionsError, Released, TryAcquireError};
+
+#[test]
+fn a_lock_is_acquired_renewed_and_released() {
+    in_line(|zoo, entries| async move {
+        let (a, b) = zoo.members();
+        let handle = a.try_acquire().await;
+        assert_eq!(entries.zxids(), [handle.fence().as_u64()], "the zxid of its entry's creation");
+        let held = b.lock.try_acquire(&key()).await.unwrap_err();
+        assert_eq!(held, TryAcquireError::Held { retry_after: None });
+
+        zoo.pass(500).await;
+        assert_eq!(entries.len(), 1, "who does not wait leaves the line");
+        let before = handle.valid_until();
+        handle.renew().await.unwrap();
+        assert!(handle.valid_until() > before + Duration::from_millis(450));
+        assert_eq!(handle.release().await, Ok(Released::Done));
+        assert_eq!(entries.len(), 0);
+
+        let next = b.try_acquire().await;
+        assert_eq!(entries.zxids(), [next.fence().as_u64()]);
+        assert_eq!(next.release().await, Ok(Released::Done));
+        assert_eq!((entries.created(), entries.expired()), (3, 0));
+    });
+}
+
+#[test]
+fn the_validity_counts_from_before_the_request() {
+    in_line(|zoo, _| async move {
+        let a = Member::new(&zoo.runtime("a"));
+        a.try_acquire().await.release().await.unwrap();
+        let began = a.within(0);
+        let handle = a.try_acquire().await;
+        let drift = Options::new(SESSION).drift.of(SESSION);
+        assert_eq!(handle.valid_until(), began + SESSION - drift, "the margin is taken off once");
+        let took = a.within(0).saturating_since(began);
+        assert!(took < Duration::from_millis(3), "one round trip: {took:?}");
+        handle.release().await.unwrap();
+    });
+}
+
+#[test]
+fn a_watchdog_holds_the_lock_for_many_sessions_lengths() {
+    in_line(|zoo, entries| async move {
+        let a = Member::new(&zoo.runtime("a"));
+        let handle = a.try_acquire().await;
+        let world = zoo.world.clone();
+        let work = async move { world.sleep_until(world.now() + 5000 * MS).await };
+        assert_eq!(handle.while_held(Cap(Duration::from_secs(60)), work).await, Ok(()));
+        assert_eq!(entries.zxids(), [handle.fence().as_u64()]);
+        assert_eq!(handle.release().await, Ok(Released::Done));
+    });
+}
+
+/// Twenty clients come one after the other while the first holds the lock. Tells who was granted, with which token, when.
+async fn twenty_in_line(zoo: &Zoo) -> Vec<(usize, u64, u64)> {
+    let runtimes = [zoo.runtime("a"), zoo.runtime("b")];
+    let granted = Arc::new(Mutex::new(Vec::new()));
+    for number in 0..20 {
+        let member = Member::new(&runtimes[number % 2]);
+        let (granted, line) = (Arc::clone(&granted), zoo.clone());
+        zoo.world.spawn(member.runtime.process(), async move {
+            let handle = member.acquire(10_000).await;
+            granted.lock().unwrap().push((number, handle.fence().as_u64(), line.world.now()));
+            line.pass(if number == 0 { 400 } else { 5 }).await;
+            assert_eq!(handle.release().await, Ok(Released::Done));
+        });
+        zoo.pass(10).await;
+    }
+    zoo.pass(2000).await;
+    granted.lock().unwrap().clone()
+}
+
+#[test]
+fn waiters_are_served_in_the_order_in_which_they_came_with_growing_tokens() {
+    let granted = in_line(|zoo, entries| async move {
+        let granted = twenty_in_line(&zoo).await;
+        assert_eq!((entries.len(), entries.created()), (0, 20));
+        granted
+    });
+    let order: Vec<usize> = granted.iter().map(|(number, ..)| *number).collect();
+    assert_eq!(order, (0..20).collect::<Vec<_>>());
+    assert!(granted.is_sorted_by(|(_, one, _), (_, next, _)| one < next), "{granted:?}");
+    // Each is held for 5 ms; then the release, the news of it and the question take 4 ms on their ways.
+    let waits = granted[1..].windows(2).map(|pair| pair[1].2 - pair[0].2);
+    assert!(waits.into_iter().all(|wait| wait <= 10 * MS), "nobody waits by a clock: {granted:?}");
+}
+
+#[test]
+fn the_same_run_twice_grants_in_the_same_order_at_the_same_times() {
+    let once = || in_line(|zoo, _| async move { twenty_in_line(&zoo).await });
+    assert_eq!(once(), once());
+}
+
+#[test]
+fn a_release_wakes_one_waiter() {
+    in_line(|zoo, entries| async move {
+        let runtime = zoo.runtime("b");
+        let a = Member::new(&zoo.runtime("a"));
+        let handle = a.try_acquire().await;
+        let mut waiters = Vec::new();
+        for _ in 0..20 {
+            waiters.push(zoo.wait_in_line(&Member::new(&runtime), 60_000));
+            zoo.pass(5).await;
+        }
+        zoo.pass(100).await;
+        entries.take_executed();
+        handle.release().await.unwrap();
+        zoo.pass(100).await;
+        let woken: Vec<_> =
+            entries.take_executed().into_iter().map(|(_, client, name)| (client, name)).collect();
+        let one = ["sync", "getChildren2", "exists"].map(|name| ("b".to_owned(), name));
+        assert_eq!(woken[0], ("a".to_owned(), "delete"));
+        assert_eq!(woken[1..], one, "the next in line looks, nobody else stirs");
+        assert!(waiters.remove(0).lock().unwrap().take().is_some());
+    });
+}
+
+#[test]
+fn a_waiter_that_leaves_wakes_only_the_one_behind_it_which_goes_on_waiting() {
+    in_line(|zoo, entries| async move {
+        let (a, b) = zoo.members();
+        let handle = a.try_acquire().await;
+        let key = key();
+        let leaving = b.lock.acquire(&key, b.within(200));
+        let behind = async {
+            zoo.pass(50).await;
+            zoo.wait_in_line(&Member::new(&b.runtime), 60_000)
+        };
+        let (left, last) = futures_util::future::join(leaving, behind).await;
+        left.unwrap_err();
+        zoo.pass(100).await;
+        assert_eq!(entries.len(), 2);
+        assert!(last.lock().unwrap().is_none(), "the lock is still held");
+        handle.release().await.unwrap();
+        zoo.pass(20).await;
+        assert_eq!(entries.zxids(), [last.lock().unwrap().take().unwrap().fence().as_u64()]);
+    });
+}
+
+#[test]
+fn locks_of_one_client_share_one_session() {
+    in_line(|zoo, entries| async move {
+        let a = Member::new(&zoo.runtime("a"));
+        let second = Lock::new(a.zookeeper.clone(), Options::new(SESSION / 2)).unwrap();
+        let other = LockKey::new("orders", "43").unwrap();
+        let handles = (a.try_acquire().await, second.try_acquire(&other).await.unwrap());
+        assert_eq!((zoo.ensemble.sessions(), entries.len()), (1, 2));
+        assert!(handles.1.remaining() <= SESSION / 2, "a lease has its own TTL");
+        assert_eq!(handles.0.release().await, Ok(Released::Done));
+        assert_eq!(handles.1.release().await, Ok(Released::Done));
+        assert_eq!((zoo.ensemble.sessions(), entries.len()), (1, 0));
+        drop((a, second));
+        zoo.pass(50).await;
+        assert_eq!(zoo.ensemble.sessions(), 0, "closed with its last user");
+    });
+}
+
+#[test]
+fn a_lease_is_trusted_for_no_longer_than_the_session_that_was_granted() {
+    in_line(|zoo, _| async move {
+        let long = Duration::from_secs(10);
+        let zookeeper = ZooKeeper::new(zoo.runtime("a"), ["zk-1:2181", "zk-2:2181"], long);
+        let error = Lock::new(zookeeper.clone(), Options::new(long * 2)).unwrap_err();
+        assert!(matches!(error, OptionsError::TtlAboveSession { .. }), "{error}");
+        let lock = Lock::new(zookeeper, Options::new(long)).unwrap();
+        let handle = lock.try_acquire(&key()).await.unwrap();
+        // Twenty ticks are the most that these servers grant.
+        let left = handle.remaining();
+        assert!(left < Duration::from_secs(2) && left > Duration::from_millis(1800), "{left:?}");
+    });
+}
+
+#[test]
+fn a_queue_that_has_counted_to_its_end_grants_nothing_and_then_counts_anew() {
+    in_line(|zoo, entries| async move {
+        let (a, b) = zoo.members();
+        a.try_acquire().await.release().await.unwrap();
+        assert!(zoo.ensemble.age(&dlock::zookeeper::path::queue(&key()), i32::MAX - 1));
+        let last = a.try_acquire().await;
+        // From here on all entries would have one number, and each would think itself the first.
+        for member in [&a, &b] {
+            let refused = member.lock.try_acquire(&key()).await.unwrap_err().to_string();
+            assert!(refused.contains("has numbered 2147483647 entries"), "{refused}");
+        }
+        zoo.pass(100).await;
+        assert_eq!(entries.len(), 1, "who was refused is not in line");
+        let fence = last.fence();
+        last.release().await.unwrap();
+        assert!(b.lock.try_acquire(&key()).await.is_err());
+        zoo.pass(100).await;
+        let next = b.try_acquire().await;
+        assert!(next.fence() > fence);
+        assert!(entries.paths()[0].ends_with("-lock-0000000000"), "{:?}", entries.paths());
+        next.release().await.unwrap();
+    });
+}

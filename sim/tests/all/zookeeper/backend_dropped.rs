@@ -1,0 +1,73 @@
+//! Callers that leave: an acquire on simulated ZooKeeper servers whose future is dropped leaves no entry in the queue.
+
+use std::future::Future;
+use std::task::Poll;
+use std::time::Duration;
+
+use super::lab::{Member, in_line, key};
+
+/// Drops an acquire after so many half milliseconds, with or without a holder ahead; whether it had ended before.
+fn acquire_dropped_after(halves: u64, is_held: bool) -> bool {
+    in_line(|zoo, entries| async move {
+        let (a, b) = zoo.members();
+        let holder = if is_held { Some(b.try_acquire().await) } else { None };
+        let deadline = a.within(0) + Duration::from_micros(500 * halves);
+        let key = key();
+        let acquire = a.lock.acquire(&key, a.within(60_000));
+        let acquired = dlock::timeout_at(&a.runtime, deadline, acquire).await;
+        let ended = acquired.is_ok();
+        drop(acquired);
+        zoo.pass(300).await;
+        let left: Vec<u64> = holder.iter().map(|holder| holder.fence().as_u64()).collect();
+        assert_eq!(entries.zxids(), left, "dropped after {halves} half milliseconds");
+        assert_eq!(entries.expired(), 0);
+        ended
+    })
+}
+
+#[test]
+fn an_acquire_that_is_dropped_leaves_no_entry_whenever_that_is() {
+    let dropped = (0..).take_while(|halves| !acquire_dropped_after(*halves, false)).count();
+    assert!(dropped > 12, "it connects, makes the queue and enters it: {dropped}");
+}
+
+#[test]
+fn a_waiter_that_is_dropped_leaves_no_entry_whenever_that_is() {
+    // From before the connection until long after it has come to watch the holder.
+    assert!((0..40).all(|halves| !acquire_dropped_after(halves, true)));
+}
+
+/// Drops an acquire at its `nth` await point, `millis` after that; whether it had ended before.
+fn acquire_dropped_at(nth: usize, millis: u64) -> bool {
+    in_line(|zoo, entries| async move {
+        let a = Member::new(&zoo.runtime("a"));
+        let key = key();
+        let mut acquire = Box::pin(a.lock.try_acquire(&key));
+        let mut pending = 0;
+        let ended = std::future::poll_fn(|cx| match acquire.as_mut().poll(cx) {
+            Poll::Ready(_) => Poll::Ready(true),
+            Poll::Pending => {
+                pending += 1;
+                if pending >= nth { Poll::Ready(false) } else { Poll::Pending }
+            }
+        })
+        .await;
+        zoo.pass(millis).await;
+        drop(acquire);
+        zoo.pass(300).await;
+        assert_eq!(
+            (entries.len(), entries.expired()),
+            (0, 0),
+            "pending for the {nth}th time, after {millis} ms"
+        );
+        ended
+    })
+}
+
+#[test]
+fn an_acquire_that_is_dropped_leaves_no_entry_wherever_it_stood() {
+    for millis in 0..5 {
+        let dropped = (1..).take_while(|nth| !acquire_dropped_at(*nth, millis)).count();
+        assert!(dropped >= 4, "connection, creation, queue, creation: {dropped}");
+    }
+}

@@ -1,0 +1,193 @@
+//! Locks in the world of three ZooKeeper servers, and what happens to the entries of their queues.
+
+use std::future::Future;
+use std::mem;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use dlock::zookeeper::ZooKeeper;
+use dlock::{Handle, Instant, Lock, LockKey, Options, Runtime};
+use sim::servers::zookeeper::{Change, Observer, Removal};
+use sim::world::runtime::SimRuntime;
+
+use super::support::{SERVERS, Zoo, watched_zoo};
+
+pub type ZooHandle = Handle<ZooKeeper<SimRuntime>>;
+
+/// How long sessions and leases live.
+pub const SESSION: Duration = Duration::from_secs(1);
+
+/// The key that all tests lock.
+pub fn key() -> LockKey {
+    LockKey::new("orders", "42").unwrap()
+}
+
+type Act = Box<dyn FnMut(&str) + Send>;
+
+/// Keeps account of the entries, and of what the servers execute.
+#[derive(Default)]
+pub struct Entries {
+    state: Mutex<State>,
+    on_entry: Mutex<Option<Act>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The path and zxid of each that is there, oldest first.
+    present: Vec<(String, i64)>,
+    created: usize,
+    expired: usize,
+    executed: Vec<(String, String, &'static str)>,
+}
+
+impl Entries {
+    /// The zxids of those that are there, oldest first.
+    pub fn zxids(&self) -> Vec<u64> {
+        let state = self.state.lock().unwrap();
+        state.present.iter().map(|(_, zxid)| u64::try_from(*zxid).unwrap()).collect()
+    }
+
+    /// The paths of those that are there, oldest first.
+    pub fn paths(&self) -> Vec<String> {
+        self.state.lock().unwrap().present.iter().map(|(path, _)| path.clone()).collect()
+    }
+
+    pub fn len(&self) -> usize {
+        self.state.lock().unwrap().present.len()
+    }
+
+    /// How many were ever created.
+    pub fn created(&self) -> usize {
+        self.state.lock().unwrap().created
+    }
+
+    /// How many went with their session.
+    pub fn expired(&self) -> usize {
+        self.state.lock().unwrap().expired
+    }
+
+    /// The operations that were executed since this was last asked for, pings left out: server, client, name.
+    pub fn take_executed(&self) -> Vec<(String, String, &'static str)> {
+        let executed = mem::take(&mut self.state.lock().unwrap().executed);
+        executed.into_iter().filter(|(_, _, name)| *name != "ping").collect()
+    }
+
+    /// Does `act` with the client's name when an entry has been created and its creation not been answered yet.
+    pub fn on_entry(&self, act: impl FnMut(&str) + Send + 'static) {
+        *self.on_entry.lock().unwrap() = Some(Box::new(act));
+    }
+
+    fn note(&self, change: &Change) -> bool {
+        let mut state = self.state.lock().unwrap();
+        match change {
+            Change::Created { path, zxid, timeout: Some(_), .. } => {
+                state.present.push((path.clone(), *zxid));
+                state.created += 1;
+                return true;
+            }
+            Change::Deleted { path, cause, .. } => {
+                state.present.retain(|(present, _)| present != path);
+                state.expired += usize::from(*cause == Removal::Expired);
+            }
+            _ => {}
+        }
+        false
+    }
+}
+
+impl Observer for Entries {
+    fn changed(&self, client: &str, changes: &[Change]) {
+        for change in changes {
+            if self.note(change)
+                && let Some(act) = &mut *self.on_entry.lock().unwrap()
+            {
+                act(client);
+            }
+        }
+    }
+
+    fn executed(&self, server: &str, client: &str, operation: &'static str) {
+        self.state.lock().unwrap().executed.push((server.to_owned(), client.to_owned(), operation));
+    }
+}
+
+/// One client and its lock.
+#[derive(Clone)]
+pub struct Member {
+    pub runtime: SimRuntime,
+    pub zookeeper: ZooKeeper<SimRuntime>,
+    pub lock: Lock<ZooKeeper<SimRuntime>>,
+}
+
+impl Member {
+    /// A client in the process of `runtime`, with a session of its own at one of `servers`.
+    ///
+    /// Two clients in a process must have clones of one runtime, or they would draw the same random bytes.
+    pub fn at(runtime: &SimRuntime, servers: &[&str]) -> Self {
+        let servers = servers.iter().map(|server| format!("{server}:2181"));
+        let zookeeper = ZooKeeper::new(runtime.clone(), servers, SESSION);
+        let lock = Lock::new(zookeeper.clone(), Options::new(SESSION)).unwrap();
+        Self { runtime: runtime.clone(), zookeeper, lock }
+    }
+
+    pub fn new(runtime: &SimRuntime) -> Self {
+        Self::at(runtime, &SERVERS)
+    }
+
+    pub async fn try_acquire(&self) -> ZooHandle {
+        self.lock.try_acquire(&key()).await.unwrap()
+    }
+
+    pub async fn acquire(&self, millis: u64) -> ZooHandle {
+        self.lock.acquire(&key(), self.within(millis)).await.unwrap()
+    }
+
+    pub fn within(&self, millis: u64) -> Instant {
+        self.runtime.now() + Duration::from_millis(millis)
+    }
+}
+
+/// What an acquire in a task of its own has come to.
+pub type Outcome = Arc<Mutex<Option<ZooHandle>>>;
+
+impl Zoo {
+    pub fn members(&self) -> (Member, Member) {
+        (Member::new(&self.runtime("a")), Member::new(&self.runtime("b")))
+    }
+
+    /// Has `member` acquire in a task of its own.
+    pub fn wait_in_line(&self, member: &Member, millis: u64) -> Outcome {
+        let (outcome, member) = (Outcome::default(), member.clone());
+        let result = Arc::clone(&outcome);
+        self.world.spawn(member.runtime.process(), async move {
+            let handle = member.acquire(millis).await;
+            *result.lock().unwrap() = Some(handle);
+        });
+        outcome
+    }
+
+    /// Cuts the process off from all servers.
+    pub fn isolate(&self, name: &str) {
+        SERVERS.iter().for_each(|server| self.part(name, server));
+    }
+
+    pub fn reunite(&self, name: &str) {
+        SERVERS.iter().for_each(|server| self.join(name, server));
+    }
+
+    /// Breaks all connections of the process; what is under way on them is lost.
+    pub fn reset_all(&self, name: &str) {
+        SERVERS.iter().for_each(|server| self.world.reset(self.id(name), self.id(server)));
+    }
+}
+
+/// Runs `test` in a zoo whose entries are kept account of.
+pub fn in_line<F: Future>(test: impl FnOnce(Zoo, Arc<Entries>) -> F) -> F::Output {
+    let entries = Arc::new(Entries::default());
+    let observer = Arc::clone(&entries) as Arc<dyn Observer>;
+    watched_zoo(observer, |zoo| async move {
+        // A leader is found.
+        zoo.pass(300).await;
+        test(zoo, entries).await
+    })
+}

@@ -1,0 +1,112 @@
+//! The story that the servers tell of the locks among their nodes.
+
+use std::sync::{Arc, Mutex};
+
+use super::support::{Zoo, in_zoo, watched_zoo};
+use dlock::LockKey;
+use dlock::zookeeper::{Client, CreateMode, path};
+use resource::audit::{Event, Kind};
+use sim::record;
+use sim::servers::zookeeper::{Change, LockView, Observer};
+use sim::world::runtime::SimRuntime;
+
+async fn enter(zoo: &Zoo, client: &Client<SimRuntime>, name: &str, owner: &str) -> String {
+    let key = LockKey::for_tenant("acme", "orders", "42").unwrap();
+    let patience = zoo.within(name, 2000);
+    for parent in [path::ROOT, &path::queue(&key)] {
+        let _ = client.create(parent, b"", CreateMode::PERSISTENT, patience).await;
+    }
+    let entry = format!("{}/{}", path::queue(&key), path::entry_prefix(&path::guid(client.runtime())));
+    let mode = CreateMode::EPHEMERAL_SEQUENTIAL;
+    client.create(&entry, owner.as_bytes(), mode, patience).await.unwrap().path
+}
+
+fn story(events: &[Event]) -> Vec<String> {
+    let tell = |kind: &Kind| match kind {
+        Kind::KeyGranted { owner, client, .. } => Some(format!("granted {owner} by {client}")),
+        Kind::KeyDeleted { owner, client, .. } => Some(format!("deleted {owner} by {client}")),
+        Kind::KeyExpired { owner, .. } => owner.as_ref().map(|owner| format!("expired {owner}")),
+        _ => None,
+    };
+    events.iter().filter_map(|event| tell(&event.kind)).collect()
+}
+
+#[test]
+fn the_first_in_line_holds_the_lock() {
+    let events = watched_zoo(Arc::new(LockView::default()), |zoo| async move {
+        record::start(&zoo.world, |_| ());
+        let (a, b) = (zoo.client("a"), zoo.client("b"));
+        let first = enter(&zoo, &a, "a", "a:0123456789").await;
+        enter(&zoo, &b, "b", "b:abcdefabcd").await;
+        let third = enter(&zoo, &a, "a", "a:9999999999").await;
+        a.delete(&third, None, zoo.within("a", 900)).await.unwrap();
+        a.delete(&first, None, zoo.within("a", 900)).await.unwrap();
+        zoo.world.crash(zoo.id("b"), true);
+        zoo.pass(2000).await;
+        let recorded = record::finish().unwrap();
+        assert_eq!(recorded.mistake, None);
+        recorded.events
+    });
+    assert_eq!(
+        story(&events),
+        [
+            "granted a:01234567 by a",
+            "deleted a:01234567 by a",
+            "granted b:abcdefab by b",
+            "expired b:abcdefab"
+        ]
+    );
+    let tokens: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.kind {
+            Kind::KeyGranted { key, token, ttl_millis, .. } => {
+                assert_eq!(key.as_str(), dlock::id_hash("acme/orders:42"));
+                assert_eq!(*ttl_millis, Some(1000));
+                *token
+            }
+            _ => None,
+        })
+        .collect();
+    assert!(tokens[0] < tokens[1] && tokens[0] > 1 << 32, "transactions of creation: {tokens:?}");
+}
+
+/// Remembers which operations were executed, for whom and where.
+#[derive(Default)]
+struct Operations(Mutex<Vec<(String, String, &'static str)>>);
+
+impl Observer for Operations {
+    fn executed(&self, server: &str, client: &str, operation: &'static str) {
+        self.0.lock().unwrap().push((server.to_owned(), client.to_owned(), operation));
+    }
+
+    fn changed(&self, _: &str, changes: &[Change]) {
+        assert!(!changes.is_empty());
+    }
+}
+
+#[test]
+fn operations_are_told_with_their_names() {
+    let operations = Arc::new(Operations::default());
+    watched_zoo(Arc::clone(&operations) as Arc<dyn Observer>, |zoo| async move {
+        let a = zoo.client_of("a", &["zk-2"], std::time::Duration::from_secs(1));
+        a.create("/t", b"", CreateMode::PERSISTENT, zoo.within("a", 900)).await.unwrap();
+        a.children("/t", zoo.within("a", 900)).await.unwrap();
+        a.close(zoo.within("a", 900)).await.unwrap();
+    });
+    let told = operations.0.lock().unwrap();
+    assert!(told.iter().all(|(server, client, _)| (server.as_str(), client.as_str()) == ("zk-2", "a")));
+    let names: Vec<_> = told.iter().map(|(_, _, name)| *name).collect();
+    assert_eq!(names, ["createSession", "create2", "getChildren2", "closeSession"]);
+}
+
+#[test]
+fn the_same_run_twice_is_the_same_to_the_byte() {
+    let once = || {
+        in_zoo(|zoo| async move {
+            let (a, b) = (zoo.client("a"), zoo.client("b"));
+            let paths = [enter(&zoo, &a, "a", "a:1").await, enter(&zoo, &b, "b", "b:2").await];
+            (paths, a.session(), a.valid_until(), b.session(), zoo.world.now())
+        })
+    };
+    assert_eq!(once(), once());
+}

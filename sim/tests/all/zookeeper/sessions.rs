@@ -1,0 +1,229 @@
+//! Sessions: how long they live, what the client may believe of them, and what servers that fail do to them.
+
+use std::time::Duration;
+
+use super::support::{SERVERS, Zoo, in_zoo};
+use dlock::zookeeper::{Client, CreateMode, Error, Fired, State};
+use dlock::{Runtime, timeout_at};
+use sim::world::runtime::SimRuntime;
+
+const PLAIN: CreateMode = CreateMode::PERSISTENT;
+const EPHEMERAL: CreateMode = CreateMode { ephemeral: true, sequential: false };
+
+async fn established(zoo: &Zoo, name: &str) -> Client<SimRuntime> {
+    let client = zoo.client(name);
+    client.established(zoo.within(name, 3000)).await.unwrap();
+    client
+}
+
+fn reset(zoo: &Zoo, name: &str) {
+    SERVERS.iter().for_each(|server| zoo.world.reset(zoo.id(name), zoo.id(server)));
+}
+
+#[test]
+fn the_timeout_lies_between_2_and_20_ticks() {
+    in_zoo(|zoo| async move {
+        for (wish, settled) in [(100, 200), (1000, 1000), (3_600_000, 2000)] {
+            let client = zoo.client_of("a", &SERVERS, Duration::from_millis(wish));
+            let session = client.established(zoo.within("a", 3000)).await.unwrap();
+            assert_eq!(session.timeout, Duration::from_millis(settled));
+        }
+    });
+}
+
+#[test]
+fn pings_keep_an_idle_session() {
+    in_zoo(|zoo| async move {
+        let client = established(&zoo, "a").await;
+        let session = client.session();
+        for _ in 0..100 {
+            zoo.pass(50).await;
+            let left = client.valid_until().unwrap().saturating_since(zoo.runtime("a").now());
+            assert!(left > Duration::from_millis(600), "{left:?}");
+        }
+        assert_eq!((client.state(), client.session()), (State::Connected, session));
+    });
+}
+
+#[test]
+fn a_client_stops_believing_before_its_session_expires() {
+    in_zoo(|zoo| async move {
+        let (a, b) = (established(&zoo, "a").await, established(&zoo, "b").await);
+        let patience = zoo.within("b", 9000);
+        a.create("/mine", b"", EPHEMERAL, zoo.within("a", 1000)).await.unwrap();
+        let (_, gone) = b.exists_watched("/mine", patience).await.unwrap();
+        zoo.world.pause(zoo.id("a"));
+        let believed_until = a.valid_until().unwrap();
+        assert_eq!(gone.await, Fired::Deleted);
+        let over = zoo.runtime("a").now();
+        assert!(over > believed_until);
+        // The timeout, rounded up to a tick, and what passed between the last ping and the pause.
+        assert!(over.saturating_since(believed_until) < Duration::from_millis(250), "{over:?}");
+        zoo.world.resume(zoo.id("a"));
+        assert_eq!(a.state_after(State::Connected).await, State::Disconnected);
+        assert_eq!(a.state_after(State::Disconnected).await, State::Expired);
+        assert_eq!(a.exists("/mine", zoo.within("a", 100)).await, Err(Error::SessionExpired));
+    });
+}
+
+#[test]
+fn validity_counts_from_the_sending() {
+    in_zoo(|zoo| async move {
+        let a = established(&zoo, "a").await;
+        for server in SERVERS {
+            zoo.world.delay(zoo.id(server), zoo.id("a"), Duration::from_millis(200));
+        }
+        let sent = zoo.runtime("a").now();
+        a.exists("/", zoo.within("a", 1000)).await.unwrap();
+        assert!(zoo.runtime("a").now().saturating_since(sent) >= Duration::from_millis(200));
+        // One second less a hundredth and 2 ms; the simulation itself takes some nanoseconds.
+        let validity = a.valid_until().unwrap().saturating_since(sent);
+        assert_eq!(validity.as_micros(), 988_000);
+    });
+}
+
+#[test]
+fn a_reconnect_keeps_the_session_and_its_nodes() {
+    in_zoo(|zoo| async move {
+        let a = established(&zoo, "a").await;
+        let patience = zoo.within("a", 9000);
+        let session = a.session().unwrap();
+        a.create("/mine", b"", EPHEMERAL, patience).await.unwrap();
+        for _ in 0..4 {
+            reset(&zoo, "a");
+            assert_eq!(a.state_after(State::Connected).await, State::Disconnected);
+            let stat = a.exists("/mine", patience).await.unwrap().unwrap();
+            assert_eq!((stat.ephemeral_owner, a.session()), (session.id, Some(session)));
+        }
+        assert_eq!(zoo.ensemble.sessions(), 1);
+    });
+}
+
+#[test]
+fn closing_or_dropping_a_client_ends_its_session_at_once() {
+    in_zoo(|zoo| async move {
+        let b = established(&zoo, "b").await;
+        for drops in [false, true] {
+            let a = established(&zoo, "a").await;
+            a.create("/mine", b"", EPHEMERAL, zoo.within("a", 500)).await.unwrap();
+            let (_, gone) = b.exists_watched("/mine", zoo.within("b", 500)).await.unwrap();
+            let before = zoo.world.now();
+            if drops {
+                drop(a);
+            } else {
+                a.close(zoo.within("a", 500)).await.unwrap();
+                assert_eq!(a.state(), State::Closed);
+                assert_eq!(a.exists("/", zoo.within("a", 500)).await, Err(Error::Closed));
+            }
+            assert_eq!(gone.await, Fired::Deleted);
+            assert!(zoo.world.now() - before < 5 * super::support::MS);
+        }
+    });
+}
+
+#[test]
+fn a_member_that_is_cut_off_shows_old_data_then_hangs_up() {
+    in_zoo(|zoo| async move {
+        let b = zoo.client_of("b", &["zk-2"], Duration::from_secs(1));
+        let a = zoo.client_of("a", &["zk-1"], Duration::from_secs(1));
+        let patience = zoo.within("b", 9000);
+        b.create("/t", b"old", PLAIN, patience).await.unwrap();
+        a.create("/mine", b"", EPHEMERAL, zoo.within("a", 900)).await.unwrap();
+        let (_, gone) = b.exists_watched("/mine", patience).await.unwrap();
+        assert_eq!(zoo.ensemble.leader(), Some("zk-3"));
+        zoo.part("zk-1", "zk-2");
+        zoo.part("zk-1", "zk-3");
+        zoo.pass(1).await;
+        // The follower takes note of its leader's silence when it next looks, and its state stays as it was.
+        assert_eq!(a.data("/t", zoo.within("a", 300)).await.unwrap().0, b"old");
+        b.set_data("/t", b"new", None, patience).await.unwrap();
+        assert_eq!(a.data("/t", zoo.within("a", 300)).await.unwrap().0, b"old", "a stale read");
+        assert_eq!(a.sync("/t", zoo.within("a", 100)).await, Err(Error::NoAnswer), "no leader, no sync");
+        assert_eq!(a.state_after(State::Connected).await, State::Disconnected);
+        assert!(matches!(a.sync("/t", zoo.within("a", 100)).await, Err(Error::NotSent { .. })));
+        assert_eq!(gone.await, Fired::Deleted, "expired at the leader");
+        zoo.join("zk-1", "zk-2");
+        zoo.join("zk-1", "zk-3");
+        assert_eq!(a.state_after(State::Disconnected).await, State::Expired);
+    });
+}
+
+#[test]
+fn pings_that_a_cut_off_follower_answers_do_not_reach_the_leader() {
+    in_zoo(|zoo| async move {
+        let b = zoo.client_of("b", &["zk-2"], Duration::from_millis(300));
+        let a = zoo.client_of("a", &["zk-1"], Duration::from_millis(300));
+        a.create("/mine", b"", EPHEMERAL, zoo.within("a", 900)).await.unwrap();
+        let (_, gone) = b.exists_watched("/mine", zoo.within("b", 900)).await.unwrap();
+        zoo.part("zk-1", "zk-2");
+        zoo.part("zk-1", "zk-3");
+        let gone = timeout_at(&zoo.runtime("b"), zoo.within("b", 3000), gone).await;
+        assert_eq!(gone, Ok(Fired::Deleted));
+        assert_eq!(a.state(), State::Connected);
+        assert!(
+            a.valid_until().unwrap() > zoo.runtime("a").now(),
+            "ZooKeeper's own limit: only a token helps"
+        );
+    });
+}
+
+#[test]
+fn the_death_of_the_leader_starts_a_new_epoch_and_full_timeouts() {
+    in_zoo(|zoo| async move {
+        let a = established(&zoo, "a").await;
+        let patience = zoo.within("a", 9000);
+        let first = a.create("/one", b"", EPHEMERAL, patience).await.unwrap().stat.czxid;
+        assert_eq!(zoo.ensemble.leader(), Some("zk-3"));
+        zoo.world.crash(zoo.id("zk-3"), false);
+        zoo.pass(200).await;
+        assert_eq!(zoo.ensemble.leader(), Some("zk-2"));
+        let second = a.create("/two", b"", EPHEMERAL, patience).await.unwrap().stat.czxid;
+        assert_eq!((first >> 32, second >> 32), (1, 2));
+        assert!(a.exists("/one", patience).await.unwrap().is_some(), "the session goes on");
+        zoo.world.restart(zoo.id("zk-3"), zoo.main("zk-3"));
+        zoo.pass(200).await;
+        assert_eq!(zoo.ensemble.leader(), Some("zk-2"), "it follows");
+        assert_eq!(zoo.ensemble.change_leader(), Some("zk-3"));
+        assert_eq!(a.state_after(State::Connected).await, State::Disconnected, "all members hang up");
+        let third = a.create("/three", b"", EPHEMERAL, patience).await.unwrap().stat.czxid;
+        assert_eq!(third >> 32, 3);
+    });
+}
+
+#[test]
+fn without_a_majority_nobody_is_served_and_sessions_wait() {
+    in_zoo(|zoo| async move {
+        let a = established(&zoo, "a").await;
+        a.create("/mine", b"", EPHEMERAL, zoo.within("a", 900)).await.unwrap();
+        for (one, other) in [("zk-1", "zk-2"), ("zk-1", "zk-3"), ("zk-2", "zk-3")] {
+            zoo.part(one, other);
+        }
+        assert_eq!(a.state_after(State::Connected).await, State::Disconnected);
+        zoo.pass(3000).await;
+        assert_eq!((a.state(), zoo.ensemble.leader()), (State::Disconnected, None));
+        let refused = a.create("/other", b"", EPHEMERAL, zoo.within("a", 100)).await;
+        assert!(matches!(refused, Err(Error::NotSent { .. })), "{refused:?}");
+        for (one, other) in [("zk-1", "zk-2"), ("zk-1", "zk-3"), ("zk-2", "zk-3")] {
+            zoo.join(one, other);
+        }
+        let found = a.exists("/mine", zoo.within("a", 3000)).await.unwrap();
+        assert!(found.is_some(), "nobody was there to let the session expire");
+        assert_eq!(a.exists("/other", zoo.within("a", 1000)).await, Ok(None), "never sent");
+    });
+}
+
+#[test]
+fn a_paused_leader_is_deposed_and_serves_no_more() {
+    in_zoo(|zoo| async move {
+        let a = zoo.client_of("a", &["zk-3"], Duration::from_secs(2));
+        a.create("/mine", b"", EPHEMERAL, zoo.within("a", 900)).await.unwrap();
+        zoo.world.pause(zoo.id("zk-3"));
+        zoo.pass(1000).await;
+        assert_eq!(zoo.ensemble.leader(), Some("zk-2"));
+        zoo.world.resume(zoo.id("zk-3"));
+        let asked = a.exists("/mine", zoo.within("a", 2000)).await;
+        assert_eq!(asked, Err(Error::ConnectionLoss), "it learns of the new leader and hangs up");
+        assert!(a.exists("/mine", zoo.within("a", 2000)).await.unwrap().is_some(), "as a follower");
+        assert_eq!(zoo.ensemble.leader(), Some("zk-2"));
+    });
+}
