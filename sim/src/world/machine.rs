@@ -146,7 +146,7 @@ impl Machine for WorldMachine {
     }
 
     fn wall_micros(&self) -> u64 {
-        self.world.process(self.process).clock().wall(self.world.now()) / 1000
+        self.world.process(self.process).wall(self.world.now()) / 1000
     }
 
     fn sleep_until(&self, nanos: u64) -> impl Future<Output = ()> + Send {

@@ -21,6 +21,7 @@ mod comparison;
 mod corpus;
 mod determinism;
 mod docs;
+mod hosts;
 mod mutants;
 mod schedule;
 mod world;

@@ -159,6 +159,11 @@ impl<M: Machine> Cluster<M> {
         self.core().state.store.revision()
     }
 
+    /// Requests that all members have carried out.
+    pub fn executed(&self) -> u64 {
+        self.core().members.iter().map(|member| member.executed).sum()
+    }
+
     /// The monotonic clock of a member; 0 until it was started.
     fn now(&self, member: usize) -> u64 {
         self.machine(member).map_or(0, Machine::monotonic_nanos)

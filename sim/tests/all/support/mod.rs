@@ -2,6 +2,7 @@
 
 mod corpus;
 pub mod guard;
+pub mod hosts;
 mod replay;
 mod seeds;
 
