@@ -1,145 +1,166 @@
-//! One acquisition under way, and what becomes of it when its future is dropped.
+//! One acquire in progress, and its cleanup when its future is dropped.
 
 use std::mem;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::backend::{Answer, Backend, BackendError, Claim, Trail};
+use crate::backend::{Acquisition, Answer, Backend, Claim};
+use crate::context::Context;
+use crate::error::BackendError;
 use crate::event::{Event, Outcome};
 use crate::handle::Handle;
+use crate::held::Lease;
 use crate::key::LockKey;
-use crate::lock::Lock;
 use crate::metrics::Meter;
 use crate::removal;
 use crate::runtime::{Elapsed, Instant, Runtime, timeout_at};
 use crate::token::{FencingToken, Owner};
 
-/// An acquisition whose end is not known yet. Dropped before it ended, it was cancelled; whatever the server may have
-/// granted is then released in the background, as it is after a failure.
+/// An acquire whose end is not known yet. If it is dropped before its end, it was cancelled; whatever the server may have
+/// granted is then released in the background, as after a failure.
 pub(crate) struct Attempt<'a, B: Backend> {
-    lock: &'a Lock<B>,
+    context: &'a Context<B>,
     claim: Claim,
-    trail: B::Trail,
+    acquisition: B::Acquisition,
     meter: Arc<Meter>,
     started: Instant,
-    /// The place in line that was announced last.
+    /// The place in the queue that was announced last.
     position: Option<u64>,
-    /// How the present owner's claim ended, if a release was sent in its name.
-    given_up: Option<Outcome>,
+    /// How the present owner's claim ended, if it was given back.
+    given_back: Option<Outcome>,
     ended: bool,
 }
 
-/// A grant that is still valid.
-pub(crate) struct Lease {
-    pub(crate) token: FencingToken,
-    pub(crate) since: Instant,
-    /// When the answer was judged.
-    pub(crate) at: Instant,
-    pub(crate) valid_until: Instant,
-}
-
-/// What one request came to.
+/// The result of one request.
 pub(crate) enum Step {
     Granted(Lease),
+    Denied(Obstacle),
+    /// The deadline of the acquire passed during the request.
+    DeadlinePassed,
+}
+
+/// Why a request gave no lease.
+pub(crate) enum Obstacle {
     Held {
         left: Option<Duration>,
     },
-    /// In line; the next step is worth it after [`Attempt::turn`].
+    /// In the queue: the next request is worthwhile after [`Attempt::wait_in_queue`].
     Queued,
-    /// Granted, with too little of its validity left; it is being given back.
+    /// Granted, with too little validity left; it is being given back.
     Late,
     Failed(BackendError),
-    /// The deadline passed while the server was being asked.
-    Cut,
 }
 
 impl<'a, B: Backend> Attempt<'a, B> {
-    pub(crate) fn begin(lock: &'a Lock<B>, key: &LockKey) -> Self {
-        let claim = Claim { key: key.clone(), owner: new_owner(lock), ttl: lock.terms().ttl };
+    pub(crate) fn begin(context: &'a Context<B>, key: &LockKey) -> Self {
+        let claim = Claim { key: key.clone(), owner: new_owner(context), ttl: context.terms().ttl };
         Event::Requested { ttl: claim.ttl }.emit(&claim.key, &claim.owner);
-        let (trail, meter) = (B::Trail::default(), lock.meters().of(key));
-        let started = lock.runtime().now();
-        Self { lock, claim, trail, meter, started, position: None, given_up: None, ended: false }
+        let meter = context.meters().of(key);
+        let started = context.runtime().now();
+        let acquisition = context.backend().open(claim.clone());
+        Self { context, claim, acquisition, meter, started, position: None, given_back: None, ended: false }
     }
 
     pub(crate) fn started(&self) -> Instant {
         self.started
     }
 
-    /// Asks once. The owner stays the same from step to step, so that a grant whose answer got lost is recognised; where
-    /// the backend can't do that, a step that failed gives back at once what it may have been granted.
-    pub(crate) async fn step(&mut self, now: Instant, deadline: Instant) -> Step {
-        let step = self.answer(now, deadline).await;
-        if !B::REPEATABLE && self.trail.is_open() {
-            match &step {
-                Step::Held { .. } => self.give_up(Outcome::Contended),
-                Step::Failed(error) => self.give_up(error.outcome()),
-                _ => {}
-            }
-        }
-        step
-    }
-
-    async fn answer(&mut self, now: Instant, deadline: Instant) -> Step {
-        match self.ask(now, deadline).await {
-            Ok(Ok(Answer::Granted { token, since, left })) => self.judge(token, since, left),
-            Ok(Ok(Answer::Held { left })) => {
+    /// Sends one request. The owner stays the same from request to request, so that a grant whose answer got lost is
+    /// recognised. An acquisition that can't be repeated is given back at once.
+    pub(crate) async fn request(&mut self, now: Instant, deadline: Instant) -> Step {
+        let Ok(answer) = self.answer(now, deadline).await else { return Step::DeadlinePassed };
+        let obstacle = match answer {
+            Ok(Answer::Granted { token, since, left }) => return self.judge(token, since, left),
+            Ok(Answer::Held { left }) => {
                 self.meter.contended();
-                Step::Held { left }
+                Obstacle::Held { left }
             }
-            Ok(Ok(Answer::Queued { position })) => {
+            Ok(Answer::Queued { position }) => {
                 self.queued(position);
-                Step::Queued
+                return Step::Denied(Obstacle::Queued);
             }
-            Ok(Err(error)) => Step::Failed(error),
-            Err(Elapsed) => Step::Cut,
+            Err(error) => Obstacle::Failed(error),
+        };
+        if !self.acquisition.is_repeatable() {
+            self.give_back(match &obstacle {
+                Obstacle::Failed(error) => error.outcome(),
+                _ => Outcome::Contended,
+            });
         }
+        Step::Denied(obstacle)
     }
 
-    /// Waits until nobody is ahead any more, as far as can be told, or until `deadline`.
-    pub(crate) async fn turn(&mut self, deadline: Instant) -> Result<(), BackendError> {
-        let runtime = self.lock.runtime();
-        let patience = runtime.now() + self.lock.options().request_timeout;
-        let call = self.lock.backend().turn(&self.claim, &mut self.trail, deadline);
-        match timeout_at(runtime, deadline, call).await {
-            // What was asked shortly before the deadline and not answered by then says nothing of the server.
+    /// Waits until the claims ahead may be gone, or until `deadline`.
+    pub(crate) async fn wait_in_queue(&mut self, deadline: Instant) -> Result<(), BackendError> {
+        let runtime = self.context.runtime();
+        let request_deadline = runtime.now() + self.context.options().request_timeout;
+        match timeout_at(runtime, deadline, self.acquisition.wait(deadline)).await {
+            // A request that was sent shortly before the deadline, and not answered by then, proves nothing about the
+            // server.
             Err(Elapsed) => Ok(()),
-            Ok(Err(_)) if deadline < patience && runtime.now() >= deadline => Ok(()),
-            Ok(turn) => turn,
+            Ok(Err(_)) if deadline < request_deadline && runtime.now() >= deadline => Ok(()),
+            Ok(waited) => waited,
         }
     }
 
-    /// Waits until `until`, or until the server tells that the lease may be free.
-    pub(crate) async fn freed(&mut self, until: Instant) {
-        self.lock.backend().freed(&self.claim, &mut self.trail, until).await;
+    /// Waits until `until`, or until the server reports that the lease may be free.
+    pub(crate) async fn wait_for_release(&mut self, until: Instant) {
+        if self.acquisition.wait(until).await.is_err() {
+            self.context.runtime().sleep_until(until).await;
+        }
     }
 
-    /// Hands over to the handle.
+    /// Hands the acquisition over to a handle.
     pub(crate) fn succeed(mut self, lease: Lease) -> Handle<B> {
         self.ended = true;
-        self.meter.acquired(lease.at.saturating_since(self.started));
-        let valid = lease.valid_until.saturating_since(lease.at);
+        self.meter.acquired(lease.granted_at.saturating_since(self.started));
+        let valid = lease.valid_until.saturating_since(lease.granted_at);
         let event = Event::Acquired { token: lease.token, ttl: self.claim.ttl, valid };
         event.emit(&self.claim.key, &self.claim.owner);
-        let trail = mem::take(&mut self.trail);
-        Handle::new(self.lock.clone(), self.claim.clone(), trail, Arc::clone(&self.meter), lease)
+        let acquisition = self.take();
+        Handle::new(self.context.clone(), self.claim.clone(), acquisition, Arc::clone(&self.meter), lease)
     }
 
-    /// Ends with `error`; what may have been granted is given back.
+    /// Ends with `error`; whatever may have been granted is given back.
     pub(crate) fn fail<E>(mut self, error: E, outcome: impl FnOnce(&E) -> Outcome) -> E {
         self.end(outcome(&error));
         error
     }
 
-    /// Goes on as another owner if a release was sent in the name of the one before: that release may arrive late, and
-    /// must then not end a lease that is in use.
-    pub(crate) fn change_owner(&mut self) {
-        let Some(outcome) = self.given_up.take() else { return };
+    /// Opens another acquisition with a new owner if the last one was given back: the release that was sent for that one
+    /// may arrive late, and must then not end a lease in use.
+    pub(crate) fn reopen(&mut self) {
+        let Some(outcome) = self.given_back.take() else { return };
         Event::NotAcquired { outcome }.emit(&self.claim.key, &self.claim.owner);
-        self.claim.owner = new_owner(self.lock);
+        self.claim.owner = new_owner(self.context);
+        self.acquisition = self.context.backend().open(self.claim.clone());
         self.position = None;
         Event::Retried { ttl: self.claim.ttl }.emit(&self.claim.key, &self.claim.owner);
+    }
+
+    async fn answer(
+        &mut self,
+        now: Instant,
+        deadline: Instant,
+    ) -> Result<Result<Answer, BackendError>, Elapsed> {
+        let request_deadline = now + self.context.options().request_timeout;
+        let call = pin!(self.acquisition.request(request_deadline));
+        if deadline >= request_deadline {
+            return Ok(call.await);
+        }
+        timeout_at(self.context.runtime(), deadline, call).await
+    }
+
+    /// Accepts a grant only while enough of its validity is left; gives a later one back at once.
+    fn judge(&mut self, token: FencingToken, since: Instant, left: Duration) -> Step {
+        let valid_until = self.context.terms().valid_until(since, left);
+        let granted_at = self.context.runtime().now();
+        if granted_at + self.context.options().min_validity < valid_until {
+            return Step::Granted(Lease { token, since, granted_at, valid_until });
+        }
+        self.give_back(Outcome::Expired);
+        Step::Denied(Obstacle::Late)
     }
 
     fn queued(&mut self, position: u64) {
@@ -149,47 +170,28 @@ impl<'a, B: Backend> Attempt<'a, B> {
         }
     }
 
-    async fn ask(
-        &mut self,
-        now: Instant,
-        deadline: Instant,
-    ) -> Result<Result<Answer, BackendError>, Elapsed> {
-        let runtime = self.lock.runtime();
-        let patience = now + self.lock.options().request_timeout;
-        let call = pin!(self.lock.backend().acquire(&self.claim, &mut self.trail, patience));
-        if deadline >= patience {
-            return Ok(call.await);
-        }
-        timeout_at(runtime, deadline, call).await
-    }
-
-    /// A grant counts only while enough of its validity is left; a later one is given back at once.
-    fn judge(&mut self, token: FencingToken, since: Instant, left: Duration) -> Step {
-        let valid_until = self.lock.terms().valid_until(since, left);
-        let at = self.lock.runtime().now();
-        if at + self.lock.options().min_validity < valid_until {
-            return Step::Granted(Lease { token, since, at, valid_until });
-        }
-        self.give_up(Outcome::Expired);
-        Step::Late
-    }
-
-    fn give_up(&mut self, outcome: Outcome) {
-        self.given_up = Some(outcome);
-        self.give_back();
+    fn give_back(&mut self, outcome: Outcome) {
+        self.given_back = Some(outcome);
+        self.sweep();
     }
 
     fn end(&mut self, outcome: Outcome) {
         self.ended = true;
         self.meter.not_acquired(outcome);
         Event::NotAcquired { outcome }.emit(&self.claim.key, &self.claim.owner);
-        if self.trail.is_open() {
-            self.give_back();
+        if self.acquisition.may_be_held() {
+            self.sweep();
         }
     }
 
-    fn give_back(&mut self) {
-        removal::sweep(self.lock.clone(), self.claim.clone(), mem::take(&mut self.trail));
+    fn sweep(&mut self) {
+        let acquisition = self.take();
+        removal::sweep(self.context, acquisition, self.claim.ttl);
+    }
+
+    /// Takes the acquisition, and leaves one in its place for which nothing was sent.
+    fn take(&mut self) -> B::Acquisition {
+        mem::replace(&mut self.acquisition, self.context.backend().open(self.claim.clone()))
     }
 }
 
@@ -201,6 +203,6 @@ impl<B: Backend> Drop for Attempt<'_, B> {
     }
 }
 
-fn new_owner<B: Backend>(lock: &Lock<B>) -> Owner {
-    Owner::random(lock.runtime(), lock.options().instance.as_deref())
+fn new_owner<B: Backend>(context: &Context<B>) -> Owner {
+    Owner::random(context.runtime(), context.options().instance.as_deref())
 }

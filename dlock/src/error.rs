@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::backend::BackendError;
 use crate::event::Outcome;
 
 /// Why [`crate::Lock::try_acquire`] gave no handle.
@@ -120,4 +119,96 @@ pub enum ReleaseError {
         /// The last failure.
         source: BackendError,
     },
+}
+
+/// Why a lock server gave no answer that a lock can use.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BackendError {
+    /// No connection: nothing was sent.
+    #[error(
+        "no connection to the lock server at {address}: {reason}; check that it runs and that this host may reach it"
+    )]
+    Unreachable {
+        /// The server's address.
+        address: String,
+        /// What the attempt to connect said.
+        reason: String,
+    },
+    /// The server did not answer in time. It may have executed the request all the same.
+    #[error(
+        "the lock server did not answer in time; it may be overloaded or cut off: see Options::request_timeout"
+    )]
+    NoAnswer,
+    /// The connection broke before the answer arrived. The server may have executed the request all the same.
+    #[error(
+        "the connection to the lock server broke before its answer: {reason}; the next call opens another"
+    )]
+    Disconnected {
+        /// What the connection said.
+        reason: String,
+    },
+    /// The session that the claim is tied to is over, and the claim with it. The next acquire opens another session.
+    #[error("the session with the lock server is over: {0}; acquire anew")]
+    SessionLost(SessionEnd),
+    /// The server can't reach a majority of its cluster. It may execute the request later all the same.
+    #[error("the lock server is without a quorum: {message}; the next call goes to another member")]
+    Isolated {
+        /// The server's words.
+        message: String,
+    },
+    /// The server answered with an error.
+    #[error("the lock server refused: {message}; {}", if *.passing { "it may take the request later" } else { "look up this error in its manual, no retry will help" })]
+    Refused {
+        /// The server's words.
+        message: String,
+        /// Whether the same request may succeed later.
+        passing: bool,
+    },
+    /// Of several independent servers too few answered for a majority of all. Some may have executed the request.
+    #[error(
+        "no quorum: {answered} of {nodes} lock servers answered, {needed} are needed; bring back those that are down or \
+         cut off, or raise RedlockOptions::node_timeout if they are slow; one of them: {failure}"
+    )]
+    NoQuorum {
+        /// How many answered.
+        answered: usize,
+        /// How many there are.
+        nodes: usize,
+        /// How many make a majority.
+        needed: usize,
+        /// What one of the others failed with.
+        #[source]
+        failure: Box<BackendError>,
+    },
+}
+
+/// How a client's session with a lock server ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SessionEnd {
+    /// The server knows it no more: it expired there, or was revoked.
+    #[error("the server does not know it any more")]
+    Unknown,
+    /// It was not confirmed for as long as it lives, by the client's own clock.
+    #[error("the server did not confirm it in time")]
+    Unconfirmed,
+}
+
+impl BackendError {
+    /// Whether the same request may succeed later.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Refused { passing, .. } => *passing,
+            Self::NoQuorum { failure, .. } => failure.is_passing(),
+            _ => true,
+        }
+    }
+
+    pub(crate) const fn outcome(&self) -> Outcome {
+        match self {
+            Self::NoAnswer => Outcome::Timeout,
+            Self::NoQuorum { failure, .. } => failure.outcome(),
+            _ => Outcome::Error,
+        }
+    }
 }

@@ -1,17 +1,18 @@
 //! What a lock says of itself: a small fixed vocabulary of `tracing` events.
 //!
-//! The same events make up a production log, the simulator's trace and the history that the audit judges, so they can't
-//! disagree. Every event has the target `dlock` and the field `event`, which names it; ids are hashed ([`crate::id_hash`])
-//! and owner tokens cut to a prefix ([`crate::Owner::prefix`]), since whoever knows a whole one can release the lock.
+//! A production log, the simulator's trace and the history that the audit judges are all made of these events, so they
+//! can't disagree. Every event has the target `dlock` and the field `event`, which names it. Ids are hashed
+//! ([`crate::id_hash`]) and owner tokens cut to a prefix ([`crate::Owner::prefix`]), since anyone who knows a whole owner
+//! token can release the lock.
 
 use std::time::Duration;
 
 use crate::{FencingToken, LockKey, Owner};
 
-/// How an attempt to acquire, renew or release ended without the hoped-for result; the field `outcome` of an event.
+/// How an attempt to acquire, renew or release ended; the field `outcome` of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The wished-for result.
+    /// It succeeded.
     Done,
     /// Another owner holds the lock.
     Contended,
@@ -53,152 +54,143 @@ impl Outcome {
     }
 }
 
-/// One event in the life of a lease, seen from its client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// `lease_requested`: an acquire began.
-    Requested {
-        /// The lease's time to live.
-        ttl: Duration,
-    },
-    /// `lease_retried`: the acquire goes on under an owner token of its own, right after the `lease_not_acquired` of the
-    /// one before.
-    Retried {
-        /// The lease's time to live.
-        ttl: Duration,
-    },
-    /// `lease_queued`: a fair lock put the request in line.
-    Queued {
-        /// The place in line; lower is served first.
-        position: u64,
-    },
-    /// `lease_acquired`: the grant arrived and was still valid.
-    Acquired {
-        /// The grant's fencing token.
-        token: FencingToken,
-        /// The lease's time to live.
-        ttl: Duration,
-        /// How long the holder may still trust it.
-        valid: Duration,
-    },
-    /// `lease_not_acquired`: the acquire ended without a grant.
-    NotAcquired {
-        /// Why.
-        outcome: Outcome,
-    },
-    /// `lease_renewed`: the lease was extended.
-    Renewed {
-        /// The grant's fencing token.
-        token: FencingToken,
-        /// How long the holder may trust it from now on.
-        valid: Duration,
-    },
-    /// `lease_renew_failed`: one attempt to extend the lease failed.
-    RenewFailed {
-        /// The grant's fencing token.
-        token: FencingToken,
-        /// Why.
-        outcome: Outcome,
-    },
-    /// `lease_lost`: the holder must stop: the lease could not be renewed, or is another's.
-    Lost {
-        /// The grant's fencing token.
-        token: FencingToken,
-        /// Why.
-        outcome: Outcome,
-    },
-    /// `lease_release_requested`: the holder gave up the lease.
-    ReleaseRequested {
-        /// The grant's fencing token.
-        token: FencingToken,
-    },
-    /// `lease_released`: the release ended; `outcome` is `done` if the server deleted this owner's lock.
-    Released {
-        /// The grant's fencing token.
-        token: FencingToken,
-        /// How.
-        outcome: Outcome,
-    },
+/// The table of this crate's events: calls the macro `$then` with `$first` and all rows.
+///
+/// A row is `Variant as Kind = "name" { field: type => logged field: logged type, … }`: the variant of [`Event`] with its
+/// fields, the name of the event in logs, and what a reader of logs makes of it. [`Event`] is made of it here, and the
+/// audit of crate `resource` reads by it. Each event also has the key and the owner.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! lease_events {
+    ($then:ident $first:tt) => {
+        $then! {
+            $first
+            /// An acquire began.
+            Requested as LeaseRequested = "lease_requested" { ttl: Duration => ttl_millis: Option<u64> }
+            /// The acquire goes on under an owner token of its own, right after the `lease_not_acquired` of the one
+            /// before.
+            Retried as LeaseRetried = "lease_retried" { ttl: Duration => ttl_millis: Option<u64> }
+            /// A fair lock put the request into its queue.
+            Queued as LeaseQueued = "lease_queued" { position: u64 => position: u64 }
+            /// The grant reached the client and was still valid.
+            Acquired as LeaseAcquired = "lease_acquired" {
+                token: FencingToken => token: u64,
+                ttl: Duration => ttl_millis: Option<u64>,
+                valid: Duration => valid_micros: Option<u64>
+            }
+            /// The acquire ended without a grant.
+            NotAcquired as LeaseNotAcquired = "lease_not_acquired" { outcome: Outcome => outcome: Option<Name> }
+            /// The lease was extended.
+            Renewed as LeaseRenewed = "lease_renewed" {
+                token: FencingToken => token: u64,
+                valid: Duration => valid_micros: Option<u64>
+            }
+            /// One attempt to extend the lease failed.
+            RenewFailed as LeaseRenewFailed = "lease_renew_failed" {
+                token: FencingToken => token: u64,
+                outcome: Outcome => outcome: Option<Name>
+            }
+            /// The holder must stop: the lease could not be renewed, or is another's.
+            Lost as LeaseLost = "lease_lost" {
+                token: FencingToken => token: u64,
+                outcome: Outcome => outcome: Option<Name>
+            }
+            /// The holder began to release.
+            ReleaseRequested as LeaseReleaseRequested = "lease_release_requested" { token: FencingToken => token: u64 }
+            /// The release ended; `outcome` is `done` if the server deleted this owner's lock.
+            Released as LeaseReleased = "lease_released" {
+                token: FencingToken => token: u64,
+                outcome: Outcome => outcome: Option<Name>
+            }
+        }
+    };
+}
+
+/// Documents a field of [`Event`].
+macro_rules! field_doc {
+    (ttl) => {
+        "The lease's time to live."
+    };
+    (position) => {
+        "The place in the queue; lower is served first."
+    };
+    (token) => {
+        "The grant's fencing token."
+    };
+    (valid) => {
+        "How long the holder may trust the lease from now on, by its own clock."
+    };
+    (outcome) => {
+        "How it ended."
+    };
+}
+
+/// Builds [`Event`] out of the table.
+macro_rules! events {
+    (
+        {}
+        $(
+            $(#[$doc:meta])*
+            $variant:ident as $kind:ident = $name:literal {
+                $($field:ident: $type:ty => $logged:ident: $logged_type:ty),*
+            }
+        )*
+    ) => {
+        /// One event in the life of a lease, seen from its client.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Event {
+            $(
+                #[doc = concat!("`", $name, "`.")]
+                $(#[$doc])*
+                $variant { $( #[doc = field_doc!($field)] $field: $type, )* },
+            )*
+        }
+
+        impl Event {
+            /// The value of the field `event`.
+            pub const fn name(self) -> &'static str {
+                match self { $( Self::$variant { .. } => $name, )* }
+            }
+
+            fn fields(self) -> Fields {
+                match self {
+                    $( Self::$variant { $($field),* } => Fields { $($field: Some($field),)* ..Fields::default() }, )*
+                }
+            }
+        }
+    };
+}
+
+lease_events!(events {});
+
+/// The fields that an event may have.
+#[derive(Default)]
+struct Fields {
+    token: Option<FencingToken>,
+    ttl: Option<Duration>,
+    valid: Option<Duration>,
+    position: Option<u64>,
+    outcome: Option<Outcome>,
 }
 
 impl Event {
-    /// The value of the field `event`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Requested { .. } => "lease_requested",
-            Self::Retried { .. } => "lease_retried",
-            Self::Queued { .. } => "lease_queued",
-            Self::Acquired { .. } => "lease_acquired",
-            Self::NotAcquired { .. } => "lease_not_acquired",
-            Self::Renewed { .. } => "lease_renewed",
-            Self::RenewFailed { .. } => "lease_renew_failed",
-            Self::Lost { .. } => "lease_lost",
-            Self::ReleaseRequested { .. } => "lease_release_requested",
-            Self::Released { .. } => "lease_released",
-        }
-    }
-
     /// Emits the event of the lease of `owner` on `key`, with the fields that it has: `event`, `resource_type`,
     /// `resource_id_hash`, `owner_token_prefix`, `fencing_token`, `ttl_millis`, `valid_micros`, `position`, `outcome`.
     pub fn emit(self, key: &LockKey, owner: &Owner) {
+        let fields = self.fields();
+        // One call for all events: what a subscriber keeps for each call site is kept once.
         tracing::info!(
             target: "dlock",
             event = self.name(),
             resource_type = key.resource_type(),
             resource_id_hash = key.id_hash(),
             owner_token_prefix = owner.prefix(),
-            fencing_token = self.token().map(FencingToken::as_u64),
-            ttl_millis = self.ttl().map(|ttl| saturate(ttl.as_millis())),
-            valid_micros = self.valid().map(|valid| saturate(valid.as_micros())),
-            position = self.position(),
-            outcome = self.outcome().map(Outcome::as_str),
+            fencing_token = fields.token.map(FencingToken::as_u64),
+            ttl_millis = fields.ttl.map(|ttl| saturate(ttl.as_millis())),
+            valid_micros = fields.valid.map(|valid| saturate(valid.as_micros())),
+            position = fields.position,
+            outcome = fields.outcome.map(Outcome::as_str),
         );
-    }
-
-    const fn token(self) -> Option<FencingToken> {
-        match self {
-            Self::Acquired { token, .. }
-            | Self::Renewed { token, .. }
-            | Self::RenewFailed { token, .. }
-            | Self::Lost { token, .. }
-            | Self::ReleaseRequested { token }
-            | Self::Released { token, .. } => Some(token),
-            Self::Requested { .. }
-            | Self::Retried { .. }
-            | Self::Queued { .. }
-            | Self::NotAcquired { .. } => None,
-        }
-    }
-
-    const fn ttl(self) -> Option<Duration> {
-        match self {
-            Self::Requested { ttl } | Self::Retried { ttl } | Self::Acquired { ttl, .. } => Some(ttl),
-            _ => None,
-        }
-    }
-
-    const fn valid(self) -> Option<Duration> {
-        match self {
-            Self::Acquired { valid, .. } | Self::Renewed { valid, .. } => Some(valid),
-            _ => None,
-        }
-    }
-
-    const fn position(self) -> Option<u64> {
-        match self {
-            Self::Queued { position } => Some(position),
-            _ => None,
-        }
-    }
-
-    const fn outcome(self) -> Option<Outcome> {
-        match self {
-            Self::NotAcquired { outcome }
-            | Self::RenewFailed { outcome, .. }
-            | Self::Lost { outcome, .. }
-            | Self::Released { outcome, .. } => Some(outcome),
-            _ => None,
-        }
     }
 }
 

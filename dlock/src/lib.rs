@@ -36,12 +36,14 @@
 //! - `event.rs`, `metrics.rs`: what a lock says of itself.
 
 mod attempt;
-pub mod backend;
+mod backend;
+mod context;
 mod error;
 #[cfg(feature = "etcd")]
 pub mod etcd;
 pub mod event;
 mod handle;
+mod held;
 mod key;
 mod lease;
 mod lock;
@@ -54,14 +56,17 @@ pub mod redlock;
 mod removal;
 mod retry;
 mod runtime;
+mod sweeps;
 mod token;
 mod watchdog;
 #[cfg(feature = "zookeeper")]
 pub mod zookeeper;
 
-pub use backend::{Backend, BackendError, SessionEnd};
-pub use error::{AcquireError, LostError, ReleaseError, RenewError, TryAcquireError};
-pub use handle::{Handle, Released};
+pub use backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
+pub use error::{
+    AcquireError, BackendError, LostError, ReleaseError, RenewError, SessionEnd, TryAcquireError,
+};
+pub use handle::Handle;
 pub use key::{KeyError, LockKey, id_hash};
 pub use lease::DriftMargin;
 pub use lock::Lock;

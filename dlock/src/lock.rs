@@ -2,175 +2,154 @@
 
 use std::fmt;
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::attempt::{Attempt, Step};
-use crate::backend::{Backend, BackendError};
-use crate::error::{AcquireError, TryAcquireError};
+use crate::attempt::{Attempt, Obstacle, Step};
+use crate::backend::Backend;
+use crate::context::Context;
+use crate::error::{AcquireError, BackendError, TryAcquireError};
 use crate::handle::Handle;
 use crate::key::LockKey;
-use crate::lease::Terms;
-use crate::metrics::Meters;
 use crate::options::{Options, OptionsError};
-use crate::removal::Sweeps;
 use crate::retry::wait_for_holder;
 use crate::runtime::{Instant, Runtime, timeout_at};
 
-/// The way to locks on one lock server, with the same options for all of them. Clones are cheap and share one connection.
-pub struct Lock<B: Backend>(Arc<Inner<B>>);
-
-struct Inner<B> {
-    backend: B,
-    options: Options,
-    terms: Terms,
-    meters: Meters,
-    sweeps: Sweeps,
-}
+/// Acquires locks on one lock server, all with the same options. Clones are cheap and share the server's connections.
+pub struct Lock<B: Backend>(Context<B>);
 
 impl<B: Backend> Lock<B> {
-    /// Locks on `backend`. Sends nothing: the first acquire does.
+    /// Creates a lock on `backend`. Sends nothing: the first acquire does.
     ///
     /// # Errors
     ///
-    /// [`OptionsError`] for options that no lock can work with; above all a TTL that the drift margin uses up.
+    /// [`OptionsError`] for options that contradict each other, above all a TTL that is not longer than the drift margin.
     pub fn new(backend: B, options: Options) -> Result<Self, OptionsError> {
-        let terms = options.terms()?;
-        if let Some(session) = backend.ttl_max().filter(|session| *session < terms.ttl) {
-            return Err(OptionsError::TtlAboveSession { ttl: terms.ttl, session });
-        }
-        Ok(Self(Arc::new(Inner {
-            backend,
-            options,
-            terms,
-            meters: Meters::default(),
-            sweeps: Sweeps::default(),
-        })))
-    }
-
-    /// Waits until nothing that was given up is left to be released in the background, or `until` passes; whether nothing is.
-    ///
-    /// For a program that is about to end: a release that it has not sent by then is never sent, and a lease that it was
-    /// granted unawares lasts until its TTL.
-    pub async fn settled(&self, until: Instant) -> bool {
-        timeout_at(self.runtime(), until, pin!(self.0.sweeps.none())).await.is_ok()
-    }
-
-    pub(crate) fn sweeps(&self) -> &Sweeps {
-        &self.0.sweeps
+        Context::new(backend, options).map(Self)
     }
 
     /// Waits until the lease on `key` is acquired or `deadline` passes.
     ///
-    /// A lease that the server grants is either returned or given back: an answer that got lost is asked for again, and
-    /// an acquire that fails, or whose future is dropped, releases in the background what it may have been granted.
+    /// A lease that the server grants is either returned or given back: if an answer gets lost, the request is repeated,
+    /// and an acquire that fails, or whose future is dropped, releases in the background whatever it may have been
+    /// granted.
     ///
     /// # Errors
     ///
-    /// [`AcquireError`] says what stood in the way when the deadline passed. Only a refusal that no retry can change
-    /// (a wrong password, say) ends the wait before.
+    /// [`AcquireError`] says what prevented the acquire until the deadline passed. Only a refusal that no retry can change
+    /// (a wrong password, for example) ends the wait earlier.
     pub async fn acquire(&self, key: &LockKey, deadline: Instant) -> Result<Handle<B>, AcquireError> {
-        let mut attempt = Attempt::begin(self, key);
-        if attempt.started() >= deadline {
+        let mut attempt = Attempt::begin(&self.0, key);
+        let mut now = attempt.started();
+        if now >= deadline {
             return Err(attempt.fail(AcquireError::DeadlinePassed, AcquireError::outcome));
         }
-        let mut now = attempt.started();
         let mut failure = AcquireError::Unavailable(BackendError::NoAnswer);
         for retry in 0u32.. {
-            match attempt.step(now, deadline).await {
+            failure = match attempt.request(now, deadline).await {
                 Step::Granted(lease) => return Ok(attempt.succeed(lease)),
-                Step::Held { left } => failure = AcquireError::Contended { retry_after: left },
-                Step::Late => failure = AcquireError::Late,
-                Step::Failed(error) if !error.is_passing() => {
+                Step::Denied(Obstacle::Failed(error)) if !error.is_passing() => {
                     return Err(attempt.fail(AcquireError::Refused(error), AcquireError::outcome));
                 }
-                Step::Failed(error) => failure = AcquireError::Unavailable(error),
-                Step::Queued => match attempt.turn(deadline).await {
-                    // A queue calls its waiters by itself: no wait of ours, which would leave the lock idle.
-                    Ok(()) => {
-                        failure = AcquireError::Contended { retry_after: None };
-                        now = self.runtime().now();
-                        if now >= deadline {
-                            break;
-                        }
-                        continue;
-                    }
-                    Err(error) => failure = AcquireError::Unavailable(error),
-                },
-                Step::Cut => break,
-            }
-            let until = self.next_retry(retry, failure.retry_after()).min(deadline);
-            match failure {
-                AcquireError::Contended { .. } => attempt.freed(until).await,
-                _ => self.runtime().sleep_until(until).await,
-            }
+                Step::Denied(obstacle) => self.wait(&mut attempt, obstacle, retry, deadline).await,
+                Step::DeadlinePassed => break,
+            };
             now = self.runtime().now();
             if now >= deadline {
                 break;
             }
-            attempt.change_owner();
+            attempt.reopen();
         }
         Err(attempt.fail(failure, AcquireError::outcome))
     }
 
-    /// Asks for the lease on `key` once, for at most [`Options::request_timeout`].
+    /// Requests the lease on `key` once, for at most [`Options::request_timeout`].
     ///
     /// # Errors
     ///
     /// [`TryAcquireError::Held`] if another owner holds it, with the time left to it.
     pub async fn try_acquire(&self, key: &LockKey) -> Result<Handle<B>, TryAcquireError> {
-        let mut attempt = Attempt::begin(self, key);
+        let mut attempt = Attempt::begin(&self.0, key);
         let now = attempt.started();
-        let error = match attempt.step(now, now + self.options().request_timeout).await {
+        let error = match attempt.request(now, now + self.options().request_timeout).await {
             Step::Granted(lease) => return Ok(attempt.succeed(lease)),
-            Step::Held { left } => TryAcquireError::Held { retry_after: left },
-            Step::Queued => TryAcquireError::Held { retry_after: None },
-            Step::Late => TryAcquireError::Late,
-            Step::Failed(error) => TryAcquireError::Backend(error),
-            Step::Cut => TryAcquireError::Backend(BackendError::NoAnswer),
+            Step::Denied(Obstacle::Held { left }) => TryAcquireError::Held { retry_after: left },
+            Step::Denied(Obstacle::Queued) => TryAcquireError::Held { retry_after: None },
+            Step::Denied(Obstacle::Late) => TryAcquireError::Late,
+            Step::Denied(Obstacle::Failed(error)) => TryAcquireError::Backend(error),
+            Step::DeadlinePassed => TryAcquireError::Backend(BackendError::NoAnswer),
         };
         Err(attempt.fail(error, TryAcquireError::outcome))
     }
 
-    /// What the lock was told.
+    /// Waits for the releases that run in the background; returns false if `deadline` passes first.
+    ///
+    /// Call it before the program ends: a release that was not sent by then is never sent, and a lease that was granted
+    /// without the client knowing it lasts until its TTL.
+    pub async fn settled(&self, deadline: Instant) -> bool {
+        timeout_at(self.runtime(), deadline, pin!(self.0.sweeps().none())).await.is_ok()
+    }
+
+    /// Returns the options.
     pub fn options(&self) -> &Options {
-        &self.0.options
+        self.0.options()
     }
 
-    /// The lock server.
+    /// Returns the lock server.
     pub fn backend(&self) -> &B {
-        &self.0.backend
+        self.0.backend()
     }
 
-    pub(crate) fn runtime(&self) -> &B::Runtime {
-        self.0.backend.runtime()
+    fn runtime(&self) -> &B::Runtime {
+        self.0.runtime()
     }
 
-    pub(crate) fn terms(&self) -> Terms {
-        self.0.terms
+    /// Waits until another request is worthwhile, at most until `deadline`; returns why there is no lease yet.
+    async fn wait(
+        &self,
+        attempt: &mut Attempt<'_, B>,
+        obstacle: Obstacle,
+        retry: u32,
+        deadline: Instant,
+    ) -> AcquireError {
+        match obstacle {
+            Obstacle::Queued => match attempt.wait_in_queue(deadline).await {
+                // The queue wakes its waiters: a backoff on top would leave the lock idle.
+                Ok(()) => AcquireError::Contended { retry_after: None },
+                Err(error) => {
+                    self.back_off(retry, deadline).await;
+                    AcquireError::Unavailable(error)
+                }
+            },
+            Obstacle::Held { left } => {
+                let until = self.next_retry(retry, left).min(deadline);
+                attempt.wait_for_release(until).await;
+                AcquireError::Contended { retry_after: left }
+            }
+            Obstacle::Late => {
+                self.back_off(retry, deadline).await;
+                AcquireError::Late
+            }
+            Obstacle::Failed(error) => {
+                self.back_off(retry, deadline).await;
+                AcquireError::Unavailable(error)
+            }
+        }
     }
 
-    pub(crate) fn meters(&self) -> &Meters {
-        &self.0.meters
+    async fn back_off(&self, retry: u32, deadline: Instant) {
+        self.runtime().sleep_until(self.next_retry(retry, None).min(deadline)).await;
     }
 
-    /// When the retry numbered `retry` is due at the latest.
+    /// Returns when the retry numbered `retry` is due at the latest.
     fn next_retry(&self, retry: u32, left: Option<Duration>) -> Instant {
-        let wait = wait_for_holder(self.backoff(retry), left);
+        let wait = wait_for_holder(self.0.backoff(retry), left);
         self.runtime().now() + wait
-    }
-
-    /// A wait drawn for the retry numbered `retry`.
-    pub(crate) fn backoff(&self, retry: u32) -> Duration {
-        let mut random = [0; 8];
-        self.runtime().fill_random(&mut random);
-        self.options().backoff.wait(retry, random)
     }
 }
 
 impl<B: Backend> Clone for Lock<B> {
     fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        Self(self.0.clone())
     }
 }
 

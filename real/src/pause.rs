@@ -36,12 +36,12 @@ impl Pauses for Pause {
             How::World(time) => format!("paused {time:?}"),
             _ => "stopped by SIGSTOP".to_owned(),
         };
-        tracing::info!(target: "fault", event = "fault_applied", detail);
+        tracing::info!(target: "fault", event = "fault_applied", fault = 0_u64, verb = "pause", detail);
         match self.how {
             How::World(time) => std::thread::sleep(time),
             _ => stop_until_continued().await,
         }
-        tracing::info!(target: "fault", event = "fault_healed", detail = "resumed");
+        tracing::info!(target: "fault", event = "fault_healed", fault = 0_u64, verb = "pause", detail = "resumed");
     }
 }
 

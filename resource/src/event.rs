@@ -11,6 +11,7 @@ use crate::fence::{ConditionalOutcome, Reason, Receipt, Refusal, WriteOutcome, W
 use crate::key::ResourceKey;
 use crate::owner::OwnerToken;
 use crate::store::{ConditionalWrite, Read, ReadOutcome, Snapshot, Write};
+use crate::vocabulary::emit;
 
 impl Reason {
     /// The value of the field `outcome`, and of the metrics' label.
@@ -25,8 +26,8 @@ impl Reason {
 /// Tells how `write` was decided: `write_accepted`, `write_repeated` or `write_rejected`.
 pub fn write_decided(key: &ResourceKey, write: &Write, digest: BodyDigest, outcome: &WriteOutcome) {
     match outcome {
-        WriteOutcome::Accepted(receipt) => write_applied("write_accepted", key, write, digest, *receipt),
-        WriteOutcome::Repeated(receipt) => write_applied("write_repeated", key, write, digest, *receipt),
+        WriteOutcome::Accepted(receipt) => write_accepted(key, write, digest, *receipt),
+        WriteOutcome::Repeated(receipt) => write_repeated(key, write, digest, *receipt),
         WriteOutcome::Refused(refusal) => write_rejected(key, write, *refusal),
     }
 }
@@ -40,10 +41,10 @@ pub fn conditional_decided(
 ) {
     match *outcome {
         ConditionalOutcome::Accepted { version } => {
-            conditional_applied("conditional_accepted", key, write, digest, version);
+            conditional_accepted(key, write, digest, version);
         }
         ConditionalOutcome::Repeated { version } => {
-            conditional_applied("conditional_repeated", key, write, digest, version);
+            conditional_repeated(key, write, digest, version);
         }
         ConditionalOutcome::Conflict { current, .. } => {
             conditional_rejected(key, write, Some(current), None, "conflict");
@@ -60,48 +61,57 @@ pub fn read_decided(key: &ResourceKey, read: &Read, outcome: &ReadOutcome) {
     }
 }
 
-fn write_applied(event: &str, key: &ResourceKey, write: &Write, digest: BodyDigest, receipt: Receipt) {
-    tracing::info!(
-        target: "resource",
-        event,
-        resource_id_hash = key.id_hash(),
-        owner_token_prefix = write.owner.as_ref().map(OwnerToken::prefix),
-        fencing_token = write.token.as_u64(),
-        seq = write.seq.map(WriteSeq::as_u64),
-        version = receipt.version,
-        body = digest.short(),
-    );
+fn write_accepted(key: &ResourceKey, write: &Write, digest: BodyDigest, receipt: Receipt) {
+    emit!(WriteAccepted {
+        key: key.id_hash(),
+        owner: write.owner.as_ref().map(OwnerToken::prefix),
+        token: write.token.as_u64(),
+        seq: write.seq.map(WriteSeq::as_u64),
+        version: receipt.version,
+        body: digest.short(),
+    });
+}
+
+fn write_repeated(key: &ResourceKey, write: &Write, digest: BodyDigest, receipt: Receipt) {
+    emit!(WriteRepeated {
+        key: key.id_hash(),
+        owner: write.owner.as_ref().map(OwnerToken::prefix),
+        token: write.token.as_u64(),
+        seq: write.seq.map(WriteSeq::as_u64),
+        version: receipt.version,
+        body: digest.short(),
+    });
 }
 
 fn write_rejected(key: &ResourceKey, write: &Write, refusal: Refusal) {
-    tracing::info!(
-        target: "resource",
-        event = "write_rejected",
-        resource_id_hash = key.id_hash(),
-        owner_token_prefix = write.owner.as_ref().map(OwnerToken::prefix),
-        fencing_token = refusal.got.as_u64(),
-        seq = write.seq.map(WriteSeq::as_u64),
-        seen = refusal.seen.as_u64(),
-        outcome = refusal.reason.as_str(),
-    );
+    emit!(WriteRejected {
+        key: key.id_hash(),
+        owner: write.owner.as_ref().map(OwnerToken::prefix),
+        token: refusal.got.as_u64(),
+        seq: write.seq.map(WriteSeq::as_u64),
+        seen: refusal.seen.as_u64(),
+        outcome: refusal.reason.as_str(),
+    });
 }
 
-fn conditional_applied(
-    event: &str,
-    key: &ResourceKey,
-    write: &ConditionalWrite,
-    digest: BodyDigest,
-    version: u64,
-) {
-    tracing::info!(
-        target: "resource",
-        event,
-        resource_id_hash = key.id_hash(),
-        owner_token_prefix = write.owner.as_ref().map(OwnerToken::prefix),
-        expected = write.expected,
-        version,
-        body = digest.short(),
-    );
+fn conditional_accepted(key: &ResourceKey, write: &ConditionalWrite, digest: BodyDigest, version: u64) {
+    emit!(ConditionalAccepted {
+        key: key.id_hash(),
+        owner: write.owner.as_ref().map(OwnerToken::prefix),
+        expected: write.expected,
+        version: version,
+        body: digest.short(),
+    });
+}
+
+fn conditional_repeated(key: &ResourceKey, write: &ConditionalWrite, digest: BodyDigest, version: u64) {
+    emit!(ConditionalRepeated {
+        key: key.id_hash(),
+        owner: write.owner.as_ref().map(OwnerToken::prefix),
+        expected: write.expected,
+        version: version,
+        body: digest.short(),
+    });
 }
 
 fn conditional_rejected(
@@ -111,38 +121,32 @@ fn conditional_rejected(
     seen: Option<FencingToken>,
     outcome: &str,
 ) {
-    tracing::info!(
-        target: "resource",
-        event = "conditional_rejected",
-        resource_id_hash = key.id_hash(),
-        owner_token_prefix = write.owner.as_ref().map(OwnerToken::prefix),
-        expected = write.expected,
-        version = current,
-        seen = seen.map(FencingToken::as_u64),
-        outcome,
-    );
+    emit!(ConditionalRejected {
+        key: key.id_hash(),
+        owner: write.owner.as_ref().map(OwnerToken::prefix),
+        expected: write.expected,
+        version: current,
+        seen: seen.map(FencingToken::as_u64),
+        outcome: outcome,
+    });
 }
 
 fn resource_read(key: &ResourceKey, read: &Read, snapshot: &Snapshot) {
-    tracing::info!(
-        target: "resource",
-        event = "resource_read",
-        resource_id_hash = key.id_hash(),
-        owner_token_prefix = read.owner.as_ref().map(OwnerToken::prefix),
-        fencing_token = read.claim.map(FencingToken::as_u64),
-        version = snapshot.version,
-        seen = snapshot.max_fence.map_or(0, FencingToken::as_u64),
-    );
+    emit!(ResourceRead {
+        key: key.id_hash(),
+        owner: read.owner.as_ref().map(OwnerToken::prefix),
+        token: read.claim.map(FencingToken::as_u64),
+        version: snapshot.version,
+        seen: snapshot.max_fence.map_or(0, FencingToken::as_u64),
+    });
 }
 
 fn read_rejected(key: &ResourceKey, read: &Read, refusal: Refusal) {
-    tracing::info!(
-        target: "resource",
-        event = "read_rejected",
-        resource_id_hash = key.id_hash(),
-        owner_token_prefix = read.owner.as_ref().map(OwnerToken::prefix),
-        fencing_token = refusal.got.as_u64(),
-        seen = refusal.seen.as_u64(),
-        outcome = refusal.reason.as_str(),
-    );
+    emit!(ReadRejected {
+        key: key.id_hash(),
+        owner: read.owner.as_ref().map(OwnerToken::prefix),
+        token: refusal.got.as_u64(),
+        seen: refusal.seen.as_u64(),
+        outcome: refusal.reason.as_str(),
+    });
 }

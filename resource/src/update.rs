@@ -17,6 +17,7 @@ use crate::client::{Client, ClientError, ConditionalAnswer, ReadAnswer, Retry};
 use crate::key::ResourceKey;
 use crate::owner::OwnerToken;
 use crate::store::{ConditionalWrite, Read, Snapshot};
+use crate::vocabulary::emit;
 use crate::worker::{Pauses, Step};
 
 /// What is updated, and how long that is tried.
@@ -132,13 +133,11 @@ impl<R: Runtime, P: Pauses> Updater<R, P> {
         let owner = OwnerToken::try_from(&Owner::random(&self.runtime, Some(&self.instance))).ok();
         let result = self.attempts(update, owner.as_ref(), compute).await;
         let outcome = result.as_ref().map_or_else(UpdateError::as_str, |_| "done");
-        tracing::info!(
-            target: "worker",
-            event = "update_ended",
-            resource_id_hash = update.key.id_hash(),
-            owner_token_prefix = owner.as_ref().map(OwnerToken::prefix),
-            outcome,
-        );
+        emit!(UpdateEnded {
+            key: update.key.id_hash(),
+            owner: owner.as_ref().map(OwnerToken::prefix),
+            outcome: outcome,
+        });
         result
     }
 
@@ -198,13 +197,22 @@ impl<R: Runtime, P: Pauses> Updater<R, P> {
         update: &Update,
         write: &ConditionalWrite,
     ) -> Result<ConditionalAnswer, ClientError> {
-        emit("conditional_sent", &update.key, write, None);
+        emit!(ConditionalSent {
+            key: update.key.id_hash(),
+            owner: write.owner.as_ref().map(OwnerToken::prefix),
+            expected: write.expected,
+        });
         let deadline = self.runtime.now() + update.answer_within;
         let answer = match update.retry {
             Some(retry) => self.client.put_if_with_retry(&update.key, write, deadline, retry).await,
             None => self.client.put_if(&update.key, write, deadline).await,
         };
-        emit("conditional_answered", &update.key, write, Some(outcome(&answer)));
+        emit!(ConditionalAnswered {
+            key: update.key.id_hash(),
+            owner: write.owner.as_ref().map(OwnerToken::prefix),
+            expected: write.expected,
+            outcome: outcome(&answer),
+        });
         answer
     }
 
@@ -230,15 +238,4 @@ fn outcome(answer: &Result<ConditionalAnswer, ClientError>) -> &'static str {
         Err(error) if error.is_timeout() => "timeout",
         Err(_) => "error",
     }
-}
-
-fn emit(event: &'static str, key: &ResourceKey, write: &ConditionalWrite, outcome: Option<&'static str>) {
-    tracing::info!(
-        target: "worker",
-        event,
-        resource_id_hash = key.id_hash(),
-        owner_token_prefix = write.owner.as_ref().map(OwnerToken::prefix),
-        expected = write.expected,
-        outcome,
-    );
 }

@@ -16,6 +16,7 @@ use crate::fence::WriteSeq;
 use crate::key::{KeyError, ResourceKey};
 use crate::owner::OwnerToken;
 use crate::store::{Read, Write};
+use crate::vocabulary::emit;
 
 /// A point in a round at which a worker can be made to pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,12 +50,7 @@ impl Step {
 
     /// Tells that a worker on the resource with the hash `key` has reached the step.
     pub(crate) fn emit(self, key: &str) {
-        tracing::info!(
-            target: "worker",
-            event = "worker_step",
-            step = self.as_str(),
-            resource_id_hash = key,
-        );
+        emit!(WorkerStep { step: self.as_str(), key: key, owner: None::<&str> });
     }
 }
 
@@ -286,14 +282,14 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
             body: Bytes::from(format!("{} {token}.{number}", handle.owner().prefix())),
         };
         let sent = Sent { key: &job.key, owner: handle.owner(), token, seq: write.seq };
-        sent.emit("write_sent", None);
+        sent.emit_sent();
         let deadline = self.now() + job.answer_within;
         let answer = match job.retry {
             Some(retry) => self.client.put_with_retry(resource, &write, deadline, retry).await,
             None => self.client.put(resource, &write, deadline).await,
         };
         let (ending, outcome) = judge(&answer);
-        sent.emit("write_answered", Some(outcome));
+        sent.emit_answered(outcome);
         ending
     }
 
@@ -331,16 +327,23 @@ struct Sent<'a> {
 }
 
 impl Sent<'_> {
-    fn emit(&self, event: &'static str, outcome: Option<&'static str>) {
-        tracing::info!(
-            target: "worker",
-            event,
-            resource_id_hash = self.key.id_hash(),
-            owner_token_prefix = self.owner.prefix(),
-            fencing_token = self.token.as_u64(),
-            seq = self.seq.map(WriteSeq::as_u64),
-            outcome,
-        );
+    fn emit_sent(&self) {
+        emit!(WriteSent {
+            key: self.key.id_hash(),
+            owner: self.owner.prefix(),
+            token: self.token.as_u64(),
+            seq: self.seq.map(WriteSeq::as_u64),
+        });
+    }
+
+    fn emit_answered(&self, outcome: &str) {
+        emit!(WriteAnswered {
+            key: self.key.id_hash(),
+            owner: self.owner.prefix(),
+            token: self.token.as_u64(),
+            seq: self.seq.map(WriteSeq::as_u64),
+            outcome: outcome,
+        });
     }
 }
 
@@ -355,28 +358,22 @@ struct Section {
 impl Section {
     fn enter(key: &LockKey, owner: &Owner, token: FencingToken) -> Self {
         let section = Self { key: key.clone(), owner: owner.clone(), token, outcome: "cancelled" };
-        section.emit("section_entered", None);
+        emit!(SectionEntered { key: key.id_hash(), owner: owner.prefix(), token: token.as_u64() });
         section
     }
 
     fn leave(mut self, ending: Ending) {
         self.outcome = ending.as_str();
     }
-
-    fn emit(&self, event: &'static str, outcome: Option<&'static str>) {
-        tracing::info!(
-            target: "worker",
-            event,
-            resource_id_hash = self.key.id_hash(),
-            owner_token_prefix = self.owner.prefix(),
-            fencing_token = self.token.as_u64(),
-            outcome,
-        );
-    }
 }
 
 impl Drop for Section {
     fn drop(&mut self) {
-        self.emit("section_left", Some(self.outcome));
+        emit!(SectionLeft {
+            key: self.key.id_hash(),
+            owner: self.owner.prefix(),
+            token: self.token.as_u64(),
+            outcome: self.outcome,
+        });
     }
 }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::schedule::{Schedule, ScheduleError};
+use crate::lab::Options;
+use crate::sim::{Schedule, ScheduleError};
 
 /// A folder that can't be replayed.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +32,7 @@ pub enum CorpusError {
 /// # Errors
 ///
 /// [`CorpusError`] for a folder without schedules, and for the first schedule that is not valid.
-pub fn load(folder: &Path) -> Result<Vec<(String, Schedule)>, CorpusError> {
+pub fn load(folder: &Path) -> Result<Vec<(String, Schedule<Options>)>, CorpusError> {
     let name = || folder.display().to_string();
     let unreadable = |source| CorpusError::Folder { folder: name(), source };
     let mut files = Vec::new();

@@ -11,11 +11,24 @@ pub mod compare;
 pub mod corpus;
 pub mod entropy;
 pub mod explore;
+pub mod faults;
+pub mod lab;
 pub mod mutants;
+pub(crate) mod names;
+mod place;
+mod pool;
 pub mod record;
-pub mod run;
-pub mod schedule;
 pub mod serve;
 pub mod servers;
+pub mod sim;
+mod span;
 pub mod trace;
 pub mod world;
+
+pub use names::UnknownName;
+pub use place::{Invalid, Place};
+pub use sim::{
+    Check, Draw, Evidence, Finding, NoOptions, Process, Report, RunError, Schedule, ScheduleError, Search,
+    Sim, Subject, check, no,
+};
+pub use span::{Shift, Span, SpanError};

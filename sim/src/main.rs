@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use sim::schedule::Arm;
+use sim::lab::Arm;
 
 #[global_allocator]
 static ALLOCATOR: sim::allocator::Allocator = sim::allocator::Allocator;

@@ -318,6 +318,9 @@ mod tests {
 
     #[test]
     fn what_a_listener_causes_stands_behind_its_cause() {
+        fn healed(detail: &str) -> Kind {
+            Kind::FaultHealed { fault: 0, verb: Name::from("cut"), detail: Name::from(detail) }
+        }
         let runtime = madsim::runtime::Runtime::with_seed_and_config(1, madsim::Config::default());
         let recorded = runtime.block_on(async {
             let latency = (Duration::from_millis(1), Duration::from_millis(2));
@@ -325,13 +328,13 @@ mod tests {
             start(&world, |event| match &event.kind {
                 // Once by the harness' own way, and once by tracing, which is heard in its turn.
                 Kind::FaultApplied { .. } => {
-                    note("one", Kind::FaultHealed { detail: Name::from("first") });
+                    note("one", healed("first"));
                     tracing::info!(target: "dlock", event = "lease_requested", resource_id_hash = "k", owner_token_prefix = "o");
                 }
-                Kind::LeaseRequested { .. } => note("one", Kind::FaultHealed { detail: Name::from("second") }),
+                Kind::LeaseRequested { .. } => note("one", healed("second")),
                 _ => {}
             });
-            tell("one", Kind::FaultApplied { detail: Name::from("cause") });
+            tell("one", Kind::FaultApplied { fault: 0, verb: Name::from("cut"), detail: Name::from("cause") });
             finish()
         });
         let names: Vec<_> = recorded.unwrap().events.iter().map(|event| event.kind.name().as_str()).collect();

@@ -5,7 +5,7 @@ use std::error::Error as _;
 use etcd_client::Error;
 use tonic::{Code, Status};
 
-use crate::backend::{BackendError, SessionEnd};
+use crate::error::{BackendError, SessionEnd};
 
 /// What etcd-client says of a keepalive that was answered with a time to live of 0. The server's own text ends with it, and
 /// its Lock service loses the code, so the text is what counts.

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use super::error::LEASE_NOT_FOUND;
 use super::link::{Connection, Link};
 use super::session::Session;
-use crate::backend::{BackendError, SessionEnd};
+use crate::error::{BackendError, SessionEnd};
 use crate::runtime::{Instant, Runtime};
 
 /// A session is kept until whoever holds this drops it; then it ends at the cluster, too.

@@ -11,7 +11,7 @@ use tonic::transport::Endpoint;
 
 use super::error::meaning;
 use super::stream::{Life, Mortal, Once, Spawner};
-use crate::backend::BackendError;
+use crate::error::BackendError;
 use crate::runtime::{Instant, Runtime, timeout_at};
 
 /// A cluster's members, and the one that is used.

@@ -15,8 +15,8 @@ use super::link::Link;
 use super::options::{self, EtcdOptions, EtcdOptionsError};
 use super::place;
 use super::session::Session;
-use crate::backend::{self, Answer, Backend, BackendError, Claim, Renewal};
-use crate::handle::Released;
+use crate::backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
+use crate::error::{BackendError, SessionEnd};
 use crate::runtime::{Instant, Runtime, timeout_at};
 use crate::token::FencingToken;
 
@@ -43,9 +43,10 @@ struct Inner<R> {
     seconds: i64,
 }
 
-/// What was sent for one acquisition by the Lock service.
-#[derive(Default)]
-pub struct LockServiceTrail {
+/// One attempt to hold one lease by the Lock service.
+pub struct LockServiceAcquisition<R: Runtime> {
+    service: EtcdLockService<R>,
+    claim: Claim,
     stake: Option<Stake>,
 }
 
@@ -90,28 +91,28 @@ impl<R: Runtime> EtcdLockService<R> {
     /// The claim's stake under a session that is not over.
     async fn stake<'a>(
         &self,
-        trail: &'a mut LockServiceTrail,
+        stake: &'a mut Option<Stake>,
         patience: Instant,
     ) -> Result<&'a mut Stake, BackendError> {
         let now = self.now();
-        if let Some(stake) = trail.stake.as_ref().filter(|stake| stake.is_over(now)) {
-            keeper::bury(&self.0.link, &stake.kept.session, patience).await?;
-            trail.stake = None;
+        if let Some(over) = stake.as_ref().filter(|stake| stake.is_over(now)) {
+            keeper::bury(&self.0.link, &over.kept.session, patience).await?;
+            *stake = None;
         }
-        let kept = match trail.stake.take() {
-            Some(stake) => return Ok(trail.stake.insert(stake)),
+        let kept = match stake.take() {
+            Some(present) => return Ok(stake.insert(present)),
             None => keeper::open(&self.0.link, self.0.seconds, patience).await?,
         };
-        Ok(trail.stake.insert(Stake { kept, call: Call::Idle, position: None }))
+        Ok(stake.insert(Stake { kept, call: Call::Idle, position: None }))
     }
 
     async fn stand(
         &self,
         claim: &Claim,
-        trail: &mut LockServiceTrail,
+        stake: &mut Option<Stake>,
         patience: Instant,
     ) -> Result<Answer, BackendError> {
-        let stake = self.stake(trail, patience).await?;
+        let stake = self.stake(stake, patience).await?;
         let since = self.now();
         if let Call::Idle = stake.call {
             stake.call = Call::UnderWay(self.begin(claim, &stake.kept.session, patience).await?);
@@ -187,59 +188,51 @@ impl<R: Runtime> EtcdLockService<R> {
 
 impl<R: Runtime> Backend for EtcdLockService<R> {
     type Runtime = R;
-    type Trail = LockServiceTrail;
-
-    const EXPIRES: bool = false;
+    type Acquisition = LockServiceAcquisition<R>;
 
     fn runtime(&self) -> &R {
         self.0.link.runtime()
     }
 
-    fn ttl_max(&self) -> Option<Duration> {
+    fn session_ttl(&self) -> Option<Duration> {
         Some(Duration::from_secs(self.0.seconds.unsigned_abs()))
     }
 
-    async fn acquire(
-        &self,
-        claim: &Claim,
-        trail: &mut LockServiceTrail,
-        patience: Instant,
-    ) -> Result<Answer, BackendError> {
-        let standing = self.stand(claim, trail, patience);
-        timeout_at(self.runtime(), patience, standing).await.unwrap_or(Err(BackendError::NoAnswer))
+    fn open(&self, claim: Claim) -> LockServiceAcquisition<R> {
+        LockServiceAcquisition { service: self.clone(), claim, stake: None }
+    }
+}
+
+impl<R: Runtime> Acquisition for LockServiceAcquisition<R> {
+    async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+        let Self { service, claim, stake } = self;
+        let standing = service.stand(claim, stake, deadline);
+        timeout_at(service.runtime(), deadline, standing).await.unwrap_or(Err(BackendError::NoAnswer))
     }
 
-    async fn turn(
-        &self,
-        _: &Claim,
-        trail: &mut LockServiceTrail,
-        until: Instant,
-    ) -> Result<(), BackendError> {
-        let Some(stake) = &mut trail.stake else { return Ok(()) };
+    async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
+        let runtime = self.service.runtime();
+        let Some(stake) = &mut self.stake else { return Ok(()) };
         let session = Arc::clone(&stake.kept.session);
-        let over = pin!(session.over(self.runtime()));
+        let over = pin!(session.over(runtime));
         let waiting = async {
             match select(pin!(stake.answered()), over).await {
                 Either::Left((answer, _)) => answer,
                 Either::Right((lost, _)) => Err(lost),
             }
         };
-        timeout_at(self.runtime(), until, waiting).await.unwrap_or(Ok(()))
+        timeout_at(runtime, deadline, waiting).await.unwrap_or(Ok(()))
     }
 
-    async fn renew(
-        &self,
-        claim: &Claim,
-        trail: &mut LockServiceTrail,
-        patience: Instant,
-    ) -> Result<Renewal, BackendError> {
-        let Some(stake) = &trail.stake else { return Ok(Renewal::NotOwner) };
+    async fn renew(&mut self, deadline: Instant) -> Result<Renewal, BackendError> {
+        let Self { service, claim, stake } = self;
+        let Some(stake) = stake else { return Ok(Renewal::NotOwner) };
         let session = &stake.kept.session;
-        let both = try_join(session.renewed(self.runtime()), self.look(claim, session, patience));
-        let both = timeout_at(self.runtime(), patience, both).await;
+        let both = try_join(session.renewed(service.runtime()), service.look(claim, session, deadline));
+        let both = timeout_at(service.runtime(), deadline, both).await;
         match both.unwrap_or(Err(BackendError::NoAnswer)) {
             Ok((since, found)) if found.is_some() && found == stake.position => {
-                let left = session.left(since, self.now())?;
+                let left = session.left(since, service.now())?;
                 Ok(Renewal::Extended { since, left })
             }
             Ok(_) | Err(BackendError::SessionLost(_)) => Ok(Renewal::NotOwner),
@@ -248,18 +241,18 @@ impl<R: Runtime> Backend for EtcdLockService<R> {
     }
 
     /// Revokes the claim's lease: the key goes with it, and no call that is still on its way can bring it back.
-    async fn release(
-        &self,
-        _: &Claim,
-        trail: &mut LockServiceTrail,
-        patience: Instant,
-    ) -> Result<Released, BackendError> {
-        let Some(stake) = &mut trail.stake else { return Ok(Released::NotOwner) };
-        let session = &stake.kept.session;
-        let was_held = session.check(self.now()).is_ok() && matches!(stake.call, Call::Held);
-        let was_there = keeper::bury(&self.0.link, session, patience).await?;
-        trail.stake = None;
+    async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
+        let Self { service, stake, .. } = self;
+        let Some(standing) = stake else { return Ok(Released::NotOwner) };
+        let session = &standing.kept.session;
+        let was_held = session.check(service.now()).is_ok() && matches!(standing.call, Call::Held);
+        let was_there = keeper::bury(&service.0.link, session, deadline).await?;
+        *stake = None;
         Ok(if was_held && was_there { Released::Done } else { Released::NotOwner })
+    }
+
+    fn may_be_held(&self) -> bool {
+        self.stake.is_some()
     }
 }
 
@@ -283,14 +276,8 @@ impl Stake {
 }
 
 fn lost(session: &Session) -> BackendError {
-    session.end(backend::SessionEnd::Unknown);
-    BackendError::SessionLost(backend::SessionEnd::Unknown)
-}
-
-impl backend::Trail for LockServiceTrail {
-    fn is_open(&self) -> bool {
-        self.stake.is_some()
-    }
+    session.end(SessionEnd::Unknown);
+    BackendError::SessionLost(SessionEnd::Unknown)
 }
 
 impl<R: Runtime> Clone for EtcdLockService<R> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::select;
 use tokio::sync::Notify;
 
-use crate::backend::{BackendError, SessionEnd};
+use crate::error::{BackendError, SessionEnd};
 use crate::runtime::{Instant, Runtime};
 
 /// A session. Once it is over, it is over for good, whatever the cluster answers later: others may have been told.

@@ -7,7 +7,7 @@ use tokio::sync::Mutex as Gate;
 use super::keeper::{self, Kept};
 use super::link::Link;
 use super::session::Session;
-use crate::backend::BackendError;
+use crate::error::BackendError;
 use crate::runtime::{Instant, Runtime, timeout_at};
 
 pub(super) struct Sessions<R> {

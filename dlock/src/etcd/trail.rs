@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use super::place::Ahead;
 use super::session::Session;
-use crate::backend;
 
 /// A claim's place in the queue, as far as it is known, and the requests that may still make one.
 #[derive(Default)]
-pub struct Trail {
+pub(super) struct Trail {
     stake: Option<Stake>,
 }
 
@@ -80,10 +79,9 @@ impl Trail {
     pub(super) fn clear(&mut self) {
         self.stake = None;
     }
-}
 
-impl backend::Trail for Trail {
-    fn is_open(&self) -> bool {
+    /// Whether the cluster has, or may come to have, something of the claim.
+    pub(super) fn is_open(&self) -> bool {
         self.stake.as_ref().is_some_and(|stake| stake.unanswered > 0 || stake.position.is_some())
     }
 }

@@ -9,7 +9,7 @@ use redis::{AsyncConnectionConfig, Cmd, ErrorKind, RedisConnectionInfo, RedisErr
 use tokio::sync::{Mutex as Gate, oneshot};
 
 use super::batch::Batches;
-use crate::backend::BackendError;
+use crate::error::BackendError;
 use crate::runtime::Runtime;
 
 /// The way to one Redis server: at most one connection that takes new requests, and a queue of one who opens it.

@@ -31,9 +31,9 @@ use self::reply::{Grant, Reply};
 use self::script::Scripts;
 pub(crate) use self::script::Task;
 pub use self::script::TokenSource;
-pub use self::trail::Trail;
-use crate::backend::{Answer, Backend, BackendError, Claim, Renewal};
-use crate::handle::Released;
+use self::trail::Trail;
+use crate::backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
+use crate::error::BackendError;
 use crate::runtime::{Instant, Runtime, timeout_at};
 use crate::token::FencingToken;
 
@@ -97,7 +97,7 @@ impl<R: Runtime> Redis<R> {
     }
 
     /// Asks for the lease of `claim` by the script of `task`.
-    pub(crate) async fn ask(
+    async fn ask(
         &self,
         task: Task,
         claim: &Claim,
@@ -191,61 +191,80 @@ impl<R: Runtime> Redis<R> {
 
 impl<R: Runtime> Backend for Redis<R> {
     type Runtime = R;
-    type Trail = Trail;
+    type Acquisition = RedisAcquisition<R>;
 
     fn runtime(&self) -> &R {
         self.inner.link.runtime()
     }
 
-    async fn acquire(
-        &self,
-        claim: &Claim,
-        trail: &mut Trail,
-        patience: Instant,
-    ) -> Result<Answer, BackendError> {
-        Ok(self.ask(Task::Acquire(self.tokens), claim, trail, patience).await?.answer)
+    fn open(&self, claim: Claim) -> RedisAcquisition<R> {
+        RedisAcquisition { redis: self.clone(), claim, trail: Trail::default() }
+    }
+}
+
+/// One attempt to hold one lease on one Redis.
+pub struct RedisAcquisition<R: Runtime> {
+    redis: Redis<R>,
+    claim: Claim,
+    trail: Trail,
+}
+
+impl<R: Runtime> RedisAcquisition<R> {
+    /// Requests the lease by the script of `task`.
+    pub(crate) async fn ask(&mut self, task: Task, deadline: Instant) -> Result<Asked, BackendError> {
+        self.redis.ask(task, &self.claim, &mut self.trail, deadline).await
     }
 
-    async fn freed(&self, claim: &Claim, trail: &mut Trail, until: Instant) {
-        let Inner { link, listener, .. } = &*self.inner;
-        if self.waiting == Waiting::Polled {
-            return link.runtime().sleep_until(until).await;
+    /// Whether the server is known to have granted a lease that has not been ended since.
+    pub(crate) fn is_granted(&self) -> bool {
+        self.trail.is_granted()
+    }
+
+    /// Notes that the server holds no lease of this owner.
+    pub(crate) fn gone(&mut self) {
+        self.trail.gone();
+    }
+}
+
+impl<R: Runtime> Acquisition for RedisAcquisition<R> {
+    async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+        let task = Task::Acquire(self.redis.tokens);
+        Ok(self.ask(task, deadline).await?.answer)
+    }
+
+    async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
+        let Inner { link, listener, .. } = &*self.redis.inner;
+        if self.redis.waiting == Waiting::Polled {
+            link.runtime().sleep_until(deadline).await;
+            return Ok(());
         }
-        let ticket = trail.waits(|| listener.join(&claim.key.freed_channel()));
+        let ticket = self.trail.waits(|| listener.join(&self.claim.key.freed_channel()));
         listener.listen(link.runtime(), link.address(), link.info());
-        // Either way it is worth asking.
-        let _ = timeout_at(link.runtime(), until, ticket.called()).await;
+        // The next request is worthwhile either way.
+        let _ = timeout_at(link.runtime(), deadline, ticket.called()).await;
+        Ok(())
     }
 
-    async fn renew(
-        &self,
-        claim: &Claim,
-        _trail: &mut Trail,
-        patience: Instant,
-    ) -> Result<Renewal, BackendError> {
-        let reply = self.run(Task::Renew, claim, None, patience, |_, _| ()).await?;
+    async fn renew(&mut self, deadline: Instant) -> Result<Renewal, BackendError> {
+        let reply = self.redis.run(Task::Renew, &self.claim, None, deadline, |_, _| ()).await?;
         Ok(if reply.owned()? {
-            Renewal::Extended { since: reply.at, left: claim.ttl }
+            Renewal::Extended { since: reply.at, left: self.claim.ttl }
         } else {
             Renewal::NotOwner
         })
     }
 
-    async fn release(
-        &self,
-        claim: &Claim,
-        trail: &mut Trail,
-        patience: Instant,
-    ) -> Result<Released, BackendError> {
-        // Whoever gives up waits no longer, and a call is the next one's.
+    async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
+        let Self { redis, claim, trail } = self;
+        // Leaves the wait queue, so that a wake-up goes to the next waiter.
         trail.stop_waiting();
         let way = trail.last_way().cloned();
         let followed = way.clone();
-        let task = Task::Release { calls: self.waiting == Waiting::Called };
-        let reply = match self.run(task, claim, way, patience, |_, _| ()).await {
+        let task = Task::Release { calls: redis.waiting == Waiting::Called };
+        let reply = match redis.run(task, claim, way, deadline, |_, _| ()).await {
             Ok(reply) => reply,
             Err(error) => {
-                // The next try takes another way.
+                // The next try uses another connection.
                 if let Some(way) = followed {
                     way.give_up();
                 }
@@ -258,6 +277,10 @@ impl<R: Runtime> Backend for Redis<R> {
             trail.ended();
         }
         Ok(if owned { Released::Done } else { Released::NotOwner })
+    }
+
+    fn may_be_held(&self) -> bool {
+        self.trail.is_open()
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use redis::{ServerError, ServerErrorKind, Value};
 
 use super::connection::Connection;
-use crate::backend::BackendError;
+use crate::error::BackendError;
 use crate::runtime::Instant;
 use crate::token::FencingToken;
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::connection::Connection;
 use super::waiters::Ticket;
-use crate::backend;
 use crate::runtime::Instant;
 
 /// The requests for a lease whose answers are missing.
@@ -14,7 +13,7 @@ use crate::runtime::Instant;
 /// connection that was given up stays open: it may still be on its way, and be executed after a release that took
 /// another way.
 #[derive(Default)]
-pub struct Trail {
+pub(super) struct Trail {
     /// Oldest first.
     open: Vec<Sent>,
     /// Whether a grant was confirmed whose lease has not been ended yet.
@@ -85,12 +84,12 @@ impl Trail {
     }
 
     /// Whether the server is known to have granted a lease that has not been ended since.
-    pub(crate) fn is_granted(&self) -> bool {
+    pub(super) fn is_granted(&self) -> bool {
         self.granted
     }
 
     /// Notes that the server holds no lease of this owner.
-    pub(crate) fn gone(&mut self) {
+    pub(super) fn gone(&mut self) {
         self.granted = false;
     }
 
@@ -113,10 +112,9 @@ impl Trail {
         let latest = if self.granted { None } else { self.open.last() };
         latest.map(|sent| &sent.by).filter(|by| by.is_open())
     }
-}
 
-impl backend::Trail for Trail {
-    fn is_open(&self) -> bool {
+    /// Whether a request was sent that may have been executed without our knowing, or may still be.
+    pub(super) fn is_open(&self) -> bool {
         !self.open.is_empty()
     }
 }

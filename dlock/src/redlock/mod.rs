@@ -68,9 +68,9 @@ use futures_util::stream::FuturesUnordered;
 use self::node::{Node, Question, Reply};
 pub use self::options::{RedlockError, RedlockOptions};
 use self::quorum::{Quorum, Round, Tally};
-pub use self::trail::Trail;
-use crate::backend::{Answer, Backend, BackendError, Claim, Renewal};
-use crate::handle::Released;
+use self::trail::Memory;
+use crate::backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
+use crate::error::BackendError;
 use crate::redis::Redis;
 use crate::runtime::{Instant, Runtime};
 
@@ -118,35 +118,6 @@ impl<R: Runtime> Redlock<R> {
         self.0.runtime.now()
     }
 
-    /// The nodes, to be asked for `claim` and given up when their timeout is over, or at `patience`.
-    fn ask<'a>(
-        &'a self,
-        claim: &'a Claim,
-        trail: &'a mut Trail,
-        patience: Instant,
-    ) -> impl Iterator<Item = Node<R>> + 'a {
-        let patience = patience.min(self.now() + self.0.options.timeout(claim.ttl));
-        let nodes = self.0.nodes.iter().zip(trail.of(self.0.nodes.len())).enumerate();
-        nodes.map(move |(number, (redis, memory))| Node {
-            number,
-            redis: redis.clone(),
-            claim: claim.clone(),
-            memory: Arc::clone(memory),
-            patience,
-        })
-    }
-
-    /// One node, to be asked a second time.
-    fn ask_again(
-        &self,
-        number: usize,
-        claim: &Claim,
-        trail: &mut Trail,
-        patience: Instant,
-    ) -> Option<Node<R>> {
-        self.ask(claim, trail, patience).nth(number)
-    }
-
     /// Waits in the background for what no longer matters to the call: no request is dropped on its way, or a node that is
     /// always slower than the others would never be connected, nor learn a script.
     fn leave<F>(&self, calls: FuturesUnordered<F>)
@@ -182,26 +153,56 @@ impl<R: Runtime> Redlock<R> {
 
 impl<R: Runtime> Backend for Redlock<R> {
     type Runtime = R;
-    type Trail = Trail;
-
-    /// A round that failed is given back, and a release that is late must not end the next one.
-    const REPEATABLE: bool = false;
+    type Acquisition = RedlockAcquisition<R>;
 
     fn runtime(&self) -> &R {
         &self.0.runtime
     }
 
-    async fn acquire(
-        &self,
-        claim: &Claim,
-        trail: &mut Trail,
-        patience: Instant,
-    ) -> Result<Answer, BackendError> {
-        let began = self.now();
-        let mut round = Round::new(self.quorum());
-        let vote = Question::Vote(self.0.options.tokens);
-        let mut calls: FuturesUnordered<_> =
-            self.ask(claim, trail, patience).map(|node| node.ask(vote)).collect();
+    fn open(&self, claim: Claim) -> RedlockAcquisition<R> {
+        RedlockAcquisition { redlock: self.clone(), claim, nodes: Box::default() }
+    }
+}
+
+/// One attempt to hold one lease on a majority: one round.
+pub struct RedlockAcquisition<R: Runtime> {
+    redlock: Redlock<R>,
+    claim: Claim,
+    /// One of each node, once the first request was made.
+    nodes: Box<[Memory<R>]>,
+}
+
+impl<R: Runtime> RedlockAcquisition<R> {
+    /// The nodes, to be asked and given up when their timeout is over, or at `deadline`.
+    fn ask(&mut self, deadline: Instant) -> impl Iterator<Item = Node<R>> + '_ {
+        let Self { redlock, claim, nodes } = self;
+        let Inner { nodes: servers, options, .. } = &*redlock.0;
+        if nodes.is_empty() {
+            *nodes = servers.iter().map(|redis| Memory::new(redis, claim)).collect();
+        }
+        let patience = deadline.min(redlock.now() + options.timeout(claim.ttl));
+        let nodes = servers.iter().zip(&**nodes).enumerate();
+        nodes.map(move |(number, (redis, memory))| Node {
+            number,
+            redis: redis.clone(),
+            claim: claim.clone(),
+            memory: memory.clone(),
+            patience,
+        })
+    }
+
+    /// One node, to be asked a second time.
+    fn ask_again(&mut self, number: usize, deadline: Instant) -> Option<Node<R>> {
+        self.ask(deadline).nth(number)
+    }
+}
+
+impl<R: Runtime> Acquisition for RedlockAcquisition<R> {
+    async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+        let began = self.redlock.now();
+        let mut round = Round::new(self.redlock.quorum());
+        let vote = Question::Vote(self.redlock.0.options.tokens);
+        let mut calls: FuturesUnordered<_> = self.ask(deadline).map(|node| node.ask(vote)).collect();
         loop {
             let Some((number, reply)) = calls.next().await else { return Err(BackendError::NoAnswer) };
             match reply {
@@ -209,37 +210,43 @@ impl<R: Runtime> Backend for Redlock<R> {
                 Reply::Raise(raised) => round.raised(number, raised),
             }
             while let Some((number, token)) = round.tell() {
-                let node = self.ask_again(number, claim, trail, patience);
+                let node = self.ask_again(number, deadline);
                 calls.extend(node.map(|node| node.ask(Question::Raise(token))));
             }
             if let Some(outcome) = round.outcome(began) {
-                self.leave(calls);
+                self.redlock.leave(calls);
                 return outcome;
             }
         }
     }
 
-    async fn renew(
-        &self,
-        claim: &Claim,
-        trail: &mut Trail,
-        patience: Instant,
-    ) -> Result<Renewal, BackendError> {
-        let since = self.now();
-        let calls = self.ask(claim, trail, patience).map(Node::renew).collect();
-        let extended = self.gather(calls, Tally::majority).await?;
-        Ok(if extended { Renewal::Extended { since, left: claim.ttl } } else { Renewal::NotOwner })
+    async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
+        self.redlock.0.runtime.sleep_until(deadline).await;
+        Ok(())
     }
 
-    async fn release(
-        &self,
-        claim: &Claim,
-        trail: &mut Trail,
-        patience: Instant,
-    ) -> Result<Released, BackendError> {
-        let calls = self.ask(claim, trail, patience).map(Node::release).collect();
-        let released = self.gather(calls, Tally::released).await?;
+    async fn renew(&mut self, deadline: Instant) -> Result<Renewal, BackendError> {
+        let since = self.redlock.now();
+        let calls = self.ask(deadline).map(Node::renew).collect();
+        let extended = self.redlock.gather(calls, Tally::majority).await?;
+        Ok(if extended { Renewal::Extended { since, left: self.claim.ttl } } else { Renewal::NotOwner })
+    }
+
+    async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
+        let calls = self.ask(deadline).map(Node::release).collect();
+        let released = self.redlock.gather(calls, Tally::released).await?;
         Ok(if released { Released::Done } else { Released::NotOwner })
+    }
+
+    /// Votes count until they are known to have ended: those of a round that failed must be given back, and a release that
+    /// a majority confirmed has yet to reach the others.
+    fn may_be_held(&self) -> bool {
+        self.nodes.iter().any(Memory::is_open)
+    }
+
+    /// A round that failed is given back, and a release that is late must not end the next one.
+    fn is_repeatable(&self) -> bool {
+        !self.may_be_held()
     }
 }
 

@@ -6,7 +6,8 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestError, TestRunner};
 
 use super::quorum::{Given, Quorum, Round, Vote};
-use crate::backend::{Answer, BackendError};
+use crate::backend::Answer;
+use crate::error::BackendError;
 use crate::runtime::Instant;
 use crate::token::FencingToken;
 

@@ -1,9 +1,9 @@
 //! One node's part in each call: futures that own what they need, since they may outlive the call.
 
 use super::quorum::{Given, Vote};
-use super::trail::{Memory, Sent, turn};
-use crate::backend::{Answer, Backend, BackendError, Claim, Renewal};
-use crate::handle::Released;
+use super::trail::{Memory, Sent};
+use crate::backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
+use crate::error::BackendError;
 use crate::redis::{Redis, Task, TokenSource};
 use crate::runtime::{Instant, Runtime};
 use crate::token::FencingToken;
@@ -13,7 +13,7 @@ pub(super) struct Node<R: Runtime> {
     pub(super) number: usize,
     pub(super) redis: Redis<R>,
     pub(super) claim: Claim,
-    pub(super) memory: Memory,
+    pub(super) memory: Memory<R>,
     /// When the node is given up.
     pub(super) patience: Instant,
 }
@@ -45,7 +45,7 @@ impl<R: Runtime> Node<R> {
     /// Whether the vote was ours, and lives for its full TTL again.
     pub(super) async fn renew(self) -> Result<bool, BackendError> {
         let mut sent = self.turn().await?;
-        match self.redis.renew(&self.claim, &mut sent.votes, self.patience).await? {
+        match sent.vote.renew(self.patience).await? {
             Renewal::Extended { .. } => Ok(true),
             Renewal::NotOwner => Ok(false),
         }
@@ -56,8 +56,8 @@ impl<R: Runtime> Node<R> {
     pub(super) async fn release(self) -> Result<bool, BackendError> {
         let mut sent = self.turn().await?;
         if sent.is_open() || !(sent.asked || sent.released.is_some()) {
-            let released = self.redis.release(&self.claim, &mut sent.votes, self.patience).await?;
-            sent.votes.gone();
+            let released = sent.vote.release(self.patience).await?;
+            sent.vote.gone();
             if sent.released != Some(Released::Done) {
                 sent.released = Some(released);
             }
@@ -69,7 +69,7 @@ impl<R: Runtime> Node<R> {
         let mut sent = self.turn().await?;
         sent.asked = true;
         sent.released = None;
-        let asked = self.redis.ask(Task::Vote(tokens), &self.claim, &mut sent.votes, self.patience).await?;
+        let asked = sent.vote.ask(Task::Vote(tokens), self.patience).await?;
         Ok(match asked.answer {
             Answer::Granted { token, since, left } => {
                 Vote::Given(Given { lowest: token, until: since + left })
@@ -80,8 +80,8 @@ impl<R: Runtime> Node<R> {
         })
     }
 
-    async fn turn(&self) -> Result<tokio::sync::OwnedMutexGuard<Sent>, BackendError> {
-        let sent = turn(self.redis.runtime(), self.memory.clone(), self.patience).await;
+    async fn turn(&self) -> Result<tokio::sync::OwnedMutexGuard<Sent<R>>, BackendError> {
+        let sent = self.memory.turn(self.redis.runtime(), self.patience).await;
         sent.ok_or(BackendError::NoAnswer)
     }
 }

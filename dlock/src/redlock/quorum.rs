@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::backend::{Answer, BackendError};
+use crate::backend::Answer;
+use crate::error::BackendError;
 use crate::runtime::Instant;
 use crate::token::FencingToken;
 

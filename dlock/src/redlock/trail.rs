@@ -4,65 +4,53 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use crate::backend;
-use crate::handle::Released;
-use crate::redis;
+use crate::backend::{Acquisition, Backend, Claim, Released};
+use crate::redis::{Redis, RedisAcquisition};
 use crate::runtime::{Instant, Runtime, timeout_at};
 
-/// The memory of one acquisition: one of each node's.
-#[derive(Default)]
-pub struct Trail {
-    nodes: Box<[Memory]>,
-}
-
-/// A node's memory. Whoever asks the node keeps it until the answer, so that no request of one acquisition overtakes
-/// another: a release queues behind the vote that is still on its way, whoever waits for that one.
-pub(super) type Memory = Arc<Mutex<Sent>>;
+/// A node's memory. It is locked until the node has answered, so that no request of one acquisition overtakes another: a
+/// release queues behind the vote that is still on its way, whoever waits for that one.
+pub(super) struct Memory<R: Runtime>(Arc<Mutex<Sent<R>>>);
 
 /// What was sent to one node.
-#[derive(Default)]
-pub(super) struct Sent {
+pub(super) struct Sent<R: Runtime> {
     /// The votes that were asked for, given and not answered.
-    pub(super) votes: redis::Trail,
+    pub(super) vote: RedisAcquisition<R>,
     /// Whether a vote was asked for at all, as far as this memory reaches.
     pub(super) asked: bool,
     /// What a release found first.
     pub(super) released: Option<Released>,
 }
 
-impl Sent {
+impl<R: Runtime> Sent<R> {
     /// Whether the node may hold our key, or may come to.
     pub(super) fn is_open(&self) -> bool {
-        backend::Trail::is_open(&self.votes) || self.votes.is_granted()
+        self.vote.may_be_held() || self.vote.is_granted()
     }
 }
 
-impl Trail {
-    /// The memory of each of `nodes` nodes.
-    pub(super) fn of(&mut self, nodes: usize) -> &[Memory] {
-        if self.nodes.is_empty() {
-            self.nodes = (0..nodes).map(|_| Memory::default()).collect();
+impl<R: Runtime> Memory<R> {
+    pub(super) fn new(redis: &Redis<R>, claim: &Claim) -> Self {
+        let vote = redis.open(claim.clone());
+        Self(Arc::new(Mutex::new(Sent { vote, asked: false, released: None })))
+    }
+
+    /// Whether the node may hold our key, or may come to, or is being asked.
+    pub(super) fn is_open(&self) -> bool {
+        self.0.try_lock().map_or(true, |sent| sent.is_open())
+    }
+
+    /// Waits until nobody else asks the node for this acquisition, until `deadline` at the longest.
+    pub(super) async fn turn(&self, runtime: &R, deadline: Instant) -> Option<OwnedMutexGuard<Sent<R>>> {
+        match Arc::clone(&self.0).try_lock_owned() {
+            Ok(sent) => Some(sent),
+            Err(_) => timeout_at(runtime, deadline, Arc::clone(&self.0).lock_owned()).await.ok(),
         }
-        &self.nodes
     }
 }
 
-impl backend::Trail for Trail {
-    /// Votes count as open until they are known to have ended: those of a round that failed must be given back, and a
-    /// release that a majority confirmed has yet to reach the others.
-    fn is_open(&self) -> bool {
-        self.nodes.iter().any(|node| node.try_lock().map_or(true, |sent| sent.is_open()))
-    }
-}
-
-/// Waits until nobody else asks the node for this acquisition, `patience` at the longest.
-pub(super) async fn turn<R: Runtime>(
-    runtime: &R,
-    memory: Memory,
-    patience: Instant,
-) -> Option<OwnedMutexGuard<Sent>> {
-    match Arc::clone(&memory).try_lock_owned() {
-        Ok(sent) => Some(sent),
-        Err(_) => timeout_at(runtime, patience, memory.lock_owned()).await.ok(),
+impl<R: Runtime> Clone for Memory<R> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
     }
 }

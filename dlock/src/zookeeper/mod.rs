@@ -3,8 +3,8 @@
 //! No crate is used for the protocol: those that exist open their own sockets and read their own clocks, and could not
 //! be driven by a [`Runtime`](crate::Runtime).
 //!
-//! [`ZooKeeper`] is the lock's backend: `backend.rs` the recipe from top to bottom, `place.rs` one entry of a queue,
-//! `queue.rs` who is ahead of whom, `trail.rs` what is remembered of an acquisition.
+//! [`ZooKeeper`] is the lock's backend: `acquisition.rs` the recipe from top to bottom, `place.rs` one entry of a queue,
+//! `queue.rs` who is ahead of whom.
 //!
 //! [`Client`] is the session; `driver.rs` keeps it alive from connection to connection, `link.rs` is one connection,
 //! `watches.rs` remembers who waits for which node. [`path`] says where locks lie, [`wire`] how it all looks as bytes.
@@ -43,6 +43,7 @@
 //! an old connection's requests once it has answered on a newer one. So after a loss: [`Client::sync`] and then look.
 //! Watches end with their connection ([`Fired::Disconnected`]): whoever still needs one reads again.
 
+mod acquisition;
 mod backend;
 mod client;
 mod driver;
@@ -53,7 +54,7 @@ pub mod path;
 mod place;
 mod queue;
 mod session;
-mod trail;
+mod sessions;
 mod watches;
 pub mod wire;
 
@@ -62,6 +63,5 @@ pub use client::{Children, Client, Created};
 pub use error::Error;
 pub use options::ClientOptions;
 pub use session::{Session, State};
-pub use trail::Trail;
 pub use watches::{Fired, Watch};
 pub use wire::{CreateMode, Stat};

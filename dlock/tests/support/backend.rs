@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dlock::backend::{Answer, Backend, BackendError, Claim, Renewal, Trail};
-use dlock::{FencingToken, Instant, Released, Runtime};
+use dlock::{
+    Acquisition, Answer, Backend, BackendError, Claim, FencingToken, Instant, Released, Renewal, Runtime,
+};
 
 use super::World;
 
@@ -55,16 +56,6 @@ struct State {
     granted: u64,
 }
 
-/// Open while a grant may exist that the client has not been told of.
-#[derive(Default)]
-pub struct Asked(bool);
-
-impl Trail for Asked {
-    fn is_open(&self) -> bool {
-        self.0
-    }
-}
-
 impl Fake {
     pub fn new(world: &World) -> Self {
         Self { world: world.clone(), state: Arc::default() }
@@ -101,7 +92,7 @@ impl Fake {
         &self,
         what: &'static str,
         claim: &Claim,
-        patience: Instant,
+        deadline: Instant,
     ) -> Result<Order, BackendError> {
         let call = Call { what, owner: claim.owner.as_str().into(), at: self.world.now() };
         let order = {
@@ -119,7 +110,7 @@ impl Fake {
                 self.world.sleep_until(self.world.now() + *time).await
             }
             Order::LoseAnswer => {
-                self.world.sleep_until(patience).await;
+                self.world.sleep_until(deadline).await;
                 return Err(BackendError::NoAnswer);
             }
             Order::Fail(error) => return Err(error.clone()),
@@ -131,29 +122,38 @@ impl Fake {
 
 impl Backend for Fake {
     type Runtime = World;
-    type Trail = Asked;
+    type Acquisition = FakeAcquisition;
 
     fn runtime(&self) -> &World {
         &self.world
     }
 
-    async fn acquire(
-        &self,
-        claim: &Claim,
-        trail: &mut Asked,
-        patience: Instant,
-    ) -> Result<Answer, BackendError> {
-        let since = self.world.now();
-        trail.0 = true;
-        let order = self.obey("acquire", claim, patience).await?;
-        trail.0 = false;
+    fn open(&self, claim: Claim) -> FakeAcquisition {
+        FakeAcquisition { fake: self.clone(), claim, open: false }
+    }
+}
+
+pub struct FakeAcquisition {
+    fake: Fake,
+    claim: Claim,
+    /// Whether a grant may exist without the client knowing it.
+    open: bool,
+}
+
+impl Acquisition for FakeAcquisition {
+    async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+        let Self { fake, claim, open } = self;
+        let since = fake.world.now();
+        *open = true;
+        let order = fake.obey("acquire", claim, deadline).await?;
+        *open = false;
         if let Order::Held(left) = order {
             return Ok(Answer::Held { left });
         }
-        let mut state = self.state.lock().unwrap();
+        let mut state = fake.state.lock().unwrap();
         if let Order::Queued(position, time) = order {
-            trail.0 = true;
-            state.turn.get_or_insert(Ok(self.world.now() + time));
+            *open = true;
+            state.turn.get_or_insert(Ok(fake.world.now() + time));
             return Ok(Answer::Queued { position });
         }
         state.granted += 1;
@@ -161,42 +161,37 @@ impl Backend for Fake {
         Ok(Answer::Granted { token, since, left: claim.ttl })
     }
 
-    async fn turn(&self, _: &Claim, _: &mut Asked, until: Instant) -> Result<(), BackendError> {
-        if self.state.lock().unwrap().hides_turns {
-            self.world.sleep_until(until).await;
+    async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
+        let Fake { world, state } = &self.fake;
+        if state.lock().unwrap().hides_turns {
+            world.sleep_until(deadline).await;
             return Err(BackendError::NoAnswer);
         }
-        let turn = self.state.lock().unwrap().turn.take();
-        self.world.sleep_until(turn.unwrap_or(Ok(until))?.min(until)).await;
+        let turn = state.lock().unwrap().turn.take();
+        world.sleep_until(turn.unwrap_or(Ok(deadline))?.min(deadline)).await;
         Ok(())
     }
 
-    async fn renew(
-        &self,
-        claim: &Claim,
-        _trail: &mut Asked,
-        patience: Instant,
-    ) -> Result<Renewal, BackendError> {
-        let since = self.world.now();
-        match self.obey("renew", claim, patience).await? {
+    async fn renew(&mut self, deadline: Instant) -> Result<Renewal, BackendError> {
+        let since = self.fake.world.now();
+        match self.fake.obey("renew", &self.claim, deadline).await? {
             Order::NotOwner | Order::NotOwnerAfter(_) => Ok(Renewal::NotOwner),
-            _ => Ok(Renewal::Extended { since, left: claim.ttl }),
+            _ => Ok(Renewal::Extended { since, left: self.claim.ttl }),
         }
     }
 
-    async fn release(
-        &self,
-        claim: &Claim,
-        trail: &mut Asked,
-        patience: Instant,
-    ) -> Result<Released, BackendError> {
-        let order = self.obey("release", claim, patience).await?;
-        trail.0 = false;
+    async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
+        let order = self.fake.obey("release", &self.claim, deadline).await?;
+        self.open = false;
         Ok(if matches!(order, Order::NotOwner | Order::NotOwnerAfter(_)) {
             Released::NotOwner
         } else {
             Released::Done
         })
+    }
+
+    fn may_be_held(&self) -> bool {
+        self.open
     }
 }
 
@@ -206,46 +201,17 @@ pub struct InSession(pub Fake);
 
 impl Backend for InSession {
     type Runtime = World;
-    type Trail = Asked;
-
-    const EXPIRES: bool = false;
+    type Acquisition = FakeAcquisition;
 
     fn runtime(&self) -> &World {
         self.0.runtime()
     }
 
-    fn ttl_max(&self) -> Option<Duration> {
+    fn session_ttl(&self) -> Option<Duration> {
         Some(Duration::from_secs(60))
     }
 
-    async fn acquire(
-        &self,
-        claim: &Claim,
-        trail: &mut Asked,
-        patience: Instant,
-    ) -> Result<Answer, BackendError> {
-        self.0.acquire(claim, trail, patience).await
-    }
-
-    async fn turn(&self, claim: &Claim, trail: &mut Asked, until: Instant) -> Result<(), BackendError> {
-        self.0.turn(claim, trail, until).await
-    }
-
-    async fn renew(
-        &self,
-        claim: &Claim,
-        trail: &mut Asked,
-        patience: Instant,
-    ) -> Result<Renewal, BackendError> {
-        self.0.renew(claim, trail, patience).await
-    }
-
-    async fn release(
-        &self,
-        claim: &Claim,
-        trail: &mut Asked,
-        patience: Instant,
-    ) -> Result<Released, BackendError> {
-        self.0.release(claim, trail, patience).await
+    fn open(&self, claim: Claim) -> FakeAcquisition {
+        self.0.open(claim)
     }
 }

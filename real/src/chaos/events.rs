@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use resource::audit::{Event, Kind, Name};
 
+use super::fault::Fault;
 use crate::clock::machine_time;
 
 /// The history of the faults.
@@ -24,14 +25,16 @@ impl Events {
         &self.path
     }
 
-    /// A fault has struck.
-    pub(super) fn applied(&self, detail: &str) -> io::Result<()> {
-        self.note("chaos", Kind::FaultApplied { detail: detail.into() })
+    /// Notes that the fault numbered `number` in the plan has struck.
+    pub(super) fn applied(&self, number: u64, fault: Fault) -> io::Result<()> {
+        let (verb, detail) = (verb(fault), Name::from(fault.to_string().as_str()));
+        self.note("chaos", Kind::FaultApplied { fault: number, verb, detail })
     }
 
-    /// It is over.
-    pub(super) fn healed(&self, detail: &str) -> io::Result<()> {
-        self.note("chaos", Kind::FaultHealed { detail: detail.into() })
+    /// Notes that it is over.
+    pub(super) fn healed(&self, number: u64, fault: Fault) -> io::Result<()> {
+        let (verb, detail) = (verb(fault), Name::from(fault.to_string().as_str()));
+        self.note("chaos", Kind::FaultHealed { fault: number, verb, detail })
     }
 
     /// That process was killed.
@@ -58,4 +61,9 @@ impl Events {
         let event = Event { at: machine_time(), process: Name::from(process), kind };
         event.write_json(io::BufWriter::new(&self.file))
     }
+}
+
+/// What a fault does, in a word: the name of its kind.
+fn verb(fault: Fault) -> Name {
+    Name::from(fault.kind().name().as_str())
 }

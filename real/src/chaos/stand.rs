@@ -32,8 +32,10 @@ pub(super) struct Stand<'a> {
     resource: ResourceActor,
     workers: Vec<Worker>,
     events: Events,
-    /// The faults that have struck and not healed.
-    lasting: Vec<Fault>,
+    /// How many faults have struck.
+    struck: u64,
+    /// The faults that have struck and not healed, with their numbers in the plan.
+    lasting: Vec<(u64, Fault)>,
     /// What killed processes have left.
     past: Vec<PathBuf>,
 }
@@ -56,7 +58,8 @@ impl<'a> Stand<'a> {
         let path = stage.directory().join("faults.jsonl");
         let events = Events::new(path).map_err(ChaosError::Events)?;
         let (workers, lasting, past) = (Vec::new(), Vec::new(), Vec::new());
-        let mut stand = Self { configuration, stage, locks, resource, workers, events, lasting, past };
+        let mut stand =
+            Self { configuration, stage, locks, resource, workers, events, struck: 0, lasting, past };
         for number in 0..configuration.workers {
             let worker = stand.hire(number)?;
             stand.workers.push(worker);
@@ -118,7 +121,8 @@ impl<'a> Stand<'a> {
 
     /// A worker that ends by itself has nothing to say in a history.
     fn all_live(&mut self) -> Result<(), ChaosError> {
-        let killed = |number| self.lasting.contains(&Fault::KillWorker { worker: number });
+        let killed =
+            |number| self.lasting.iter().any(|(_, fault)| *fault == Fault::KillWorker { worker: number });
         for (number, worker) in self.workers.iter_mut().enumerate() {
             if !killed(number) && worker.actor.process.exited().is_some() {
                 let words = worker.actor.process.last_words();
@@ -135,8 +139,10 @@ impl<'a> Stand<'a> {
         if let Some(worker) = fault.worker().filter(|_| aimed) {
             self.await_section(worker);
         }
-        self.events.applied(&fault.to_string()).map_err(ChaosError::Events)?;
-        self.lasting.push(fault);
+        let number = self.struck;
+        self.struck += 1;
+        self.events.applied(number, fault).map_err(ChaosError::Events)?;
+        self.lasting.push((number, fault));
         self.make(fault)?;
         self.lay_links();
         if fault.is_instant() {
@@ -164,7 +170,9 @@ impl<'a> Stand<'a> {
 
     /// The fault is over.
     pub(super) fn heal(&mut self, fault: Fault) -> Result<(), ChaosError> {
-        self.lasting.retain(|lasting| *lasting != fault);
+        // No two faults that are in force at the same time are alike.
+        let place = self.lasting.iter().position(|(_, lasting)| *lasting == fault);
+        let number = place.map_or(self.struck, |place| self.lasting.remove(place).0);
         self.lay_links();
         match fault {
             Fault::PauseWorker { worker } => self.workers[worker].actor.process.resume(),
@@ -184,7 +192,7 @@ impl<'a> Stand<'a> {
             | Fault::SlowLink { .. }
             | Fault::IsolateServer { .. } => {}
         }
-        self.events.healed(&fault.to_string()).map_err(ChaosError::Events)
+        self.events.healed(number, fault).map_err(ChaosError::Events)
     }
 
     /// Kills the workers and the resource, and returns the files of the history.
@@ -212,8 +220,10 @@ impl<'a> Stand<'a> {
             let places = (0..worker.to_servers.len()).map(End::Server);
             for end in places.chain([End::Resource]) {
                 for direction in [Direction::ToServer, Direction::ToClient] {
-                    let states =
-                        self.lasting.iter().filter_map(|fault| self.link(*fault, number, end, direction));
+                    let states = self
+                        .lasting
+                        .iter()
+                        .filter_map(|(_, fault)| self.link(*fault, number, end, direction));
                     let worst = states.max_by_key(severity).unwrap_or(Link::Open);
                     worker.link(end).set(direction, worst);
                 }

@@ -36,7 +36,7 @@ fn tell(kind: &Kind) -> Option<String> {
         Kind::LeaseAcquired { token, .. } => format!("granted, token {token}"),
         Kind::LeaseLost { .. } => "its lease is lost".to_owned(),
         Kind::ProcessCrashed { detail } => detail.as_ref().map_or("crashed", Name::as_str).to_owned(),
-        Kind::FaultApplied { detail } | Kind::FaultHealed { detail } => detail.to_string(),
+        Kind::FaultApplied { detail, .. } | Kind::FaultHealed { detail, .. } => detail.to_string(),
         Kind::WriteAccepted { owner, token, .. } => format!("PUT {} token {token} → 200", by(owner)),
         Kind::WriteRejected { owner, token, .. } => {
             format!("PUT {} token {token} → 409", by(owner))

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::history::Event;
-use super::name::Name;
-use super::vocabulary::Kind;
+use crate::vocabulary::{Kind, Name};
 
 /// Order of arrival against order of grant, over the requests that were served. Requests for unlike keys don't compete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,11 +4,8 @@ use std::fmt;
 use std::io::{self, BufRead, Write};
 use std::time::Duration;
 
+use crate::vocabulary::{Kind, Name, Record, RecordError};
 use serde::{Deserialize, Serialize};
-
-use super::name::Name;
-use super::record::{Record, RecordError};
-use super::vocabulary::Kind;
 
 /// True time: nanoseconds since the run began, on a clock that no process can see (on live servers, that of the machine
 /// that records). Displayed as seconds with three digits.

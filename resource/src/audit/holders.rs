@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::history::Event;
-use super::name::Name;
-use super::vocabulary::Kind;
+use crate::vocabulary::{Kind, Name};
 
 /// The acquisitions seen so far.
 #[derive(Default)]

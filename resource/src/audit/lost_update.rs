@@ -15,9 +15,8 @@ use std::fmt;
 
 use super::history::{Event, Nanos};
 use super::holders::Holders;
-use super::name::Name;
 use super::verdict::{VerdictKind, Verdicts};
-use super::vocabulary::Kind;
+use crate::vocabulary::{Kind, Name};
 
 #[derive(Default)]
 pub(super) struct LostUpdate<'h> {

@@ -4,7 +4,7 @@
 //! always gives the same verdicts. A verdict rests on evidence in the history: where the history does not tell (a live run
 //! without the lock server's events, a writer that names no owner), there is none.
 //!
-//! Read in this order: [`History`] and [`Event`] (`history`), the table of all events (`vocabulary`), then one file a
+//! Read in this order: [`History`] and [`Event`] (`history`), the table of all events (`vocabulary/`), then one file a
 //! family of verdicts (`overlap`, `writes`, `lost_update`, `tokens`, `ownership`, `stuck`, `unfair`), each with its rule
 //! and the rule's source. [`Summary`] and [`Fairness`] are counts, for reports and expectations.
 //!
@@ -18,25 +18,20 @@ mod fairness;
 mod history;
 mod holders;
 mod lost_update;
-mod name;
 mod overlap;
 mod ownership;
-mod record;
 mod stuck;
 mod summary;
 mod tokens;
 mod unfair;
 mod verdict;
-mod vocabulary;
 mod writes;
 
+pub use crate::vocabulary::{EventName, Kind, Name, Record, RecordError, Slot};
 pub use fairness::Fairness;
 pub use history::{Event, History, HistoryError, Nanos};
-pub use name::Name;
-pub use record::{Record, RecordError, Slot};
 pub use summary::{Summary, Updates, WriteBy, WriteByError};
 pub use verdict::{Verdict, VerdictKind, VerdictKindError};
-pub use vocabulary::{EventName, Kind};
 
 use holders::Holders;
 use lost_update::LostUpdate;

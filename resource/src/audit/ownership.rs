@@ -9,9 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::history::Event;
-use super::name::Name;
 use super::verdict::{VerdictKind, Verdicts};
-use super::vocabulary::Kind;
+use crate::vocabulary::{Kind, Name};
 
 /// The target of what lock servers say.
 const SERVER: &str = "server";

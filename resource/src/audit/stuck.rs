@@ -17,9 +17,8 @@ use std::time::Duration;
 
 use super::Rules;
 use super::history::{Event, Nanos};
-use super::name::Name;
 use super::verdict::{VerdictKind, Verdicts};
-use super::vocabulary::Kind;
+use crate::vocabulary::{Kind, Name};
 
 pub(super) struct Stuck<'h> {
     rules: Rules,

@@ -7,8 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::history::Event;
 use super::holders::Holders;
-use super::name::Name;
-use super::vocabulary::Kind;
+use crate::vocabulary::{Kind, Name};
 
 /// The counts of one history.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,9 +12,8 @@
 use std::collections::BTreeMap;
 
 use super::history::{Event, Nanos};
-use super::name::Name;
 use super::verdict::{VerdictKind, Verdicts};
-use super::vocabulary::Kind;
+use crate::vocabulary::{Kind, Name};
 
 #[derive(Default)]
 pub(super) struct Unfair<'h> {

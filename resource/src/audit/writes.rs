@@ -20,9 +20,8 @@ use std::collections::BTreeMap;
 
 use super::history::{Event, Nanos};
 use super::holders::Holders;
-use super::name::Name;
 use super::verdict::{VerdictKind, Verdicts};
-use super::vocabulary::Kind;
+use crate::vocabulary::{Kind, Name};
 
 /// Below every token: that of a conditional write.
 const NO_TOKEN: u64 = 0;

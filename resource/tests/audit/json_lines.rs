@@ -17,9 +17,9 @@ fn a_line_is_what_a_person_expects_to_read() {
 
 #[test]
 fn a_log_may_hold_empty_lines_and_more_fields_than_ours() {
-    let log = "\n{\"at\":1,\"process\":\"a\",\"level\":\"INFO\",\"target\":\"fault\",\"event\":\"fault_applied\",\"detail\":\"cut\"}\n\n";
-    let event =
-        Event { at: Nanos(1), process: "a".into(), kind: Kind::FaultApplied { detail: "cut".into() } };
+    let log = "\n{\"at\":1,\"process\":\"a\",\"level\":\"INFO\",\"target\":\"fault\",\"event\":\"fault_applied\",\"fault\":3,\"verb\":\"cut\",\"detail\":\"cut a\"}\n\n";
+    let kind = Kind::FaultApplied { fault: 3, verb: "cut".into(), detail: "cut a".into() };
+    let event = Event { at: Nanos(1), process: "a".into(), kind };
     assert_eq!(parse(log).unwrap().events, [event]);
 }
 
@@ -76,17 +76,18 @@ fn name() -> impl Strategy<Value = Name> {
 prop_compose! {
     fn full_record()(
         event in prop::sample::select(EventName::ALL),
-        names in prop::array::uniform7(name()),
-        numbers in prop::array::uniform8(any::<u64>()),
+        names in prop::array::uniform8(name()),
+        numbers in prop::array::uniform10(any::<u64>()),
     ) -> Record {
         let mut record = Record::new(event);
-        let [key, owner, outcome, client, step, detail, body] = names.map(Some);
+        let [key, owner, outcome, client, step, verb, detail, body] = names.map(Some);
         (record.key, record.owner, record.outcome, record.client) = (key, owner, outcome, client);
-        (record.step, record.detail, record.body) = (step, detail, body);
-        let [token, seq, ttl, valid, position, seen, version, expected] = numbers.map(Some);
+        (record.step, record.verb, record.detail, record.body) = (step, verb, detail, body);
+        let [token, seq, ttl, valid, position, seen, version, expected, fault, rate] = numbers.map(Some);
         (record.token, record.seq, record.ttl_millis, record.valid_micros) = (token, seq, ttl, valid);
         (record.position, record.seen) = (position, seen);
         (record.version, record.expected) = (version, expected);
+        (record.fault, record.rate) = (fault, rate);
         record
     }
 }

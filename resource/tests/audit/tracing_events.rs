@@ -161,13 +161,18 @@ fn every_field_of_the_other_events_is_taken() {
 fn values_given_by_their_display_and_signed_numbers_are_taken_too() {
     let events = recorded(|| {
         let detail = "redis-1 and everything behind it was cut off from a";
-        tracing::info!(target: "fault", event = "fault_applied", detail = %detail, beside = true);
+        tracing::info!(target: "fault", event = "fault_applied", fault = 2, verb = "cut", detail = %detail, beside = true);
         let (key, number) = ("k", 3_i64);
         tracing::info!(event = %"section_entered", resource_id_hash = key, owner_token_prefix = %"a:1", fencing_token = number);
         tracing::info!(event = "section_entered", resource_id_hash = key, owner_token_prefix = %"a:1", fencing_token = -1);
         tracing::info!("a message of somebody else");
     });
-    let long = Kind::FaultApplied { detail: "redis-1 and everything behind it was cut off from a".into() };
+    let (fault, verb) = (2, "cut".into());
+    let long = Kind::FaultApplied {
+        fault,
+        verb,
+        detail: "redis-1 and everything behind it was cut off from a".into(),
+    };
     let entered = Kind::SectionEntered { key: "k".into(), owner: "a:1".into(), token: 3 };
     assert_eq!(events[..2], [Ok(long), Ok(entered)]);
     assert!(matches!(events[2], Err(RecordError::Missing { field: "fencing_token", .. })));

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use sim::corpus;
-use sim::run::run;
+use sim::lab::{Arm, run};
 
 use super::{Outcome, arm_name, print, wrap};
 
@@ -18,13 +18,13 @@ pub(crate) fn corpus(folder: &Path) -> Outcome {
     for (name, schedule) in &schedules {
         let mut line = format!("{name:<NAME$}");
         let mut problems = Vec::new();
-        for arm in schedule.expect.arms() {
+        for arm in Arm::of(&schedule.expect) {
             let report = run(schedule, arm, schedule.seed)?;
             let kinds: Vec<String> = report.kinds().iter().map(ToString::to_string).collect();
             let kinds = if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") };
             let _ = write!(line, " {}: {kinds};", arm_name(arm).trim_start_matches("fencing "));
-            let demanded = schedule.expect.of(arm);
-            problems.extend(demanded.map(|demanded| report.mismatches(demanded)).unwrap_or_default());
+            let demanded = schedule.expect.of(arm.name());
+            problems.extend(demanded.map(|demanded| demanded.mismatches(&report)).unwrap_or_default());
         }
         agreed += usize::from(problems.is_empty());
         let line = line.trim_end_matches(';');

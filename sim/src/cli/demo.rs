@@ -4,8 +4,9 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use resource::audit::Kind;
-use sim::run::{Report, run};
-use sim::schedule::{Arm, Schedule};
+use sim::Schedule;
+use sim::lab::{Arm, Lab, run};
+use sim::sim::Report;
 use sim::trace::side_by_side;
 
 use super::explore::{bar, cores, show, table};
@@ -27,10 +28,10 @@ pub(crate) fn demo() -> Outcome {
     text += &side_by_side(&[(arm_name(Arm::Unfenced), &unfenced), (arm_name(Arm::Fenced), &fenced)]);
     text.push('\n');
     let mut as_expected = true;
-    for report in [&unfenced, &fenced] {
-        text += &verdicts(report);
-        let demanded = schedule.expect.of(report.arm);
-        for mismatch in demanded.map(|demanded| report.mismatches(demanded)).unwrap_or_default() {
+    for (arm, report) in [(Arm::Unfenced, &unfenced), (Arm::Fenced, &fenced)] {
+        text += &verdicts(arm, report);
+        let demanded = schedule.expect.of(arm.name());
+        for mismatch in demanded.map(|demanded| demanded.mismatches(report)).unwrap_or_default() {
             as_expected = false;
             text += &wrap(&format!("  NOT as expected: {mismatch}"), 4);
         }
@@ -40,8 +41,8 @@ pub(crate) fn demo() -> Outcome {
 }
 
 /// An arm in some lines: its verdicts, who wrote, and the 409.
-fn verdicts(report: &Report) -> String {
-    let mut text = format!("{}:\n", arm_name(report.arm));
+fn verdicts(arm: Arm, report: &Report) -> String {
+    let mut text = format!("{}:\n", arm_name(arm));
     for verdict in &report.verdicts {
         text += &wrap(&format!("  {}: {}", verdict.kind, verdict.detail), 4);
     }
@@ -63,7 +64,7 @@ fn search() -> Outcome {
     let began = Stopwatch::start();
     let bar = bar(0);
     bar.set_length(100);
-    let (tally, violations) = sim::explore::explore(seeds, cores(None), |tally| {
+    let (tally, violations) = sim::explore::explore(&Lab::arms(), seeds, cores(None), |tally| {
         bar.set_length(estimate(tally.schedules, began.elapsed()));
         show(&bar, tally);
         began.elapsed() < SEARCH
@@ -71,8 +72,8 @@ fn search() -> Outcome {
     bar.finish_and_clear();
     print(&table(&tally, began.elapsed().as_secs_f64()))?;
     for violation in &violations {
-        let seed = violation.seed;
-        let fence = if violation.arm == Arm::Fenced { "on" } else { "off" };
+        let seed = violation.schedule.seed;
+        let fence = if violation.arm == Arm::Fenced.name() { "on" } else { "off" };
         print(&format!("violation: cargo run --release -- run --seed {seed} --fence {fence} --trace\n"))?;
     }
     Ok(violations.is_empty())

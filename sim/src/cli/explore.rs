@@ -4,9 +4,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use resource::audit::VerdictKind as Verdict;
 use sim::explore::{Tally, Violation};
-use sim::run::run;
-use sim::schedule::{Arm, Verdict};
+use sim::lab::{Arm, Lab, Options, run};
 
 use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, replay, wrap};
@@ -16,7 +16,7 @@ pub(crate) fn explore(first: u64, seeds: u64, threads: Option<usize>, out: &Path
     let began = Stopwatch::start();
     let bar = bar(seeds);
     let end = first.saturating_add(seeds);
-    let (tally, violations) = sim::explore::explore(first..end, cores(threads), |tally| {
+    let (tally, violations) = sim::explore::explore(&Lab::arms(), first..end, cores(threads), |tally| {
         show(&bar, tally);
         true
     })?;
@@ -63,7 +63,7 @@ pub(crate) fn table(tally: &Tally, seconds: f64) -> String {
     let mut text = wrap(&counts, 0) + "\n";
     let _ = writeln!(text, "{:<18}{:>14}{:>14}", "verdict", arm_name(Arm::Unfenced), arm_name(Arm::Fenced));
     for verdict in Verdict::ALL {
-        let count = |arm| tally.verdicts.get(&(arm, verdict)).copied().unwrap_or_default();
+        let count = |arm: Arm| tally.of(arm.name(), verdict);
         let _ = writeln!(
             text,
             "{:<18}{:>14}{:>14}",
@@ -77,19 +77,21 @@ pub(crate) fn table(tally: &Tally, seconds: f64) -> String {
 }
 
 /// Saves a violation as a schedule, and prints its trace and the command that replays it.
-fn report(violation: &Violation, out: &Path) -> Result<(), Box<dyn std::error::Error>> {
+fn report(violation: &Violation<Options>, out: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let failed =
         |error: std::io::Error| format!("{}: {error}; choose another folder with --out", out.display());
     std::fs::create_dir_all(out).map_err(failed)?;
-    let fence = if violation.arm == Arm::Fenced { "on" } else { "off" };
-    let path = out.join(format!("seed-{}-{fence}.toml", violation.seed));
+    let arm = violation.arm.parse::<Arm>()?;
+    let fence = if arm == Arm::Fenced { "on" } else { "off" };
+    let seed = violation.schedule.seed;
+    let path = out.join(format!("seed-{}-{fence}.toml", seed));
     std::fs::write(&path, violation.schedule.to_toml()).map_err(failed)?;
     let kinds: Vec<String> = violation.broken.iter().map(ToString::to_string).collect();
-    let run = run(&violation.schedule, violation.arm, violation.seed)?;
+    let run = run(&violation.schedule, arm, seed)?;
     print(&format!(
         "\nviolation: {} with fencing {fence}, seed {}\n\n{}\n{}\n{}\nreplay it: cargo run --release -- replay {}\n",
         kinds.join(", "),
-        violation.seed,
+        seed,
         violation.schedule.to_toml(),
         run.trace(),
         replay::summary(&run),

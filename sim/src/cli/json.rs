@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use resource::audit::Fairness;
 use serde::Serialize;
-use sim::run::{Mismatch, Report};
-use sim::schedule::{Arm, Schedule};
+use sim::Schedule;
+use sim::lab::{Arm, Options};
+use sim::sim::{Mismatch, Report};
 
 /// What `--json` prints: the sums over all arms that were run, then each arm by itself.
 #[derive(Serialize)]
@@ -48,7 +49,7 @@ struct JsonVerdict {
 }
 
 impl Object {
-    pub(crate) fn new(schedule: &Schedule, name: String) -> Self {
+    pub(crate) fn new(schedule: &Schedule<Options>, name: String) -> Self {
         Self {
             seed: schedule.seed,
             schedule: name,
@@ -65,8 +66,8 @@ impl Object {
     }
 
     /// Adds the run of one arm, which took `wall`.
-    pub(crate) fn add(&mut self, report: &Report, wall: Duration, mismatches: Option<&[Mismatch]>) {
-        let fence = fence(report.arm);
+    pub(crate) fn add(&mut self, arm: Arm, report: &Report, wall: Duration, mismatches: Option<&[Mismatch]>) {
+        let fence = fence(arm);
         self.seed = report.seed;
         self.verdicts.extend(report.verdicts.iter().map(|verdict| JsonVerdict {
             kind: verdict.kind.to_string(),
@@ -117,7 +118,7 @@ fn counts(report: &Report) -> [(&'static str, u64); 13] {
         ("update_attempts", summary.updates.attempts),
         ("update_conflicts", summary.updates.conflicts),
         ("updates_given_up", summary.updates.given_up),
-        ("faults", report.struck as u64),
+        ("faults", report.faults_struck() as u64),
         ("events", report.events.len() as u64),
     ]
 }

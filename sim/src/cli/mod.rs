@@ -49,9 +49,9 @@ pub(crate) fn wrap(text: &str, indent: usize) -> String {
 }
 
 /// `fencing off` or `fencing on`.
-pub(crate) fn arm_name(arm: sim::schedule::Arm) -> &'static str {
+pub(crate) fn arm_name(arm: sim::lab::Arm) -> &'static str {
     match arm {
-        sim::schedule::Arm::Unfenced => "fencing off",
-        sim::schedule::Arm::Fenced => "fencing on",
+        sim::lab::Arm::Unfenced => "fencing off",
+        sim::lab::Arm::Fenced => "fencing on",
     }
 }

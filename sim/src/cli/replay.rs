@@ -4,8 +4,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 use resource::audit::Updates;
-use sim::run::{Mismatch, Report, run};
-use sim::schedule::{Arm, Schedule, draw};
+use sim::Schedule;
+use sim::lab::{Arm, Lab, draw, run};
+use sim::sim::{Mismatch, Report};
 
 use super::json::Object;
 use super::stopwatch::Stopwatch;
@@ -16,10 +17,10 @@ pub(crate) fn random(seed: u64, arm: Arm, trace: bool, json: bool) -> Outcome {
     let schedule = draw(seed);
     let began = Stopwatch::start();
     let report = run(&schedule, arm, seed)?;
-    let kept = sim::explore::violation(&schedule, &report).is_none();
+    let kept = sim::explore::violation(&Lab::new(arm), &schedule, &report).is_none();
     if json {
         let mut object = Object::new(&schedule, "drawn from the seed".to_owned());
-        object.add(&report, began.elapsed(), None);
+        object.add(arm, &report, began.elapsed(), None);
         print(&object.text()?)?;
         return Ok(kept);
     }
@@ -43,12 +44,12 @@ pub(crate) fn file(file: &Path, json: bool) -> Outcome {
     let mut object = Object::new(&schedule, file.display().to_string());
     let mut text = wrap(&format!("{}: {}", file.display(), schedule.about), 2);
     let mut as_expected = true;
-    for arm in schedule.expect.arms() {
+    for arm in Arm::of(&schedule.expect) {
         let began = Stopwatch::start();
         let report = run(&schedule, arm, schedule.seed)?;
-        let mismatches = schedule.expect.of(arm).map(|demanded| report.mismatches(demanded));
+        let mismatches = schedule.expect.of(arm.name()).map(|demanded| demanded.mismatches(&report));
         as_expected &= mismatches.as_ref().is_none_or(Vec::is_empty);
-        object.add(&report, began.elapsed(), mismatches.as_deref());
+        object.add(arm, &report, began.elapsed(), mismatches.as_deref());
         let _ = write!(text, "\n── {} ──\n{}\n{}", arm_name(arm), report.trace(), summary(&report));
         text += &comparison(mismatches.as_deref());
     }

@@ -6,12 +6,14 @@
 pub mod table;
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::explore::allowed;
-use crate::run::{Report, RunError, run};
-use crate::schedule::{Arm, FaultClass, Schedule, System, Verdict, draw_class};
+use resource::audit::VerdictKind as Verdict;
+
+use crate::lab::{Arm, FaultClass, Options, System, draw_class, excused, run};
+use crate::pool;
+use crate::sim::{Report, RunError, Schedule};
 use crate::world::lock;
 
 /// One system under one class of faults.
@@ -27,7 +29,7 @@ pub struct Cell {
     pub grants: u64,
     /// How many writes the resource refused, with fencing on.
     pub refused: u64,
-    /// How many runs had a verdict that nothing in their schedule explains: see [`allowed`].
+    /// How many runs had a verdict that nothing in their schedule explains: see [`excused`].
     pub violations: u64,
 }
 
@@ -49,26 +51,18 @@ pub fn compare(
     let tasks: Vec<(System, FaultClass, u64)> = cells()
         .flat_map(|(system, class)| (0..schedules).map(move |number| (system, class, first + number)))
         .collect();
-    let (next, found) = (AtomicUsize::new(0), Mutex::new(Comparison::new()));
-    let work = || -> Result<(), RunError> {
-        while let Some((system, class, seed)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)).copied() {
-            let Some(schedule) = draw_class(system, class, seed) else { continue };
-            let reports = [run(&schedule, Arm::Unfenced, seed)?, run(&schedule, Arm::Fenced, seed)?];
+    let found = Mutex::new(Comparison::new());
+    pool::run(threads, tasks.into_iter(), |(system, class, seed)| -> Result<_, RunError> {
+        if let Some(schedule) = draw_class(system, class, seed) {
+            let reports = [
+                (Arm::Unfenced, run(&schedule, Arm::Unfenced, seed)?),
+                (Arm::Fenced, run(&schedule, Arm::Fenced, seed)?),
+            ];
             lock(&found).entry((system, class)).or_default().add(&schedule, &reports);
             done();
         }
-        Ok(())
-    };
-    let outcomes = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<Result<_, _>>>()
-    });
-    for outcome in outcomes {
-        match outcome {
-            Ok(outcome) => outcome?,
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    }
+        Ok(ControlFlow::Continue(()))
+    })?;
     Ok(found.into_inner().unwrap_or_default())
 }
 
@@ -85,17 +79,17 @@ impl Cell {
         self.verdicts.get(&(arm, verdict)).copied().unwrap_or_default()
     }
 
-    fn add(&mut self, schedule: &Schedule, reports: &[Report]) {
+    fn add(&mut self, schedule: &Schedule<Options>, reports: &[(Arm, Report)]) {
         self.schedules += 1;
-        for report in reports {
+        for (arm, report) in reports {
             let kinds = report.kinds();
-            self.violations += u64::from(!kinds.is_subset(&allowed(schedule, report.arm)));
+            self.violations += u64::from(!kinds.is_subset(&excused(schedule, *arm)));
             for kind in kinds {
-                *self.verdicts.entry((report.arm, kind)).or_default() += 1;
+                *self.verdicts.entry((*arm, kind)).or_default() += 1;
             }
-            if report.arm == Arm::Fenced {
+            if *arm == Arm::Fenced {
                 let summary = report.summary();
-                self.struck += u64::from(report.struck > 0);
+                self.struck += u64::from(report.faults_struck() > 0);
                 self.grants += summary.grants;
                 self.refused += summary.refused.len() as u64;
             }

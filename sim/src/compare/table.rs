@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use super::{Cell, Comparison};
-use crate::schedule::{Arm, FaultClass, Verdict};
+use resource::audit::VerdictKind as Verdict;
+
+use crate::lab::{Arm, FaultClass};
 
 /// A column: its heading, for a terminal on two lines, and what it counts.
 struct Column {
@@ -78,7 +80,7 @@ pub fn markdown(comparison: &Comparison) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::System;
+    use crate::lab::System;
 
     #[test]
     fn both_forms_have_a_row_for_each_cell_and_the_terminal_s_fits() {

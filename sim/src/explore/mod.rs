@@ -1,34 +1,30 @@
-//! Exploration: random schedules, each run with fencing off and on, in search of a verdict that nothing explains.
+//! Exploration: random schedules of a subject, in search of a verdict that nothing explains.
 //!
-//! Some verdicts are known limits of what a schedule uses: any lease allows an overlap under a long pause, a counter that
-//! lives on a server which forgets may regress. [`allowed`] states them. A verdict beyond them is a violation: of the lock,
-//! of the resource, or of the simulator.
-
-mod allowed;
+//! Some verdicts are known limits of what a schedule uses: [`Subject::excused`] states them. A verdict beyond them, or a check
+//! that does not hold, is a violation: of the lock, of the resource, or of the simulator.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-pub use allowed::allowed;
+use resource::audit::VerdictKind;
 
-use crate::run::{Report, RunError, run};
-use crate::schedule::{Arm, Outcome, Schedule, Verdict, draw};
+use crate::pool;
+use crate::sim::{self, Draw, Outcome, Report, RunError, Schedule, Subject};
 use crate::world::lock;
 
 /// What a search has found so far.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// How many schedules were run, each in both arms.
+    /// How many schedules were run, each in every arm.
     pub schedules: u64,
-    /// How many faults struck.
+    /// How many faults struck, in the last arm.
     pub faults: u64,
-    /// How many commands the lock servers executed.
+    /// How many requests the servers carried out.
     pub commands: u64,
     /// How many runs of each arm had each verdict.
-    pub verdicts: BTreeMap<(Arm, Verdict), u64>,
-    /// How many writes were refused with a 409, in the arm with fencing.
+    pub verdicts: BTreeMap<(&'static str, VerdictKind), u64>,
+    /// How many writes the resource refused, in the last arm.
     pub refused: u64,
     /// How many runs broke a promise.
     pub violations: u64,
@@ -36,125 +32,85 @@ pub struct Tally {
 
 /// A run that broke a promise.
 #[derive(Clone, Debug)]
-pub struct Violation {
-    /// The seed that the schedule was drawn from.
-    pub seed: u64,
+pub struct Violation<O> {
     /// The arm that broke it.
-    pub arm: Arm,
+    pub arm: &'static str,
     /// The verdicts that nothing explains.
-    pub broken: BTreeSet<Verdict>,
+    pub broken: BTreeSet<VerdictKind>,
+    /// The checks that did not hold, with what is wrong.
+    pub findings: Vec<String>,
     /// The schedule, which demands what the run gave: replaying it shows the violation again.
-    pub schedule: Schedule,
+    pub schedule: Schedule<O>,
 }
 
-/// Draws schedules from `seeds` and runs them on `threads` threads, as long as `go_on` says so; it is given the tally after
-/// each schedule. Violations come in the order of their seeds.
+/// Draws schedules from `seeds` and runs each of them on every one of `arms` (subjects that draw the same), on `threads`
+/// threads, as long as `go_on` says so; it is given the tally after each schedule. Violations come in the order of their
+/// seeds.
 ///
 /// # Errors
 ///
 /// [`RunError`] if a run fails; the search then ends.
-pub fn explore(
+pub fn explore<S: Subject>(
+    arms: &[S],
     seeds: Range<u64>,
     threads: usize,
     go_on: impl Fn(&Tally) -> bool + Sync,
-) -> Result<(Tally, Vec<Violation>), RunError> {
-    let search = Search { next: AtomicU64::new(seeds.start), end: seeds.end, found: Mutex::default() };
-    let outcomes = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(|| search.work(&go_on))).collect();
-        workers.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>()
-    });
-    for outcome in outcomes {
-        match outcome {
-            Ok(outcome) => outcome?,
-            Err(panic) => std::panic::resume_unwind(panic),
+) -> Result<(Tally, Vec<Violation<S::Options>>), RunError> {
+    let found = Mutex::new((Tally::default(), Vec::new()));
+    let Some(first) = arms.first() else { return Ok(found.into_inner().unwrap_or_default()) };
+    let points = sim::survey(first)?;
+    pool::run(threads, seeds, |seed| -> Result<_, RunError> {
+        let schedule = first.schedule(&mut Draw::aimed(seed, &points))?;
+        let reports =
+            arms.iter().map(|arm| sim::run(arm, &schedule)).collect::<Result<Vec<_>, RunError>>()?;
+        let mut found = lock(&found);
+        let (tally, violations) = &mut *found;
+        tally.schedules += 1;
+        for (arm, report) in arms.iter().zip(&reports) {
+            tally.add(arm.arm(), report);
+            let violation = violation(arm, &schedule, report);
+            tally.violations += u64::from(violation.is_some());
+            violations.extend(violation);
         }
-    }
-    let Found { tally, mut violations } = search.found.into_inner().unwrap_or_default();
-    violations.sort_by_key(|violation| (violation.seed, violation.arm));
+        if let Some(report) = reports.last() {
+            tally.faults += report.faults_struck() as u64;
+            tally.refused += report.summary().refused.len() as u64;
+        }
+        Ok(if go_on(tally) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+    })?;
+    let (tally, mut violations) = found.into_inner().unwrap_or_default();
+    violations.sort_by_key(|violation| violation.schedule.seed);
     Ok((tally, violations))
 }
 
-struct Search {
-    next: AtomicU64,
-    end: u64,
-    found: Mutex<Found>,
-}
-
-#[derive(Default)]
-struct Found {
-    tally: Tally,
-    violations: Vec<Violation>,
-}
-
-impl Search {
-    fn work(&self, go_on: &(impl Fn(&Tally) -> bool + Sync)) -> Result<(), RunError> {
-        loop {
-            let seed = self.next.fetch_add(1, Ordering::Relaxed);
-            if seed >= self.end {
-                return Ok(());
-            }
-            let schedule = draw(seed);
-            let reports = [run(&schedule, Arm::Unfenced, seed)?, run(&schedule, Arm::Fenced, seed)?];
-            let mut found = lock(&self.found);
-            found.add(&schedule, &reports);
-            if !go_on(&found.tally) {
-                self.next.store(self.end, Ordering::Relaxed);
-                return Ok(());
-            }
-        }
-    }
-}
-
-impl Found {
-    fn add(&mut self, schedule: &Schedule, reports: &[Report]) {
-        self.tally.schedules += 1;
-        for report in reports {
-            self.tally.add(report);
-            if let Some(violation) = violation(schedule, report) {
-                self.tally.violations += 1;
-                self.violations.push(violation);
-            }
-        }
-    }
-}
-
 impl Tally {
-    fn add(&mut self, report: &Report) {
+    fn add(&mut self, arm: &'static str, report: &Report) {
         self.commands += report.commands;
         for kind in report.kinds() {
-            *self.verdicts.entry((report.arm, kind)).or_default() += 1;
+            *self.verdicts.entry((arm, kind)).or_default() += 1;
         }
-        if report.arm == Arm::Fenced {
-            self.faults += report.struck as u64;
-            self.refused += report.summary().refused.len() as u64;
-        }
+    }
+
+    /// How many runs of the arm had the verdict.
+    pub fn of(&self, arm: &'static str, kind: VerdictKind) -> u64 {
+        self.verdicts.get(&(arm, kind)).copied().unwrap_or_default()
     }
 }
 
-/// The violation that the run shows, if it shows one.
-pub fn violation(schedule: &Schedule, report: &Report) -> Option<Violation> {
-    let allowed = allowed(schedule, report.arm);
-    let broken: BTreeSet<Verdict> = report.kinds().difference(&allowed).copied().collect();
-    if broken.is_empty() {
+/// The violation that the run of `schedule` shows, if it shows one.
+pub fn violation<S: Subject>(
+    subject: &S,
+    schedule: &Schedule<S::Options>,
+    report: &Report,
+) -> Option<Violation<S::Options>> {
+    let excused = subject.excused(schedule);
+    let broken: BTreeSet<VerdictKind> = report.kinds().difference(&excused).copied().collect();
+    if broken.is_empty() && report.findings.is_empty() {
         return None;
     }
+    let findings = report.findings.iter().map(ToString::to_string).collect();
     let mut schedule = schedule.clone();
     schedule.seed = report.seed;
-    let outcome = Some(outcome(report));
-    match report.arm {
-        Arm::Unfenced => schedule.expect.unfenced = outcome,
-        Arm::Fenced => schedule.expect.fenced = outcome,
-    }
-    Some(Violation { seed: report.seed, arm: report.arm, broken, schedule })
-}
-
-/// What a run gave, as the demand of a schedule.
-pub fn outcome(report: &Report) -> Outcome {
-    let summary = report.summary();
-    Outcome {
-        verdicts: report.kinds(),
-        accepted: Some(summary.accepted),
-        refused: Some(summary.refused),
-        ..Outcome::default()
-    }
+    schedule.expect.demand(subject.arm(), Outcome::of(report));
+    Some(Violation { arm: subject.arm(), broken, findings, schedule })
 }

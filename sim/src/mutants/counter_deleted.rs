@@ -2,22 +2,19 @@
 //!
 //! Source: Redisson, whose `RFencedLock` keeps its counter in a key that a `delete` of the lock takes along.
 
-use dlock::backend::{Backend, BackendError, Claim};
-use dlock::{Instant, Released, timeout_at};
+use dlock::{Acquisition, BackendError, Instant, Released, timeout_at};
 
-use super::lock::{MutantLock, MutantTrail};
+use super::lock::MutantAcquisition;
 
 pub(super) async fn release(
-    lock: &MutantLock,
-    claim: &Claim,
-    trail: &mut MutantTrail,
-    patience: Instant,
+    own: &mut MutantAcquisition,
+    deadline: Instant,
 ) -> Result<Released, BackendError> {
-    let released = lock.correct.release(claim, &mut trail.correct, patience).await?;
+    let released = own.correct.release(deadline).await?;
     if released == Released::Done {
         let mut command = redis::cmd("DEL");
-        let del = lock.wire.ask::<u64>(command.arg(claim.key.fence_key()));
-        timeout_at(lock.runtime(), patience, del).await.unwrap_or(Err(BackendError::NoAnswer))?;
+        let del = own.lock.wire.ask::<u64>(command.arg(own.claim.key.fence_key()));
+        timeout_at(own.runtime(), deadline, del).await.unwrap_or(Err(BackendError::NoAnswer))?;
     }
     Ok(released)
 }

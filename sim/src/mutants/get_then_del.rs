@@ -1,8 +1,7 @@
 //! Release by GET and DEL: the lease may expire between the two, and the DEL then deletes the next owner's lock.
 
-use dlock::backend::{Answer, Backend, BackendError, Claim, Renewal};
-use dlock::redis::{Redis, Trail};
-use dlock::{Instant, Released, Runtime};
+use dlock::redis::Redis;
+use dlock::{Acquisition, Answer, Backend, BackendError, Claim, Instant, Released, Renewal, Runtime};
 
 use super::wire::{Wire, ask};
 
@@ -34,33 +33,45 @@ impl<R: Runtime> GetThenDel<R> {
 
 impl<R: Runtime> Backend for GetThenDel<R> {
     type Runtime = R;
-    type Trail = Trail;
+    type Acquisition = GetThenDelAcquisition<R>;
 
     fn runtime(&self) -> &R {
         self.correct.runtime()
     }
 
-    async fn acquire(
-        &self,
-        claim: &Claim,
-        trail: &mut Trail,
-        patience: Instant,
-    ) -> Result<Answer, BackendError> {
-        self.correct.acquire(claim, trail, patience).await
+    fn open(&self, claim: Claim) -> GetThenDelAcquisition<R> {
+        GetThenDelAcquisition { lock: self.clone(), correct: self.correct.open(claim.clone()), claim }
+    }
+}
+
+/// One acquisition: the correct one, but for its release.
+pub struct GetThenDelAcquisition<R: Runtime> {
+    lock: GetThenDel<R>,
+    correct: <Redis<R> as Backend>::Acquisition,
+    claim: Claim,
+}
+
+impl<R: Runtime> Acquisition for GetThenDelAcquisition<R> {
+    async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+        self.correct.request(deadline).await
     }
 
-    async fn renew(
-        &self,
-        claim: &Claim,
-        trail: &mut Trail,
-        patience: Instant,
-    ) -> Result<Renewal, BackendError> {
-        self.correct.renew(claim, trail, patience).await
+    async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
+        self.lock.runtime().sleep_until(deadline).await;
+        Ok(())
+    }
+
+    async fn renew(&mut self, deadline: Instant) -> Result<Renewal, BackendError> {
+        self.correct.renew(deadline).await
     }
 
     /// Without a deadline, as in the libraries that it stands for.
-    async fn release(&self, claim: &Claim, _: &mut Trail, _: Instant) -> Result<Released, BackendError> {
-        self.get_then_del(claim).await
+    async fn release(&mut self, _: Instant) -> Result<Released, BackendError> {
+        self.lock.get_then_del(&self.claim).await
+    }
+
+    fn may_be_held(&self) -> bool {
+        self.correct.may_be_held()
     }
 }
 

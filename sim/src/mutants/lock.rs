@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use dlock::backend::{self, Answer, Backend, BackendError, Claim, Renewal};
-use dlock::redis::{Redis, Trail};
-use dlock::{DriftMargin, Instant, Released, timeout_at};
+use dlock::redis::Redis;
+use dlock::{
+    Acquisition, Answer, Backend, BackendError, Claim, DriftMargin, Instant, Released, Renewal, Runtime,
+    timeout_at,
+};
 
 use super::wire::Wire;
 use super::{
@@ -22,18 +24,13 @@ pub(crate) struct MutantLock {
     drift: DriftMargin,
 }
 
-/// What is remembered of one acquisition: the correct backend's memory, and a request by plain commands.
-#[derive(Default)]
-pub(crate) struct MutantTrail {
-    pub(super) correct: Trail,
+/// One acquisition: the correct one, and requests by plain commands.
+pub(crate) struct MutantAcquisition {
+    pub(super) lock: MutantLock,
+    pub(super) claim: Claim,
+    pub(super) correct: <Redis<SimRuntime> as Backend>::Acquisition,
     /// Whether a plain command was sent and not answered.
     pub(super) plain: bool,
-}
-
-impl backend::Trail for MutantTrail {
-    fn is_open(&self) -> bool {
-        self.plain || self.correct.is_open()
-    }
 }
 
 impl MutantLock {
@@ -42,69 +39,77 @@ impl MutantLock {
         let wire = Wire::new(correct.runtime().clone(), address);
         Self { correct, wire, mutant, drift }
     }
-
-    /// What a lease of `ttl` is trusted less.
-    pub(super) fn margin(&self, ttl: Duration) -> Duration {
-        self.drift.of(ttl)
-    }
 }
 
 impl Backend for MutantLock {
     type Runtime = SimRuntime;
-    type Trail = MutantTrail;
+    type Acquisition = MutantAcquisition;
 
     fn runtime(&self) -> &SimRuntime {
         self.correct.runtime()
     }
 
-    async fn acquire(
-        &self,
-        claim: &Claim,
-        trail: &mut MutantTrail,
-        patience: Instant,
-    ) -> Result<Answer, BackendError> {
-        match self.mutant {
+    fn open(&self, claim: Claim) -> MutantAcquisition {
+        let correct = self.correct.open(claim.clone());
+        MutantAcquisition { lock: self.clone(), claim, correct, plain: false }
+    }
+}
+
+impl MutantAcquisition {
+    pub(super) fn runtime(&self) -> &SimRuntime {
+        self.lock.runtime()
+    }
+
+    /// What the lease is trusted less.
+    pub(super) fn margin(&self) -> Duration {
+        self.lock.drift.of(self.claim.ttl)
+    }
+}
+
+impl Acquisition for MutantAcquisition {
+    async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+        match self.lock.mutant {
             Mutant::SetnxThenPexpire => {
-                let acquire = setnx::acquire(self, claim, trail);
-                timeout_at(self.runtime(), patience, acquire).await.unwrap_or(Err(BackendError::NoAnswer))
+                let runtime = self.runtime().clone();
+                let acquire = setnx::acquire(self);
+                timeout_at(&runtime, deadline, acquire).await.unwrap_or(Err(BackendError::NoAnswer))
             }
-            Mutant::NoCleanup => no_cleanup::acquire(self, claim, patience).await,
-            Mutant::ValidityFromReply => validity_from_reply::acquire(self, claim, trail, patience).await,
-            Mutant::MarginAdded => margin_added::acquire(self, claim, trail, patience).await,
-            Mutant::WallClock => wall_clock::acquire(self, claim, trail, patience).await,
-            Mutant::TokenByGet => token_by_get::acquire(self, claim, trail, patience).await,
-            _ => self.correct.acquire(claim, &mut trail.correct, patience).await,
+            Mutant::NoCleanup => no_cleanup::acquire(self, deadline).await,
+            Mutant::ValidityFromReply => validity_from_reply::acquire(self, deadline).await,
+            Mutant::MarginAdded => margin_added::acquire(self, deadline).await,
+            Mutant::WallClock => wall_clock::acquire(self, deadline).await,
+            Mutant::TokenByGet => token_by_get::acquire(self, deadline).await,
+            _ => self.correct.request(deadline).await,
         }
     }
 
-    async fn renew(
-        &self,
-        claim: &Claim,
-        trail: &mut MutantTrail,
-        patience: Instant,
-    ) -> Result<Renewal, BackendError> {
-        match self.mutant {
-            Mutant::BlindDel => blind_del::renew(self, claim, patience).await,
-            Mutant::SilentReacquire => reacquire::renew(self, claim, trail, patience).await,
-            Mutant::ValidityFromReply => validity_from_reply::renew(self, claim, trail, patience).await,
-            Mutant::MarginAdded => margin_added::renew(self, claim, trail, patience).await,
-            Mutant::WallClock => wall_clock::renew(self, claim, trail, patience).await,
-            _ => self.correct.renew(claim, &mut trail.correct, patience).await,
+    async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
+        self.runtime().sleep_until(deadline).await;
+        Ok(())
+    }
+
+    async fn renew(&mut self, deadline: Instant) -> Result<Renewal, BackendError> {
+        match self.lock.mutant {
+            Mutant::BlindDel => blind_del::renew(self, deadline).await,
+            Mutant::SilentReacquire => reacquire::renew(self, deadline).await,
+            Mutant::ValidityFromReply => validity_from_reply::renew(self, deadline).await,
+            Mutant::MarginAdded => margin_added::renew(self, deadline).await,
+            Mutant::WallClock => wall_clock::renew(self, deadline).await,
+            _ => self.correct.renew(deadline).await,
         }
     }
 
-    async fn release(
-        &self,
-        claim: &Claim,
-        trail: &mut MutantTrail,
-        patience: Instant,
-    ) -> Result<Released, BackendError> {
-        let released = match self.mutant {
-            Mutant::BlindDel => blind_del::release(self, claim, trail, patience).await?,
-            Mutant::CounterDeleted => counter_deleted::release(self, claim, trail, patience).await?,
-            _ => self.correct.release(claim, &mut trail.correct, patience).await?,
+    async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
+        let released = match self.lock.mutant {
+            Mutant::BlindDel => blind_del::release(self, deadline).await?,
+            Mutant::CounterDeleted => counter_deleted::release(self, deadline).await?,
+            _ => self.correct.release(deadline).await?,
         };
-        trail.plain = false;
+        self.plain = false;
         Ok(released)
+    }
+
+    fn may_be_held(&self) -> bool {
+        self.plain || self.correct.may_be_held()
     }
 }

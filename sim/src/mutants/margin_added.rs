@@ -2,40 +2,27 @@
 //!
 //! Source: redlock-py issue 3, redsync issue 37.
 
-use dlock::Instant;
-use dlock::backend::{Answer, Backend, BackendError, Claim, Renewal};
+use dlock::{Acquisition, Answer, BackendError, Instant, Renewal};
 
-use super::lock::{MutantLock, MutantTrail};
+use super::lock::MutantAcquisition;
 
-pub(super) async fn acquire(
-    lock: &MutantLock,
-    claim: &Claim,
-    trail: &mut MutantTrail,
-    patience: Instant,
-) -> Result<Answer, BackendError> {
-    let answer = lock.correct.acquire(claim, &mut trail.correct, patience).await?;
+pub(super) async fn acquire(own: &mut MutantAcquisition, deadline: Instant) -> Result<Answer, BackendError> {
+    let answer = own.correct.request(deadline).await?;
     Ok(match answer {
-        Answer::Granted { token, since, left } => {
-            Answer::Granted { token, since: later(lock, claim, since), left }
-        }
+        Answer::Granted { token, since, left } => Answer::Granted { token, since: later(own, since), left },
         held => held,
     })
 }
 
-pub(super) async fn renew(
-    lock: &MutantLock,
-    claim: &Claim,
-    trail: &mut MutantTrail,
-    patience: Instant,
-) -> Result<Renewal, BackendError> {
-    let renewal = lock.correct.renew(claim, &mut trail.correct, patience).await?;
+pub(super) async fn renew(own: &mut MutantAcquisition, deadline: Instant) -> Result<Renewal, BackendError> {
+    let renewal = own.correct.renew(deadline).await?;
     Ok(match renewal {
-        Renewal::Extended { since, left } => Renewal::Extended { since: later(lock, claim, since), left },
+        Renewal::Extended { since, left } => Renewal::Extended { since: later(own, since), left },
         lost => lost,
     })
 }
 
 /// The lock takes the margin off once: twice the margin later, it has added it.
-fn later(lock: &MutantLock, claim: &Claim, since: Instant) -> Instant {
-    since + lock.margin(claim.ttl) * 2
+fn later(own: &MutantAcquisition, since: Instant) -> Instant {
+    since + own.margin() * 2
 }

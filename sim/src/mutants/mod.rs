@@ -1,6 +1,6 @@
 //! Mutants: locks and resources with one mistake that real ones made. The simulator must convict each of them.
 //!
-//! [`Mutant`] names them; [`crate::run::run_with`] runs a schedule with one. A lock's mistakes are in a file each, beside the
+//! [`Mutant`] names them; [`crate::lab::run_with`] runs a schedule with one. A lock's mistakes are in a file each, beside the
 //! correct backend that does all else (`lock.rs`); a resource's are in `store.rs`.
 
 mod blind_del;
@@ -20,8 +20,8 @@ mod wire;
 
 pub use get_then_del::GetThenDel;
 
-use crate::schedule::System;
-use crate::schedule::names::names;
+use crate::lab::System;
+use crate::names::names;
 
 names! {
     /// One mistake. The numbers are those of the project's list of bugs that real libraries had.

@@ -2,20 +2,14 @@
 //!
 //! Source: issue 6864 of sim (simstudioai).
 
-use dlock::Instant;
-use dlock::backend::{Answer, Backend, BackendError, Claim};
-use dlock::redis::Trail;
+use dlock::{Acquisition, Answer, Backend, BackendError, Instant};
 
-use super::lock::MutantLock;
+use super::lock::MutantAcquisition;
 
-pub(super) async fn acquire(
-    lock: &MutantLock,
-    claim: &Claim,
-    patience: Instant,
-) -> Result<Answer, BackendError> {
-    // A memory that nobody looks at again.
-    let mut forgotten = Trail::default();
-    match lock.correct.acquire(claim, &mut forgotten, patience).await {
+pub(super) async fn acquire(own: &mut MutantAcquisition, deadline: Instant) -> Result<Answer, BackendError> {
+    // An acquisition that nobody looks at again.
+    let mut forgotten = own.lock.correct.open(own.claim.clone());
+    match forgotten.request(deadline).await {
         Err(BackendError::NoAnswer | BackendError::Disconnected { .. }) => Ok(Answer::Held { left: None }),
         other => other,
     }

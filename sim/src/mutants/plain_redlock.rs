@@ -6,9 +6,8 @@
 
 use std::time::Duration;
 
-use dlock::backend::{self, Answer, Backend, BackendError, Claim, Renewal};
-use dlock::redis::{Redis, Trail};
-use dlock::{Instant, Released, Runtime};
+use dlock::redis::Redis;
+use dlock::{Acquisition, Answer, Backend, BackendError, Claim, Instant, Released, Renewal, Runtime};
 use futures_util::future::join_all;
 
 use super::Mutant;
@@ -23,14 +22,11 @@ pub(crate) struct PlainRedlock {
     mutant: Mutant,
 }
 
-/// What was sent to each node, by number.
-#[derive(Default)]
-pub(crate) struct PlainTrail(Vec<Trail>);
-
-impl backend::Trail for PlainTrail {
-    fn is_open(&self) -> bool {
-        self.0.iter().any(backend::Trail::is_open)
-    }
+/// One acquisition: one of each node, by number.
+pub(crate) struct PlainAcquisition {
+    lock: PlainRedlock,
+    ttl: Duration,
+    nodes: Vec<<Redis<SimRuntime> as Backend>::Acquisition>,
 }
 
 impl PlainRedlock {
@@ -46,11 +42,11 @@ impl PlainRedlock {
 
     /// How long one node may take: well under the TTL. A client that gets the time wrong that replies take has no timeout
     /// either, which would save it.
-    fn patience(&self, claim: &Claim, patience: Instant) -> Instant {
+    fn node_deadline(&self, ttl: Duration, deadline: Instant) -> Instant {
         if self.mutant != Mutant::LargestCount {
             return Instant::MAX;
         }
-        patience.min(self.runtime.now() + (claim.ttl / 10).max(Duration::from_millis(50)))
+        deadline.min(self.runtime.now() + (ttl / 10).max(Duration::from_millis(50)))
     }
 
     /// From when the lease counts: before the first request, unless the mistake is about that.
@@ -61,71 +57,70 @@ impl PlainRedlock {
             _ => began.monotonic,
         }
     }
-
-    async fn release_all(&self, claim: &Claim, trail: &mut PlainTrail, patience: Instant) -> usize {
-        trail.0.resize_with(self.nodes.len(), Trail::default);
-        let calls =
-            self.nodes.iter().zip(&mut trail.0).map(|(node, trail)| node.release(claim, trail, patience));
-        join_all(calls).await.iter().filter(|answer| matches!(answer, Ok(Released::Done))).count()
-    }
 }
 
 impl Backend for PlainRedlock {
     type Runtime = SimRuntime;
-    type Trail = PlainTrail;
-
-    const REPEATABLE: bool = false;
+    type Acquisition = PlainAcquisition;
 
     fn runtime(&self) -> &SimRuntime {
         &self.runtime
     }
 
-    async fn acquire(
-        &self,
-        claim: &Claim,
-        trail: &mut PlainTrail,
-        patience: Instant,
-    ) -> Result<Answer, BackendError> {
-        let began = Readings::of(&self.runtime);
-        trail.0.resize_with(self.nodes.len(), Trail::default);
-        let each = self.patience(claim, patience);
-        let calls = self.nodes.iter().zip(&mut trail.0).map(|(node, trail)| node.acquire(claim, trail, each));
-        let answers = join_all(calls).await;
+    fn open(&self, claim: Claim) -> PlainAcquisition {
+        let nodes = self.nodes.iter().map(|node| node.open(claim.clone())).collect();
+        PlainAcquisition { lock: self.clone(), ttl: claim.ttl, nodes }
+    }
+}
+
+impl Acquisition for PlainAcquisition {
+    async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+        let Self { lock, ttl, nodes } = self;
+        let began = Readings::of(&lock.runtime);
+        let each = lock.node_deadline(*ttl, deadline);
+        let answers = join_all(nodes.iter_mut().map(|node| node.request(each))).await;
         let tokens = answers.iter().filter_map(|answer| match answer {
             Ok(Answer::Granted { token, .. }) => Some(*token),
             _ => None,
         });
         // The largest count of the majority: another majority may count less.
-        match tokens.clone().max().filter(|_| self.is_majority(tokens.count())) {
-            Some(token) => Ok(Answer::Granted { token, since: self.since(&began), left: claim.ttl }),
+        match tokens.clone().max().filter(|_| lock.is_majority(tokens.count())) {
+            Some(token) => Ok(Answer::Granted { token, since: lock.since(&began), left: *ttl }),
             None => Ok(Answer::Held { left: None }),
         }
     }
 
-    async fn renew(
-        &self,
-        claim: &Claim,
-        trail: &mut PlainTrail,
-        patience: Instant,
-    ) -> Result<Renewal, BackendError> {
-        let began = Readings::of(&self.runtime);
-        let each = self.patience(claim, patience);
-        let calls = self.nodes.iter().zip(&mut trail.0).map(|(node, trail)| node.renew(claim, trail, each));
-        let answers = join_all(calls).await;
+    async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
+        self.lock.runtime.sleep_until(deadline).await;
+        Ok(())
+    }
+
+    async fn renew(&mut self, deadline: Instant) -> Result<Renewal, BackendError> {
+        let Self { lock, ttl, nodes } = self;
+        let began = Readings::of(&lock.runtime);
+        let each = lock.node_deadline(*ttl, deadline);
+        let answers = join_all(nodes.iter_mut().map(|node| node.renew(each))).await;
         let extended = answers.iter().filter(|answer| matches!(answer, Ok(Renewal::Extended { .. }))).count();
-        if self.is_majority(extended) {
-            return Ok(Renewal::Extended { since: self.since(&began), left: claim.ttl });
+        if lock.is_majority(extended) {
+            return Ok(Renewal::Extended { since: lock.since(&began), left: *ttl });
         }
         Ok(Renewal::NotOwner)
     }
 
-    async fn release(
-        &self,
-        claim: &Claim,
-        trail: &mut PlainTrail,
-        patience: Instant,
-    ) -> Result<Released, BackendError> {
-        let done = self.release_all(claim, trail, self.patience(claim, patience)).await;
-        Ok(if self.is_majority(done) { Released::Done } else { Released::NotOwner })
+    async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
+        let Self { lock, ttl, nodes } = self;
+        let each = lock.node_deadline(*ttl, deadline);
+        let answers = join_all(nodes.iter_mut().map(|node| node.release(each))).await;
+        let done = answers.iter().filter(|answer| matches!(answer, Ok(Released::Done))).count();
+        Ok(if lock.is_majority(done) { Released::Done } else { Released::NotOwner })
+    }
+
+    fn may_be_held(&self) -> bool {
+        self.nodes.iter().any(Acquisition::may_be_held)
+    }
+
+    /// A round that failed is given back, as Redlock has it.
+    fn is_repeatable(&self) -> bool {
+        !self.may_be_held()
     }
 }

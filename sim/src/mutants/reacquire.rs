@@ -2,23 +2,17 @@
 //!
 //! Source: redis-semaphore issue 175, redlock-rb issue 36.
 
-use dlock::Instant;
-use dlock::backend::{Answer, Backend, BackendError, Claim, Renewal};
+use dlock::{Acquisition, Answer, BackendError, Instant, Renewal};
 
-use super::lock::{MutantLock, MutantTrail};
+use super::lock::MutantAcquisition;
 
-pub(super) async fn renew(
-    lock: &MutantLock,
-    claim: &Claim,
-    trail: &mut MutantTrail,
-    patience: Instant,
-) -> Result<Renewal, BackendError> {
-    let renewal = lock.correct.renew(claim, &mut trail.correct, patience).await?;
+pub(super) async fn renew(own: &mut MutantAcquisition, deadline: Instant) -> Result<Renewal, BackendError> {
+    let renewal = own.correct.renew(deadline).await?;
     if renewal != Renewal::NotOwner {
         return Ok(renewal);
     }
     // Somebody else may have held it in between; the new token is not even looked at.
-    match lock.correct.acquire(claim, &mut trail.correct, patience).await? {
+    match own.correct.request(deadline).await? {
         Answer::Granted { since, left, .. } => Ok(Renewal::Extended { since, left }),
         Answer::Held { .. } | Answer::Queued { .. } => Ok(Renewal::NotOwner),
     }

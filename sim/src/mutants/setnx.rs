@@ -2,34 +2,29 @@
 //!
 //! Source: redis-py issues 554 and 818.
 
-use dlock::FencingToken;
-use dlock::backend::{Answer, Backend, BackendError, Claim};
+use dlock::{Answer, BackendError, FencingToken};
 
-use super::lock::{MutantLock, MutantTrail};
+use super::lock::MutantAcquisition;
 use super::wire::ask;
 
-pub(super) async fn acquire(
-    lock: &MutantLock,
-    claim: &Claim,
-    trail: &mut MutantTrail,
-) -> Result<Answer, BackendError> {
-    let mut connection = lock.wire.open().await?;
-    let (owner_key, fence_key) = (claim.key.owner_key(), claim.key.fence_key());
-    let since = dlock::Runtime::now(lock.runtime());
-    trail.plain = true;
+pub(super) async fn acquire(own: &mut MutantAcquisition) -> Result<Answer, BackendError> {
+    let mut connection = own.lock.wire.open().await?;
+    let (owner_key, fence_key) = (own.claim.key.owner_key(), own.claim.key.fence_key());
+    let since = dlock::Runtime::now(own.runtime());
+    own.plain = true;
     let is_new: bool =
-        ask(&mut connection, redis::cmd("SETNX").arg(&owner_key).arg(claim.owner.as_str())).await?;
+        ask(&mut connection, redis::cmd("SETNX").arg(&owner_key).arg(own.claim.owner.as_str())).await?;
     if !is_new {
-        trail.plain = false;
+        own.plain = false;
         return Ok(Answer::Held { left: None });
     }
     // Here the client may die.
-    let ttl = claim.ttl.as_millis() as u64;
+    let ttl = own.claim.ttl.as_millis() as u64;
     let _: bool = ask(&mut connection, redis::cmd("PEXPIRE").arg(&owner_key).arg(ttl)).await?;
     let count: u64 = ask(&mut connection, redis::cmd("INCR").arg(&fence_key)).await?;
-    trail.plain = false;
+    own.plain = false;
     match FencingToken::new(count) {
-        Some(token) => Ok(Answer::Granted { token, since, left: claim.ttl }),
+        Some(token) => Ok(Answer::Granted { token, since, left: own.claim.ttl }),
         None => Err(BackendError::NoAnswer),
     }
 }

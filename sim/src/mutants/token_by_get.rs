@@ -2,25 +2,19 @@
 //!
 //! Source: Redisson's `RFencedLock`.
 
-use dlock::backend::{Answer, Backend, BackendError, Claim};
-use dlock::{FencingToken, Instant, timeout_at};
+use dlock::{Acquisition, Answer, BackendError, FencingToken, Instant, timeout_at};
 
-use super::lock::{MutantLock, MutantTrail};
+use super::lock::MutantAcquisition;
 
-pub(super) async fn acquire(
-    lock: &MutantLock,
-    claim: &Claim,
-    trail: &mut MutantTrail,
-    patience: Instant,
-) -> Result<Answer, BackendError> {
-    let answer = lock.correct.acquire(claim, &mut trail.correct, patience).await?;
+pub(super) async fn acquire(own: &mut MutantAcquisition, deadline: Instant) -> Result<Answer, BackendError> {
+    let answer = own.correct.request(deadline).await?;
     let Answer::Granted { since, left, .. } = answer else { return Ok(answer) };
     // Whatever goes wrong from here on, the lease is the server's to end.
-    trail.plain = true;
+    own.plain = true;
     let mut command = redis::cmd("GET");
-    let get = lock.wire.ask::<u64>(command.arg(claim.key.fence_key()));
-    let count = timeout_at(lock.runtime(), patience, get).await.unwrap_or(Err(BackendError::NoAnswer))?;
-    trail.plain = false;
+    let get = own.lock.wire.ask::<u64>(command.arg(own.claim.key.fence_key()));
+    let count = timeout_at(own.runtime(), deadline, get).await.unwrap_or(Err(BackendError::NoAnswer))?;
+    own.plain = false;
     match FencingToken::new(count) {
         Some(token) => Ok(Answer::Granted { token, since, left }),
         None => Err(BackendError::NoAnswer),

@@ -2,38 +2,27 @@
 //!
 //! Source: etcd's client, `client/v3/lease.go`.
 
-use dlock::backend::{Answer, Backend, BackendError, Claim, Renewal};
-use dlock::{Instant, Runtime};
+use dlock::{Acquisition, Answer, BackendError, Instant, Renewal, Runtime};
 
-use super::lock::{MutantLock, MutantTrail};
+use super::lock::MutantAcquisition;
 
-pub(super) async fn acquire(
-    lock: &MutantLock,
-    claim: &Claim,
-    trail: &mut MutantTrail,
-    patience: Instant,
-) -> Result<Answer, BackendError> {
-    let sent = lock.runtime().now();
-    let answer = lock.correct.acquire(claim, &mut trail.correct, patience).await?;
+pub(super) async fn acquire(own: &mut MutantAcquisition, deadline: Instant) -> Result<Answer, BackendError> {
+    let sent = own.runtime().now();
+    let answer = own.correct.request(deadline).await?;
     Ok(match answer {
         Answer::Granted { token, since, left } => {
             // A lease that was granted to an earlier request is as much too young, and no more.
-            let on_its_way = lock.runtime().now().saturating_since(sent);
+            let on_its_way = own.runtime().now().saturating_since(sent);
             Answer::Granted { token, since: since + on_its_way, left }
         }
         held => held,
     })
 }
 
-pub(super) async fn renew(
-    lock: &MutantLock,
-    claim: &Claim,
-    trail: &mut MutantTrail,
-    patience: Instant,
-) -> Result<Renewal, BackendError> {
-    let renewal = lock.correct.renew(claim, &mut trail.correct, patience).await?;
+pub(super) async fn renew(own: &mut MutantAcquisition, deadline: Instant) -> Result<Renewal, BackendError> {
+    let renewal = own.correct.renew(deadline).await?;
     Ok(match renewal {
-        Renewal::Extended { left, .. } => Renewal::Extended { since: lock.runtime().now(), left },
+        Renewal::Extended { left, .. } => Renewal::Extended { since: own.runtime().now(), left },
         lost => lost,
     })
 }

@@ -5,39 +5,28 @@
 
 use std::time::Duration;
 
-use dlock::backend::{Answer, Backend, BackendError, Claim, Renewal};
-use dlock::{Instant, Runtime};
+use dlock::{Acquisition, Answer, BackendError, Instant, Renewal, Runtime};
 
-use super::lock::{MutantLock, MutantTrail};
+use super::lock::MutantAcquisition;
 use crate::world::runtime::SimRuntime;
 
-pub(super) async fn acquire(
-    lock: &MutantLock,
-    claim: &Claim,
-    trail: &mut MutantTrail,
-    patience: Instant,
-) -> Result<Answer, BackendError> {
-    let began = Readings::of(lock.runtime());
-    let answer = lock.correct.acquire(claim, &mut trail.correct, patience).await?;
+pub(super) async fn acquire(own: &mut MutantAcquisition, deadline: Instant) -> Result<Answer, BackendError> {
+    let began = Readings::of(own.runtime());
+    let answer = own.correct.request(deadline).await?;
     Ok(match answer {
         Answer::Granted { token, since, left } => {
-            Answer::Granted { token, since: began.believe(since, lock.runtime()), left }
+            Answer::Granted { token, since: began.believe(since, own.runtime()), left }
         }
         held => held,
     })
 }
 
-pub(super) async fn renew(
-    lock: &MutantLock,
-    claim: &Claim,
-    trail: &mut MutantTrail,
-    patience: Instant,
-) -> Result<Renewal, BackendError> {
-    let began = Readings::of(lock.runtime());
-    let renewal = lock.correct.renew(claim, &mut trail.correct, patience).await?;
+pub(super) async fn renew(own: &mut MutantAcquisition, deadline: Instant) -> Result<Renewal, BackendError> {
+    let began = Readings::of(own.runtime());
+    let renewal = own.correct.renew(deadline).await?;
     Ok(match renewal {
         Renewal::Extended { since, left } => {
-            Renewal::Extended { since: began.believe(since, lock.runtime()), left }
+            Renewal::Extended { since: began.believe(since, own.runtime()), left }
         }
         lost => lost,
     })

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use dlock::Runtime;
-use dlock::backend::BackendError;
+use dlock::{BackendError, Runtime};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, FromRedisValue, RedisConnectionInfo, RedisError};
 

@@ -29,6 +29,11 @@ pub trait Host<M: Machine = WorldMachine>: Send + Sync + 'static {
         &[]
     }
 
+    /// Whether it could do the action now: it is up, and in the role that the action needs.
+    fn offers(&self, action: &str) -> bool {
+        self.actions().iter().any(|known| known.name == action)
+    }
+
     /// Does one of its [`Host::actions`].
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use resource::audit::{Event, Kind, Name};
 
 use super::text::{Names, holder};
-use crate::run::Report;
+use crate::sim::Report;
 
 /// The width of one trace, in columns.
 const WIDTH: usize = 38;
@@ -57,7 +57,7 @@ fn brief(kind: &Kind, names: &Names) -> Option<String> {
         Kind::WriteAnswered { outcome, .. } => {
             format!("its write: {}", outcome.as_ref().map_or("", Name::as_str))
         }
-        Kind::FaultApplied { detail } | Kind::FaultHealed { detail } => detail.to_string(),
+        Kind::FaultApplied { detail, .. } | Kind::FaultHealed { detail, .. } => detail.to_string(),
         Kind::ProcessCrashed { .. } => "crashed".to_owned(),
         _ => return None,
     })

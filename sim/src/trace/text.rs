@@ -5,6 +5,8 @@ use std::fmt::Write;
 
 use resource::audit::{Event, Kind, Name, Nanos};
 
+use crate::span::in_whole_units;
+
 /// What hashed ids and whole seconds look like to a reader.
 #[derive(Clone, Debug, Default)]
 pub struct Names(BTreeMap<Name, String>);
@@ -26,6 +28,10 @@ pub fn trace(events: &[Event], names: &Names) -> String {
     let mut text = String::with_capacity(events.len() * 72);
     let mut paused = BTreeMap::new();
     for event in events {
+        // The fault behind it has a line that says so.
+        if matches!(event.kind, Kind::ClockRate { .. }) {
+            continue;
+        }
         note_pause(&mut paused, event);
         let mark = if paused.contains_key(&event.process) { '▌' } else { ' ' };
         // Writing to a String can't fail.
@@ -43,7 +49,7 @@ pub fn trace(events: &[Event], names: &Names) -> String {
 /// Keeps track of which processes are paused: their lines bear a mark.
 fn note_pause(paused: &mut BTreeMap<Name, ()>, event: &Event) {
     match &event.kind {
-        Kind::FaultApplied { detail } if detail.as_str().starts_with("paused") => {
+        Kind::FaultApplied { verb, .. } if verb.as_str() == "pause" => {
             paused.insert(event.process.clone(), ());
         }
         Kind::FaultHealed { .. } | Kind::ProcessCrashed { .. } => {
@@ -207,7 +213,7 @@ fn server(kind: &Kind, names: &Names) -> String {
         Kind::ServerStopped { detail } => format!("stopped{}", tail(detail)),
         Kind::ServerStarted { detail } => format!("started{}", tail(detail)),
         Kind::ServerPromoted { detail } => format!("promoted{}", tail(detail)),
-        Kind::FaultApplied { detail } | Kind::FaultHealed { detail } => detail.as_str().to_owned(),
+        Kind::FaultApplied { detail, .. } | Kind::FaultHealed { detail, .. } => detail.as_str().to_owned(),
         // A clean shutdown is the same event, and no crash.
         Kind::ProcessCrashed { detail } => detail.as_ref().map_or("crashed", Name::as_str).to_owned(),
         _ => String::new(),
@@ -253,18 +259,9 @@ pub fn short(owner: &Name) -> &str {
 }
 
 fn millis(millis: Option<u64>) -> String {
-    millis.map_or_else(|| "ever".to_owned(), |millis| span(millis.saturating_mul(1_000_000)))
+    millis.map_or_else(|| "ever".to_owned(), |millis| in_whole_units(millis.saturating_mul(1_000_000)))
 }
 
 fn micros(micros: Option<u64>) -> String {
     micros.map_or_else(|| "?".to_owned(), |micros| Nanos(micros.saturating_mul(1000)).to_string())
-}
-
-/// A time in the largest unit that keeps it whole: `2s`, `500ms`.
-pub fn span(nanos: u64) -> String {
-    match nanos {
-        nanos if nanos.is_multiple_of(1_000_000_000) => format!("{}s", nanos / 1_000_000_000),
-        nanos if nanos.is_multiple_of(1_000_000) => format!("{}ms", nanos / 1_000_000),
-        nanos => format!("{}us", nanos / 1000),
-    }
 }

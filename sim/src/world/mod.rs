@@ -126,6 +126,11 @@ impl World {
         lock(&self.0.aliases).insert(name.to_owned(), id);
     }
 
+    /// Whether an alias leads to the process.
+    pub fn has_alias(&self, id: ProcessId) -> bool {
+        lock(&self.0.aliases).values().any(|aliased| *aliased == id)
+    }
+
     /// Runs a task of the harness itself.
     pub fn spawn_harness(&self, task: impl Future<Output = ()> + Send + 'static) {
         drop(self.0.harness.spawn(task));

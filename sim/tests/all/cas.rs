@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use sim::faults::{Pause, Reset};
 use sim::run::{Report, run};
-use sim::schedule::{Arm, Point, Schedule, Span, System, What, When, Worker, WorkerMode};
+use sim::schedule::{Arm, Fault, Link, Point, Schedule, Span, System, Trigger, Worker, WorkerMode};
 
 /// How many updates each of the four schedules makes.
 const UPDATES: u64 = 20;
@@ -95,8 +96,8 @@ fn a_pause_between_read_and_write_harms_nobody() {
     // The experiment of gc-pause.toml, without a lock.
     let late = Worker { starts: Span::from_millis(100), ..updater("b") };
     let mut schedule = updaters([updater("a"), late]);
-    let what = What::Pause { process: "a".to_owned(), lasts: Some(Span::from_secs(5)) };
-    schedule.faults.push(sim::schedule::Fault { when: When::after("a", Point::Worked), what });
+    let what = Pause { process: "a".to_owned(), lasts: Some(Span::from_secs(5)) };
+    schedule.faults.push(Fault::new(Trigger::after("a", Point::Worked), what));
     for arm in [Arm::Unfenced, Arm::Fenced] {
         let report = run(&schedule, arm, 0).unwrap();
         let updates = report.summary().updates;
@@ -108,8 +109,8 @@ fn a_pause_between_read_and_write_harms_nobody() {
 #[test]
 fn an_update_whose_reply_is_lost_is_made_once() {
     let mut schedule = updaters([updater("a")]);
-    let what = What::Reset { link: sim::schedule::Link::new("a", "resource") };
-    schedule.faults.push(sim::schedule::Fault { when: When::after("resource", Point::Accepted), what });
+    let what = Reset { link: Link::new("a", "resource") };
+    schedule.faults.push(Fault::new(Trigger::after("resource", Point::Accepted), what));
     let report = run(&schedule, Arm::Fenced, 0).unwrap();
     let updates = report.summary().updates;
     assert_eq!((updates.made, updates.conflicts, updates.given_up), (1, 0, 0), "{}", report.trace());

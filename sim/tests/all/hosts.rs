@@ -66,10 +66,7 @@ fn an_unknown_action_gets_the_list_of_actions() {
 fn an_action_takes_exactly_its_argument() {
     let host: RedisHost = RedisHost::new();
     let error = host.check("evict", None).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "`evict` of a Redis server needs an argument: the server's keys, separated by spaces"
-    );
+    assert_eq!(error, "`evict` of a Redis server needs an argument: the server's keys, separated by spaces");
     let error = host.check("promote", Some("now")).unwrap_err().to_string();
     assert_eq!(error, "`promote` of a Redis server takes no argument, and `now` was given: leave it out");
     assert!(host.check("evict", Some("a b")).is_ok() && host.check("promote", None).is_ok());
@@ -121,7 +118,11 @@ fn a_promoted_replica_takes_the_name_of_the_primary() {
         assert_eq!(ask(&world, "redis:6379", "GET a").await, "$1\r\n1");
         hosts::restart(&world, id(&world, "redis-1"), &primary);
         pass(&world, 1).await;
-        assert_eq!(ask(&world, "redis:6379", "GET b").await, "$1\r\n1", "the old primary does not take it back");
+        assert_eq!(
+            ask(&world, "redis:6379", "GET b").await,
+            "$1\r\n1",
+            "the old primary does not take it back"
+        );
     });
 }
 

@@ -1,9 +1,9 @@
-//! The tests of the simulator as one program, so that a build links one and compiles their support modules once.
+//! The tests of the simulator as one program: a build links one, and compiles their support modules once.
 //!
 //! Two programs stay beside this folder. `seed`: the README and the replay lines of random schedules name it.
 //! `determinism_guard`: it installs a global metrics recorder that adds events to every run of its process.
 //!
-//! No test here may change what the whole process shares: a global subscriber, a metrics recorder, the environment.
+//! No test here may change what the process shares: a global subscriber, a metrics recorder, the environment.
 #![allow(unreachable_pub, reason = "in a program `pub` only says that other modules use it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 

@@ -2,9 +2,10 @@
 
 use std::future::Future;
 
-use dlock::backend::{Answer, Backend, BackendError, Claim, Renewal};
-use dlock::redis::{Redis, Trail};
-use dlock::{Instant, Released, owner_prefix};
+use dlock::redis::Redis;
+use dlock::{
+    Acquisition, Answer, Backend, BackendError, Claim, Instant, Released, Renewal, Runtime, owner_prefix,
+};
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, FromRedisValue, RedisError};
 use serde::{Deserialize, Serialize};
@@ -125,50 +126,57 @@ impl<G: Gap> Releasing<G> {
 
 impl<G: Gap> Backend for Releasing<G> {
     type Runtime = TokioRuntime;
-    type Trail = Trail;
+    type Acquisition = ReleasingAcquisition<G>;
 
     fn runtime(&self) -> &TokioRuntime {
         self.redis.runtime()
     }
 
-    async fn acquire(
-        &self,
-        claim: &Claim,
-        trail: &mut Trail,
-        patience: Instant,
-    ) -> Result<Answer, BackendError> {
-        let answer = self.redis.acquire(claim, trail, patience).await?;
+    fn open(&self, claim: Claim) -> ReleasingAcquisition<G> {
+        ReleasingAcquisition { client: self.clone(), redis: self.redis.open(claim.clone()), claim }
+    }
+}
+
+/// One acquisition: the library's own, but for its release.
+pub(super) struct ReleasingAcquisition<G> {
+    client: Releasing<G>,
+    redis: <Redis<TokioRuntime> as Backend>::Acquisition,
+    claim: Claim,
+}
+
+impl<G: Gap> Acquisition for ReleasingAcquisition<G> {
+    async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+        let answer = self.redis.request(deadline).await?;
         if let Answer::Granted { token, .. } = answer {
-            self.tell_granted(claim, token.as_u64());
+            self.client.tell_granted(&self.claim, token.as_u64());
         }
         Ok(answer)
     }
 
-    async fn renew(
-        &self,
-        claim: &Claim,
-        trail: &mut Trail,
-        patience: Instant,
-    ) -> Result<Renewal, BackendError> {
-        self.redis.renew(claim, trail, patience).await
+    async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
+        self.client.runtime().sleep_until(deadline).await;
+        Ok(())
     }
 
-    async fn release(
-        &self,
-        claim: &Claim,
-        trail: &mut Trail,
-        patience: Instant,
-    ) -> Result<Released, BackendError> {
-        match self.release {
-            Release::GetThenDel => self.get_then_del(claim).await,
+    async fn renew(&mut self, deadline: Instant) -> Result<Renewal, BackendError> {
+        self.redis.renew(deadline).await
+    }
+
+    async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
+        match self.client.release {
+            Release::GetThenDel => self.client.get_then_del(&self.claim).await,
             Release::Script => {
-                self.gap.pass().await;
-                let released = self.redis.release(claim, trail, patience).await?;
+                self.client.gap.pass().await;
+                let released = self.redis.release(deadline).await?;
                 if released == Released::Done {
-                    self.tell_deleted(claim, claim.owner.as_str());
+                    self.client.tell_deleted(&self.claim, self.claim.owner.as_str());
                 }
                 Ok(released)
             }
         }
+    }
+
+    fn may_be_held(&self) -> bool {
+        self.redis.may_be_held()
     }
 }

@@ -225,6 +225,12 @@ impl<M: Machine> Host<M> for RedisHost<M> {
         &[PROMOTE, EVICT]
     }
 
+    /// A replica that serves nobody evicts nothing: its primary does.
+    fn offers(&self, action: &str) -> bool {
+        let is_up = self.server().is_some_and(|server| action != EVICT.name || !server.is_replica());
+        is_up && self.actions().iter().any(|known| known.name == action)
+    }
+
     fn act(&self, action: &str, argument: Option<&str>) -> Result<Acted, ActionError> {
         let action = *self.check(action, argument)?;
         let Some(server) = self.server() else { return Ok(Acted::Down) };

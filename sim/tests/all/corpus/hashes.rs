@@ -1,4 +1,4 @@
-//! Every run of the corpus is pinned by the hash of its trace: all fields of all events, with their true times.
+//! Every run of the corpus is pinned by the hash of its trace: all fields of all events, with true times.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -74,7 +74,8 @@ fn differences(accepted: &Lines, found: &Lines) -> Vec<String> {
     let differing = names.into_iter().filter(|name| accepted.get(*name) != found.get(*name));
     let paragraph = |name: &String| {
         format!(
-            "{name}\n  accepted: {}\n  found:    {}\n  to see it: cargo run --release -- replay seeds/{name}.toml",
+            "{name}\n  accepted: {}\n  found:    {}\n  \
+             to see it: cargo run --release -- replay seeds/{name}.toml",
             of(accepted, name),
             of(found, name)
         )

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use super::lab::{Client, LONG, Lab, SESSION, TTL, key, other_key};
 use super::support::{Etcd, in_cluster};
-use dlock::backend::{Answer, Backend, Claim, Trail as _};
-use dlock::etcd::Trail;
+use dlock::etcd::Etcd as Locks;
 use dlock::{
-    AcquireError, BackendError, LostError, Owner, Released, RenewError, Runtime, SessionEnd, TryAcquireError,
+    AcquireError, Acquisition, Answer, Backend, BackendError, Claim, LostError, Owner, Released, RenewError,
+    Runtime, SessionEnd, TryAcquireError,
 };
+use sim::world::runtime::SimRuntime;
 
 /// A client whose session is open, on the first member.
 async fn warm(lab: &Lab, process: &str) -> Client {
@@ -293,13 +294,13 @@ fn a_waiter_on_a_member_that_loses_its_quorum_moves_on_and_keeps_its_place() {
     });
 }
 
-/// A backend used by hand, and a claim in line behind a holder.
-async fn queued(waiter: &Client) -> (Claim, Trail) {
+/// An acquisition used by hand, in line behind a holder.
+async fn queued(waiter: &Client) -> <Locks<SimRuntime> as Backend>::Acquisition {
     let claim = Claim { key: key(), owner: Owner::random(&waiter.runtime, None), ttl: TTL };
-    let mut trail = Trail::default();
-    let answer = waiter.lock.backend().acquire(&claim, &mut trail, waiter.within(SESSION)).await.unwrap();
+    let mut acquisition = waiter.lock.backend().open(claim);
+    let answer = acquisition.request(waiter.within(SESSION)).await.unwrap();
     assert!(matches!(answer, Answer::Queued { .. }));
-    (claim, trail)
+    acquisition
 }
 
 #[test]
@@ -308,20 +309,19 @@ fn a_history_that_was_compacted_before_the_watch_began_is_asked_for_again() {
         let lab = Lab::new(&etcd);
         let (a, b) = (lab.client("a"), lab.client("b"));
         let first = a.lock.try_acquire(&key()).await.unwrap();
-        let (claim, mut trail) = queued(&b).await;
+        let mut acquisition = queued(&b).await;
         lab.write_elsewhere(3).await;
         first.release().await.unwrap();
         lab.write_elsewhere(3).await;
         let mut observer = etcd.client_of("b", 0).await;
         observer.compact(etcd.cluster.revision(), None).await.unwrap();
         let began = etcd.now();
-        let backend = b.lock.backend();
-        assert_eq!(backend.turn(&claim, &mut trail, b.within(LONG)).await, Ok(()));
+        assert_eq!(acquisition.wait(b.within(LONG)).await, Ok(()));
         assert!(etcd.now() - began < 100, "the end of the one before is in the past that is gone");
-        let answer = backend.acquire(&claim, &mut trail, b.within(SESSION)).await.unwrap();
+        let answer = acquisition.request(b.within(SESSION)).await.unwrap();
         assert!(matches!(answer, Answer::Granted { .. }), "{answer:?}");
-        assert_eq!(backend.release(&claim, &mut trail, b.within(SESSION)).await, Ok(Released::Done));
-        assert!(!trail.is_open());
+        assert_eq!(acquisition.release(b.within(SESSION)).await, Ok(Released::Done));
+        assert!(!acquisition.may_be_held());
     });
 }
 
@@ -331,15 +331,14 @@ fn a_session_that_ends_during_the_wait_is_told() {
         let lab = Lab::new(&etcd);
         let (a, b) = (lab.client("a"), lab.client("b"));
         let _first = a.lock.try_acquire(&key()).await.unwrap();
-        let (claim, mut trail) = queued(&b).await;
+        let mut acquisition = queued(&b).await;
         lab.revoke_all().await;
         // The watched key went, too: so the watch ends first here.
-        let backend = b.lock.backend();
-        backend.turn(&claim, &mut trail, b.within(LONG)).await.ok();
-        let answer = backend.acquire(&claim, &mut trail, b.within(SESSION)).await;
+        acquisition.wait(b.within(LONG)).await.ok();
+        let answer = acquisition.request(b.within(SESSION)).await;
         assert_eq!(answer, Err(BackendError::SessionLost(SessionEnd::Unknown)));
-        assert!(!trail.is_open(), "nothing is left of it");
-        assert!(backend.acquire(&claim, &mut trail, b.within(SESSION)).await.is_ok(), "a new session");
+        assert!(!acquisition.may_be_held(), "nothing is left of it");
+        assert!(acquisition.request(b.within(SESSION)).await.is_ok(), "a new session");
     });
 }
 

@@ -3,9 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dlock::backend::Backend;
 use dlock::etcd::{Etcd as Locks, EtcdLockService, EtcdOptions};
-use dlock::{AcquireError, Handle, Instant, Lock, LockKey, Options, Runtime};
+use dlock::{AcquireError, Backend, Handle, Instant, Lock, LockKey, Options, Runtime};
 use etcd_client::GetOptions;
 use sim::world::process::ProcessId;
 use sim::world::runtime::SimRuntime;

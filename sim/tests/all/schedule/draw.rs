@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use sim::schedule::{FaultClass, Schedule, Span, System, When, draw, draw_class};
+use sim::schedule::{FaultClass, Schedule, Span, System, Trigger, draw, draw_class};
 
 const SEEDS: u64 = 3000;
 
@@ -26,7 +26,8 @@ fn a_seed_draws_the_same_schedule_and_another_seed_another_one() {
 fn every_fault_heals_before_the_run_ends() {
     for schedule in (0..SEEDS).map(draw) {
         for fault in &schedule.faults {
-            let heals = fault.what.heals_after().unwrap_or_else(|| panic!("{fault:?} lasts for ever"));
+            let heals =
+                fault.what.heals_after(&schedule).unwrap_or_else(|| panic!("{fault:?} lasts for ever"));
             assert!(fault.when.plus().plus(heals) < schedule.limit, "{fault:?} outlasts {}", schedule.limit);
         }
         assert!(schedule.within() < schedule.limit);
@@ -41,7 +42,7 @@ fn every_kind_of_fault_is_drawn_aimed_and_timed() {
     // A drawn pause ends by itself, so nothing needs a `resume`.
     let all = "cancel crash cut delay evict lead partition pause promote rate reset slew step stop";
     assert_eq!(verbs.into_iter().collect::<Vec<_>>().join(" "), all);
-    let timed = schedules.iter().flat_map(|s| &s.faults).filter(|fault| matches!(fault.when, When::At(_)));
+    let timed = schedules.iter().flat_map(|s| &s.faults).filter(|fault| matches!(fault.when, Trigger::At(_)));
     let (timed, faults) = (timed.count(), schedules.iter().map(|s| s.faults.len()).sum::<usize>());
     assert!(timed > faults / 10 && timed < faults / 3, "{timed} of {faults} faults are timed");
     let counts: BTreeSet<_> = schedules.iter().map(|schedule| schedule.faults.len()).collect();

@@ -1,13 +1,19 @@
 //! A schedule that is written as TOML or JSON and read again is the same schedule, whatever stands in it.
 
+use std::sync::Arc;
+
 use proptest::collection::{btree_set, vec};
 use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
+use sim::faults::{
+    Action, Cancel, Crash, Cut, Delay, Evict, Lead, Partition, Pause, Promote, Rate, Reset, Resume, Slew,
+    Step, Stop,
+};
 use sim::mutants::Mutant;
 use sim::schedule::{
     Etcd, Expect, Fault, Kind, Latency, Link, Network, Outcome, Part, Persistence, Point, ReadMode, Recipe,
-    Redis, ReleaseMode, Resource, Schedule, Shift, Span, Store, System, Tokens, Verdict, Waiting, What, When,
+    Redis, ReleaseMode, Resource, Schedule, Shift, Span, Store, System, Tokens, Trigger, Verdict, Waiting,
     Worker, WorkerMode, Write,
 };
 
@@ -76,51 +82,61 @@ fn link() -> impl Strategy<Value = Link> {
     (name(), name()).prop_map(|(from, to)| Link { from, to })
 }
 
-fn when() -> impl Strategy<Value = When> {
+fn when() -> impl Strategy<Value = Trigger> {
     let after = (name(), select(Point::ALL), any::<u32>(), span());
     prop_oneof![
-        span().prop_map(When::At),
-        after.prop_map(|(process, point, nth, plus)| When::After { process, point, nth, plus }),
+        span().prop_map(Trigger::At),
+        after.prop_map(|(process, point, nth, plus)| Trigger::After {
+            process,
+            point: point.to_string(),
+            nth,
+            plus
+        }),
     ]
 }
 
-fn what_process() -> impl Strategy<Value = What> {
+/// What a fault does, as any type of it.
+fn action<A: Action>(action: A) -> Arc<dyn Action> {
+    Arc::new(action)
+}
+
+fn what_process() -> impl Strategy<Value = Arc<dyn Action>> {
     let crash = (name(), any::<bool>(), of(span()));
     prop_oneof![
-        (name(), of(span())).prop_map(|(process, lasts)| What::Pause { process, lasts }),
-        name().prop_map(|process| What::Resume { process }),
-        crash.prop_map(|(process, power_loss, restart_after)| What::Crash {
+        (name(), of(span())).prop_map(|(process, lasts)| action(Pause { process, lasts })),
+        name().prop_map(|process| action(Resume { process })),
+        crash.prop_map(|(process, power_loss, restart_after)| action(Crash {
             process,
             power_loss,
             restart_after
-        }),
-        (name(), of(span())).prop_map(|(process, restart_after)| What::Stop { process, restart_after }),
-        name().prop_map(|replica| What::Promote { replica }),
-        name().prop_map(|member| What::Lead { member }),
-        (text(), of(select(Part::ALL))).prop_map(|(key, part)| What::Evict { key, part }),
-        name().prop_map(|worker| What::Cancel { worker }),
+        })),
+        (name(), of(span())).prop_map(|(process, restart_after)| action(Stop { process, restart_after })),
+        name().prop_map(|replica| action(Promote { replica })),
+        name().prop_map(|member| action(Lead { member })),
+        (text(), of(select(Part::ALL))).prop_map(|(key, part)| action(Evict { key, part })),
+        name().prop_map(|worker| action(Cancel { worker })),
     ]
 }
 
-fn what_link() -> impl Strategy<Value = What> {
+fn what_link() -> impl Strategy<Value = Arc<dyn Action>> {
     let delay = (link(), span(), any::<bool>(), of(span()));
     prop_oneof![
-        (link(), any::<bool>(), of(span())).prop_map(|(link, both, lasts)| What::Cut { link, both, lasts }),
-        delay.prop_map(|(link, by, both, lasts)| What::Delay { link, by, both, lasts }),
+        (link(), any::<bool>(), of(span())).prop_map(|(link, both, lasts)| action(Cut { link, both, lasts })),
+        delay.prop_map(|(link, by, both, lasts)| action(Delay { link, by, both, lasts })),
         (vec(vec(name(), 0..3), 0..3), of(span()))
-            .prop_map(|(groups, lasts)| What::Partition { groups, lasts }),
-        link().prop_map(|link| What::Reset { link }),
+            .prop_map(|(groups, lasts)| action(Partition { groups, lasts })),
+        link().prop_map(|link| action(Reset { link })),
     ]
 }
 
-fn what_clock() -> impl Strategy<Value = What> {
+fn what_clock() -> impl Strategy<Value = Arc<dyn Action>> {
     // Three decimals: serde_json reads longer fractions to within a bit or two, unless told to take its time.
     let factor = (1..=1_000_000_u32).prop_map(|thousandths| f64::from(thousandths) / 1000.0);
     let rate = (name(), factor, of(span()));
     prop_oneof![
-        (name(), shift()).prop_map(|(process, by)| What::Step { process, by }),
-        (name(), shift(), span()).prop_map(|(process, by, over)| What::Slew { process, by, over }),
-        rate.prop_map(|(process, factor, lasts)| What::Rate { process, factor, lasts }),
+        (name(), shift()).prop_map(|(process, by)| action(Step { process, by })),
+        (name(), shift(), span()).prop_map(|(process, by, over)| action(Slew { process, by, over })),
+        rate.prop_map(|(process, factor, lasts)| action(Rate { process, factor, lasts })),
     ]
 }
 

@@ -346,5 +346,5 @@ const WORKER_FIELDS: &str = "expected one of `name`, `mode`, `attempts`, `starts
 const REDIS_FIELDS: &str =
     "expected one of `nodes`, `persistence`, `replica`, `fence_start`, `tokens`, `waiting`";
 const WHAT_FIELDS: &str = "expected one of `pause`, `resume`, `crash`, `stop`, `cut`, `delay`, `partition`, `reset`, \
-                           `step`, `slew`, `rate`, `promote`, `lead`, `evict`, `cancel`, `power_loss`, \
-                           `restart_after`, `both`, `by`, `over`, `factor`, `part`, `for`";
+                           `step`, `slew`, `rate`, `promote`, `lead`, `evict`, `cancel`, `for`, `power_loss`, \
+                           `restart_after`, `both`, `by`, `over`, `factor`, `part`";

@@ -9,7 +9,8 @@ mod seeds;
 pub use corpus::{Case, case, corpus};
 pub use replay::replay_line;
 pub use seeds::seeds;
-use sim::schedule::{Fault, Kind, Link, Persistence, Point, Schedule, What, When};
+use sim::faults::{Cut, Role, Scene};
+use sim::schedule::{Fault, Link, Persistence, Point, Schedule, Trigger};
 
 /// The seeds of a search that ends when it has found something: from `SEED` on, and ten times `count` at most, since luck
 /// differs from one beginning to another.
@@ -29,15 +30,14 @@ pub fn without_excuses(mut schedule: Schedule) -> Schedule {
     let persistence = schedule.redis.persistence;
     // A majority keeps what it has acknowledged, and leases run on monotonic clocks.
     let is_cluster = schedule.cluster().is_some();
-    schedule.faults.retain(|fault| match &fault.what {
-        What::Crash { process, .. } | What::Stop { process, .. } => {
-            let is_server = Kind::of(process).is_server();
-            !is_server || is_cluster || persistence == Persistence::Always
+    let options = schedule.clone();
+    let is_server = |process: &str| options.role(process) == Some(Role::Server);
+    schedule.faults.retain(|fault| match (fault.what.verb(), fault.what.processes().first()) {
+        ("crash" | "stop", Some(process)) => {
+            !is_server(process) || is_cluster || persistence == Persistence::Always
         }
-        What::Step { process, .. } => is_cluster || Kind::of(process) == Kind::Worker,
-        What::Cut { .. } | What::Delay { .. } | What::Partition { .. } => true,
-        What::Reset { .. } | What::Cancel { .. } | What::Lead { .. } => true,
-        _ => false,
+        ("step", Some(process)) => is_cluster || options.role(process) == Some(Role::Client),
+        (verb, _) => ["cut", "delay", "partition", "reset", "cancel", "lead"].contains(&verb),
     });
     schedule
 }
@@ -49,9 +49,8 @@ pub fn cut_off_while_working(schedule: Schedule) -> Schedule {
     let worker = schedule.workers[0].name.clone();
     for server in schedule.servers() {
         let link = Link::new(&worker, &server);
-        let when = When::after(&worker, Point::Entered);
-        let what = What::Cut { link, both: true, lasts: Some(schedule.ttl.times(2)) };
-        schedule.faults.push(Fault { when, what });
+        let cut = Cut { link, both: true, lasts: Some(schedule.ttl.times(2)) };
+        schedule.faults.push(Fault::new(Trigger::after(&worker, Point::Entered), cut));
     }
     schedule
 }

@@ -1,0 +1,71 @@
+//! What a lock shares with its attempts, its handles and its releases in the background.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::backend::Backend;
+use crate::lease::Terms;
+use crate::metrics::Meters;
+use crate::options::{Options, OptionsError};
+use crate::runtime::Runtime;
+use crate::sweeps::Sweeps;
+
+/// The backend, the options and the counters of one lock. Clones share them.
+pub(crate) struct Context<B>(Arc<Inner<B>>);
+
+struct Inner<B> {
+    backend: B,
+    options: Options,
+    terms: Terms,
+    meters: Meters,
+    sweeps: Sweeps,
+}
+
+impl<B: Backend> Context<B> {
+    /// Checks `options` against each other and against the backend's session.
+    pub(crate) fn new(backend: B, options: Options) -> Result<Self, OptionsError> {
+        let terms = options.terms()?;
+        if let Some(session) = backend.session_ttl().filter(|session| *session < terms.ttl) {
+            return Err(OptionsError::TtlAboveSession { ttl: terms.ttl, session });
+        }
+        let (meters, sweeps) = (Meters::default(), Sweeps::default());
+        Ok(Self(Arc::new(Inner { backend, options, terms, meters, sweeps })))
+    }
+
+    pub(crate) fn backend(&self) -> &B {
+        &self.0.backend
+    }
+
+    pub(crate) fn runtime(&self) -> &B::Runtime {
+        self.0.backend.runtime()
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.0.options
+    }
+
+    pub(crate) fn terms(&self) -> Terms {
+        self.0.terms
+    }
+
+    pub(crate) fn meters(&self) -> &Meters {
+        &self.0.meters
+    }
+
+    pub(crate) fn sweeps(&self) -> &Sweeps {
+        &self.0.sweeps
+    }
+
+    /// Draws the wait before the retry numbered `retry`.
+    pub(crate) fn backoff(&self, retry: u32) -> Duration {
+        let mut random = [0; 8];
+        self.runtime().fill_random(&mut random);
+        self.options().backoff.wait(retry, random)
+    }
+}
+
+impl<B> Clone for Context<B> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}

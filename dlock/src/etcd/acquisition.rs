@@ -1,0 +1,271 @@
+//! One acquisition on etcd: its place in the queue, from the first request to the release.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use etcd_client::{EventType, GetOptions, Txn, TxnResponse, WatchFilterType, WatchOptions, WatchStream};
+use futures_util::future::{Either, select, try_join};
+
+use super::error::meaning;
+use super::keeper;
+use super::link::{Connection, Link};
+use super::place::{self, Ahead, Entry, Place, Sight};
+use super::session::Session;
+use super::sessions::Sessions;
+use super::trail::Trail;
+use crate::backend::{Acquisition, Answer, Claim, Released, Renewal};
+use crate::error::BackendError;
+use crate::runtime::{Instant, Runtime, timeout_at};
+use crate::token::FencingToken;
+
+/// One attempt to hold one lease on etcd.
+pub struct EtcdAcquisition<R: Runtime> {
+    cluster: Cluster<R>,
+    place: Place,
+    trail: Trail,
+}
+
+/// The cluster, through the session that all acquisitions share.
+struct Cluster<R>(Arc<Sessions<R>>);
+
+impl<R: Runtime> EtcdAcquisition<R> {
+    pub(super) fn new(sessions: &Arc<Sessions<R>>, claim: &Claim) -> Self {
+        let cluster = Cluster(Arc::clone(sessions));
+        Self { cluster, place: Place::of(claim), trail: Trail::default() }
+    }
+
+    /// Returns the session of the claim, or the client's if the claim has none. Whatever the claim had under a session that
+    /// is over is removed first: it must not stand ahead of the claim itself.
+    async fn session(&mut self, deadline: Instant) -> Result<Arc<Session>, BackendError> {
+        let Self { cluster, trail, .. } = self;
+        if let Some(session) = trail.session() {
+            if session.check(cluster.now()).is_ok() {
+                return Ok(Arc::clone(session));
+            }
+            keeper::bury(cluster.link(), session, deadline).await?;
+            trail.clear();
+        }
+        cluster.0.current(deadline).await
+    }
+
+    /// Puts the claim at the end of the queue. Returns who stands before it, or `None` to look again.
+    async fn enter(
+        &mut self,
+        session: &Arc<Session>,
+        deadline: Instant,
+    ) -> Result<Option<Sight>, BackendError> {
+        let Self { cluster, place, trail } = self;
+        let by = cluster.link().connection(deadline).await?;
+        trail.sending(session);
+        let txn = place.enter(session);
+        let answer = cluster.link().call(&by, deadline, async { by.kv().txn(txn).await }).await;
+        if let Err(BackendError::SessionLost(_)) = answer {
+            // The cluster itself says so: no put of this session can take effect any more.
+            session.gone();
+            trail.clear();
+        }
+        let entry = place.entry(&answer?);
+        trail.answered();
+        Ok(match entry {
+            Entry::New { position, ahead } => {
+                trail.stands(position);
+                Some(Sight::Standing(ahead))
+            }
+            Entry::Known { position } => {
+                trail.stands(position);
+                None
+            }
+            Entry::Fenced { guard } => {
+                session.raise_guard(guard);
+                None
+            }
+        })
+    }
+
+    /// Goes on until the place in the queue is known, and who stands before it.
+    async fn stand(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+        let session = self.session(deadline).await?;
+        loop {
+            let since = self.cluster.now();
+            let sight = match self.trail.position() {
+                None => self.enter(&session, deadline).await?,
+                Some(position) => Some(self.look(position, deadline).await?),
+            };
+            match sight {
+                None => {}
+                Some(Sight::Standing(ahead)) => return self.answer(&session, ahead, since),
+                Some(Sight::Gone) => {
+                    // Most likely the lease ended. A keepalive shows it, and so does the put that follows.
+                    self.trail.fell();
+                    session.want();
+                }
+            }
+        }
+    }
+
+    async fn look(&self, position: i64, deadline: Instant) -> Result<Sight, BackendError> {
+        let answer = self.cluster.txn(self.place.look(position), deadline).await?;
+        Ok(self.place.sight(&answer))
+    }
+
+    fn answer(
+        &mut self,
+        session: &Session,
+        ahead: Option<Ahead>,
+        since: Instant,
+    ) -> Result<Answer, BackendError> {
+        let left = session.left(since, self.cluster.now())?;
+        let is_first = ahead.is_none();
+        self.trail.follows(ahead);
+        let position = self.trail.position().unwrap_or_default().unsigned_abs();
+        match FencingToken::new(position) {
+            Some(token) if is_first => Ok(Answer::Granted { token, since, left }),
+            Some(_) => Ok(Answer::Queued { position }),
+            None => Err(BackendError::Refused { message: "a key of revision 0".to_owned(), passing: false }),
+        }
+    }
+
+    /// Returns whether the claim's key stands where it was granted.
+    async fn stands(&self, position: i64, deadline: Instant) -> Result<bool, BackendError> {
+        let link = self.cluster.link();
+        let by = link.connection(deadline).await?;
+        let get = async { by.kv().get(self.place.key(), Some(GetOptions::new().with_keys_only())).await };
+        let found = link.call(&by, deadline, get).await?;
+        Ok(found.kvs().first().is_some_and(|kv| kv.create_revision() == position))
+    }
+
+    /// Deletes the claim's key, and prevents puts that are still on their way from creating it again.
+    async fn leave(&self, session: &Session, deadline: Instant) -> Result<Released, BackendError> {
+        let Self { cluster, place, trail } = self;
+        let (txn, moves_guard) = match trail.position() {
+            Some(position) if trail.is_settled() => (place.leave(position), false),
+            None if trail.is_settled() => return Ok(Released::NotOwner),
+            _ => (place.leave_for_good(session), true),
+        };
+        let answer = match cluster.txn(txn, deadline).await {
+            Err(BackendError::SessionLost(_)) => {
+                session.gone();
+                return Ok(Released::NotOwner);
+            }
+            answer => answer?,
+        };
+        if moves_guard {
+            session.raise_guard(place::revision(&answer));
+        }
+        Ok(if answer.succeeded() { Released::Done } else { Released::NotOwner })
+    }
+}
+
+impl<R: Runtime> Acquisition for EtcdAcquisition<R> {
+    async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+        let runtime = self.cluster.link().runtime().clone();
+        let standing = self.stand(deadline);
+        timeout_at(&runtime, deadline, standing).await.unwrap_or(Err(BackendError::NoAnswer))
+    }
+
+    async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
+        let Self { cluster, trail, .. } = self;
+        let (Some(session), Some(ahead)) = (trail.session(), trail.ahead()) else { return Ok(()) };
+        let runtime = cluster.link().runtime();
+        let watch = cluster.watch(session, ahead, deadline);
+        let over = pin!(session.over(runtime));
+        let waiting = async {
+            match select(pin!(watch), over).await {
+                Either::Left((watched, _)) => watched,
+                Either::Right((lost, _)) => Err(lost),
+            }
+        };
+        timeout_at(runtime, deadline, waiting).await.unwrap_or(Ok(()))
+    }
+
+    async fn renew(&mut self, deadline: Instant) -> Result<Renewal, BackendError> {
+        let (Some(session), Some(position)) = (self.trail.session(), self.trail.position()) else {
+            return Ok(Renewal::NotOwner);
+        };
+        let runtime = self.cluster.link().runtime();
+        let both = try_join(session.renewed(runtime), self.stands(position, deadline));
+        let both = timeout_at(runtime, deadline, both).await;
+        match both.unwrap_or(Err(BackendError::NoAnswer)) {
+            Ok((since, true)) => {
+                let left = session.left(since, self.cluster.now())?;
+                Ok(Renewal::Extended { since, left })
+            }
+            Ok((_, false)) | Err(BackendError::SessionLost(_)) => Ok(Renewal::NotOwner),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
+        let Some(session) = self.trail.session().cloned() else { return Ok(Released::NotOwner) };
+        let released = if session.check(self.cluster.now()).is_ok() {
+            self.leave(&session, deadline).await?
+        } else {
+            keeper::bury(self.cluster.link(), &session, deadline).await?;
+            Released::NotOwner
+        };
+        self.trail.clear();
+        Ok(released)
+    }
+
+    fn may_be_held(&self) -> bool {
+        self.trail.is_open()
+    }
+}
+
+/// What a watch on the key before has shown.
+enum Watched {
+    /// The key is gone, or the history that would show it has been compacted: look again.
+    Changed,
+    /// Nothing yet.
+    Nothing,
+}
+
+impl<R: Runtime> Cluster<R> {
+    fn link(&self) -> &Link<R> {
+        self.0.link()
+    }
+
+    fn now(&self) -> Instant {
+        self.link().runtime().now()
+    }
+
+    async fn txn(&self, txn: Txn, deadline: Instant) -> Result<TxnResponse, BackendError> {
+        let by = self.link().connection(deadline).await?;
+        self.link().call(&by, deadline, async { by.kv().txn(txn).await }).await
+    }
+
+    /// Waits for the end of the key before the claim's, and of that key alone.
+    async fn watch(&self, session: &Session, ahead: &Ahead, deadline: Instant) -> Result<(), BackendError> {
+        let by = self.link().connection(deadline).await?;
+        let options =
+            WatchOptions::new().with_start_revision(ahead.seen + 1).with_filters([WatchFilterType::NoPut]);
+        let begin = async { by.watch().watch(ahead.key.as_slice(), Some(options)).await };
+        // A member that does not even confirm the watch is left; the keepalives detect one that falls silent later.
+        let begun_by = deadline.min(self.now() + session.ttl() / 6);
+        let mut stream = self.link().call(&by, begun_by, by.unless_over(begin)).await?;
+        loop {
+            match watched(&by, &mut stream).await {
+                Ok(Watched::Changed) => return Ok(()),
+                Ok(Watched::Nothing) => {}
+                Err(error) => {
+                    by.judge(&error);
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+async fn watched(by: &Connection, stream: &mut WatchStream) -> Result<Watched, BackendError> {
+    let answer = by.unless_over(stream.message()).await.map_err(meaning)?;
+    let Some(answer) = answer else {
+        return Err(BackendError::Disconnected { reason: "the watch has ended".to_owned() });
+    };
+    if answer.canceled() && answer.compact_revision() == 0 {
+        // It would be cancelled again: back off.
+        let message = format!("the watch was cancelled: {}", answer.cancel_reason());
+        return Err(BackendError::Refused { message, passing: true });
+    }
+    let is_gone = answer.events().iter().any(|event| event.event_type() == EventType::Delete);
+    Ok(if is_gone || answer.canceled() { Watched::Changed } else { Watched::Nothing })
+}

@@ -1,0 +1,301 @@
+//! The state of a lease that is held: shared by its handle, its watchdog and its release.
+
+use std::mem;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::future::select;
+use tokio::sync::{Mutex, Notify};
+
+use crate::backend::{Acquisition, Backend, Claim, Released, Renewal};
+use crate::context::Context;
+use crate::error::{BackendError, LostError, ReleaseError, RenewError};
+use crate::event::{Event, Outcome};
+use crate::metrics::Meter;
+use crate::removal::{self, Sent};
+use crate::runtime::{Instant, Runtime, timeout_at};
+use crate::token::FencingToken;
+
+/// A grant that is still valid.
+pub(crate) struct Lease {
+    pub(crate) token: FencingToken,
+    /// A reading of the clock from before the granted request was sent.
+    pub(crate) since: Instant,
+    /// When the answer arrived.
+    pub(crate) granted_at: Instant,
+    pub(crate) valid_until: Instant,
+}
+
+/// A lease that was granted, and what is known of it.
+pub(crate) struct Held<B: Backend> {
+    context: Context<B>,
+    claim: Claim,
+    token: FencingToken,
+    meter: Arc<Meter>,
+    acquired_at: Instant,
+    /// In nanoseconds on the runtime's clock. It only grows.
+    valid_until: AtomicU64,
+    phase: AtomicU8,
+    /// Counts the calls of `keep_alive`: a renewal loop ends when it is not the latest.
+    loops: AtomicU64,
+    /// Wakes those who wait for a new phase or loop.
+    changed: Notify,
+    /// Locked by the renewal or release in progress, so that none overtakes another.
+    sent: Mutex<Sent<B::Acquisition>>,
+}
+
+/// The life of a lease: it only moves on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Phase {
+    Held,
+    /// Its validity is over.
+    Expired,
+    /// The server no longer knows it.
+    NotOwner,
+    /// The release has begun.
+    Stopped,
+    /// The release has ended.
+    Ended,
+}
+
+impl<B: Backend> Held<B> {
+    pub(crate) fn new(
+        context: Context<B>,
+        claim: Claim,
+        acquisition: B::Acquisition,
+        meter: Arc<Meter>,
+        lease: Lease,
+    ) -> Self {
+        Self {
+            acquired_at: lease.since,
+            context,
+            claim,
+            token: lease.token,
+            meter,
+            valid_until: AtomicU64::new(lease.valid_until.as_nanos()),
+            phase: AtomicU8::new(Phase::Held as u8),
+            loops: AtomicU64::new(0),
+            changed: Notify::new(),
+            sent: Mutex::new(Sent::new(acquisition)),
+        }
+    }
+
+    pub(crate) fn context(&self) -> &Context<B> {
+        &self.context
+    }
+
+    pub(crate) fn runtime(&self) -> &B::Runtime {
+        self.context.runtime()
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        self.runtime().now()
+    }
+
+    pub(crate) fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    pub(crate) fn token(&self) -> FencingToken {
+        self.token
+    }
+
+    pub(crate) fn acquired_at(&self) -> Instant {
+        self.acquired_at
+    }
+
+    pub(crate) fn valid_until(&self) -> Instant {
+        Instant::from_nanos(self.valid_until.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        match self.phase.load(Ordering::Acquire) {
+            0 => Phase::Held,
+            1 => Phase::Expired,
+            2 => Phase::NotOwner,
+            3 => Phase::Stopped,
+            _ => Phase::Ended,
+        }
+    }
+
+    /// Checks whether the lease may be trusted now; declares it lost if its validity is over.
+    pub(crate) fn check(&self) -> Result<(), LostError> {
+        match self.phase() {
+            Phase::Held if self.now() < self.valid_until() => Ok(()),
+            Phase::NotOwner => Err(LostError::NotOwner),
+            Phase::Held => Err(self.lose(LostError::Expired)),
+            Phase::Expired | Phase::Stopped | Phase::Ended => Err(LostError::Expired),
+        }
+    }
+
+    /// Completes once the lease may no longer be trusted; declares it lost if that has not happened yet.
+    pub(crate) async fn over(&self) {
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if self.check().is_err() {
+                return;
+            }
+            let expiry = pin!(self.runtime().sleep_until(self.valid_until()));
+            select(changed, expiry).await;
+        }
+    }
+
+    /// Begins another renewal loop, and ends the one before; returns its number.
+    pub(crate) fn begin_loop(&self) -> u64 {
+        let number = self.loops.fetch_add(1, Ordering::AcqRel) + 1;
+        self.changed.notify_waiters();
+        number
+    }
+
+    /// Completes when the release begins, or a later loop replaces the one numbered `number`.
+    pub(crate) async fn replaced(&self, number: u64) {
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if self.phase() >= Phase::Stopped || self.loops.load(Ordering::Acquire) != number {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Requests the full TTL again, until `deadline` or the end of the validity; returns when to do so next.
+    pub(crate) async fn renew(&self, deadline: Instant) -> Result<Instant, RenewError> {
+        let mut sent = self.sent.lock().await;
+        self.check()?;
+        let deadline = deadline.min(self.valid_until());
+        let answer = self.request_renewal(&mut sent.acquisition, deadline).await;
+        // A lease whose validity is over stays lost, even if the server has renewed it: the loss may have been reported.
+        if let Err(lost) = self.check() {
+            if self.phase() < Phase::Stopped {
+                self.renewal_failed(Outcome::Expired);
+            }
+            return Err(RenewError::Lost(lost));
+        }
+        match answer {
+            Ok(Renewal::Extended { since, left }) => Ok(self.extend(since, left)),
+            Ok(Renewal::NotOwner) => {
+                self.renewal_failed(Outcome::NotOwner);
+                Err(RenewError::Lost(self.lose(LostError::NotOwner)))
+            }
+            Err(error) => {
+                self.renewal_failed(error.outcome());
+                Err(RenewError::Backend(error))
+            }
+        }
+    }
+
+    async fn request_renewal(
+        &self,
+        acquisition: &mut B::Acquisition,
+        deadline: Instant,
+    ) -> Result<Renewal, BackendError> {
+        let request_deadline = self.now() + self.context.options().request_timeout;
+        let call = acquisition.renew(request_deadline);
+        if deadline >= request_deadline {
+            return call.await;
+        }
+        timeout_at(self.runtime(), deadline, call).await.unwrap_or(Err(BackendError::NoAnswer))
+    }
+
+    fn extend(&self, since: Instant, left: Duration) -> Instant {
+        let terms = self.context.terms();
+        let until = terms.valid_until(since, left);
+        self.valid_until.fetch_max(until.as_nanos(), Ordering::AcqRel);
+        self.meter.extended(Outcome::Done);
+        let valid = until.saturating_since(self.now());
+        self.emit(Event::Renewed { token: self.token, valid });
+        terms.renew_at(since, left)
+    }
+
+    fn renewal_failed(&self, outcome: Outcome) {
+        self.meter.extended(outcome);
+        self.emit(Event::RenewFailed { token: self.token, outcome });
+    }
+
+    /// Declares the lease lost, once.
+    fn lose(&self, why: LostError) -> LostError {
+        let (phase, outcome) = match why {
+            LostError::NotOwner => (Phase::NotOwner, Outcome::NotOwner),
+            LostError::Expired | LostError::Capped => (Phase::Expired, Outcome::Expired),
+        };
+        if self.advance(Phase::Held, phase) {
+            self.meter.lost();
+            self.meter.held(self.now().saturating_since(self.acquired_at));
+            self.emit(Event::Lost { token: self.token, outcome });
+        }
+        why
+    }
+
+    /// Begins the release: no renewal starts after this, and the result of one in progress is ignored.
+    pub(crate) fn stop(&self, now: Instant) {
+        let before = self.phase.fetch_max(Phase::Stopped as u8, Ordering::AcqRel);
+        if before >= Phase::Stopped as u8 {
+            return;
+        }
+        if before == Phase::Held as u8 {
+            self.meter.held(now.saturating_since(self.acquired_at));
+        }
+        self.changed.notify_waiters();
+        self.emit(Event::ReleaseRequested { token: self.token });
+    }
+
+    /// Ends the lease here without a word to the server.
+    pub(crate) fn end(&self) {
+        self.phase.store(Phase::Ended as u8, Ordering::Release);
+        self.changed.notify_waiters();
+    }
+
+    /// Releases the lease, first at `now`, with retries until `deadline`.
+    pub(crate) async fn release(&self, now: Instant, deadline: Instant) -> Result<Released, ReleaseError> {
+        let mut sent = self.sent.lock().await;
+        let answer = removal::confirm(&self.context, &mut sent, self.valid_until(), now, deadline).await;
+        self.phase.store(Phase::Ended as u8, Ordering::Release);
+        let outcome = match &answer {
+            Ok(Released::Done) => Outcome::Done,
+            Ok(Released::NotOwner) => Outcome::NotOwner,
+            Err(error) => error.outcome(),
+        };
+        self.meter.released(outcome);
+        self.emit(Event::Released { token: self.token, outcome });
+        let must_go_on = match &answer {
+            Ok(_) => sent.acquisition.may_be_held(),
+            // A lease that no TTL ends must be released in any case, however long that takes.
+            Err(_) => self.context.backend().session_ttl().is_some(),
+        };
+        if must_go_on {
+            self.sweep(&mut sent);
+        }
+        answer.map_err(|source| ReleaseError::Unconfirmed { ends_in: self.claim.ttl, source })
+    }
+
+    /// Releases the lease in the background once its validity is over.
+    pub(crate) async fn release_at_expiry(&self) {
+        self.runtime().sleep_until(self.valid_until()).await;
+        self.sweep(&mut *self.sent.lock().await);
+    }
+
+    /// Hands the acquisition over to a release in the background, and leaves one in its place for which nothing was sent.
+    fn sweep(&self, sent: &mut Sent<B::Acquisition>) {
+        let unused = self.context.backend().open(self.claim.clone());
+        let acquisition = mem::replace(&mut sent.acquisition, unused);
+        removal::sweep(&self.context, acquisition, self.claim.ttl);
+    }
+
+    fn advance(&self, from: Phase, to: Phase) -> bool {
+        let order = Ordering::AcqRel;
+        let advanced = self.phase.compare_exchange(from as u8, to as u8, order, Ordering::Acquire).is_ok();
+        if advanced {
+            self.changed.notify_waiters();
+        }
+        advanced
+    }
+
+    fn emit(&self, event: Event) {
+        event.emit(&self.claim.key, &self.claim.owner);
+    }
+}

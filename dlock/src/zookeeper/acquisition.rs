@@ -1,0 +1,211 @@
+//! One acquisition on ZooKeeper: the recipe from the first request to the release.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join;
+
+use super::client::Client;
+use super::error::Error;
+use super::path;
+use super::place::{Place, Standing};
+use super::sessions::Sessions;
+use super::wire::CreateMode;
+use crate::backend::{Acquisition, Answer, Claim, Released, Renewal};
+use crate::error::{BackendError, SessionEnd};
+use crate::runtime::{Instant, Runtime, timeout_at};
+
+/// The codes of a server that is overloaded, or has lost its leader.
+///
+/// Source: `KeeperException.Code`: CONNECTIONLOSS, OPERATIONTIMEOUT, REQUESTTIMEOUT, THROTTLEDOP.
+const PASSING: [i32; 4] = [-4, -7, -122, -127];
+
+/// One attempt to hold one lease on ZooKeeper.
+pub struct ZooKeeperAcquisition<R: Runtime> {
+    sessions: Arc<Sessions<R>>,
+    claim: Claim,
+    /// The entry in the queue: from before its creation is sent until it is certainly gone.
+    place: Option<Place<R>>,
+}
+
+impl<R: Runtime> ZooKeeperAcquisition<R> {
+    pub(super) fn new(sessions: &Arc<Sessions<R>>, claim: Claim) -> Self {
+        Self { sessions: Arc::clone(sessions), claim, place: None }
+    }
+
+    /// Looks where the claim stands in the queue, and puts it there if it does not.
+    async fn stand(&mut self, deadline: Instant) -> Result<Answer, Error> {
+        let client = match &self.place {
+            Some(place) => place.client().clone(),
+            None => self.sessions.current(),
+        };
+        let answer = self.stand_by(&client, deadline).await;
+        self.judge(answer, &client)
+    }
+
+    async fn stand_by(&mut self, client: &Client<R>, deadline: Instant) -> Result<Answer, Error> {
+        client.established(deadline).await?;
+        // Before the request that proves the session alive: a sync or a create, which the leader has a hand in.
+        let since = self.sessions.runtime().now();
+        let known = match &mut self.place {
+            Some(place) => place.look(deadline).await?,
+            None => None,
+        };
+        let Standing { token, is_first, is_used_up } = match known {
+            Some(standing) => standing,
+            None => self.enter(client, deadline).await?,
+        };
+        if is_used_up {
+            return Err(Error::QueueUsedUp { path: path::queue(&self.claim.key) });
+        }
+        if !is_first {
+            return Ok(Answer::Queued { position: token.as_u64() });
+        }
+        let left = timeout(client)?;
+        Ok(Answer::Granted { token, since, left })
+    }
+
+    /// Puts the claim at the end of the queue, which is made if there is none.
+    async fn enter(&mut self, client: &Client<R>, deadline: Instant) -> Result<Standing, Error> {
+        let queue = path::queue(&self.claim.key);
+        match self.create(client, &queue, deadline).await {
+            Err(Error::NoNode { .. }) => {
+                make(client, &queue, deadline).await?;
+                self.create(client, &queue, deadline).await
+            }
+            standing => standing,
+        }
+    }
+
+    async fn create(
+        &mut self,
+        client: &Client<R>,
+        queue: &str,
+        deadline: Instant,
+    ) -> Result<Standing, Error> {
+        // A guid for each: an entry of an earlier session can't be taken for this one.
+        let place = Place::new(client.clone(), queue, path::guid(client.runtime()));
+        let place = self.place.insert(place);
+        let standing = place.create(&self.claim.owner, deadline).await;
+        if standing.as_ref().is_err_and(Error::is_refusal) && !place.is_known() {
+            self.place = None;
+        }
+        standing
+    }
+
+    /// Forgets what ended with the session, if `result` says that the session is over.
+    fn judge<T>(&mut self, result: Result<T, Error>, client: &Client<R>) -> Result<T, Error> {
+        if result.as_ref().is_err_and(Error::is_session_over) {
+            self.sessions.retire(client);
+            self.place = None;
+        }
+        result
+    }
+
+    fn failure(&self, error: Error) -> BackendError {
+        let servers = || self.sessions.options().servers.join(",");
+        match error {
+            Error::NotSent { reason } => BackendError::Unreachable { address: servers(), reason },
+            Error::NoAnswer => BackendError::NoAnswer,
+            Error::SessionExpired | Error::Closed => BackendError::SessionLost(SessionEnd::Unknown),
+            Error::ConnectionLoss | Error::SessionMoved | Error::Protocol(_) => {
+                BackendError::Disconnected { reason: error.to_string() }
+            }
+            error => BackendError::Refused { passing: may_pass(&error), message: error.to_string() },
+        }
+    }
+}
+
+impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
+    async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+        let had_place = self.place.is_some();
+        let answer = match self.stand(deadline).await {
+            // The session ended unnoticed. No place was lost with it: the next session will do.
+            Err(error) if error.is_session_over() && !had_place => self.stand(deadline).await,
+            answer => answer,
+        };
+        answer.map_err(|error| self.failure(error))
+    }
+
+    async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
+        let Some(place) = &self.place else { return Ok(()) };
+        let client = place.client().clone();
+        let wait = async {
+            if let Some(watch) = place.watch_ahead(deadline).await? {
+                // Whatever it reports, also that it ended with its connection, the next request finds out who is ahead.
+                watch.await;
+            }
+            Ok(())
+        };
+        let waited = timeout_at(self.sessions.runtime(), deadline, wait).await.unwrap_or(Ok(()));
+        self.judge(waited, &client).map_err(|error| self.failure(error))
+    }
+
+    async fn renew(&mut self, deadline: Instant) -> Result<Renewal, BackendError> {
+        let Some(place) = &self.place else { return Ok(Renewal::NotOwner) };
+        let client = place.client().clone();
+        let proof = async {
+            client.established(deadline).await?;
+            let since = self.sessions.runtime().now();
+            let held = place.is_held(deadline).await?;
+            Ok((held, since, timeout(&client)?))
+        };
+        let proof = proof.await;
+        match self.judge(proof, &client) {
+            Ok((true, since, left)) => Ok(Renewal::Extended { since, left }),
+            Ok((false, ..)) => Ok(Renewal::NotOwner),
+            Err(error) if error.is_session_over() => Ok(Renewal::NotOwner),
+            Err(error) => Err(self.failure(error)),
+        }
+    }
+
+    async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
+        let Some(place) = &mut self.place else { return Ok(Released::NotOwner) };
+        let client = place.client().clone();
+        let left = place.leave(deadline).await;
+        match self.judge(left, &client) {
+            Ok(deleted) => {
+                self.place = None;
+                Ok(if deleted { Released::Done } else { Released::NotOwner })
+            }
+            Err(error) if error.is_session_over() => Ok(Released::NotOwner),
+            Err(error) => Err(self.failure(error)),
+        }
+    }
+
+    fn may_be_held(&self) -> bool {
+        self.place.is_some()
+    }
+}
+
+/// Makes a queue and the parent of all queues. They stay, a queue until it has counted to its end: ZooKeeper's counter
+/// lives in it.
+async fn make<R: Runtime>(client: &Client<R>, queue: &str, deadline: Instant) -> Result<(), Error> {
+    let make = |path| client.create(path, b"", CreateMode::PERSISTENT, deadline);
+    let (root, queue) = join(make(path::ROOT), make(queue)).await;
+    for made in [root, queue] {
+        match made {
+            Ok(_) | Err(Error::NodeExists { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a request that a server has refused may succeed later.
+fn may_pass(error: &Error) -> bool {
+    match error {
+        // Another client works on the same nodes.
+        Error::NoNode { .. }
+        | Error::NodeExists { .. }
+        | Error::NotEmpty { .. }
+        | Error::BadVersion { .. } => true,
+        Error::Refused { code } => PASSING.contains(code),
+        _ => false,
+    }
+}
+
+/// Returns the session timeout on which the servers have settled.
+fn timeout<R: Runtime>(client: &Client<R>) -> Result<Duration, Error> {
+    client.session().map(|session| session.timeout).ok_or(Error::SessionExpired)
+}

@@ -1,0 +1,22 @@
+//! The vocabulary of events: the one table of what a history may hold, from which events are emitted and read.
+//!
+//! The table's rows of `dlock` come from [`dlock::lease_events`]; all others are in `table.rs`. Out of the table come
+//! [`EventName`] (the names), [`Kind`] (an event with its fields) and `emit!` (a `tracing` call for a row). [`Record`] has
+//! a place for each field that any event may have.
+
+#[macro_use]
+mod table;
+
+mod emit;
+mod event_name;
+mod kind;
+mod name;
+mod record;
+
+pub(crate) use emit::emit;
+pub(crate) use record::log_name;
+
+pub use event_name::EventName;
+pub use kind::Kind;
+pub use name::Name;
+pub use record::{Record, RecordError, Slot};

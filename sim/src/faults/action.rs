@@ -1,0 +1,233 @@
+//! A fault: when it strikes, and what it does.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use resource::audit::VerdictKind;
+use serde::{Serialize, Serializer};
+
+use super::fields::Fields;
+use super::link::Link;
+use super::scene::Scene;
+use super::strike::Strike;
+use super::trigger::Trigger;
+use crate::place::{Invalid, Place};
+use crate::span::{Shift, Span};
+
+/// One fault of a schedule.
+#[derive(Clone, Debug, Serialize)]
+pub struct Fault {
+    /// When it strikes.
+    pub when: Trigger,
+    /// What it does.
+    #[serde(serialize_with = "write")]
+    pub what: Arc<dyn Action>,
+}
+
+/// What a fault does: how a schedule file writes it, what it may be done to, and how it is done and undone.
+///
+/// A new one is a type with this trait and, if schedule files should name it, a [`FaultKind`](super::FaultKind) in a
+/// table of [`Faults`](super::Faults).
+pub trait Action: Any + fmt::Debug + Send + Sync {
+    /// The word that names it in schedule files.
+    fn verb(&self) -> &'static str;
+
+    /// Writes the fields of its table: first the one that [`Action::verb`] names, then those that differ from their
+    /// defaults. Two actions are equal if they write the same.
+    fn write(&self, fields: &mut Fields);
+
+    /// The processes that it names, in the order in which a schedule file does.
+    fn processes(&self) -> Vec<&str>;
+
+    /// Checks that what it is done to exists and suits it, and that it does something.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] names the field at fault, and what to write instead where that is known.
+    fn check(&self, check: &Check<'_>) -> Result<(), Invalid>;
+
+    /// Does it. It runs within the event that the fault is aimed at: what must not happen in the middle of a process's
+    /// work waits for [`Strike::soon`].
+    fn strike(&self, strike: &Strike);
+
+    /// How long after it struck it has healed by itself: `None` if it never does, zero if it is over at once.
+    fn heals_after(&self, scene: &dyn Scene) -> Option<Span>;
+
+    /// The verdicts that it explains: a run in which it strikes may have them without a promise being broken.
+    fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
+        let _ = scene;
+        Vec::new()
+    }
+
+    /// The process that it ends, and after how long that starts again, if it ends one.
+    fn ends(&self) -> Option<(&str, Option<Span>)> {
+        None
+    }
+}
+
+impl dyn Action {
+    /// The action as a `T`, if it is one.
+    pub fn downcast_ref<T: Action>(&self) -> Option<&T> {
+        (self as &dyn Any).downcast_ref()
+    }
+
+    /// The table as which a schedule file writes it.
+    pub fn fields(&self) -> Fields {
+        let mut fields = Fields::default();
+        self.write(&mut fields);
+        fields
+    }
+}
+
+impl PartialEq for dyn Action {
+    fn eq(&self, other: &Self) -> bool {
+        self.verb() == other.verb() && self.fields() == other.fields()
+    }
+}
+
+impl Serialize for dyn Action {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.fields().serialize(serializer)
+    }
+}
+
+impl Fault {
+    /// The fault that does `what` at `when`.
+    pub fn new(when: Trigger, what: impl Action) -> Self {
+        Self { when, what: Arc::new(what) }
+    }
+}
+
+impl PartialEq for Fault {
+    fn eq(&self, other: &Self) -> bool {
+        self.when == other.when && *self.what == *other.what
+    }
+}
+
+fn write<S: Serializer>(what: &Arc<dyn Action>, serializer: S) -> Result<S::Ok, S::Error> {
+    what.serialize(serializer)
+}
+
+/// An action that is to be checked, and what it is checked against.
+#[derive(Clone, Copy)]
+pub struct Check<'a> {
+    /// The word that names the action in schedule files.
+    pub verb: &'static str,
+    /// The table of the action.
+    pub place: &'a Place,
+    /// The processes and links that it may be done to.
+    pub scene: &'a dyn Scene,
+    /// All faults of the schedule.
+    pub faults: &'a [Fault],
+    /// Where the fault stands among them.
+    pub number: usize,
+}
+
+impl Check<'_> {
+    /// The faults that the schedule names before this one.
+    pub fn before(&self) -> &[Fault] {
+        self.faults.get(..self.number).unwrap_or(self.faults)
+    }
+
+    /// The error that something is wrong with the field `key`.
+    pub fn refuse(&self, key: &'static str, problem: impl Into<String>) -> Invalid {
+        self.place.key(key).says(problem)
+    }
+
+    /// Checks that the process that the verb names exists.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] with the names of the processes that do.
+    pub fn process(&self, name: &str) -> Result<(), Invalid> {
+        self.process_at(self.place.key(self.verb), name)
+    }
+
+    /// Checks that the process that `place` names exists.
+    ///
+    /// # Errors
+    ///
+    /// As [`Check::process`].
+    pub fn process_at(&self, place: Place, name: &str) -> Result<(), Invalid> {
+        let known = self.scene.processes();
+        if known.iter().any(|known| known == name) {
+            return Ok(());
+        }
+        let (verb, known) = (self.verb, known.join(", "));
+        Err(place.says(format!("unknown process `{name}` in `{verb}`: the schedule has {known}")))
+    }
+
+    /// Checks that the link that the verb names exists.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] for a process that does not exist, and for two between which nothing is sent.
+    pub fn link(&self, link: &Link) -> Result<(), Invalid> {
+        let Link { from, to } = link;
+        let place = self.place.key(self.verb);
+        for (at, name) in [from, to].into_iter().enumerate() {
+            self.process_at(place.index(at), name)?;
+        }
+        if from == to {
+            return Err(place.says(format!("`{from}` has no link to itself")));
+        }
+        let refused = |why| place.says(format!("there is no link from `{from}` to `{to}`: {why}"));
+        self.scene.link(from, to).map_err(refused)
+    }
+
+    /// Checks that the process that the verb names has the action of that name.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] for a process that does not exist, and for one without the action.
+    pub fn host(&self, name: &str) -> Result<(), Invalid> {
+        let refused = self.scene.action(name, self.verb);
+        let is_known = self.scene.processes().iter().any(|known| self.scene.action(known, self.verb).is_ok());
+        // That no process has the action says more than that this name is unknown.
+        if is_known {
+            self.process(name)?;
+        }
+        refused.map_err(|why| self.refuse(self.verb, format!("`{}` of `{name}`: {why}", self.verb)))
+    }
+
+    /// Checks that the time in the field `key` is not zero: the fault would do nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] if it is.
+    pub fn lasting(&self, key: &'static str, span: Option<Span>) -> Result<(), Invalid> {
+        match span {
+            Some(span) if span.is_zero() => {
+                Err(self.refuse(key, format!("`{key}` is 0s: the fault would do nothing")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the shift in the field `key` moves the clock at all.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] if it does not.
+    pub fn moving(&self, key: &'static str, by: Shift) -> Result<(), Invalid> {
+        if by.as_nanos() != 0 {
+            return Ok(());
+        }
+        Err(self.refuse(key, format!("`{key}` is 0s: the fault would do nothing")))
+    }
+
+    /// Checks that a process that ends for good does so once.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] if an earlier fault has ended it already.
+    pub fn ends_once(&self, name: &str, restart_after: Option<Span>) -> Result<(), Invalid> {
+        let is_same = |fault: &Fault| fault.what.ends() == Some((name, None));
+        if restart_after.is_none() && self.before().iter().any(is_same) {
+            let problem = format!("`{name}` goes for good twice: give one of the two a `restart_after`");
+            return Err(self.refuse(self.verb, problem));
+        }
+        Ok(())
+    }
+}

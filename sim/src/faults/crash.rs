@@ -1,0 +1,123 @@
+//! Kills a process, as SIGKILL does: its memory and its connections are gone. What it wrote to its disk is not, unless
+//! the power fails with it. A worker that restarts begins the round anew in which it died.
+
+use std::sync::Arc;
+
+use resource::audit::{Kind, Name, VerdictKind};
+
+use super::action::{Action, Check, Fault};
+use super::draw::{Draw, Way};
+use super::fields::{Fields, Misread};
+use super::kind::FaultKind;
+use super::scene::{Role, Scene};
+use super::strike::Strike;
+use crate::place::Invalid;
+use crate::record::note;
+use crate::span::Span;
+
+/// Kills a process.
+#[derive(Clone, Debug)]
+pub struct Crash {
+    /// The process.
+    pub process: String,
+    /// Whether the disk loses what was not synced.
+    pub power_loss: bool,
+    /// When it starts again, if it does.
+    pub restart_after: Option<Span>,
+}
+
+/// Its row in the table.
+pub static KIND: FaultKind = FaultKind {
+    verb: "crash",
+    fields: &["power_loss", "restart_after"],
+    read,
+    ways: &[&OF_SERVER, &OF_RESOURCE, &OF_CLIENT],
+};
+
+/// A server.
+pub static OF_SERVER: Way = Way { place: 40, weight: |_| 3, draw: draw_of_server };
+
+/// The resource, if it remembers anything.
+pub static OF_RESOURCE: Way = Way { place: 60, weight: |_| 2, draw: draw_of_resource };
+
+/// A client.
+pub static OF_CLIENT: Way = Way { place: 70, weight: |_| 2, draw: draw_of_client };
+
+fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
+    let process = fields.need("crash", "crash", "the process")?;
+    let power_loss = fields.take("power_loss")?.unwrap_or(false);
+    Ok(Arc::new(Crash { process, power_loss, restart_after: fields.take("restart_after")? }))
+}
+
+fn draw_of_server(draw: &mut Draw<'_>) -> Option<Fault> {
+    let (process, when) = (draw.server(), draw.when());
+    let power_loss = draw.site.chance(0.5) && draw.scene.may_lose_power(&process);
+    Some(Fault::new(when, Crash { process, power_loss, restart_after: Some(draw.up_to(2)) }))
+}
+
+fn draw_of_resource(draw: &mut Draw<'_>) -> Option<Fault> {
+    let process = draw.scene.with_role(Role::Resource).pop().filter(|name| draw.scene.disk(name).is_ok())?;
+    let (when, power_loss) = (draw.when(), draw.site.chance(0.5));
+    Some(Fault::new(when, Crash { process, power_loss, restart_after: Some(draw.up_to(2)) }))
+}
+
+fn draw_of_client(draw: &mut Draw<'_>) -> Option<Fault> {
+    let (process, when) = (draw.client(), draw.when());
+    let (restarts, after) = (draw.site.chance(0.5), draw.up_to(2));
+    let restart_after = restarts.then_some(after);
+    Some(Fault::new(when, Crash { process, power_loss: false, restart_after }))
+}
+
+impl Action for Crash {
+    fn verb(&self) -> &'static str {
+        KIND.verb
+    }
+
+    fn write(&self, fields: &mut Fields) {
+        fields.put("crash", &self.process);
+        fields.put_some("power_loss", self.power_loss.then_some(&true));
+        fields.put_some("restart_after", self.restart_after.as_ref());
+    }
+
+    fn processes(&self) -> Vec<&str> {
+        vec![&self.process]
+    }
+
+    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+        let name = &self.process;
+        check.process(name)?;
+        if self.power_loss
+            && let Err(why) = check.scene.disk(name)
+        {
+            let problem =
+                format!("`power_loss` does not apply to `{name}`: it keeps nothing on a disk ({why})");
+            return Err(check.refuse("power_loss", problem));
+        }
+        check.ends_once(name, self.restart_after)
+    }
+
+    fn strike(&self, strike: &Strike) {
+        let detail = if self.power_loss { "power lost" } else { "killed" };
+        note(&self.process, Kind::ProcessCrashed { detail: Some(Name::from(detail)) });
+        strike.kill(&self.process, self.power_loss, self.restart_after);
+    }
+
+    /// The death of a client needs no healing: the others must get on without it.
+    fn heals_after(&self, scene: &dyn Scene) -> Option<Span> {
+        let is_client = scene.role(&self.process) == Some(Role::Client);
+        self.restart_after.or(is_client.then_some(Span::ZERO))
+    }
+
+    /// A server that forgets counts its tokens from 1 again.
+    fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
+        if scene.forgets(&self.process, self.power_loss) {
+            vec![VerdictKind::TokenRegressed]
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn ends(&self) -> Option<(&str, Option<Span>)> {
+        Some((&self.process, self.restart_after))
+    }
+}

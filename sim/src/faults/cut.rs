@@ -1,0 +1,76 @@
+//! Lets nothing through a link. What is sent meanwhile arrives when it heals, as TCP goes on sending.
+
+use std::sync::Arc;
+
+use super::action::{Action, Check, Fault};
+use super::draw::{Draw, Way};
+use super::fields::{Fields, Misread};
+use super::kind::FaultKind;
+use super::link::Link;
+use super::scene::Scene;
+use super::strike::{NETWORK, Strike};
+use crate::place::Invalid;
+use crate::span::Span;
+
+/// Lets nothing through a link.
+#[derive(Clone, Debug)]
+pub struct Cut {
+    /// The link.
+    pub link: Link,
+    /// Both directions, or only the one that the link names. Default: both.
+    pub both: bool,
+    /// Until it heals.
+    pub lasts: Option<Span>,
+}
+
+/// Its row in the table.
+pub static KIND: FaultKind = FaultKind { verb: "cut", fields: &["both", "for"], read, ways: &[&ANY] };
+
+/// Any link.
+pub static ANY: Way = Way { place: 80, weight: |scene| 2 + u64::from(scene.has_leader()), draw };
+
+fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
+    let link = fields.need("cut", "cut", "the link")?;
+    let both = fields.take("both")?.unwrap_or(true);
+    Ok(Arc::new(Cut { link, both, lasts: fields.take("for")? }))
+}
+
+fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
+    let (link, when, both) = (draw.link(), draw.when(), draw.site.chance(0.5));
+    Some(Fault::new(when, Cut { link, both, lasts: Some(draw.up_to(3)) }))
+}
+
+impl Action for Cut {
+    fn verb(&self) -> &'static str {
+        KIND.verb
+    }
+
+    fn write(&self, fields: &mut Fields) {
+        fields.put("cut", &self.link);
+        fields.put_some("both", (!self.both).then_some(&false));
+        fields.put_some("for", self.lasts.as_ref());
+    }
+
+    fn processes(&self) -> Vec<&str> {
+        vec![&self.link.from, &self.link.to]
+    }
+
+    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+        check.link(&self.link)?;
+        check.lasting("for", self.lasts)
+    }
+
+    fn strike(&self, strike: &Strike) {
+        let links = strike.directions(&self.link, self.both);
+        links.iter().for_each(|(from, to)| strike.world().cut(*from, *to));
+        let detail = format!("cut {}", self.link.arrow(self.both));
+        strike.begins(NETWORK, &detail);
+        strike.until(NETWORK, self.lasts, &format!("over: {detail}"), move |strike| {
+            links.iter().for_each(|(from, to)| strike.world().heal(*from, *to));
+        });
+    }
+
+    fn heals_after(&self, _: &dyn Scene) -> Option<Span> {
+        self.lasts
+    }
+}

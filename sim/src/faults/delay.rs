@@ -1,0 +1,84 @@
+//! Makes all that enters a link take longer.
+
+use std::sync::Arc;
+
+use super::action::{Action, Check, Fault};
+use super::draw::{Draw, Way};
+use super::fields::{Fields, Misread};
+use super::kind::FaultKind;
+use super::link::Link;
+use super::scene::Scene;
+use super::strike::{NETWORK, Strike};
+use crate::place::Invalid;
+use crate::span::{Span, in_whole_units};
+
+/// Makes all that enters a link take longer.
+#[derive(Clone, Debug)]
+pub struct Delay {
+    /// The link.
+    pub link: Link,
+    /// How much longer than the latency.
+    pub by: Span,
+    /// Both directions, or only the one that the link names. Default: both.
+    pub both: bool,
+    /// Until segments that enter are no longer delayed.
+    pub lasts: Option<Span>,
+}
+
+/// Its row in the table.
+pub static KIND: FaultKind = FaultKind { verb: "delay", fields: &["both", "by", "for"], read, ways: &[&ANY] };
+
+/// Any link.
+pub static ANY: Way = Way { place: 100, weight: |_| 3, draw };
+
+fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
+    let link = fields.need("delay", "delay", "the link")?;
+    let by = fields.need("delay", "by", "by how much")?;
+    let both = fields.take("both")?.unwrap_or(true);
+    Ok(Arc::new(Delay { link, by, both, lasts: fields.take("for")? }))
+}
+
+fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
+    let (link, when, both) = (draw.link(), draw.when(), draw.site.chance(0.3));
+    let (by, lasts) = (draw.up_to(2), Some(draw.up_to(1)));
+    Some(Fault::new(when, Delay { link, by, both, lasts }))
+}
+
+impl Action for Delay {
+    fn verb(&self) -> &'static str {
+        KIND.verb
+    }
+
+    fn write(&self, fields: &mut Fields) {
+        fields.put("delay", &self.link);
+        fields.put_some("both", (!self.both).then_some(&false));
+        fields.put("by", &self.by);
+        fields.put_some("for", self.lasts.as_ref());
+    }
+
+    fn processes(&self) -> Vec<&str> {
+        vec![&self.link.from, &self.link.to]
+    }
+
+    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+        check.link(&self.link)?;
+        check.lasting("by", Some(self.by))?;
+        check.lasting("for", self.lasts)
+    }
+
+    fn strike(&self, strike: &Strike) {
+        let (links, by) = (strike.directions(&self.link, self.both), self.by.duration());
+        links.iter().for_each(|(from, to)| strike.world().delay(*from, *to, by));
+        let (arrow, by_text) = (self.link.arrow(self.both), in_whole_units(self.by.as_nanos()));
+        let detail = format!("delays {arrow} by {by_text}");
+        strike.begins(NETWORK, &detail);
+        strike.until(NETWORK, self.lasts, &format!("over: {detail}"), move |strike| {
+            links.iter().for_each(|(from, to)| strike.world().undelay(*from, *to, by));
+        });
+    }
+
+    /// The last segment that it delays is under way for `by` longer.
+    fn heals_after(&self, _: &dyn Scene) -> Option<Span> {
+        self.lasts.map(|lasts| lasts.plus(self.by))
+    }
+}

@@ -1,0 +1,132 @@
+//! Random faults, all of a kind that heals by itself. More often than not they are aimed: at the time between a grant
+//! and the write, and at replies that are about to leave a server, since that is where locks break.
+
+use super::action::Fault;
+use super::link::Link;
+use super::scene::{Role, Scene};
+use super::trigger::Trigger;
+use crate::entropy::Site;
+use crate::span::{Shift, Span};
+
+/// One way in which a kind of fault is drawn.
+pub struct Way {
+    /// Its place among all ways: it fixes which way a drawn number means. No two ways have the same.
+    pub place: u32,
+    /// How often it is drawn for a scene, against the weights of all others.
+    pub weight: fn(&dyn Scene) -> u64,
+    /// Draws it, unless the scene can't have it. It then must not have drawn anything.
+    pub draw: fn(&mut Draw<'_>) -> Option<Fault>,
+}
+
+/// Draws faults for a scene, from one site of randomness and from nothing else.
+pub struct Draw<'a> {
+    /// What they are drawn for.
+    pub scene: &'a dyn Scene,
+    /// Where the randomness comes from.
+    pub site: &'a mut Site,
+}
+
+impl Draw<'_> {
+    /// One of the ways, by weight.
+    pub fn way<'w>(&mut self, ways: &[(&'w Way, u64)]) -> Option<&'w Way> {
+        let mut at = self.site.below(ways.iter().map(|(_, weight)| weight).sum());
+        for (way, weight) in ways {
+            if at < *weight {
+                return Some(way);
+            }
+            at -= weight;
+        }
+        None
+    }
+
+    /// One of `choices`; the default value if there is none.
+    pub fn one_of<T: Clone + Default>(&mut self, choices: &[T]) -> T {
+        let at = self.site.below(choices.len() as u64) as usize;
+        choices.get(at).cloned().unwrap_or_default()
+    }
+
+    /// Aimed at a point twice in three times, else at some time early in the run.
+    pub fn when(&mut self) -> Trigger {
+        let early = self.up_to(4);
+        let (process, plus) = (self.passer(), self.up_to(1));
+        let points = self.scene.points(&process);
+        let point = self.one_of(&points);
+        let plus = if self.site.chance(0.3) { plus } else { Span::ZERO };
+        let aimed = self.nth_round(Trigger::After { process, point, nth: 1, plus });
+        if self.site.chance(0.67) && !points.is_empty() { aimed } else { Trigger::At(early) }
+    }
+
+    /// The same in a later round, now and then, of a process that has one.
+    pub fn nth_round(&mut self, mut when: Trigger) -> Trigger {
+        let draw = self.site.below(3) as u32;
+        if let Trigger::After { process, nth, .. } = &mut when {
+            *nth = 1 + draw.min(self.scene.rounds(process).saturating_sub(1));
+        }
+        when
+    }
+
+    /// The name under which one of the servers passes its points.
+    pub fn speaker(&mut self) -> String {
+        let mut speakers = self.scene.speakers();
+        if speakers.len() > 1 { self.one_of(&speakers) } else { speakers.pop().unwrap_or_default() }
+    }
+
+    /// The resource, or else a client.
+    pub fn resource(&mut self) -> String {
+        let mut resources = self.scene.with_role(Role::Resource);
+        resources.pop().unwrap_or_else(|| self.client())
+    }
+
+    /// Any process.
+    pub fn process(&mut self) -> String {
+        let processes = self.scene.processes();
+        self.one_of(&processes)
+    }
+
+    /// A server, or else a client.
+    pub fn server(&mut self) -> String {
+        let servers = self.scene.with_role(Role::Server);
+        if servers.is_empty() { self.client() } else { self.one_of(&servers) }
+    }
+
+    /// A client.
+    pub fn client(&mut self) -> String {
+        let clients = self.scene.with_role(Role::Client);
+        self.one_of(&clients)
+    }
+
+    /// From a client to a server or the resource, or back.
+    pub fn link(&mut self) -> Link {
+        let (client, server) = (self.client(), self.server());
+        let other = if self.site.chance(0.5) { server } else { self.resource() };
+        if self.site.chance(0.5) { Link::new(&client, &other) } else { Link::new(&other, &client) }
+    }
+
+    /// A time of at most `times` of the scene's scale.
+    pub fn up_to(&mut self, times: u64) -> Span {
+        let longest = self.scene.scale().times(times);
+        self.span(Span::from_millis(1), longest)
+    }
+
+    /// A time between two, in whole milliseconds, since people read it.
+    pub fn span(&mut self, min: Span, max: Span) -> Span {
+        let millis = |span: Span| span.as_nanos() / 1_000_000;
+        Span::from_millis(self.site.range_nanos(millis(min), millis(max)))
+    }
+
+    /// How far a clock is moved.
+    pub fn shift(&mut self) -> Shift {
+        let (by, back) = (self.up_to(2), self.site.chance(0.5));
+        let nanos = i64::try_from(by.as_nanos()).unwrap_or(i64::MAX);
+        Shift::from_nanos(if back { -nanos } else { nanos })
+    }
+
+    /// A process whose points are passed: no replica, which serves nobody at first.
+    fn passer(&mut self) -> String {
+        match self.site.below(4) {
+            0 => self.speaker(),
+            1 => self.resource(),
+            _ => self.client(),
+        }
+    }
+}

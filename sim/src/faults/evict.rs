@@ -1,0 +1,112 @@
+//! Removes what the lock servers store about a key, as an eviction for want of memory does.
+
+use std::sync::Arc;
+
+use resource::audit::VerdictKind;
+
+use super::action::{Action, Check, Fault};
+use super::draw::{Draw, Way};
+use super::fields::{Fields, Misread};
+use super::kind::FaultKind;
+use super::scene::Scene;
+use super::strike::Strike;
+use crate::names::names;
+use crate::place::Invalid;
+use crate::span::Span;
+
+/// Removes what the lock servers store about a key.
+#[derive(Clone, Debug)]
+pub struct Evict {
+    /// The key, as the schedule names it.
+    pub key: String,
+    /// Which of its two entries; both without it.
+    pub part: Option<Part>,
+}
+
+names! {
+    /// An entry that Redis stores about a key.
+    pub enum Part as "part of a key" {
+        /// The owner token: there while the lock is held.
+        Owner = "owner",
+        /// The fence counter: there from the first grant on.
+        Fence = "fence",
+    }
+}
+
+/// Its row in the table.
+pub static KIND: FaultKind = FaultKind { verb: "evict", fields: &["part"], read, ways: &[&ANY] };
+
+/// Any key.
+pub static ANY: Way = Way { place: 130, weight: |scene| u64::from(!scene.has_leader()), draw };
+
+fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
+    let key = fields.need("evict", "evict", "the key")?;
+    Ok(Arc::new(Evict { key, part: fields.take("part")? }))
+}
+
+fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
+    let keys = draw.scene.evictable().ok()?;
+    let when = draw.when();
+    let key = draw.one_of(keys);
+    let part = draw.one_of(&[Some(Part::Owner), Some(Part::Fence), None]);
+    Some(Fault::new(when, Evict { key, part }))
+}
+
+impl Evict {
+    /// The names of the entries to remove, as the servers know them.
+    fn entries(&self) -> Vec<String> {
+        let (kind, id) = self.key.split_once(':').unwrap_or(("resource", &self.key));
+        // A key that is none is refused: the schedule was validated.
+        let Ok(key) = dlock::LockKey::new(kind, id) else { return Vec::new() };
+        let entries = [(Part::Owner, key.owner_key()), (Part::Fence, key.fence_key())];
+        let is_meant = |part: Part| self.part.is_none_or(|meant| meant == part);
+        entries.into_iter().filter(|(part, _)| is_meant(*part)).map(|(_, entry)| entry.to_string()).collect()
+    }
+}
+
+impl Action for Evict {
+    fn verb(&self) -> &'static str {
+        KIND.verb
+    }
+
+    fn write(&self, fields: &mut Fields) {
+        fields.put("evict", &self.key);
+        fields.put_some("part", self.part.as_ref());
+    }
+
+    fn processes(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+        let keys = check
+            .scene
+            .evictable()
+            .map_err(|why| check.refuse("evict", format!("`evict` does not apply to {why}")))?;
+        if keys.contains(&self.key) {
+            return Ok(());
+        }
+        let (key, known) = (&self.key, keys.join(", "));
+        Err(check.refuse("evict", format!("unknown key `{key}` in `evict`: the schedule has {known}")))
+    }
+
+    fn strike(&self, strike: &Strike) {
+        let (entries, key) = (self.entries(), self.key.clone());
+        let what = self.part.map_or("keys".to_owned(), |part| format!("{part} key"));
+        strike.soon(move |strike| {
+            for server in strike.stage().servers_of_keys() {
+                strike.begins(strike.world().process(server).name(), &format!("evicts the {what} of {key}"));
+                strike.stage().act(server, "evict", &entries);
+            }
+        });
+    }
+
+    fn heals_after(&self, _: &dyn Scene) -> Option<Span> {
+        Some(Span::ZERO)
+    }
+
+    /// A fence counter that is gone starts at 1 again.
+    fn excuses(&self, _: &dyn Scene) -> Vec<VerdictKind> {
+        if self.part == Some(Part::Owner) { Vec::new() } else { vec![VerdictKind::TokenRegressed] }
+    }
+}

@@ -1,0 +1,93 @@
+//! Strikes the faults of a run when their triggers say so.
+//!
+//! A fault that is aimed at a point strikes within the very event, so that nothing of the process runs in between; it
+//! takes hold at the process's next await. What a fault undoes later, the harness does at that time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use super::action::Fault;
+use super::strike::{Ledger, Stage, Strike};
+use super::trigger::Trigger;
+
+/// All faults of a run.
+pub struct Injector {
+    ledger: Arc<Ledger>,
+    faults: Vec<Armed>,
+}
+
+struct Armed {
+    fault: Fault,
+    /// How often its point has been passed.
+    passed: AtomicU32,
+    has_struck: AtomicBool,
+}
+
+impl Injector {
+    /// The faults of a run on `stage`.
+    pub fn new(stage: Arc<dyn Stage>, faults: &[Fault]) -> Arc<Self> {
+        let arm = |fault: &Fault| Armed {
+            fault: fault.clone(),
+            passed: AtomicU32::new(0),
+            has_struck: AtomicBool::new(false),
+        };
+        Arc::new(Self { ledger: Arc::new(Ledger::new(stage)), faults: faults.iter().map(arm).collect() })
+    }
+
+    /// Sets the faults that strike at a given time.
+    pub fn start(self: &Arc<Self>) {
+        for (number, armed) in self.faults.iter().enumerate() {
+            if let Trigger::At(at) = &armed.fault.when {
+                self.strike_at(at.as_nanos(), number);
+            }
+        }
+    }
+
+    /// The points that faults are aimed at.
+    pub fn points(&self) -> impl Iterator<Item = &str> {
+        self.faults.iter().filter_map(|armed| match &armed.fault.when {
+            Trigger::After { point, .. } => Some(point.as_str()),
+            Trigger::At(_) => None,
+        })
+    }
+
+    /// A process has passed a point.
+    pub fn on_point(self: &Arc<Self>, process: &str, passed: &str) {
+        for (number, armed) in self.faults.iter().enumerate() {
+            let Trigger::After { process: aimed, point, nth, plus } = &armed.fault.when else { continue };
+            if point != passed || aimed != process {
+                continue;
+            }
+            if armed.passed.fetch_add(1, Ordering::Relaxed) + 1 != *nth {
+                continue;
+            }
+            if plus.is_zero() {
+                self.strike(number);
+            } else {
+                self.strike_at(self.ledger.stage.world().now() + plus.as_nanos(), number);
+            }
+        }
+    }
+
+    /// When the last fault that has struck ended, if all have.
+    pub fn healed_at(&self) -> Option<u64> {
+        self.ledger.healed_at()
+    }
+
+    /// Whether each fault has struck, in the order of the schedule.
+    pub fn struck(&self) -> Vec<bool> {
+        self.faults.iter().map(|armed| armed.has_struck.load(Ordering::Relaxed)).collect()
+    }
+
+    fn strike_at(self: &Arc<Self>, at: u64, number: usize) {
+        let injector = Arc::clone(self);
+        self.ledger.later(at, move || injector.strike(number));
+    }
+
+    fn strike(&self, number: usize) {
+        let armed = &self.faults[number];
+        armed.has_struck.store(true, Ordering::Relaxed);
+        let what = &armed.fault.what;
+        what.strike(&Strike::new(&self.ledger, number, what.verb()));
+    }
+}

@@ -1,0 +1,19 @@
+//! A row in a table of faults.
+
+use std::sync::Arc;
+
+use super::action::Action;
+use super::draw::Way;
+use super::fields::{Fields, Misread};
+
+/// A kind of fault, for schedule files and for drawing.
+pub struct FaultKind {
+    /// The field that names it in schedule files.
+    pub verb: &'static str,
+    /// Its other fields.
+    pub fields: &'static [&'static str],
+    /// Takes an action of this kind out of the fields of a file. What it leaves does not belong to it, and is refused.
+    pub read: fn(&mut Fields) -> Result<Arc<dyn Action>, Misread>,
+    /// In which ways it is drawn.
+    pub ways: &'static [&'static Way],
+}

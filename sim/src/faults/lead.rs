@@ -1,0 +1,65 @@
+//! Makes a member of etcd or ZooKeeper the leader, as `etcdctl move-leader` does: every lease begins anew. Without a
+//! majority it does nothing, and the trace says so.
+
+use std::sync::Arc;
+
+use super::action::{Action, Check, Fault};
+use super::draw::{Draw, Way};
+use super::fields::{Fields, Misread};
+use super::kind::FaultKind;
+use super::scene::Scene;
+use super::strike::Strike;
+use crate::place::Invalid;
+use crate::span::Span;
+
+/// Makes a member of a cluster its leader.
+#[derive(Clone, Debug)]
+pub struct Lead {
+    /// The member.
+    pub member: String,
+}
+
+/// Its row in the table.
+pub static KIND: FaultKind = FaultKind { verb: "lead", fields: &[], read, ways: &[&ANY] };
+
+/// Any member.
+pub static ANY: Way = Way { place: 150, weight: |scene| 2 * u64::from(scene.has_leader()), draw };
+
+fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
+    Ok(Arc::new(Lead { member: fields.need("lead", "lead", "the member")? }))
+}
+
+fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
+    Some(Fault::new(draw.when(), Lead { member: draw.server() }))
+}
+
+impl Action for Lead {
+    fn verb(&self) -> &'static str {
+        KIND.verb
+    }
+
+    fn write(&self, fields: &mut Fields) {
+        fields.put("lead", &self.member);
+    }
+
+    fn processes(&self) -> Vec<&str> {
+        vec![&self.member]
+    }
+
+    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+        check.host(&self.member)
+    }
+
+    fn strike(&self, strike: &Strike) {
+        let member = self.member.clone();
+        strike.soon(move |strike| {
+            let leads = strike.stage().act(strike.process(&member), "lead", &[]);
+            let detail = if leads { "leads from now on" } else { "was to lead, and has no majority" };
+            strike.begins(&member, detail);
+        });
+    }
+
+    fn heals_after(&self, _: &dyn Scene) -> Option<Span> {
+        Some(Span::ZERO)
+    }
+}

@@ -1,0 +1,112 @@
+//! Faults: what may go wrong in a run, as values. Each is one file here and one row in [`FAULTS`].
+//!
+//! A [`Fault`] has a [`Trigger`] (when it strikes) and an [`Action`] (what it does). An action is written in schedule
+//! files as a table of [`Fields`], is validated against a [`Scene`], acts through a [`Strike`], undoes what it did, and may
+//! be drawn ([`Way`]). An [`Injector`] strikes the faults of one run. A fault of your own implements [`Action`]; for schedule
+//! files, give [`Schedule::parse_with`](crate::schedule::Schedule::parse_with) a table with its [`FaultKind`].
+
+use serde::{Deserialize, Deserializer};
+
+use crate::place::{Invalid, Place};
+
+mod action;
+pub mod cancel;
+pub mod crash;
+pub mod cut;
+pub mod delay;
+mod draw;
+pub mod evict;
+mod fields;
+mod injector;
+mod kind;
+pub mod lead;
+mod link;
+pub mod partition;
+pub mod pause;
+pub mod promote;
+pub mod rate;
+pub mod reset;
+pub mod resume;
+mod scene;
+pub mod slew;
+pub mod step;
+pub mod stop;
+mod strike;
+mod table;
+mod trigger;
+
+pub use action::{Action, Check, Fault};
+pub use cancel::Cancel;
+pub use crash::Crash;
+pub use cut::Cut;
+pub use delay::Delay;
+pub use draw::{Draw, Way};
+pub use evict::{Evict, Part};
+pub use fields::{Fields, Misread};
+pub use injector::Injector;
+pub use kind::FaultKind;
+pub use lead::Lead;
+pub use link::Link;
+pub use partition::Partition;
+pub use pause::Pause;
+pub use promote::Promote;
+pub use rate::Rate;
+pub use reset::Reset;
+pub use resume::Resume;
+pub use scene::{Role, Scene};
+pub use slew::Slew;
+pub use step::Step;
+pub use stop::Stop;
+pub use strike::{NETWORK, Stage, Strike};
+pub use table::Faults;
+pub use trigger::Trigger;
+
+/// All faults that come with the simulator.
+pub static FAULTS: &[&FaultKind] = &[
+    &pause::KIND,
+    &resume::KIND,
+    &crash::KIND,
+    &stop::KIND,
+    &cut::KIND,
+    &delay::KIND,
+    &partition::KIND,
+    &reset::KIND,
+    &step::KIND,
+    &slew::KIND,
+    &rate::KIND,
+    &promote::KIND,
+    &lead::KIND,
+    &evict::KIND,
+    &cancel::KIND,
+];
+
+impl Default for Faults {
+    /// Those in [`FAULTS`].
+    fn default() -> Self {
+        Self::new(FAULTS)
+    }
+}
+
+/// A fault as a file writes it, before its action is known.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawFault {
+    when: Trigger,
+    what: Fields,
+}
+
+impl RawFault {
+    /// The fault that stands at `place`, by the kinds in `faults`.
+    pub(crate) fn read(self, place: &Place, faults: &Faults) -> Result<Fault, Invalid> {
+        Ok(Fault { what: faults.read(&place.key("what"), self.what)?, when: self.when })
+    }
+}
+
+impl<'de> Deserialize<'de> for Fault {
+    /// By the kinds in [`FAULTS`].
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = RawFault::deserialize(deserializer)?;
+        raw.read(&Place::default(), &Faults::default())
+            .map_err(|invalid| serde::de::Error::custom(invalid.problem))
+    }
+}

@@ -1,0 +1,111 @@
+//! Cuts every link between processes of different groups. A process in no group reaches all.
+
+use std::sync::Arc;
+
+use super::action::{Action, Check, Fault};
+use super::draw::{Draw, Way};
+use super::fields::{Fields, Misread};
+use super::kind::FaultKind;
+use super::scene::{Role, Scene};
+use super::strike::{NETWORK, Strike};
+use crate::place::Invalid;
+use crate::span::Span;
+use crate::world::process::ProcessId;
+
+/// Cuts every link between processes of different groups.
+#[derive(Clone, Debug)]
+pub struct Partition {
+    /// The groups.
+    pub groups: Vec<Vec<String>>,
+    /// Until it heals.
+    pub lasts: Option<Span>,
+}
+
+/// Its row in the table.
+pub static KIND: FaultKind = FaultKind { verb: "partition", fields: &["for"], read, ways: &[&CLIENTS] };
+
+/// Some clients on one side, all else on the other.
+pub static CLIENTS: Way = Way { place: 90, weight: |scene| 2 + u64::from(scene.has_leader()), draw };
+
+fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
+    let groups = fields.need("partition", "partition", "the groups")?;
+    Ok(Arc::new(Partition { groups, lasts: fields.take("for")? }))
+}
+
+fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
+    let when = draw.when();
+    let mut groups = vec![vec![draw.client()], Vec::new()];
+    for process in draw.scene.processes() {
+        let is_client = draw.scene.role(&process) == Some(Role::Client);
+        let side = usize::from(!(is_client && draw.site.chance(0.3)));
+        if process != groups[0][0] {
+            groups[side].push(process);
+        }
+    }
+    Some(Fault::new(when, Partition { groups, lasts: Some(draw.up_to(3)) }))
+}
+
+impl Partition {
+    /// The links between processes of different groups, in both directions.
+    fn links(&self, strike: &Strike) -> Vec<(ProcessId, ProcessId)> {
+        let mut links = Vec::new();
+        for (number, group) in self.groups.iter().enumerate() {
+            for other in self.groups.iter().skip(number + 1).flatten() {
+                for one in group {
+                    links.push((strike.process(one), strike.process(other)));
+                    links.push((strike.process(other), strike.process(one)));
+                }
+            }
+        }
+        links
+    }
+}
+
+impl Action for Partition {
+    fn verb(&self) -> &'static str {
+        KIND.verb
+    }
+
+    fn write(&self, fields: &mut Fields) {
+        fields.put("partition", &self.groups);
+        fields.put_some("for", self.lasts.as_ref());
+    }
+
+    fn processes(&self) -> Vec<&str> {
+        self.groups.iter().flatten().map(String::as_str).collect()
+    }
+
+    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+        let place = check.place.key("partition");
+        for (group, members) in self.groups.iter().enumerate() {
+            for (member, name) in members.iter().enumerate() {
+                check.process_at(place.index(group).index(member), name)?;
+            }
+        }
+        check.lasting("for", self.lasts)?;
+        if self.groups.len() < 2 || self.groups.iter().any(Vec::is_empty) {
+            return Err(place.says("`partition` needs two groups at least, none of them empty"));
+        }
+        let mut names = self.processes();
+        names.sort_unstable();
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            None => Ok(()),
+            Some(pair) => Err(place.says(format!("`{}` stands twice in one `partition`", pair[0]))),
+        }
+    }
+
+    fn strike(&self, strike: &Strike) {
+        let links = self.links(strike);
+        links.iter().for_each(|(from, to)| strike.world().cut(*from, *to));
+        let sides: Vec<_> = self.groups.iter().map(|group| group.join(",")).collect();
+        let detail = format!("partition {}", sides.join(" | "));
+        strike.begins(NETWORK, &detail);
+        strike.until(NETWORK, self.lasts, &format!("over: {detail}"), move |strike| {
+            links.iter().for_each(|(from, to)| strike.world().heal(*from, *to));
+        });
+    }
+
+    fn heals_after(&self, _: &dyn Scene) -> Option<Span> {
+        self.lasts
+    }
+}

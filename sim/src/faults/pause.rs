@@ -1,0 +1,89 @@
+//! Stops a process where it stands, as SIGSTOP, a garbage collection or a hypervisor does. Its clocks run on, and segments
+//! queue up.
+
+use std::sync::Arc;
+
+use super::action::{Action, Check, Fault};
+use super::draw::{Draw, Way};
+use super::fields::{Fields, Misread};
+use super::kind::FaultKind;
+use super::scene::Scene;
+use super::strike::Strike;
+use super::trigger::Trigger;
+use crate::place::Invalid;
+use crate::span::{Span, in_whole_units};
+
+/// Stops a process where it stands.
+#[derive(Clone, Debug)]
+pub struct Pause {
+    /// The process.
+    pub process: String,
+    /// How long it stands; without it, until a [`Resume`](super::Resume).
+    pub lasts: Option<Span>,
+}
+
+/// Its row in the table.
+pub static KIND: FaultKind =
+    FaultKind { verb: "pause", fields: &["for"], read, ways: &[&OF_HOLDER, &OF_ANY] };
+
+/// The classic: a holder stops between its grant and its write, often for longer than its lease.
+pub static OF_HOLDER: Way = Way { place: 10, weight: |_| 6, draw: draw_of_holder };
+
+/// Any process, at any time.
+pub static OF_ANY: Way =
+    Way { place: 20, weight: |scene| 1 + u64::from(scene.has_leader()), draw: draw_of_any };
+
+fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
+    let process = fields.need("pause", "pause", "the process")?;
+    Ok(Arc::new(Pause { process, lasts: fields.take("for")? }))
+}
+
+fn draw_of_holder(draw: &mut Draw<'_>) -> Option<Fault> {
+    let process = draw.client();
+    let points = draw.scene.points_inside(&process);
+    let point = draw.one_of(&points);
+    let when = Trigger::After { process: process.clone(), point, nth: 1, plus: Span::ZERO };
+    let when = draw.nth_round(when);
+    Some(Fault::new(when, Pause { process, lasts: Some(draw.up_to(3)) }))
+}
+
+fn draw_of_any(draw: &mut Draw<'_>) -> Option<Fault> {
+    let process = draw.process();
+    let when = draw.when();
+    Some(Fault::new(when, Pause { process, lasts: Some(draw.up_to(3)) }))
+}
+
+impl Action for Pause {
+    fn verb(&self) -> &'static str {
+        KIND.verb
+    }
+
+    fn write(&self, fields: &mut Fields) {
+        fields.put("pause", &self.process);
+        fields.put_some("for", self.lasts.as_ref());
+    }
+
+    fn processes(&self) -> Vec<&str> {
+        vec![&self.process]
+    }
+
+    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+        check.process(&self.process)?;
+        check.lasting("for", self.lasts)
+    }
+
+    fn strike(&self, strike: &Strike) {
+        let id = strike.process(&self.process);
+        strike.world().pause(id);
+        let detail = match self.lasts {
+            Some(lasts) => format!("paused {}", in_whole_units(lasts.as_nanos())),
+            None => "paused".to_owned(),
+        };
+        strike.begins(&self.process, &detail);
+        strike.until(&self.process, self.lasts, "resumed", move |strike| strike.world().resume(id));
+    }
+
+    fn heals_after(&self, _: &dyn Scene) -> Option<Span> {
+        self.lasts
+    }
+}

@@ -1,0 +1,75 @@
+//! Makes a replica the primary, with whatever had reached it. A primary that is still up becomes its replica.
+
+use std::sync::Arc;
+
+use resource::audit::VerdictKind;
+
+use super::action::{Action, Check, Fault};
+use super::draw::{Draw, Way};
+use super::fields::{Fields, Misread};
+use super::kind::FaultKind;
+use super::scene::Scene;
+use super::strike::Strike;
+use crate::place::Invalid;
+use crate::span::Span;
+
+/// Makes a replica the primary.
+#[derive(Clone, Debug)]
+pub struct Promote {
+    /// The replica.
+    pub replica: String,
+}
+
+/// Its row in the table.
+pub static KIND: FaultKind = FaultKind { verb: "promote", fields: &[], read, ways: &[&ANY] };
+
+/// The replica, where there is one.
+pub static ANY: Way = Way { place: 120, weight: |scene| u64::from(!scene.has_leader()), draw };
+
+fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
+    Ok(Arc::new(Promote { replica: fields.need("promote", "promote", "the replica")? }))
+}
+
+fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
+    let is_replica = |name: &String| draw.scene.action(name, "promote").is_ok();
+    let replica = draw.scene.processes().into_iter().find(is_replica)?;
+    Some(Fault::new(draw.when(), Promote { replica }))
+}
+
+impl Action for Promote {
+    fn verb(&self) -> &'static str {
+        KIND.verb
+    }
+
+    fn write(&self, fields: &mut Fields) {
+        fields.put("promote", &self.replica);
+    }
+
+    fn processes(&self) -> Vec<&str> {
+        vec![&self.replica]
+    }
+
+    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+        check.host(&self.replica)?;
+        if check.before().iter().any(|fault| fault.what.downcast_ref::<Self>().is_some()) {
+            return Err(check.refuse("promote", format!("`{}` is promoted twice", self.replica)));
+        }
+        Ok(())
+    }
+
+    fn strike(&self, strike: &Strike) {
+        let id = strike.process(&self.replica);
+        strike.soon(move |strike| {
+            strike.stage().act(id, "promote", &[]);
+        });
+    }
+
+    fn heals_after(&self, _: &dyn Scene) -> Option<Span> {
+        Some(Span::ZERO)
+    }
+
+    /// A replica that lags has not seen the last tokens.
+    fn excuses(&self, _: &dyn Scene) -> Vec<VerdictKind> {
+        vec![VerdictKind::TokenRegressed]
+    }
+}

@@ -1,0 +1,108 @@
+//! Makes both clocks of a process run faster or slower than true time. The faults of clocks are drawn here, all three.
+
+use std::sync::Arc;
+
+use resource::audit::VerdictKind;
+
+use super::action::{Action, Check, Fault};
+use super::draw::{Draw, Way};
+use super::fields::{Fields, Misread};
+use super::kind::FaultKind;
+use super::scene::Scene;
+use super::slew::Slew;
+use super::step::Step;
+use super::strike::Strike;
+use crate::place::Invalid;
+use crate::span::Span;
+use crate::world::clock::TRUE_RATE;
+
+/// A clock faster or slower than this says more about the schedule than about clocks.
+const FACTOR_MAX: f64 = 1000.0;
+
+/// Makes both clocks of a process run faster or slower than true time.
+#[derive(Clone, Debug)]
+pub struct Rate {
+    /// The process.
+    pub process: String,
+    /// Seconds of the clock in a second of true time.
+    pub factor: f64,
+    /// Until they run true again, without making up for the difference.
+    pub lasts: Option<Span>,
+}
+
+/// Its row in the table.
+pub static KIND: FaultKind =
+    FaultKind { verb: "rate", fields: &["factor", "for"], read, ways: &[&ANY_CLOCK] };
+
+/// A step, a slew or a rate of any process.
+pub static ANY_CLOCK: Way = Way { place: 110, weight: |_| 2, draw };
+
+fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
+    let process = fields.need("rate", "rate", "the process")?;
+    let factor = fields.need("rate", "factor", "clock seconds in a second of true time")?;
+    Ok(Arc::new(Rate { process, factor, lasts: fields.take("for")? }))
+}
+
+fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
+    let (process, when) = (draw.process(), draw.when());
+    let by = draw.shift();
+    let (over, lasts) = (draw.up_to(3), Some(draw.up_to(3)));
+    let factor = draw_factor(draw);
+    Some(match draw.site.below(3) {
+        0 => Fault::new(when, Step { process, by }),
+        1 => Fault::new(when, Slew { process, by, over }),
+        _ => Fault::new(when, Rate { process, factor, lasts }),
+    })
+}
+
+/// A factor as of a bad oscillator, or of a broken one.
+pub fn draw_factor(draw: &mut Draw<'_>) -> f64 {
+    f64::from(draw.one_of(&[50, 90, 99, 101, 110, 200])) / 100.0
+}
+
+impl Action for Rate {
+    fn verb(&self) -> &'static str {
+        KIND.verb
+    }
+
+    fn write(&self, fields: &mut Fields) {
+        fields.put("rate", &self.process);
+        fields.put("factor", &self.factor);
+        fields.put_some("for", self.lasts.as_ref());
+    }
+
+    fn processes(&self) -> Vec<&str> {
+        vec![&self.process]
+    }
+
+    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+        check.process(&self.process)?;
+        check.lasting("for", self.lasts)?;
+        let factor = self.factor;
+        let problem = if !(1.0 / FACTOR_MAX..=FACTOR_MAX).contains(&factor) {
+            format!("`factor` = {factor}: it must be from {} to {FACTOR_MAX}", 1.0 / FACTOR_MAX)
+        } else if factor == 1.0 {
+            "`factor` is 1: the fault would do nothing".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(check.refuse("factor", problem))
+    }
+
+    fn strike(&self, strike: &Strike) {
+        // A factor is a positive number: the schedule was validated.
+        let rate = (self.factor * TRUE_RATE as f64) as u64;
+        let detail = format!("clock runs at {}", self.factor);
+        strike.set_clock_rate(&self.process, rate, &detail, self.lasts);
+    }
+
+    fn heals_after(&self, _: &dyn Scene) -> Option<Span> {
+        self.lasts
+    }
+
+    /// A key that nobody releases lives by the server's clock.
+    fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
+        let is_slow = self.factor < 1.0 && scene.expires_keys(&self.process);
+        if is_slow { vec![VerdictKind::Stuck] } else { Vec::new() }
+    }
+}

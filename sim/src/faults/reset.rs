@@ -1,0 +1,73 @@
+//! Breaks the connections between two processes: what is in flight is lost, and both ends see a reset. Aimed at a point
+//! of a server, it strikes after the command ran and before its reply left.
+
+use std::sync::Arc;
+
+use super::action::{Action, Check, Fault};
+use super::draw::{Draw, Way};
+use super::fields::{Fields, Misread};
+use super::kind::FaultKind;
+use super::link::Link;
+use super::scene::Scene;
+use super::strike::{NETWORK, Strike};
+use super::trigger::Trigger;
+use crate::place::Invalid;
+use crate::span::Span;
+
+/// Breaks the connections between two processes.
+#[derive(Clone, Debug)]
+pub struct Reset {
+    /// The two processes, in either order.
+    pub link: Link,
+}
+
+/// Its row in the table.
+pub static KIND: FaultKind = FaultKind { verb: "reset", fields: &[], read, ways: &[&LOST_REPLY] };
+
+/// A reset while a reply is on its way, from a server or from the resource.
+pub static LOST_REPLY: Way = Way { place: 30, weight: |_| 4, draw };
+
+fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
+    Ok(Arc::new(Reset { link: fields.need("reset", "reset", "the two processes")? }))
+}
+
+fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
+    let is_server = draw.site.chance(0.5);
+    let process = if is_server { draw.speaker() } else { draw.resource() };
+    let points = draw.scene.points_of_reply(&process);
+    let point = if is_server { draw.one_of(&points) } else { points.first().cloned().unwrap_or_default() };
+    let nth = 1 + draw.site.below(3) as u32;
+    let client = draw.client();
+    // One of its members answers what the cluster does.
+    let is_cluster = is_server && draw.scene.role(&process).is_none();
+    let server = if is_cluster { draw.server() } else { process.clone() };
+    let when = Trigger::After { process, point, nth, plus: Span::ZERO };
+    Some(Fault::new(when, Reset { link: Link::new(&client, &server) }))
+}
+
+impl Action for Reset {
+    fn verb(&self) -> &'static str {
+        KIND.verb
+    }
+
+    fn write(&self, fields: &mut Fields) {
+        fields.put("reset", &self.link);
+    }
+
+    fn processes(&self) -> Vec<&str> {
+        vec![&self.link.from, &self.link.to]
+    }
+
+    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+        check.link(&self.link)
+    }
+
+    fn strike(&self, strike: &Strike) {
+        strike.world().reset(strike.process(&self.link.from), strike.process(&self.link.to));
+        strike.begins(NETWORK, &format!("resets {}", self.link.arrow(true)));
+    }
+
+    fn heals_after(&self, _: &dyn Scene) -> Option<Span> {
+        Some(Span::ZERO)
+    }
+}

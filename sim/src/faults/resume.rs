@@ -1,0 +1,60 @@
+//! Lets a paused process go on, as SIGCONT does.
+
+use std::sync::Arc;
+
+use super::action::{Action, Check, Fault};
+use super::fields::{Fields, Misread};
+use super::kind::FaultKind;
+use super::pause::Pause;
+use super::scene::Scene;
+use super::strike::Strike;
+use crate::place::Invalid;
+use crate::span::Span;
+
+/// Lets a paused process go on.
+#[derive(Clone, Debug)]
+pub struct Resume {
+    /// The process.
+    pub process: String,
+}
+
+/// Its row in the table. A drawn pause ends by itself, so that nothing need be resumed.
+pub static KIND: FaultKind = FaultKind { verb: "resume", fields: &[], read, ways: &[] };
+
+fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
+    Ok(Arc::new(Resume { process: fields.need("resume", "resume", "the process")? }))
+}
+
+impl Action for Resume {
+    fn verb(&self) -> &'static str {
+        KIND.verb
+    }
+
+    fn write(&self, fields: &mut Fields) {
+        fields.put("resume", &self.process);
+    }
+
+    fn processes(&self) -> Vec<&str> {
+        vec![&self.process]
+    }
+
+    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+        check.process(&self.process)?;
+        let name = &self.process;
+        let pauses =
+            |fault: &Fault| fault.what.downcast_ref::<Pause>().is_some_and(|pause| pause.process == *name);
+        if check.faults.iter().any(pauses) {
+            return Ok(());
+        }
+        Err(check.refuse("resume", format!("`resume` of `{name}`: no fault pauses it")))
+    }
+
+    fn strike(&self, strike: &Strike) {
+        strike.world().resume(strike.process(&self.process));
+        strike.heals(&self.process, "resumed");
+    }
+
+    fn heals_after(&self, _: &dyn Scene) -> Option<Span> {
+        Some(Span::ZERO)
+    }
+}

@@ -1,0 +1,78 @@
+//! Moves a process's wall clock little by little. Its monotonic clock is slewed with it, as Linux does.
+
+use std::sync::Arc;
+
+use resource::audit::VerdictKind;
+
+use super::action::{Action, Check};
+use super::fields::{Fields, Misread};
+use super::kind::FaultKind;
+use super::scene::Scene;
+use super::strike::Strike;
+use crate::place::Invalid;
+use crate::span::{Shift, Span, in_whole_units};
+use crate::world::clock::TRUE_RATE;
+
+/// Moves a process's wall clock little by little.
+#[derive(Clone, Debug)]
+pub struct Slew {
+    /// The process.
+    pub process: String,
+    /// How far in all.
+    pub by: Shift,
+    /// In how much true time.
+    pub over: Span,
+}
+
+/// Its row in the table. It is drawn together with the other faults of clocks: see [`rate`](super::rate).
+pub static KIND: FaultKind = FaultKind { verb: "slew", fields: &["by", "over"], read, ways: &[] };
+
+fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
+    let process = fields.need("slew", "slew", "the process")?;
+    let by = fields.need("slew", "by", "by how much")?;
+    Ok(Arc::new(Slew { process, by, over: fields.need("slew", "over", "in how much time")? }))
+}
+
+impl Action for Slew {
+    fn verb(&self) -> &'static str {
+        KIND.verb
+    }
+
+    fn write(&self, fields: &mut Fields) {
+        fields.put("slew", &self.process);
+        fields.put("by", &self.by);
+        fields.put("over", &self.over);
+    }
+
+    fn processes(&self) -> Vec<&str> {
+        vec![&self.process]
+    }
+
+    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+        check.process(&self.process)?;
+        check.moving("by", self.by)?;
+        check.lasting("over", Some(self.over))
+    }
+
+    fn strike(&self, strike: &Strike) {
+        let over = in_whole_units(self.over.as_nanos());
+        let detail = format!("clock slewed by {} over {over}", self.by);
+        strike.set_clock_rate(&self.process, rate(self.by, self.over), &detail, Some(self.over));
+    }
+
+    fn heals_after(&self, _: &dyn Scene) -> Option<Span> {
+        Some(self.over)
+    }
+
+    /// A key that nobody releases lives by the server's clock.
+    fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
+        let is_set_back = self.by.as_nanos() < 0 && scene.expires_keys(&self.process);
+        if is_set_back { vec![VerdictKind::Stuck] } else { Vec::new() }
+    }
+}
+
+/// The rate at which a clock moves by `by` within `over` of true time.
+fn rate(by: Shift, over: Span) -> u64 {
+    let gained = i128::from(by.as_nanos()) * i128::from(TRUE_RATE) / i128::from(over.as_nanos().max(1));
+    u64::try_from(i128::from(TRUE_RATE) + gained).unwrap_or(1).max(1)
+}

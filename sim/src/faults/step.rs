@@ -1,0 +1,67 @@
+//! Moves a process's wall clock at once. Its monotonic clock stays.
+
+use std::sync::Arc;
+
+use resource::audit::VerdictKind;
+
+use super::action::{Action, Check};
+use super::fields::{Fields, Misread};
+use super::kind::FaultKind;
+use super::scene::Scene;
+use super::strike::Strike;
+use crate::place::Invalid;
+use crate::span::{Shift, Span};
+
+/// Moves a process's wall clock at once.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The process.
+    pub process: String,
+    /// How far.
+    pub by: Shift,
+}
+
+/// Its row in the table. It is drawn together with the other faults of clocks: see [`rate`](super::rate).
+pub static KIND: FaultKind = FaultKind { verb: "step", fields: &["by"], read, ways: &[] };
+
+fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
+    let process = fields.need("step", "step", "the process")?;
+    Ok(Arc::new(Step { process, by: fields.need("step", "by", "by how much")? }))
+}
+
+impl Action for Step {
+    fn verb(&self) -> &'static str {
+        KIND.verb
+    }
+
+    fn write(&self, fields: &mut Fields) {
+        fields.put("step", &self.process);
+        fields.put("by", &self.by);
+    }
+
+    fn processes(&self) -> Vec<&str> {
+        vec![&self.process]
+    }
+
+    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+        check.process(&self.process)?;
+        check.moving("by", self.by)
+    }
+
+    fn strike(&self, strike: &Strike) {
+        let id = strike.process(&self.process);
+        strike.world().step_clock(id, self.by.as_nanos());
+        strike.stage().clock_was_set(id);
+        strike.begins(&self.process, &format!("clock stepped by {}", self.by));
+    }
+
+    fn heals_after(&self, _: &dyn Scene) -> Option<Span> {
+        Some(Span::ZERO)
+    }
+
+    /// A key that nobody releases lives by the server's clock.
+    fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
+        let is_set_back = self.by.as_nanos() < 0 && scene.expires_keys(&self.process);
+        if is_set_back { vec![VerdictKind::Stuck] } else { Vec::new() }
+    }
+}

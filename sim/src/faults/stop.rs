@@ -1,0 +1,89 @@
+//! Shuts a server down in order: what it has goes to its disk first.
+
+use std::sync::Arc;
+
+use resource::audit::{Kind, Name, VerdictKind};
+
+use super::action::{Action, Check, Fault};
+use super::draw::{Draw, Way};
+use super::fields::{Fields, Misread};
+use super::kind::FaultKind;
+use super::scene::{Role, Scene};
+use super::strike::Strike;
+use crate::place::Invalid;
+use crate::record::note;
+use crate::span::Span;
+
+/// Shuts a server down in order.
+#[derive(Clone, Debug)]
+pub struct Stop {
+    /// The server, or the resource.
+    pub process: String,
+    /// When it starts again, if it does.
+    pub restart_after: Option<Span>,
+}
+
+/// Its row in the table.
+pub static KIND: FaultKind =
+    FaultKind { verb: "stop", fields: &["restart_after"], read, ways: &[&OF_SERVER] };
+
+/// A server.
+pub static OF_SERVER: Way =
+    Way { place: 50, weight: |scene| u64::from(!scene.has_leader()), draw: draw_of_server };
+
+fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
+    let process = fields.need("stop", "stop", "the process")?;
+    Ok(Arc::new(Stop { process, restart_after: fields.take("restart_after")? }))
+}
+
+fn draw_of_server(draw: &mut Draw<'_>) -> Option<Fault> {
+    let (process, when) = (draw.server(), draw.when());
+    Some(Fault::new(when, Stop { process, restart_after: Some(draw.up_to(2)) }))
+}
+
+impl Action for Stop {
+    fn verb(&self) -> &'static str {
+        KIND.verb
+    }
+
+    fn write(&self, fields: &mut Fields) {
+        fields.put("stop", &self.process);
+        fields.put_some("restart_after", self.restart_after.as_ref());
+    }
+
+    fn processes(&self) -> Vec<&str> {
+        vec![&self.process]
+    }
+
+    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+        let name = &self.process;
+        check.process(name)?;
+        if check.scene.role(name) == Some(Role::Client) {
+            let problem = format!("`stop` does not apply to the worker `{name}`: crash or pause it");
+            return Err(check.refuse("stop", problem));
+        }
+        check.ends_once(name, self.restart_after)
+    }
+
+    fn strike(&self, strike: &Strike) {
+        let Self { process, restart_after } = self.clone();
+        strike.soon(move |strike| {
+            strike.stage().shut_down(strike.process(&process));
+            note(&process, Kind::ProcessCrashed { detail: Some(Name::from("shut down cleanly")) });
+            strike.kill(&process, false, restart_after);
+        });
+    }
+
+    fn heals_after(&self, _: &dyn Scene) -> Option<Span> {
+        self.restart_after
+    }
+
+    /// A server that writes nothing to a disk counts its tokens from 1 again.
+    fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
+        if scene.forgets(&self.process, false) { vec![VerdictKind::TokenRegressed] } else { Vec::new() }
+    }
+
+    fn ends(&self) -> Option<(&str, Option<Span>)> {
+        Some((&self.process, self.restart_after))
+    }
+}

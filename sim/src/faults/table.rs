@@ -1,0 +1,93 @@
+//! A table of the kinds of faults that a schedule file may name, and that may be drawn.
+
+use std::sync::Arc;
+
+use super::action::{Action, Fault};
+use super::draw::{Draw, Way};
+use super::fields::Fields;
+use super::kind::FaultKind;
+use super::scene::Scene;
+use crate::entropy::Site;
+use crate::place::{Invalid, Place};
+
+/// The kinds of faults that a schedule file may name, and that may be drawn.
+#[derive(Clone)]
+pub struct Faults(Vec<&'static FaultKind>);
+
+impl Faults {
+    /// The kinds in `table`, in this order.
+    pub fn new(table: &[&'static FaultKind]) -> Self {
+        Self(table.to_vec())
+    }
+
+    /// The same and one more.
+    #[must_use]
+    pub fn with(mut self, kind: &'static FaultKind) -> Self {
+        self.0.push(kind);
+        self
+    }
+
+    /// The action that the fields of the table at `place` write.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] for a field that no fault has, for none or several that name a fault, and for those that do not belong to
+    /// the one that is named, or are of the wrong type.
+    pub fn read(&self, place: &Place, mut fields: Fields) -> Result<Arc<dyn Action>, Invalid> {
+        self.check_known(place, &fields)?;
+        let mut named = self.0.iter().filter(|kind| fields.keys().any(|key| key == kind.verb));
+        let Some(kind) = named.next() else {
+            return Err(place.says(format!("`what` needs one of {}", self.verbs().join(", "))));
+        };
+        let verb = kind.verb;
+        if let Some(second) = named.next() {
+            let problem = format!("`{verb}` and `{}` in one fault: write a fault for each", second.verb);
+            return Err(place.key(second.verb).says(problem));
+        }
+        let action =
+            (kind.read)(&mut fields).map_err(|misread| place.key(misread.field).says(misread.problem))?;
+        match fields.keys().next() {
+            None => Ok(action),
+            Some(left) => {
+                Err(place.key(left.to_owned()).says(format!("`{left}` does not apply to `{verb}`")))
+            }
+        }
+    }
+
+    /// A fault for `scene`, drawn from `site` and from nothing else. One that the scene can't have becomes one of the
+    /// first way.
+    pub fn draw(&self, scene: &dyn Scene, site: &mut Site) -> Option<Fault> {
+        let ways = self.ways();
+        let weighed: Vec<_> = ways.iter().map(|way| (*way, (way.weight)(scene))).collect();
+        let mut draw = Draw { scene, site };
+        let drawn = draw.way(&weighed).and_then(|way| (way.draw)(&mut draw));
+        drawn.or_else(|| ways.first().and_then(|way| (way.draw)(&mut draw)))
+    }
+
+    /// All ways in which faults are drawn, in the order of their places.
+    fn ways(&self) -> Vec<&'static Way> {
+        let mut ways: Vec<_> = self.0.iter().flat_map(|kind| kind.ways.iter().copied()).collect();
+        ways.sort_by_key(|way| way.place);
+        ways
+    }
+
+    fn verbs(&self) -> Vec<&'static str> {
+        self.0.iter().map(|kind| kind.verb).collect()
+    }
+
+    fn check_known(&self, place: &Place, fields: &Fields) -> Result<(), Invalid> {
+        let mut known = self.verbs();
+        for field in self.0.iter().flat_map(|kind| kind.fields) {
+            if !known.contains(field) {
+                known.push(field);
+            }
+        }
+        match fields.keys().find(|key| !known.contains(key)) {
+            None => Ok(()),
+            Some(unknown) => {
+                let problem = format!("unknown field `{unknown}`, expected one of `{}`", known.join("`, `"));
+                Err(place.key(unknown.to_owned()).says(problem))
+            }
+        }
+    }
+}

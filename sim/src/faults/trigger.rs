@@ -1,0 +1,93 @@
+//! When a fault strikes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::span::Span;
+
+/// When a fault strikes. It does so once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "RawTrigger", into = "RawTrigger")]
+pub enum Trigger {
+    /// At a simulated time, counted from the start of the run.
+    At(Span),
+    /// When a process has passed a point, before it does anything else.
+    After {
+        /// The process.
+        process: String,
+        /// The name of the point.
+        point: String,
+        /// Which passing counts: the first is 1.
+        nth: u32,
+        /// How much later the fault strikes.
+        plus: Span,
+    },
+}
+
+impl Trigger {
+    /// When `process` has passed `point` for the first time.
+    pub fn after(process: &str, point: impl AsRef<str>) -> Self {
+        Self::After { process: process.into(), point: point.as_ref().into(), nth: 1, plus: Span::ZERO }
+    }
+
+    /// How long after the point, or after the start of the run, the fault strikes.
+    pub fn plus(&self) -> Span {
+        match self {
+            Self::At(at) => *at,
+            Self::After { plus, .. } => *plus,
+        }
+    }
+}
+
+/// [`Trigger`] as files write it: every field of every form, each optional.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct RawTrigger {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<Span>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nth: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plus: Option<Span>,
+}
+
+impl TryFrom<RawTrigger> for Trigger {
+    type Error = &'static str;
+
+    fn try_from(raw: RawTrigger) -> Result<Self, &'static str> {
+        match raw {
+            RawTrigger { at: Some(at), process: None, after: None, nth: None, plus: None } => {
+                Ok(Self::At(at))
+            }
+            RawTrigger { at: None, process: Some(process), after: Some(point), nth, plus } => {
+                Ok(Self::After { process, point, nth: nth.unwrap_or(1), plus: plus.unwrap_or_default() })
+            }
+            RawTrigger { at: Some(_), .. } => Err("`at` excludes `process`, `after`, `nth` and `plus`"),
+            RawTrigger { process: Some(_), .. } => {
+                Err("`process` needs `after`: the point that it must have passed")
+            }
+            RawTrigger { after: Some(_), .. } => {
+                Err("`after` needs `process`: the process that must have passed it")
+            }
+            _ => Err("`when` needs either `at`, or `process` and `after`"),
+        }
+    }
+}
+
+impl From<Trigger> for RawTrigger {
+    fn from(trigger: Trigger) -> Self {
+        match trigger {
+            Trigger::At(at) => Self { at: Some(at), ..Self::default() },
+            Trigger::After { process, point, nth, plus } => Self {
+                at: None,
+                process: Some(process),
+                after: Some(point),
+                nth: (nth != 1).then_some(nth),
+                plus: (!plus.is_zero()).then_some(plus),
+            },
+        }
+    }
+}

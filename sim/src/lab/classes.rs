@@ -1,0 +1,139 @@
+//! Random faults of one class: what the systems are compared under.
+
+use crate::entropy::Site;
+
+use super::options::Options;
+use super::point::Point;
+use super::servers::System;
+use crate::faults::{
+    Cut, Draw, Fault, Link, Partition, Rate, Reset, Step, Trigger, Way, crash, lead, pause, promote, rate,
+};
+use crate::names::names;
+use crate::sim::Schedule;
+use crate::span::Span;
+
+names! {
+    /// A class of faults.
+    pub enum FaultClass as "class of faults" {
+        /// A worker stops, mostly inside its critical section, or a server does.
+        Pause = "pause",
+        /// A worker or a server is killed, and starts again; what servers keep on disk is drawn, too.
+        Crash = "crash",
+        /// What a worker says does not reach a lock server, or the other way round.
+        OneWay = "one-way partition",
+        /// A worker is parted from some of the lock servers, or of the members of a cluster one from the others.
+        Partition = "partition",
+        /// The wall clock of a process is set.
+        ClockStep = "clock step",
+        /// The clocks of a process run fast or slow.
+        ClockRate = "clock rate",
+        /// A request is carried out, and its reply is lost.
+        LostReply = "lost reply",
+        /// An asynchronous replica takes over.
+        Failover = "failover",
+        /// Another member leads.
+        LeaderChange = "leader change",
+    }
+}
+
+impl FaultClass {
+    /// Whether the system can have such a fault.
+    pub fn applies_to(self, system: System) -> bool {
+        match self {
+            Self::Failover => system == System::Redis,
+            Self::LeaderChange => matches!(system, System::Etcd | System::ZooKeeper),
+            _ => true,
+        }
+    }
+
+    /// One fault of this class for `schedule`, in as many parts as it takes.
+    pub(super) fn draw(self, schedule: &Schedule<Options>, site: &mut Site) -> Option<Vec<Fault>> {
+        if !self.applies_to(schedule.options.system) {
+            return None;
+        }
+        let mut draw = Draw { scene: schedule, site };
+        Some(match self {
+            Self::Pause => by_weight(&mut draw, &[(&pause::OF_HOLDER, 3), (&pause::OF_ANY, 1)]),
+            Self::Crash => by_weight(&mut draw, &[(&crash::OF_SERVER, 2), (&crash::OF_CLIENT, 1)]),
+            Self::OneWay => one_way(&mut draw, schedule),
+            Self::Partition => parted(&mut draw, schedule),
+            Self::ClockStep => step(&mut draw),
+            Self::ClockRate => rate(&mut draw),
+            Self::LostReply => every_reply(&mut draw, schedule),
+            Self::Failover => by_weight(&mut draw, &[(&promote::ANY, 1)]),
+            Self::LeaderChange => by_weight(&mut draw, &[(&lead::ANY, 1)]),
+        })
+    }
+}
+
+fn by_weight(draw: &mut Draw<'_>, ways: &[(&Way, u64)]) -> Vec<Fault> {
+    let way = draw.way(ways);
+    way.and_then(|way| (way.draw)(draw)).into_iter().collect()
+}
+
+fn one_way(draw: &mut Draw<'_>, schedule: &Schedule<Options>) -> Vec<Fault> {
+    let (worker, when, lasts) = (draw.client(), draw.when(), Some(draw.up_to(3)));
+    let is_deaf = draw.site.chance(0.5);
+    let cut = |server: String| {
+        let link = if is_deaf { Link::new(&server, &worker) } else { Link::new(&worker, &server) };
+        Fault::new(when.clone(), Cut { link, both: false, lasts })
+    };
+    some_servers(draw, schedule).into_iter().map(cut).collect()
+}
+
+fn parted(draw: &mut Draw<'_>, schedule: &Schedule<Options>) -> Vec<Fault> {
+    let (when, lasts) = (draw.when(), Some(draw.up_to(3)));
+    let among_members = schedule.options.cluster().is_some() && draw.site.chance(0.5);
+    let groups = if among_members {
+        let member = draw.server();
+        let others = schedule.options.servers().into_iter().filter(|other| *other != member).collect();
+        vec![vec![member], others]
+    } else {
+        vec![vec![draw.client()], some_servers(draw, schedule)]
+    };
+    vec![Fault::new(when, Partition { groups, lasts })]
+}
+
+fn step(draw: &mut Draw<'_>) -> Vec<Fault> {
+    let (process, when, by) = (draw.process(), draw.when(), draw.shift());
+    vec![Fault::new(when, Step { process, by })]
+}
+
+fn rate(draw: &mut Draw<'_>) -> Vec<Fault> {
+    let (process, when, lasts) = (draw.process(), draw.when(), Some(draw.up_to(4)));
+    vec![Fault::new(when, Rate { process, factor: rate::draw_factor(draw), lasts })]
+}
+
+/// The connections of one worker break when a server has carried out its request and not yet answered, to each server
+/// that may have been asked.
+fn every_reply(draw: &mut Draw<'_>, schedule: &Schedule<Options>) -> Vec<Fault> {
+    let (worker, nth) = (draw.client(), 1 + draw.site.below(3) as u32);
+    let (process, point, servers) = if draw.site.chance(0.7) {
+        let points = [Point::Granted, Point::Granted, Point::Deleted];
+        let point = points[draw.site.below(points.len() as u64) as usize];
+        let server = draw.speaker();
+        let is_cluster = schedule.options.cluster().is_some();
+        let answering = if is_cluster { schedule.options.servers() } else { vec![server.clone()] };
+        (server, point, answering)
+    } else {
+        let resource = draw.resource();
+        (resource.clone(), Point::Accepted, vec![resource])
+    };
+    let reset = |server: String| {
+        let when =
+            Trigger::After { process: process.clone(), point: point.to_string(), nth, plus: Span::ZERO };
+        Fault::new(when, Reset { link: Link::new(&worker, &server) })
+    };
+    servers.into_iter().map(reset).collect()
+}
+
+/// One lock server at least, and maybe all.
+fn some_servers(draw: &mut Draw<'_>, schedule: &Schedule<Options>) -> Vec<String> {
+    let mut servers = schedule.options.servers();
+    let count = 1 + draw.site.below(servers.len() as u64) as usize;
+    while servers.len() > count {
+        let out = draw.site.below(servers.len() as u64) as usize;
+        servers.remove(out);
+    }
+    servers
+}

@@ -1,0 +1,156 @@
+//! The options of the lock laboratory: who locks what, on which servers, and how.
+
+use serde::{Deserialize, Serialize};
+
+use super::point::Kind;
+use super::servers::{Etcd, Redis, Resource, System};
+use super::worker::Worker;
+use crate::mutants::Mutant;
+use crate::sim::Schedule;
+use crate::span::Span;
+
+/// The name of the protected resource.
+pub(super) const RESOURCE: &str = "resource";
+
+/// The name of the replica, where there is one.
+const REPLICA: &str = "replica-1";
+
+/// The members of an etcd cluster or a ZooKeeper ensemble.
+const ENSEMBLE: u32 = 3;
+
+/// Who locks what, on which servers, and how: the laboratory's own part of a schedule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Options {
+    /// Which lock the workers use.
+    pub system: System,
+    /// The TTL of leases.
+    pub ttl: Span,
+    /// By how much a client takes its lease to be shorter than the TTL. Default: the library's own.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub drift_margin: Option<Span>,
+    /// The keys that workers lock, `type:id` each. Default: `orders:42` alone.
+    #[serde(default = "default_keys")]
+    pub keys: Vec<String>,
+    /// How long, after all faults have healed, a waiter may wait for a key, and a key stay locked, before the audit calls
+    /// it stuck. Default: three of the longest TTL.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub within: Option<Span>,
+    /// The one mistake of all workers' locks, or of the resource: what the simulator must be able to find. Default: none.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub mutant: Option<Mutant>,
+    /// The Redis servers.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub redis: Redis,
+    /// The lock on etcd.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub etcd: Etcd,
+    /// The protected resource.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub resource: Resource,
+    /// Who acquires the lock.
+    #[serde(rename = "worker")]
+    pub workers: Vec<Worker>,
+}
+
+/// A schedule of `system` with these workers, no faults, and all else as by default.
+pub fn schedule(about: &str, system: System, ttl: Span, workers: Vec<Worker>) -> Schedule<Options> {
+    Schedule::new(about, Options::new(system, ttl, workers))
+}
+
+impl Options {
+    /// Options of `system` with these workers, and all else as by default.
+    pub fn new(system: System, ttl: Span, workers: Vec<Worker>) -> Self {
+        Self {
+            system,
+            ttl,
+            drift_margin: None,
+            keys: default_keys(),
+            within: None,
+            mutant: None,
+            redis: Redis::default(),
+            etcd: Etcd::default(),
+            resource: Resource::default(),
+            workers,
+        }
+    }
+
+    /// The names of all processes: workers, lock servers, then the resource.
+    pub fn processes(&self) -> Vec<String> {
+        let workers = self.workers.iter().map(|worker| worker.name.clone());
+        workers.chain(self.servers()).chain([RESOURCE.to_owned()]).collect()
+    }
+
+    /// The names of the lock servers: `redis-1` to `redis-N` and `replica-1`, `etcd-1` to `etcd-3`, `zookeeper-1` to
+    /// `zookeeper-3`.
+    pub fn servers(&self) -> Vec<String> {
+        let numbered =
+            |prefix: &str, count: u32| (1..=count).map(|n| format!("{prefix}-{n}")).collect::<Vec<_>>();
+        match self.system {
+            System::Redis | System::Redlock => {
+                let mut names = numbered("redis", self.redis.nodes);
+                names.extend(self.redis.replica.then(|| REPLICA.to_owned()));
+                names
+            }
+            System::Etcd => numbered("etcd", ENSEMBLE),
+            System::ZooKeeper => numbered("zookeeper", ENSEMBLE),
+        }
+    }
+
+    /// What the history calls the lock server as a whole, where it is several members: faults are aimed at what it does.
+    pub fn cluster(&self) -> Option<&'static str> {
+        match self.system {
+            System::Redis | System::Redlock => None,
+            System::Etcd => Some(Kind::Etcd.name()),
+            System::ZooKeeper => Some(Kind::ZooKeeper.name()),
+        }
+    }
+
+    /// What the process called `name` is, or the cluster as a whole.
+    pub fn kind_of(&self, name: &str) -> Option<Kind> {
+        if self.worker(name).is_some() {
+            return Some(Kind::Worker);
+        }
+        if name == RESOURCE {
+            return Some(Kind::Resource);
+        }
+        let server = match self.system {
+            System::Redis | System::Redlock if name == REPLICA => Kind::Replica,
+            System::Redis | System::Redlock => Kind::Redis,
+            System::Etcd => Kind::Etcd,
+            System::ZooKeeper => Kind::ZooKeeper,
+        };
+        let is_server = self.cluster() == Some(name) || self.servers().iter().any(|known| known == name);
+        is_server.then_some(server)
+    }
+
+    /// The worker with this name.
+    pub fn worker(&self, name: &str) -> Option<&Worker> {
+        self.workers.iter().find(|worker| worker.name == name)
+    }
+
+    /// The key that this worker locks and writes.
+    pub fn key_of<'a>(&'a self, worker: &'a Worker) -> &'a str {
+        worker.key.as_deref().or(self.keys.first().map(String::as_str)).unwrap_or_default()
+    }
+
+    /// The TTL of this worker's leases.
+    pub fn ttl_of(&self, worker: &Worker) -> Span {
+        worker.ttl.unwrap_or(self.ttl)
+    }
+
+    /// The bound of the verdict `stuck`: see [`Options::within`].
+    pub fn within(&self) -> Span {
+        let longest = self.workers.iter().map(|worker| self.ttl_of(worker)).max();
+        self.within.unwrap_or_else(|| longest.unwrap_or(self.ttl).times(3))
+    }
+}
+
+fn default_keys() -> Vec<String> {
+    vec!["orders:42".into()]
+}
+
+/// For `skip_serializing_if`.
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -1,0 +1,152 @@
+//! What faults ask of a schedule.
+
+use super::options::Options;
+use super::point::{Kind, Point};
+use super::servers::{Persistence, Store, System};
+use super::worker::WorkerMode;
+use crate::faults::{Role, Scene};
+use crate::sim::Schedule;
+use crate::span::Span;
+
+impl Scene for Schedule<Options> {
+    fn processes(&self) -> Vec<String> {
+        self.options.processes()
+    }
+
+    fn role(&self, process: &str) -> Option<Role> {
+        // A cluster as a whole is no process.
+        if self.options.cluster() == Some(process) {
+            return None;
+        }
+        self.options.kind_of(process).map(|kind| match kind {
+            Kind::Worker => Role::Client,
+            Kind::Resource => Role::Resource,
+            Kind::Redis | Kind::Replica | Kind::Etcd | Kind::ZooKeeper => Role::Server,
+        })
+    }
+
+    fn link(&self, from: &str, to: &str) -> Result<(), String> {
+        let is_link = match (Scene::role(self, from), Scene::role(self, to)) {
+            (Some(Role::Client), Some(Role::Client)) => false,
+            (Some(Role::Client), _) | (_, Some(Role::Client)) => true,
+            (Some(Role::Resource), _) | (_, Some(Role::Resource)) => false,
+            // The nodes of Redlock know nothing of each other.
+            _ => self.options.system != System::Redlock,
+        };
+        if is_link {
+            return Ok(());
+        }
+        Err("workers talk to lock servers and to the resource, and lock servers of a cluster to each other"
+            .into())
+    }
+
+    fn disk(&self, process: &str) -> Result<(), String> {
+        match self.options.kind_of(process) {
+            Some(Kind::Worker) => Err("a worker".into()),
+            Some(Kind::Resource) if self.options.resource.store == Store::Memory => {
+                Err("resource.store = \"memory\"".into())
+            }
+            Some(Kind::Redis | Kind::Replica) if self.options.redis.persistence == Persistence::None => {
+                Err("redis.persistence = \"none\"".into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn action(&self, process: &str, action: &str) -> Result<(), String> {
+        match (action, self.options.kind_of(process)) {
+            ("promote", Some(Kind::Replica)) | ("lead", Some(Kind::Etcd | Kind::ZooKeeper)) => Ok(()),
+            ("promote", _) if !self.options.redis.replica => {
+                Err("the schedule has no replica (redis.replica)".into())
+            }
+            ("promote", _) => Err("it is no replica".into()),
+            ("lead", _) => Err("only members of etcd and ZooKeeper have a leader".into()),
+            _ => Err(format!("no server can {action}")),
+        }
+    }
+
+    fn acquires(&self, process: &str) -> Result<(), String> {
+        match self.options.worker(process).map(|worker| worker.mode) {
+            Some(WorkerMode::Lock) => Ok(()),
+            Some(WorkerMode::Cas) => Err("its `mode` is cas, it acquires nothing".into()),
+            None => Err("only workers acquire".into()),
+        }
+    }
+
+    fn evictable(&self) -> Result<&[String], String> {
+        match self.options.system {
+            System::Redis | System::Redlock => Ok(&self.options.keys),
+            System::Etcd | System::ZooKeeper => Err(format!("`{}`: it evicts nothing", self.options.system)),
+        }
+    }
+
+    /// The members of a cluster keep what a majority has acknowledged.
+    fn forgets(&self, process: &str, power_loss: bool) -> bool {
+        let is_alone = matches!(self.options.kind_of(process), Some(Kind::Redis | Kind::Replica));
+        is_alone
+            && match self.options.redis.persistence {
+                Persistence::None => true,
+                Persistence::EverySec => power_loss,
+                Persistence::Always => false,
+            }
+    }
+
+    fn expires_keys(&self, process: &str) -> bool {
+        matches!(self.options.kind_of(process), Some(Kind::Redis | Kind::Replica))
+    }
+
+    fn scale(&self) -> Span {
+        self.options.ttl
+    }
+
+    fn rounds(&self, process: &str) -> u32 {
+        self.options.worker(process).map_or(3, |worker| worker.rounds)
+    }
+
+    fn has_leader(&self) -> bool {
+        self.options.cluster().is_some()
+    }
+
+    fn speakers(&self) -> Vec<String> {
+        match self.options.system {
+            // The replica serves nobody at first.
+            System::Redis => vec!["redis-1".to_owned()],
+            System::Redlock => self.options.servers(),
+            System::Etcd | System::ZooKeeper => {
+                self.options.cluster().into_iter().map(str::to_owned).collect()
+            }
+        }
+    }
+
+    fn points(&self, process: &str) -> Vec<String> {
+        names(self.points_of(process).filter(worth_aiming_at))
+    }
+
+    fn points_inside(&self, client: &str) -> Vec<String> {
+        let is_inside =
+            |point: &Point| (Point::Granted..=Point::Checked).contains(point) && *point != Point::NotGranted;
+        names(self.points_of(client).filter(is_inside))
+    }
+
+    fn points_of_reply(&self, process: &str) -> Vec<String> {
+        let last = if self.has_leader() { Point::Granted } else { Point::EvalSha };
+        match Scene::role(self, process) {
+            Some(Role::Resource) => names([Point::Accepted]),
+            _ => names([Point::Granted, Point::Granted, Point::Deleted, last]),
+        }
+    }
+
+    fn may_lose_power(&self, _: &str) -> bool {
+        self.options.redis.persistence != Persistence::None
+    }
+}
+
+fn names(points: impl IntoIterator<Item = Point>) -> Vec<String> {
+    points.into_iter().map(|point| point.name().to_owned()).collect()
+}
+
+/// Whether most runs pass the point. A lock works by scripts: of the commands, only those that run one do.
+fn worth_aiming_at(point: &Point) -> bool {
+    matches!(point, Point::Eval | Point::EvalSha)
+        || !(point.is_command() || matches!(point, Point::NotGranted | Point::Lost))
+}

@@ -1,0 +1,337 @@
+//! The rules that a schedule must keep: names exist, numbers make sense, and nothing in it could be a silent no-op.
+//!
+//! The rules for triggers of faults are in `triggers`, those for their actions with each fault.
+
+use std::collections::BTreeSet;
+
+use super::arm::{ARMS, Arm};
+use super::options::Options;
+use super::point::Kind;
+use super::servers::{Etcd, Recipe, Redis, System};
+use super::worker::{ReleaseMode, Worker, WorkerMode};
+use crate::place::{Invalid, Place};
+use crate::sim::{Expect, Outcome, Schedule};
+use crate::span::Span;
+
+/// The shortest TTL, well above the drift margin.
+const TTL_MIN: Span = Span::from_millis(10);
+/// The longest TTL: schedules run for minutes.
+const TTL_MAX: Span = Span::from_secs(3600);
+/// The longest name of a worker in bytes: `dlock` allows as many in owner tokens.
+const NAME_BYTES_MAX: usize = 64;
+
+impl Schedule<Options> {
+    /// Whether it can be run as it stands. [`Schedule::parse`] has asked already.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] for the first rule that it breaks, in the order of the file.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        self.check_shared(&ARMS)?;
+        check_ttl(&Place::top("ttl"), self.options.ttl)?;
+        check_session(&Place::top("ttl"), self.options.system, self.options.ttl)?;
+        self.check_keys()?;
+        if let Some(within) = self.options.within {
+            check_span("within", within)?;
+        }
+        self.check_cluster()?;
+        self.check_mutant()?;
+        self.check_workers()?;
+        self.check_faults()?;
+        check_expect(self, &self.expect)
+    }
+
+    fn check_keys(&self) -> Result<(), Invalid> {
+        let place = Place::top("keys");
+        if self.options.keys.is_empty() {
+            return Err(place.says("`keys` is empty: workers need a key to lock"));
+        }
+        let mut seen = BTreeSet::new();
+        for (at, key) in self.options.keys.iter().enumerate() {
+            let place = place.index(at);
+            let lock_key = key.split_once(':').map(|(kind, id)| dlock::LockKey::new(kind, id));
+            match lock_key {
+                None => {
+                    return Err(place.says(format!("`{key}` is no key: write type:id, such as orders:42")));
+                }
+                Some(Err(error)) => return Err(place.says(format!("`{key}` is no key: {error}"))),
+                Some(Ok(_)) if !seen.insert(key) => {
+                    return Err(place.says(format!("two keys are called `{key}`")));
+                }
+                Some(Ok(_)) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_cluster(&self) -> Result<(), Invalid> {
+        let redis = Place::top("redis");
+        match self.options.system {
+            System::Redis if self.options.redis.nodes != 1 => {
+                let problem =
+                    format!("`nodes` = {}: `redis` has one, `redlock` several", self.options.redis.nodes);
+                Err(redis.key("nodes").says(problem))
+            }
+            System::Redlock if self.options.redis.nodes < 3 => {
+                let problem = format!("`nodes` = {}: `redlock` needs at least 3", self.options.redis.nodes);
+                Err(redis.key("nodes").says(problem))
+            }
+            System::Redlock if self.options.redis.replica => Err(redis
+                .key("replica")
+                .says("`replica` does not apply to `redlock`: its nodes are on their own")),
+            System::Redis | System::Redlock | System::ZooKeeper if self.options.etcd != Etcd::default() => {
+                Err(Place::top("etcd").says(format!("`etcd` does not apply to `{}`", self.options.system)))
+            }
+            System::Etcd if self.options.etcd.trusts_waiters && self.options.etcd.recipe == Recipe::Queue => {
+                let problem = "`trusts_waiters` is the Lock service's: it needs recipe = \"service\"";
+                Err(Place::top("etcd").key("trusts_waiters").says(problem))
+            }
+            System::Etcd | System::ZooKeeper if self.options.redis != Redis::default() => {
+                Err(redis.says(format!("`redis` does not apply to `{}`", self.options.system)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_mutant(&self) -> Result<(), Invalid> {
+        match self.options.mutant.filter(|mutant| !mutant.applies_to(self.options.system)) {
+            None => Ok(()),
+            Some(mutant) => {
+                Err(Place::top("mutant")
+                    .says(format!("`{mutant}` does not apply to `{}`", self.options.system)))
+            }
+        }
+    }
+
+    fn check_workers(&self) -> Result<(), Invalid> {
+        let place = Place::top("worker");
+        if self.options.workers.is_empty() {
+            return Err(place.says("a schedule needs a worker at least"));
+        }
+        let mut seen = BTreeSet::new();
+        for (at, worker) in self.options.workers.iter().enumerate() {
+            let place = place.index(at);
+            check_name(&place, &worker.name)?;
+            if !seen.insert(&worker.name) {
+                return Err(place.key("name").says(format!("two workers are called `{}`", worker.name)));
+            }
+            self.check_worker(&place, worker)?;
+        }
+        Ok(())
+    }
+
+    fn check_worker(&self, place: &Place, worker: &Worker) -> Result<(), Invalid> {
+        let name = &worker.name;
+        if worker.starts >= self.limit {
+            let problem = format!(
+                "`{name}` starts at {}, when the run is over (`limit` = {})",
+                worker.starts, self.limit
+            );
+            return Err(place.key("starts").says(problem));
+        }
+        if let Some(key) = worker.key.as_ref().filter(|key| !self.options.keys.contains(key)) {
+            let problem =
+                format!("unknown key `{key}` of `{name}`: the schedule has {}", self.options.keys.join(", "));
+            return Err(place.key("key").says(problem));
+        }
+        for (field, count) in [("rounds", worker.rounds), ("writes", worker.writes)] {
+            if count == 0 {
+                return Err(place
+                    .key(field)
+                    .says(format!("`{field}` of `{name}` is 0: it must be 1 at least")));
+            }
+        }
+        if worker.release == ReleaseMode::GetDel && self.options.system != System::Redis {
+            let problem = format!(
+                "`release` = \"get-del\" of `{name}`: it does not apply to `{}`",
+                self.options.system
+            );
+            return Err(place.key("release").says(problem));
+        }
+        check_mode(place, worker)?;
+        self.check_lease(place, worker)?;
+        check_cancels(place, worker)
+    }
+
+    fn check_lease(&self, place: &Place, worker: &Worker) -> Result<(), Invalid> {
+        let name = &worker.name;
+        for (field, span) in [("deadline", Some(worker.deadline)), ("renew_cap", worker.renew_cap)] {
+            if span.is_some_and(|span| span.is_zero()) {
+                return Err(place.key(field).says(format!("`{field}` of `{name}` is 0s: give it some time")));
+            }
+        }
+        if let Some(ttl) = worker.ttl {
+            check_ttl(&place.key("ttl"), ttl)?;
+            check_session(&place.key("ttl"), self.options.system, ttl)?;
+        }
+        if worker.renew_cap.is_some() && !worker.renew {
+            return Err(place
+                .key("renew_cap")
+                .says(format!("`renew_cap` needs `renew = true`: `{name}` does not renew")));
+        }
+        let ttl = self.options.ttl_of(worker);
+        match self.options.drift_margin.filter(|margin| *margin >= ttl) {
+            None => Ok(()),
+            Some(margin) => {
+                let problem =
+                    format!("`drift_margin` = {margin} leaves nothing of the TTL of `{name}`, {ttl}");
+                Err(Place::top("drift_margin").says(problem))
+            }
+        }
+    }
+}
+
+fn check_span(field: &'static str, span: Span) -> Result<(), Invalid> {
+    if span.is_zero() {
+        Err(Place::top(field).says(format!("`{field}` is 0s: give it some time")))
+    } else {
+        Ok(())
+    }
+}
+
+/// `dlock` refuses what leaves nothing after its drift margin, and what is above a year.
+fn check_ttl(place: &Place, ttl: Span) -> Result<(), Invalid> {
+    if (TTL_MIN..=TTL_MAX).contains(&ttl) {
+        return Ok(());
+    }
+    Err(place.says(format!("`ttl` = {ttl}: it must be from {TTL_MIN} to {TTL_MAX}")))
+}
+
+/// A worker's name ends up in owner tokens, traces and expectations: it must read well there, and be no server's.
+fn check_name(place: &Place, name: &str) -> Result<(), Invalid> {
+    if name.is_empty() {
+        return Err(place.says("a worker has no name: write name = \"a\""));
+    }
+    let letters = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    let problem = if name.len() > NAME_BYTES_MAX {
+        format!("`{name}` is too long for a worker's name: {NAME_BYTES_MAX} bytes are allowed")
+    } else if !letters || name.starts_with('-') {
+        format!("`{name}` is no name for a worker: take lower-case letters, digits and dashes")
+    } else if let Some(kind) = reserved(name) {
+        format!("`{name}` is no name for a worker: {} is called so", kind.noun())
+    } else {
+        return Ok(());
+    };
+    Err(place.key("name").says(problem))
+}
+
+/// What is called `name` in one schedule or another. Servers and the resource have fixed names: `redis-1`, `replica-1`,
+/// `etcd-1`, `zookeeper-1`, `resource`; `etcd` and `zookeeper` for the cluster as a whole.
+fn reserved(name: &str) -> Option<Kind> {
+    let is_server = |kind: &Kind| {
+        let number = name.strip_prefix(kind.name()).and_then(|rest| rest.strip_prefix('-'));
+        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let is_cluster = |kind: &Kind| matches!(kind, Kind::Etcd | Kind::ZooKeeper) && kind.name() == name;
+    let servers = [Kind::Redis, Kind::Replica, Kind::Etcd, Kind::ZooKeeper];
+    let server = servers.into_iter().find(|kind| is_server(kind) || is_cluster(kind));
+    server.or((name == Kind::Resource.name()).then_some(Kind::Resource))
+}
+
+/// A worker without the lock has no use for what concerns the lock, and the other way round.
+fn check_mode(place: &Place, worker: &Worker) -> Result<(), Invalid> {
+    let name = &worker.name;
+    if worker.mode == WorkerMode::Lock {
+        return match worker.attempts {
+            None => Ok(()),
+            Some(_) => Err(place.key("attempts").says(format!(
+                "`attempts` needs `mode = \"cas\"`: `{name}` waits for the lock until its `deadline`"
+            ))),
+        };
+    }
+    if worker.attempts == Some(0) {
+        return Err(place
+            .key("attempts")
+            .says(format!("`attempts` of `{name}` is 0: it must be 1 at least")));
+    }
+    let plain = Worker::default();
+    let idle = [
+        ("ttl", worker.ttl != plain.ttl),
+        ("check", worker.check != plain.check),
+        ("read", worker.read != plain.read),
+        ("renew", worker.renew != plain.renew),
+        ("renew_cap", worker.renew_cap != plain.renew_cap),
+        ("release", worker.release != plain.release),
+        ("writes", worker.writes != plain.writes),
+        ("cancel_at", worker.cancel_at != plain.cancel_at),
+    ];
+    match idle.iter().find(|(_, set)| *set) {
+        None => Ok(()),
+        Some((field, _)) => Err(place.key(*field).says(format!(
+            "`{field}` does not apply to `mode = \"cas\"`: `{name}` takes no lock, and always reads and writes once \
+             an attempt"
+        ))),
+    }
+}
+
+fn check_cancels(place: &Place, worker: &Worker) -> Result<(), Invalid> {
+    let (place, name) = (place.key("cancel_at"), &worker.name);
+    if let Some(at) = worker.cancel_at.iter().position(|pending| *pending == 0) {
+        return Err(place
+            .index(at)
+            .says(format!("`cancel_at` of `{name}` holds a 0: pendings are counted from 1")));
+    }
+    if worker.cancel_at.len() as u64 > u64::from(worker.rounds) {
+        let problem = format!(
+            "`cancel_at` of `{name}` has {} entries for {} rounds",
+            worker.cancel_at.len(),
+            worker.rounds
+        );
+        return Err(place.says(problem));
+    }
+    Ok(())
+}
+
+/// A lease that is tied to a session lives for as long as the server lets sessions live.
+fn check_session(place: &Place, system: System, ttl: Span) -> Result<(), Invalid> {
+    let whole = ttl.as_nanos().is_multiple_of(1_000_000_000);
+    let problem = match system {
+        System::Etcd if !whole || ttl < Span::from_secs(2) => {
+            "etcd's leases live for whole seconds, 2s at least: one and a half election timeouts"
+        }
+        System::ZooKeeper if !(Span::from_secs(1)..=Span::from_secs(10)).contains(&ttl) => {
+            "ZooKeeper's sessions live for 2 to 20 ticks of 500ms: from 1s to 10s"
+        }
+        _ => return Ok(()),
+    };
+    Err(place.says(format!("`ttl` = {ttl}: {problem}")))
+}
+
+fn check_expect(schedule: &Schedule<Options>, expect: &Expect) -> Result<(), Invalid> {
+    let place = Place::top("expect");
+    if let Some(outcome) = expect.of(Arm::Unfenced.name()) {
+        let place = place.key("unfenced");
+        for (field, writes) in [("refused", &outcome.refused), ("refused_reads", &outcome.refused_reads)] {
+            if let Some(first) = writes.as_ref().and_then(|writes| writes.first()) {
+                let problem = format!("`{field}` holds {first}: a resource without fencing refuses nothing");
+                return Err(place.key(field).says(problem));
+            }
+        }
+        check_outcome(schedule, &place, outcome)?;
+    }
+    match expect.of(Arm::Fenced.name()) {
+        Some(outcome) => check_outcome(schedule, &place.key("fenced"), outcome),
+        None => Ok(()),
+    }
+}
+
+fn check_outcome(schedule: &Schedule<Options>, place: &Place, outcome: &Outcome) -> Result<(), Invalid> {
+    let lists = [
+        ("accepted", &outcome.accepted),
+        ("refused", &outcome.refused),
+        ("refused_reads", &outcome.refused_reads),
+        ("repeated", &outcome.repeated),
+    ];
+    let names = || schedule.options.workers.iter().map(|worker| worker.name.as_str());
+    for (field, writes) in lists {
+        for (at, write) in writes.iter().flatten().enumerate() {
+            if !names().any(|name| name == write.worker.as_str()) {
+                let known = names().collect::<Vec<_>>().join(", ");
+                let problem =
+                    format!("unknown worker `{}` in `{field}`: the schedule has {known}", write.worker);
+                return Err(place.key(field).index(at).says(problem));
+            }
+        }
+    }
+    Ok(())
+}

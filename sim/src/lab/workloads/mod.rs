@@ -1,0 +1,37 @@
+//! What the workers of the laboratory do: the real lock library and the real HTTP client, on the simulated world.
+
+mod cas;
+mod lock;
+mod seat;
+
+use futures_util::future::BoxFuture;
+
+use super::options::Options;
+use super::worker::WorkerMode;
+use crate::mutants::Mutant;
+use crate::sim::Process;
+use seat::Seat;
+
+pub(super) use seat::lock_key;
+
+/// The main task of the worker `number`: waits for its start, then works all its rounds.
+pub(super) async fn main(process: Process, options: Options, number: usize, mutant: Option<Mutant>) {
+    let spec = &options.workers[number];
+    process.sleep(spec.starts.duration()).await;
+    let seat = Seat { process: &process, options: &options, spec, number, mutant };
+    rounds(seat).await;
+}
+
+fn rounds(seat: Seat<'_>) -> BoxFuture<'_, ()> {
+    match seat.spec.mode {
+        WorkerMode::Lock => lock::rounds(seat),
+        WorkerMode::Cas => apart(cas::rounds(seat)),
+    }
+}
+
+/// Keeps `future`, and the stack that its polls need, out of whoever awaits it: a run would touch as much memory as the largest
+/// of its siblings needs.
+#[inline(never)]
+fn apart<'a, T>(future: impl Future<Output = T> + Send + 'a) -> BoxFuture<'a, T> {
+    Box::pin(future)
+}

@@ -1,0 +1,68 @@
+//! A worker of the laboratory, and what it works with.
+
+use dlock::{DriftMargin, LockKey, Runtime};
+use resource::worker::{Pauses, Step};
+
+use super::super::options::Options;
+use super::super::worker::Worker as Spec;
+use crate::mutants::Mutant;
+use crate::sim::Process;
+use crate::world::runtime::SimRuntime;
+
+/// Where workers reach the resource.
+pub(super) const RESOURCE_ADDRESS: &str = "resource:80";
+
+/// A worker, and what it works with.
+#[derive(Clone, Copy)]
+pub(super) struct Seat<'a> {
+    pub(super) process: &'a Process,
+    pub(super) options: &'a Options,
+    pub(super) spec: &'a Spec,
+    /// Which of the workers it is, from 0.
+    pub(super) number: usize,
+    /// The one mistake of its lock, if it has one.
+    pub(super) mutant: Option<Mutant>,
+}
+
+impl Seat<'_> {
+    /// The options of the worker's lock.
+    pub(super) fn lock_options(&self) -> dlock::Options {
+        let mut options = dlock::Options::new(self.options.ttl_of(self.spec).duration());
+        options.instance = Some(self.spec.name.clone());
+        if let Some(margin) = self.options.drift_margin {
+            options.drift = DriftMargin { per_mille: 0, constant: margin.duration() };
+        }
+        options
+    }
+
+    /// The members of a cluster, as the worker knows them: each begins with another one.
+    pub(super) fn members(&self, port: u16) -> Vec<String> {
+        let servers = self.options.servers();
+        let mut members: Vec<_> = servers.iter().map(|name| format!("{name}:{port}")).collect();
+        let first = self.number % members.len().max(1);
+        members.rotate_left(first);
+        members
+    }
+
+    /// Waits between two rounds.
+    pub(super) async fn think(&self) {
+        let runtime = self.process.runtime();
+        runtime.sleep_until(runtime.now() + self.spec.think.duration()).await;
+    }
+}
+
+/// Lets a worker pause at each step: a fault that struck in the step's event takes hold there.
+#[derive(Clone)]
+pub(super) struct Yields(pub(super) SimRuntime);
+
+impl Pauses for Yields {
+    async fn at(&self, _: Step) {
+        self.0.yield_now().await;
+    }
+}
+
+/// The key of a resource that a schedule writes `type:id`.
+pub(in super::super) fn lock_key(name: &str) -> Result<LockKey, dlock::KeyError> {
+    let (kind, id) = name.split_once(':').unwrap_or(("resource", name));
+    LockKey::new(kind, id)
+}

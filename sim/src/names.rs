@@ -1,0 +1,90 @@
+//! Enums whose variants have names in schedule files, and the error for a name that is none of them.
+
+/// A name that a schedule uses and nothing has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown {what} `{given}`: known are {known}")]
+pub struct UnknownName {
+    what: &'static str,
+    given: String,
+    known: String,
+}
+
+impl UnknownName {
+    pub(crate) fn new(what: &'static str, given: &str, known: &[&str]) -> Self {
+        Self { what, given: given.to_owned(), known: known.join(", ") }
+    }
+}
+
+/// Declares an enum together with the name of each variant in schedule files: one list serves reading, printing and the
+/// error that lists what is known.
+macro_rules! names {
+    ($(#[$meta:meta])* pub enum $name:ident as $what:literal {
+        $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)+
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$variant_meta])* $variant,)+ }
+
+        impl $name {
+            /// All of them, in the order of their declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// What schedule files call it.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text,)+ }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::names::UnknownName;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                match text {
+                    $($text => Ok(Self::$variant),)+
+                    _ => Err(Self::Err::new($what, text, &[$($text),+])),
+                }
+            }
+        }
+
+        $crate::names::as_text!($name, concat!("the name of the ", $what));
+    };
+}
+
+/// Reads and writes a type through its `FromStr` and `Display`: a string in every format.
+macro_rules! as_text {
+    ($name:ident, $expecting:expr) => {
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Text;
+
+                impl serde::de::Visitor<'_> for Text {
+                    type Value = $name;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str($expecting)
+                    }
+
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$name, E> {
+                        text.parse().map_err(E::custom)
+                    }
+                }
+
+                deserializer.deserialize_str(Text)
+            }
+        }
+    };
+}
+
+pub(crate) use {as_text, names};

@@ -1,0 +1,202 @@
+//! The builder of a world: its processes, what fails, and what it is judged by.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use resource::audit::Rules;
+
+use super::check::Check;
+use super::error::RunError;
+use super::process::Process;
+use super::report::Report;
+use super::run;
+use super::stage::{Body, Main};
+use crate::faults::{Fault, Role};
+use crate::servers::host::Host;
+use crate::span::Span;
+
+/// A world that is being built: processes and servers, a network between them, faults, and what a run is judged by.
+///
+/// The same world and seed give the same run, byte for byte, whatever else runs at the same time.
+///
+/// ```
+/// use sim::{Sim, Process};
+/// use std::time::Duration;
+///
+/// let report = Sim::new(7)
+///     .process("clock", |process: Process| async move {
+///         process.sleep(Duration::from_secs(1)).await;
+///         process.point("a second later");
+///     })
+///     .run()?;
+/// assert!(report.trace().contains("a second later"));
+/// # Ok::<(), sim::RunError>(())
+/// ```
+pub struct Sim {
+    pub(super) seed: u64,
+    pub(super) latency: (Duration, Duration),
+    pub(super) limit: Duration,
+    pub(super) linger: Duration,
+    pub(super) scale: Span,
+    pub(super) names: Vec<String>,
+    pub(super) bodies: Vec<Body>,
+    pub(super) aliases: Vec<(String, String)>,
+    pub(super) clusters: Vec<String>,
+    pub(super) keys: Vec<String>,
+    pub(super) faults: Vec<Fault>,
+    pub(super) rules: Rules,
+    pub(super) checks: Vec<(String, Box<dyn Check>)>,
+}
+
+impl Sim {
+    /// An empty world, all of whose randomness is keyed by `seed`. Links take 1 to 4 ms, and a run ends after 60 s at the
+    /// latest.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            latency: (Duration::from_millis(1), Duration::from_millis(4)),
+            limit: Duration::from_secs(60),
+            linger: Duration::from_secs(5),
+            scale: Span::from_secs(1),
+            names: Vec::new(),
+            bodies: Vec::new(),
+            aliases: Vec::new(),
+            clusters: Vec::new(),
+            keys: Vec::new(),
+            faults: Vec::new(),
+            rules: Rules::default(),
+            checks: Vec::new(),
+        }
+    }
+
+    /// The seed of all randomness in the run.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Replaces the seed.
+    pub fn with_seed(&mut self, seed: u64) -> &mut Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Adds a simulated server as the process `name`: clients reach it as `NAME:PORT`.
+    pub fn host(&mut self, name: &str, host: impl Host) -> &mut Self {
+        self.shared_host(name, Arc::new(host))
+    }
+
+    /// [`Sim::host`] for a server that the caller goes on using.
+    pub fn shared_host(&mut self, name: &str, host: Arc<dyn Host>) -> &mut Self {
+        self.add(name, Body::Host { host, role: Role::Server })
+    }
+
+    /// [`Sim::host`] for the server that the locks protect: random faults treat it as such.
+    pub fn resource(&mut self, name: &str, host: impl Host) -> &mut Self {
+        self.shared_resource(name, Arc::new(host))
+    }
+
+    /// [`Sim::resource`] for a server that the caller goes on using.
+    pub fn shared_resource(&mut self, name: &str, host: Arc<dyn Host>) -> &mut Self {
+        self.add(name, Body::Host { host, role: Role::Resource })
+    }
+
+    /// Lets faults be aimed at what happens in `cluster`, the name under which the history knows several servers.
+    pub fn cluster(&mut self, cluster: &str) -> &mut Self {
+        self.clusters.push(cluster.to_owned());
+        self
+    }
+
+    /// Adds a process that runs `main`, from its beginning after each restart. The run ends when all such processes have
+    /// ended.
+    pub fn process<M, F>(&mut self, name: &str, main: M) -> &mut Self
+    where
+        M: Fn(Process) -> F + Send + Sync + 'static,
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.add(name, Body::Program(Box::new(move |process| -> Main { Box::pin(main(process)) })))
+    }
+
+    /// Lets `alias` stand for the process `name`, as a virtual address does: clients reach it as `ALIAS:PORT`, too. A
+    /// server's action may move it.
+    pub fn alias(&mut self, alias: &str, name: &str) -> &mut Self {
+        self.aliases.push((alias.to_owned(), name.to_owned()));
+        self
+    }
+
+    /// Adds a fault. Faults strike once each, in any order.
+    pub fn fault(&mut self, fault: impl Into<Fault>) -> &mut Self {
+        self.faults.push(fault.into());
+        self
+    }
+
+    /// How long a segment takes on every link, one way: drawn anew for each, both ends included.
+    pub fn latency(&mut self, min: Duration, max: Duration) -> &mut Self {
+        self.latency = (min, max);
+        self
+    }
+
+    /// When the run ends at the latest, in simulated time.
+    pub fn limit(&mut self, limit: Duration) -> &mut Self {
+        self.limit = limit;
+        self
+    }
+
+    /// How long the run goes on at most when all processes have ended and a server still holds a lock. Default 5 s.
+    pub fn linger(&mut self, linger: Duration) -> &mut Self {
+        self.linger = linger;
+        self
+    }
+
+    /// The time that drawn faults are measured by, such as the time to live of a lease: they last for up to three of it.
+    /// Default 1 s.
+    pub fn scale(&mut self, scale: Duration) -> &mut Self {
+        self.scale = Span::from_nanos(u64::try_from(scale.as_nanos()).unwrap_or(u64::MAX));
+        self
+    }
+
+    /// Names a lock or a resource, so that traces show `key` rather than its hash.
+    pub fn key(&mut self, key: &str) -> &mut Self {
+        self.keys.push(key.to_owned());
+        self
+    }
+
+    /// What the audit judges by: the lock's time to live, its fairness, the bound of a wait. The run fills in when it ended
+    /// and when the last fault had healed.
+    pub fn rules(&mut self, rules: Rules) -> &mut Self {
+        self.rules = rules;
+        self
+    }
+
+    /// Adds a check, which the report names `name` if it does not hold.
+    pub fn check(&mut self, name: &str, check: impl Check) -> &mut Self {
+        self.checks.push((name.to_owned(), Box::new(check)));
+        self
+    }
+
+    /// The names of all processes and servers, in the order in which they were added.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The faults, in the order in which they were added.
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
+    /// Runs the world to its end, on a thread of its own, and judges what happened. The builder is empty afterwards.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError`] if the world can't be built as asked, or if code in it panics. A verdict or a finding is no error.
+    pub fn run(&mut self) -> Result<Report, RunError> {
+        let seed = self.seed;
+        run::run(std::mem::replace(self, Self::new(seed)))
+    }
+
+    fn add(&mut self, name: &str, body: Body) -> &mut Self {
+        self.names.push(name.to_owned());
+        self.bodies.push(body);
+        self
+    }
+}

@@ -1,0 +1,47 @@
+//! Why a run has no report.
+
+use crate::place::Invalid;
+
+/// A run that could not be made, or that code in it spoilt.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The world or a fault in it breaks a rule.
+    #[error("the schedule can't be run: {0}")]
+    Invalid(#[from] Invalid),
+    /// No thread could be started for the run.
+    #[error("no thread for the run: {0}; run fewer at once (--threads)")]
+    Thread(#[from] std::io::Error),
+    /// Code in the world panicked.
+    #[error("seed {seed}: {process} panicked at {location}: {message}")]
+    Panicked {
+        /// The run's seed.
+        seed: u64,
+        /// The process whose code it was, or `the simulator`.
+        process: String,
+        /// File and line.
+        location: String,
+        /// The panic's message.
+        message: String,
+    },
+    /// Code in the world asked for another runtime than its process's.
+    #[error(
+        "seed {seed}: {process} asked tokio itself for a timer, a socket or a task at {location}; inside a simulated \
+         process there is no tokio runtime: use Process::sleep or Runtime::sleep_until for tokio::time, Process::connect and \
+         Process::listen for tokio::net, Process::spawn for tokio::spawn"
+    )]
+    ForeignRuntime {
+        /// The run's seed.
+        seed: u64,
+        /// The process whose code it was.
+        process: String,
+        /// File and line of the call.
+        location: String,
+    },
+    /// An event outside the vocabulary was emitted.
+    #[error("the run emitted an event that no history may hold: {0}; this is a defect of the simulator")]
+    Vocabulary(String),
+    /// Another tracing subscriber is installed, so nothing was recorded.
+    #[error("nothing was recorded: this program has installed a tracing subscriber of its own; remove it")]
+    Unrecorded,
+}

@@ -1,0 +1,232 @@
+//! `sim::check`: a search inside somebody else's `cargo test`.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use super::error::RunError;
+use super::report::Report;
+use super::schedule::Schedule;
+use super::subject::{self, Draw, Subject};
+
+/// How many schedules are run unless the test or the environment says otherwise.
+const SCHEDULES: u64 = 1_000;
+
+/// The most lines of a trace that a failure prints.
+const LINES_MAX: usize = 400;
+
+/// The variables that pick one seed, and a number of seeds, in the order in which they count.
+const SEED: [&str; 2] = ["DLOCK_SIM_SEED", "SEED"];
+const SEEDS: [&str; 2] = ["DLOCK_SIM_SEEDS", "SEEDS"];
+
+/// Searches for a failure schedule that breaks `subject`, from a test of the same name.
+///
+/// ```no_run
+/// # use sim::{Process, Sim};
+/// #[test]
+/// fn transfers_are_fenced() {
+///     sim::check("transfers_are_fenced", |sim: &mut Sim| {
+///         sim.process("a", |process: Process| async move { /* the code under test */ });
+///     })
+///     .schedules(2_000)
+///     .run();
+/// }
+/// ```
+///
+/// `SEED=7 cargo test` runs the one schedule of that seed, `SEEDS=10000` so many from `SEED` (or 0) on; the longer
+/// `DLOCK_SIM_SEED` and `DLOCK_SIM_SEEDS` count before them. What a search finds is kept in `sim-regressions/NAME.toml`
+/// beside the crate's manifest, and replayed first from then on.
+pub fn check<S: Subject>(name: &str, subject: S) -> Search<S> {
+    Search {
+        name: name.to_owned(),
+        subject,
+        schedules: SCHEDULES,
+        determinism: false,
+        folder: PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default())
+            .join("sim-regressions"),
+    }
+}
+
+/// A search that [`check`] has set up.
+#[must_use = "a search finds nothing until it is run"]
+pub struct Search<S> {
+    name: String,
+    subject: S,
+    schedules: u64,
+    determinism: bool,
+    folder: PathBuf,
+}
+
+/// What broke: the text that the failed test prints.
+struct Failure {
+    schedule: String,
+    trace: String,
+    problems: Vec<String>,
+}
+
+impl<S: Subject> Search<S> {
+    /// How many schedules are drawn and run, unless the environment says otherwise. Default 1000.
+    pub fn schedules(mut self, schedules: u64) -> Self {
+        self.schedules = schedules;
+        self
+    }
+
+    /// Runs each schedule twice, and fails with the first event that differs.
+    pub fn check_determinism(mut self) -> Self {
+        self.determinism = true;
+        self
+    }
+
+    /// The folder in which failing schedules are kept. Default: `sim-regressions` beside the manifest.
+    pub fn keep_in(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folder = folder.into();
+        self
+    }
+
+    /// Replays what was kept, then draws and runs schedules.
+    ///
+    /// # Panics
+    ///
+    /// If a schedule fails: a verdict that nothing in it excuses, a check that does not hold, a panic of the code under test,
+    /// or a second run that differs. The message shows the schedule, its trace and the line that replays it. Also if the
+    /// environment or a kept file can't be used.
+    pub fn run(self) {
+        if let Err(problem) = self.search() {
+            panic!("{problem}");
+        }
+    }
+
+    fn search(&self) -> Result<(), String> {
+        let (seed, count) = (number(&SEED)?, number(&SEEDS)?);
+        if seed.is_none() {
+            self.replay_kept()?;
+        }
+        let first = seed.unwrap_or(0);
+        let count = count.unwrap_or(if seed.is_some() { 1 } else { self.schedules });
+        let points = subject::survey(&self.subject)
+            .map_err(|error| format!("{}: its world can't be run even without faults: {error}", self.name))?;
+        for seed in first..first.saturating_add(count) {
+            let schedule = self.subject.schedule(&mut Draw::aimed(seed, &points)).map_err(|error| {
+                format!("{}: seed {seed} draws a schedule that can't be run: {error}", self.name)
+            })?;
+            if let Some(failure) = self.fails(&schedule)? {
+                let kept = self.keep(&failure.schedule)?;
+                let replay = format!(
+                    "replay it: SEED={seed} cargo test {}\nkept in {}, which is replayed first from now on\n",
+                    self.name,
+                    kept.display()
+                );
+                return Err(self.text(&failure, &replay));
+            }
+        }
+        Ok(())
+    }
+
+    /// Replays the schedules that failed before.
+    fn replay_kept(&self) -> Result<(), String> {
+        for number in 1.. {
+            let path = self.kept(number);
+            if !path.exists() {
+                break;
+            }
+            let schedule = subject::load(&self.subject, &path).map_err(|error| error.to_string())?;
+            if let Some(failure) = self.fails(&schedule)? {
+                let replay = format!("it is kept in {}; delete the file to forget it\n", path.display());
+                return Err(self.text(&failure, &replay));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the schedule; what is wrong with it, if anything is.
+    fn fails(&self, schedule: &Schedule<S::Options>) -> Result<Option<Failure>, String> {
+        let toml = schedule.to_toml();
+        let report = match subject::run(&self.subject, schedule) {
+            Ok(report) => report,
+            Err(error @ (RunError::Panicked { .. } | RunError::ForeignRuntime { .. })) => {
+                let problems = vec![error.to_string()];
+                return Ok(Some(Failure { schedule: toml, trace: String::new(), problems }));
+            }
+            Err(error) => return Err(format!("{}: {error}\n\n{toml}", self.name)),
+        };
+        let mut problems = self.problems(schedule, &report);
+        if self.determinism {
+            let again = subject::run(&self.subject, schedule).map_err(|error| error.to_string())?;
+            problems.extend(difference(&report, &again));
+        }
+        let failure = Failure { schedule: toml, trace: report.trace(), problems };
+        Ok((!failure.problems.is_empty()).then_some(failure))
+    }
+
+    fn problems(&self, schedule: &Schedule<S::Options>, report: &Report) -> Vec<String> {
+        let excused = self.subject.excused(schedule);
+        let verdicts = report.verdicts.iter().filter(|verdict| !excused.contains(&verdict.kind));
+        let verdicts =
+            verdicts.map(|verdict| format!("{} at {}: {}", verdict.kind, verdict.at, verdict.detail));
+        verdicts.chain(report.findings.iter().map(ToString::to_string)).collect()
+    }
+
+    fn text(&self, failure: &Failure, replay: &str) -> String {
+        let mut text = format!("{}:\n", self.name);
+        for problem in &failure.problems {
+            let _ = writeln!(text, "  {problem}");
+        }
+        let lines: Vec<&str> = failure.trace.lines().collect();
+        let _ = writeln!(text, "\n{}\n{}", failure.schedule, lines[..lines.len().min(LINES_MAX)].join("\n"));
+        if lines.len() > LINES_MAX {
+            let _ = writeln!(text, "… {} lines more", lines.len() - LINES_MAX);
+        }
+        text + "\n" + replay
+    }
+
+    /// Writes a failing schedule to a file of its own, whole or not at all.
+    fn keep(&self, schedule: &str) -> Result<PathBuf, String> {
+        let path = (1..).map(|number| self.kept(number)).find(|path| !path.exists()).unwrap_or_default();
+        let failed = |error: std::io::Error| {
+            format!("{}: {error}; choose another folder with keep_in", path.display())
+        };
+        std::fs::create_dir_all(&self.folder).map_err(failed)?;
+        let draft = path.with_extension("toml.new");
+        std::fs::write(&draft, schedule).map_err(failed)?;
+        std::fs::rename(&draft, &path).map_err(failed)?;
+        Ok(path)
+    }
+
+    /// The file of the kept schedule with this number, from 1.
+    fn kept(&self, number: u32) -> PathBuf {
+        let suffix = if number == 1 { String::new() } else { format!("-{number}") };
+        Path::new(&self.folder).join(format!("{}{suffix}.toml", self.name))
+    }
+}
+
+/// The first event in which two runs of one schedule differ, if they do.
+pub fn difference(one: &Report, other: &Report) -> Option<String> {
+    if one.hash == other.hash {
+        return None;
+    }
+    let (ours, theirs) = (one.trace(), other.trace());
+    let mut lines = ours.lines().zip(theirs.lines()).enumerate();
+    let first = lines.find(|(_, (ours, theirs))| ours != theirs);
+    let problem = match first {
+        Some((number, (ours, theirs))) => {
+            format!("event {}: first\n    {ours}\n  then\n    {theirs}", number + 1)
+        }
+        None if one.events.len() == other.events.len() => {
+            "the same events, at times that differ by less than 1 ms".to_owned()
+        }
+        None => format!("{} events first, then {}", one.events.len(), other.events.len()),
+    };
+    Some(format!("a second run of the same schedule differs: {problem}"))
+}
+
+/// The whole number in the first of these variables that is set.
+fn number(variables: &[&str]) -> Result<Option<u64>, String> {
+    for variable in variables {
+        if let Ok(text) = std::env::var(variable) {
+            let number = text.parse();
+            return number.map(Some).map_err(|_| {
+                format!("{variable}={text} is no whole number: give one, such as {variable}=42")
+            });
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,27 @@
+//! Building and running a simulated world: what every user of the simulator meets.
+
+mod builder;
+mod check;
+mod error;
+mod expect;
+mod harness;
+mod panic;
+pub mod point;
+mod process;
+mod progress;
+mod report;
+mod run;
+mod scene;
+mod schedule;
+mod stage;
+mod subject;
+
+pub use builder::Sim;
+pub use check::{Check, Evidence, Finding, no};
+pub use error::RunError;
+pub use expect::{Expect, Mismatch, Outcome};
+pub use harness::{Search, check, difference};
+pub use process::Process;
+pub use report::Report;
+pub use schedule::{Latency, Network, Schedule, ScheduleError};
+pub use subject::{Draw, NoOptions, Subject, build, load, parse, run, survey};

@@ -1,0 +1,98 @@
+//! Panics inside a run: which process's code panicked, and where.
+
+use std::cell::RefCell;
+use std::panic::{self, PanicHookInfo};
+use std::sync::Once;
+
+use super::error::RunError;
+use crate::world::World;
+
+/// What tokio says where a call needs a runtime that is not there.
+const NO_TOKIO: [&str; 2] = ["there is no reactor running", "must be called from the context of a Tokio"];
+
+thread_local! {
+    /// The world of the run on this thread, and its first panic.
+    static RUN: RefCell<Option<Watch>> = const { RefCell::new(None) };
+}
+
+struct Watch {
+    world: Option<World>,
+    first: Option<Panic>,
+}
+
+/// A panic in a run.
+struct Panic {
+    process: String,
+    location: String,
+    message: String,
+}
+
+/// Watches this thread, which belongs to one run, for panics: they are kept, and not printed.
+pub(super) fn watch() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !keep(info) {
+                before(info);
+            }
+        }));
+    });
+    RUN.set(Some(Watch { world: None, first: None }));
+}
+
+/// The world of the run on this thread is known from now on.
+pub(super) fn in_world(world: &World) {
+    RUN.with_borrow_mut(|run| {
+        if let Some(run) = run {
+            run.world = Some(world.clone());
+        }
+    });
+}
+
+/// Forgets the world, which would live on otherwise.
+pub(super) fn out_of_world() {
+    RUN.with_borrow_mut(|run| {
+        if let Some(run) = run {
+            run.world = None;
+        }
+    });
+}
+
+/// The error for the first panic of the run on this thread.
+pub(super) fn error(seed: u64, payload: &(dyn std::any::Any + Send)) -> RunError {
+    let first = RUN.with_borrow_mut(|run| run.as_mut().and_then(|run| run.first.take()));
+    let Panic { process, location, message } = first.unwrap_or_else(|| Panic {
+        process: "the simulator".to_owned(),
+        location: "an unknown place".to_owned(),
+        message: text(payload),
+    });
+    if NO_TOKIO.iter().any(|words| message.contains(words)) {
+        return RunError::ForeignRuntime { seed, process, location };
+    }
+    RunError::Panicked { seed, process, location, message }
+}
+
+/// Keeps the first panic of a run; whether this thread belongs to one.
+fn keep(info: &PanicHookInfo<'_>) -> bool {
+    RUN.with(|run| {
+        let Ok(mut run) = run.try_borrow_mut() else { return false };
+        let Some(run) = run.as_mut() else { return false };
+        if run.first.is_none() {
+            let world = run.world.as_ref();
+            let speaker = world.and_then(|world| Some((world, world.speaker().ok()??)));
+            let process = speaker.map_or("the simulator".to_owned(), |(world, id)| {
+                format!("process `{}`", world.process(id).name())
+            });
+            let location = info.location().map_or("an unknown place".to_owned(), ToString::to_string);
+            run.first = Some(Panic { process, location, message: text(info.payload()) });
+        }
+        true
+    })
+}
+
+fn text(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "without a message".to_owned())
+}

@@ -1,0 +1,136 @@
+//! What code inside the world is given: the process that it runs in.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use dlock::{Instant, Runtime};
+
+use super::stage::Stage;
+use crate::world::disk::Disk;
+use crate::world::process::ProcessId;
+use crate::world::runtime::SimRuntime;
+use crate::world::stream::{Listener, SimStream};
+
+/// A process of a simulated world, in one of its lives. Clones are the same process.
+///
+/// Its clocks, its network, its scheduler and its randomness are its own; code that runs in it reads no others. A fault may
+/// pause it, kill it (all its tasks are dropped) or set its clocks.
+#[derive(Clone)]
+pub struct Process {
+    stage: Arc<Stage>,
+    runtime: SimRuntime,
+}
+
+impl Process {
+    pub(super) fn new(stage: Arc<Stage>, id: ProcessId) -> Self {
+        let runtime = SimRuntime::new(stage.world(), id);
+        Self { stage, runtime }
+    }
+
+    /// The name that the world knows it by.
+    pub fn name(&self) -> &str {
+        self.runtime.world().process(self.id()).name()
+    }
+
+    /// How often it was restarted: 0 in its first life.
+    pub fn life(&self) -> u32 {
+        self.runtime.world().process(self.id()).life()
+    }
+
+    /// The [`Runtime`] of this process: what every client of `dlock` and `resource` is given.
+    pub fn runtime(&self) -> SimRuntime {
+        self.runtime.clone()
+    }
+
+    /// Opens a connection to `address`, written `host:port`. Waits for as long as the link is cut.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::NotFound`] if the world has no such host, [`io::ErrorKind::ConnectionRefused`] if nobody listens
+    /// there.
+    pub async fn connect(&self, address: &str) -> io::Result<SimStream> {
+        self.runtime.connect(address).await
+    }
+
+    /// Listens on `port` of this process: others reach it as `NAME:PORT`.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::AddrInUse`] if the process listens there already.
+    pub fn listen(&self, port: u16) -> io::Result<Listener> {
+        self.runtime.world().listen(self.id(), &format!("{}:{port}", self.name()))
+    }
+
+    /// The disk of the process: one file, which outlives its crashes. What was not synced is lost with the power.
+    pub fn disk(&self) -> Disk {
+        self.stage.disk(self.id())
+    }
+
+    /// The time on the process's monotonic clock.
+    pub fn now(&self) -> Instant {
+        self.runtime.now()
+    }
+
+    /// The time on the process's wall clock, since the Unix epoch. It can be stepped: no lease may be measured by it.
+    pub fn wall(&self) -> Duration {
+        Duration::from_nanos(self.runtime.wall_nanos())
+    }
+
+    /// Waits for `duration` on the process's monotonic clock.
+    pub async fn sleep(&self, duration: Duration) {
+        self.runtime.sleep_until(self.now() + duration).await;
+    }
+
+    /// Runs `task` beside the caller. It ends with this life of the process.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.runtime.spawn(task);
+    }
+
+    /// The next 64 random bits of the process's own stream.
+    pub fn random(&self) -> u64 {
+        let mut bytes = [0; 8];
+        self.runtime.fill_random(&mut bytes);
+        u64::from_le_bytes(bytes)
+    }
+
+    /// Names this moment: the trace shows it, and a fault that is aimed at `name` strikes here. It takes hold at the
+    /// process's next await.
+    pub fn point(&self, name: &str) {
+        self.stage.pass_point(self.id(), name);
+    }
+
+    /// Runs `future` until it ends, or until the fault `cancel` strikes: then it is dropped, and the result is `None`.
+    pub async fn cancellable<F: Future>(&self, future: F) -> Option<F::Output> {
+        let mut future = std::pin::pin!(future);
+        self.poll_cancellable(future.as_mut()).await
+    }
+
+    /// [`Process::cancellable`] for a future that the caller drops.
+    pub(crate) async fn poll_cancellable<F: Future>(&self, mut future: Pin<&mut F>) -> Option<F::Output> {
+        std::future::poll_fn(|cx| {
+            if self.stage.poll_cancelled(self.id(), cx) {
+                return Poll::Ready(None);
+            }
+            future.as_mut().poll(cx).map(Some)
+        })
+        .await
+    }
+
+    pub(crate) fn id(&self) -> ProcessId {
+        self.runtime.process()
+    }
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Process")
+            .field("name", &self.name())
+            .field("life", &self.life())
+            .finish_non_exhaustive()
+    }
+}

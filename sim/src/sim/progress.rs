@@ -1,0 +1,119 @@
+//! How far a run has come: which programs have ended, and which locks are held.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::task::{Context, Poll, Waker};
+
+use resource::audit::{Event, Kind, Name};
+
+use crate::world::{World, lock};
+
+/// What the end of a run depends on.
+pub(crate) struct Progress {
+    /// Whether a fault may cancel a future: else no waker need be kept for it.
+    may_cancel: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Programs that have not ended, by process number.
+    busy: BTreeSet<usize>,
+    /// Locks that a server holds for somebody: the server and the resource.
+    held: BTreeSet<(Name, Name)>,
+    /// Programs whose cancellable future is to be dropped.
+    cancelled: BTreeSet<usize>,
+    cancellable: Vec<Waker>,
+    harness: Option<Waker>,
+}
+
+impl Progress {
+    /// The programs with these numbers have not ended, and no lock is held.
+    pub(super) fn new(programs: impl Iterator<Item = usize>, may_cancel: bool) -> Self {
+        Self { may_cancel, state: Mutex::new(State { busy: programs.collect(), ..State::default() }) }
+    }
+
+    /// The program was started anew, and has all its work before it.
+    pub(super) fn begun(&self, program: usize) {
+        lock(&self.state).busy.insert(program);
+    }
+
+    /// The program has ended.
+    pub(super) fn finished(&self, program: usize) {
+        let mut state = lock(&self.state);
+        state.busy.remove(&program);
+        state.wake();
+    }
+
+    /// A server's process has died, and knows of no lock any more.
+    pub(super) fn died(&self, server: &str) {
+        lock(&self.state).held.retain(|(name, _)| name.as_str() != server);
+    }
+
+    /// Keeps track of the locks that are held.
+    pub(super) fn on_event(&self, event: &Event) {
+        match &event.kind {
+            Kind::KeyGranted { key, .. } => {
+                lock(&self.state).held.insert((event.process.clone(), key.clone()));
+            }
+            Kind::KeyDeleted { key, .. } | Kind::KeyExpired { key, .. } => {
+                let mut state = lock(&self.state);
+                state.held.remove(&(event.process.clone(), key.clone()));
+                state.wake();
+            }
+            _ => {}
+        }
+    }
+
+    /// The program is to drop its cancellable future when it is next polled.
+    pub(super) fn cancel(&self, program: usize) {
+        let mut state = lock(&self.state);
+        state.cancelled.insert(program);
+        state.cancellable.drain(..).for_each(Waker::wake);
+    }
+
+    /// Whether the program's cancellable future is to be dropped now; else the task is woken when it is.
+    pub(super) fn poll_cancelled(&self, program: usize, cx: &mut Context<'_>) -> bool {
+        if !self.may_cancel {
+            return false;
+        }
+        let mut state = lock(&self.state);
+        if state.cancelled.remove(&program) {
+            return true;
+        }
+        state.cancellable.push(cx.waker().clone());
+        false
+    }
+
+    /// Completes when every program has ended, or at the true time `limit`.
+    pub(super) async fn all_finished(&self, world: &World, limit: u64) {
+        self.until(world, limit, |state| state.busy.is_empty()).await;
+    }
+
+    /// Completes when no lock is held, or at the true time `limit`.
+    pub(super) async fn none_held(&self, world: &World, limit: u64) {
+        self.until(world, limit, |state| state.held.is_empty()).await;
+    }
+
+    async fn until(&self, world: &World, limit: u64, done: impl Fn(&State) -> bool) {
+        let mut sleep = std::pin::pin!(world.sleep_until(limit));
+        std::future::poll_fn(|cx| {
+            let mut state = lock(&self.state);
+            if done(&state) {
+                return Poll::Ready(());
+            }
+            state.harness = Some(cx.waker().clone());
+            drop(state);
+            sleep.as_mut().poll(cx)
+        })
+        .await;
+    }
+}
+
+impl State {
+    fn wake(&mut self) {
+        if let Some(waker) = self.harness.take() {
+            waker.wake();
+        }
+    }
+}

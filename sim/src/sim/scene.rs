@@ -1,0 +1,197 @@
+//! What faults ask of a world that is being built.
+
+use std::collections::BTreeMap;
+
+use super::builder::Sim;
+use super::stage::Body;
+use crate::faults::{Check, NETWORK, Role, Scene, Trigger};
+use crate::place::{Invalid, Place};
+use crate::servers::host::Host;
+use crate::span::Span;
+
+/// Names that the world uses itself.
+const RESERVED: [&str; 2] = [NETWORK, "harness"];
+
+/// The points that each process passed in a run without faults.
+pub(super) type Points = BTreeMap<String, Vec<String>>;
+
+/// A world, and the points that its processes pass: what random faults are drawn for.
+pub(super) struct Surveyed<'a> {
+    pub(super) sim: &'a Sim,
+    pub(super) points: &'a Points,
+}
+
+impl Sim {
+    /// Checks names, aliases and faults.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] with what is wrong, and what to do about it.
+    pub(crate) fn validate(&self) -> Result<(), Invalid> {
+        self.check_names()?;
+        self.check_faults()
+    }
+
+    /// Checks that every fault can strike, and can be done to what it names.
+    pub(super) fn check_faults(&self) -> Result<(), Invalid> {
+        for (number, fault) in self.faults.iter().enumerate() {
+            let place = Place::top("fault").index(number);
+            if let Trigger::After { process, nth, .. } = &fault.when {
+                let place = place.key("when");
+                if !self.speaks(process) {
+                    let known = self.names.join(", ");
+                    let problem = format!("unknown process `{process}` in `when`: the world has {known}");
+                    return Err(place.key("process").says(problem));
+                }
+                if *nth == 0 {
+                    return Err(place.key("nth").says("`nth` is 0: passings of a point are counted from 1"));
+                }
+            }
+            let place = place.key("what");
+            let verb = fault.what.verb();
+            fault.what.check(&Check { verb, place: &place, scene: self, faults: &self.faults, number })?;
+        }
+        Ok(())
+    }
+
+    fn check_names(&self) -> Result<(), Invalid> {
+        let place = Place::top("process");
+        let aliases = || self.aliases.iter().map(|(alias, _)| alias.as_str());
+        for (at, name) in self.names.iter().enumerate() {
+            let problem = if name.is_empty() {
+                "a process has no name: give it one".to_owned()
+            } else if RESERVED.contains(&name.as_str()) {
+                format!("`{name}` is the simulator's own name: call the process something else")
+            } else if self.names[..at].contains(name) {
+                format!("two processes are called `{name}`: give each a name of its own")
+            } else if aliases().any(|alias| alias == name) {
+                format!("`{name}` is an alias as well: call the process something else")
+            } else {
+                continue;
+            };
+            return Err(place.index(at).says(problem));
+        }
+        match self.aliases.iter().find(|(_, name)| !self.names.contains(name)) {
+            None => Ok(()),
+            Some((alias, name)) => {
+                let known = self.names.join(", ");
+                Err(Place::top("alias").says(format!(
+                    "`{alias}` stands for `{name}`, which is no process: the world has {known}"
+                )))
+            }
+        }
+    }
+
+    /// Whether events are told under this name: a process, or a cluster of several.
+    fn speaks(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known == name) || self.speakers().iter().any(|known| known == name)
+    }
+
+    fn body(&self, name: &str) -> Option<&Body> {
+        let at = self.names.iter().position(|known| known == name)?;
+        self.bodies.get(at)
+    }
+
+    fn host_of(&self, name: &str) -> Option<&dyn Host> {
+        match self.body(name)? {
+            Body::Host { host, .. } => Some(&**host),
+            Body::Program(_) => None,
+        }
+    }
+}
+
+impl Scene for Sim {
+    fn processes(&self) -> Vec<String> {
+        self.names.clone()
+    }
+
+    fn role(&self, process: &str) -> Option<Role> {
+        Some(match self.body(process)? {
+            Body::Program(_) => Role::Client,
+            Body::Host { role, .. } => *role,
+        })
+    }
+
+    fn disk(&self, process: &str) -> Result<(), String> {
+        match self.host_of(process) {
+            // A program may write to its disk at any time.
+            None => Ok(()),
+            Some(host) if host.keeps_on_disk() => Ok(()),
+            Some(host) => Err(format!("{} that keeps nothing on its disk", host.noun())),
+        }
+    }
+
+    fn action(&self, process: &str, action: &str) -> Result<(), String> {
+        let Some(host) = self.host_of(process) else { return Err("it is no server".to_owned()) };
+        let known: Vec<&str> = host.actions().iter().map(|known| known.name).collect();
+        if known.contains(&action) {
+            return Ok(());
+        }
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        Err(format!("{} has no action `{action}`: known are {known}", host.noun()))
+    }
+
+    fn acquires(&self, process: &str) -> Result<(), String> {
+        match self.body(process) {
+            Some(Body::Program(_)) => Ok(()),
+            _ => Err("only programs run cancellable futures".to_owned()),
+        }
+    }
+
+    fn evictable(&self) -> Result<&[String], String> {
+        Ok(&self.keys)
+    }
+
+    fn forgets(&self, process: &str, power_loss: bool) -> bool {
+        let _ = power_loss;
+        self.host_of(process).is_some_and(|host| !host.keeps_on_disk())
+    }
+
+    fn speakers(&self) -> Vec<String> {
+        let mut speakers = self.with_role(Role::Server);
+        speakers.extend(self.clusters.iter().cloned());
+        speakers
+    }
+}
+
+impl Scene for Surveyed<'_> {
+    fn processes(&self) -> Vec<String> {
+        self.sim.processes()
+    }
+
+    fn role(&self, process: &str) -> Option<Role> {
+        self.sim.role(process)
+    }
+
+    fn disk(&self, process: &str) -> Result<(), String> {
+        self.sim.disk(process)
+    }
+
+    fn action(&self, process: &str, action: &str) -> Result<(), String> {
+        self.sim.action(process, action)
+    }
+
+    fn acquires(&self, process: &str) -> Result<(), String> {
+        self.sim.acquires(process)
+    }
+
+    fn evictable(&self) -> Result<&[String], String> {
+        self.sim.evictable()
+    }
+
+    fn forgets(&self, process: &str, power_loss: bool) -> bool {
+        self.sim.forgets(process, power_loss)
+    }
+
+    fn speakers(&self) -> Vec<String> {
+        self.sim.speakers()
+    }
+
+    fn scale(&self) -> Span {
+        self.sim.scale
+    }
+
+    fn points(&self, process: &str) -> Vec<String> {
+        self.points.get(process).cloned().unwrap_or_default()
+    }
+}

@@ -1,0 +1,260 @@
+//! A failure schedule: what differs from one run of a subject to the next, as data and as TOML.
+//!
+//! Every subject shares the seed, the limit, the network, the faults and the expectations; the rest of the file is the
+//! subject's own options. It is strict: what it can't mean is an error that names the line, never a silent no-op.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::io;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+use toml::de::{DeTable, ValueDeserializer};
+
+use super::builder::Sim;
+use super::expect::Expect;
+use crate::faults::{Fault, Faults, RawFault};
+use crate::place::{Invalid, Place, line_at};
+use crate::span::Span;
+
+/// A schedule file that can't be used. Prints as `file:line: what is wrong`.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScheduleError {
+    /// The file can't be read.
+    #[error("{file}: {source}")]
+    Read {
+        /// The file.
+        file: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file is no TOML, or not that of a schedule, or the schedule contradicts itself.
+    #[error("{file}:{line}: {problem}")]
+    Invalid {
+        /// The file, or the name under which its text was given.
+        file: String,
+        /// The line of the value at fault, from 1.
+        line: usize,
+        /// What is wrong, and what to write instead where that is known.
+        problem: String,
+    },
+}
+
+impl ScheduleError {
+    /// What is wrong with the file of this name and text.
+    pub(super) fn of(file: &str, text: &str, error: &Invalid) -> Self {
+        Self::Invalid { file: file.into(), line: error.place.line(text), problem: error.problem.clone() }
+    }
+}
+
+/// The links between processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Network {
+    /// How long a segment takes, one way, on every link.
+    pub latency: Latency,
+}
+
+/// A range of times, both ends included. Default 1 ms to 4 ms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Latency {
+    /// The shortest.
+    pub min: Span,
+    /// The longest.
+    pub max: Span,
+}
+
+impl Default for Latency {
+    fn default() -> Self {
+        Self { min: Span::from_millis(1), max: Span::from_millis(4) }
+    }
+}
+
+/// What differs from one run of a subject to the next. The same schedule and the same code give the same run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule<O> {
+    /// What it shows, for someone who has never seen it.
+    pub about: String,
+    /// The seed of all randomness in its runs: latencies, owner tokens, backoff. Default 0.
+    pub seed: u64,
+    /// The simulated time at which a run ends at the latest. Default 60 s.
+    pub limit: Span,
+    /// The links between processes.
+    pub network: Network,
+    /// What goes wrong.
+    pub faults: Vec<Fault>,
+    /// What its runs must give.
+    pub expect: Expect,
+    /// The subject's own part of the file.
+    pub options: O,
+}
+
+/// The part of a schedule file that every subject has.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Shared {
+    #[serde(default)]
+    about: String,
+    #[serde(default)]
+    seed: u64,
+    #[serde(default = "default_limit")]
+    limit: Span,
+    #[serde(default)]
+    network: Network,
+    #[serde(default)]
+    expect: Expect,
+}
+
+/// The keys of [`Shared`], and that of the faults, which are read against a table.
+const SHARED: [&str; 5] = ["about", "seed", "limit", "network", "expect"];
+const FAULT: &str = "fault";
+
+fn default_limit() -> Span {
+    Span::from_secs(60)
+}
+
+impl<O> Schedule<O> {
+    /// A schedule of these options with seed 0, no faults, and all else as by default.
+    pub fn new(about: &str, options: O) -> Self {
+        Self {
+            about: about.to_owned(),
+            seed: 0,
+            limit: default_limit(),
+            network: Network::default(),
+            faults: Vec::new(),
+            expect: Expect::default(),
+            options,
+        }
+    }
+
+    /// The schedule of a world that was built of these options: its seed, its limit, its network and its faults.
+    pub fn of(sim: &Sim, options: O) -> Self {
+        let span = |duration: std::time::Duration| {
+            Span::from_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+        };
+        Self {
+            seed: sim.seed,
+            limit: span(sim.limit),
+            network: Network { latency: Latency { min: span(sim.latency.0), max: span(sim.latency.1) } },
+            faults: sim.faults.clone(),
+            ..Self::new("", options)
+        }
+    }
+
+    /// Sets the seed, the limit, the network and the faults of `sim` to those of the schedule.
+    pub fn apply(&self, sim: &mut Sim) {
+        let Latency { min, max } = self.network.latency;
+        sim.with_seed(self.seed).limit(self.limit.duration()).latency(min.duration(), max.duration());
+        sim.faults.clone_from(&self.faults);
+    }
+
+    /// Checks what every subject has: the limit, the network and what is expected.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] for the first rule that it breaks.
+    pub fn check_shared(&self, arms: &[&str]) -> Result<(), Invalid> {
+        if self.limit.is_zero() {
+            return Err(Place::top("limit").says("`limit` is 0s: give it some time"));
+        }
+        let Latency { min, max } = self.network.latency;
+        if min > max {
+            let problem = format!("`latency` is empty: min = {min} is above max = {max}");
+            return Err(Place::top("network").key("latency").says(problem));
+        }
+        let known: BTreeSet<&str> = arms.iter().copied().collect();
+        self.expect.check(&known)
+    }
+}
+
+impl<O: Serialize + DeserializeOwned> Schedule<O> {
+    /// The schedule with this TOML text, by the kinds of faults in `known`. Each part of the file is read by itself, so that
+    /// an error keeps its place.
+    pub(super) fn read(file: &str, text: &str, known: &Faults) -> Result<Self, ScheduleError> {
+        let malformed = |error: toml::de::Error| {
+            let offset = error.span().map_or(0, |span| span.start);
+            ScheduleError::Invalid {
+                file: file.into(),
+                line: line_at(text, offset),
+                problem: error.message().to_owned(),
+            }
+        };
+        let table = DeTable::parse(text).map_err(malformed)?;
+        let span = table.span();
+        let (mut shared, mut own, mut raw) = (DeTable::new(), DeTable::new(), None);
+        for (key, value) in table.into_inner() {
+            match key.get_ref().as_ref() {
+                FAULT => raw = Some(ValueDeserializer::from(value)),
+                name if SHARED.contains(&name) => drop(shared.insert(key, value)),
+                _ => drop(own.insert(key, value)),
+            }
+        }
+        let part = |table| toml::de::Deserializer::from(Spanned::new(span.clone(), table));
+        let Shared { about, seed, limit, network, expect } =
+            Shared::deserialize(part(shared)).map_err(malformed)?;
+        let options = O::deserialize(part(own)).map_err(malformed)?;
+        let raw = raw.map(Vec::<RawFault>::deserialize).transpose().map_err(malformed)?;
+        let mut faults = Vec::new();
+        for (number, fault) in raw.unwrap_or_default().into_iter().enumerate() {
+            let place = Place::top("fault").index(number);
+            faults.push(fault.read(&place, known).map_err(|error| ScheduleError::of(file, text, &error))?);
+        }
+        Ok(Self { about, seed, limit, network, faults, expect, options })
+    }
+
+    /// The schedule as TOML, in the shape in which a person would write it. [`parse`](super::parse) reads it back as an equal
+    /// one.
+    pub fn to_toml(&self) -> String {
+        let options = written(toml::to_string(&self.options));
+        // In TOML, what stands behind a table belongs to it.
+        let tables_at = options.find("\n[").map_or(options.len(), |at| at + 1);
+        let tables_at = if options.starts_with('[') { 0 } else { tables_at };
+        let (values, tables) = options.split_at(tables_at);
+        let mut text = String::new();
+        field(&mut text, "about", &self.about);
+        if self.seed != 0 {
+            field(&mut text, "seed", &self.seed);
+        }
+        text.push_str(values.trim_end());
+        if !values.trim_end().is_empty() {
+            text.push('\n');
+        }
+        field(&mut text, "limit", &self.limit);
+        if self.network != Network::default() {
+            text.push_str("\n[network]\n");
+            field(&mut text, "latency", &self.network.latency);
+        }
+        if !tables.is_empty() {
+            let _ = write!(text, "\n{}", tables.trim_end());
+            text.push('\n');
+        }
+        for fault in &self.faults {
+            text.push_str("\n[[fault]]\n");
+            field(&mut text, "when", &fault.when);
+            field(&mut text, "what", &&*fault.what);
+        }
+        for (arm, outcome) in self.expect.iter() {
+            let _ = write!(text, "\n[expect.{arm}]\n{}", written(toml::to_string(outcome)));
+        }
+        text
+    }
+}
+
+/// A key and its value on one line.
+fn field<T: Serialize + ?Sized>(text: &mut String, key: &str, value: &T) {
+    let mut line = String::new();
+    written(value.serialize(toml::ser::ValueSerializer::new(&mut line)));
+    let _ = writeln!(text, "{key} = {line}");
+}
+
+/// A schedule holds strings, numbers, lists and tables with names for keys: TOML has all of them.
+#[expect(
+    clippy::expect_used,
+    reason = "the schema makes it impossible, and no caller could do anything about it"
+)]
+fn written<T>(result: Result<T, toml::ser::Error>) -> T {
+    result.expect("a schedule is TOML")
+}

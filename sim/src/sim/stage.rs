@@ -1,0 +1,200 @@
+//! What a run starts, stops and starts again: its processes, in the order in which they were named.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Context;
+use std::time::Duration;
+
+use resource::audit::{Event, Kind, Name};
+
+use super::process::Process;
+use super::progress::Progress;
+use crate::faults::{self, Role};
+use crate::record;
+use crate::servers::host::{Acted, Host};
+use crate::world::World;
+use crate::world::disk::Disk;
+use crate::world::machine::WorldMachine;
+use crate::world::process::ProcessId;
+
+/// The main task of a process, in one of its lives.
+pub(crate) type Main = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What a process runs.
+pub(crate) enum Body {
+    /// Code of the experiment. The run ends when all of these have.
+    Program(Box<dyn Fn(Process) -> Main + Send + Sync>),
+    /// A simulated server, which never ends by itself.
+    Host { host: Arc<dyn Host>, role: Role },
+}
+
+/// All processes of a run.
+pub(crate) struct Stage {
+    world: World,
+    /// By process number.
+    bodies: Vec<Body>,
+    progress: Progress,
+}
+
+impl Stage {
+    /// `may_cancel`: whether a fault may cancel a future.
+    pub(super) fn new(world: &World, bodies: Vec<Body>, may_cancel: bool) -> Arc<Self> {
+        let programs = (0..bodies.len()).filter(|number| matches!(bodies[*number], Body::Program(_)));
+        let progress = Progress::new(programs, may_cancel);
+        Arc::new(Self { world: world.clone(), bodies, progress })
+    }
+
+    pub(super) fn start_all(self: &Arc<Self>) {
+        for id in self.world.processes() {
+            let main = self.main(id);
+            self.world.spawn(id, main);
+        }
+    }
+
+    /// The server that the process runs, if it is one.
+    pub(crate) fn host(&self, id: ProcessId) -> Option<&Arc<dyn Host>> {
+        match &self.bodies[id.0] {
+            Body::Host { host, .. } => Some(host),
+            Body::Program(_) => None,
+        }
+    }
+
+    /// Completes when every program has ended, what is under way has arrived (`quiet` later), and no lock is held any more;
+    /// at the latest at `limit`, or `linger` after the programs' end if that is earlier.
+    pub(super) async fn settled(&self, limit: Duration, quiet: Duration, linger: Duration) {
+        let limit = nanos(limit);
+        self.progress.all_finished(&self.world, limit).await;
+        self.world.sleep_until(self.world.now() + nanos(quiet)).await;
+        let limit = limit.max(self.world.now()).min(self.world.now().saturating_add(nanos(linger)));
+        self.progress.none_held(&self.world, limit).await;
+    }
+
+    /// Whether what the process runs under [`Process::cancellable`] is to be dropped now; else its task is woken when it is.
+    pub(super) fn poll_cancelled(&self, id: ProcessId, cx: &mut Context<'_>) -> bool {
+        self.progress.poll_cancelled(id.0, cx)
+    }
+
+    /// The process passes a point that its own code names.
+    pub(super) fn pass_point(&self, id: ProcessId, name: &str) {
+        record::tell(
+            self.world.process(id).name(),
+            Kind::WorkerStep { step: Name::from(name), key: None, owner: None },
+        );
+    }
+
+    pub(super) fn world(&self) -> &World {
+        &self.world
+    }
+
+    pub(super) fn disk(&self, id: ProcessId) -> Disk {
+        self.world.process(id).disk().clone()
+    }
+
+    /// Requests that the servers carried out so far.
+    pub(super) fn executed(&self) -> u64 {
+        let ids = self.world.processes();
+        ids.filter_map(|id| self.host(id)).map(|host| host.executed()).sum()
+    }
+
+    /// Ends the servers: they and the world would keep each other alive.
+    pub(super) fn close(&self) {
+        for id in self.world.processes() {
+            if let Some(host) = self.host(id) {
+                host.close();
+            }
+        }
+    }
+
+    /// Keeps track of the locks that are held.
+    pub(super) fn on_event(&self, event: &Event) {
+        self.progress.on_event(event);
+    }
+
+    /// The main task of a process in its next life.
+    fn main(self: &Arc<Self>, id: ProcessId) -> Main {
+        match &self.bodies[id.0] {
+            Body::Host { host, .. } => host.start(WorldMachine::new(&self.world, id)),
+            Body::Program(_) => {
+                let stage = Arc::clone(self);
+                Box::pin(async move {
+                    // Made when its life has begun, which it belongs to.
+                    let process = Process::new(Arc::clone(&stage), id);
+                    if let Body::Program(program) = &stage.bodies[id.0] {
+                        program(process).await;
+                    }
+                    stage.progress.finished(id.0);
+                })
+            }
+        }
+    }
+}
+
+impl faults::Stage for Stage {
+    fn world(&self) -> &World {
+        &self.world
+    }
+
+    fn role(&self, process: ProcessId) -> Role {
+        match &self.bodies[process.0] {
+            Body::Host { role, .. } => *role,
+            Body::Program(_) => Role::Client,
+        }
+    }
+
+    fn kill(&self, process: ProcessId, power_loss: bool) {
+        if let Some(host) = self.host(process) {
+            host.died();
+        }
+        self.world.crash(process, power_loss);
+        self.progress.died(self.world.process(process).name());
+    }
+
+    fn start(self: Arc<Self>, process: ProcessId) {
+        if matches!(self.bodies[process.0], Body::Program(_)) {
+            self.progress.begun(process.0);
+        }
+        let main = self.main(process);
+        self.world.restart(process, main);
+    }
+
+    fn leave_dead(&self, process: ProcessId) {
+        self.progress.finished(process.0);
+    }
+
+    fn shut_down(&self, process: ProcessId) {
+        if let Some(host) = self.host(process) {
+            host.shut_down();
+        }
+    }
+
+    fn clock_was_set(&self, process: ProcessId) {
+        if let Some(host) = self.host(process) {
+            host.clock_set();
+        }
+    }
+
+    fn cancel(&self, process: ProcessId) {
+        self.progress.cancel(process.0);
+    }
+
+    fn act(&self, server: ProcessId, action: &str, arguments: &[String]) -> bool {
+        let argument = (!arguments.is_empty()).then(|| arguments.join(" "));
+        let acted = self.host(server).map(|host| host.act(action, argument.as_deref()));
+        matches!(acted, Some(Ok(Acted::Done(_))))
+    }
+
+    /// Those that an alias leads to, if there are any: clients reach no others.
+    fn servers_of_keys(&self) -> Vec<ProcessId> {
+        let stores_keys = |id: &ProcessId| self.host(*id).is_some_and(|host| host.offers("evict"));
+        let mut servers: Vec<_> = self.world.processes().filter(stores_keys).collect();
+        if servers.iter().any(|id| self.world.has_alias(*id)) {
+            servers.retain(|id| self.world.has_alias(*id));
+        }
+        servers
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,252 @@
+//! What a search works on: something that draws its options from a seed, and builds a world of them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use resource::audit::VerdictKind;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::builder::Sim;
+use super::error::RunError;
+use super::point;
+use super::report::Report;
+use super::scene::{Points, Surveyed};
+use super::schedule::{Schedule, ScheduleError};
+use crate::entropy::{Entropy, Site};
+use crate::faults::Faults;
+use crate::place::Invalid;
+
+/// Something that can be run under failure schedules. A closure from `&mut Sim` is one, without options.
+pub trait Subject: Sync {
+    /// What differs from run to run beyond the faults, as a schedule file writes it.
+    type Options: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync;
+
+    /// The name of this arm. Subjects that take the same schedules and judge them differently are arms of one experiment.
+    fn arm(&self) -> &'static str {
+        ONLY_ARM
+    }
+
+    /// The names of all arms, which a schedule file may have expectations of.
+    fn arms(&self) -> &'static [&'static str] {
+        &[ONLY_ARM]
+    }
+
+    /// Draws the options of one run.
+    fn draw(&self, from: &mut Draw) -> Self::Options;
+
+    /// Adds to `sim` what the options ask for: processes, servers, rules and checks. Seed, network, limit and faults come
+    /// from the schedule afterwards; what is set here is their default.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] with the option that can't be used.
+    fn build(&self, options: &Self::Options, sim: &mut Sim) -> Result<(), Invalid>;
+
+    /// Options that ask for less, for shrinking. Default: none.
+    fn smaller(&self, options: &Self::Options) -> Vec<Self::Options> {
+        let _ = options;
+        Vec::new()
+    }
+
+    /// Draws a schedule: the options, and up to four faults for the processes, servers and links of the world. All of them
+    /// heal by themselves.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] if no world can be built from what was drawn.
+    fn schedule(&self, from: &mut Draw) -> Result<Schedule<Self::Options>, Invalid> {
+        let options = self.draw(from);
+        let mut sim = Sim::new(from.seed());
+        self.build(&options, &mut sim)?;
+        let mut schedule = Schedule::of(&sim, options);
+        schedule.about = format!("drawn from seed {}", from.seed());
+        draw_faults(&self.faults(), &mut schedule, &mut sim, from);
+        Ok(schedule)
+    }
+
+    /// Checks a schedule against the world that was built from it. Default: what every subject has, and its faults.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] for the first rule that it breaks.
+    fn check(&self, schedule: &Schedule<Self::Options>, sim: &Sim) -> Result<(), Invalid> {
+        schedule.check_shared(self.arms())?;
+        sim.check_faults()
+    }
+
+    /// The verdicts that the schedule explains: no search reports them. Default: those that its faults excuse.
+    fn excused(&self, schedule: &Schedule<Self::Options>) -> BTreeSet<VerdictKind> {
+        let mut sim = Sim::new(schedule.seed);
+        // Options that no world can be built of have no verdict either.
+        let _ = self.build(&schedule.options, &mut sim);
+        schedule.faults.iter().flat_map(|fault| fault.what.excuses(&sim)).collect()
+    }
+
+    /// The kinds of faults that a schedule file may name. Default: those that come with the simulator.
+    fn faults(&self) -> Faults {
+        Faults::default()
+    }
+}
+
+/// The arm of a subject that has no other.
+const ONLY_ARM: &str = "run";
+
+/// The most faults of a drawn schedule.
+const FAULTS_MAX: u64 = 4;
+
+fn draw_faults<O>(known: &Faults, schedule: &mut Schedule<O>, sim: &mut Sim, from: &Draw) {
+    for number in 1..=from.site("faults").below(FAULTS_MAX + 1) {
+        let scene = Surveyed { sim, points: &from.points };
+        let Some(fault) = known.draw(&scene, &mut from.site(&format!("fault {number}"))) else { continue };
+        sim.fault(fault);
+        // A second promotion, say: left out, which moves no other fault.
+        if sim.check_faults().is_err() {
+            sim.faults.pop();
+        }
+    }
+    schedule.faults.clone_from(&sim.faults);
+}
+
+/// A subject without options writes none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoOptions {}
+
+impl<F: Fn(&mut Sim) + Sync> Subject for F {
+    type Options = NoOptions;
+
+    fn draw(&self, _: &mut Draw) -> NoOptions {
+        NoOptions {}
+    }
+
+    fn build(&self, _: &NoOptions, sim: &mut Sim) -> Result<(), Invalid> {
+        self(sim);
+        Ok(())
+    }
+}
+
+/// Draws options from a seed, each from a stream of its own: another option more or less moves none of the rest.
+#[derive(Clone, Debug)]
+pub struct Draw {
+    seed: u64,
+    entropy: Entropy,
+    /// Where faults may be aimed.
+    points: Arc<Points>,
+}
+
+impl Draw {
+    /// Draws from `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self::aimed(seed, &Arc::default())
+    }
+
+    /// Draws from `seed`, with faults that are aimed at `points`.
+    pub(crate) fn aimed(seed: u64, points: &Arc<Points>) -> Self {
+        Self { seed, entropy: Entropy::new(seed), points: Arc::clone(points) }
+    }
+
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The stream called `name`, from its beginning.
+    pub fn site(&self, name: &str) -> Site {
+        self.entropy.site(&format!("draw: {name}"))
+    }
+
+    /// A number from 0 to `bound` - 1.
+    pub fn below(&mut self, name: &str, bound: u64) -> u64 {
+        self.site(name).below(bound)
+    }
+
+    /// A duration between two, in whole milliseconds, both ends included.
+    pub fn duration(&mut self, name: &str, min: Duration, max: Duration) -> Duration {
+        let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        Duration::from_millis(self.site(name).range_nanos(millis(min), millis(max)))
+    }
+
+    /// True with the probability `p`.
+    pub fn chance(&mut self, name: &str, p: f64) -> bool {
+        self.site(name).chance(p)
+    }
+
+    /// One of `choices`, or `None` if there are none.
+    pub fn one_of<'a, T>(&mut self, name: &str, choices: &'a [T]) -> Option<&'a T> {
+        choices.get(self.below(name, choices.len() as u64) as usize)
+    }
+}
+
+/// The points that each process passes in the world of seed 0 without faults: where random faults are worth aiming.
+///
+/// # Errors
+///
+/// [`RunError`] if that world can't be built or run.
+pub fn survey<S: Subject>(subject: &S) -> Result<Arc<Points>, RunError> {
+    let mut from = Draw::new(0);
+    let options = subject.draw(&mut from);
+    let mut sim = Sim::new(0);
+    subject.build(&options, &mut sim)?;
+    let report = sim.run()?;
+    let mut points = Points::new();
+    for event in &report.events {
+        let Some(point) = point::of(&event.kind) else { continue };
+        let passed = points.entry(event.process.to_string()).or_default();
+        if !passed.iter().any(|known| known == point) {
+            passed.push(point.to_owned());
+        }
+    }
+    Ok(Arc::new(points))
+}
+
+/// Builds the world of a schedule.
+///
+/// # Errors
+///
+/// [`Invalid`] with the place in the schedule that can't be used.
+pub fn build<S: Subject>(subject: &S, schedule: &Schedule<S::Options>) -> Result<Sim, Invalid> {
+    let mut sim = Sim::new(schedule.seed);
+    subject.build(&schedule.options, &mut sim)?;
+    schedule.apply(&mut sim);
+    subject.check(schedule, &sim)?;
+    Ok(sim)
+}
+
+/// Runs a schedule of the subject.
+///
+/// # Errors
+///
+/// [`RunError`] if it can't be built, or if code in it panics.
+pub fn run<S: Subject>(subject: &S, schedule: &Schedule<S::Options>) -> Result<Report, RunError> {
+    build(subject, schedule)?.run()
+}
+
+/// Reads a schedule file of the subject from its text, and checks it. `file` is what errors call it.
+///
+/// # Errors
+///
+/// [`ScheduleError::Invalid`] with the line for what is no TOML, an unknown field or name, and whatever
+/// [`Subject::check`] refuses.
+pub fn parse<S: Subject>(subject: &S, file: &str, text: &str) -> Result<Schedule<S::Options>, ScheduleError> {
+    let schedule = Schedule::read(file, text, &subject.faults())?;
+    match build(subject, &schedule) {
+        Ok(_) => Ok(schedule),
+        Err(error) => Err(ScheduleError::of(file, text, &error)),
+    }
+}
+
+/// Reads a schedule file of the subject.
+///
+/// # Errors
+///
+/// [`ScheduleError::Read`] if the file can't be read, else as [`parse`].
+pub fn load<S: Subject>(subject: &S, path: &Path) -> Result<Schedule<S::Options>, ScheduleError> {
+    let file = path.display().to_string();
+    match std::fs::read_to_string(path) {
+        Ok(text) => parse(subject, &file, &text),
+        Err(source) => Err(ScheduleError::Read { file, source }),
+    }
+}
