@@ -17,10 +17,11 @@ const PORT: u16 = 6379;
 const PROMOTE: Action = Action { name: "promote", argument: None };
 const EVICT: Action = Action { name: "evict", argument: Some("the server's keys, separated by spaces") };
 
-/// A Redis server on port 6379 of its machine, restarted with what its append-only file holds. It tells the history what
-/// happens to locks.
+/// A Redis server on port 6379 of its machine, restarted with what its append-only file holds. It tells the
+/// history what happens to locks.
 ///
-/// Actions: `promote` makes a replica a primary; `evict` drops keys, as a server does that is short of memory.
+/// Actions: `promote` makes a replica a primary; `evict` drops keys, as a server does that is short of
+/// memory.
 pub struct RedisHost<M: Machine = WorldMachine> {
     setup: Arc<Setup>,
     state: Arc<Mutex<State<M>>>,
@@ -72,16 +73,16 @@ impl<M: Machine> RedisHost<M> {
         self.with(|setup| setup.persistence = persistence)
     }
 
-    /// Starts as a replica of the primary at `address`, written `host:port`. Restarted, it is a primary: who leads is
-    /// decided outside of Redis.
+    /// Starts as a replica of the primary at `address`, written `host:port`. Restarted, it is a primary: who
+    /// leads is decided outside of Redis.
     #[must_use]
     pub fn replica_of(self, address: impl Into<String>) -> Self {
         let address = address.into();
         self.with(|setup| setup.primary = Some(address))
     }
 
-    /// Has `name` lead to the server while it is the primary, as a virtual address does: from its first start if it
-    /// starts as one, and once it is promoted.
+    /// Has `name` lead to the server while it is the primary, as a virtual address does: from its first start
+    /// if it starts as one, and once it is promoted.
     #[must_use]
     pub fn primary_name(self, name: impl Into<String>) -> Self {
         let name = name.into();

@@ -1,32 +1,33 @@
-//! Watching a server from outside: for traces, histories and faults that wait for a command.
+//! Observers of a server: for the trace and the history.
 
 use std::collections::BTreeMap;
 
 use super::effects::{Effect, Removal};
 use super::number::parse_i64;
 
-/// Told of everything that a server does, in order. It is called while no lock is held, so it may use the server.
+/// Hears of everything that a server does, in order. It is called while no lock is held, so it may use the
+/// server.
 pub trait Observer: Send + Sync {
-    /// What a command or script of `client` did to the keys, `wall_ms` milliseconds after the Unix epoch on the server's
-    /// clock. What the server did on its own comes with its own name as the client.
+    /// A command or script of `client` did this to the keys, `wall_ms` milliseconds after the Unix epoch on
+    /// the server's clock. Where the server itself caused it, `client` is the server's name.
     fn changed(&self, client: &str, wall_ms: i64, effects: &[Effect]) {
         let _ = (client, wall_ms, effects);
     }
 
-    /// A command of `client` was executed, and its reply has not been sent. Commands inside scripts are told too, the
-    /// script's own EVALSHA first. `command` is in lower case.
+    /// A command of `client` was executed, and its reply has not been sent. Commands inside scripts are
+    /// included, after the script's own EVALSHA. `command` is in lower case.
     fn executed(&self, client: &str, command: &'static str) {
         let _ = (client, command);
     }
 }
 
-/// Watches nothing.
+/// Ignores everything.
 impl Observer for () {}
 
-/// Tells the story of the locks among the keys, as `tracing` events of the target `server`: `key_granted`,
+/// Tells the history what happens to locks, in `tracing` events of the target `server`: `key_granted`,
 /// `key_extended`, `key_deleted`, `key_expired`.
 ///
-/// It knows the keys of [`dlock::LockKey`] and those that it was told of, and leaves all others alone.
+/// It knows the keys of [`dlock::LockKey`] and those of [`LockView::add`], and ignores all others.
 #[derive(Clone, Debug, Default)]
 pub struct LockView {
     /// The locks that other keys stand for.
@@ -50,10 +51,10 @@ impl LockView {
 
 impl Observer for LockView {
     fn changed(&self, client: &str, wall_ms: i64, effects: &[Effect]) {
-        // Hashing names is not for nobody's ears.
+        // Names are hashed only if somebody listens.
         if tracing::enabled!(target: "server", tracing::Level::INFO) {
-            let story = Story { view: self, client, wall_ms, unit: effects };
-            effects.iter().for_each(|effect| story.tell(effect));
+            let unit = Unit { view: self, client, wall_ms, effects };
+            effects.iter().for_each(|effect| unit.tell(effect));
         }
     }
 }
@@ -67,14 +68,14 @@ enum Part {
 
 /// The effects of one command or script.
 #[derive(Clone, Copy, Debug)]
-struct Story<'a> {
+struct Unit<'a> {
     view: &'a LockView,
     client: &'a str,
     wall_ms: i64,
-    unit: &'a [Effect],
+    effects: &'a [Effect],
 }
 
-impl Story<'_> {
+impl Unit<'_> {
     fn tell(&self, effect: &Effect) {
         match effect {
             Effect::Set { key, value, expires_at, former } if former.as_ref() == Some(value) => {
@@ -128,9 +129,9 @@ impl Story<'_> {
         );
     }
 
-    /// The number that the same command or script left in the fence counter of the lock `name`.
+    /// The value to which the same command or script set the fence counter of the lock `name`.
     fn fencing_token(&self, name: &str) -> Option<u64> {
-        self.unit.iter().rev().find_map(|effect| {
+        self.effects.iter().rev().find_map(|effect| {
             let (key, number) = match effect {
                 Effect::Counted { key, value, .. } => (key, *value),
                 Effect::Set { key, value, .. } => (key, parse_i64(value)?),
