@@ -50,6 +50,7 @@ mod driver;
 mod error;
 mod link;
 mod options;
+mod order;
 pub mod path;
 mod place;
 mod queue;
