@@ -57,6 +57,7 @@ mod removal;
 mod retry;
 mod runtime;
 mod sweeps;
+mod sync;
 mod token;
 mod watchdog;
 #[cfg(feature = "zookeeper")]

@@ -15,7 +15,7 @@
 //! the resource's to count. The values of `outcome` are those of [`Outcome::as_str`].
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use metrics::{
@@ -24,6 +24,7 @@ use metrics::{
 
 use crate::event::Outcome;
 use crate::key::LockKey;
+use crate::sync::Guarded;
 
 /// Tells the recorder what each metric means. Call it once after a recorder was installed; without it only the help
 /// texts are missing.
@@ -43,12 +44,12 @@ pub fn describe() {
 /// The meters of one lock, made when a resource type is first seen: to name a sample by its labels costs more than to
 /// take it.
 #[derive(Default)]
-pub(crate) struct Meters(Mutex<BTreeMap<Arc<str>, Arc<Meter>>>);
+pub(crate) struct Meters(Guarded<BTreeMap<Arc<str>, Arc<Meter>>>);
 
 impl Meters {
     /// The meter of the key's resource type.
     pub(crate) fn of(&self, key: &LockKey) -> Arc<Meter> {
-        let mut meters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut meters = self.0.lock();
         if let Some(meter) = meters.get(key.resource_type()) {
             return Arc::clone(meter);
         }
