@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use super::error::LEASE_NOT_FOUND;
 use super::link::{Connection, Link};
 use super::session::Session;
-use crate::error::{BackendError, SessionEnd};
+use crate::error::BackendError;
 use crate::runtime::{Instant, Runtime};
 
 /// A session is kept until whoever holds this drops it; then it ends at the cluster, too.
@@ -58,7 +58,7 @@ pub(super) async fn bury<R: Runtime>(
     let revoked = link.call(&by, deadline, async { by.lease().revoke(session.lease()).await }).await;
     let was_there = match revoked {
         Ok(_) => true,
-        Err(BackendError::SessionLost(_)) => false,
+        Err(BackendError::SessionLost { .. }) => false,
         Err(error) => return Err(error),
     };
     session.gone();
@@ -85,7 +85,7 @@ impl<R: Runtime> Keeper<R> {
             select(keeping, closed).await;
         }
         self.stream = None;
-        self.session.end(SessionEnd::Unconfirmed);
+        self.session.end(false);
         self.bury().await;
     }
 
@@ -101,7 +101,7 @@ impl<R: Runtime> Keeper<R> {
             due = match self.ask().await {
                 Ok(()) => self.session.confirmed() + ttl / 3,
                 // Not gone for certain, as a member may say so that has not heard of the lease yet.
-                Err(BackendError::SessionLost(why)) => return self.session.end(why),
+                Err(BackendError::SessionLost { reported }) => return self.session.end(reported),
                 Err(_) => {
                     self.session.failed();
                     self.stream = None;

@@ -161,7 +161,7 @@ impl Connection {
 
     /// Takes no new requests after `error`, unless another member would say the same.
     pub(super) fn judge(&self, error: &BackendError) {
-        if !matches!(error, BackendError::SessionLost(_)) && error.is_passing() {
+        if !matches!(error, BackendError::SessionLost { .. }) && error.is_passing() {
             self.life.end();
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::error::{BackendError, SessionEnd};
+use crate::error::BackendError;
 use crate::runtime::{Instant, Runtime};
 use crate::sync::{Changes, Guarded};
 
@@ -28,7 +28,8 @@ struct State {
     under_way: Option<Instant>,
     /// The revision of the guard key below which no request of this session may put anything: see `place.rs`.
     guard: i64,
-    end: Option<SessionEnd>,
+    /// Whether the cluster reported the end, once it is over.
+    end: Option<bool>,
     /// Whether the cluster has confirmed that the lease is gone, and so all its keys, and that none can come.
     is_gone: bool,
 }
@@ -76,22 +77,22 @@ impl Session {
     pub(super) fn check(&self, now: Instant) -> Result<(), BackendError> {
         let mut state = self.state();
         if state.end.is_none() && now >= state.confirmed + self.ttl {
-            state.end = Some(SessionEnd::Unconfirmed);
+            state.end = Some(false);
             self.changed.announce();
         }
-        state.end.map_or(Ok(()), |why| Err(BackendError::SessionLost(why)))
+        state.end.map_or(Ok(()), |reported| Err(BackendError::SessionLost { reported }))
     }
 
-    /// Ends it.
-    pub(super) fn end(&self, why: SessionEnd) {
-        self.state().end.get_or_insert(why);
+    /// Ends it; `reported` says whether the cluster did.
+    pub(super) fn end(&self, reported: bool) {
+        self.state().end.get_or_insert(reported);
         self.changed.announce();
     }
 
     /// Notes that the cluster knows the lease no more: nothing of the session is left, and nothing can come.
     pub(super) fn gone(&self) {
         self.state().is_gone = true;
-        self.end(SessionEnd::Unknown);
+        self.end(true);
     }
 
     pub(super) fn is_gone(&self) -> bool {

@@ -25,19 +25,17 @@ mod waiters;
 use std::fmt;
 use std::sync::Arc;
 
-/// How to log in and which database to use; the rest of a connection is this crate's.
-pub use redis::RedisConnectionInfo;
-
 use self::acquisition::Client;
 pub(crate) use self::acquisition::RedisAcquisition;
 use self::batch::Batcher;
 use self::listener::Listener;
 use self::node::Node;
-pub use self::options::{TokenSource, Waiting};
+pub use self::options::{RedisOptions, TokenSource, Waiting};
 pub(crate) use self::script::{Arg, Call, Script, StoredKey};
 use crate::backend::{Backend, Claim};
 use crate::error::BackendError;
 use crate::runtime::{Instant, Runtime};
+use crate::setup::{self, SetupError};
 
 /// A Redis server. Clones share one connection, which is opened by the first call and replaced after a failure.
 pub struct Redis<R: Runtime> {
@@ -47,30 +45,16 @@ pub struct Redis<R: Runtime> {
 }
 
 impl<R: Runtime> Redis<R> {
-    /// The server at `address`, written `host:port`. Nothing is sent yet.
-    pub fn new(runtime: R, address: &str) -> Self {
-        Self::with_info(runtime, address, RedisConnectionInfo::default())
-    }
-
-    /// The same with a user, a password or a database.
-    pub fn with_info(runtime: R, address: &str, info: RedisConnectionInfo) -> Self {
-        let node = Node::new(runtime, address, info);
+    /// Creates a client of the server at `address`, written `host:port`. Sends nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// [`SetupError::Address`] for an address that can't be one.
+    pub fn new(runtime: R, address: &str, options: RedisOptions) -> Result<Self, SetupError> {
+        setup::check_address(address)?;
+        let node = Node::new(runtime, address, options.login());
         let client = Client { node, batcher: Arc::<Batcher>::default(), listener: Listener::new() };
-        Self { client: Arc::new(client), tokens: TokenSource::default(), waiting: Waiting::default() }
-    }
-
-    /// The same server, with tokens from `tokens`. All who lock the same keys should agree on it.
-    #[must_use]
-    pub fn with_tokens(mut self, tokens: TokenSource) -> Self {
-        self.tokens = tokens;
-        self
-    }
-
-    /// The same server, where waiters learn of a release by `waiting`. All who lock the same keys should agree on it.
-    #[must_use]
-    pub fn with_waiting(mut self, waiting: Waiting) -> Self {
-        self.waiting = waiting;
-        self
+        Ok(Self { client: Arc::new(client), tokens: options.tokens, waiting: options.waiting })
     }
 
     /// Runs a script that changes a lease only for its owner; returns whether it did.
@@ -85,6 +69,10 @@ impl<R: Runtime> Backend for Redis<R> {
 
     fn runtime(&self) -> &R {
         self.client.node.runtime()
+    }
+
+    fn system(&self) -> &'static str {
+        "redis"
     }
 
     fn open(&self, claim: Claim) -> RedisAcquisition<R> {

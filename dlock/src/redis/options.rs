@@ -1,4 +1,50 @@
-//! The choices that all clients of the same locks should share.
+//! How a client uses its Redis.
+
+use std::fmt;
+
+use redis::RedisConnectionInfo;
+
+/// How to use a Redis server. Begin with [`RedisOptions::default`] and change what must differ.
+///
+/// All who lock the same keys should agree on `tokens` and `waiting`.
+#[derive(Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RedisOptions {
+    /// The user to log in as; without one, the default user.
+    pub username: Option<String>,
+    /// The password; without one, the client does not log in.
+    pub password: Option<String>,
+    /// The number of the database.
+    pub database: u32,
+    /// The source of the fencing tokens.
+    pub tokens: TokenSource,
+    /// How waiters learn that a lock was released.
+    pub waiting: Waiting,
+}
+
+impl RedisOptions {
+    pub(crate) fn login(&self) -> RedisConnectionInfo {
+        let mut info = RedisConnectionInfo::default().set_db(i64::from(self.database));
+        if let Some(username) = &self.username {
+            info = info.set_username(username);
+        }
+        if let Some(password) = &self.password {
+            info = info.set_password(password);
+        }
+        info
+    }
+}
+
+impl fmt::Debug for RedisOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisOptions")
+            .field("username", &self.username)
+            .field("database", &self.database)
+            .field("tokens", &self.tokens)
+            .field("waiting", &self.waiting)
+            .finish_non_exhaustive()
+    }
+}
 
 /// How waiters learn that a lock was released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,4 +75,15 @@ pub enum TokenSource {
     /// goes back to [`TokenSource::Counter`] counts on from there. Scripts count in doubles, which are exact until the year
     /// 2255. Needs Redis 5 or later: before, a script that read the time could not write.
     ServerTime,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_password_is_printed() {
+        let options = RedisOptions { password: Some("secret".into()), ..RedisOptions::default() };
+        assert!(!format!("{options:?}").contains("secret"));
+    }
 }

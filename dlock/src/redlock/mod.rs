@@ -66,10 +66,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use self::acquisition::{Nodes, RedlockAcquisition};
-pub use self::options::{RedlockError, RedlockOptions};
+pub use self::options::RedlockOptions;
 use crate::backend::{Backend, Claim};
 use crate::redis::Redis;
 use crate::runtime::Runtime;
+use crate::setup::SetupError;
 
 /// Several independent Redis servers, the majority of which grants a lock. Clones share the connections.
 pub struct Redlock<R: Runtime> {
@@ -78,29 +79,24 @@ pub struct Redlock<R: Runtime> {
 }
 
 impl<R: Runtime> Redlock<R> {
-    /// The servers at `addresses`, each written `host:port`. Nothing is sent yet. They must be independent: no replicas of
-    /// each other. All who lock the same keys must name the same nodes.
+    /// Creates a client of the servers at `addresses`, each written `host:port`. Sends nothing yet. The servers must be
+    /// independent: no replicas of each other. All who lock the same keys must name the same nodes.
     ///
-    /// An odd number is best: 4 nodes outlive the failure of one, as 3 do.
+    /// An odd number is best: 4 nodes survive the failure of one, as 3 do.
     ///
     /// # Errors
     ///
-    /// [`RedlockError`] for fewer than 3 nodes, a node named twice, or a timeout of zero.
-    pub fn new<A: AsRef<str>>(
+    /// [`SetupError`] for fewer than 3 nodes, a node named twice, an address that can't be one, or a timeout of zero.
+    pub fn new(
         runtime: R,
-        addresses: &[A],
+        addresses: &[impl AsRef<str>],
         options: RedlockOptions,
-    ) -> Result<Self, RedlockError> {
+    ) -> Result<Self, SetupError> {
         options.check(addresses)?;
-        let node = |address: &A| Redis::with_info(runtime.clone(), address.as_ref(), options.login.clone());
-        let nodes = addresses.iter().map(node).collect();
+        let node = |address: &str| Redis::new(runtime.clone(), address, options.node());
+        let nodes = addresses.iter().map(|address| node(address.as_ref())).collect::<Result<_, _>>()?;
         let addresses = addresses.iter().map(|address| address.as_ref().into()).collect();
         Ok(Self { nodes: Arc::new(Nodes::new(runtime, nodes, options)), addresses })
-    }
-
-    /// The addresses of the nodes, in the order in which they were given.
-    pub fn nodes(&self) -> impl Iterator<Item = &str> {
-        self.addresses.iter().map(|address| &**address)
     }
 }
 
@@ -110,6 +106,10 @@ impl<R: Runtime> Backend for Redlock<R> {
 
     fn runtime(&self) -> &R {
         self.nodes.runtime()
+    }
+
+    fn system(&self) -> &'static str {
+        "redlock"
     }
 
     fn open(&self, claim: Claim) -> RedlockAcquisition<R> {

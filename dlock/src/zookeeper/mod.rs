@@ -62,7 +62,7 @@ pub mod wire;
 pub use backend::ZooKeeper;
 pub use client::{Children, Client, Created};
 pub use error::Error;
-pub use options::ClientOptions;
+pub use options::{ClientOptions, ZooKeeperOptions};
 pub use session::{Session, State};
 pub use watches::{Fired, Watch};
 pub use wire::{CreateMode, Stat};

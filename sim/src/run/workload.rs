@@ -7,9 +7,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use dlock::etcd::{Etcd, EtcdLockService, EtcdOptions};
-use dlock::redis::{self, Redis, TokenSource};
+use dlock::redis::{self, Redis, RedisOptions, TokenSource};
 use dlock::redlock::{Redlock, RedlockOptions};
-use dlock::zookeeper::{ClientOptions, ZooKeeper};
+use dlock::zookeeper::{ZooKeeper, ZooKeeperOptions};
 use dlock::{AcquireError, Backend, DriftMargin, Handle, Lock, LockKey, Options, Runtime};
 use resource::client::{Client, Retry};
 use resource::worker::{Job, Pauses, Reading, Step, Worker};
@@ -69,8 +69,10 @@ struct Hand<'a> {
 }
 
 async fn on_redis(hand: Hand<'_>) {
-    let redis = Redis::new(hand.runtime.clone(), LOCK_ADDRESS);
-    let redis = redis.with_tokens(tokens(hand.schedule)).with_waiting(waiting(hand.schedule));
+    let mut redis = RedisOptions::default();
+    redis.tokens = tokens(hand.schedule);
+    redis.waiting = waiting(hand.schedule);
+    let Ok(redis) = Redis::new(hand.runtime.clone(), LOCK_ADDRESS, redis) else { return };
     match (hand.cluster.lock_mutant(), hand.spec.release) {
         (Some(mutant), _) => {
             let drift = options(hand.schedule, hand.spec).drift;
@@ -100,12 +102,12 @@ async fn on_etcd(hand: Hand<'_>, number: usize) {
     // Members and a TTL that etcd can't use are refused: the schedule was validated.
     match hand.schedule.etcd.recipe {
         Recipe::Queue => {
-            if let Ok(etcd) = Etcd::new(hand.runtime.clone(), &members, &options) {
+            if let Ok(etcd) = Etcd::new(hand.runtime.clone(), &members, options) {
                 apart(rounds(hand, etcd)).await;
             }
         }
         Recipe::Service => {
-            if let Ok(service) = EtcdLockService::new(hand.runtime.clone(), &members, &options) {
+            if let Ok(service) = EtcdLockService::new(hand.runtime.clone(), &members, options) {
                 apart(rounds(hand, service)).await;
             }
         }
@@ -114,9 +116,11 @@ async fn on_etcd(hand: Hand<'_>, number: usize) {
 
 async fn on_zookeeper(hand: Hand<'_>, number: usize) {
     let members = members(hand.schedule, number, 2181);
-    let mut options = ClientOptions::new(members, hand.schedule.ttl_of(hand.spec).duration());
-    options.drift = self::options(hand.schedule, hand.spec).drift;
-    rounds(hand, ZooKeeper::with_options(hand.runtime.clone(), options)).await;
+    let options = ZooKeeperOptions::new(hand.schedule.ttl_of(hand.spec).duration());
+    // Members and a TTL that ZooKeeper can't use are refused: the schedule was validated.
+    if let Ok(zookeeper) = ZooKeeper::new(hand.runtime.clone(), &members, options) {
+        rounds(hand, zookeeper).await;
+    }
 }
 
 /// The members of a cluster, as the worker `number` knows them: each begins with another one.
