@@ -49,6 +49,10 @@ impl Backend for MutantLock {
         self.correct.runtime()
     }
 
+    fn system(&self) -> &'static str {
+        self.correct.system()
+    }
+
     fn open(&self, claim: Claim) -> MutantAcquisition {
         let correct = self.correct.open(claim.clone());
         MutantAcquisition { lock: self.clone(), claim, correct, plain: false }
