@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::schedule::{Arm, Part, Persistence, ReadMode, ReleaseMode, Schedule, Verdict, What};
+use dlock::DriftMargin;
+
+use crate::schedule::{Arm, Part, Persistence, ReadMode, ReleaseMode, Schedule, Span, Verdict, What};
 
 /// The verdicts that a run of the schedule may have without a promise being broken.
 ///
@@ -13,6 +15,10 @@ use crate::schedule::{Arm, Part, Persistence, ReadMode, ReleaseMode, Schedule, V
 ///   The writes of the regressed grants are then refused; what was accepted stays safe.
 /// - `stuck` where the clock of a Redis server is set back or slowed: a key that nobody releases lives by that clock.
 /// - `foreign_release`, if a worker releases by GET and DEL.
+/// - `two_valid` and `unheld` where a server may lose the lock that it had granted, as above, or may end it early by a
+///   clock that is set forward, or where clocks run apart by more than the drift margin. No pause and no network excuses
+///   them.
+/// - `leaked` where a replica that takes over may not have heard that the lock was released.
 pub fn allowed(schedule: &Schedule, arm: Arm) -> BTreeSet<Verdict> {
     let mut allowed = BTreeSet::from([Verdict::Overlap]);
     if arm == Arm::Unfenced {
@@ -21,8 +27,15 @@ pub fn allowed(schedule: &Schedule, arm: Arm) -> BTreeSet<Verdict> {
     if schedule.workers.iter().any(|worker| worker.read == ReadMode::Plain) {
         allowed.extend([Verdict::LateWrite, Verdict::LostUpdate]);
     }
-    if schedule.faults.iter().any(|fault| may_lose_the_counter(schedule, &fault.what)) {
+    if schedule.faults.iter().any(|fault| may_lose(schedule, &fault.what, Part::Fence)) {
         allowed.insert(Verdict::TokenRegressed);
+    }
+    let loses_locks = schedule.faults.iter().any(|fault| may_lose(schedule, &fault.what, Part::Owner));
+    if loses_locks || sets_a_server_forward(schedule) || clocks_run_apart(schedule) {
+        allowed.extend([Verdict::TwoValid, Verdict::Unheld]);
+    }
+    if schedule.faults.iter().any(|fault| matches!(fault.what, What::Promote { .. })) {
+        allowed.insert(Verdict::Leaked);
     }
     if schedule.faults.iter().any(|fault| may_prolong_keys(schedule, &fault.what)) {
         allowed.insert(Verdict::Stuck);
@@ -43,8 +56,42 @@ fn may_prolong_keys(schedule: &Schedule, what: &What) -> bool {
     }
 }
 
-/// Whether the fault may take from a lock server what it has acknowledged.
-fn may_lose_the_counter(schedule: &Schedule, what: &What) -> bool {
+/// Whether the wall clock of a Redis server is set forward: it then ends leases early.
+fn sets_a_server_forward(schedule: &Schedule) -> bool {
+    let is_redis = |process: &String| schedule.cluster().is_none() && schedule.servers().contains(process);
+    schedule.faults.iter().any(|fault| match &fault.what {
+        What::Step { process, by } => is_redis(process) && by.as_nanos() > 0,
+        _ => false,
+    })
+}
+
+/// Whether some holder's clock may lag behind some server's by more than the drift margin of a lease covers.
+fn clocks_run_apart(schedule: &Schedule) -> bool {
+    let (mut slowest, mut fastest) = (1.0_f64, 1.0_f64);
+    for fault in &schedule.faults {
+        let (process, rate) = match &fault.what {
+            What::Rate { process, factor, .. } => (process, *factor),
+            What::Slew { process, by, over } => {
+                (process, 1.0 + by.as_nanos() as f64 / over.as_nanos().max(1) as f64)
+            }
+            _ => continue,
+        };
+        if schedule.worker(process).is_some() {
+            slowest = slowest.min(rate);
+        } else if schedule.servers().contains(process) {
+            fastest = fastest.max(rate);
+        }
+    }
+    schedule.workers.iter().any(|worker| {
+        let ttl = schedule.ttl_of(worker).duration();
+        let margin = schedule.drift_margin.map_or(DriftMargin::default().of(ttl), Span::duration);
+        let trusted = ttl.saturating_sub(margin).as_secs_f64();
+        trusted / slowest > ttl.as_secs_f64() / fastest
+    })
+}
+
+/// Whether the fault may take from a lock server what it has acknowledged, of this part of the lock's data.
+fn may_lose(schedule: &Schedule, what: &What, part: Part) -> bool {
     if schedule.cluster().is_some() {
         // A majority keeps what was acknowledged.
         return false;
@@ -61,7 +108,7 @@ fn may_lose_the_counter(schedule: &Schedule, what: &What) -> bool {
             schedule.servers().contains(process) && schedule.redis.persistence == Persistence::None
         }
         What::Promote { .. } => true,
-        What::Evict { part, .. } => *part != Some(Part::Owner),
+        What::Evict { part: evicted, .. } => evicted.is_none_or(|evicted| evicted == part),
         _ => false,
     }
 }

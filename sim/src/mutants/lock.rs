@@ -8,8 +8,8 @@ use dlock::{DriftMargin, Instant, Released, timeout_at};
 
 use super::wire::Wire;
 use super::{
-    Mutant, blind_del, counter_deleted, margin_added, no_cleanup, reacquire, setnx, token_by_get,
-    validity_from_reply, wall_clock,
+    Mutant, blind_del, counter_deleted, late_loss, margin_added, no_cleanup, reacquire, renewal_logged,
+    setnx, token_by_get, unchecked, validity_from_reply, wall_clock,
 };
 use crate::world::runtime::SimRuntime;
 
@@ -28,6 +28,8 @@ pub(crate) struct MutantTrail {
     pub(super) correct: Trail,
     /// Whether a plain command was sent and not answered.
     pub(super) plain: bool,
+    /// When the request for the last grant or renewal was sent, if the mistake needs to know.
+    pub(super) renewed: Option<Instant>,
 }
 
 impl backend::Trail for MutantTrail {
@@ -73,6 +75,8 @@ impl Backend for MutantLock {
             Mutant::MarginAdded => margin_added::acquire(self, claim, trail, patience).await,
             Mutant::WallClock => wall_clock::acquire(self, claim, trail, patience).await,
             Mutant::TokenByGet => token_by_get::acquire(self, claim, trail, patience).await,
+            Mutant::LateLoss => late_loss::acquire(self, claim, trail, patience).await,
+            Mutant::ValidityUnchecked => unchecked::acquire(self, claim, trail, patience).await,
             _ => self.correct.acquire(claim, &mut trail.correct, patience).await,
         }
     }
@@ -88,6 +92,8 @@ impl Backend for MutantLock {
             Mutant::SilentReacquire => reacquire::renew(self, claim, trail, patience).await,
             Mutant::ValidityFromReply => validity_from_reply::renew(self, claim, trail, patience).await,
             Mutant::MarginAdded => margin_added::renew(self, claim, trail, patience).await,
+            Mutant::LateLoss => late_loss::renew(self, claim, trail, patience).await,
+            Mutant::RenewalLogged => renewal_logged::renew(self, claim, trail, patience).await,
             Mutant::WallClock => wall_clock::renew(self, claim, trail, patience).await,
             _ => self.correct.renew(claim, &mut trail.correct, patience).await,
         }

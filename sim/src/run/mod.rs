@@ -16,7 +16,7 @@ mod workload;
 use std::sync::Arc;
 use std::time::Duration;
 
-use resource::audit::{Nanos, Rules, audit};
+use resource::audit::{Name, Nanos, Rules, audit};
 
 use crate::entropy::Entropy;
 use crate::mutants::Mutant;
@@ -147,6 +147,10 @@ async fn in_world(
         served_within: Some(schedule.within().duration()),
         ttl: Some(schedule.ttl.duration()),
         grace: key_grace(schedule.system),
+        sessions: schedule.cluster().is_some(),
+        servers: voters(schedule),
+        exact: true,
+        longest_retry: Some(LONGEST_RETRY),
     };
     let recorded = record::finish().ok_or(RunError::Unrecorded)?;
     let commands = cluster.commands();
@@ -174,6 +178,20 @@ fn is_fair(schedule: &Schedule) -> bool {
         System::Redis | System::Redlock => false,
         System::Etcd => schedule.etcd.recipe == Recipe::Queue,
         System::ZooKeeper => true,
+    }
+}
+
+/// The longest backoff of the library (2 s), the longest time that it waits for an answer (1 s), and what the network takes.
+const LONGEST_RETRY: Duration = Duration::from_secs(4);
+
+/// The lock servers whose word counts, as the history calls them. A replica has none before it is promoted.
+fn voters(schedule: &Schedule) -> Vec<Name> {
+    match (schedule.cluster(), schedule.system) {
+        // The keys of etcd's own Lock service don't say whose they are.
+        (Some(_), System::Etcd) if schedule.etcd.recipe == Recipe::Service => Vec::new(),
+        (Some(cluster), _) => vec![Name::from(cluster)],
+        (None, System::Redlock) => schedule.servers().iter().map(|name| Name::from(name.as_str())).collect(),
+        (None, _) => vec![Name::from("redis-1")],
     }
 }
 

@@ -18,6 +18,10 @@ const FAULTS_MAX: u64 = 4;
 /// How long a worker may need for a handover at most: the longest backoff of the library (2 s), and the requests.
 const HANDOVER: Span = Span::from_secs(3);
 
+/// How long a waiter may wait once no lease and no fault stands in its way: a handover, and an answer that is waited for in
+/// vain before it.
+const SERVED: Span = Span::from_secs(5);
+
 /// What a write and its retries may take.
 const WRITES: Span = Span::from_secs(10);
 
@@ -116,7 +120,7 @@ fn draw_options(system: System, site: &mut Site) -> Schedule {
         let worker = draw_worker(site, name, &schedule);
         schedule.workers.push(worker);
     }
-    schedule.within = Some(long_service(&schedule));
+    schedule.within = Some(SERVED);
     schedule
 }
 
@@ -170,7 +174,7 @@ fn draw_cancels(site: &mut Site) -> Vec<u32> {
     if cancels { vec![pending] } else { Vec::new() }
 }
 
-/// How long a waiter may wait: a lock that is not fair may serve all rounds of all others first.
+/// How long a waiter may wait at all: a lock that is not fair may serve all rounds of all others first.
 fn long_service(schedule: &Schedule) -> Span {
     schedule.workers.iter().fold(HANDOVER, |sum, worker| {
         let held = schedule.ttl.plus(worker.work).plus(HANDOVER);
@@ -187,7 +191,7 @@ fn long_enough(schedule: &Schedule) -> Span {
     let faults = schedule.faults.iter().fold(Span::ZERO, |sum, fault| {
         sum.plus(fault.when.plus()).plus(fault.what.heals_after().unwrap_or_default())
     });
-    let end = busy.max().unwrap_or_default().plus(faults).plus(schedule.within()).plus(schedule.ttl);
+    let end = busy.max().unwrap_or_default().plus(faults).plus(long_service(schedule)).plus(schedule.ttl);
     Span::from_secs(end.as_nanos().div_ceil(1_000_000_000))
 }
 
