@@ -76,7 +76,11 @@ impl Action for Slew {
     /// A key that nobody releases lives by the server's clock.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
         let is_set_back = self.by.as_nanos() < 0 && scene.expires_keys(&self.process);
-        if is_set_back { vec![VerdictKind::Stuck] } else { Vec::new() }
+        let mut excuses = if is_set_back { vec![VerdictKind::Stuck] } else { Vec::new() };
+        if !scene.knows_margins() {
+            excuses.extend([VerdictKind::TwoValid, VerdictKind::Unheld]);
+        }
+        excuses
     }
 }
 

@@ -70,7 +70,11 @@ impl Action for Step {
 
     /// A key that nobody releases lives by the server's clock.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
-        let is_set_back = self.by.as_nanos() < 0 && scene.expires_keys(&self.process);
-        if is_set_back { vec![VerdictKind::Stuck] } else { Vec::new() }
+        match scene.expires_keys(&self.process) {
+            true if self.by.as_nanos() < 0 => vec![VerdictKind::Stuck],
+            // It ends leases early.
+            true => vec![VerdictKind::TwoValid, VerdictKind::Unheld],
+            false => Vec::new(),
+        }
     }
 }
