@@ -1,19 +1,21 @@
-//! What a lock says of itself: a small fixed vocabulary of `tracing` events.
+//! The events of a lock: a small fixed vocabulary of `tracing` events.
 //!
-//! The same events make up a production log, the simulator's trace and the history that the audit judges, so they can't
-//! disagree. Every event has the target `dlock` and the field `event`, which names it; ids are hashed ([`crate::id_hash`])
-//! and owner tokens cut to a prefix ([`crate::Owner::prefix`]), since whoever knows a whole one can release the lock.
+//! The same events make up a production log, the simulator's trace and the history that the audit judges, so
+//! they can't disagree. Every event has the target `dlock` and the field `event`, which names it; ids are
+//! hashed ([`crate::id_hash`]) and owner tokens cut to a prefix ([`crate::Owner::prefix`]), since a whole one
+//! suffices to release the lock.
 
 use std::time::Duration;
 
 use crate::{FencingToken, LockKey, Owner};
 
-/// How an attempt to acquire, renew or release ended without the hoped-for result; the field `outcome` of an event.
+/// How an acquire, a renewal or a release ended; the field `outcome` of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Outcome {
-    /// The wished-for result.
+    /// It succeeded.
     Done,
-    /// Another owner holds the lock.
+    /// Another owner held the lock.
     Contended,
     /// The stored owner is not this one: the lease expired, or was taken over.
     NotOwner,
@@ -55,21 +57,22 @@ impl Outcome {
 
 /// One event in the life of a lease, seen from its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Event {
     /// `lease_requested`: an acquire began.
     Requested {
         /// The lease's time to live.
         ttl: Duration,
     },
-    /// `lease_retried`: the acquire goes on under an owner token of its own, right after the `lease_not_acquired` of the
-    /// one before.
+    /// `lease_retried`: the acquire goes on under an owner token of its own, right after the
+    /// `lease_not_acquired` of the one before.
     Retried {
         /// The lease's time to live.
         ttl: Duration,
     },
-    /// `lease_queued`: a fair lock put the request in line.
+    /// `lease_queued`: a fair lock put the request into its queue.
     Queued {
-        /// The place in line; lower is served first.
+        /// The place in the queue; lower is served first.
         position: u64,
     },
     /// `lease_acquired`: the grant arrived and was still valid.
@@ -107,12 +110,12 @@ pub enum Event {
         /// Why.
         outcome: Outcome,
     },
-    /// `lease_release_requested`: the holder gave up the lease.
+    /// `lease_release_requested`: the holder began to release the lease.
     ReleaseRequested {
         /// The grant's fencing token.
         token: FencingToken,
     },
-    /// `lease_released`: the release ended; `outcome` is `done` if the server deleted this owner's lock.
+    /// `lease_released`: the release ended; `outcome` is `done` if the server ended this owner's lease.
     Released {
         /// The grant's fencing token.
         token: FencingToken,
@@ -138,8 +141,9 @@ impl Event {
         }
     }
 
-    /// Emits the event of the lease of `owner` on `key`, with the fields that it has: `event`, `resource_type`,
-    /// `resource_id_hash`, `owner_token_prefix`, `fencing_token`, `ttl_millis`, `valid_micros`, `position`, `outcome`.
+    /// Emits the event of the lease of `owner` on `key`, with the fields that it has: `event`,
+    /// `resource_type`, `resource_id_hash`, `owner_token_prefix`, `fencing_token`, `ttl_millis`,
+    /// `valid_micros`, `position`, `outcome`.
     pub fn emit(self, key: &LockKey, owner: &Owner) {
         tracing::info!(
             target: "dlock",

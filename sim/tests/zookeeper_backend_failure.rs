@@ -8,10 +8,10 @@ mod zookeeper_world;
 
 use std::time::Duration;
 
-use dlock::zookeeper::{Client, ClientOptions, CreateMode};
 use dlock::{
     AcquireError, BackendError, Cap, LostError, ReleaseError, Released, RenewError, TryAcquireError,
 };
+use dlock_zookeeper::{Client, ClientOptions, CreateMode};
 use locks::{Entries, Member, SESSION, ZooHandle, in_line, key};
 use sim::world::runtime::SimRuntime;
 use zookeeper_world::{SERVERS, Zoo};

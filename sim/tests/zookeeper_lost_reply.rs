@@ -3,7 +3,7 @@
 
 mod zookeeper_world;
 
-use dlock::zookeeper::{Client, CreateMode, Error, path};
+use dlock_zookeeper::{Client, CreateMode, Error, path};
 use sim::world::runtime::SimRuntime;
 use zookeeper_world::{SERVERS, Zoo, in_zoo};
 

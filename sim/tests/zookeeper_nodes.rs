@@ -3,7 +3,7 @@
 
 mod zookeeper_world;
 
-use dlock::zookeeper::{CreateMode, Error};
+use dlock_zookeeper::{CreateMode, Error};
 use zookeeper_world::in_zoo;
 
 const PLAIN: CreateMode = CreateMode::PERSISTENT;

@@ -4,7 +4,7 @@
 mod zookeeper_world;
 
 use dlock::Runtime;
-use dlock::zookeeper::wire::{
+use dlock_zookeeper::wire::{
     ConnectRequest, ConnectResponse, CreateMode, EventKind, Frames, Reader, ReplyHeader, Request,
     WatcherEvent, Writer, code, xid,
 };

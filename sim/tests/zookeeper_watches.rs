@@ -5,7 +5,7 @@ mod zookeeper_world;
 
 use std::sync::{Arc, Mutex};
 
-use dlock::zookeeper::{CreateMode, Fired};
+use dlock_zookeeper::{CreateMode, Fired};
 use futures_util::FutureExt;
 use zookeeper_world::in_zoo;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use dlock::etcd::{Etcd, EtcdLockService, EtcdOptions};
+use dlock::etcd::{Etcd, EtcdOptions};
 use dlock::redis::{self, Redis, RedisOptions, TokenSource};
 use dlock::redlock::{Redlock, RedlockOptions};
 use dlock::zookeeper::{ZooKeeper, ZooKeeperOptions};
@@ -16,6 +16,7 @@ use resource::worker::{Job, Pauses, Reading, Step, Worker};
 
 use super::cluster::{Cluster, LOCK_ADDRESS, RESOURCE_ADDRESS};
 use super::update;
+use crate::etcd_lock_service::EtcdLockService;
 use crate::mutants::GetThenDel;
 use crate::mutants::lock::MutantLock;
 use crate::mutants::plain_redlock::PlainRedlock;
@@ -98,18 +99,17 @@ async fn on_redlock(hand: Hand<'_>) {
 
 async fn on_etcd(hand: Hand<'_>, number: usize) {
     let members = members(hand.schedule, number, 2379);
-    let options = EtcdOptions::new(hand.schedule.ttl_of(hand.spec).duration());
-    // Members and a TTL that etcd can't use are refused: the schedule was validated.
+    let session = hand.schedule.ttl_of(hand.spec).duration();
     match hand.schedule.etcd.recipe {
+        // Members and a TTL that etcd can't use are refused: the schedule was validated.
         Recipe::Queue => {
-            if let Ok(etcd) = Etcd::new(hand.runtime.clone(), &members, options) {
+            if let Ok(etcd) = Etcd::new(hand.runtime.clone(), &members, EtcdOptions::new(session)) {
                 apart(rounds(hand, etcd)).await;
             }
         }
         Recipe::Service => {
-            if let Ok(service) = EtcdLockService::new(hand.runtime.clone(), &members, options) {
-                apart(rounds(hand, service)).await;
-            }
+            let service = EtcdLockService::new(hand.runtime.clone(), &members, session);
+            apart(rounds(hand, service)).await;
         }
     }
 }

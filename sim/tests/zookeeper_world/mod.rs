@@ -6,8 +6,8 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dlock::zookeeper::{Client, ClientOptions};
 use dlock::{Instant, Runtime};
+use dlock_zookeeper::{Client, ClientOptions};
 use sim::entropy::Entropy;
 use sim::servers::zookeeper::{Ensemble, EnsembleOptions, Observer, ServerWorld};
 use sim::world::World;

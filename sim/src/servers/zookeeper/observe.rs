@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use dlock::zookeeper::path;
+use dlock_zookeeper::path;
 use resource::audit::{Kind, Name};
 
 use super::tree::parent;
@@ -86,7 +86,7 @@ impl Observer for () {}
 /// The locks among the nodes: what the history is told of them. A lock is granted when an entry becomes the first of its
 /// queue, and has ended when the first is gone.
 ///
-/// It knows the queues of [`dlock::zookeeper::path`], whose entries hold the owner token, and leaves all other nodes alone.
+/// It knows the queues of [`dlock_zookeeper::path`], whose entries hold the owner token, and leaves all other nodes alone.
 /// As an observer it tells the run, as the ensemble: which member carried a request out says nothing of the lock.
 #[derive(Debug, Default)]
 pub struct LockView {

@@ -1,12 +1,11 @@
 //! ZooKeeper's wire format: the bytes of a real 3.8 server, and round trips over streams cut anywhere.
-#![cfg(feature = "zookeeper")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use dlock::zookeeper::wire::{
+use dlock_zookeeper::wire::{
     ConnectRequest, ConnectResponse, CreateMode, EventKind, FRAME_BYTES_MAX, Frames, Op, Reader, Reply,
     ReplyHeader, Request, Stat, WatcherEvent, WireError, Writer, code, xid,
 };
-use dlock::zookeeper::{Error, path};
+use dlock_zookeeper::{Error, path};
 use proptest::prelude::*;
 
 fn bytes(hex: &str) -> Vec<u8> {
