@@ -1,4 +1,4 @@
-//! What a lock says of itself: a small fixed vocabulary of `tracing` events.
+//! The events of a lock: a small fixed vocabulary of `tracing` events.
 //!
 //! A production log, the simulator's trace and the history that the audit judges are all made of these events, so they
 //! can't disagree. Every event has the target `dlock` and the field `event`, which names it. Ids are hashed
@@ -11,10 +11,11 @@ use crate::{FencingToken, LockKey, Owner};
 
 /// How an attempt to acquire, renew or release ended; the field `outcome` of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Outcome {
     /// It succeeded.
     Done,
-    /// Another owner holds the lock.
+    /// Another owner held the lock.
     Contended,
     /// The stored owner is not this one: the lease expired, or was taken over.
     NotOwner,
@@ -138,6 +139,7 @@ macro_rules! events {
     ) => {
         /// One event in the life of a lease, seen from its client.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
         pub enum Event {
             $(
                 #[doc = concat!("`", $name, "`.")]

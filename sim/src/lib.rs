@@ -10,6 +10,7 @@ pub mod allocator;
 pub mod compare;
 pub mod corpus;
 pub mod entropy;
+pub mod etcd_lock_service;
 pub mod explore;
 pub mod faults;
 pub mod lab;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::lab::{Entries, Member, SESSION, ZooHandle, in_line, key};
 use super::support::{SERVERS, Zoo};
-use dlock::zookeeper::{Client, ClientOptions, CreateMode};
 use dlock::{
     AcquireError, BackendError, Cap, LostError, ReleaseError, Released, RenewError, TryAcquireError,
 };
+use dlock_zookeeper::{Client, ClientOptions, CreateMode};
 use sim::world::runtime::SimRuntime;
 
 /// Breaks all connections of a client when its next entry has been created, and the answer not been sent.

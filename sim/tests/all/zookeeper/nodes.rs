@@ -1,7 +1,7 @@
 //! What the simulated ZooKeeper does to nodes. Each line was seen to hold on a live 3.8.0.
 
 use super::support::in_zoo;
-use dlock::zookeeper::{CreateMode, Error};
+use dlock_zookeeper::{CreateMode, Error};
 
 const PLAIN: CreateMode = CreateMode::PERSISTENT;
 const QUEUED: CreateMode = CreateMode::EPHEMERAL_SEQUENTIAL;
