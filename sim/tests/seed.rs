@@ -12,9 +12,9 @@ mod all {
 
 use all::support::replay::replay_line;
 use all::support::seeds::seeds;
+use resource::audit::VerdictKind;
 use sim::explore::violation;
-use sim::run::run;
-use sim::schedule::{Arm, draw};
+use sim::lab::{Arm, Lab, draw, run};
 
 #[test]
 fn random_schedules_keep_every_promise() {
@@ -22,7 +22,7 @@ fn random_schedules_keep_every_promise() {
         let schedule = draw(seed);
         for arm in [Arm::Unfenced, Arm::Fenced] {
             let report = run(&schedule, arm, seed).unwrap();
-            if let Some(violation) = violation(&schedule, &report) {
+            if let Some(violation) = violation(&Lab::new(arm), &schedule, &report) {
                 panic!(
                     "{:?} with seed {seed}, {arm}\n\n{}\n{}\n{}",
                     violation.broken,
@@ -40,7 +40,7 @@ fn the_search_can_convict() {
     // With fencing off the same schedules must show stale writes: else the search above proves nothing.
     let stale = (0..200).filter(|seed| {
         let report = run(&draw(*seed), Arm::Unfenced, *seed).unwrap();
-        report.kinds().contains(&sim::schedule::Verdict::StaleWrite)
+        report.kinds().contains(&VerdictKind::StaleWrite)
     });
     assert!(stale.count() > 0);
 }

@@ -21,8 +21,8 @@ mod peers;
 
 use std::time::Duration;
 
-use sim::run::run;
-use sim::schedule::{Arm, Schedule};
+use sim::Schedule;
+use sim::lab::{Arm, run};
 
 #[global_allocator]
 static ALLOCATOR: sim::allocator::Allocator = sim::allocator::Allocator;

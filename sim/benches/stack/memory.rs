@@ -2,6 +2,9 @@
 
 use std::time::Instant;
 
+use sim::explore::explore;
+use sim::lab::Lab;
+
 const SCHEDULES: u64 = 1_000_000;
 
 /// Runs a million random schedules on two threads and prints the peak after each tenth.
@@ -11,7 +14,7 @@ pub(crate) fn million() {
     for tenth in 0..10 {
         // Each schedule is run in both arms.
         let first = tenth * step / 2;
-        sim::explore::explore(first..first + step / 2, 2, |_| true).unwrap();
+        explore(&Lab::arms(), first..first + step / 2, 2, |_| true).unwrap();
         println!(
             "{:>9} runs, {:>6.1} s: peak {} MiB, now {} MiB",
             (tenth + 1) * step,

@@ -4,28 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dlock::redis::{Redis, Waiting};
+use dlock::redis::{Redis, RedisOptions, Waiting};
 use dlock::{Lock, LockKey, Options};
 use sim::entropy::Entropy;
 use sim::record;
-use sim::servers::redis::{Server, ServerOptions, ServerWorld};
+use sim::servers::host::Host;
+use sim::servers::redis::RedisHost;
 use sim::world::World;
+use sim::world::machine::WorldMachine;
 use sim::world::process::ProcessId;
 use sim::world::runtime::SimRuntime;
 
 use crate::Shape;
-
-struct Clock(World);
-
-impl ServerWorld for Clock {
-    fn wall_micros(&self) -> u64 {
-        self.0.now() / 1000
-    }
-
-    async fn sleep(&self, duration: Duration) {
-        self.0.sleep_until(self.0.now() + duration.as_nanos() as u64).await;
-    }
-}
 
 /// Runs the exchange once, on a fresh thread, and returns the number of calls: its acquires and releases.
 pub(crate) fn run(shape: Shape, seed: u64) -> u64 {
@@ -47,7 +37,8 @@ async fn exchange(shape: Shape, seed: u64) -> u64 {
     record::start(&world, |_| {});
     for number in 0..shape.servers {
         let id = world.find(&format!("redis-{number}")).unwrap();
-        world.spawn(id, serve(world.clone(), id));
+        let host = RedisHost::new().observer(Arc::new(()));
+        world.spawn(id, host.start(WorldMachine::new(&world, id)));
     }
     let calls = Arc::new(AtomicU64::new(0));
     let (done, mut finished) = tokio::sync::mpsc::channel(shape.workers);
@@ -68,25 +59,15 @@ async fn exchange(shape: Shape, seed: u64) -> u64 {
     calls.load(Ordering::Relaxed)
 }
 
-async fn serve(world: World, id: ProcessId) {
-    let name = world.process(id).name().to_owned();
-    let server = Server::new(ServerOptions::new(&name), Clock(world.clone()));
-    let mut listener = world.listen(id, &format!("{name}:6379")).unwrap();
-    loop {
-        let (stream, client) = listener.accept().await;
-        let server = server.clone();
-        world.spawn(id, async move { server.serve_connection(stream, &client).await });
-    }
-}
-
 async fn work(shape: Shape, world: World, id: ProcessId, number: usize, calls: &AtomicU64) {
     let runtime = SimRuntime::new(&world, id);
     let key = LockKey::new("orders", &number.to_string()).unwrap();
     let lock = |server| {
         // Nobody waits, in the other contenders' exchange neither: a release has nobody to call.
-        let backend =
-            Redis::new(runtime.clone(), &format!("redis-{server}:6379")).with_waiting(Waiting::Polled);
-        Lock::new(backend, Options::new(Duration::from_secs(10))).unwrap()
+        let mut options = RedisOptions::default();
+        options.waiting = Waiting::Polled;
+        let backend = Redis::new(runtime.clone(), &format!("redis-{server}:6379"), options);
+        Lock::new(backend.unwrap(), Options::new(Duration::from_secs(10))).unwrap()
     };
     let locks: Vec<_> = (0..shape.servers).map(lock).collect();
     for _ in 0..shape.rounds {

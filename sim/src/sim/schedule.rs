@@ -194,9 +194,13 @@ impl<O> Schedule<O> {
 }
 
 impl<O: Serialize + DeserializeOwned> Schedule<O> {
-    /// The schedule with this TOML text, by the kinds of faults in `known`. Each part of the file is read by itself, so that
-    /// an error keeps its place.
-    pub(super) fn read(file: &str, text: &str, known: &Faults) -> Result<Self, ScheduleError> {
+    /// Reads the schedule with this TOML text, whose faults are of the kinds in `known`, without checking it: see
+    /// [`parse`](super::parse). `file` is what errors call it.
+    ///
+    /// # Errors
+    ///
+    /// [`ScheduleError::Invalid`] with the line of what is no TOML or no schedule.
+    pub fn read(file: &str, text: &str, known: &Faults) -> Result<Self, ScheduleError> {
         let malformed = |error: toml::de::Error| {
             let offset = error.span().map_or(0, |span| span.start);
             ScheduleError::Invalid {
@@ -205,6 +209,7 @@ impl<O: Serialize + DeserializeOwned> Schedule<O> {
                 problem: error.message().to_owned(),
             }
         };
+        // Each part of the file is read by itself, so that an error keeps its place.
         let table = DeTable::parse(text).map_err(malformed)?;
         let span = table.span();
         let (mut shared, mut own, mut raw) = (DeTable::new(), DeTable::new(), None);

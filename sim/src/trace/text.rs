@@ -125,7 +125,7 @@ pub fn describe(kind: &Kind, names: &Names) -> String {
         Kind::SectionLeft { key: of, token, outcome, .. } => {
             format!("leaves the section of {} token={token}: {}", key(of), word(outcome))
         }
-        Kind::WorkerStep { step, .. } => format!("· {step}"),
+        Kind::WorkerStep { step, .. } | Kind::PointPassed { step } => format!("· {step}"),
         Kind::WriteSent { key: of, owner, token, seq } => {
             format!("sends {}", put(key(of), owner.as_ref(), *token, *seq))
         }

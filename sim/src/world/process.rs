@@ -116,6 +116,11 @@ impl Process {
         lock(&self.state).clock.monotonic(now)
     }
 
+    /// The wall clock: nanoseconds since the Unix epoch at the true time `now`.
+    pub(super) fn wall(&self, now: u64) -> u64 {
+        lock(&self.state).clock.wall(now)
+    }
+
     /// The true time at which its monotonic clock will read `reading`, unless it does so now.
     pub(super) fn when(&self, now: u64, reading: u64) -> Option<u64> {
         let clock = &lock(&self.state).clock;

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use sim::faults::{Pause, Reset};
-use sim::run::{Report, run};
-use sim::schedule::{Arm, Fault, Link, Point, Schedule, Span, System, Trigger, Worker, WorkerMode};
+use resource::audit::VerdictKind;
+use sim::faults::{Fault, Link, Pause, Reset, Trigger};
+use sim::lab::{Arm, Options, Point, System, Worker, WorkerMode, run, schedule};
+use sim::{Report, Schedule, Span};
 
 /// How many updates each of the four schedules makes.
 const UPDATES: u64 = 20;
@@ -82,9 +83,9 @@ fn the_readme_shows_what_the_runs_give() {
     }
 }
 
-fn updaters(workers: impl IntoIterator<Item = Worker>) -> Schedule {
+fn updaters(workers: impl IntoIterator<Item = Worker>) -> Schedule<Options> {
     let ttl = Span::from_secs(2);
-    Schedule::new("updates", System::Redis, ttl, workers.into_iter().collect())
+    schedule("updates", System::Redis, ttl, workers.into_iter().collect())
 }
 
 fn updater(name: &str) -> Worker {
@@ -134,5 +135,9 @@ fn a_key_that_a_holder_has_written_is_closed_to_updates() {
     assert_eq!(fenced.verdicts, []);
     let unfenced = run(&schedule, Arm::Unfenced, 0).unwrap();
     assert_eq!(unfenced.summary().updates.made, 1);
-    assert!(unfenced.is_violated(), "a write without a token after one with: {}", unfenced.trace());
+    assert!(
+        unfenced.kinds().contains(&VerdictKind::StaleWrite),
+        "a write without a token after one with: {}",
+        unfenced.trace()
+    );
 }

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use resource::audit::VerdictKind as Verdict;
 use sim::compare::{cells, compare, table};
-use sim::schedule::{Arm, Verdict};
+use sim::lab::Arm;
 
 #[test]
 fn the_same_first_seed_gives_the_same_table_on_any_number_of_threads() {

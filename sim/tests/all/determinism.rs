@@ -3,8 +3,7 @@
 use std::sync::Mutex;
 
 use crate::support::guard::{assert_same, trace};
-use sim::run::run;
-use sim::schedule::{Arm, draw};
+use sim::lab::{Arm, draw, run};
 
 #[test]
 fn a_seed_gives_one_trace_in_any_order_and_on_two_threads() {

@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use sim::run::Report;
-use sim::schedule::{Arm, Outcome};
+use sim::Report;
+use sim::lab::Arm;
+use sim::sim::Outcome;
 
 use crate::support::corpus;
 
@@ -45,7 +46,7 @@ fn every_schedule_of_the_debate_has_its_link_and_its_claims() {
         }
         // A schedule that does not name its writes has too many to be claimed.
         let names_writes =
-            case.schedule.expect.fenced.as_ref().is_some_and(|outcome| outcome.accepted.is_some());
+            case.schedule.expect.of(Arm::Fenced.name()).is_some_and(|outcome| outcome.accepted.is_some());
         if is_meant && names_writes && !claimed.contains(name) {
             problems.push(format!("{PAGE}: nothing is claimed of seeds/{name}.toml"));
         }
@@ -210,7 +211,7 @@ fn said(arm: Arm) -> &'static str {
 /// Returns what the schedule demands in that arm, and its run; nothing if there is no such schedule.
 fn run_of(name: &str, arm: Arm) -> Option<(Option<&'static Outcome>, &'static Report)> {
     let case = corpus().iter().find(|case| case.name == name)?;
-    Some((case.schedule.expect.of(arm), case.run(arm)))
+    Some((case.schedule.expect.of(arm.name()), case.run(arm)))
 }
 
 /// What the page says of one arm of a schedule.

@@ -22,6 +22,7 @@ mod comparison;
 mod corpus;
 mod determinism;
 mod docs;
+mod hosts;
 mod mutants;
 mod schedule;
 mod trace;

@@ -6,10 +6,11 @@
 
 use std::collections::BTreeSet;
 
+use resource::audit::VerdictKind as Verdict;
 use sim::explore::violation;
+use sim::lab::{Arm, Lab, Options, System, draw_for, run, run_with};
 use sim::mutants::Mutant;
-use sim::run::{Report, run, run_with};
-use sim::schedule::{Arm, Schedule, System, Verdict, draw_for};
+use sim::{Report, Schedule};
 
 /// How a mutant is found.
 enum Hunt {
@@ -19,7 +20,7 @@ enum Hunt {
     /// many seeds at most.
     CutOff { seeds: u64 },
     /// By this schedule, in one of so many seeds: the run of the arm has the verdict that the correct one does not have.
-    Aimed { schedule: Box<Schedule>, arm: Arm, shows: Verdict, seeds: u64 },
+    Aimed { schedule: Box<Schedule<Options>>, arm: Arm, shows: Verdict, seeds: u64 },
 }
 
 fn hunts(mutant: Mutant) -> Vec<Hunt> {
@@ -43,18 +44,30 @@ fn hunts(mutant: Mutant) -> Vec<Hunt> {
         ],
         Mutant::IgnoresVersion => vec![known("cas-high-contention", Verdict::LostUpdate)],
         Mutant::NoCleanup => vec![
+            drawn(Verdict::Leaked, 1000),
             known("ambiguous-acquire-given-up", Verdict::Stuck),
             known("cancelled-acquire", Verdict::Stuck),
         ],
         Mutant::SilentReacquire => vec![aimed(EVICTED_BEFORE_RENEWAL, Arm::Unfenced, Verdict::StaleWrite)],
         Mutant::ValidityFromReply => {
-            vec![aimed(SLOW_REPLY, Arm::Fenced, Verdict::Overlap), Hunt::CutOff { seeds: 1000 }]
+            vec![
+                aimed(SLOW_REPLY, Arm::Fenced, Verdict::Overlap),
+                Hunt::CutOff { seeds: 1000 },
+                drawn(Verdict::Unheld, 1000),
+            ]
         }
         Mutant::MarginAdded => {
-            vec![aimed(WIDE_MARGIN, Arm::Fenced, Verdict::Overlap), Hunt::CutOff { seeds: 1000 }]
+            vec![
+                aimed(WIDE_MARGIN, Arm::Fenced, Verdict::Overlap),
+                Hunt::CutOff { seeds: 1000 },
+                drawn(Verdict::Unheld, 1000),
+            ]
         }
         Mutant::WallClock => {
             vec![aimed(CLOCK_STEPS_BACK, Arm::Fenced, Verdict::Overlap)]
+        }
+        Mutant::LateLoss | Mutant::RenewalLogged | Mutant::ValidityUnchecked => {
+            vec![drawn(Verdict::Unheld, 1000)]
         }
         Mutant::LargestCount => vec![known("redlock-token", Verdict::TokenRegressed)],
         Mutant::TokenByGet => vec![aimed(EVICTED_BEFORE_ANSWER, Arm::Unfenced, Verdict::StaleWrite)],
@@ -224,7 +237,7 @@ verdicts = ["overlap"]
 "#;
 
 /// The schedule `seeds/{name}.toml`.
-fn corpus(name: &str) -> Schedule {
+fn corpus(name: &str) -> Schedule<Options> {
     crate::support::case(name).schedule.clone()
 }
 
@@ -246,7 +259,7 @@ fn convict_drawn(mutant: Mutant, shows: Verdict, seeds: u64) {
         let schedule = draw_for(System::Redis, seed);
         for arm in [Arm::Unfenced, Arm::Fenced] {
             let report = run_with(&schedule, arm, seed, Some(mutant)).unwrap();
-            let Some(violation) = violation(&schedule, &report) else { continue };
+            let Some(violation) = violation(&Lab::new(arm), &schedule, &report) else { continue };
             if !violation.broken.contains(&shows) {
                 continue;
             }
@@ -271,22 +284,27 @@ fn convict_cut_off(mutant: Mutant, seeds: u64) {
 }
 
 /// The correct lock and resource break no promise on the same schedule.
-fn acquit(schedule: &Schedule, arm: Arm, seed: u64) {
+fn acquit(schedule: &Schedule<Options>, arm: Arm, seed: u64) {
     let correct = run(schedule, arm, seed).unwrap();
-    let broken = violation(schedule, &correct).map(|violation| violation.broken);
+    let broken = violation(&Lab::new(arm), schedule, &correct).map(|violation| violation.broken);
     assert_eq!(broken, None, "the correct one, on seed {seed}, {arm}:\n{}", correct.trace());
 }
 
-fn convict_aimed(mutant: Mutant, schedule: &Schedule, arm: Arm, shows: Verdict, seeds: u64) {
-    let demanded = schedule.expect.of(arm).unwrap();
+fn convict_aimed(mutant: Mutant, schedule: &Schedule<Options>, arm: Arm, shows: Verdict, seeds: u64) {
+    let demanded = schedule.expect.of(arm.name()).unwrap();
     assert!(!demanded.verdicts.contains(&shows));
     let mut found = None;
     // Aimed, it needs no luck.
     for seed in 0..seeds {
         let correct = run(schedule, arm, seed).unwrap();
-        assert_eq!(correct.struck, schedule.faults.len(), "{mutant}, seed {seed}:\n{}", correct.trace());
         assert_eq!(
-            correct.mismatches(demanded),
+            correct.faults_struck(),
+            schedule.faults.len(),
+            "{mutant}, seed {seed}:\n{}",
+            correct.trace()
+        );
+        assert_eq!(
+            demanded.mismatches(&correct),
             [],
             "the correct one, {mutant}, seed {seed}:\n{}",
             correct.trace()
@@ -379,4 +397,19 @@ fn redlock_that_takes_the_largest_count_of_the_majority_gives_tokens_that_regres
 #[test]
 fn a_resource_that_ignores_versions_loses_an_update() {
     convict(Mutant::IgnoresVersion);
+}
+
+#[test]
+fn a_loss_declared_after_two_ttls_is_no_lease() {
+    convict(Mutant::LateLoss);
+}
+
+#[test]
+fn a_failed_renewal_that_is_only_logged_is_no_lease() {
+    convict(Mutant::RenewalLogged);
+}
+
+#[test]
+fn a_grant_whose_validity_nobody_checks_is_no_lease() {
+    convict(Mutant::ValidityUnchecked);
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use sim::schedule::Arm;
+use sim::lab::Arm;
 
 use crate::support::{Case, corpus};
 
@@ -42,10 +42,10 @@ fn every_run_of_the_corpus_has_its_trace_hash() {
 /// A line for each trace of the schedule: one, if both arms gave the same.
 fn lines(case: &Case) -> Vec<String> {
     let mut arms_by_hash: Vec<(u64, Vec<Arm>)> = Vec::new();
-    for report in case.runs() {
+    for (arm, report) in case.runs() {
         match arms_by_hash.iter_mut().find(|(hash, _)| *hash == report.hash) {
-            Some((_, arms)) => arms.push(report.arm),
-            None => arms_by_hash.push((report.hash, vec![report.arm])),
+            Some((_, arms)) => arms.push(arm),
+            None => arms_by_hash.push((report.hash, vec![arm])),
         }
     }
     let line = |(hash, arms): (u64, Vec<Arm>)| {

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use sim::schedule::Schedule;
+use sim::Schedule;
+use sim::lab::Options;
 
 use crate::support::{case, corpus};
 
@@ -39,7 +40,7 @@ const READ: [&str; 19] = [
 fn snapshots() -> Vec<(String, String)> {
     let mut snapshots = Vec::new();
     for name in READ {
-        let runs: Vec<_> = case(name).runs().map(|report| (report.arm, report.trace())).collect();
+        let runs: Vec<_> = case(name).runs().map(|(arm, report)| (arm, report.trace())).collect();
         match &runs[..] {
             [(_, one), (_, other)] if one == other => snapshots.push((name.to_owned(), one.clone())),
             runs => {
@@ -83,8 +84,8 @@ fn the_snapshots_show_every_system_and_every_kind_of_fault() {
 }
 
 /// The system of the schedule and the kinds of its faults, as Rust calls them.
-fn kinds(schedule: &Schedule) -> Vec<String> {
+fn kinds(schedule: &Schedule<Options>) -> Vec<String> {
     let fault = |text: String| text.split_whitespace().next().unwrap_or_default().to_owned();
     let faults = schedule.faults.iter().map(|one| fault(format!("{:?}", one.what)));
-    faults.chain([format!("{:?}", schedule.system)]).collect()
+    faults.chain([format!("{:?}", schedule.options.system)]).collect()
 }

@@ -8,10 +8,9 @@ fn every_schedule_gives_the_verdicts_that_it_demands() {
     for case in corpus() {
         let (name, schedule) = (&case.name, &case.schedule);
         assert!(!schedule.expect.is_empty(), "seeds/{name}.toml demands nothing");
-        for report in case.runs() {
-            let arm = report.arm;
-            let demanded = schedule.expect.of(arm).unwrap();
-            for mismatch in report.mismatches(demanded) {
+        for (arm, report) in case.runs() {
+            let demanded = schedule.expect.of(arm.name()).unwrap();
+            for mismatch in demanded.mismatches(report) {
                 problems.push(format!(
                     "{name}, {arm}: {mismatch}\n{}replay it: cargo run --release -- replay seeds/{name}.toml\n",
                     report.trace()
@@ -27,7 +26,7 @@ fn every_fault_of_the_corpus_strikes() {
     // A fault whose point is never passed would be a silent no-op.
     let mut missed = Vec::new();
     for case in corpus() {
-        let struck: Vec<_> = case.runs().map(|report| report.struck).collect();
+        let struck: Vec<_> = case.runs().map(|(_, report)| report.faults_struck()).collect();
         if struck.iter().any(|struck| *struck != case.schedule.faults.len()) {
             missed.push(format!("{}: {struck:?} of {}", case.name, case.schedule.faults.len()));
         }

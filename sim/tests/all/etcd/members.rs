@@ -95,7 +95,7 @@ fn a_paused_leader_is_replaced_and_a_crashed_one_comes_back_with_its_data() {
         let mut other = etcd.client(0).await;
         other.put("a", "3", None).await.unwrap();
         assert_ne!(etcd.cluster.leader(), second);
-        etcd.world.restart(etcd.members[second], etcd.cluster.clone().member_main(second));
+        etcd.world.restart(etcd.members[second], etcd.main(second));
         etcd.at(etcd.now() + 500).await;
         let mut back = etcd.client(second).await;
         assert_eq!(back.get("a", None).await.unwrap().kvs()[0].value(), b"3");

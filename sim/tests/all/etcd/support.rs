@@ -11,8 +11,10 @@ use etcd_client::{Channel, Client, ConnectOptions, Error};
 use futures_util::future::{Either, select};
 use hyper_util::rt::TokioIo;
 use sim::entropy::Entropy;
-use sim::servers::etcd::{Cluster, ClusterOptions, LockChange, Observer, SimMembers};
+use sim::servers::etcd::{Cluster, ClusterOptions, LockChange, Observer};
+use sim::servers::host::Host;
 use sim::world::World;
+use sim::world::machine::WorldMachine;
 use sim::world::process::ProcessId;
 use sim::world::runtime::SimRuntime;
 use sim::world::stream::SimStream;
@@ -27,7 +29,7 @@ const LIMIT_NANOS: u64 = 3_600_000 * MS;
 #[derive(Clone)]
 pub(crate) struct Etcd {
     pub(crate) world: World,
-    pub(crate) cluster: Cluster<SimMembers>,
+    pub(crate) cluster: Cluster,
     pub(crate) members: Vec<ProcessId>,
     pub(crate) log: Arc<Log>,
 }
@@ -77,15 +79,22 @@ impl Etcd {
         let names = ["etcd-1", "etcd-2", "etcd-3", "a", "b"];
         let world = World::new(Entropy::new(1), &names, (latency, latency));
         let members: Vec<_> = names[..3].iter().map(|name| world.find(name).unwrap()).collect();
-        let processes = SimMembers::new(&world, &members);
         let log = Arc::new(Log::default());
-        let options = ClusterOptions { observer: log.clone(), ..processes.options("etcd") };
-        let cluster = Cluster::new(change(options), processes);
-        let etcd = Self { world, cluster, members, log };
-        for (member, id) in etcd.members.iter().enumerate() {
-            etcd.world.spawn(*id, etcd.cluster.clone().member_main(member));
+        let names = names[..3].iter().copied();
+        let options = ClusterOptions { observer: log.clone(), ..ClusterOptions::new("etcd", names) };
+        let etcd = Self { world, cluster: Cluster::new(change(options)), members, log };
+        let mains: Vec<_> = (0..etcd.members.len()).map(|member| etcd.main(member)).collect();
+        for (id, main) in etcd.members.iter().zip(mains) {
+            etcd.world.spawn(*id, main);
         }
         etcd
+    }
+
+    /// What the process of a member runs.
+    pub(crate) fn main(&self, member: usize) -> impl Future<Output = ()> + Send + use<> {
+        let id = self.members[member];
+        let host = self.cluster.member(self.world.process(id).name()).unwrap();
+        host.start(WorldMachine::new(&self.world, id))
     }
 
     /// The real client, of the process `a`, connected to a member.

@@ -1,14 +1,17 @@
 //! Mutual exclusion where nothing excuses its loss: drawn schedules in which all holders renew, and no process pauses, no
 //! clock is bent and no lock server forgets. The explorer must allow an overlap, since a pause explains one; here none does.
 
+use resource::audit::VerdictKind as Verdict;
+use sim::Schedule;
 use sim::explore::violation;
-use sim::run::run;
-use sim::schedule::{Arm, Schedule, System, Verdict, draw_for};
+use sim::lab::{Arm, Lab, Options, System, draw_for, run};
 
 /// Runs the correct lock on the schedule; how many faults struck.
-fn run_without_overlap(schedule: &Schedule, seed: u64) -> usize {
+fn run_without_overlap(schedule: &Schedule<Options>, seed: u64) -> usize {
     let report = run(schedule, Arm::Fenced, seed).unwrap();
-    let broken = violation(schedule, &report).map(|violation| violation.broken).unwrap_or_default();
+    let broken = violation(&Lab::new(Arm::Fenced), schedule, &report)
+        .map(|violation| violation.broken)
+        .unwrap_or_default();
     assert!(
         !report.kinds().contains(&Verdict::Overlap) && broken.is_empty(),
         "seed {seed}: {:?}\n{}\n{}",
@@ -16,7 +19,7 @@ fn run_without_overlap(schedule: &Schedule, seed: u64) -> usize {
         report.trace(),
         crate::support::replay_line("all locks::exclusion", seed)
     );
-    report.struck
+    report.faults_struck()
 }
 
 fn no_two_holders_work_at_once_on(system: System, seeds: u64) {
@@ -104,6 +107,6 @@ fn a_lock_server_that_is_killed_while_it_starts_serves_in_its_next_life() {
     "#;
     let schedule = Schedule::parse("killed while it starts", text).unwrap();
     let report = run(&schedule, Arm::Fenced, 0).unwrap();
-    assert_eq!(report.struck, 2, "{}", report.trace());
+    assert_eq!(report.faults_struck(), 2, "{}", report.trace());
     assert_eq!(report.summary().grants, 2, "{}", report.trace());
 }

@@ -1,22 +1,22 @@
 //! A laboratory for the lock library: one Redis, one resource and some clients in a simulated world. A test does by hand
 //! what a schedule would do, and looks at the answers themselves.
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dlock::redis::{Redis, Waiting};
+use dlock::redis::{Redis, RedisOptions, Waiting};
 use dlock::{Instant, Lock, LockKey, Options, Runtime};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, FromRedisValue, RedisConnectionInfo};
 use resource::client::Client;
-use resource::http::{self, App, Config};
-use resource::store::MemoryStore;
+use resource::http::Config;
 use sim::entropy::Entropy;
-use sim::servers::redis::{Persistence, Server, ServerOptions, ServerWorld};
+use sim::servers::redis::{Persistence, RedisHost, Server};
+use sim::servers::resource::ResourceHost;
 use sim::world::World;
-use sim::world::disk::Disk;
 use sim::world::process::ProcessId;
 use sim::world::runtime::SimRuntime;
+
+use crate::support::hosts;
 
 /// How long a segment takes from one process to another.
 pub const LATENCY: Duration = Duration::from_millis(2);
@@ -31,8 +31,7 @@ const RESOURCE: &str = "resource:80";
 pub struct Lab {
     pub world: World,
     pub redis: ProcessId,
-    server: Arc<Mutex<Option<Server<Machine>>>>,
-    disk: Disk,
+    host: RedisHost,
     /// How the clients that are made from now on learn of a release.
     pub waiting: Waiting,
 }
@@ -42,23 +41,6 @@ pub struct Member {
     pub id: ProcessId,
     pub runtime: SimRuntime,
     pub lock: Lock<Redis<SimRuntime>>,
-}
-
-/// What the lock server needs of its machine.
-struct Machine {
-    world: World,
-    process: ProcessId,
-}
-
-impl ServerWorld for Machine {
-    fn wall_micros(&self) -> u64 {
-        self.world.process(self.process).clock().wall(self.world.now()) / 1000
-    }
-
-    async fn sleep(&self, duration: Duration) {
-        let runtime = SimRuntime::new(&self.world, self.process);
-        runtime.sleep_until(runtime.now() + duration).await;
-    }
 }
 
 /// Runs `test` in a world with `clients` processes, `client-0` and on. Nothing has been sent before it begins.
@@ -74,8 +56,6 @@ pub fn in_lab<F: Future>(clients: usize, test: impl FnOnce(Lab) -> F) -> F::Outp
         lab.sleep(Duration::from_millis(1)).await;
         let result = test(lab.clone()).await;
         world.end().await;
-        // The server and its world would keep each other alive.
-        lab.server.lock().unwrap().take();
         result
     })
 }
@@ -89,18 +69,19 @@ impl Lab {
     fn new(world: World) -> Self {
         let redis = world.find("redis").unwrap();
         let waiting = Waiting::Polled;
-        let lab = Self { redis, server: Arc::default(), disk: Disk::new(), world, waiting };
-        lab.world.spawn(redis, serve_redis(lab.clone()));
-        let resource = lab.world.find("resource").unwrap();
-        lab.world.spawn(resource, serve_resource(lab.world.clone(), resource));
-        lab
+        let host = RedisHost::new().persistence(Persistence::Always);
+        hosts::start(&world, redis, &host);
+        hosts::start(&world, world.find("resource").unwrap(), &ResourceHost::in_memory(Config::default()));
+        Self { redis, host, world, waiting }
     }
 
     /// The client numbered `number`, with leases of `ttl` and a connection of its own.
     pub fn member(&self, number: usize, ttl: Duration) -> Member {
         let id = self.world.find(&format!("client-{number}")).unwrap();
         let runtime = SimRuntime::new(&self.world, id);
-        let redis = Redis::new(runtime.clone(), REDIS).with_waiting(self.waiting);
+        let mut redis = RedisOptions::default();
+        redis.waiting = self.waiting;
+        let redis = Redis::new(runtime.clone(), REDIS, redis).unwrap();
         let mut options = Options::new(ttl);
         options.instance = Some(format!("client-{number}"));
         Member { id, lock: Lock::new(redis, options).unwrap(), runtime }
@@ -136,8 +117,8 @@ impl Lab {
     }
 
     /// The lock server in its present life.
-    pub fn server(&self) -> Server<impl ServerWorld + use<>> {
-        self.server.lock().unwrap().clone().expect("the lock server is down")
+    pub fn server(&self) -> Server {
+        self.host.server().expect("the lock server is down")
     }
 
     /// Asks the lock server by a plain command, as an operator would.
@@ -165,10 +146,8 @@ impl Lab {
 
     /// Kills the lock server and starts it again at once, with what its append-only file holds.
     pub async fn restart_redis(&self) {
-        self.disk.crash(false);
-        self.world.crash(self.redis, false);
-        self.server.lock().unwrap().take();
-        self.world.restart(self.redis, serve_redis(self.clone()));
+        hosts::crash(&self.world, self.redis, &self.host);
+        hosts::restart(&self.world, self.redis, &self.host);
         self.sleep(Duration::from_millis(1)).await;
     }
 }
@@ -181,30 +160,5 @@ impl Member {
     /// The deadline of an acquire that may wait for `time`.
     pub fn within(&self, time: Duration) -> Instant {
         self.now() + time
-    }
-}
-
-async fn serve_redis(lab: Lab) {
-    let mut options = ServerOptions::new("redis");
-    options.persistence = Persistence::Always(Arc::new(lab.disk.open()));
-    let server = Server::new(options, Machine { world: lab.world.clone(), process: lab.redis });
-    *lab.server.lock().unwrap() = Some(server.clone());
-    let background = server.clone();
-    lab.world.spawn(lab.redis, async move { background.background().await });
-    let mut listener = lab.world.listen(lab.redis, REDIS).unwrap();
-    loop {
-        let (stream, client) = listener.accept().await;
-        let server = server.clone();
-        lab.world.spawn(lab.redis, async move { server.serve_connection(stream, &client).await });
-    }
-}
-
-async fn serve_resource(world: World, id: ProcessId) {
-    let app = App::new(Arc::new(MemoryStore::new()), Config::default());
-    let mut listener = world.listen(id, RESOURCE).unwrap();
-    loop {
-        let (stream, _) = listener.accept().await;
-        let serving = http::serve_connection(stream, &app);
-        world.spawn(id, async move { drop(serving.await) });
     }
 }

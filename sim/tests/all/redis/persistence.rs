@@ -1,10 +1,10 @@
 //! What a restarted server still knows, by policy and by kind of crash.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use super::support::{Client, Clock, CrashFile, Diary, run, settle, start_background};
-use sim::servers::redis::{AppendFile, Persistence, Server, ServerOptions};
+use super::support::{Client, Clock, Diary, run, settle, start_background};
+use redb::StorageBackend;
+use sim::servers::redis::{Persistence, Server, ServerOptions};
 
 fn start(clock: &Clock, persistence: Persistence) -> Server<Clock> {
     Server::new(ServerOptions { persistence, ..ServerOptions::new("redis") }, clock.clone())
@@ -22,14 +22,14 @@ fn without_a_file_a_restart_forgets_everything() {
 #[test]
 fn always_syncs_before_the_reply() {
     run(async {
-        let (clock, file) = (Clock::new(), Arc::new(CrashFile::default()));
-        let mut client = Client::new(&start(&clock, Persistence::Always(file.clone())));
+        let clock = Clock::new();
+        let mut client = Client::new(&start(&clock, Persistence::Always));
         client.call("SET a 1").await;
         client.call("INCR n").await;
         client.call("GET a").await;
-        assert_eq!(file.syncs.load(Ordering::SeqCst), 2, "a read syncs nothing");
-        file.crash();
-        let mut client = Client::new(&start(&clock, Persistence::Always(file)));
+        assert_eq!(clock.disk.syncs(), 2, "a read syncs nothing");
+        clock.disk.crash(true);
+        let mut client = Client::new(&start(&clock, Persistence::Always));
         assert_eq!(client.call("MGET a n").await, r#"["1", "1"]"#);
     });
 }
@@ -37,19 +37,19 @@ fn always_syncs_before_the_reply() {
 #[test]
 fn everysec_loses_what_the_last_second_brought() {
     run(async {
-        let (clock, file) = (Clock::new(), Arc::new(CrashFile::default()));
-        let server = start(&clock, Persistence::EverySecond(file.clone()));
+        let clock = Clock::new();
+        let server = start(&clock, Persistence::EverySecond);
         let background = start_background(&server);
         let mut client = Client::new(&server);
         client.call("SET a 1").await;
         settle().await;
         clock.advance_ms(1000).await;
-        assert_eq!(file.syncs.load(Ordering::SeqCst), 1);
+        assert_eq!(clock.disk.syncs(), 1);
         client.call("SET b 1").await;
         clock.advance_ms(500).await;
         background.abort();
-        file.crash();
-        let mut client = Client::new(&start(&clock, Persistence::EverySecond(file)));
+        clock.disk.crash(true);
+        let mut client = Client::new(&start(&clock, Persistence::EverySecond));
         assert_eq!(client.call("MGET a b").await, r#"["1", nil]"#);
     });
 }
@@ -57,10 +57,10 @@ fn everysec_loses_what_the_last_second_brought() {
 #[test]
 fn a_process_that_dies_alone_loses_nothing() {
     run(async {
-        let (clock, file) = (Clock::new(), Arc::new(CrashFile::default()));
-        let mut client = Client::new(&start(&clock, Persistence::EverySecond(file.clone())));
+        let clock = Clock::new();
+        let mut client = Client::new(&start(&clock, Persistence::EverySecond));
         client.call("SET a 1").await;
-        let mut client = Client::new(&start(&clock, Persistence::EverySecond(file)));
+        let mut client = Client::new(&start(&clock, Persistence::EverySecond));
         assert_eq!(client.call("GET a").await, r#""1""#);
     });
 }
@@ -68,8 +68,8 @@ fn a_process_that_dies_alone_loses_nothing() {
 #[test]
 fn every_kind_of_write_comes_back() {
     run(async {
-        let (clock, file) = (Clock::new(), Arc::new(CrashFile::default()));
-        let mut client = Client::new(&start(&clock, Persistence::Always(file.clone())));
+        let clock = Clock::new();
+        let mut client = Client::new(&start(&clock, Persistence::Always));
         for line in [
             "SET plain 1",
             "SET lease x PX 5000",
@@ -88,7 +88,7 @@ fn every_kind_of_write_comes_back() {
             client.call(line).await;
         }
         clock.advance_ms(1000).await;
-        let mut client = Client::new(&start(&clock, Persistence::Always(file)));
+        let mut client = Client::new(&start(&clock, Persistence::Always));
         for (line, reply) in [
             ("KEYS *", r#"["count", "extended", "kept", "lease", "plain"]"#),
             ("MGET plain lease kept extended count", r#"["12", "x", "x", "x", "7"]"#),
@@ -107,17 +107,17 @@ fn every_kind_of_write_comes_back() {
 #[test]
 fn time_passes_while_the_server_is_down() {
     run(async {
-        let (clock, file) = (Clock::new(), Arc::new(CrashFile::default()));
-        let mut client = Client::new(&start(&clock, Persistence::Always(file.clone())));
+        let clock = Clock::new();
+        let mut client = Client::new(&start(&clock, Persistence::Always));
         client.call("SET lease x PX 2000").await;
         clock.advance_ms(2001).await;
         let diary = Arc::new(Diary::default());
-        let persistence = Persistence::Always(file.clone());
+        let persistence = Persistence::Always;
         let options = ServerOptions { persistence, observer: diary.clone(), ..ServerOptions::new("redis") };
         let mut client = Client::new(&Server::new(options, clock.clone()));
         assert_eq!(diary.take(), ["redis: removed lease Expired"]);
         assert_eq!(client.call("GET lease").await, "nil");
-        let file = String::from_utf8(file.contents()).unwrap();
+        let file = String::from_utf8(contents(&clock)).unwrap();
         assert!(file.ends_with("*2\r\n$3\r\nDEL\r\n$5\r\nlease\r\n"), "{file}");
     });
 }
@@ -125,11 +125,11 @@ fn time_passes_while_the_server_is_down() {
 #[test]
 fn a_restart_forgets_scripts() {
     run(async {
-        let (clock, file) = (Clock::new(), Arc::new(CrashFile::default()));
-        let mut client = Client::new(&start(&clock, Persistence::Always(file.clone())));
+        let clock = Clock::new();
+        let mut client = Client::new(&start(&clock, Persistence::Always));
         let script = "return redis.call('INCR', 'n')";
         client.call_words(&["EVAL", script, "0"]).await;
-        let mut client = Client::new(&start(&clock, Persistence::Always(file)));
+        let mut client = Client::new(&start(&clock, Persistence::Always));
         assert_eq!(client.call("GET n").await, r#""1""#);
         let name = sha1_smol::Sha1::from(script).digest().to_string();
         let reply = client.call(&format!("EVALSHA {name} 0")).await;
@@ -143,14 +143,14 @@ fn a_file_that_was_cut_off_anywhere_gives_whole_commands() {
     run(async {
         let clock = Clock::new();
         let script = "redis.call('SET', 'b', '1') return redis.call('INCR', 'n')";
-        let length = {
-            let file = fill(&clock, script).await;
-            file.contents().len()
-        };
+        fill(&clock, script).await;
+        let length = contents(&clock).len();
         for cut in 1..length {
-            let file = fill(&clock, script).await;
-            file.tear(cut);
-            let mut client = Client::new(&start(&clock, Persistence::Always(file.clone())));
+            let clock = clock.with_empty_disk();
+            fill(&clock, script).await;
+            let file = clock.disk.open();
+            file.set_len((length - cut) as u64).unwrap();
+            let mut client = Client::new(&start(&clock, Persistence::Always));
             let state = client.call("MGET a b n c e f").await;
             let whole = [
                 "[nil, nil, nil, nil, nil, nil]",
@@ -161,21 +161,24 @@ fn a_file_that_was_cut_off_anywhere_gives_whole_commands() {
             assert!(whole.contains(&state.as_str()), "{state} after {cut} bytes were lost");
             // What is written from now on must be readable behind what is left.
             client.call("SET d 1").await;
-            let mut client = Client::new(&start(&clock, Persistence::Always(file)));
+            let mut client = Client::new(&start(&clock, Persistence::Always));
             assert_eq!(client.call("GET d").await, r#""1""#);
             assert_eq!(client.call("MGET a b n c e f").await, state);
         }
     });
 }
 
-async fn fill(clock: &Clock, script: &str) -> Arc<CrashFile> {
-    let file = Arc::new(CrashFile::default());
-    let mut client = Client::new(&start(clock, Persistence::Always(file.clone())));
+/// The append-only file. Servers that were started before can't write to it any more.
+fn contents(clock: &Clock) -> Vec<u8> {
+    clock.disk.open().contents().unwrap()
+}
+
+async fn fill(clock: &Clock, script: &str) {
+    let mut client = Client::new(&start(clock, Persistence::Always));
     client.call("SET a 1").await;
     client.call_words(&["EVAL", script, "0"]).await;
     client.call("SET c 1").await;
     for line in ["MULTI", "SET e 1", "SET f 1", "EXEC"] {
         client.call(line).await;
     }
-    file
 }

@@ -2,36 +2,49 @@
 #![allow(clippy::disallowed_methods, reason = "a test")]
 
 use std::future::Future;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use redis_protocol::resp2::decode::decode;
 use redis_protocol::resp2::types::OwnedFrame;
-use sim::servers::redis::{AppendFile, Effect, Observer, Server, ServerOptions, ServerWorld};
+use sim::servers::redis::{Effect, Observer, Server, ServerOptions};
+use sim::world::disk::Disk;
+use sim::world::machine::{Accept, Machine};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::Notify;
 
 /// 2023-11-14T22:13:20Z.
 pub const START_MS: u64 = 1_700_000_000_000;
 
-/// A clock that stands still until the test moves it.
+/// A machine without a network, whose clocks stand still until the test moves them.
 #[derive(Clone)]
 pub struct Clock {
+    /// The monotonic clock.
     micros: Arc<AtomicU64>,
+    /// How far the wall clock was set back.
+    behind_micros: Arc<AtomicU64>,
     moved: Arc<Notify>,
-    /// How often somebody went to sleep.
+    /// How often a task went to sleep.
     pub sleeps: Arc<AtomicU64>,
+    /// The disk of the machine.
+    pub disk: Disk,
 }
 
 impl Clock {
     pub fn new() -> Self {
         let micros = Arc::new(AtomicU64::new(START_MS * 1000));
-        Self { micros, moved: Arc::default(), sleeps: Arc::default() }
+        let (behind_micros, moved, sleeps) = Default::default();
+        Self { micros, behind_micros, moved, sleeps, disk: Disk::new() }
     }
 
-    /// Lets time pass, and everyone act on it.
+    /// The same clocks beside an empty disk.
+    pub fn with_empty_disk(&self) -> Self {
+        Self { disk: Disk::new(), ..self.clone() }
+    }
+
+    /// Lets time pass, and all tasks act on it.
     pub async fn advance_ms(&self, millis: u64) {
         self.micros.fetch_add(millis * 1000, Ordering::SeqCst);
         self.moved.notify_waiters();
@@ -39,25 +52,74 @@ impl Clock {
     }
 
     pub fn step_back_ms(&self, millis: u64) {
-        self.micros.fetch_sub(millis * 1000, Ordering::SeqCst);
+        self.behind_micros.fetch_add(millis * 1000, Ordering::SeqCst);
     }
 }
 
-impl ServerWorld for Clock {
-    fn wall_micros(&self) -> u64 {
-        self.micros.load(Ordering::SeqCst)
+impl Machine for Clock {
+    type Stream = DuplexStream;
+    type Listener = Unlistened;
+
+    fn name(&self) -> &str {
+        "redis"
     }
 
-    async fn sleep(&self, duration: Duration) {
+    fn monotonic_nanos(&self) -> u64 {
+        self.micros.load(Ordering::SeqCst) * 1000
+    }
+
+    fn wall_micros(&self) -> u64 {
+        self.micros.load(Ordering::SeqCst) - self.behind_micros.load(Ordering::SeqCst)
+    }
+
+    async fn sleep_until(&self, nanos: u64) {
         self.sleeps.fetch_add(1, Ordering::SeqCst);
-        let end = self.wall_micros() + u64::try_from(duration.as_micros()).unwrap();
         loop {
             let moved = self.moved.notified();
-            if self.wall_micros() >= end {
+            if self.monotonic_nanos() >= nanos {
                 return;
             }
             moved.await;
         }
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        tokio::spawn(task);
+    }
+
+    fn is_running(&self) -> bool {
+        true
+    }
+
+    fn reaches(&self, _: &str) -> bool {
+        false
+    }
+
+    fn disk(&self) -> Disk {
+        self.disk.clone()
+    }
+
+    fn listen(&self, _: u16) -> io::Result<Unlistened> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    async fn connect(&self, _: &str) -> io::Result<DuplexStream> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn take_name(&self, _: &str) {}
+
+    fn point(&self, _: &str) {}
+}
+
+/// The listener of a machine without a network: there is none.
+pub enum Unlistened {}
+
+impl Accept for Unlistened {
+    type Stream = DuplexStream;
+
+    async fn accept(&mut self) -> (DuplexStream, String) {
+        match *self {}
     }
 }
 
@@ -156,47 +218,6 @@ pub fn show(frame: &OwnedFrame) -> String {
         OwnedFrame::BulkString(bytes) => format!("\"{}\"", bytes.escape_ascii()),
         OwnedFrame::Null => "nil".into(),
         OwnedFrame::Array(items) => format!("[{}]", items.iter().map(show).collect::<Vec<_>>().join(", ")),
-    }
-}
-
-/// A file on a disk that forgets what was not synced when its machine crashes.
-#[derive(Default)]
-pub struct CrashFile {
-    written: Mutex<Vec<u8>>,
-    synced: Mutex<usize>,
-    pub syncs: AtomicU64,
-}
-
-impl CrashFile {
-    /// The machine loses power.
-    pub fn crash(&self) {
-        self.written.lock().unwrap().truncate(*self.synced.lock().unwrap());
-    }
-
-    /// The last `bytes` bytes are lost, whatever was promised.
-    pub fn tear(&self, bytes: usize) {
-        let mut written = self.written.lock().unwrap();
-        let left = written.len() - bytes;
-        written.truncate(left);
-    }
-}
-
-impl AppendFile for CrashFile {
-    fn append(&self, bytes: &[u8]) {
-        self.written.lock().unwrap().extend_from_slice(bytes);
-    }
-
-    fn sync(&self) {
-        *self.synced.lock().unwrap() = self.written.lock().unwrap().len();
-        self.syncs.fetch_add(1, Ordering::SeqCst);
-    }
-
-    fn contents(&self) -> Vec<u8> {
-        self.written.lock().unwrap().clone()
-    }
-
-    fn truncate(&self, bytes: usize) {
-        self.written.lock().unwrap().truncate(bytes);
     }
 }
 

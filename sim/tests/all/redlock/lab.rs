@@ -1,7 +1,7 @@
 //! A laboratory for Redlock: some Redis servers, each with a disk of its own, and some clients in a simulated world.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use dlock::redis::TokenSource;
@@ -11,11 +11,12 @@ use futures_util::future::join_all;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, FromRedisValue, RedisConnectionInfo};
 use sim::entropy::Entropy;
-use sim::servers::redis::{Persistence, Server, ServerOptions, ServerWorld};
+use sim::servers::redis::{Persistence, RedisHost, Server};
 use sim::world::World;
-use sim::world::disk::Disk;
 use sim::world::process::ProcessId;
 use sim::world::runtime::SimRuntime;
+
+use crate::support::hosts;
 
 /// How long a segment takes from one process to another.
 pub const LATENCY: Duration = Duration::from_millis(2);
@@ -27,12 +28,11 @@ pub struct Lab {
     nodes: Arc<[Node]>,
 }
 
-/// One server's machine.
+/// One server and its process.
 struct Node {
     id: ProcessId,
     address: String,
-    disk: Disk,
-    server: Mutex<Option<Server<Machine>>>,
+    host: RedisHost,
 }
 
 /// One client process and its lock.
@@ -40,23 +40,6 @@ pub struct Member {
     pub id: ProcessId,
     pub runtime: SimRuntime,
     pub lock: Lock<Redlock<SimRuntime>>,
-}
-
-/// What a server needs of its machine.
-struct Machine {
-    world: World,
-    process: ProcessId,
-}
-
-impl ServerWorld for Machine {
-    fn wall_micros(&self) -> u64 {
-        self.world.process(self.process).clock().wall(self.world.now()) / 1000
-    }
-
-    async fn sleep(&self, duration: Duration) {
-        let runtime = SimRuntime::new(&self.world, self.process);
-        runtime.sleep_until(runtime.now() + duration).await;
-    }
 }
 
 /// Runs `test` with `nodes` servers, `redis-1` and on, and `clients` processes, `client-0` and on.
@@ -73,8 +56,6 @@ pub fn in_lab<F: Future>(nodes: usize, clients: usize, test: impl FnOnce(Lab) ->
         lab.sleep(Duration::from_millis(1)).await;
         let result = test(lab.clone()).await;
         world.end().await;
-        // The servers and their world would keep each other alive.
-        lab.nodes.iter().for_each(|node| drop(node.server.lock().unwrap().take()));
         result
     })
 }
@@ -89,13 +70,10 @@ impl Lab {
         let node = |number: usize| Node {
             id: world.find(&format!("redis-{number}")).unwrap(),
             address: format!("redis-{number}:6379"),
-            disk: Disk::new(),
-            server: Mutex::default(),
+            host: RedisHost::new().persistence(Persistence::Always),
         };
         let lab = Self { nodes: (1..=nodes).map(node).collect(), world };
-        for number in 0..nodes {
-            lab.world.spawn(lab.node(number), serve(lab.clone(), number));
-        }
+        lab.nodes.iter().for_each(|node| hosts::start(&lab.world, node.id, &node.host));
         lab
     }
 
@@ -153,19 +131,17 @@ impl Lab {
 
     /// Kills a node, without a loss of power.
     pub fn crash(&self, node: usize) {
-        self.nodes[node].disk.crash(false);
-        self.world.crash(self.node(node), false);
-        self.nodes[node].server.lock().unwrap().take();
+        hosts::crash(&self.world, self.node(node), &self.nodes[node].host);
     }
 
     /// Starts a dead node with what its append-only file holds.
     pub fn restart(&self, node: usize) {
-        self.world.restart(self.node(node), serve(self.clone(), node));
+        hosts::restart(&self.world, self.node(node), &self.nodes[node].host);
     }
 
     /// The server of a node that runs.
-    pub fn server(&self, node: usize) -> Server<impl ServerWorld + use<>> {
-        self.nodes[node].server.lock().unwrap().clone().unwrap()
+    pub fn server(&self, node: usize) -> Server {
+        self.nodes[node].host.server().unwrap()
     }
 
     /// Asks a node by a plain command, as an operator would.
@@ -211,21 +187,5 @@ impl Member {
     /// The deadline of an acquire that may wait for `time`.
     pub fn within(&self, time: Duration) -> Instant {
         self.now() + time
-    }
-}
-
-async fn serve(lab: Lab, number: usize) {
-    let node = &lab.nodes[number];
-    let mut options = ServerOptions::new(format!("redis-{}", number + 1));
-    options.persistence = Persistence::Always(Arc::new(node.disk.open()));
-    let server = Server::new(options, Machine { world: lab.world.clone(), process: node.id });
-    *node.server.lock().unwrap() = Some(server.clone());
-    let background = server.clone();
-    lab.world.spawn(node.id, async move { background.background().await });
-    let mut listener = lab.world.listen(node.id, &node.address).unwrap();
-    loop {
-        let (stream, client) = listener.accept().await;
-        let server = server.clone();
-        lab.world.spawn(node.id, async move { server.serve_connection(stream, &client).await });
     }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use sim::schedule::{FaultClass, Schedule, Span, System, Trigger, draw, draw_class};
+use sim::faults::Trigger;
+use sim::lab::{Arm, FaultClass, System, draw, draw_class};
+use sim::{Schedule, Span};
 
 const SEEDS: u64 = 3000;
 
@@ -30,7 +32,7 @@ fn every_fault_heals_before_the_run_ends() {
                 fault.what.heals_after(&schedule).unwrap_or_else(|| panic!("{fault:?} lasts for ever"));
             assert!(fault.when.plus().plus(heals) < schedule.limit, "{fault:?} outlasts {}", schedule.limit);
         }
-        assert!(schedule.within() < schedule.limit);
+        assert!(schedule.options.within() < schedule.limit);
     }
 }
 
@@ -52,19 +54,20 @@ fn every_kind_of_fault_is_drawn_aimed_and_timed() {
 #[test]
 fn workers_and_options_vary() {
     let schedules: Vec<_> = (0..SEEDS).map(draw).collect();
-    let workers: BTreeSet<_> = schedules.iter().map(|schedule| schedule.workers.len()).collect();
+    let workers: BTreeSet<_> = schedules.iter().map(|schedule| schedule.options.workers.len()).collect();
     assert_eq!(workers, BTreeSet::from([2, 3, 4]));
-    let ttls: BTreeSet<_> = schedules.iter().map(|schedule| schedule.ttl).collect();
+    let ttls: BTreeSet<_> = schedules.iter().map(|schedule| schedule.options.ttl).collect();
     assert_eq!(ttls, BTreeSet::from([500, 1000, 2000, 3000, 4000].map(Span::from_millis)));
-    let reads: BTreeSet<_> = schedules.iter().flat_map(|s| &s.workers).map(|worker| worker.read).collect();
+    let reads: BTreeSet<_> =
+        schedules.iter().flat_map(|s| &s.options.workers).map(|worker| worker.read).collect();
     assert_eq!(reads.len(), 3);
-    let systems: BTreeSet<_> = schedules.iter().map(|schedule| schedule.system).collect();
+    let systems: BTreeSet<_> = schedules.iter().map(|schedule| schedule.options.system).collect();
     assert_eq!(systems.len(), 4);
 }
 
 #[test]
 fn both_arms_of_a_drawn_schedule_are_run() {
-    assert_eq!(draw(1).expect.arms().count(), 2);
+    assert_eq!(Arm::of(&draw(1).expect).count(), 2);
 }
 
 #[test]
@@ -74,7 +77,7 @@ fn a_class_of_faults_strikes_every_system_that_it_applies_to() {
             let drawn: Vec<_> = (0..40).filter_map(|seed| draw_class(*system, *class, seed)).collect();
             assert_eq!(drawn.len(), if class.applies_to(*system) { 40 } else { 0 }, "{class} on {system}");
             for schedule in drawn {
-                assert_eq!(schedule.system, *system);
+                assert_eq!(schedule.options.system, *system);
                 assert!(!schedule.faults.is_empty());
                 schedule.validate().unwrap_or_else(|error| panic!("{error}:\n{}", schedule.to_toml()));
             }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use sim::schedule::Schedule;
+use sim::Schedule;
+use sim::lab::Options;
 
 /// What SCENARIOS asks of one Redis, or one with a replica.
 const SCENARIOS: [&str; 15] = [
@@ -24,7 +25,7 @@ const SCENARIOS: [&str; 15] = [
     "cancelled-acquire",
 ];
 
-fn corpus() -> BTreeMap<String, Schedule> {
+fn corpus() -> BTreeMap<String, Schedule<Options>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../seeds");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let name = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();

@@ -1,6 +1,6 @@
 //! A schedule file with a mistake in it is refused: with the file, the line, the name at fault, and what is known instead.
 
-use sim::schedule::Schedule;
+use sim::Schedule;
 
 /// A schedule of which each row below changes one line.
 const GOOD: &str = r#"about  = "every section of a file"
@@ -332,7 +332,7 @@ fn the_line_is_that_of_the_field_in_a_table_of_several_lines() {
 #[test]
 fn a_schedule_made_in_code_is_told_the_field() {
     let mut schedule = Schedule::parse("x", GOOD).unwrap();
-    schedule.redis.replica = false;
+    schedule.options.redis.replica = false;
     assert_eq!(schedule.validate().unwrap_err().place.to_string(), "fault[1].what.promote");
 }
 

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::sync::{LazyLock, OnceLock};
 
-use sim::run::{Report, run};
-use sim::schedule::{Arm, Schedule};
+use sim::lab::{Arm, Options, run};
+use sim::{Report, Schedule};
 
 /// A schedule of `seeds/`, and its runs as far as they were needed.
 pub struct Case {
     pub name: String,
-    pub schedule: Schedule,
+    pub schedule: Schedule<Options>,
     runs: [OnceLock<Report>; Arm::ALL.len()],
 }
 
@@ -21,8 +21,8 @@ impl Case {
     }
 
     /// The runs of the arms that the schedule expects something of.
-    pub fn runs(&self) -> impl Iterator<Item = &Report> {
-        self.schedule.expect.arms().map(|arm| self.run(arm))
+    pub fn runs(&self) -> impl Iterator<Item = (Arm, &Report)> {
+        Arm::of(&self.schedule.expect).map(|arm| (arm, self.run(arm)))
     }
 }
 

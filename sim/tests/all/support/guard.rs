@@ -1,7 +1,7 @@
 //! The determinism guard: what two runs of one seed recorded, compared event by event.
 
-use sim::run::{Report, run};
-use sim::schedule::{Arm, draw};
+use sim::Report;
+use sim::lab::{Arm, draw, run};
 
 /// Everything that a run records, as text: where it differs is where the runs part.
 fn record(report: &Report) -> String {

@@ -2,14 +2,16 @@
 
 mod corpus;
 pub mod guard;
+pub mod hosts;
 mod replay;
 mod seeds;
 
 pub use corpus::{Case, case, corpus};
 pub use replay::replay_line;
 pub use seeds::seeds;
-use sim::faults::{Cut, Role, Scene};
-use sim::schedule::{Fault, Link, Persistence, Point, Schedule, Trigger};
+use sim::Schedule;
+use sim::faults::{Cut, Fault, Link, Role, Scene, Trigger};
+use sim::lab::{Options, Persistence, Point};
 
 /// The seeds of a search that ends when it has found something: from `SEED` on, and ten times `count` at most, since luck
 /// differs from one beginning to another.
@@ -22,13 +24,13 @@ pub fn search(count: u64) -> impl Iterator<Item = u64> {
 /// is left that stops a process, bends a clock that leases are measured by, or makes a lock server forget. What is left
 /// (cuts, delays, lost replies, crashes of workers and of the resource, steps of workers' wall clocks, cancelled acquires)
 /// no lock may answer with two holders at once.
-pub fn without_excuses(mut schedule: Schedule) -> Schedule {
-    for worker in &mut schedule.workers {
+pub fn without_excuses(mut schedule: Schedule<Options>) -> Schedule<Options> {
+    for worker in &mut schedule.options.workers {
         worker.renew = true;
     }
-    let persistence = schedule.redis.persistence;
+    let persistence = schedule.options.redis.persistence;
     // A majority keeps what it has acknowledged, and leases run on monotonic clocks.
-    let is_cluster = schedule.cluster().is_some();
+    let is_cluster = schedule.options.cluster().is_some();
     let options = schedule.clone();
     let is_server = |process: &str| options.role(process) == Some(Role::Server);
     schedule.faults.retain(|fault| match (fault.what.verb(), fault.what.processes().first()) {
@@ -43,12 +45,12 @@ pub fn without_excuses(mut schedule: Schedule) -> Schedule {
 
 /// The same, with the first worker cut off from all lock servers for two TTLs as soon as it works under the lock: its
 /// renewals fail, and all depends on when it stops.
-pub fn cut_off_while_working(schedule: Schedule) -> Schedule {
+pub fn cut_off_while_working(schedule: Schedule<Options>) -> Schedule<Options> {
     let mut schedule = without_excuses(schedule);
-    let worker = schedule.workers[0].name.clone();
-    for server in schedule.servers() {
+    let worker = schedule.options.workers[0].name.clone();
+    for server in schedule.options.servers() {
         let link = Link::new(&worker, &server);
-        let cut = Cut { link, both: true, lasts: Some(schedule.ttl.times(2)) };
+        let cut = Cut { link, both: true, lasts: Some(schedule.options.ttl.times(2)) };
         schedule.faults.push(Fault::new(Trigger::after(&worker, Point::Entered), cut));
     }
     schedule

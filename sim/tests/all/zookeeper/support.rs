@@ -1,15 +1,16 @@
 //! Three simulated ZooKeeper servers and two clients' processes, for the tests.
 
-use std::collections::BTreeSet;
 use std::future::Future;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use dlock::zookeeper::{Client, ClientOptions};
 use dlock::{Instant, Runtime};
 use sim::entropy::Entropy;
-use sim::servers::zookeeper::{Ensemble, EnsembleOptions, Observer, ServerWorld};
+use sim::servers::host::Host;
+use sim::servers::zookeeper::{Ensemble, EnsembleOptions, Observer};
 use sim::world::World;
+use sim::world::machine::WorldMachine;
 use sim::world::process::ProcessId;
 use sim::world::runtime::SimRuntime;
 
@@ -18,42 +19,10 @@ pub const SERVERS: [&str; 3] = ["zk-1", "zk-2", "zk-3"];
 /// Sessions time out after 0.2 to 2 s, and expire at whole 0.1 s.
 pub const TICK: Duration = Duration::from_millis(100);
 
-type Cuts = Arc<Mutex<BTreeSet<(String, String)>>>;
-
 #[derive(Clone)]
 pub struct Zoo {
     pub world: World,
-    pub ensemble: Ensemble<Machine>,
-    cuts: Cuts,
-}
-
-/// What a simulated member needs of its machine.
-pub struct Machine {
-    runtime: SimRuntime,
-    cuts: Cuts,
-}
-
-impl ServerWorld for Machine {
-    fn monotonic_nanos(&self) -> u64 {
-        self.runtime.now().as_nanos()
-    }
-
-    fn wall_millis(&self) -> u64 {
-        self.runtime.wall_nanos() / MS
-    }
-
-    async fn sleep(&self, duration: Duration) {
-        self.runtime.sleep_until(self.runtime.now() + duration).await;
-    }
-
-    fn reaches(&self, name: &str) -> bool {
-        let world = self.runtime.world();
-        let own = world.process(self.runtime.process()).name();
-        let other = world.process(world.find(name).unwrap());
-        let cuts = self.cuts.lock().unwrap();
-        let whole = |from: &str, to: &str| !cuts.contains(&(from.to_owned(), to.to_owned()));
-        other.is_alive() && !other.is_paused() && whole(own, name) && whole(name, own)
-    }
+    pub ensemble: Ensemble,
 }
 
 /// Runs `test` in a world in which each segment takes 1 ms.
@@ -71,7 +40,7 @@ pub fn watched_zoo<F: Future>(observer: Arc<dyn Observer>, test: impl FnOnce(Zoo
         let mut options = EnsembleOptions::new(SERVERS);
         options.tick = TICK;
         options.observer = observer;
-        let zoo = Zoo { ensemble: Ensemble::new(options), cuts: Cuts::default(), world: world.clone() };
+        let zoo = Zoo { ensemble: Ensemble::new(options), world: world.clone() };
         for name in SERVERS {
             world.spawn(zoo.id(name), zoo.main(name));
         }
@@ -92,20 +61,7 @@ impl Zoo {
 
     /// What a server's process runs.
     pub fn main(&self, name: &str) -> impl Future<Output = ()> + Send + 'static {
-        let (world, process, name) = (self.world.clone(), self.id(name), name.to_owned());
-        let (ensemble, cuts) = (self.ensemble.clone(), Arc::clone(&self.cuts));
-        async move {
-            let machine = Machine { runtime: SimRuntime::new(&world, process), cuts };
-            let server = ensemble.member(&name, machine).unwrap();
-            let member = server.clone();
-            world.spawn(process, async move { member.run().await });
-            let mut listener = world.listen(process, &format!("{name}:2181")).unwrap();
-            loop {
-                let (stream, client) = listener.accept().await;
-                let server = server.clone();
-                world.spawn(process, async move { server.serve_connection(stream, &client).await });
-            }
-        }
+        self.ensemble.member(name).unwrap().start(WorldMachine::new(&self.world, self.id(name)))
     }
 
     /// A session of 1 s of the process `name` at any server.
@@ -139,12 +95,10 @@ impl Zoo {
     }
 
     pub fn cut(&self, from: &str, to: &str) {
-        self.cuts.lock().unwrap().insert((from.to_owned(), to.to_owned()));
         self.world.cut(self.id(from), self.id(to));
     }
 
     pub fn heal(&self, from: &str, to: &str) {
-        self.cuts.lock().unwrap().remove(&(from.to_owned(), to.to_owned()));
         self.world.heal(self.id(from), self.id(to));
     }
 }
