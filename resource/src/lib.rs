@@ -23,6 +23,8 @@ mod metrics;
 mod owner;
 // Where values and fences are kept: in memory, or on a disk.
 pub mod store;
+// A history in few words, and two side by side.
+pub mod story;
 // The events that a history may hold.
 mod vocabulary;
 // Read-modify-write without a lock, by conditional writes.

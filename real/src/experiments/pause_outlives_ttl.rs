@@ -15,13 +15,14 @@ use std::time::Instant;
 
 use resource::ResourceKey;
 use resource::audit::{Kind, VerdictKind};
+use resource::story;
 use serde::{Deserialize, Serialize};
 
 use super::actors::{Actor, Crew, ResourceActor};
 use super::fleet::Fleet;
 use super::outcome::{Outcome, cell, writers};
 use super::parallel::in_parallel;
-use super::{Experiment, ExperimentError, Fence, story};
+use super::{Experiment, ExperimentError, Fence};
 use crate::backends::BackendKind;
 use crate::report::{Section, Table};
 use crate::servers::Stage;
@@ -285,7 +286,7 @@ fn stories(arms: &[Arm]) -> Vec<(String, String)> {
     let tell = |pair: &[Arm]| {
         let [off, on] = pair else { return None };
         let heading = format!("{}, {}", off.backend.as_str(), off.pause.explain());
-        let mut text = story::side_by_side(["fencing off", "fencing on"], &off.column(), &on.column());
+        let mut text = story::side_by_side(&[("fencing off", &off.column()), ("fencing on", &on.column())]);
         if let Some(answer) = &on.answer_to_stale_token {
             let (status, body) = answer.split_once(" {").unwrap_or((answer, ""));
             text += &format!("the stale token once more: {status}\n  {{{body}\n");

@@ -9,13 +9,14 @@
 use std::time::Duration;
 
 use resource::audit::{Event, Kind, VerdictKind};
+use resource::story;
 use serde::{Deserialize, Serialize};
 
 use super::actors::{Crew, ResourceActor};
 use super::network::Network;
 use super::outcome::{Outcome, between, cell, first, writers};
 use super::parallel::in_parallel;
-use super::{Experiment, ExperimentError, Fence, story};
+use super::{Experiment, ExperimentError, Fence};
 use crate::backends::BackendKind;
 use crate::faults::Direction;
 use crate::report::{Section, Table};
@@ -337,8 +338,8 @@ fn stories(runs: &[Safety]) -> Vec<(String, String)> {
     let pair = runs.chunks(2).find(|pair| pair[0].fault == Fault::CutOff(2));
     let told = pair.and_then(|pair| {
         let [off, on] = pair else { return None };
-        let columns =
-            story::side_by_side(["fencing off", "fencing on"], &off.outcome.story, &on.outcome.story);
+        let columns = [("fencing off", off), ("fencing on", on)];
+        let columns = story::side_by_side(&columns.map(|(title, run)| (title, run.outcome.story.as_slice())));
         Some(("redlock, two of five nodes cut off from a".to_owned(), columns))
     });
     told.into_iter().collect()

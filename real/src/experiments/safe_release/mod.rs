@@ -12,6 +12,7 @@ mod natural;
 mod release;
 
 use resource::audit::VerdictKind;
+use resource::story;
 use serde::{Deserialize, Serialize};
 
 use self::forced::Forced;
@@ -19,7 +20,7 @@ use self::natural::Natural;
 use self::release::Release;
 use super::outcome::cell;
 use super::parallel::in_parallel;
-use super::{Experiment, ExperimentError, Fence, story};
+use super::{Experiment, ExperimentError, Fence};
 use crate::report::{Section, Table};
 use crate::span::Span;
 
@@ -156,8 +157,8 @@ fn natural_table(configuration: &Configuration, runs: &[Natural]) -> Table {
 fn stories(runs: &[Forced]) -> Vec<(String, String)> {
     let story = |release| runs.iter().find(|run| run.release == release && run.fence == Fence::Off);
     let told = story(Release::GetThenDel).zip(story(Release::Script)).map(|(mistaken, safe)| {
-        let headings = ["GET, then DEL", "the script"];
-        story::side_by_side(headings, &mistaken.outcome.story, &safe.outcome.story)
+        let columns = [("GET, then DEL", mistaken), ("the script", safe)];
+        story::side_by_side(&columns.map(|(title, run)| (title, run.outcome.story.as_slice())))
     });
     told.map(|told| ("fencing off".to_owned(), told)).into_iter().collect()
 }
