@@ -1,9 +1,9 @@
 //! What the lock servers have stored: who holds which key on which of them.
 //!
 //! Known by `key_granted`, `key_extended`, `key_deleted` and `key_expired` of the servers that count
-//! ([`Rules::servers`](super::Rules::servers)). A server that was promoted counts beside those that live: clients may still
-//! be connected to the old primary. A server that dies may have its keys on a disk, so they stay until an event of that
-//! server says otherwise, but they are no evidence against anybody.
+//! ([`Rules::servers`](super::Rules::servers)). A server that was promoted counts beside those that live:
+//! clients may still be connected to the old primary. A server that dies may have its keys on a disk, so they
+//! stay until an event of that server says otherwise, but they are no evidence against anybody.
 
 use std::collections::{BTreeMap, BTreeSet};
 

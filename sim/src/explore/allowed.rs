@@ -10,14 +10,16 @@ use crate::schedule::{Arm, Part, Persistence, ReadMode, ReleaseMode, Schedule, S
 ///
 /// - `overlap`: always. Every lock that releases itself allows it under a pause, and no fence can prevent it.
 /// - Without fencing, `stale_write`, `late_write` and `lost_update`: that is what fencing is for.
-/// - `late_write` and `lost_update` with fencing, if a worker reads without claiming: write-only fencing has that hole.
-/// - `token_regressed` where the counter may be lost: no persistence that outlives the crash, a lagging replica, an eviction.
-///   The writes of the regressed grants are then refused; what was accepted stays safe.
-/// - `stuck` where the clock of a Redis server is set back or slowed: a key that nobody releases lives by that clock.
+/// - `late_write` and `lost_update` with fencing, if a worker reads without claiming: write-only fencing has
+///   that hole.
+/// - `token_regressed` where the counter may be lost: no persistence that outlives the crash, a lagging
+///   replica, an eviction. The writes of the regressed grants are then refused; what was accepted stays safe.
+/// - `stuck` where the clock of a Redis server is set back or slowed: a key that nobody releases lives by
+///   that clock.
 /// - `foreign_release`, if a worker releases by GET and DEL.
-/// - `two_valid` and `unheld` where a server may lose the lock that it had granted, as above, or may end it early by a
-///   clock that is set forward, or where clocks run apart by more than the drift margin. No pause and no network excuses
-///   them.
+/// - `two_valid` and `unheld` where a server may lose the lock that it had granted, as above, or may end it
+///   early by a clock that is set forward, or where clocks run apart by more than the drift margin. No pause
+///   and no network excuses them.
 /// - `leaked` where a replica that takes over may not have heard that the lock was released.
 pub fn allowed(schedule: &Schedule, arm: Arm) -> BTreeSet<Verdict> {
     let mut allowed = BTreeSet::from([Verdict::Overlap]);

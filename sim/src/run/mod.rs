@@ -1,8 +1,9 @@
-//! One run of a schedule: builds the world, lets the workers work while faults strike, and judges what happened.
+//! One run of a schedule: builds the world, lets the workers work while faults strike, and judges what
+//! happened.
 //!
-//! [`cluster`] holds the servers and what survives their crashes ([`ensemble`]: those that are one of several members),
-//! [`workload`] the workers and [`update`] those without the lock, [`inject`] the faults; [`progress`] knows when all is
-//! done.
+//! [`cluster`] holds the servers and what survives their crashes ([`ensemble`]: those that are one of several
+//! members), [`workload`] the workers and [`update`] those without the lock, [`inject`] the faults;
+//! [`progress`] knows when all is done.
 
 mod cluster;
 mod ensemble;
@@ -59,8 +60,8 @@ pub enum RunError {
 
 /// Runs one arm of the schedule with all randomness keyed by `seed`, on a thread of its own.
 ///
-/// A fresh thread, since the order of libraries' hash maps is only reproducible in one. The same schedule, arm and seed give
-/// the same report, byte for byte, whatever else runs at the same time.
+/// A fresh thread, since the order of libraries' hash maps is only reproducible in one. The same schedule,
+/// arm and seed give the same report, byte for byte, whatever else runs at the same time.
 ///
 /// # Errors
 ///
@@ -172,7 +173,8 @@ async fn in_world(
     })
 }
 
-/// Whether the lock promises first come, first served. etcd's Lock service does, too, but knows waiters by their leases only.
+/// Whether the lock promises first come, first served. etcd's Lock service does, too, but knows waiters by
+/// their leases only.
 fn is_fair(schedule: &Schedule) -> bool {
     match schedule.system {
         System::Redis | System::Redlock => false,
@@ -181,7 +183,8 @@ fn is_fair(schedule: &Schedule) -> bool {
     }
 }
 
-/// The longest backoff of the library (2 s), the longest time that it waits for an answer (1 s), and what the network takes.
+/// The longest backoff of the library (2 s), the longest time that it waits for an answer (1 s), and what the
+/// network takes.
 const LONGEST_RETRY: Duration = Duration::from_secs(4);
 
 /// The lock servers whose word counts, as the history calls them. A replica has none before it is promoted.
@@ -195,8 +198,9 @@ fn voters(schedule: &Schedule) -> Vec<Name> {
     }
 }
 
-/// How much later than its time to live a key may be dropped. Redis looks every 100 ms, etcd every 500 ms, ZooKeeper at
-/// whole ticks of 500 ms; and the keepalives of a session begin its time to live anew while the client lives.
+/// How much later than its time to live a key may be dropped. Redis looks every 100 ms, etcd every 500 ms,
+/// ZooKeeper at whole ticks of 500 ms; and the keepalives of a session begin its time to live anew while the
+/// client lives.
 fn key_grace(system: System) -> Duration {
     match system {
         System::Redis | System::Redlock => Duration::from_millis(250),

@@ -67,7 +67,8 @@ impl Report {
 
     /// Whether the resource took a write that it should not have taken: what fencing must prevent.
     pub fn is_violated(&self) -> bool {
-        self.kinds().iter().any(|kind| *kind != Expected::Overlap)
+        let wrong = [Expected::StaleWrite, Expected::LateWrite, Expected::LostUpdate];
+        self.kinds().iter().any(|kind| wrong.contains(kind))
     }
 
     /// The retries that the resource recognised.
