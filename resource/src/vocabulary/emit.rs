@@ -23,4 +23,5 @@ macro_rules! emitters {
 
 events!(emitters $);
 
+#[allow(clippy::single_component_path_imports, reason = "gives a macro that a macro makes a path")]
 pub(crate) use emit;
