@@ -136,7 +136,7 @@ async fn work<B: Backend<Runtime = SimRuntime>>(seat: Seat<'_>, backend: B) {
 fn job(key: LockKey, spec: &Spec) -> Job {
     Job {
         key,
-        patience: spec.deadline.duration(),
+        acquire_timeout: spec.deadline.duration(),
         reading: match spec.read {
             ReadMode::None => Reading::None,
             ReadMode::Plain => Reading::Plain,
@@ -147,7 +147,7 @@ fn job(key: LockKey, spec: &Spec) -> Job {
         renew: spec.renew.then(|| spec.renew_cap.map_or(RENEW_CAP, |cap| cap.duration())),
         writes: u64::from(spec.writes),
         retry: spec.retry_put.then(Retry::default),
-        answer_within: spec.deadline.duration(),
+        answer_timeout: spec.deadline.duration(),
         release: spec.release != ReleaseMode::None,
     }
 }
