@@ -9,7 +9,7 @@ use resource::audit::{Event, Kind, Name};
 const COLUMN: usize = 38;
 
 /// One line for each event that a reader must know. Who asks again and again is told of once.
-pub(super) fn lines(history: &[Event]) -> Vec<String> {
+pub(crate) fn lines(history: &[Event]) -> Vec<String> {
     let mut asking = BTreeSet::new();
     let mut is_news = |event: &Event| match event.kind {
         Kind::LeaseRequested { .. } => asking.insert(event.process.clone()),
@@ -56,7 +56,7 @@ fn tell(kind: &Kind) -> Option<String> {
 }
 
 /// Two columns with their headings.
-pub(super) fn side_by_side(headings: [&str; 2], left: &[String], right: &[String]) -> String {
+pub(crate) fn side_by_side(headings: [&str; 2], left: &[String], right: &[String]) -> String {
     let mut text = String::new();
     // What is longer is cut: two columns have 80 characters.
     let cell = |column: &[String], row: usize| {
