@@ -26,6 +26,9 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// Returns the runtime.
     fn runtime(&self) -> &Self::Runtime;
 
+    /// Returns the name of the system, in lower case: the label `system` of the metrics.
+    fn system(&self) -> &'static str;
+
     /// Returns the TTL of the client's session if leases live as long as that session; `None` if a lease that is neither
     /// renewed nor released ends by its own TTL.
     ///

@@ -28,7 +28,7 @@ impl<B: Backend> Context<B> {
         if let Some(session) = backend.session_ttl().filter(|session| *session < terms.ttl) {
             return Err(OptionsError::TtlAboveSession { ttl: terms.ttl, session });
         }
-        let (meters, sweeps) = (Meters::default(), Sweeps::default());
+        let (meters, sweeps) = (Meters::new(backend.system()), Sweeps::default());
         Ok(Self(Arc::new(Inner { backend, options, terms, meters, sweeps })))
     }
 

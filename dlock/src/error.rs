@@ -149,8 +149,15 @@ pub enum BackendError {
         reason: String,
     },
     /// The session that the claim is tied to is over, and the claim with it. The next acquire opens another session.
-    #[error("the session with the lock server is over: {0}; acquire anew")]
-    SessionLost(SessionEnd),
+    #[error(
+        "the session with the lock server is over: {}; acquire anew",
+        if *.reported { "the server does not know it any more" } else { "the server did not confirm it in time" }
+    )]
+    SessionLost {
+        /// Whether the server reported it. Otherwise the server did not confirm the session for as long as it lives, by the
+        /// client's own clock.
+        reported: bool,
+    },
     /// The server can't reach a majority of its cluster. It may execute the request later all the same.
     #[error("the lock server is without a quorum: {message}; the next call goes to another member")]
     Isolated {
@@ -181,17 +188,6 @@ pub enum BackendError {
         #[source]
         failure: Box<BackendError>,
     },
-}
-
-/// How a client's session with a lock server ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SessionEnd {
-    /// The server knows it no more: it expired there, or was revoked.
-    #[error("the server does not know it any more")]
-    Unknown,
-    /// It was not confirmed for as long as it lives, by the client's own clock.
-    #[error("the server did not confirm it in time")]
-    Unconfirmed,
 }
 
 impl BackendError {

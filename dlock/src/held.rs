@@ -1,13 +1,11 @@
 //! The state of a lease that is held: shared by its handle, its watchdog and its release.
 
 use std::mem;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures_util::future::select;
-use tokio::sync::{Mutex, Notify};
+use tokio::sync::Mutex;
 
 use crate::backend::{Acquisition, Backend, Claim, Released, Renewal};
 use crate::context::Context;
@@ -16,6 +14,7 @@ use crate::event::{Event, Outcome};
 use crate::metrics::Meter;
 use crate::removal::{self, Sent};
 use crate::runtime::{Instant, Runtime, timeout_at};
+use crate::sync::Changes;
 use crate::token::FencingToken;
 
 /// A grant that is still valid.
@@ -41,7 +40,7 @@ pub(crate) struct Held<B: Backend> {
     /// Counts the calls of `keep_alive`: a renewal loop ends when it is not the latest.
     loops: AtomicU64,
     /// Wakes those who wait for a new phase or loop.
-    changed: Notify,
+    changed: Changes,
     /// Locked by the renewal or release in progress, so that none overtakes another.
     sent: Mutex<Sent<B::Acquisition>>,
 }
@@ -78,7 +77,7 @@ impl<B: Backend> Held<B> {
             valid_until: AtomicU64::new(lease.valid_until.as_nanos()),
             phase: AtomicU8::new(Phase::Held as u8),
             loops: AtomicU64::new(0),
-            changed: Notify::new(),
+            changed: Changes::default(),
             sent: Mutex::new(Sent::new(acquisition)),
         }
     }
@@ -133,34 +132,21 @@ impl<B: Backend> Held<B> {
 
     /// Completes once the lease may no longer be trusted; declares it lost if that has not happened yet.
     pub(crate) async fn over(&self) {
-        loop {
-            let mut changed = pin!(self.changed.notified());
-            changed.as_mut().enable();
-            if self.check().is_err() {
-                return;
-            }
-            let expiry = pin!(self.runtime().sleep_until(self.valid_until()));
-            select(changed, expiry).await;
-        }
+        let lost = || self.check().err();
+        self.changed.until_or_at(self.runtime(), || self.valid_until(), lost).await;
     }
 
     /// Begins another renewal loop, and ends the one before; returns its number.
     pub(crate) fn begin_loop(&self) -> u64 {
         let number = self.loops.fetch_add(1, Ordering::AcqRel) + 1;
-        self.changed.notify_waiters();
+        self.changed.announce();
         number
     }
 
     /// Completes when the release begins, or a later loop replaces the one numbered `number`.
     pub(crate) async fn replaced(&self, number: u64) {
-        loop {
-            let mut changed = pin!(self.changed.notified());
-            changed.as_mut().enable();
-            if self.phase() >= Phase::Stopped || self.loops.load(Ordering::Acquire) != number {
-                return;
-            }
-            changed.await;
-        }
+        let is_replaced = || self.phase() >= Phase::Stopped || self.loops.load(Ordering::Acquire) != number;
+        self.changed.until(|| is_replaced().then_some(())).await;
     }
 
     /// Requests the full TTL again, until `deadline` or the end of the validity; returns when to do so next.
@@ -240,14 +226,14 @@ impl<B: Backend> Held<B> {
         if before == Phase::Held as u8 {
             self.meter.held(now.saturating_since(self.acquired_at));
         }
-        self.changed.notify_waiters();
+        self.changed.announce();
         self.emit(Event::ReleaseRequested { token: self.token });
     }
 
     /// Ends the lease here without a word to the server.
     pub(crate) fn end(&self) {
         self.phase.store(Phase::Ended as u8, Ordering::Release);
-        self.changed.notify_waiters();
+        self.changed.announce();
     }
 
     /// Releases the lease, first at `now`, with retries until `deadline`.
@@ -290,7 +276,7 @@ impl<B: Backend> Held<B> {
         let order = Ordering::AcqRel;
         let advanced = self.phase.compare_exchange(from as u8, to as u8, order, Ordering::Acquire).is_ok();
         if advanced {
-            self.changed.notify_waiters();
+            self.changed.announce();
         }
         advanced
     }

@@ -1,15 +1,16 @@
-//! Distributed locks whose every grant carries a monotonic fencing token.
+//! Distributed locks whose every grant carries a fencing token, on Redis, several Redis (Redlock), etcd and ZooKeeper.
 //!
-//! A lock is a hint. A process that pauses for longer than its lease wakes up, still sure that it holds the lock, and
-//! writes; only the resource can stop it, by refusing a fencing token that is not above all that it has seen. This
-//! crate hands out such tokens and says, as exactly as a process can know it, how long a lease may still be trusted.
+//! A lock alone can't protect a resource. A process that pauses for longer than its lease wakes up, still believes that it
+//! holds the lock, and writes. Only the resource can stop it, by refusing a fencing token that is below one it has seen.
+//! This crate hands out such tokens, and reports as exactly as a process can know for how long a lease may be trusted.
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use dlock::{Cap, Lock, LockKey, Options, Runtime, redis::Redis};
+//! use dlock::redis::{Redis, RedisOptions};
+//! use dlock::{Cap, Lock, LockKey, Options, Runtime};
 //!
 //! async fn export<R: Runtime>(runtime: R) -> Result<(), Box<dyn std::error::Error>> {
-//!     let redis = Redis::new(runtime.clone(), "127.0.0.1:6379");
+//!     let redis = Redis::new(runtime.clone(), "127.0.0.1:6379", RedisOptions::default())?;
 //!     let lock = Lock::new(redis, Options::new(Duration::from_secs(30)))?;
 //!     let deadline = runtime.now() + Duration::from_secs(5);
 //!     let handle = lock.acquire(&LockKey::new("report", "42")?, deadline).await?;
@@ -20,21 +21,35 @@
 //! }
 //! ```
 //!
-//! # Map
+//! # Backends
 //!
-//! In the order in which to read it:
+//! | type | feature | lock server |
+//! |---|---|---|
+//! | `redis::Redis` | `redis` (default) | one Redis |
+//! | `redlock::Redlock` | `redis` (default) | a majority of several independent Redis |
+//! | `etcd::Etcd` | `etcd` | an etcd cluster; first come, first served |
+//! | `zookeeper::ZooKeeper` | `zookeeper` | a ZooKeeper ensemble; first come, first served |
 //!
-//! - `runtime.rs`: the seam. Clock, network, scheduler and entropy enter here and nowhere else.
-//! - `key.rs`, `token.rs`: what is locked, by whom, in which order.
-//! - `lease.rs`, `retry.rs`: the arithmetic of validity and of waiting; pure.
-//! - `options.rs`, `error.rs`: what a lock is told, and what it answers when it can't.
-//! - `lock.rs`: acquire, straight from top to bottom; `attempt.rs`: one acquisition under way, and what happens when it
-//!   is dropped.
-//! - `handle.rs`: a lease that is held; `watchdog.rs` renews it; `removal.rs` gives it up.
-//! - `backend.rs`: what a lock server must do; `redis/`: the one on Redis, scripts included; `redlock/`: the one on a
-//!   majority of several; `etcd/`: the one on etcd, a queue under a session; `zookeeper/`: the same on ZooKeeper.
-//! - `event.rs`, `metrics.rs`: what a lock says of itself.
+//! [`AnyBackend`] is one of them, chosen at run time. [`Backend`] and [`Acquisition`] are the traits behind them: implement
+//! them for a lock server of your own. [`Runtime`] is the program's clock, network, scheduler and entropy.
+//!
+//! # What a lock promises
+//!
+//! - A lease that the server grants is either returned as a [`Handle`] or released again, also if an answer gets lost, a
+//!   deadline passes or a future is dropped.
+//! - A handle stops trusting its lease before the lease can end at the server, as long as the clocks of client and server
+//!   differ in rate by less than the [`DriftMargin`].
+//! - A grant that began after an earlier one had returned has the larger fencing token. On etcd and ZooKeeper this holds as
+//!   long as the cluster keeps its data. On Redis and Redlock it holds only while the servers keep the writes that they have
+//!   acknowledged: see [`FencingToken`].
+//!
+//! # What it does not promise
+//!
+//! - Two processes may be inside their critical sections at once, if one of them pauses after its last check. Send
+//!   [`Handle::fence`] with every write, and have the resource refuse tokens below the highest that it has seen.
+//! - On Redis and Redlock waiters are not served in the order of their arrival.
 
+mod any;
 mod attempt;
 mod backend;
 mod context;
@@ -56,16 +71,17 @@ pub mod redlock;
 mod removal;
 mod retry;
 mod runtime;
+mod setup;
 mod sweeps;
+mod sync;
 mod token;
 mod watchdog;
 #[cfg(feature = "zookeeper")]
 pub mod zookeeper;
 
+pub use any::AnyBackend;
 pub use backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
-pub use error::{
-    AcquireError, BackendError, LostError, ReleaseError, RenewError, SessionEnd, TryAcquireError,
-};
+pub use error::{AcquireError, BackendError, LostError, ReleaseError, RenewError, TryAcquireError};
 pub use handle::Handle;
 pub use key::{KeyError, LockKey, id_hash};
 pub use lease::DriftMargin;
@@ -73,5 +89,6 @@ pub use lock::Lock;
 pub use options::{Options, OptionsError};
 pub use retry::Backoff;
 pub use runtime::{Elapsed, Instant, Runtime, timeout_at};
+pub use setup::SetupError;
 pub use token::{FencingToken, Owner, TokenError, owner_prefix};
 pub use watchdog::Cap;

@@ -1,21 +1,22 @@
-//! What a lock counts, by the `metrics` facade. Without a recorder a sample costs some nanoseconds.
+//! The metrics of a lock, by the `metrics` facade. Without a recorder a sample costs some nanoseconds.
 //!
 //! | metric | labels | meaning |
 //! |---|---|---|
-//! | `redis_lease_acquire_total` | resource_type, outcome | acquires that ended |
-//! | `redis_lease_acquire_latency_ms` | resource_type | from the call to the grant, waiting included |
-//! | `redis_lease_contention_total` | resource_type | attempts that found another holder |
-//! | `redis_lease_extend_total` | resource_type, outcome | renewals that ended |
-//! | `redis_lease_lost_total` | resource_type | leases whose holder had to stop |
-//! | `redis_lease_release_total` | resource_type, outcome | releases that ended |
-//! | `redis_lease_stale_release_total`, `release_by_non_owner_total` | resource_type | releases that found another owner or none: no-ops. Two names for one number, since dashboards know it by either |
-//! | `redis_lease_held_ms` | resource_type | from the grant to its release or loss |
+//! | `redis_lease_acquire_total` | system, resource_type, outcome | acquires that ended |
+//! | `redis_lease_acquire_latency_ms` | system, resource_type | from the call to the grant, waiting included |
+//! | `redis_lease_contention_total` | system, resource_type | attempts that found another holder |
+//! | `redis_lease_extend_total` | system, resource_type, outcome | renewals that ended |
+//! | `redis_lease_lost_total` | system, resource_type | leases whose holder had to stop |
+//! | `redis_lease_release_total` | system, resource_type, outcome | releases that ended |
+//! | `redis_lease_stale_release_total`, `release_by_non_owner_total` | system, resource_type | releases that found another owner or none, and changed nothing. Two names for one number, since dashboards use either |
+//! | `redis_lease_held_ms` | system, resource_type | from the grant to its release or loss |
 //!
-//! The names are those of the field guides and stay the same for every backend. `redis_lease_fencing_rejected_total` is
-//! the resource's to count. The values of `outcome` are those of [`Outcome::as_str`].
+//! The names are those of the field guides and stay the same for every backend. The label `system` says which it is:
+//! `redis`, `redlock`, `etcd` or `zookeeper` ([`Backend::system`](crate::Backend::system)). The resource counts
+//! `redis_lease_fencing_rejected_total`. The values of `outcome` are those of [`Outcome::as_str`].
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use metrics::{
@@ -24,9 +25,9 @@ use metrics::{
 
 use crate::event::Outcome;
 use crate::key::LockKey;
+use crate::sync::Guarded;
 
-/// Tells the recorder what each metric means. Call it once after a recorder was installed; without it only the help
-/// texts are missing.
+/// Gives the recorder the help text of each metric. Call it once after a recorder was installed.
 pub fn describe() {
     describe_counter!("redis_lease_acquire_total", "Acquires that ended, by outcome");
     describe_counter!("redis_lease_contention_total", "Attempts that found another holder");
@@ -40,19 +41,25 @@ pub fn describe() {
     describe_histogram!("redis_lease_held_ms", unit, "From the grant to its release or loss");
 }
 
-/// The meters of one lock, made when a resource type is first seen: to name a sample by its labels costs more than to
-/// take it.
-#[derive(Default)]
-pub(crate) struct Meters(Mutex<BTreeMap<Arc<str>, Arc<Meter>>>);
+/// The meters of one lock. Each is made when its resource type is first used: naming a sample by its labels costs more than
+/// taking it.
+pub(crate) struct Meters {
+    system: &'static str,
+    by_type: Guarded<BTreeMap<Arc<str>, Arc<Meter>>>,
+}
 
 impl Meters {
+    pub(crate) fn new(system: &'static str) -> Self {
+        Self { system, by_type: Guarded::default() }
+    }
+
     /// The meter of the key's resource type.
     pub(crate) fn of(&self, key: &LockKey) -> Arc<Meter> {
-        let mut meters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut meters = self.by_type.lock();
         if let Some(meter) = meters.get(key.resource_type()) {
             return Arc::clone(meter);
         }
-        let meter = Arc::new(Meter::new(key.resource_type()));
+        let meter = Arc::new(Meter::new(self.system, key.resource_type()));
         meters.insert(key.resource_type().into(), Arc::clone(&meter));
         meter
     }
@@ -60,7 +67,8 @@ impl Meters {
 
 /// The names of the metrics of one resource type, labels included, each made when it is first counted.
 pub(crate) struct Meter {
-    kind: SharedString,
+    system: &'static str,
+    resource_type: SharedString,
     acquire: ByOutcome,
     acquire_latency: OnceLock<Key>,
     contention: OnceLock<Key>,
@@ -74,9 +82,10 @@ pub(crate) struct Meter {
 type ByOutcome = [OnceLock<Key>; Outcome::ALL.len()];
 
 impl Meter {
-    fn new(kind: &str) -> Self {
+    fn new(system: &'static str, resource_type: &str) -> Self {
         Self {
-            kind: kind.to_owned().into(),
+            system,
+            resource_type: resource_type.to_owned().into(),
             acquire: ByOutcome::default(),
             acquire_latency: OnceLock::new(),
             contention: OnceLock::new(),
@@ -124,16 +133,18 @@ impl Meter {
     fn count(&self, keys: &ByOutcome, name: &'static str, outcome: Outcome) {
         count(keys[outcome as usize].get_or_init(|| {
             let outcome = Label::from_static_parts("outcome", outcome.as_str());
-            Key::from_parts(name, vec![self.label(), outcome])
+            let [system, resource_type] = self.labels();
+            Key::from_parts(name, vec![system, resource_type, outcome])
         }));
     }
 
     fn plain<'a>(&self, key: &'a OnceLock<Key>, name: &'static str) -> &'a Key {
-        key.get_or_init(|| Key::from_parts(name, vec![self.label()]))
+        key.get_or_init(|| Key::from_parts(name, self.labels().to_vec()))
     }
 
-    fn label(&self) -> Label {
-        Label::new("resource_type", self.kind.clone())
+    fn labels(&self) -> [Label; 2] {
+        let system = Label::from_static_parts("system", self.system);
+        [system, Label::new("resource_type", self.resource_type.clone())]
     }
 }
 

@@ -1,10 +1,9 @@
 //! Counts the releases that run in the background.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::sync::Notify;
+use crate::sync::Changes;
 
 /// The releases of one lock that run in the background.
 #[derive(Clone, Default)]
@@ -13,7 +12,7 @@ pub(crate) struct Sweeps(Arc<Count>);
 #[derive(Default)]
 struct Count {
     running: AtomicUsize,
-    none: Notify,
+    changed: Changes,
 }
 
 /// One release in the background: counted until it is dropped.
@@ -28,15 +27,8 @@ impl Sweeps {
 
     /// Completes once none is running.
     pub(crate) async fn none(&self) {
-        loop {
-            let mut none = pin!(self.0.none.notified());
-            // Registered before the count is read: the last one may end right after.
-            none.as_mut().enable();
-            if self.0.running.load(Ordering::Acquire) == 0 {
-                return;
-            }
-            none.await;
-        }
+        let Self(count) = self;
+        count.changed.until(|| (count.running.load(Ordering::Acquire) == 0).then_some(())).await;
     }
 }
 
@@ -44,7 +36,7 @@ impl Drop for Sweep {
     fn drop(&mut self) {
         let Sweeps(count) = &self.0;
         if count.running.fetch_sub(1, Ordering::AcqRel) == 1 {
-            count.none.notify_waiters();
+            count.changed.announce();
         }
     }
 }

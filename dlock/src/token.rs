@@ -1,4 +1,4 @@
-//! The two tokens of a grant: the fencing token orders holders, the owner token names one.
+//! The two tokens of a grant: the fencing token orders the holders, the owner token identifies one.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -8,13 +8,19 @@ use std::sync::Arc;
 use crate::key::hex_digits;
 use crate::runtime::Runtime;
 
-/// A number that grows with every grant of a key, to be sent with every protected write. Never zero.
+/// A number that grows from grant to grant of a key. Send it with every protected write. Never zero.
+///
+/// How long the order lasts depends on the lock server. On etcd and ZooKeeper the token is a revision of the cluster: it
+/// grows as long as a majority keeps its data. On Redis and Redlock it is a counter: it grows only while the servers keep
+/// the writes that they have acknowledged. A crash without fsync, an eviction, or a failover to a replica that lags may set
+/// the counter back, and then a later grant has a token that an earlier one had, or a lower one.
+/// `TokenSource::ServerTime` keeps the order then, as long as the servers' clocks do not step back.
 ///
 /// Source: Kleppmann, "How to do distributed locking" (2016).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FencingToken(NonZeroU64);
 
-/// A fencing token that can't be one.
+/// A text that is no fencing token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no fencing token: give a whole number from 1 to {}", u64::MAX)]
 pub struct TokenError {
@@ -22,7 +28,7 @@ pub struct TokenError {
 }
 
 impl FencingToken {
-    /// The token numbered `number`, or `None` for zero.
+    /// Returns the token of that number, or `None` for zero.
     pub const fn new(number: u64) -> Option<Self> {
         match NonZeroU64::new(number) {
             Some(number) => Some(Self(number)),
@@ -30,7 +36,7 @@ impl FencingToken {
         }
     }
 
-    /// The token's number.
+    /// Returns the number.
     pub const fn as_u64(self) -> u64 {
         self.0.get()
     }
@@ -53,14 +59,15 @@ impl FromStr for FencingToken {
     }
 }
 
-/// The name of one acquisition: 128 random bits, behind the process's name if it has one (`worker-4:7f3c…`).
+/// Identifies one acquisition: 128 random bits, after the name of the process if it has one (`worker-4:7f3c…`).
 ///
-/// It proves identity, not order: release and renew act only where the stored owner is this one. A clone costs no allocation.
+/// It proves identity, not order: a release and a renewal change a lock only if its stored owner is this one. A clone costs no
+/// allocation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner(Arc<str>);
 
 impl Owner {
-    /// A new owner token, unlike any other. `instance` names the process, for those who read logs.
+    /// Draws a new owner token. `instance` names the process in logs.
     pub fn random<R: Runtime>(runtime: &R, instance: Option<&str>) -> Self {
         let mut bytes = [0; 16];
         runtime.fill_random(&mut bytes);
@@ -72,18 +79,18 @@ impl Owner {
         })
     }
 
-    /// The whole token. Whoever knows it can release the lock: log [`Owner::prefix`] instead.
+    /// Returns the whole token. It suffices to release the lock: log [`Owner::prefix`] instead.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What may be logged: the process's name, if any, and the first 8 of 32 hexadecimal digits.
+    /// Returns the part that may be logged: the name of the process, if any, and the first 8 of 32 hexadecimal digits.
     pub fn prefix(&self) -> &str {
         owner_prefix(&self.0)
     }
 }
 
-/// The part of an owner token that may be logged: see [`Owner::prefix`]. Works on any text.
+/// Returns the part of an owner token that may be logged: see [`Owner::prefix`]. Works on any text.
 pub fn owner_prefix(owner: &str) -> &str {
     let digits = owner.rfind(':').map_or(0, |colon| colon + 1);
     let end = digits + 8;

@@ -43,14 +43,14 @@ fn a_lease_that_goes_well() {
         ];
         assert_eq!(events.take(), expected);
     });
-    assert_eq!(meter.sum("redis_lease_acquire_total{orders,done}"), 1.0);
-    assert_eq!(meter.sum("redis_lease_contention_total{orders}"), 1.0);
-    assert_eq!(meter.sum("redis_lease_extend_total{orders,done}"), 1.0);
-    assert_eq!(meter.sum("redis_lease_release_total{orders,done}"), 1.0);
-    assert_eq!(meter.sum("redis_lease_held_ms{orders}"), 105.0);
-    assert!((30.0..=55.0).contains(&meter.sum("redis_lease_acquire_latency_ms{orders}")));
-    assert!(!meter.has("redis_lease_lost_total{orders}"));
-    assert!(!meter.has("release_by_non_owner_total{orders}"));
+    assert_eq!(meter.sum("redis_lease_acquire_total{fake,orders,done}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_contention_total{fake,orders}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_extend_total{fake,orders,done}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_release_total{fake,orders,done}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_held_ms{fake,orders}"), 105.0);
+    assert!((30.0..=55.0).contains(&meter.sum("redis_lease_acquire_latency_ms{fake,orders}")));
+    assert!(!meter.has("redis_lease_lost_total{fake,orders}"));
+    assert!(!meter.has("release_by_non_owner_total{fake,orders}"));
 }
 
 #[test]
@@ -75,12 +75,12 @@ fn a_lease_that_is_lost_and_then_released() {
         ];
         assert_eq!(events.take(), expected);
     });
-    assert_eq!(meter.sum("redis_lease_lost_total{orders}"), 1.0);
-    assert_eq!(meter.sum("redis_lease_extend_total{orders,not_owner}"), 1.0);
-    assert_eq!(meter.sum("redis_lease_release_total{orders,not_owner}"), 1.0);
-    assert_eq!(meter.sum("redis_lease_stale_release_total{orders}"), 1.0);
-    assert_eq!(meter.sum("release_by_non_owner_total{orders}"), 1.0);
-    assert_eq!(meter.sum("redis_lease_held_ms{orders}"), 450.0);
+    assert_eq!(meter.sum("redis_lease_lost_total{fake,orders}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_extend_total{fake,orders,not_owner}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_release_total{fake,orders,not_owner}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_stale_release_total{fake,orders}"), 1.0);
+    assert_eq!(meter.sum("release_by_non_owner_total{fake,orders}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_held_ms{fake,orders}"), 450.0);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_lease_that_runs_out_at_its_cap_is_lost_though_nobody_watches() {
         world.pass(ms(10));
         assert_eq!(events.take(), ["lease_release_requested", "lease_released done"]);
     });
-    assert_eq!(meter.sum("redis_lease_lost_total{orders}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_lost_total{fake,orders}"), 1.0);
 }
 
 #[test]
@@ -112,8 +112,8 @@ fn acquires_that_fail() {
         ];
         assert_eq!(events.take(), expected, "a future that was never polled says nothing");
     });
-    assert_eq!(meter.sum("redis_lease_acquire_total{orders,contended}"), 1.0);
-    assert_eq!(meter.sum("redis_lease_acquire_total{orders,timeout}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_acquire_total{fake,orders,contended}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_acquire_total{fake,orders,timeout}"), 1.0);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn an_acquire_that_is_cancelled() {
         assert_eq!(events.take(), ["lease_requested", "lease_not_acquired cancelled"]);
         assert_eq!(fake.calls("release").len(), 1);
     });
-    assert_eq!(meter.sum("redis_lease_acquire_total{orders,cancelled}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_acquire_total{fake,orders,cancelled}"), 1.0);
 }
 
 #[test]

@@ -1,14 +1,13 @@
 //! Which lock server a command uses: the one place that knows them all.
 
-use std::future::Future;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use dlock::Backend;
-use dlock::etcd::{Etcd, EtcdOptions, EtcdOptionsError};
-use dlock::redis::Redis;
-use dlock::redlock::{Redlock, RedlockError, RedlockOptions};
-use dlock::zookeeper::ZooKeeper;
+use dlock::etcd::{Etcd, EtcdOptions};
+use dlock::redis::{Redis, RedisOptions};
+use dlock::redlock::{Redlock, RedlockOptions};
+use dlock::zookeeper::{ZooKeeper, ZooKeeperOptions};
+use dlock::{AnyBackend, SetupError};
 use serde::{Deserialize, Serialize};
 
 use crate::runtime::TokioRuntime;
@@ -39,15 +38,6 @@ impl BackendKind {
     }
 }
 
-/// Something to do with a lock server, whichever it is.
-pub trait OnBackend {
-    /// What comes of it.
-    type Output;
-
-    /// Does it.
-    fn run<B: Backend<Runtime = TokioRuntime>>(self, backend: B) -> impl Future<Output = Self::Output>;
-}
-
 /// No such lock server can be made of what was given.
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {
@@ -61,43 +51,36 @@ pub enum BackendError {
         /// How many there were.
         given: usize,
     },
-    /// The servers that a majority is made of.
+    /// The addresses, or the session, can't be used.
     #[error(transparent)]
-    Redlock(#[from] RedlockError),
-    /// The members of an etcd cluster, or its session.
-    #[error(transparent)]
-    Etcd(#[from] EtcdOptionsError),
+    Setup(#[from] SetupError),
 }
 
-/// Does `job` with the lock server of that kind at the addresses `servers`. `ttl` is that of its leases: where a lease is
-/// tied to the client's session, the session lives as long, so that a holder that is gone blocks others for no longer.
+/// Returns the lock server of that kind at the addresses `servers`. `ttl` is that of its leases: where a lease is tied to
+/// the client's session, the session lives as long, so that a holder that is gone blocks others for no longer.
 ///
 /// # Errors
 ///
 /// [`BackendError`] if the kind of server can't be made of those addresses.
-pub async fn on_backend<J: OnBackend>(
+pub fn backend(
     kind: BackendKind,
     servers: &[String],
     ttl: Duration,
     runtime: TokioRuntime,
-    job: J,
-) -> Result<J::Output, BackendError> {
-    match (kind, servers) {
-        (BackendKind::Redis, [server]) => Ok(job.run(Redis::new(runtime, server)).await),
-        (BackendKind::Redis, _) => {
-            Err(BackendError::Servers { kind, wanted: "one server", given: servers.len() })
+) -> Result<AnyBackend<TokioRuntime>, BackendError> {
+    let wanted = |wanted| BackendError::Servers { kind, wanted, given: servers.len() };
+    Ok(match (kind, servers) {
+        (BackendKind::Redis, [server]) => {
+            AnyBackend::new(Redis::new(runtime, server, RedisOptions::default())?)
         }
-        (BackendKind::Redlock, servers) => {
-            Ok(job.run(Redlock::new(runtime, servers, RedlockOptions::default())?).await)
+        (BackendKind::Redis, _) => return Err(wanted("one server")),
+        (BackendKind::Redlock, _) => {
+            AnyBackend::new(Redlock::new(runtime, servers, RedlockOptions::default())?)
         }
-        (BackendKind::Etcd, servers) => {
-            Ok(job.run(Etcd::new(runtime, servers, &EtcdOptions::new(ttl))?).await)
+        (BackendKind::Etcd, _) => AnyBackend::new(Etcd::new(runtime, servers, EtcdOptions::new(ttl))?),
+        (BackendKind::Zookeeper, []) => return Err(wanted("at least one server")),
+        (BackendKind::Zookeeper, _) => {
+            AnyBackend::new(ZooKeeper::new(runtime, servers, ZooKeeperOptions::new(ttl))?)
         }
-        (BackendKind::Zookeeper, []) => {
-            Err(BackendError::Servers { kind, wanted: "at least one server", given: 0 })
-        }
-        (BackendKind::Zookeeper, servers) => {
-            Ok(job.run(ZooKeeper::new(runtime, servers.iter().cloned(), ttl)).await)
-        }
-    }
+    })
 }

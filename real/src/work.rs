@@ -7,12 +7,12 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use dlock::{Backend, KeyError, Lock, LockKey, Options, OptionsError, Runtime};
+use dlock::{AnyBackend, Backend, KeyError, Lock, LockKey, Options, OptionsError, Runtime};
 use resource::client::Client;
 use resource::worker::{Ending, Job, Reading, Round, RoundError, Worker};
 use tokio::runtime::{Builder, Handle};
 
-use crate::backends::{BackendError, BackendKind, OnBackend, on_backend};
+use crate::backends::{self, BackendError, BackendKind};
 use crate::history::speak_as;
 use crate::pause::Pause;
 use crate::runtime::TokioRuntime;
@@ -120,7 +120,8 @@ fn contend(plan: &Plan, number: u64, tell: &impl Fn(Done)) -> Result<(), PlanErr
     executor.block_on(async {
         let runtime = TokioRuntime::new(Handle::current()).polling_busily(plan.busy_poll);
         let contender = Contender { plan, name, key, tell };
-        on_backend(plan.backend, &plan.servers, plan.ttl, runtime, contender).await?
+        let backend = backends::backend(plan.backend, &plan.servers, plan.ttl, runtime)?;
+        contender.run(backend).await
     })
 }
 
@@ -131,10 +132,8 @@ struct Contender<'a, T> {
     tell: &'a T,
 }
 
-impl<T: Fn(Done)> OnBackend for Contender<'_, T> {
-    type Output = Result<(), PlanError>;
-
-    async fn run<B: Backend<Runtime = TokioRuntime>>(self, backend: B) -> Self::Output {
+impl<T: Fn(Done)> Contender<'_, T> {
+    async fn run(self, backend: AnyBackend<TokioRuntime>) -> Result<(), PlanError> {
         let Self { plan, name, key, tell } = self;
         let runtime = backend.runtime().clone();
         let client = Client::new(runtime.clone(), &plan.resource);

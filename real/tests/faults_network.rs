@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use dlock::redis::Redis as Backend;
+use dlock::redis::{Redis as Backend, RedisOptions};
 use dlock::{BackendError, Lock, LockKey, Options, Runtime, TryAcquireError};
 use eventually::eventually;
 use real::TokioRuntime;
@@ -59,7 +59,8 @@ impl Scene {
                     let mut options = Options::new(Duration::from_secs(3600));
                     options.request_timeout = Duration::from_secs(2);
                     let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
-                    let lock = Lock::new(Backend::new(runtime.clone(), &address), options).unwrap();
+                    let redis = Backend::new(runtime.clone(), &address, RedisOptions::default()).unwrap();
+                    let lock = Lock::new(redis, options).unwrap();
                     let deadline = runtime.now() + Duration::from_secs(60);
                     let first = LockKey::new("first", id).unwrap();
                     lock.acquire(&first, deadline).await.unwrap().release().await.unwrap();

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use dlock::etcd::{Etcd, EtcdOptions};
-use dlock::redis::Redis as Backend;
+use dlock::redis::{Redis as Backend, RedisOptions};
 use dlock::{Lock, LockKey, Options, TryAcquireError};
 use real::TokioRuntime;
 use real::backends::BackendKind;
@@ -124,7 +124,8 @@ async fn a_seed_fills_two_servers_alike() {
         assert_eq!((told.get(), filled.keys_added), (5300, 2 * 5300));
         digests.push(ask(redis.port(), "DEBUG DIGEST\r\n", |answer| answer.ends_with("\r\n")).unwrap());
         // What is filled in is a lock that is held.
-        let lock = Lock::new(Backend::new(runtime.clone(), &redis.address()), Options::new(ttl)).unwrap();
+        let backend = Backend::new(runtime.clone(), &redis.address(), RedisOptions::default()).unwrap();
+        let lock = Lock::new(backend, Options::new(ttl)).unwrap();
         let held = lock.try_acquire(&LockKey::new("k", "5299").unwrap()).await.err();
         assert!(matches!(held, Some(TryAcquireError::Held { .. })), "{held:?}");
     }
@@ -156,8 +157,7 @@ async fn an_etcd_holds_a_lock_for_each_and_knows_its_owner() {
         let leases: std::collections::BTreeSet<_> = found.kvs().iter().map(|kv| kv.lease()).collect();
         assert_eq!((found.kvs().len(), leases.len()), (300, granted));
         // What is filled in is a lock that is held.
-        let backend =
-            Etcd::new(runtime.clone(), &etcd.addresses(), &EtcdOptions::new(Duration::from_secs(5)));
+        let backend = Etcd::new(runtime.clone(), &etcd.addresses(), EtcdOptions::new(Duration::from_secs(5)));
         let lock = Lock::new(backend.unwrap(), Options::new(Duration::from_secs(5))).unwrap();
         let held = lock.try_acquire(&LockKey::new(key, "299").unwrap()).await.err();
         assert!(matches!(held, Some(TryAcquireError::Held { .. })), "{held:?}");

@@ -10,8 +10,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use real::servers::{Postgres, Stage};
 use real::store::{BlobFolder, GuardedBlobs, PostgresStore};
-use resource::fence::{ConditionalOutcome, Fencing, WriteOutcome, WriteSeq};
-use resource::store::{ConditionalWrite, MemoryStore, Read, ReadOutcome, Store, Write};
+use resource::fence::{Fencing, Guard, Refusal, WriteOutcome, WriteSeq};
+use resource::store::{MemoryStore, Read, ReadOutcome, Store, Write};
 use resource::{OwnerToken, ResourceKey};
 use tokio_postgres::NoTls;
 
@@ -25,7 +25,11 @@ fn owner(name: &str) -> Option<OwnerToken> {
 
 fn write(token: u64, owner_name: &str, body: &str) -> Write {
     let token = FencingToken::new(token).unwrap();
-    Write { token, seq: None, owner: owner(owner_name), body: Bytes::copy_from_slice(body.as_bytes()) }
+    Write {
+        guard: Guard::token(token),
+        owner: owner(owner_name),
+        body: Bytes::copy_from_slice(body.as_bytes()),
+    }
 }
 
 async fn query(postgres: &Postgres, text: &str) -> Vec<tokio_postgres::Row> {
@@ -80,28 +84,25 @@ async fn it_decides_as_the_store_in_memory() {
         }
         let body = Bytes::from(format!("body {}", draw.below(2)));
         if draw.below(3) == 0 {
-            let new = ConditionalWrite { expected: draw.below(3), owner: draw.owner(), body };
+            let guard = Guard::Version { expected: draw.below(3) };
+            let new = Write { guard, owner: draw.owner(), body };
             let (key, write) = match sent.take() {
                 Some(lost) if draw.below(2) == 0 => lost,
                 _ => (key, new),
             };
             sent = Some((key.clone(), write.clone()));
-            let expected = model.write_if(&key, &write, fencing).await.unwrap();
-            assert_eq!(
-                ours.write_if(&key, &write, fencing).await.unwrap(),
-                expected,
-                "step {step}: {write:?}"
-            );
+            let expected = model.write(&key, &write, fencing).await.unwrap();
+            assert_eq!(ours.write(&key, &write, fencing).await.unwrap(), expected, "step {step}: {write:?}");
             match expected {
-                ConditionalOutcome::Accepted { .. } => conditional += 1,
-                ConditionalOutcome::Repeated { .. } => again += 1,
-                ConditionalOutcome::Conflict { .. } => conflicts += 1,
-                ConditionalOutcome::Fenced { .. } => fenced += 1,
+                WriteOutcome::Accepted(_) => conditional += 1,
+                WriteOutcome::Repeated(_) => again += 1,
+                WriteOutcome::Refused(Refusal::Conflict { .. }) => conflicts += 1,
+                WriteOutcome::Refused(_) => fenced += 1,
             }
             continue;
         }
-        let write =
-            Write { token: draw.token(), seq: WriteSeq::new(draw.below(3)), owner: draw.owner(), body };
+        let guard = Guard::Token { token: draw.token(), seq: WriteSeq::new(draw.below(3)) };
+        let write = Write { guard, owner: draw.owner(), body };
         let expected = model.write(&key, &write, fencing).await.unwrap();
         assert_eq!(ours.write(&key, &write, fencing).await.unwrap(), expected, "step {step}: {write:?}");
         match expected {

@@ -6,7 +6,7 @@ mod eventually;
 
 use std::time::Duration;
 
-use dlock::redis::Redis as Backend;
+use dlock::redis::{Redis as Backend, RedisOptions};
 use dlock::{Lock, LockKey, Options, Runtime, TryAcquireError, timeout_at};
 use eventually::eventually;
 use real::TokioRuntime;
@@ -33,7 +33,9 @@ impl Scene {
     fn lock(&self) -> Lock<Backend<TokioRuntime>> {
         let mut options = Options::new(Duration::from_secs(60));
         options.request_timeout = Duration::from_millis(300);
-        Lock::new(Backend::new(self.runtime.clone(), &self.proxy.address()), options).unwrap()
+        let (runtime, address) = (self.runtime.clone(), self.proxy.address());
+        let backend = Backend::new(runtime, &address, RedisOptions::default()).unwrap();
+        Lock::new(backend, options).unwrap()
     }
 
     fn redis_says(&self, command: &str) -> String {

@@ -7,49 +7,18 @@
 use dlock::FencingToken;
 
 use crate::digest::BodyDigest;
-use crate::fence::{ConditionalOutcome, Reason, Receipt, Refusal, WriteOutcome, WriteSeq};
+use crate::fence::{Guard, Refusal, WriteOutcome, WriteSeq};
 use crate::key::ResourceKey;
 use crate::owner::OwnerToken;
-use crate::store::{ConditionalWrite, Read, ReadOutcome, Snapshot, Write};
+use crate::store::{Read, ReadOutcome, Snapshot, Write};
 use crate::vocabulary::emit;
 
-impl Reason {
-    /// The value of the field `outcome`, and of the metrics' label.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Stale => "stale",
-            Self::ForeignOwner => "owner",
-        }
-    }
-}
-
-/// Tells how `write` was decided: `write_accepted`, `write_repeated` or `write_rejected`.
+/// Emits how `write` was decided: `write_accepted`, `write_repeated` or `write_rejected`; of a conditional write
+/// `conditional_accepted`, `conditional_repeated` or `conditional_rejected`.
 pub fn write_decided(key: &ResourceKey, write: &Write, digest: BodyDigest, outcome: &WriteOutcome) {
-    match outcome {
-        WriteOutcome::Accepted(receipt) => write_accepted(key, write, digest, *receipt),
-        WriteOutcome::Repeated(receipt) => write_repeated(key, write, digest, *receipt),
-        WriteOutcome::Refused(refusal) => write_rejected(key, write, *refusal),
-    }
-}
-
-/// Tells how `write` was decided: `conditional_accepted`, `conditional_repeated` or `conditional_rejected`.
-pub fn conditional_decided(
-    key: &ResourceKey,
-    write: &ConditionalWrite,
-    digest: BodyDigest,
-    outcome: &ConditionalOutcome,
-) {
-    match *outcome {
-        ConditionalOutcome::Accepted { version } => {
-            conditional_accepted(key, write, digest, version);
-        }
-        ConditionalOutcome::Repeated { version } => {
-            conditional_repeated(key, write, digest, version);
-        }
-        ConditionalOutcome::Conflict { current, .. } => {
-            conditional_rejected(key, write, Some(current), None, "conflict");
-        }
-        ConditionalOutcome::Fenced { seen } => conditional_rejected(key, write, None, Some(seen), "fenced"),
+    match write.guard {
+        Guard::Token { token, seq } => fenced_decided(key, write, token, seq, digest, outcome),
+        Guard::Version { expected } => conditional_decided(key, write, expected, digest, outcome),
     }
 }
 
@@ -61,74 +30,74 @@ pub fn read_decided(key: &ResourceKey, read: &Read, outcome: &ReadOutcome) {
     }
 }
 
-fn write_accepted(key: &ResourceKey, write: &Write, digest: BodyDigest, receipt: Receipt) {
-    emit!(WriteAccepted {
-        key: key.id_hash(),
-        owner: write.owner.as_ref().map(OwnerToken::prefix),
-        token: write.token.as_u64(),
-        seq: write.seq.map(WriteSeq::as_u64),
-        version: receipt.version,
-        body: digest.short(),
-    });
-}
-
-fn write_repeated(key: &ResourceKey, write: &Write, digest: BodyDigest, receipt: Receipt) {
-    emit!(WriteRepeated {
-        key: key.id_hash(),
-        owner: write.owner.as_ref().map(OwnerToken::prefix),
-        token: write.token.as_u64(),
-        seq: write.seq.map(WriteSeq::as_u64),
-        version: receipt.version,
-        body: digest.short(),
-    });
-}
-
-fn write_rejected(key: &ResourceKey, write: &Write, refusal: Refusal) {
-    emit!(WriteRejected {
-        key: key.id_hash(),
-        owner: write.owner.as_ref().map(OwnerToken::prefix),
-        token: refusal.got.as_u64(),
-        seq: write.seq.map(WriteSeq::as_u64),
-        seen: refusal.seen.as_u64(),
-        outcome: refusal.reason.as_str(),
-    });
-}
-
-fn conditional_accepted(key: &ResourceKey, write: &ConditionalWrite, digest: BodyDigest, version: u64) {
-    emit!(ConditionalAccepted {
-        key: key.id_hash(),
-        owner: write.owner.as_ref().map(OwnerToken::prefix),
-        expected: write.expected,
-        version: version,
-        body: digest.short(),
-    });
-}
-
-fn conditional_repeated(key: &ResourceKey, write: &ConditionalWrite, digest: BodyDigest, version: u64) {
-    emit!(ConditionalRepeated {
-        key: key.id_hash(),
-        owner: write.owner.as_ref().map(OwnerToken::prefix),
-        expected: write.expected,
-        version: version,
-        body: digest.short(),
-    });
-}
-
-fn conditional_rejected(
+fn fenced_decided(
     key: &ResourceKey,
-    write: &ConditionalWrite,
-    current: Option<u64>,
-    seen: Option<FencingToken>,
-    outcome: &str,
+    write: &Write,
+    token: FencingToken,
+    seq: Option<WriteSeq>,
+    digest: BodyDigest,
+    outcome: &WriteOutcome,
 ) {
-    emit!(ConditionalRejected {
-        key: key.id_hash(),
-        owner: write.owner.as_ref().map(OwnerToken::prefix),
-        expected: write.expected,
-        version: current,
-        seen: seen.map(FencingToken::as_u64),
-        outcome: outcome,
-    });
+    let (token, seq) = (token.as_u64(), seq.map(WriteSeq::as_u64));
+    match outcome {
+        WriteOutcome::Accepted(receipt) => emit!(WriteAccepted {
+            key: key.id_hash(),
+            owner: write.owner.as_ref().map(OwnerToken::prefix),
+            token: token,
+            seq: seq,
+            version: receipt.version,
+            body: digest.short(),
+        }),
+        WriteOutcome::Repeated(receipt) => emit!(WriteRepeated {
+            key: key.id_hash(),
+            owner: write.owner.as_ref().map(OwnerToken::prefix),
+            token: token,
+            seq: seq,
+            version: receipt.version,
+            body: digest.short(),
+        }),
+        WriteOutcome::Refused(refusal) => emit!(WriteRejected {
+            key: key.id_hash(),
+            owner: write.owner.as_ref().map(OwnerToken::prefix),
+            token: token,
+            seq: seq,
+            seen: refusal.seen().map_or(0, FencingToken::as_u64),
+            outcome: refusal.as_str(),
+        }),
+    }
+}
+
+fn conditional_decided(
+    key: &ResourceKey,
+    write: &Write,
+    expected: u64,
+    digest: BodyDigest,
+    outcome: &WriteOutcome,
+) {
+    match *outcome {
+        WriteOutcome::Accepted(receipt) => emit!(ConditionalAccepted {
+            key: key.id_hash(),
+            owner: write.owner.as_ref().map(OwnerToken::prefix),
+            expected: expected,
+            version: receipt.version,
+            body: digest.short(),
+        }),
+        WriteOutcome::Repeated(receipt) => emit!(ConditionalRepeated {
+            key: key.id_hash(),
+            owner: write.owner.as_ref().map(OwnerToken::prefix),
+            expected: expected,
+            version: receipt.version,
+            body: digest.short(),
+        }),
+        WriteOutcome::Refused(refusal) => emit!(ConditionalRejected {
+            key: key.id_hash(),
+            owner: write.owner.as_ref().map(OwnerToken::prefix),
+            expected: expected,
+            version: if let Refusal::Conflict { current, .. } = refusal { Some(current) } else { None },
+            seen: refusal.seen().map(FencingToken::as_u64),
+            outcome: refusal.as_str(),
+        }),
+    }
 }
 
 fn resource_read(key: &ResourceKey, read: &Read, snapshot: &Snapshot) {
@@ -145,8 +114,8 @@ fn read_rejected(key: &ResourceKey, read: &Read, refusal: Refusal) {
     emit!(ReadRejected {
         key: key.id_hash(),
         owner: read.owner.as_ref().map(OwnerToken::prefix),
-        token: refusal.got.as_u64(),
-        seen: refusal.seen.as_u64(),
-        outcome: refusal.reason.as_str(),
+        token: read.claim.map_or(0, FencingToken::as_u64),
+        seen: refusal.seen().map_or(0, FencingToken::as_u64),
+        outcome: refusal.as_str(),
     });
 }

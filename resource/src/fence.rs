@@ -18,10 +18,10 @@
 //! Only the last accepted write is remembered, so a retry is known until another write is accepted. A retry that comes
 //! later is refused as stale, though its first attempt was applied.
 //!
-//! A conditional write ([`Condition`]) carries no token: it names the version that its writer has read, and is accepted if
-//! that is still the version. It is the way to do without a lock, and no way around one: a key that has seen a token
-//! refuses conditional writes as long as fencing is on. (A holder that stopped for long would otherwise be overwritten, or
-//! overwrite, with nothing to tell the two apart.) Nor is there a way back: who once locks a key goes on locking it.
+//! A conditional write ([`Guard::Version`]) carries no token: it names the version that its writer has read, and is
+//! accepted if the resource still has that version. It replaces a lock, and does not get around one: a key that has seen a
+//! token refuses conditional writes as long as fencing is on. (Otherwise a holder that stopped for long could be
+//! overwritten, or overwrite, with nothing to tell the two apart.) A key that was once written under a lock stays so.
 //!
 //! Source: Kleppmann, "How to do distributed locking" (2016); the positions within a token are ours. Of the conditional
 //! write: Kung and Robinson, "On Optimistic Methods for Concurrency Control" (1981); RFC 9110, section 13.1.
@@ -120,59 +120,108 @@ pub struct Mark {
     pub owner: Option<OwnerToken>,
 }
 
-/// What a write without a token asks for: to be applied only if nothing has been since its writer read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Condition {
-    /// The version that the writer has read; zero if the resource had never been written.
-    pub expected: u64,
-    /// The writer's name for this write. Without it a retry can't be told from another's write.
-    pub owner: Option<OwnerToken>,
+/// What a write is guarded by: what must still hold for it to be applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// The writer's grant: no newer holder may have been there.
+    Token {
+        /// The fencing token of the grant.
+        token: FencingToken,
+        /// The number of this write among those of the grant; `None` for the plain write, the grant's last.
+        seq: Option<WriteSeq>,
+    },
+    /// The version that the writer has read: nothing may have been written since. A conditional write, without a lock.
+    Version {
+        /// The version; zero if the resource had never been written.
+        expected: u64,
+    },
 }
 
-/// What let a write pass.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pass {
-    /// Its fencing token.
-    Fenced(Mark),
-    /// The version that it named.
-    Conditional(Condition),
-}
+impl Guard {
+    /// A plain write of the grant with `token`.
+    pub const fn token(token: FencingToken) -> Self {
+        Self::Token { token, seq: None }
+    }
 
-impl Pass {
-    const fn owner(&self) -> Option<&OwnerToken> {
+    /// The guard as two numbers, for a store: token and sequence, or zero, which no grant has, and the version.
+    pub const fn to_parts(self) -> (u64, u64) {
         match self {
-            Self::Fenced(Mark { owner, .. }) | Self::Conditional(Condition { owner, .. }) => owner.as_ref(),
+            Self::Token { token, seq } => (token.as_u64(), Position::write(token, seq).seq()),
+            Self::Version { expected } => (0, expected),
+        }
+    }
+
+    /// The guard of which [`Guard::to_parts`] gave these numbers; `None` if no write has it.
+    pub const fn from_parts(token: u64, number: u64) -> Option<Self> {
+        match (FencingToken::new(token), number) {
+            (None, expected) => Some(Self::Version { expected }),
+            (Some(token), u64::MAX) => Some(Self::Token { token, seq: None }),
+            (Some(token), number) => match WriteSeq::new(number) {
+                Some(seq) => Some(Self::Token { token, seq: Some(seq) }),
+                None => None,
+            },
         }
     }
 }
 
-/// Why a request was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
-    /// Its position is not above the highest seen.
-    Stale,
-    /// Its token is the highest seen, but another owner's.
-    ForeignOwner,
-}
-
-/// A refused request.
+/// Why a request was refused. A claim is refused as stale or as foreign only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// Why.
-    pub reason: Reason,
-    /// The highest token seen.
-    pub seen: FencingToken,
-    /// The request's token.
-    pub got: FencingToken,
+pub enum Refusal {
+    /// Its position is not above the highest seen.
+    Stale {
+        /// The highest token seen.
+        seen: FencingToken,
+        /// The request's token.
+        got: FencingToken,
+    },
+    /// Its token is the highest seen, but another owner's.
+    ForeignOwner {
+        /// The highest token seen.
+        seen: FencingToken,
+        /// The request's token.
+        got: FencingToken,
+    },
+    /// It is conditional, and the resource has another version.
+    Conflict {
+        /// The version that it named.
+        expected: u64,
+        /// The version that the resource has.
+        current: u64,
+    },
+    /// It is conditional, and the key has seen a fencing token: it takes no write without one.
+    Fenced {
+        /// The highest token seen.
+        seen: FencingToken,
+    },
 }
 
-/// What the writer of an accepted write is told.
+impl Refusal {
+    /// The value of the field `outcome` of events, and of the metrics' label.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Stale { .. } => "stale",
+            Self::ForeignOwner { .. } => "owner",
+            Self::Conflict { .. } => "conflict",
+            Self::Fenced { .. } => "fenced",
+        }
+    }
+
+    /// The highest token that the key had seen, if that was the reason.
+    pub const fn seen(self) -> Option<FencingToken> {
+        match self {
+            Self::Stale { seen, .. } | Self::ForeignOwner { seen, .. } | Self::Fenced { seen } => Some(seen),
+            Self::Conflict { .. } => None,
+        }
+    }
+}
+
+/// The answer to an accepted write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// How many writes the resource has accepted, this one included.
     pub version: u64,
-    /// The highest token seen when the write was applied.
-    pub max_fence: FencingToken,
+    /// The highest token seen when the write was applied; `None` for a conditional write, which has none.
+    pub max_fence: Option<FencingToken>,
 }
 
 /// How a write was answered.
@@ -186,31 +235,15 @@ pub enum WriteOutcome {
     Refused(Refusal),
 }
 
-/// How a conditional write was answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConditionalOutcome {
-    /// It was applied.
-    Accepted {
-        /// How many writes the resource has accepted, this one included.
-        version: u64,
-    },
-    /// It had been applied before; this is the first answer again.
-    Repeated {
-        /// How many writes the resource has accepted: this one was the last.
-        version: u64,
-    },
-    /// It was not applied: the version is another one.
-    Conflict {
-        /// The version that it named.
-        expected: u64,
-        /// The version that the resource has.
-        current: u64,
-    },
-    /// It was not applied: the key has seen a fencing token, and takes no writes without one.
-    Fenced {
-        /// The highest token seen.
-        seen: FencingToken,
-    },
+/// The last accepted write of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastWrite {
+    /// What it was guarded by.
+    pub guard: Guard,
+    /// Its writer, if the request named it.
+    pub owner: Option<OwnerToken>,
+    /// What it wrote.
+    pub digest: BodyDigest,
 }
 
 /// What the resource remembers of a key in order to judge the next request.
@@ -218,8 +251,8 @@ pub enum ConditionalOutcome {
 pub struct Fence {
     /// The highest position seen, of a claim or a write.
     pub highest: Option<Mark>,
-    /// The last accepted write: what let it pass, and what it wrote.
-    pub last_write: Option<(Pass, BodyDigest)>,
+    /// The last accepted write, by which a retry of it is recognised.
+    pub last_write: Option<LastWrite>,
     /// How many writes were accepted.
     pub version: u64,
 }
@@ -232,70 +265,67 @@ pub struct Fence {
 pub fn judge(highest: Option<&Mark>, position: Position, owner: Option<&OwnerToken>) -> Result<(), Refusal> {
     let Some(highest) = highest else { return Ok(()) };
     let (seen, got) = (highest.position.token, position.token);
-    let reason = match got.cmp(&seen) {
-        Ordering::Greater => return Ok(()),
-        Ordering::Less => Reason::Stale,
-        Ordering::Equal => match judge_equal_tokens(highest, position, owner) {
-            None => return Ok(()),
-            Some(reason) => reason,
-        },
-    };
-    Err(Refusal { reason, seen, got })
+    match got.cmp(&seen) {
+        Ordering::Greater => Ok(()),
+        Ordering::Less => Err(Refusal::Stale { seen, got }),
+        Ordering::Equal => judge_equal_tokens(highest, position, owner),
+    }
 }
 
-fn judge_equal_tokens(highest: &Mark, position: Position, owner: Option<&OwnerToken>) -> Option<Reason> {
+fn judge_equal_tokens(highest: &Mark, position: Position, owner: Option<&OwnerToken>) -> Result<(), Refusal> {
+    let (seen, got) = (highest.position.token, position.token);
     match (highest.owner.as_ref(), owner) {
-        (Some(holder), Some(owner)) if holder != owner => Some(Reason::ForeignOwner),
-        (Some(_), None) | (None, Some(_)) => Some(Reason::Stale),
-        // Claiming again what one has is idempotent.
-        _ if position > highest.position || position.is_claim() => None,
-        _ => Some(Reason::Stale),
+        (Some(holder), Some(owner)) if holder != owner => Err(Refusal::ForeignOwner { seen, got }),
+        (Some(_), None) | (None, Some(_)) => Err(Refusal::Stale { seen, got }),
+        // To claim again what one has is idempotent.
+        _ if position > highest.position || position.is_claim() => Ok(()),
+        _ => Err(Refusal::Stale { seen, got }),
     }
 }
 
 impl Fence {
-    /// Judges a write at `mark` of a body with the digest `digest`, and remembers it if it is accepted.
-    pub fn write(&mut self, mark: Mark, digest: BodyDigest, fencing: Fencing) -> WriteOutcome {
-        let pass = Pass::Fenced(mark.clone());
-        if fencing == Fencing::On {
-            if self.is_retry(&pass, digest) {
-                return WriteOutcome::Repeated(Receipt {
-                    version: self.version,
-                    max_fence: mark.position.token,
-                });
-            }
-            if let Err(refusal) = judge(self.highest.as_ref(), mark.position, mark.owner.as_ref()) {
-                return WriteOutcome::Refused(refusal);
-            }
+    /// Judges a write of `owner`, guarded by `guard`, of a body with the digest `digest`; remembers it if it is accepted.
+    ///
+    /// Without fencing a token guards nothing. A version is compared all the same, since that is the writer's own wish.
+    pub fn write(
+        &mut self,
+        guard: Guard,
+        owner: Option<&OwnerToken>,
+        digest: BodyDigest,
+        fencing: Fencing,
+    ) -> WriteOutcome {
+        let is_judged = fencing == Fencing::On || matches!(guard, Guard::Version { .. });
+        if is_judged && self.is_retry(guard, owner, digest) {
+            let max_fence = match guard {
+                Guard::Token { token, .. } => Some(token),
+                Guard::Version { .. } => None,
+            };
+            return WriteOutcome::Repeated(Receipt { version: self.version, max_fence });
+        }
+        if is_judged && let Err(refusal) = self.judge(guard, owner, fencing) {
+            return WriteOutcome::Refused(refusal);
         }
         self.version += 1;
-        let max_fence = self.raise(&mark);
-        self.last_write = Some((pass, digest));
+        let max_fence = match guard {
+            Guard::Token { token, seq } => {
+                Some(self.raise(&Mark { position: Position::write(token, seq), owner: owner.cloned() }))
+            }
+            Guard::Version { .. } => None,
+        };
+        self.last_write = Some(LastWrite { guard, owner: owner.cloned(), digest });
         WriteOutcome::Accepted(Receipt { version: self.version, max_fence })
     }
 
-    /// Judges a write on `condition` of a body with the digest `digest`, and remembers it if it is accepted. Without
-    /// fencing the version is compared all the same: it is the caller's own wish.
-    pub fn write_if(
-        &mut self,
-        condition: Condition,
-        digest: BodyDigest,
-        fencing: Fencing,
-    ) -> ConditionalOutcome {
-        let (expected, current) = (condition.expected, self.version);
-        let pass = Pass::Conditional(condition);
-        if self.is_retry(&pass, digest) {
-            return ConditionalOutcome::Repeated { version: current };
+    /// The rule for a write that is no retry.
+    fn judge(&self, guard: Guard, owner: Option<&OwnerToken>, fencing: Fencing) -> Result<(), Refusal> {
+        match guard {
+            Guard::Token { token, seq } => judge(self.highest.as_ref(), Position::write(token, seq), owner),
+            Guard::Version { expected } => match (fencing, self.max_fence()) {
+                (Fencing::On, Some(seen)) => Err(Refusal::Fenced { seen }),
+                _ if expected == self.version => Ok(()),
+                _ => Err(Refusal::Conflict { expected, current: self.version }),
+            },
         }
-        if let (Fencing::On, Some(seen)) = (fencing, self.max_fence()) {
-            return ConditionalOutcome::Fenced { seen };
-        }
-        if expected != current {
-            return ConditionalOutcome::Conflict { expected, current };
-        }
-        self.version += 1;
-        self.last_write = Some((pass, digest));
-        ConditionalOutcome::Accepted { version: self.version }
     }
 
     /// Judges a claim at `mark`, and remembers it if it is accepted.
@@ -316,11 +346,12 @@ impl Fence {
         self.highest.as_ref().map(|mark| mark.position.token)
     }
 
-    /// The same owner, position or condition, and body as the last accepted write. A claim in between does not make it
-    /// less of a retry: it was applied, and says so.
-    fn is_retry(&self, pass: &Pass, digest: BodyDigest) -> bool {
-        let same = |(last, body): &(Pass, BodyDigest)| last == pass && *body == digest;
-        pass.owner().is_some() && self.last_write.as_ref().is_some_and(same)
+    /// Whether owner, guard and body are those of the last accepted write. A claim in between does not matter: the write
+    /// was applied, and the answer says so.
+    fn is_retry(&self, guard: Guard, owner: Option<&OwnerToken>, digest: BodyDigest) -> bool {
+        let is_last =
+            |last: &LastWrite| last.guard == guard && last.owner.as_ref() == owner && last.digest == digest;
+        owner.is_some() && self.last_write.as_ref().is_some_and(is_last)
     }
 
     /// Moves the highest position up to `mark`, never down, and returns its token.

@@ -4,7 +4,7 @@
 use std::fmt::{self, Display, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::fence::{ConditionalOutcome, Reason, WriteOutcome};
+use crate::fence::{Refusal, WriteOutcome};
 use crate::store::ReadOutcome;
 
 /// The counters of one service.
@@ -51,44 +51,36 @@ impl Metrics {
         let (counter, label) = match outcome {
             WriteOutcome::Accepted(_) => (&self.writes_accepted, "accepted"),
             WriteOutcome::Repeated(_) => (&self.writes_repeated, "repeated"),
-            WriteOutcome::Refused(refusal) => match refusal.reason {
-                Reason::Stale => (&self.writes_stale, "stale"),
-                Reason::ForeignOwner => (&self.writes_foreign, "owner"),
-            },
+            WriteOutcome::Refused(refusal) => (self.refused_writes(*refusal), refusal.as_str()),
         };
         counter.add();
         metrics::counter!("resource_writes_total", "outcome" => label).increment(1);
         if let WriteOutcome::Refused(refusal) = outcome {
-            rejected(refusal.reason);
+            rejected(*refusal);
         }
     }
 
-    pub(crate) fn conditional_answered(&self, outcome: &ConditionalOutcome) {
-        let (counter, label) = match outcome {
-            ConditionalOutcome::Accepted { .. } => (&self.writes_accepted, "accepted"),
-            ConditionalOutcome::Repeated { .. } => (&self.writes_repeated, "repeated"),
-            ConditionalOutcome::Conflict { .. } => (&self.writes_conflicting, "conflict"),
-            ConditionalOutcome::Fenced { .. } => (&self.writes_without_token, "fenced"),
-        };
-        counter.add();
-        metrics::counter!("resource_writes_total", "outcome" => label).increment(1);
-        if let ConditionalOutcome::Fenced { .. } = outcome {
-            metrics::counter!("redis_lease_fencing_rejected_total", "downstream" => "resource").increment(1);
+    const fn refused_writes(&self, refusal: Refusal) -> &Counter {
+        match refusal {
+            Refusal::Stale { .. } => &self.writes_stale,
+            Refusal::ForeignOwner { .. } => &self.writes_foreign,
+            Refusal::Conflict { .. } => &self.writes_conflicting,
+            Refusal::Fenced { .. } => &self.writes_without_token,
         }
     }
 
     pub(crate) fn read_answered(&self, outcome: &ReadOutcome) {
         let (counter, label) = match outcome {
             ReadOutcome::Read(_) => (&self.reads_answered, "answered"),
-            ReadOutcome::Refused(refusal) => match refusal.reason {
-                Reason::Stale => (&self.reads_stale, "stale"),
-                Reason::ForeignOwner => (&self.reads_foreign, "owner"),
-            },
+            ReadOutcome::Refused(refusal @ Refusal::ForeignOwner { .. }) => {
+                (&self.reads_foreign, refusal.as_str())
+            }
+            ReadOutcome::Refused(refusal) => (&self.reads_stale, refusal.as_str()),
         };
         counter.add();
         metrics::counter!("resource_reads_total", "outcome" => label).increment(1);
         if let ReadOutcome::Refused(refusal) = outcome {
-            rejected(refusal.reason);
+            rejected(*refusal);
         }
     }
 
@@ -142,11 +134,14 @@ impl Metrics {
     }
 }
 
-fn rejected(reason: Reason) {
-    if reason == Reason::Stale {
+/// Counts what the fence check refused. A conflict of versions is no matter of the fence.
+fn rejected(refusal: Refusal) {
+    if let Refusal::Stale { .. } = refusal {
         metrics::counter!("resource_stale_token_rejections_total").increment(1);
     }
-    metrics::counter!("redis_lease_fencing_rejected_total", "downstream" => "resource").increment(1);
+    if refusal.seen().is_some() {
+        metrics::counter!("redis_lease_fencing_rejected_total", "downstream" => "resource").increment(1);
+    }
 }
 
 fn family(text: &mut String, name: &str, help: &str) -> fmt::Result {

@@ -13,10 +13,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use dlock::{Backoff, FencingToken, Owner, Runtime};
 
-use crate::client::{Client, ClientError, ConditionalAnswer, ReadAnswer, Retry};
+use crate::client::{Client, ClientError, PutAnswer, ReadAnswer, Retry};
+use crate::fence::{Guard, Refusal};
 use crate::key::ResourceKey;
 use crate::owner::OwnerToken;
-use crate::store::{ConditionalWrite, Read, Snapshot};
+use crate::store::{Read, Snapshot, Write};
 use crate::vocabulary::emit;
 use crate::worker::{Pauses, Step};
 
@@ -181,36 +182,35 @@ impl<R: Runtime, P: Pauses> Updater<R, P> {
             self.runtime.sleep_until(self.runtime.now() + update.work).await;
         }
         self.pause(update, Step::Worked).await;
-        let write =
-            ConditionalWrite { expected: snapshot.version, owner: owner.cloned(), body: compute(&snapshot) };
-        let answer = self.write(update, &write).await?;
+        let expected = snapshot.version;
+        let guard = Guard::Version { expected };
+        let write = Write { guard, owner: owner.cloned(), body: compute(&snapshot) };
+        let answer = self.write(update, expected, &write).await?;
         self.pause(update, Step::Written).await;
         match answer {
-            ConditionalAnswer::Accepted { version } => Ok(Attempt::Done { version }),
-            ConditionalAnswer::Conflict { current, .. } => Ok(Attempt::Conflict { current }),
-            ConditionalAnswer::Fenced { seen } => Err(UpdateError::Fenced { seen }),
+            PutAnswer::Accepted { version } => Ok(Attempt::Done { version }),
+            PutAnswer::Refused(Refusal::Conflict { current, .. }) => Ok(Attempt::Conflict { current }),
+            PutAnswer::Refused(
+                Refusal::Fenced { seen } | Refusal::Stale { seen, .. } | Refusal::ForeignOwner { seen, .. },
+            ) => Err(UpdateError::Fenced { seen }),
         }
     }
 
-    async fn write(
-        &self,
-        update: &Update,
-        write: &ConditionalWrite,
-    ) -> Result<ConditionalAnswer, ClientError> {
+    async fn write(&self, update: &Update, expected: u64, write: &Write) -> Result<PutAnswer, ClientError> {
         emit!(ConditionalSent {
             key: update.key.id_hash(),
             owner: write.owner.as_ref().map(OwnerToken::prefix),
-            expected: write.expected,
+            expected: expected,
         });
         let deadline = self.runtime.now() + update.answer_within;
         let answer = match update.retry {
-            Some(retry) => self.client.put_if_with_retry(&update.key, write, deadline, retry).await,
-            None => self.client.put_if(&update.key, write, deadline).await,
+            Some(retry) => self.client.put_with_retry(&update.key, write, deadline, retry).await,
+            None => self.client.put(&update.key, write, deadline).await,
         };
         emit!(ConditionalAnswered {
             key: update.key.id_hash(),
             owner: write.owner.as_ref().map(OwnerToken::prefix),
-            expected: write.expected,
+            expected: expected,
             outcome: outcome(&answer),
         });
         answer
@@ -230,11 +230,10 @@ impl<R: Runtime, P: Pauses> Updater<R, P> {
 }
 
 /// The value of the field `outcome`.
-fn outcome(answer: &Result<ConditionalAnswer, ClientError>) -> &'static str {
+fn outcome(answer: &Result<PutAnswer, ClientError>) -> &'static str {
     match answer {
-        Ok(ConditionalAnswer::Accepted { .. }) => "accepted",
-        Ok(ConditionalAnswer::Conflict { .. }) => "conflict",
-        Ok(ConditionalAnswer::Fenced { .. }) => "fenced",
+        Ok(PutAnswer::Accepted { .. }) => "accepted",
+        Ok(PutAnswer::Refused(refusal)) => refusal.as_str(),
         Err(error) if error.is_timeout() => "timeout",
         Err(_) => "error",
     }

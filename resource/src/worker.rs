@@ -12,7 +12,7 @@ use dlock::{
 };
 
 use crate::client::{Client, ClientError, PutAnswer, ReadAnswer, Retry};
-use crate::fence::WriteSeq;
+use crate::fence::{Guard, WriteSeq};
 use crate::key::{KeyError, ResourceKey};
 use crate::owner::OwnerToken;
 use crate::store::{Read, Write};
@@ -275,13 +275,13 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
 
     async fn write(&self, job: &Job, resource: &ResourceKey, handle: &Handle<B>, number: u64) -> Ending {
         let token = handle.fence();
+        let seq = if job.writes > 1 { WriteSeq::new(number) } else { None };
         let write = Write {
-            token,
-            seq: if job.writes > 1 { WriteSeq::new(number) } else { None },
+            guard: Guard::Token { token, seq },
             owner: OwnerToken::new(handle.owner().as_str()).ok(),
             body: Bytes::from(format!("{} {token}.{number}", handle.owner().prefix())),
         };
-        let sent = Sent { key: &job.key, owner: handle.owner(), token, seq: write.seq };
+        let sent = Sent { key: &job.key, owner: handle.owner(), token, seq };
         sent.emit_sent();
         let deadline = self.now() + job.answer_within;
         let answer = match job.retry {
@@ -311,8 +311,7 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
 fn judge(answer: &Result<PutAnswer, ClientError>) -> (Ending, &'static str) {
     match answer {
         Ok(PutAnswer::Accepted { .. }) => (Ending::Done, "accepted"),
-        Ok(PutAnswer::Stale { .. }) => (Ending::Refused, "stale"),
-        Ok(PutAnswer::ForeignOwner { .. }) => (Ending::Refused, "owner"),
+        Ok(PutAnswer::Refused(refusal)) => (Ending::Refused, refusal.as_str()),
         Err(error) if error.is_timeout() => (Ending::Unanswered, "timeout"),
         Err(_) => (Ending::Unanswered, "error"),
     }

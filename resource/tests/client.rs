@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dlock::{FencingToken, Owner};
-use resource::client::{Client, ClientError, ConditionalAnswer, Failure, PutAnswer, ReadAnswer, Retry};
-use resource::fence::WriteSeq;
+use resource::client::{Client, ClientError, Failure, PutAnswer, ReadAnswer, Retry};
+use resource::fence::{Guard, Refusal, WriteSeq};
 use resource::http::{App, Config};
-use resource::store::{ConditionalWrite, MemoryStore, Snapshot, Write};
+use resource::store::{MemoryStore, Snapshot, Write};
 use resource::{OwnerToken, ResourceKey};
 use world::{Link, World, run};
 
@@ -35,8 +35,7 @@ fn owner(name: &str) -> OwnerToken {
 
 fn write(number: u64, name: &str) -> Write {
     Write {
-        token: token(number),
-        seq: None,
+        guard: Guard::token(token(number)),
         owner: Some(owner(name)),
         body: Bytes::from(format!("by {name}")),
     }
@@ -60,7 +59,8 @@ fn writes_and_reads_share_one_connection() {
         let claimed = Snapshot { value: Some("by a".into()), version: 1, max_fence: Some(token(34)) };
         let claim = client.fenced_read(&key(), token(34), Some(&owner("b")), deadline).await;
         assert_eq!(claim, Ok(ReadAnswer::Read(claimed)));
-        let first = Write { seq: Some(WriteSeq::FIRST), ..write(34, "b") };
+        let first =
+            Write { guard: Guard::Token { token: token(34), seq: Some(WriteSeq::FIRST) }, ..write(34, "b") };
         assert_eq!(client.put(&key(), &first, deadline).await, Ok(PutAnswer::Accepted { version: 2 }));
         assert_eq!(
             client.put(&key(), &write(34, "b"), deadline).await,
@@ -77,11 +77,14 @@ fn refusals_say_what_was_seen() {
         let deadline = World::at(9);
         client.put(&key(), &write(34, "b"), deadline).await.unwrap();
         let (seen, got) = (token(34), token(33));
-        assert_eq!(client.put(&key(), &write(33, "a"), deadline).await, Ok(PutAnswer::Stale { seen, got }));
+        assert_eq!(
+            client.put(&key(), &write(33, "a"), deadline).await,
+            Ok(PutAnswer::Refused(Refusal::Stale { seen, got }))
+        );
         let claim = client.fenced_read(&key(), got, Some(&owner("a")), deadline).await;
         assert_eq!(claim, Ok(ReadAnswer::Stale { seen, got }));
         let foreign = client.put(&key(), &write(34, "a"), deadline).await;
-        assert_eq!(foreign, Ok(PutAnswer::ForeignOwner { seen, got: seen }));
+        assert_eq!(foreign, Ok(PutAnswer::Refused(Refusal::ForeignOwner { seen, got: seen })));
         let claim = client.fenced_read(&key(), seen, Some(&owner("a")), deadline).await;
         assert_eq!(claim, Ok(ReadAnswer::ForeignOwner { seen, got: seen }));
     });
@@ -277,8 +280,12 @@ fn a_lock_owner_is_sent_as_it_is() {
     });
 }
 
-fn conditional(expected: u64, name: &str) -> ConditionalWrite {
-    ConditionalWrite { expected, owner: Some(owner(name)), body: Bytes::from(format!("by {name}")) }
+fn conditional(expected: u64, name: &str) -> Write {
+    Write {
+        guard: Guard::Version { expected },
+        owner: Some(owner(name)),
+        body: Bytes::from(format!("by {name}")),
+    }
 }
 
 #[test]
@@ -286,11 +293,14 @@ fn conditional_writes_say_what_stood_in_their_way() {
     run(&app(), &[], async |world| {
         let client = client(&world);
         let put_if =
-            async |expected, name| client.put_if(&key(), &conditional(expected, name), World::at(9)).await;
-        assert_eq!(put_if(0, "a").await, Ok(ConditionalAnswer::Accepted { version: 1 }));
-        assert_eq!(put_if(0, "b").await, Ok(ConditionalAnswer::Conflict { expected: 0, current: 1 }));
+            async |expected, name| client.put(&key(), &conditional(expected, name), World::at(9)).await;
+        assert_eq!(put_if(0, "a").await, Ok(PutAnswer::Accepted { version: 1 }));
+        assert_eq!(
+            put_if(0, "b").await,
+            Ok(PutAnswer::Refused(Refusal::Conflict { expected: 0, current: 1 }))
+        );
         client.put(&key(), &write(34, "c"), World::at(9)).await.unwrap();
-        assert_eq!(put_if(2, "b").await, Ok(ConditionalAnswer::Fenced { seen: token(34) }));
+        assert_eq!(put_if(2, "b").await, Ok(PutAnswer::Refused(Refusal::Fenced { seen: token(34) })));
     });
 }
 
@@ -300,8 +310,8 @@ fn an_update_whose_reply_is_lost_is_not_in_conflict_with_itself() {
         run(&app(), &[link], async |world| {
             let client = client(&world);
             let mine = conditional(0, "a");
-            let answer = client.put_if_with_retry(&key(), &mine, World::at(9), Retry::default()).await;
-            assert_eq!(answer, Ok(ConditionalAnswer::Accepted { version: 1 }), "{link:?}");
+            let answer = client.put_with_retry(&key(), &mine, World::at(9), Retry::default()).await;
+            assert_eq!(answer, Ok(PutAnswer::Accepted { version: 1 }), "{link:?}");
             assert!(world.opened() > 1, "{link:?}: the reply was to be lost");
         });
     }

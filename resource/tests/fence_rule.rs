@@ -4,7 +4,7 @@
 use dlock::FencingToken;
 use proptest::prelude::*;
 use resource::fence::{
-    Fence, Fencing, Mark, Position, Reason, Receipt, Refusal, WriteOutcome, WriteSeq, judge,
+    Fence, Fencing, Guard, Mark, Position, Receipt, Refusal, WriteOutcome, WriteSeq, judge,
 };
 use resource::{BodyDigest, OwnerToken};
 
@@ -71,9 +71,10 @@ impl Model {
 }
 
 fn ask_fence(fence: &mut Fence, ask: &Ask, fencing: Fencing) -> Answer {
-    let refused = |refusal: Refusal| match refusal.reason {
-        Reason::Stale => Answer::Stale,
-        Reason::ForeignOwner => Answer::Foreign,
+    let refused = |refusal: Refusal| match refusal {
+        Refusal::Stale { .. } => Answer::Stale,
+        Refusal::ForeignOwner { .. } => Answer::Foreign,
+        other => panic!("a request with a token was refused for {other:?}"),
     };
     if ask.is_claim() {
         return match fence.claim(&ask.mark(), fencing) {
@@ -81,11 +82,18 @@ fn ask_fence(fence: &mut Fence, ask: &Ask, fencing: Fencing) -> Answer {
             Err(refusal) => refused(refusal),
         };
     }
-    match fence.write(ask.mark(), BodyDigest::of(ask.body.as_bytes()), fencing) {
+    let mark = ask.mark();
+    let guard = guard_of(&mark);
+    match fence.write(guard, mark.owner.as_ref(), BodyDigest::of(ask.body.as_bytes()), fencing) {
         WriteOutcome::Accepted(Receipt { version, .. }) => Answer::Accepted { version },
         WriteOutcome::Repeated(Receipt { version, .. }) => Answer::Repeated { version },
         WriteOutcome::Refused(refusal) => refused(refusal),
     }
+}
+
+/// The guard of a write at `mark`.
+fn guard_of(mark: &Mark) -> Guard {
+    Guard::from_parts(mark.position.token().as_u64(), mark.position.seq()).unwrap()
 }
 
 fn asks() -> impl Strategy<Value = Vec<Ask>> {
@@ -162,27 +170,25 @@ fn owner(name: &str) -> Option<OwnerToken> {
 fn a_claim_shuts_the_older_holder_out_and_lets_its_own_in() {
     let mut fence = Fence::default();
     let body = BodyDigest::of(b"b");
-    let plain = |number, name| Mark { position: Position::write(token(number), None), owner: owner(name) };
+    let write = |fence: &mut Fence, number, name| {
+        fence.write(Guard::token(token(number)), owner(name).as_ref(), body, Fencing::On)
+    };
     fence.claim(&Mark { position: Position::claim(token(34)), owner: owner("b") }, Fencing::On).unwrap();
-    let late = fence.write(plain(33, "a"), body, Fencing::On);
-    assert_eq!(
-        late,
-        WriteOutcome::Refused(Refusal { reason: Reason::Stale, seen: token(34), got: token(33) })
-    );
-    let own = fence.write(plain(34, "b"), body, Fencing::On);
-    assert_eq!(own, WriteOutcome::Accepted(Receipt { version: 1, max_fence: token(34) }));
+    let late = write(&mut fence, 33, "a");
+    assert_eq!(late, WriteOutcome::Refused(Refusal::Stale { seen: token(34), got: token(33) }));
+    let own = write(&mut fence, 34, "b");
+    assert_eq!(own, WriteOutcome::Accepted(Receipt { version: 1, max_fence: Some(token(34)) }));
 }
 
 /// A's reply is lost, B claims, A asks again: A's write was applied, and the answer says so.
 #[test]
 fn a_retry_is_known_after_a_later_claim() {
     let mut fence = Fence::default();
-    let write = Mark { position: Position::write(token(33), None), owner: owner("a") };
-    let body = BodyDigest::of(b"a");
-    fence.write(write.clone(), body, Fencing::On);
+    let (guard, owner_a, body) = (Guard::token(token(33)), owner("a"), BodyDigest::of(b"a"));
+    fence.write(guard, owner_a.as_ref(), body, Fencing::On);
     fence.claim(&Mark { position: Position::claim(token(34)), owner: owner("b") }, Fencing::On).unwrap();
-    let first_answer = Receipt { version: 1, max_fence: token(33) };
-    assert_eq!(fence.write(write, body, Fencing::On), WriteOutcome::Repeated(first_answer));
+    let first_answer = Receipt { version: 1, max_fence: Some(token(33)) };
+    assert_eq!(fence.write(guard, owner_a.as_ref(), body, Fencing::On), WriteOutcome::Repeated(first_answer));
 }
 
 #[test]
@@ -203,4 +209,15 @@ fn positions_order_by_token_then_claim_numbered_plain() {
 #[test]
 fn the_first_request_of_a_key_always_passes() {
     assert_eq!(judge(None, Position::claim(token(1)), None), Ok(()));
+}
+
+proptest! {
+    #[test]
+    fn a_guard_survives_as_two_numbers(token: u64, number: u64) {
+        if let Some(guard) = Guard::from_parts(token, number) {
+            prop_assert_eq!(guard.to_parts(), (token, number));
+        } else {
+            prop_assert!(token > 0 && number == 0, "only a claim is no write");
+        }
+    }
 }

@@ -9,16 +9,14 @@ mod disk;
 mod events;
 
 use bytes::Bytes;
-use calls::{key, on, owner, plain, read, snapshot, token, version_of, write, write_if};
+use calls::{conflict, key, on, owner, plain, read, receipt, snapshot, token, version_of, write};
 use disk::Disk;
 use dlock::FencingToken;
 use events::Events;
 use proptest::prelude::*;
 use resource::BodyDigest;
-use resource::fence::{ConditionalOutcome, Fence, Fencing, Reason, Refusal, WriteOutcome, WriteSeq};
-use resource::store::{
-    ConditionalWrite, MemoryStore, Read, ReadOutcome, RedbStore, Snapshot, Store, StoreError, Write,
-};
+use resource::fence::{Fence, Fencing, Guard, Refusal, WriteOutcome, WriteSeq};
+use resource::store::{MemoryStore, Read, ReadOutcome, RedbStore, Snapshot, Store, StoreError, Write};
 
 const ON: Fencing = Fencing::On;
 
@@ -52,10 +50,7 @@ fn a_refused_write_leaves_the_value(store: impl Store) {
     let k = key("k");
     write(&store, &k, &plain(34, "b"), ON).unwrap();
     let late = write(&store, &k, &plain(33, "a"), ON).unwrap();
-    assert_eq!(
-        late,
-        WriteOutcome::Refused(Refusal { reason: Reason::Stale, seen: token(34), got: token(33) })
-    );
+    assert_eq!(late, WriteOutcome::Refused(Refusal::Stale { seen: token(34), got: token(33) }));
     let kept = Snapshot { value: Some("b".into()), version: 1, max_fence: Some(token(34)) };
     assert_eq!(snapshot(&store, &k), kept);
 }
@@ -74,7 +69,7 @@ fn a_claim_keeps_the_value_and_raises_the_fence(store: impl Store) {
     let claimed = Snapshot { value: Some("a".into()), version: 1, max_fence: Some(token(34)) };
     assert_eq!(read(&store, &k, &claim, ON).unwrap(), ReadOutcome::Read(claimed.clone()));
     let stale = Read { claim: Some(token(33)), owner: owner("a") };
-    let refusal = Refusal { reason: Reason::Stale, seen: token(34), got: token(33) };
+    let refusal = Refusal::Stale { seen: token(34), got: token(33) };
     assert_eq!(read(&store, &k, &stale, ON).unwrap(), ReadOutcome::Refused(refusal));
     assert_eq!(snapshot(&store, &k), claimed);
 }
@@ -90,39 +85,35 @@ fn without_fencing_a_stale_write_is_applied(store: impl Store) {
 fn a_conditional_write_needs_the_version_that_it_names(store: impl Store) {
     let k = key("k");
     let first = on(0, Some("a:1"), "a");
-    assert_eq!(write_if(&store, &k, &first, ON).unwrap(), ConditionalOutcome::Accepted { version: 1 });
-    let rival = write_if(&store, &k, &on(0, Some("b:1"), "b"), ON).unwrap();
-    assert_eq!(rival, ConditionalOutcome::Conflict { expected: 0, current: 1 });
-    let repeated = ConditionalOutcome::Repeated { version: 1 };
-    assert_eq!(write_if(&store, &k, &first, ON).unwrap(), repeated, "a retry is told from a rival");
+    assert_eq!(write(&store, &k, &first, ON).unwrap(), WriteOutcome::Accepted(receipt(1)));
+    let rival = write(&store, &k, &on(0, Some("b:1"), "b"), ON).unwrap();
+    assert_eq!(rival, conflict(0, 1));
+    let repeated = WriteOutcome::Repeated(receipt(1));
+    assert_eq!(write(&store, &k, &first, ON).unwrap(), repeated, "a retry is told from a rival");
     let unnamed = on(1, None, "x");
-    assert_eq!(write_if(&store, &k, &unnamed, ON).unwrap(), ConditionalOutcome::Accepted { version: 2 });
-    let again = write_if(&store, &k, &unnamed, ON).unwrap();
-    assert_eq!(
-        again,
-        ConditionalOutcome::Conflict { expected: 1, current: 2 },
-        "nobody says that it is a retry"
-    );
+    assert_eq!(write(&store, &k, &unnamed, ON).unwrap(), WriteOutcome::Accepted(receipt(2)));
+    let again = write(&store, &k, &unnamed, ON).unwrap();
+    assert_eq!(again, conflict(1, 2), "nobody says that it is a retry");
     assert_eq!(snapshot(&store, &k), Snapshot { value: Some("x".into()), version: 2, max_fence: None });
 }
 
 fn a_conditional_write_does_not_get_around_the_fence(store: impl Store) {
     let k = key("k");
     let mine = on(0, Some("c:1"), "c");
-    write_if(&store, &k, &mine, ON).unwrap();
+    write(&store, &k, &mine, ON).unwrap();
     read(&store, &k, &Read { claim: Some(token(34)), owner: owner("b") }, ON).unwrap();
-    let fenced = ConditionalOutcome::Fenced { seen: token(34) };
-    assert_eq!(write_if(&store, &k, &on(1, Some("c:2"), "d"), ON).unwrap(), fenced, "after a claim");
+    let fenced = WriteOutcome::Refused(Refusal::Fenced { seen: token(34) });
+    assert_eq!(write(&store, &k, &on(1, Some("c:2"), "d"), ON).unwrap(), fenced, "after a claim");
     assert_eq!(
-        write_if(&store, &k, &mine, ON).unwrap(),
-        ConditionalOutcome::Repeated { version: 1 },
+        write(&store, &k, &mine, ON).unwrap(),
+        WriteOutcome::Repeated(receipt(1)),
         "what was applied before says so"
     );
     write(&store, &k, &Write { owner: owner("b"), ..plain(34, "b") }, ON).unwrap();
-    assert_eq!(write_if(&store, &k, &on(2, Some("c:3"), "e"), ON).unwrap(), fenced, "after a write");
+    assert_eq!(write(&store, &k, &on(2, Some("c:3"), "e"), ON).unwrap(), fenced, "after a write");
     assert_eq!(snapshot(&store, &k).value, Some("b".into()));
-    let off = write_if(&store, &k, &on(2, Some("c:4"), "f"), Fencing::Off).unwrap();
-    assert_eq!(off, ConditionalOutcome::Accepted { version: 3 }, "without fencing the version alone decides");
+    let off = write(&store, &k, &on(2, Some("c:4"), "f"), Fencing::Off).unwrap();
+    assert_eq!(off, WriteOutcome::Accepted(receipt(3)), "without fencing the version alone decides");
 }
 
 /// Each of four threads adds one to a number, a hundred times.
@@ -132,8 +123,8 @@ fn racing_updates_lose_none(store: impl Store) {
         let Snapshot { value, version, .. } = snapshot(&store, &k);
         let number = value.map_or(0, |value| String::from_utf8(value.into()).unwrap().parse().unwrap());
         let more: u64 = number + 1;
-        let outcome = write_if(&store, &k, &on(version, None, &more.to_string()), ON).unwrap();
-        if matches!(outcome, ConditionalOutcome::Accepted { .. }) {
+        let outcome = write(&store, &k, &on(version, None, &more.to_string()), ON).unwrap();
+        if version_of(outcome).is_some() {
             return;
         }
     };
@@ -190,7 +181,6 @@ fn events_stand_in_the_order_of_the_decisions(store: impl Store) {
 #[derive(Clone, Debug)]
 enum Step {
     Write(&'static str, Write),
-    WriteIf(&'static str, ConditionalWrite),
     Read(&'static str, Read),
 }
 
@@ -200,9 +190,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = (names, 0..6u64, 0..4u64, owners, "[xy]{0,2}", 0..3u8).prop_map(
         |(name, number, seq, owner, body, what)| match (what, FencingToken::new(number)) {
             (0, Some(token)) => {
-                Step::Write(name, Write { token, seq: WriteSeq::new(seq), owner, body: body.into() })
+                let guard = Guard::Token { token, seq: WriteSeq::new(seq) };
+                Step::Write(name, Write { guard, owner, body: body.into() })
             }
-            (1, _) => Step::WriteIf(name, ConditionalWrite { expected: seq, owner, body: body.into() }),
+            (1, _) => {
+                let guard = Guard::Version { expected: seq };
+                Step::Write(name, Write { guard, owner, body: body.into() })
+            }
             (_, claim) => Step::Read(name, Read { claim, owner }),
         },
     );
@@ -218,16 +212,9 @@ struct Model {
 
 impl Model {
     fn write(&mut self, write: &Write, fencing: Fencing) -> WriteOutcome {
-        let outcome = self.fence.write(write.mark(), BodyDigest::of(&write.body), fencing);
+        let outcome =
+            self.fence.write(write.guard, write.owner.as_ref(), BodyDigest::of(&write.body), fencing);
         if version_of(outcome).is_some() {
-            self.value = Some(write.body.clone());
-        }
-        outcome
-    }
-
-    fn write_if(&mut self, write: &ConditionalWrite, fencing: Fencing) -> ConditionalOutcome {
-        let outcome = self.fence.write_if(write.condition(), BodyDigest::of(&write.body), fencing);
-        if matches!(outcome, ConditionalOutcome::Accepted { .. }) {
             self.value = Some(write.body.clone());
         }
         outcome
@@ -252,10 +239,6 @@ fn agrees(store: &impl Store, steps: &[Step], fencing: Fencing) -> Result<(), Te
             Step::Write(name, asked) => {
                 let expected = models.entry(name).or_default().write(asked, fencing);
                 prop_assert_eq!(write(store, &key(name), asked, fencing).unwrap(), expected, "{:?}", step);
-            }
-            Step::WriteIf(name, asked) => {
-                let expected = models.entry(name).or_default().write_if(asked, fencing);
-                prop_assert_eq!(write_if(store, &key(name), asked, fencing).unwrap(), expected, "{:?}", step);
             }
             Step::Read(name, asked) => {
                 let expected = models.entry(name).or_default().read(asked, fencing);
@@ -292,9 +275,8 @@ proptest! {
             let mut next = model.clone();
             let answer = match step {
                 Step::Write("k", asked) => { next.write(asked, ON); write(&store, &key("k"), asked, ON).map(drop) }
-                Step::WriteIf("k", asked) => { next.write_if(asked, ON); write_if(&store, &key("k"), asked, ON).map(drop) }
                 Step::Read("k", asked) => { next.read(asked, ON); read(&store, &key("k"), asked, ON).map(drop) }
-                Step::Write(..) | Step::WriteIf(..) | Step::Read(..) => continue,
+                Step::Write(..) | Step::Read(..) => continue,
             };
             if answer.is_err() {
                 halfway = Some(next.snapshot());
@@ -318,7 +300,7 @@ fn the_highest_token_outlives_a_crash() {
     assert_eq!(version_of(write(&store, &key("k"), &mine, ON).unwrap()), Some(1));
     let store = RedbStore::create(disk.after_power_loss(|_| false)).unwrap();
     let late = write(&store, &key("k"), &plain(33, "a"), ON).unwrap();
-    assert!(matches!(late, WriteOutcome::Refused(Refusal { reason: Reason::Stale, .. })), "{late:?}");
+    assert!(matches!(late, WriteOutcome::Refused(Refusal::Stale { .. })), "{late:?}");
     let again = write(&store, &key("k"), &mine, ON).unwrap();
     assert!(
         matches!(again, WriteOutcome::Repeated(_)),
@@ -331,12 +313,12 @@ fn an_update_and_its_retry_are_known_after_a_crash() {
     let disk = Disk::default();
     let store = RedbStore::create(disk.clone()).unwrap();
     let mine = on(0, Some("a:1"), "a");
-    write_if(&store, &key("k"), &mine, ON).unwrap();
+    write(&store, &key("k"), &mine, ON).unwrap();
     let store = RedbStore::create(disk.after_power_loss(|_| false)).unwrap();
-    let again = write_if(&store, &key("k"), &mine, ON).unwrap();
-    assert_eq!(again, ConditionalOutcome::Repeated { version: 1 });
-    let rival = write_if(&store, &key("k"), &on(0, Some("b:1"), "b"), ON).unwrap();
-    assert_eq!(rival, ConditionalOutcome::Conflict { expected: 0, current: 1 });
+    let again = write(&store, &key("k"), &mine, ON).unwrap();
+    assert_eq!(again, WriteOutcome::Repeated(receipt(1)));
+    let rival = write(&store, &key("k"), &on(0, Some("b:1"), "b"), ON).unwrap();
+    assert_eq!(rival, conflict(0, 1));
 }
 
 /// A claim alone is a promise too.

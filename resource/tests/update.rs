@@ -13,8 +13,9 @@ use bytes::Bytes;
 use dlock::FencingToken;
 use resource::ResourceKey;
 use resource::client::{Client, ReadAnswer};
+use resource::fence::Guard;
 use resource::http::{App, Config};
-use resource::store::{ConditionalWrite, MemoryStore, Snapshot, Write};
+use resource::store::{MemoryStore, Snapshot, Write};
 use resource::update::{Update, UpdateError, Updated, Updater};
 use resource::worker::{Pauses, Step};
 use world::{World, run};
@@ -44,8 +45,9 @@ impl Pauses for Rival {
         let client = Client::new(self.world.clone(), "resource:80");
         let key = update().key;
         let ReadAnswer::Read(seen) = client.read(&key, World::at(9)).await.unwrap() else { panic!() };
-        let first = ConditionalWrite { expected: seen.version, owner: None, body: "rival".into() };
-        client.put_if(&key, &first, World::at(9)).await.unwrap();
+        let first =
+            Write { guard: Guard::Version { expected: seen.version }, owner: None, body: "rival".into() };
+        client.put(&key, &first, World::at(9)).await.unwrap();
     }
 }
 
@@ -105,7 +107,7 @@ fn a_key_that_is_locked_is_left_alone() {
     run(&app(), &[], async |world| {
         let client = Client::new(world.clone(), "resource:80");
         let token = FencingToken::new(34).unwrap();
-        let held = Write { token, seq: None, owner: None, body: "held".into() };
+        let held = Write { guard: Guard::token(token), owner: None, body: "held".into() };
         client.put(&update().key, &held, World::at(9)).await.unwrap();
         let refused = updater(&world, 0).update(&update(), append).await;
         assert_eq!(refused, Err(UpdateError::Fenced { seen: token }));

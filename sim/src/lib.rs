@@ -29,6 +29,6 @@ pub use names::UnknownName;
 pub use place::{Invalid, Place};
 pub use sim::{
     Check, Draw, Evidence, Finding, NoOptions, Process, Report, RunError, Schedule, ScheduleError, Search,
-    Sim, Subject, check, no,
+    Sim, Subject, check, clients, no,
 };
 pub use span::{Shift, Span, SpanError};

@@ -59,7 +59,7 @@ impl<R: Runtime> EtcdAcquisition<R> {
         trail.sending(session);
         let txn = place.enter(session);
         let answer = cluster.link().call(&by, deadline, async { by.kv().txn(txn).await }).await;
-        if let Err(BackendError::SessionLost(_)) = answer {
+        if let Err(BackendError::SessionLost { .. }) = answer {
             // The cluster itself says so: no put of this session can take effect any more.
             session.gone();
             trail.clear();
@@ -143,7 +143,7 @@ impl<R: Runtime> EtcdAcquisition<R> {
             _ => (place.leave_for_good(session), true),
         };
         let answer = match cluster.txn(txn, deadline).await {
-            Err(BackendError::SessionLost(_)) => {
+            Err(BackendError::SessionLost { .. }) => {
                 session.gone();
                 return Ok(Released::NotOwner);
             }
@@ -190,7 +190,7 @@ impl<R: Runtime> Acquisition for EtcdAcquisition<R> {
                 let left = session.left(since, self.cluster.now())?;
                 Ok(Renewal::Extended { since, left })
             }
-            Ok((_, false)) | Err(BackendError::SessionLost(_)) => Ok(Renewal::NotOwner),
+            Ok((_, false)) | Err(BackendError::SessionLost { .. }) => Ok(Renewal::NotOwner),
             Err(error) => Err(error),
         }
     }

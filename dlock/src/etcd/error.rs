@@ -5,7 +5,7 @@ use std::error::Error as _;
 use etcd_client::Error;
 use tonic::{Code, Status};
 
-use crate::error::{BackendError, SessionEnd};
+use crate::error::BackendError;
 
 /// What etcd-client says of a keepalive that was answered with a time to live of 0. The server's own text ends with it, and
 /// its Lock service loses the code, so the text is what counts.
@@ -22,7 +22,7 @@ pub(super) fn meaning(error: Error) -> BackendError {
     match error {
         Error::GRpcStatus(status) => refusal(&status),
         Error::LeaseKeepAliveError(reason) if reason == LEASE_NOT_FOUND => {
-            BackendError::SessionLost(SessionEnd::Unknown)
+            BackendError::SessionLost { reported: true }
         }
         error => BackendError::Disconnected { reason: error.to_string() },
     }
@@ -35,7 +35,7 @@ fn refusal(status: &Status) -> BackendError {
         return BackendError::Disconnected { reason: format!("{message}: {source}") };
     }
     if message.contains(LEASE_NOT_FOUND) || message == SESSION_EXPIRED {
-        return BackendError::SessionLost(SessionEnd::Unknown);
+        return BackendError::SessionLost { reported: true };
     }
     if status.code() == Code::Unavailable || message == DEADLINE {
         return BackendError::Isolated { message: message.to_owned() };
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn each_refusal_has_its_own_kind() {
-        let lost = BackendError::SessionLost(SessionEnd::Unknown);
+        let lost = BackendError::SessionLost { reported: true };
         assert_eq!(of(Code::NotFound, "etcdserver: requested lease not found"), lost);
         assert_eq!(of(Code::Unknown, "etcdserver: requested lease not found"), lost, "of the Lock service");
         assert_eq!(of(Code::Unknown, "mutex: session is expired"), lost);

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use super::error::LEASE_NOT_FOUND;
 use super::link::{Connection, Link};
 use super::session::Session;
-use crate::error::{BackendError, SessionEnd};
+use crate::error::BackendError;
 use crate::runtime::{Instant, Runtime};
 
 /// A session is kept until whoever holds this drops it; then it ends at the cluster, too.
@@ -31,11 +31,11 @@ pub(super) struct Kept {
 pub(super) async fn open<R: Runtime>(
     link: &Arc<Link<R>>,
     seconds: i64,
-    patience: Instant,
+    deadline: Instant,
 ) -> Result<Kept, BackendError> {
-    let by = link.connection(patience).await?;
+    let by = link.connection(deadline).await?;
     let since = link.runtime().now();
-    let grant = link.call(&by, patience, async { by.lease().grant(seconds, None).await }).await?;
+    let grant = link.call(&by, deadline, async { by.lease().grant(seconds, None).await }).await?;
     let ttl = Duration::from_secs(u64::try_from(grant.ttl()).unwrap_or_default());
     let session = Arc::new(Session::new(grant.id(), since, ttl));
     let (close, closed) = oneshot::channel();
@@ -49,16 +49,16 @@ pub(super) async fn open<R: Runtime>(
 pub(super) async fn bury<R: Runtime>(
     link: &Link<R>,
     session: &Session,
-    patience: Instant,
+    deadline: Instant,
 ) -> Result<bool, BackendError> {
     if session.is_gone() {
         return Ok(false);
     }
-    let by = link.connection(patience).await?;
-    let revoked = link.call(&by, patience, async { by.lease().revoke(session.lease()).await }).await;
+    let by = link.connection(deadline).await?;
+    let revoked = link.call(&by, deadline, async { by.lease().revoke(session.lease()).await }).await;
     let was_there = match revoked {
         Ok(_) => true,
-        Err(BackendError::SessionLost(_)) => false,
+        Err(BackendError::SessionLost { .. }) => false,
         Err(error) => return Err(error),
     };
     session.gone();
@@ -85,7 +85,7 @@ impl<R: Runtime> Keeper<R> {
             select(keeping, closed).await;
         }
         self.stream = None;
-        self.session.end(SessionEnd::Unconfirmed);
+        self.session.end(false);
         self.bury().await;
     }
 
@@ -101,7 +101,7 @@ impl<R: Runtime> Keeper<R> {
             due = match self.ask().await {
                 Ok(()) => self.session.confirmed() + ttl / 3,
                 // Not gone for certain, as a member may say so that has not heard of the lease yet.
-                Err(BackendError::SessionLost(why)) => return self.session.end(why),
+                Err(BackendError::SessionLost { reported }) => return self.session.end(reported),
                 Err(_) => {
                     self.session.failed();
                     self.stream = None;
@@ -114,11 +114,11 @@ impl<R: Runtime> Keeper<R> {
     /// Sends a keepalive and waits for its answer: for a sixth of the TTL, so that after a third of it three members can be
     /// asked in turn before it is over.
     async fn ask(&mut self) -> Result<(), BackendError> {
-        let patience = self.runtime().now() + self.session.ttl() / 6;
+        let deadline = self.runtime().now() + self.session.ttl() / 6;
         let stream = self.stream.take().filter(|stream| !stream.by.is_over());
         let by = match &stream {
             Some(stream) => Arc::clone(&stream.by),
-            None => self.link.connection(patience).await?,
+            None => self.link.connection(deadline).await?,
         };
         let since = self.runtime().now();
         self.session.asking(since);
@@ -128,7 +128,7 @@ impl<R: Runtime> Keeper<R> {
                 None => Stream::begin(&by, self.session.lease()).await,
             }
         };
-        self.stream = Some(self.link.call(&by, patience, by.unless_over(exchange)).await?);
+        self.stream = Some(self.link.call(&by, deadline, by.unless_over(exchange)).await?);
         self.session.confirm(since);
         Ok(())
     }

@@ -2,37 +2,27 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use etcd_client::{Channel, Client, ConnectOptions, Error, KvClient, LeaseClient, LockClient, WatchClient};
 use futures_util::future::{Either, select};
-use tokio::sync::Mutex as Gate;
 use tonic::transport::Endpoint;
 
 use super::error::meaning;
 use super::stream::{Life, Mortal, Once, Spawner};
 use crate::error::BackendError;
 use crate::runtime::{Instant, Runtime, timeout_at};
+use crate::sync::SingleFlight;
 
 /// A cluster's members, and the one that is used.
 pub(super) struct Link<R> {
     runtime: R,
     addresses: Box<[Box<str>]>,
     options: ConnectOptions,
-    state: Mutex<State>,
-    /// Held while connecting: the others wait, and take what comes of it.
-    gate: Gate<()>,
-}
-
-#[derive(Default)]
-struct State {
-    connection: Option<Arc<Connection>>,
-    /// The member to try next. It moves on with each try, so that one which is dropped half-way is not made again.
-    next: usize,
-    /// Counts the finished attempts to connect.
-    attempts: u64,
-    /// What the last one failed with.
-    failure: Option<BackendError>,
+    shared: SingleFlight<Arc<Connection>>,
+    /// The member to try next. It moves on with each try, so that a try that is dropped is not repeated.
+    next: AtomicUsize,
 }
 
 /// A connection to a member. Its requests may be executed in any order: each has a stream of its own.
@@ -48,7 +38,7 @@ impl<R: Runtime> Link<R> {
         if let Some((name, password)) = user {
             options = options.with_user(name, password).with_auto_token_refresh(true);
         }
-        Self { runtime, addresses, options, state: Mutex::default(), gate: Gate::new(()) }
+        Self { runtime, addresses, options, shared: SingleFlight::default(), next: AtomicUsize::new(0) }
     }
 
     pub(super) fn runtime(&self) -> &R {
@@ -59,47 +49,34 @@ impl<R: Runtime> Link<R> {
         &self.addresses
     }
 
-    /// The open connection, or a new one to the next member that takes it before `patience` ends.
+    /// The open connection, or a new one to the next member that takes it before `deadline` ends.
     ///
     /// # Errors
     ///
     /// [`BackendError::Unreachable`] and refusals of the login, of this caller's attempt or of the one that it waited for.
-    pub(super) async fn connection(&self, patience: Instant) -> Result<Arc<Connection>, BackendError> {
-        let attempts = {
-            let state = self.state();
-            if let Some(connection) = state.usable() {
-                return Ok(connection);
-            }
-            state.attempts
+    pub(super) async fn connection(&self, deadline: Instant) -> Result<Arc<Connection>, BackendError> {
+        let is_open = |connection: &Arc<Connection>| !connection.is_over();
+        let seen = match self.shared.current(is_open) {
+            Ok(connection) => return Ok(connection),
+            Err(seen) => seen,
         };
         let silent = |_| self.unreachable(&self.addresses[0], "another call is still connecting");
-        let _gate = timeout_at(&self.runtime, patience, self.gate.lock()).await.map_err(silent)?;
-        {
-            let state = self.state();
-            if let Some(connection) = state.usable() {
-                return Ok(connection);
-            }
-            if let Some(failure) = state.failure.as_ref().filter(|_| state.attempts != attempts) {
-                return Err(failure.clone());
-            }
+        let turn = timeout_at(&self.runtime, deadline, self.shared.turn()).await.map_err(silent)?;
+        if let Some(shared) = turn.shared(&seen, is_open) {
+            return shared;
         }
-        let opened = self.open_any(patience).await;
-        let mut state = self.state();
-        state.attempts += 1;
-        state.connection = opened.as_ref().ok().cloned();
-        state.failure = opened.as_ref().err().cloned();
-        opened
+        turn.finish(self.open_any(deadline).await)
     }
 
-    /// Waits for the answer of a request on `by` until `patience`. A connection that fails, or stays silent, takes no
+    /// Waits for the answer of a request on `by` until `deadline`. A connection that fails, or stays silent, takes no
     /// further requests: the next go to another member.
     pub(super) async fn call<T>(
         &self,
         by: &Connection,
-        patience: Instant,
+        deadline: Instant,
         exchange: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, BackendError> {
-        let answer = timeout_at(&self.runtime, patience, exchange).await;
+        let answer = timeout_at(&self.runtime, deadline, exchange).await;
         let result = answer.map_or(Err(BackendError::NoAnswer), |answer| answer.map_err(meaning));
         if let Err(error) = &result {
             by.judge(error);
@@ -108,14 +85,14 @@ impl<R: Runtime> Link<R> {
     }
 
     /// Tries the members in turn. One that keeps silent gets half of the time that is left, unless it is the only one.
-    async fn open_any(&self, patience: Instant) -> Result<Arc<Connection>, BackendError> {
+    async fn open_any(&self, deadline: Instant) -> Result<Arc<Connection>, BackendError> {
         let mut failure = BackendError::NoAnswer;
         for _ in 0..self.addresses.len() {
             let address = self.advance();
             let now = self.runtime.now();
             let bound = match self.addresses.len() {
-                1 => patience,
-                _ => now + patience.saturating_since(now) / 2,
+                1 => deadline,
+                _ => now + deadline.saturating_since(now) / 2,
             };
             let opened = timeout_at(&self.runtime, bound, self.open(address)).await;
             match opened.unwrap_or_else(|_| Err(self.unreachable(address, "no connection in time"))) {
@@ -129,10 +106,8 @@ impl<R: Runtime> Link<R> {
 
     /// The address to try now; the one after it is next.
     fn advance(&self) -> &str {
-        let mut state = self.state();
-        let now = state.next % self.addresses.len();
-        state.next = now + 1;
-        &self.addresses[now]
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        &self.addresses[next % self.addresses.len()]
     }
 
     async fn open(&self, address: &str) -> Result<Connection, BackendError> {
@@ -149,16 +124,6 @@ impl<R: Runtime> Link<R> {
 
     fn unreachable(&self, address: &str, reason: impl ToString) -> BackendError {
         BackendError::Unreachable { address: address.to_owned(), reason: reason.to_string() }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    fn usable(&self) -> Option<Arc<Connection>> {
-        self.connection.as_ref().filter(|connection| !connection.life.is_over()).cloned()
     }
 }
 
@@ -196,7 +161,7 @@ impl Connection {
 
     /// Takes no new requests after `error`, unless another member would say the same.
     pub(super) fn judge(&self, error: &BackendError) {
-        if !matches!(error, BackendError::SessionLost(_)) && error.is_passing() {
+        if !matches!(error, BackendError::SessionLost { .. }) && error.is_passing() {
             self.life.end();
         }
     }

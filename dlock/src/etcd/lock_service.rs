@@ -12,12 +12,13 @@ use tokio::sync::oneshot;
 
 use super::keeper::{self, Kept};
 use super::link::Link;
-use super::options::{self, EtcdOptions, EtcdOptionsError};
+use super::options::EtcdOptions;
 use super::place;
 use super::session::Session;
 use crate::backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
-use crate::error::{BackendError, SessionEnd};
+use crate::error::BackendError;
 use crate::runtime::{Instant, Runtime, timeout_at};
+use crate::setup::{self, SetupError};
 use crate::token::FencingToken;
 
 /// An etcd cluster whose Lock service keeps the queue: one call that returns when the lock is the caller's.
@@ -73,14 +74,10 @@ impl<R: Runtime> EtcdLockService<R> {
     ///
     /// # Errors
     ///
-    /// [`EtcdOptionsError`] names what can't be used.
-    pub fn new(
-        runtime: R,
-        endpoints: &[impl AsRef<str>],
-        options: &EtcdOptions,
-    ) -> Result<Self, EtcdOptionsError> {
+    /// [`SetupError`] names what can't be used.
+    pub fn new(runtime: R, endpoints: &[impl AsRef<str>], options: EtcdOptions) -> Result<Self, SetupError> {
         let seconds = options.seconds()?;
-        let link = Link::new(runtime, options::addresses(endpoints)?, options.user.as_ref());
+        let link = Link::new(runtime, setup::check_addresses(endpoints)?, options.user.as_ref());
         Ok(Self(Arc::new(Inner { link: Arc::new(link), seconds })))
     }
 
@@ -194,6 +191,10 @@ impl<R: Runtime> Backend for EtcdLockService<R> {
         self.0.link.runtime()
     }
 
+    fn system(&self) -> &'static str {
+        "etcd"
+    }
+
     fn session_ttl(&self) -> Option<Duration> {
         Some(Duration::from_secs(self.0.seconds.unsigned_abs()))
     }
@@ -235,7 +236,7 @@ impl<R: Runtime> Acquisition for LockServiceAcquisition<R> {
                 let left = session.left(since, service.now())?;
                 Ok(Renewal::Extended { since, left })
             }
-            Ok(_) | Err(BackendError::SessionLost(_)) => Ok(Renewal::NotOwner),
+            Ok(_) | Err(BackendError::SessionLost { .. }) => Ok(Renewal::NotOwner),
             Err(error) => Err(error),
         }
     }
@@ -276,8 +277,8 @@ impl Stake {
 }
 
 fn lost(session: &Session) -> BackendError {
-    session.end(SessionEnd::Unknown);
-    BackendError::SessionLost(SessionEnd::Unknown)
+    session.end(true);
+    BackendError::SessionLost { reported: true }
 }
 
 impl<R: Runtime> Clone for EtcdLockService<R> {

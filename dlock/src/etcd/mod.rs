@@ -53,10 +53,11 @@ use std::time::Duration;
 use self::acquisition::EtcdAcquisition;
 use self::link::Link;
 pub use self::lock_service::EtcdLockService;
-pub use self::options::{EtcdOptions, EtcdOptionsError};
+pub use self::options::EtcdOptions;
 use self::sessions::Sessions;
 use crate::backend::{Backend, Claim};
 use crate::runtime::Runtime;
+use crate::setup::{self, SetupError};
 
 /// An etcd cluster. Clones share one session and one connection, which are opened by the first call and replaced after a
 /// loss.
@@ -66,19 +67,15 @@ pub struct Etcd<R: Runtime> {
 }
 
 impl<R: Runtime> Etcd<R> {
-    /// The cluster with the members at `endpoints`, each written `host:port`; one suffices, all are better. Nothing is sent
-    /// yet.
+    /// Creates a client of the cluster with the members at `endpoints`, each written `host:port`; one suffices, all are
+    /// better. Sends nothing yet.
     ///
     /// # Errors
     ///
-    /// [`EtcdOptionsError`] names what can't be used.
-    pub fn new(
-        runtime: R,
-        endpoints: &[impl AsRef<str>],
-        options: &EtcdOptions,
-    ) -> Result<Self, EtcdOptionsError> {
+    /// [`SetupError`] for no endpoint, one that is no address, or a session that etcd can't keep.
+    pub fn new(runtime: R, endpoints: &[impl AsRef<str>], options: EtcdOptions) -> Result<Self, SetupError> {
         let seconds = options.seconds()?;
-        let link = Link::new(runtime, options::addresses(endpoints)?, options.user.as_ref());
+        let link = Link::new(runtime, setup::check_addresses(endpoints)?, options.user.as_ref());
         let session_ttl = Duration::from_secs(seconds.unsigned_abs());
         Ok(Self { sessions: Arc::new(Sessions::new(Arc::new(link), seconds)), session_ttl })
     }
@@ -90,6 +87,10 @@ impl<R: Runtime> Backend for Etcd<R> {
 
     fn runtime(&self) -> &R {
         self.sessions.link().runtime()
+    }
+
+    fn system(&self) -> &'static str {
+        "etcd"
     }
 
     fn session_ttl(&self) -> Option<Duration> {

@@ -1,22 +1,21 @@
 //! A session: one lease at the cluster, and what this client knows of it.
 
-use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::Duration;
 
-use futures_util::future::select;
 use tokio::sync::Notify;
 
-use crate::error::{BackendError, SessionEnd};
+use crate::error::BackendError;
 use crate::runtime::{Instant, Runtime};
+use crate::sync::{Changes, Guarded};
 
 /// A session. Once it is over, it is over for good, whatever the cluster answers later: others may have been told.
 pub(super) struct Session {
     lease: i64,
     ttl: Duration,
-    state: Mutex<State>,
+    state: Guarded<State>,
     /// Wakes whoever waits for a keepalive's answer, or for the end.
-    changed: Notify,
+    changed: Changes,
     /// Wakes the keeper: somebody wants a keepalive now.
     wanted: Notify,
 }
@@ -27,9 +26,10 @@ struct State {
     confirmed: Instant,
     /// When the keepalive was sent that is under way.
     under_way: Option<Instant>,
-    /// The revision of the guard key below which no request of this session may put anything: see `txn.rs`.
+    /// The revision of the guard key below which no request of this session may put anything: see `place.rs`.
     guard: i64,
-    end: Option<SessionEnd>,
+    /// Whether the cluster reported the end, once it is over.
+    end: Option<bool>,
     /// Whether the cluster has confirmed that the lease is gone, and so all its keys, and that none can come.
     is_gone: bool,
 }
@@ -38,7 +38,7 @@ impl Session {
     /// The session with the lease `lease`, which was asked for at `since`.
     pub(super) fn new(lease: i64, since: Instant, ttl: Duration) -> Self {
         let state = State { confirmed: since, under_way: None, guard: 0, end: None, is_gone: false };
-        Self { lease, ttl, state: Mutex::new(state), changed: Notify::new(), wanted: Notify::new() }
+        Self { lease, ttl, state: Guarded::new(state), changed: Changes::default(), wanted: Notify::new() }
     }
 
     pub(super) fn lease(&self) -> i64 {
@@ -77,22 +77,22 @@ impl Session {
     pub(super) fn check(&self, now: Instant) -> Result<(), BackendError> {
         let mut state = self.state();
         if state.end.is_none() && now >= state.confirmed + self.ttl {
-            state.end = Some(SessionEnd::Unconfirmed);
-            self.changed.notify_waiters();
+            state.end = Some(false);
+            self.changed.announce();
         }
-        state.end.map_or(Ok(()), |why| Err(BackendError::SessionLost(why)))
+        state.end.map_or(Ok(()), |reported| Err(BackendError::SessionLost { reported }))
     }
 
-    /// Ends it.
-    pub(super) fn end(&self, why: SessionEnd) {
-        self.state().end.get_or_insert(why);
-        self.changed.notify_waiters();
+    /// Ends it; `reported` says whether the cluster did.
+    pub(super) fn end(&self, reported: bool) {
+        self.state().end.get_or_insert(reported);
+        self.changed.announce();
     }
 
     /// Notes that the cluster knows the lease no more: nothing of the session is left, and nothing can come.
     pub(super) fn gone(&self) {
         self.state().is_gone = true;
-        self.end(SessionEnd::Unknown);
+        self.end(true);
     }
 
     pub(super) fn is_gone(&self) -> bool {
@@ -111,7 +111,7 @@ impl Session {
         if state.end.is_none() {
             state.confirmed = state.confirmed.max(since);
         }
-        self.changed.notify_waiters();
+        self.changed.announce();
     }
 
     /// Notes that the keepalive under way came to nothing.
@@ -152,33 +152,23 @@ impl Session {
         if under_way.is_none() {
             self.want();
         }
-        loop {
-            let mut changed = pin!(self.changed.notified());
-            changed.as_mut().enable();
-            self.check(runtime.now())?;
-            let confirmed = self.confirmed();
-            if confirmed >= least {
-                return Ok(confirmed);
+        let check = || {
+            let checked = self.check(runtime.now()).map(|()| self.confirmed());
+            match checked {
+                Ok(confirmed) if confirmed < least => None,
+                answered_or_lost => Some(answered_or_lost),
             }
-            let expiry = pin!(runtime.sleep_until(self.valid_until()));
-            select(changed, expiry).await;
-        }
+        };
+        self.changed.until_or_at(runtime, || self.valid_until(), check).await
     }
 
-    /// Completes once it is over, and says why.
+    /// Completes once it is over, and returns why.
     pub(super) async fn over(&self, runtime: &impl Runtime) -> BackendError {
-        loop {
-            let mut changed = pin!(self.changed.notified());
-            changed.as_mut().enable();
-            if let Err(lost) = self.check(runtime.now()) {
-                return lost;
-            }
-            let expiry = pin!(runtime.sleep_until(self.valid_until()));
-            select(changed, expiry).await;
-        }
+        let lost = || self.check(runtime.now()).err();
+        self.changed.until_or_at(runtime, || self.valid_until(), lost).await
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }

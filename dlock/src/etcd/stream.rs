@@ -9,16 +9,16 @@ use std::task::{Context, Poll};
 
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::sync::Notify;
 use tonic::transport::Uri;
 
 use crate::runtime::Runtime;
+use crate::sync::Changes;
 
 /// Whether a connection takes new requests.
 #[derive(Default)]
 pub(super) struct Life {
     over: AtomicBool,
-    changed: Notify,
+    changed: Changes,
 }
 
 impl Life {
@@ -28,16 +28,12 @@ impl Life {
 
     pub(super) fn end(&self) {
         self.over.store(true, Ordering::Release);
-        self.changed.notify_waiters();
+        self.changed.announce();
     }
 
     /// Completes once it is over.
     pub(super) async fn over(&self) {
-        let mut changed = std::pin::pin!(self.changed.notified());
-        changed.as_mut().enable();
-        if !self.is_over() {
-            changed.await;
-        }
+        self.changed.until(|| self.is_over().then_some(())).await;
     }
 }
 

@@ -1,207 +1,207 @@
-//! Acquires that share a call: where many are under way, what a server spends on a call besides its script is spent once for
-//! several of them, and so is the client's own work.
+//! Batching: many acquires at the same time share calls, so that the cost of a call besides its script, for the server and
+//! for the client, is paid once for several of them.
 //!
-//! Nobody waits for company: those who ask before the task that sends them has its turn go together. Few at a time each
-//! send their own call, as if nothing of this were here.
+//! No acquire waits for others: those that are requested before the sending task runs go together. A few at a time are
+//! sent one by one, as without this module.
 
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
+use std::io;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Weak};
 use std::task::Poll;
-use std::{io, mem};
 
 use futures_util::future::{Either, select};
-use redis::{Cmd, RedisError, Value};
+use redis::{RedisError, Value};
 use tokio::sync::{Mutex as Gate, oneshot};
 
 use super::connection::Connection;
-use super::reply::is_passing;
-use super::script::{COMMAND_BYTES, Scripts, StoredKey, Task, TokenSource, is_unknown, millis};
+use super::node;
+use super::reply;
+use super::script::{Arg, Call, Script, StoredKey};
 use crate::backend::Claim;
-use crate::key::{FENCE, OWNER};
 use crate::runtime::Runtime;
+use crate::sync::Guarded;
 
-/// So many acquires may be under way on a connection before the next ones share calls.
-const FEW: usize = 4;
+static ACQUIRE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("acquire.lua")));
+static ACQUIRE_MANY: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("acquire_many.lua")));
 
-/// How many claims share a call at most. A server that runs a script does nothing else; more of them gain little.
-const MANY: usize = 16;
+/// Acquires in progress before the next ones share calls.
+const UNSHARED_MAX: usize = 4;
 
-/// The acquires of one connection.
+/// Claims in one call. A server that runs a script does nothing else; more claims gain little.
+const CLAIMS_MAX: usize = 16;
+
+/// The acquires of one client.
 #[derive(Default)]
-pub(super) struct Batches {
-    /// How many are under way, those that wait to be sent among them.
-    under_way: AtomicUsize,
-    /// What nobody has sent yet.
-    unsent: Mutex<Vec<Unsent>>,
-    /// Held from the choice of a batch until the connection has it: a release that follows one of its claims comes later.
+pub(super) struct Batcher {
+    /// Acquires in progress, those that are not sent yet included.
+    in_progress: AtomicUsize,
+    unsent: Guarded<Vec<Unsent>>,
+    /// Held from the choice of a batch until the connection has it: a release that follows one of its claims is sent later.
     gate: Gate<()>,
-    /// The server runs no such call: one of a Redis Cluster can't, for its keys are of many slots.
-    refused: AtomicBool,
+    /// The connection whose server refused such a call. One of a Redis Cluster does: the keys are in many slots.
+    refused_by: Guarded<Weak<Connection>>,
 }
 
-/// What comes back to a claim; nothing tells it to ask by itself.
+/// The answer to a claim of a batch; `None`: send it by itself.
 type Shared = Option<Result<Value, RedisError>>;
 
-/// A claim that waits to be sent, and to whom its answer goes.
+/// A claim that waits to be sent on `connection`.
 struct Unsent {
     claim: Claim,
-    asker: oneshot::Sender<Shared>,
+    connection: Arc<Connection>,
+    answer: oneshot::Sender<Shared>,
 }
 
 /// Counts an acquire for as long as it lives.
-struct UnderWay<'a>(&'a AtomicUsize);
+struct InProgress<'a>(&'a AtomicUsize);
 
-impl Batches {
-    /// Waits until none of the batches that were begun is still to be handed to the connection.
-    pub(super) async fn handed_over(&self) {
-        drop(self.gate.lock().await);
-    }
-
-    fn enter(&self) -> (UnderWay<'_>, bool) {
-        let others = self.under_way.fetch_add(1, Ordering::Relaxed);
-        (UnderWay(&self.under_way), others >= FEW && !self.refused.load(Ordering::Relaxed))
-    }
-
-    /// Has `claim` wait; whether it is the first of a batch, and somebody must be told to send it.
-    fn join(&self, claim: &Claim) -> (oneshot::Receiver<Shared>, bool) {
-        let (asker, answer) = oneshot::channel();
-        let mut unsent = self.unsent.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_first = unsent.len().is_multiple_of(MANY);
-        unsent.push(Unsent { claim: claim.clone(), asker });
-        (answer, is_first)
-    }
-
-    /// The next batch, without those whose askers are gone: a release in their names may have been sent already.
-    fn take(&self) -> Vec<Unsent> {
-        let mut batch = {
-            let mut unsent = self.unsent.lock().unwrap_or_else(PoisonError::into_inner);
-            let first = unsent.len().min(MANY);
-            let rest = unsent.split_off(first);
-            mem::replace(&mut *unsent, rest)
-        };
-        batch.retain(|unsent| !unsent.asker.is_closed());
-        batch
-    }
-}
-
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Scripts {
-    /// Asks for the lease of `claim`, in a call of its own or with others.
+impl Batcher {
+    /// Requests the lease of `claim` on `connection`, in a call of its own or together with others.
     pub(super) async fn acquire<R: Runtime>(
-        &'static self,
+        self: &Arc<Self>,
         runtime: &R,
         claim: &Claim,
-        by: &Arc<Connection>,
+        connection: &Arc<Connection>,
     ) -> Result<Value, RedisError> {
-        let (_under_way, has_company) = by.batches().enter();
-        if has_company {
-            let (answer, is_first) = by.batches().join(claim);
+        let (_in_progress, is_shared) = self.enter(connection);
+        if is_shared {
+            let (answer, is_first) = self.join(claim, connection);
             if is_first {
-                let by = Arc::clone(by);
-                runtime.spawn(async move { self.send_batch(&by).await });
+                let (batcher, connection) = (Arc::clone(self), Arc::clone(connection));
+                runtime.spawn(async move { batcher.send_batch(&connection).await });
             }
-            // The task that sends ends with the process, and so does whoever waits for it.
+            // The sending task ends only with the process, and so does this one.
             let answer =
-                answer.await.unwrap_or_else(|_| Some(Err(io::Error::other("nobody sent it").into())));
+                answer.await.unwrap_or_else(|_| Some(Err(io::Error::other("the claim was not sent").into())));
             if let Some(answer) = answer {
                 return answer;
             }
         }
-        self.run(Task::Acquire(TokenSource::Counter), claim, by).await
+        let keys = [StoredKey::owner(&claim.key), StoredKey::fence(&claim.key)];
+        let args = [Arg::Text(claim.owner.as_str()), Arg::Millis(claim.ttl)];
+        node::eval(connection, Call { script: &ACQUIRE, keys: &keys, args: &args }).await
     }
 
-    async fn send_batch(&self, by: &Connection) {
-        let handing_over = by.batches().gate.lock().await;
-        let mut batch = by.batches().take();
+    /// Waits until every batch that was begun is handed to its connection.
+    pub(super) async fn handed_over(&self) {
+        drop(self.gate.lock().await);
+    }
+
+    fn enter(&self, connection: &Arc<Connection>) -> (InProgress<'_>, bool) {
+        let others = self.in_progress.fetch_add(1, Ordering::Relaxed);
+        let is_refused = || self.refused_by.lock().as_ptr() == Arc::as_ptr(connection);
+        (InProgress(&self.in_progress), others >= UNSHARED_MAX && !is_refused())
+    }
+
+    /// Adds `claim` to the next batch of `connection`; returns whether it is the first of its batch, which must be sent.
+    fn join(&self, claim: &Claim, connection: &Arc<Connection>) -> (oneshot::Receiver<Shared>, bool) {
+        let (answer, answered) = oneshot::channel();
+        let (claim, connection) = (claim.clone(), Arc::clone(connection));
+        let mut unsent = self.unsent.lock();
+        let of_connection = unsent.iter().filter(|one| Arc::ptr_eq(&one.connection, &connection)).count();
+        unsent.push(Unsent { claim, connection, answer });
+        (answered, of_connection.is_multiple_of(CLAIMS_MAX))
+    }
+
+    /// Takes the next batch of `connection`, without claims that nobody waits for any more: a release may have been sent
+    /// for them already.
+    fn take(&self, connection: &Arc<Connection>) -> Vec<Unsent> {
+        let is_next = |one: &mut Unsent| Arc::ptr_eq(&one.connection, connection);
+        let mut batch: Vec<_> = self.unsent.lock().extract_if(.., is_next).take(CLAIMS_MAX).collect();
+        batch.retain(|one| !one.answer.is_closed());
+        batch
+    }
+
+    async fn send_batch(&self, connection: &Arc<Connection>) {
+        let handing_over = self.gate.lock().await;
+        let mut batch = self.take(connection);
         if batch.is_empty() {
             return;
         }
-        let command = self.call_for(&batch, by);
-        let mut sent = pin!(by.send(&command));
-        // Polled once, it is in the connection's line.
+        let command = command(&batch, connection);
+        let mut sent = pin!(connection.send(&command));
+        // Polled once, it is in the connection's queue.
         let early = poll_fn(|cx| Poll::Ready(sent.as_mut().poll(cx))).await;
         drop(handing_over);
         let answer = match early {
             Poll::Ready(answer) => answer,
-            // A connection must not live on for an answer that nobody waits for.
+            // A connection must not stay open for an answer that nobody waits for.
             Poll::Pending => match select(sent, pin!(abandoned(&mut batch))).await {
                 Either::Left((answer, _)) => answer,
                 Either::Right(_) => return,
             },
         };
-        self.hand_out(batch, answer, by);
+        self.distribute(batch, answer, connection);
     }
 
-    /// One call for the whole batch.
-    fn call_for(&self, batch: &[Unsent], by: &Connection) -> Cmd {
-        let script = self.acquire_many();
-        let mut command = Cmd::with_capacity(3 + 4 * batch.len(), COMMAND_BYTES * batch.len());
-        match by.has_run(script.number) {
-            true => command.arg("EVALSHA").arg(&*script.digest),
-            false => command.arg("EVAL").arg(script.body),
-        };
-        command.arg(2 * batch.len());
-        for Unsent { claim, .. } in batch {
-            command
-                .arg(StoredKey { key: &claim.key, part: OWNER })
-                .arg(StoredKey { key: &claim.key, part: FENCE });
-        }
-        for Unsent { claim, .. } in batch {
-            command.arg(claim.owner.as_str()).arg(millis(claim.ttl));
-        }
-        command
-    }
-
-    /// Gives each of the batch its answer. After an error of the server's, which has run nothing then, each asks by itself.
-    fn hand_out(&self, batch: Vec<Unsent>, answer: Result<Value, RedisError>, by: &Connection) {
-        let number = self.acquire_many().number;
+    /// Gives each claim of the batch its answer. After an error of the server's, which has run nothing then, each claim is
+    /// sent by itself.
+    fn distribute(
+        &self,
+        batch: Vec<Unsent>,
+        answer: Result<Value, RedisError>,
+        connection: &Arc<Connection>,
+    ) {
         let answers: Vec<_> = match answer {
             Ok(Value::Array(answers)) if answers.len() == batch.len() => {
-                by.set_run(number);
+                connection.learn(&ACQUIRE_MANY);
                 answers.into_iter().map(|answer| Some(Ok(answer))).collect()
             }
             Ok(other) => {
                 match &other {
-                    answer if is_unknown(answer) => by.forget_run(number),
-                    Value::ServerError(error) if is_passing(error) => {}
-                    _ => by.batches().refused.store(true, Ordering::Relaxed),
+                    answer if reply::is_unknown_script(answer) => connection.forget(&ACQUIRE_MANY),
+                    Value::ServerError(error) if reply::is_passing(error) => {}
+                    _ => *self.refused_by.lock() = Arc::downgrade(connection),
                 }
                 batch.iter().map(|_| None).collect()
             }
             Err(error) => batch.iter().map(|_| Some(Err(error.clone()))).collect(),
         };
         for (one, answer) in batch.into_iter().zip(answers) {
-            // Whoever is gone has its request in its trail.
-            let _ = one.asker.send(answer);
+            // An acquisition that was dropped has noted its request as unanswered.
+            let _ = one.answer.send(answer);
         }
     }
+}
+
+impl Drop for InProgress<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Returns one command for the whole batch.
+fn command(batch: &[Unsent], connection: &Connection) -> redis::Cmd {
+    let claims = || batch.iter().map(|one| &one.claim);
+    let keys: Vec<_> =
+        claims().flat_map(|claim| [StoredKey::owner(&claim.key), StoredKey::fence(&claim.key)]).collect();
+    let args: Vec<_> =
+        claims().flat_map(|claim| [Arg::Text(claim.owner.as_str()), Arg::Millis(claim.ttl)]).collect();
+    let call = Call { script: &ACQUIRE_MANY, keys: &keys, args: &args };
+    if connection.knows(&ACQUIRE_MANY) { call.by_digest() } else { call.by_text() }
 }
 
 /// Completes when nobody waits for an answer of the batch any more.
 async fn abandoned(batch: &mut [Unsent]) {
     for one in batch {
-        one.asker.closed().await;
+        one.answer.closed().await;
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::future::Future;
     use std::task::{Context, Waker};
 
     use super::*;
 
     #[test]
-    fn what_follows_a_batch_waits_until_the_connection_has_it() {
-        let batches = Batches::default();
-        let handing_over = batches.gate.try_lock().unwrap();
-        let mut following = pin!(batches.handed_over());
+    fn a_release_waits_until_the_connection_has_the_batch() {
+        let batcher = Batcher::default();
+        let handing_over = batcher.gate.try_lock().unwrap();
+        let mut following = pin!(batcher.handed_over());
         let mut context = Context::from_waker(Waker::noop());
         assert!(following.as_mut().poll(&mut context).is_pending());
         drop(handing_over);

@@ -1,10 +1,10 @@
-//! Hears from the server which locks were given up, on a connection of its own, for as long as somebody waits.
+//! Subscribes to the releases of locks, on a connection of its own, while there are waiters.
 //!
-//! It is a hint, and waiters go on asking from time to time: a server may lose a word, or a lease end without one.
+//! A message is a hint, and waiters also ask from time to time: a message may get lost, or a lease expire without one.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, Either, select};
@@ -14,51 +14,53 @@ use tokio::sync::oneshot;
 
 use super::waiters::{Ticket, Waiters};
 use crate::runtime::{Instant, Runtime, timeout_at};
+use crate::sync::Guarded;
 
-/// How often the connection is tried, and ended if nobody waits any more.
+/// The interval at which the connection is checked, and closed if there are no waiters.
 const CHECK: Duration = Duration::from_secs(5);
-/// How long the server may take to answer.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// How long no other connection is opened after one has failed.
-const RELIEF: Duration = Duration::from_secs(1);
+/// The longest time that the server may take to answer.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
+/// The pause after a connection has failed.
+const PAUSE: Duration = Duration::from_secs(1);
 
-/// The waiters of a client, and the task that listens for them while there are any.
+/// The waiters of a client, and the task that subscribes for them while there are any.
 pub(super) struct Listener {
     waiters: Arc<Waiters>,
     is_running: Arc<AtomicBool>,
     /// Dropped with the client, it ends the task.
-    close: Mutex<Option<oneshot::Sender<()>>>,
+    close: Guarded<Option<oneshot::Sender<()>>>,
 }
 
 impl Listener {
     pub(super) fn new() -> Self {
-        Self { waiters: Arc::default(), is_running: Arc::default(), close: Mutex::default() }
+        Self { waiters: Arc::default(), is_running: Arc::default(), close: Guarded::default() }
     }
 
-    /// Joins the line of those who wait for the lock that is told of on `channel`.
+    /// Joins the waiters for the lock whose releases are published on `channel`.
     pub(super) fn join(&self, channel: &str) -> Ticket {
         self.waiters.join(channel)
     }
 
-    /// Sees to it that somebody listens.
+    /// Starts the subscription task unless it runs.
     pub(super) fn listen<R: Runtime>(&self, runtime: &R, address: &str, info: &RedisConnectionInfo) {
         if self.is_running.swap(true, Ordering::AcqRel) {
             return;
         }
         let (close, closed) = oneshot::channel();
-        *self.close.lock().unwrap_or_else(PoisonError::into_inner) = Some(close);
+        *self.close.lock() = Some(close);
         let (waiters, is_running) = (Arc::clone(&self.waiters), Arc::clone(&self.is_running));
-        let ear = Ear { runtime: runtime.clone(), address: address.into(), info: info.clone(), waiters };
+        let subscriber =
+            Subscriber { runtime: runtime.clone(), address: address.into(), info: info.clone(), waiters };
         runtime.spawn(async move {
             // Boxed: it is some kilobytes large.
-            select(Box::pin(ear.run()), closed).await;
+            select(Box::pin(subscriber.run()), closed).await;
             is_running.store(false, Ordering::Release);
         });
     }
 }
 
-/// What the task has.
-struct Ear<R> {
+/// The state of the subscription task.
+struct Subscriber<R> {
     runtime: R,
     address: Box<str>,
     info: RedisConnectionInfo,
@@ -68,18 +70,18 @@ struct Ear<R> {
 /// The connection has failed, or could not be opened.
 struct Lost;
 
-impl<R: Runtime> Ear<R> {
+impl<R: Runtime> Subscriber<R> {
     async fn run(self) {
         let ended = self.connect_and_follow().await;
         self.waiters.deaf();
         if let Err(Lost) = ended {
-            self.runtime.sleep_until(self.runtime.now() + RELIEF).await;
+            self.runtime.sleep_until(self.runtime.now() + PAUSE).await;
         }
     }
 
     async fn connect_and_follow(&self) -> Result<(), Lost> {
         self.waiters.deaf();
-        let opened = timeout_at(&self.runtime, self.patience(), self.open()).await.unwrap_or(Err(Lost));
+        let opened = timeout_at(&self.runtime, self.deadline(), self.open()).await.unwrap_or(Err(Lost));
         let (pipe, driver) = opened?;
         match select(driver, pin!(self.follow(pipe))).await {
             Either::Left(((), _)) => Err(Lost),
@@ -99,14 +101,14 @@ impl<R: Runtime> Ear<R> {
                 }
                 Ok::<_, redis::aio::SendError>(())
             });
-        // Only in this protocol a connection may listen and ask.
+        // Only in this protocol can a connection both subscribe and send commands.
         let info = self.info.clone().set_protocol(ProtocolVersion::RESP3).set_skip_set_lib_name();
         let opened = MultiplexedConnection::new_with_config(&info, stream, config).await;
         let (pipe, driver) = opened.map_err(|_| Lost)?;
         Ok((pipe, Box::pin(driver)))
     }
 
-    /// Listens on the channels of all lines, until there are none.
+    /// Subscribes to the channels of all wait queues, until there are none.
     async fn follow(&self, mut pipe: MultiplexedConnection) -> Result<(), Lost> {
         loop {
             let (begun, ended) = self.waiters.changes();
@@ -130,14 +132,14 @@ impl<R: Runtime> Ear<R> {
     }
 
     async fn within(&self, exchange: impl Future<Output = redis::RedisResult<()>>) -> Result<(), Lost> {
-        match timeout_at(&self.runtime, self.patience(), exchange).await {
+        match timeout_at(&self.runtime, self.deadline(), exchange).await {
             Ok(Ok(())) => Ok(()),
             _ => Err(Lost),
         }
     }
 
-    fn patience(&self) -> Instant {
-        self.runtime.now() + PATIENCE
+    fn deadline(&self) -> Instant {
+        self.runtime.now() + REQUEST_TIMEOUT
     }
 }
 
@@ -145,7 +147,7 @@ fn names(channels: &[Arc<str>]) -> Vec<&str> {
     channels.iter().map(AsRef::as_ref).collect()
 }
 
-/// The channel of a message; other pushes have none.
+/// Returns the channel of a message; `None` for other pushes.
 fn channel_of(push: &PushInfo) -> Option<&str> {
     match (&push.kind, push.data.first()) {
         (PushKind::Message, Some(Value::BulkString(channel))) => std::str::from_utf8(channel).ok(),

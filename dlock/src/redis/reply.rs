@@ -1,13 +1,10 @@
-//! Reading the server's answers.
+//! Reads the answers of the scripts.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use redis::{ServerError, ServerErrorKind, Value};
 
-use super::connection::Connection;
 use crate::error::BackendError;
-use crate::runtime::Instant;
 use crate::token::FencingToken;
 
 /// Errors after which the same request may succeed: the server is starting, failing over, busy or full. It executed
@@ -15,45 +12,41 @@ use crate::token::FencingToken;
 const PASSING: [&str; 9] =
     ["LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "OOM", "MISCONF", "NOREPLICAS"];
 
-/// An answer, by which connection it came, and the clock before the request was sent.
-pub(super) struct Reply {
-    pub(super) by: Arc<Connection>,
-    pub(super) at: Instant,
-    pub(super) value: Value,
-}
-
-/// What the script `acquire.lua` said.
+/// The answer of `acquire.lua`, `acquire_by_time.lua` and Redlock's `vote.lua`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Grant {
     /// Granted now.
     New { token: FencingToken },
     /// Granted before, to the same owner; the lease lives for `left` more.
     Known { token: FencingToken, left: Duration },
-    /// Another's; it lives for `left` more, or for ever. Where several servers vote, the answer says whose.
+    /// Held by another owner, for `left` more or forever. `vote.lua` says by whom.
     Held { left: Option<Duration>, by: Option<Box<str>> },
 }
 
-impl Reply {
-    /// Whether the server is a replica now: the next connection may lead to its new primary.
-    pub(super) fn is_read_only(&self) -> bool {
-        matches!(&self.value, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::ReadOnly))
-    }
+/// Returns whether the server is a replica now: the next connection may lead to its new primary.
+pub(super) fn is_read_only(value: &Value) -> bool {
+    has_kind(value, ServerErrorKind::ReadOnly)
+}
 
-    /// The answer to `acquire.lua`, `acquire_by_time.lua` and `vote.lua`.
-    pub(super) fn grant(&self) -> Result<Grant, BackendError> {
-        read_grant(&self.value)
-    }
+/// Returns whether the server does not know the digest of a script.
+pub(super) fn is_unknown_script(value: &Value) -> bool {
+    has_kind(value, ServerErrorKind::NoScript)
+}
 
-    /// The answer to `renew.lua`, `release.lua` and `raise.lua`: whether it was done.
-    pub(super) fn owned(&self) -> Result<bool, BackendError> {
-        match &self.value {
-            Value::Int(number) => Ok(*number == 1),
-            other => Err(refused(other)),
-        }
+fn has_kind(value: &Value, kind: ServerErrorKind) -> bool {
+    matches!(value, Value::ServerError(error) if error.kind() == Some(kind))
+}
+
+/// Reads the answer of a script that changes a lease only for its owner: whether it did.
+pub(super) fn is_done(value: &Value) -> Result<bool, BackendError> {
+    match value {
+        Value::Int(number) => Ok(*number == 1),
+        other => Err(refused(other)),
     }
 }
 
-fn read_grant(value: &Value) -> Result<Grant, BackendError> {
+/// Reads the answer of a script that grants.
+pub(super) fn grant(value: &Value) -> Result<Grant, BackendError> {
     let items = match value {
         Value::Int(fence) => return Ok(Grant::New { token: token(*fence)? }),
         Value::Array(items) => items,
@@ -81,7 +74,7 @@ fn millis(number: i64) -> Option<Duration> {
     u64::try_from(number).ok().map(Duration::from_millis)
 }
 
-/// A lock without its counter: evicted, deleted or overwritten. Its tokens would begin again below those in use.
+/// The error for a lock whose counter was evicted, deleted or overwritten: its next tokens would be below those in use.
 fn lost_counter() -> BackendError {
     let message = "the fencing counter of the lock is gone or below 1: set it above the resource's highest token, and \
                    keep keys named lock:* from eviction";
@@ -94,7 +87,7 @@ fn refused(value: &Value) -> BackendError {
             BackendError::Refused { message: text(error), passing: is_passing(error) }
         }
         other => {
-            let message = format!("an answer that the scripts don't give: {other:?}");
+            let message = format!("an answer that no script gives: {other:?}");
             BackendError::Refused { message, passing: false }
         }
     }
@@ -104,6 +97,7 @@ fn text(error: &ServerError) -> String {
     format!("{} {}", error.code(), error.details().unwrap_or_default())
 }
 
+/// Returns whether the same request may succeed later.
 pub(super) fn is_passing(error: &ServerError) -> bool {
     PASSING.contains(&error.code())
         || error.details().is_some_and(|text| text.contains("max number of clients"))
@@ -114,25 +108,25 @@ mod tests {
     use super::*;
 
     fn read(numbers: &[i64]) -> Result<Grant, BackendError> {
-        read_grant(&Value::Array(numbers.iter().copied().map(Value::Int).collect()))
+        grant(&Value::Array(numbers.iter().copied().map(Value::Int).collect()))
     }
 
     #[test]
-    fn each_answer_of_the_acquire_script_is_read() {
+    fn every_answer_of_the_acquire_script_is_read() {
         let token = FencingToken::new(7).unwrap();
         let left = Duration::from_millis(40);
-        assert_eq!(read_grant(&Value::Int(7)), Ok(Grant::New { token }));
+        assert_eq!(grant(&Value::Int(7)), Ok(Grant::New { token }));
         assert_eq!(read(&[1, 7, 40]), Ok(Grant::Known { token, left }));
         assert_eq!(read(&[1, 7, -1]), Ok(Grant::Known { token, left: Duration::ZERO }));
         assert_eq!(read(&[0, 40]), Ok(Grant::Held { left: Some(left), by: None }));
         assert_eq!(read(&[0, -1]), Ok(Grant::Held { left: None, by: None }));
         let vote = Value::Array(vec![Value::Int(0), Value::Int(40), Value::BulkString(b"b:7f".into())]);
-        assert_eq!(read_grant(&vote), Ok(Grant::Held { left: Some(left), by: Some("b:7f".into()) }));
+        assert_eq!(grant(&vote), Ok(Grant::Held { left: Some(left), by: Some("b:7f".into()) }));
     }
 
     #[test]
     fn a_lease_whose_counter_is_gone_is_no_grant() {
-        let answers = [Value::Int(0), Value::Int(-5)].map(|value| read_grant(&value));
+        let answers = [Value::Int(0), Value::Int(-5)].map(|value| grant(&value));
         for answer in answers.into_iter().chain([read(&[1]), read(&[1, 0, 40]), read(&[1, -5, 40])]) {
             let error = answer.unwrap_err();
             assert!(!error.is_passing());
@@ -141,9 +135,9 @@ mod tests {
     }
 
     #[test]
-    fn what_no_script_says_is_refused() {
+    fn an_answer_that_no_script_gives_is_refused() {
         for value in [Value::Nil, Value::Okay, Value::Array(vec![])] {
-            assert!(!read_grant(&value).unwrap_err().is_passing());
+            assert!(!grant(&value).unwrap_err().is_passing());
         }
         assert!(read(&[1, 7]).is_err());
         assert!(read(&[2, 7]).is_err());

@@ -7,15 +7,17 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
+use crate::sync::Guarded;
+
 /// The lines of all locks that somebody waits for, each by the channel on which the server tells of it.
 #[derive(Default)]
 pub(super) struct Waiters {
-    state: Mutex<State>,
+    state: Guarded<State>,
     /// Wakes the listener when [`State::touched`] has grown.
     changed: Notify,
 }
@@ -147,7 +149,7 @@ impl Waiters {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -1,8 +1,7 @@
 //! Locks on a majority of independent Redis servers.
 //!
 //! Source: the Redis documentation on distributed locks ("Redlock"), and what Kleppmann ("How to do distributed locking",
-//! 2016) found missing in it: a fencing token. `quorum.rs` counts votes and decides, `node.rs` asks one node, `trail.rs`
-//! remembers what was sent to each; connections, scripts and answers are those of [`crate::redis`].
+//! 2016) found missing in it: a fencing token. Connections and answers are those of [`crate::redis`].
 //!
 //! # A round
 //!
@@ -51,103 +50,53 @@
 //! As with any lock that releases itself, a holder that pauses after the last check still believes in its lease. And a node's
 //! clock that jumps forward ends a vote early. The token is what stops the write.
 
+mod acquisition;
+mod memory;
 #[cfg(test)]
 mod model;
 mod node;
 mod options;
 mod quorum;
-mod trail;
+mod scripts;
+
+// quorum.rs counts votes and decides; acquisition.rs is a round; node.rs asks one node; memory.rs remembers what was sent
+// to it; model.rs tests the argument for the tokens.
 
 use std::fmt;
-use std::future::{Future, ready};
 use std::sync::Arc;
 
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
-
-use self::node::{Node, Question, Reply};
-pub use self::options::{RedlockError, RedlockOptions};
-use self::quorum::{Quorum, Round, Tally};
-use self::trail::Memory;
-use crate::backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
-use crate::error::BackendError;
+use self::acquisition::{Nodes, RedlockAcquisition};
+pub use self::options::RedlockOptions;
+use crate::backend::{Backend, Claim};
 use crate::redis::Redis;
-use crate::runtime::{Instant, Runtime};
+use crate::runtime::Runtime;
+use crate::setup::SetupError;
 
 /// Several independent Redis servers, the majority of which grants a lock. Clones share the connections.
-pub struct Redlock<R: Runtime>(Arc<Inner<R>>);
-
-struct Inner<R: Runtime> {
-    runtime: R,
-    nodes: Box<[Redis<R>]>,
-    addresses: Box<[Box<str>]>,
-    options: RedlockOptions,
+pub struct Redlock<R: Runtime> {
+    nodes: Arc<Nodes<R>>,
+    addresses: Arc<[Box<str>]>,
 }
 
 impl<R: Runtime> Redlock<R> {
-    /// The servers at `addresses`, each written `host:port`. Nothing is sent yet. They must be independent: no replicas of
-    /// each other. All who lock the same keys must name the same nodes.
+    /// Creates a client of the servers at `addresses`, each written `host:port`. Sends nothing yet. The servers must be
+    /// independent: no replicas of each other. All who lock the same keys must name the same nodes.
     ///
-    /// An odd number is best: 4 nodes outlive the failure of one, as 3 do.
+    /// An odd number is best: 4 nodes survive the failure of one, as 3 do.
     ///
     /// # Errors
     ///
-    /// [`RedlockError`] for fewer than 3 nodes, a node named twice, or a timeout of zero.
-    pub fn new<A: AsRef<str>>(
+    /// [`SetupError`] for fewer than 3 nodes, a node named twice, an address that can't be one, or a timeout of zero.
+    pub fn new(
         runtime: R,
-        addresses: &[A],
+        addresses: &[impl AsRef<str>],
         options: RedlockOptions,
-    ) -> Result<Self, RedlockError> {
+    ) -> Result<Self, SetupError> {
         options.check(addresses)?;
-        let node = |address: &A| Redis::with_info(runtime.clone(), address.as_ref(), options.login.clone());
-        let nodes = addresses.iter().map(node).collect();
+        let node = |address: &str| Redis::new(runtime.clone(), address, options.node());
+        let nodes = addresses.iter().map(|address| node(address.as_ref())).collect::<Result<_, _>>()?;
         let addresses = addresses.iter().map(|address| address.as_ref().into()).collect();
-        Ok(Self(Arc::new(Inner { runtime, nodes, addresses, options })))
-    }
-
-    /// The addresses of the nodes, in the order in which they were given.
-    pub fn nodes(&self) -> impl Iterator<Item = &str> {
-        self.0.addresses.iter().map(|address| &**address)
-    }
-
-    fn quorum(&self) -> Quorum {
-        Quorum { nodes: self.0.nodes.len() }
-    }
-
-    fn now(&self) -> Instant {
-        self.0.runtime.now()
-    }
-
-    /// Waits in the background for what no longer matters to the call: no request is dropped on its way, or a node that is
-    /// always slower than the others would never be connected, nor learn a script.
-    fn leave<F>(&self, calls: FuturesUnordered<F>)
-    where
-        F: Future<Output: Send> + Send + 'static,
-    {
-        if !calls.is_empty() {
-            self.0.runtime.spawn(calls.for_each(|_| ready(())));
-        }
-    }
-
-    /// Takes answers until `decide` has seen enough.
-    async fn gather<F>(
-        &self,
-        mut calls: FuturesUnordered<F>,
-        decide: impl Fn(&Tally) -> Option<Result<bool, BackendError>>,
-    ) -> Result<bool, BackendError>
-    where
-        F: Future<Output = Result<bool, BackendError>> + Send + 'static,
-    {
-        let mut tally = Tally::new(self.quorum());
-        loop {
-            if let Some(decision) = decide(&tally) {
-                self.leave(calls);
-                return decision;
-            }
-            // All have answered: `decide` would have decided.
-            let Some(answer) = calls.next().await else { return Err(BackendError::NoAnswer) };
-            tally.answered(answer);
-        }
+        Ok(Self { nodes: Arc::new(Nodes::new(runtime, nodes, options)), addresses })
     }
 }
 
@@ -156,108 +105,26 @@ impl<R: Runtime> Backend for Redlock<R> {
     type Acquisition = RedlockAcquisition<R>;
 
     fn runtime(&self) -> &R {
-        &self.0.runtime
+        self.nodes.runtime()
+    }
+
+    fn system(&self) -> &'static str {
+        "redlock"
     }
 
     fn open(&self, claim: Claim) -> RedlockAcquisition<R> {
-        RedlockAcquisition { redlock: self.clone(), claim, nodes: Box::default() }
-    }
-}
-
-/// One attempt to hold one lease on a majority: one round.
-pub struct RedlockAcquisition<R: Runtime> {
-    redlock: Redlock<R>,
-    claim: Claim,
-    /// One of each node, once the first request was made.
-    nodes: Box<[Memory<R>]>,
-}
-
-impl<R: Runtime> RedlockAcquisition<R> {
-    /// The nodes, to be asked and given up when their timeout is over, or at `deadline`.
-    fn ask(&mut self, deadline: Instant) -> impl Iterator<Item = Node<R>> + '_ {
-        let Self { redlock, claim, nodes } = self;
-        let Inner { nodes: servers, options, .. } = &*redlock.0;
-        if nodes.is_empty() {
-            *nodes = servers.iter().map(|redis| Memory::new(redis, claim)).collect();
-        }
-        let patience = deadline.min(redlock.now() + options.timeout(claim.ttl));
-        let nodes = servers.iter().zip(&**nodes).enumerate();
-        nodes.map(move |(number, (redis, memory))| Node {
-            number,
-            redis: redis.clone(),
-            claim: claim.clone(),
-            memory: memory.clone(),
-            patience,
-        })
-    }
-
-    /// One node, to be asked a second time.
-    fn ask_again(&mut self, number: usize, deadline: Instant) -> Option<Node<R>> {
-        self.ask(deadline).nth(number)
-    }
-}
-
-impl<R: Runtime> Acquisition for RedlockAcquisition<R> {
-    async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
-        let began = self.redlock.now();
-        let mut round = Round::new(self.redlock.quorum());
-        let vote = Question::Vote(self.redlock.0.options.tokens);
-        let mut calls: FuturesUnordered<_> = self.ask(deadline).map(|node| node.ask(vote)).collect();
-        loop {
-            let Some((number, reply)) = calls.next().await else { return Err(BackendError::NoAnswer) };
-            match reply {
-                Reply::Vote(vote) => round.voted(number, vote),
-                Reply::Raise(raised) => round.raised(number, raised),
-            }
-            while let Some((number, token)) = round.tell() {
-                let node = self.ask_again(number, deadline);
-                calls.extend(node.map(|node| node.ask(Question::Raise(token))));
-            }
-            if let Some(outcome) = round.outcome(began) {
-                self.redlock.leave(calls);
-                return outcome;
-            }
-        }
-    }
-
-    async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
-        self.redlock.0.runtime.sleep_until(deadline).await;
-        Ok(())
-    }
-
-    async fn renew(&mut self, deadline: Instant) -> Result<Renewal, BackendError> {
-        let since = self.redlock.now();
-        let calls = self.ask(deadline).map(Node::renew).collect();
-        let extended = self.redlock.gather(calls, Tally::majority).await?;
-        Ok(if extended { Renewal::Extended { since, left: self.claim.ttl } } else { Renewal::NotOwner })
-    }
-
-    async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
-        let calls = self.ask(deadline).map(Node::release).collect();
-        let released = self.redlock.gather(calls, Tally::released).await?;
-        Ok(if released { Released::Done } else { Released::NotOwner })
-    }
-
-    /// Votes count until they are known to have ended: those of a round that failed must be given back, and a release that
-    /// a majority confirmed has yet to reach the others.
-    fn may_be_held(&self) -> bool {
-        self.nodes.iter().any(Memory::is_open)
-    }
-
-    /// A round that failed is given back, and a release that is late must not end the next one.
-    fn is_repeatable(&self) -> bool {
-        !self.may_be_held()
+        RedlockAcquisition::new(&self.nodes, claim)
     }
 }
 
 impl<R: Runtime> Clone for Redlock<R> {
     fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        Self { nodes: Arc::clone(&self.nodes), addresses: Arc::clone(&self.addresses) }
     }
 }
 
 impl<R: Runtime> fmt::Debug for Redlock<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Redlock").field("nodes", &self.0.addresses).finish_non_exhaustive()
+        f.debug_struct("Redlock").field("nodes", &self.addresses).finish_non_exhaustive()
     }
 }

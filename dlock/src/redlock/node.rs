@@ -1,24 +1,25 @@
-//! One node's part in each call: futures that own what they need, since they may outlive the call.
+//! One node's part in each call: futures that own their data, since they may outlive the call.
 
+use super::memory::{Memory, Sent};
 use super::quorum::{Given, Vote};
-use super::trail::{Memory, Sent};
+use super::scripts::{RAISE, VOTE};
 use crate::backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
 use crate::error::BackendError;
-use crate::redis::{Redis, Task, TokenSource};
+use crate::redis::{Arg, Call, Redis, StoredKey, TokenSource};
 use crate::runtime::{Instant, Runtime};
 use crate::token::FencingToken;
 
-/// One node, asked for one claim.
+/// A request to one node for one claim.
 pub(super) struct Node<R: Runtime> {
     pub(super) number: usize,
     pub(super) redis: Redis<R>,
     pub(super) claim: Claim,
     pub(super) memory: Memory<R>,
-    /// When the node is given up.
-    pub(super) patience: Instant,
+    /// When the request is given up.
+    pub(super) deadline: Instant,
 }
 
-/// What is asked of a node in a round.
+/// A request to a node in a round.
 #[derive(Clone, Copy)]
 pub(super) enum Question {
     Vote(TokenSource),
@@ -36,8 +37,7 @@ impl<R: Runtime> Node<R> {
     pub(super) async fn ask(self, question: Question) -> (usize, Reply) {
         let reply = match question {
             Question::Vote(tokens) => Reply::Vote(self.vote(tokens).await),
-            // No memory: what is late changes nothing once the vote has ended.
-            Question::Raise(token) => Reply::Raise(self.redis.raise(&self.claim, token, self.patience).await),
+            Question::Raise(token) => Reply::Raise(self.raise(token).await),
         };
         (self.number, reply)
     }
@@ -45,7 +45,7 @@ impl<R: Runtime> Node<R> {
     /// Whether the vote was ours, and lives for its full TTL again.
     pub(super) async fn renew(self) -> Result<bool, BackendError> {
         let mut sent = self.turn().await?;
-        match sent.vote.renew(self.patience).await? {
+        match sent.vote.renew(self.deadline).await? {
             Renewal::Extended { .. } => Ok(true),
             Renewal::NotOwner => Ok(false),
         }
@@ -56,7 +56,7 @@ impl<R: Runtime> Node<R> {
     pub(super) async fn release(self) -> Result<bool, BackendError> {
         let mut sent = self.turn().await?;
         if sent.is_open() || !(sent.asked || sent.released.is_some()) {
-            let released = sent.vote.release(self.patience).await?;
+            let released = sent.vote.release(self.deadline).await?;
             sent.vote.gone();
             if sent.released != Some(Released::Done) {
                 sent.released = Some(released);
@@ -69,19 +69,35 @@ impl<R: Runtime> Node<R> {
         let mut sent = self.turn().await?;
         sent.asked = true;
         sent.released = None;
-        let asked = sent.vote.ask(Task::Vote(tokens), self.patience).await?;
-        Ok(match asked.answer {
+        let Claim { key, owner, ttl } = &self.claim;
+        let keys = [StoredKey::owner(key), StoredKey::fence(key)];
+        let args = [Arg::Text(owner.as_str()), Arg::Millis(*ttl), Arg::Text("time")];
+        let args = match tokens {
+            TokenSource::Counter => &args[..2],
+            TokenSource::ServerTime => &args[..],
+        };
+        let vote = sent.vote.grant(Call { script: &VOTE, keys: &keys, args }, self.deadline).await?;
+        Ok(match vote.answer {
             Answer::Granted { token, since, left } => {
                 Vote::Given(Given { lowest: token, until: since + left })
             }
-            Answer::Held { left } => Vote::Held { left, by: asked.holder },
+            Answer::Held { left } => Vote::Held { left, by: vote.holder },
             // Redis keeps no queue.
             Answer::Queued { .. } => Vote::Held { left: None, by: None },
         })
     }
 
+    /// Raises the node's counter to `token`, if it is lower and the vote is still ours; returns whether it did. The request
+    /// is not remembered: it has no effect once the vote has ended.
+    async fn raise(&self, token: FencingToken) -> Result<bool, BackendError> {
+        let Claim { key, owner, .. } = &self.claim;
+        let keys = [StoredKey::owner(key), StoredKey::fence(key)];
+        let args = [Arg::Text(owner.as_str()), Arg::Number(token.as_u64())];
+        self.redis.eval(Call { script: &RAISE, keys: &keys, args: &args }, self.deadline).await
+    }
+
     async fn turn(&self) -> Result<tokio::sync::OwnedMutexGuard<Sent<R>>, BackendError> {
-        let sent = self.memory.turn(self.redis.runtime(), self.patience).await;
+        let sent = self.memory.turn(self.redis.runtime(), self.deadline).await;
         sent.ok_or(BackendError::NoAnswer)
     }
 }

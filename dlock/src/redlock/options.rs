@@ -1,51 +1,30 @@
-//! What Redlock is told when it is made.
+//! How Redlock uses its nodes.
 
+use std::fmt;
 use std::time::Duration;
 
-use crate::redis::{RedisConnectionInfo, TokenSource};
+use crate::redis::{RedisOptions, TokenSource};
+use crate::setup::{self, SetupError};
 
 /// A node that is slower than this share of the TTL costs more validity than it is worth.
 const TIMEOUT_SHARE_MAX: u32 = 4;
 
-/// How [`super::Redlock`] deals with its nodes. Begin with [`RedlockOptions::default`] and change what must differ.
-#[derive(Clone, Debug, Default)]
+/// How [`super::Redlock`] uses its nodes. Begin with [`RedlockOptions::default`] and change what must differ.
+#[derive(Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RedlockOptions {
     /// How long one node may take to answer one request, connecting included; acquiring asks twice. By default a tenth of
     /// the TTL, at least 50 ms and at most 500 ms. Never more than a quarter of the TTL is used, nor than
     /// [`Options::request_timeout`](crate::Options::request_timeout), which bounds the whole call.
     pub node_timeout: Option<Duration>,
-    /// What tokens are counted by, on all nodes alike.
+    /// The source of the fencing tokens, on all nodes alike.
     pub tokens: TokenSource,
-    /// How to log in to each node, and which database to use.
-    pub login: RedisConnectionInfo,
-}
-
-/// Nodes or options that Redlock can't work with.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RedlockError {
-    /// A majority of one or two nodes is all of them: they fail more often than one alone.
-    #[error(
-        "Redlock on {nodes} nodes outlives the failure of none: give at least 3, better 5, or use Redis with one"
-    )]
-    TooFewNodes {
-        /// How many were given.
-        nodes: usize,
-    },
-    /// One node would vote twice.
-    #[error(
-        "the node {address} is named twice: its vote would count twice; name each independent server once"
-    )]
-    DuplicateNode {
-        /// Its address.
-        address: String,
-    },
-    /// Every node would be given up at once.
-    #[error(
-        "a node timeout of zero gives every node up: give the slowest round trip that a node may take, or None"
-    )]
-    NodeTimeoutZero,
+    /// The user to log in as on each node; without one, the default user.
+    pub username: Option<String>,
+    /// The password on each node; without one, the client does not log in.
+    pub password: Option<String>,
+    /// The number of the database on each node.
+    pub database: u32,
 }
 
 impl RedlockOptions {
@@ -55,19 +34,40 @@ impl RedlockOptions {
         self.node_timeout.unwrap_or_else(usual).min(ttl / TIMEOUT_SHARE_MAX)
     }
 
-    pub(super) fn check<A: AsRef<str>>(&self, addresses: &[A]) -> Result<(), RedlockError> {
+    /// Returns how each node is used.
+    pub(super) fn node(&self) -> RedisOptions {
+        let mut options = RedisOptions::default();
+        options.username.clone_from(&self.username);
+        options.password.clone_from(&self.password);
+        options.database = self.database;
+        options
+    }
+
+    pub(super) fn check<A: AsRef<str>>(&self, addresses: &[A]) -> Result<(), SetupError> {
+        addresses.iter().try_for_each(|address| setup::check_address(address.as_ref()))?;
         if addresses.len() < 3 {
-            return Err(RedlockError::TooFewNodes { nodes: addresses.len() });
+            return Err(SetupError::TooFewNodes { nodes: addresses.len() });
         }
         if self.node_timeout.is_some_and(|timeout| timeout.is_zero()) {
-            return Err(RedlockError::NodeTimeoutZero);
+            return Err(SetupError::NodeTimeoutZero);
         }
         let mut sorted: Vec<_> = addresses.iter().map(AsRef::as_ref).collect();
         sorted.sort_unstable();
         match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(RedlockError::DuplicateNode { address: pair[0].to_owned() }),
+            Some(pair) => Err(SetupError::DuplicateNode { address: pair[0].to_owned() }),
             None => Ok(()),
         }
+    }
+}
+
+impl fmt::Debug for RedlockOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedlockOptions")
+            .field("node_timeout", &self.node_timeout)
+            .field("tokens", &self.tokens)
+            .field("username", &self.username)
+            .field("database", &self.database)
+            .finish_non_exhaustive()
     }
 }
 
@@ -78,13 +78,13 @@ mod tests {
     #[test]
     fn nodes_that_make_no_sense_are_refused() {
         let check = |addresses: &[&str]| RedlockOptions::default().check(addresses);
-        assert_eq!(check(&["a:1", "b:1"]), Err(RedlockError::TooFewNodes { nodes: 2 }));
+        assert_eq!(check(&["a:1", "b:1"]), Err(SetupError::TooFewNodes { nodes: 2 }));
         let error = check(&["a:1", "b:1", "a:1"]).unwrap_err();
         assert!(error.to_string().contains("a:1 is named twice"), "{error}");
         assert_eq!(check(&["a:1", "b:1", "a:2"]), Ok(()));
         assert_eq!(check(&["a:1", "b:1", "c:1", "d:1"]), Ok(()));
         let options = RedlockOptions { node_timeout: Some(Duration::ZERO), ..RedlockOptions::default() };
-        assert_eq!(options.check(&["a:1", "b:1", "c:1"]), Err(RedlockError::NodeTimeoutZero));
+        assert_eq!(options.check(&["a:1", "b:1", "c:1"]), Err(SetupError::NodeTimeoutZero));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::place::{Place, Standing};
 use super::sessions::Sessions;
 use super::wire::CreateMode;
 use crate::backend::{Acquisition, Answer, Claim, Released, Renewal};
-use crate::error::{BackendError, SessionEnd};
+use crate::error::BackendError;
 use crate::runtime::{Instant, Runtime, timeout_at};
 
 /// The codes of a server that is overloaded, or has lost its leader.
@@ -107,7 +107,7 @@ impl<R: Runtime> ZooKeeperAcquisition<R> {
         match error {
             Error::NotSent { reason } => BackendError::Unreachable { address: servers(), reason },
             Error::NoAnswer => BackendError::NoAnswer,
-            Error::SessionExpired | Error::Closed => BackendError::SessionLost(SessionEnd::Unknown),
+            Error::SessionExpired | Error::Closed => BackendError::SessionLost { reported: true },
             Error::ConnectionLoss | Error::SessionMoved | Error::Protocol(_) => {
                 BackendError::Disconnected { reason: error.to_string() }
             }

@@ -5,32 +5,32 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::acquisition::ZooKeeperAcquisition;
-use super::options::ClientOptions;
+use super::options::{ClientOptions, ZooKeeperOptions};
 use super::sessions::Sessions;
 use crate::backend::{Backend, Claim};
 use crate::runtime::Runtime;
+use crate::setup::{self, SetupError};
 
 /// A ZooKeeper ensemble. Clones share one session, and so do all locks on them: it is opened by the first call, and
 /// replaced by a new one after it expired.
 pub struct ZooKeeper<R: Runtime>(Arc<Sessions<R>>);
 
 impl<R: Runtime> ZooKeeper<R> {
-    /// The ensemble of these servers, each written `host:port`. Nothing is sent yet.
+    /// Creates a client of the ensemble of `servers`, each written `host:port`; one suffices, all are better. Sends nothing
+    /// yet.
     ///
-    /// `session_timeout` bounds the TTL of locks, and is how long a holder that has crashed blocks others. The servers may
-    /// settle on another, within bounds of their own (`minSessionTimeout`, `maxSessionTimeout`: 2 and 20 of their ticks):
-    /// then leases are trusted for no longer than that.
-    pub fn new<S: Into<String>>(
+    /// # Errors
+    ///
+    /// [`SetupError`] for no server, one that is no address, or a session that ZooKeeper can't keep.
+    pub fn new(
         runtime: R,
-        servers: impl IntoIterator<Item = S>,
-        session_timeout: Duration,
-    ) -> Self {
-        Self::with_options(runtime, ClientOptions::new(servers, session_timeout))
-    }
-
-    /// The same, with all that a session can be told.
-    pub fn with_options(runtime: R, options: ClientOptions) -> Self {
-        Self(Arc::new(Sessions::new(runtime, options)))
+        servers: &[impl AsRef<str>],
+        options: ZooKeeperOptions,
+    ) -> Result<Self, SetupError> {
+        options.check()?;
+        let servers = setup::check_addresses(servers)?.into_iter().map(String::from);
+        let options = ClientOptions::new(servers, options.session_timeout);
+        Ok(Self(Arc::new(Sessions::new(runtime, options))))
     }
 }
 
@@ -40,6 +40,10 @@ impl<R: Runtime> Backend for ZooKeeper<R> {
 
     fn runtime(&self) -> &R {
         self.0.runtime()
+    }
+
+    fn system(&self) -> &'static str {
+        "zookeeper"
     }
 
     fn session_ttl(&self) -> Option<Duration> {

@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 
 use super::driver::Driver;
 use super::error::Error;
 use super::options::ClientOptions;
+use super::order::{Answer, Order, Withdrawal};
 use super::session::{Session, Shared, State};
 use super::watches::Watch;
 use super::wire::{CreateMode, Reply, Request, Stat, WireError};
@@ -39,44 +39,6 @@ pub struct Children {
     pub names: Vec<String>,
     /// The parent's stat.
     pub stat: Stat,
-}
-
-/// A request on its way from a client to the driver.
-pub(super) struct Order {
-    pub(super) request: Request,
-    pub(super) ticket: Arc<Ticket>,
-    pub(super) reply: oneshot::Sender<Result<Answer, Error>>,
-}
-
-/// Taken once: by the driver to send the request, or by the caller to withdraw it.
-#[derive(Default)]
-pub(super) struct Ticket(AtomicBool);
-
-/// Withdraws the request when its caller is dropped.
-struct Withdrawal(Arc<Ticket>);
-
-/// What came of a request that was executed.
-pub(super) struct Answer {
-    /// `None`: an exists on a node that is missing.
-    pub(super) reply: Option<Reply>,
-    pub(super) watch: Option<Watch>,
-}
-
-impl Ticket {
-    /// Whether the caller of this is the one who may decide.
-    pub(super) fn take(&self) -> bool {
-        !self.0.swap(true, Ordering::AcqRel)
-    }
-
-    pub(super) fn is_taken(&self) -> bool {
-        self.0.load(Ordering::Acquire)
-    }
-}
-
-impl Drop for Withdrawal {
-    fn drop(&mut self) {
-        self.0.take();
-    }
 }
 
 impl<R: Runtime> Client<R> {
@@ -286,17 +248,17 @@ impl<R: Runtime> Client<R> {
 
     async fn ask(&self, request: Request, patience: Instant) -> Result<Answer, Error> {
         let (reply, answer) = oneshot::channel();
-        let withdrawal = Withdrawal(Arc::default());
-        let ticket = Arc::clone(&withdrawal.0);
+        let withdrawal = Withdrawal::default();
+        let ticket = withdrawal.ticket();
         if self.orders.send(Order { request, ticket, reply }).is_err() {
             return Err(self.shared.not_sent());
         }
         match timeout_at(self.runtime(), patience, answer).await {
             Ok(Ok(result)) => result,
             // The driver has ended.
-            Ok(Err(_)) if withdrawal.0.take() => Err(self.shared.not_sent()),
+            Ok(Err(_)) if withdrawal.withdraw() => Err(self.shared.not_sent()),
             Ok(Err(_)) => Err(Error::ConnectionLoss),
-            Err(_) if withdrawal.0.take() => Err(self.shared.not_sent()),
+            Err(_) if withdrawal.withdraw() => Err(self.shared.not_sent()),
             Err(_) => Err(Error::NoAnswer),
         }
     }

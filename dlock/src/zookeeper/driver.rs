@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::mpsc::error::TryRecvError;
 
-use super::client::{Answer, Order};
 use super::error::Error;
 use super::link::{Link, Pending, Wake};
+use super::order::{Answer, Order};
 use super::session::{Session, Shared, State};
 use super::wire::{
     ConnectRequest, ConnectResponse, Op, PASSWORD_BYTES, Reader, Reply, ReplyHeader, Request, WatcherEvent,

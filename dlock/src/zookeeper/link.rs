@@ -11,7 +11,7 @@ use futures_util::future::{Either, select};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf, split};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::client::Order;
+use super::order::Order;
 use super::watches::Watches;
 use super::wire::{Frames, Request, WireError, xid};
 use crate::runtime::{Instant, Runtime};

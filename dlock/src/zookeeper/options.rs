@@ -1,9 +1,36 @@
-//! What a session is told.
+//! How a client uses its ZooKeeper ensemble.
 
 use std::time::Duration;
 
 use crate::lease::DriftMargin;
 use crate::retry::Backoff;
+use crate::setup::SetupError;
+
+/// How to use an ensemble. Begin with [`ZooKeeperOptions::new`] and change what must differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ZooKeeperOptions {
+    /// The session timeout: how long a holder that has crashed blocks others. No lock's TTL may be longer. The servers may
+    /// settle on another one, within limits of their own (`minSessionTimeout`, `maxSessionTimeout`: 2 and 20 of their
+    /// ticks); leases are then trusted for no longer than that.
+    pub session_timeout: Duration,
+}
+
+impl ZooKeeperOptions {
+    /// Returns the usual options, with a session of `session_timeout`.
+    pub fn new(session_timeout: Duration) -> Self {
+        Self { session_timeout }
+    }
+
+    /// Checks that the protocol can express the timeout: in milliseconds, as a number of 32 bits.
+    pub(super) fn check(&self) -> Result<(), SetupError> {
+        let (min, max) = (Duration::from_millis(1), Duration::from_millis(i32::MAX.unsigned_abs().into()));
+        if (min..=max).contains(&self.session_timeout) {
+            return Ok(());
+        }
+        Err(SetupError::SessionTtl { session_ttl: self.session_timeout, min, max })
+    }
+}
 
 /// Where and how to open a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,5 +50,19 @@ impl ClientOptions {
     pub fn new<S: Into<String>>(servers: impl IntoIterator<Item = S>, session_timeout: Duration) -> Self {
         let servers = servers.into_iter().map(Into::into).collect();
         Self { servers, session_timeout, drift: DriftMargin::default(), backoff: Backoff::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_fits_into_the_protocol() {
+        let check = |timeout| ZooKeeperOptions::new(timeout).check();
+        assert_eq!(check(Duration::from_secs(30)), Ok(()));
+        for timeout in [Duration::ZERO, Duration::from_micros(999), Duration::MAX] {
+            assert!(matches!(check(timeout), Err(SetupError::SessionTtl { .. })), "{timeout:?}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What the client and its driver both know of the session.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use super::error::Error;
 use super::options::ClientOptions;
 use crate::runtime::{Instant, Runtime};
+use crate::sync::Guarded;
 
 /// How a session stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub(super) struct Shared<R> {
     pub(super) runtime: R,
     pub(super) options: ClientOptions,
     state: watch::Sender<State>,
-    facts: Mutex<Facts>,
+    facts: Guarded<Facts>,
 }
 
 #[derive(Default)]
@@ -48,7 +49,7 @@ struct Facts {
 
 impl<R: Runtime> Shared<R> {
     pub(super) fn new(runtime: R, options: ClientOptions) -> Self {
-        Self { runtime, options, state: watch::Sender::new(State::Disconnected), facts: Mutex::default() }
+        Self { runtime, options, state: watch::Sender::new(State::Disconnected), facts: Guarded::default() }
     }
 
     pub(super) fn state(&self) -> State {
@@ -109,6 +110,6 @@ impl<R: Runtime> Shared<R> {
     }
 
     fn facts(&self) -> MutexGuard<'_, Facts> {
-        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.facts.lock()
     }
 }

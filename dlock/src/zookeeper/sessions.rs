@@ -1,21 +1,20 @@
 //! The session of a client, shared by all its acquisitions: opened by the first of them, replaced when it is over.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use super::client::Client;
 use super::options::ClientOptions;
 use super::session::State;
 use crate::runtime::Runtime;
+use crate::sync::Guarded;
 
 pub(super) struct Sessions<R: Runtime> {
     runtime: R,
     options: ClientOptions,
-    current: Mutex<Option<Client<R>>>,
+    current: Guarded<Option<Client<R>>>,
 }
 
 impl<R: Runtime> Sessions<R> {
     pub(super) fn new(runtime: R, options: ClientOptions) -> Self {
-        Self { runtime, options, current: Mutex::default() }
+        Self { runtime, options, current: Guarded::default() }
     }
 
     pub(super) fn runtime(&self) -> &R {
@@ -28,7 +27,7 @@ impl<R: Runtime> Sessions<R> {
 
     /// Returns the session that new claims use: the present one, or a new one after it ended.
     pub(super) fn current(&self) -> Client<R> {
-        let mut current = self.state();
+        let mut current = self.current.lock();
         let over = |client: &Client<R>| matches!(client.state(), State::Expired | State::Closed);
         match current.as_ref().filter(|client| !over(client)) {
             Some(client) => client.clone(),
@@ -38,13 +37,9 @@ impl<R: Runtime> Sessions<R> {
 
     /// Gives new claims another session than `over`, which has ended according to a server.
     pub(super) fn retire(&self, over: &Client<R>) {
-        let mut current = self.state();
+        let mut current = self.current.lock();
         if current.as_ref().is_some_and(|client| client.is_same(over)) {
             *current = None;
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, Option<Client<R>>> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -128,6 +128,10 @@ impl Backend for Fake {
         &self.world
     }
 
+    fn system(&self) -> &'static str {
+        "fake"
+    }
+
     fn open(&self, claim: Claim) -> FakeAcquisition {
         FakeAcquisition { fake: self.clone(), claim, open: false }
     }
@@ -205,6 +209,10 @@ impl Backend for InSession {
 
     fn runtime(&self) -> &World {
         self.0.runtime()
+    }
+
+    fn system(&self) -> &'static str {
+        self.0.system()
     }
 
     fn session_ttl(&self) -> Option<Duration> {

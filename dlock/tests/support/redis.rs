@@ -1,6 +1,6 @@
 //! A lock on the server in memory, for the tests of the Redis backend.
 
-use dlock::redis::Redis;
+use dlock::redis::{Redis, RedisOptions};
 use dlock::{FencingToken, Handle, Lock, Options, Runtime};
 
 use super::server::Server;
@@ -11,7 +11,8 @@ pub type Redlike = Lock<Redis<World>>;
 pub fn lock(world: &World) -> Redlike {
     let mut options = Options::new(ms(2000));
     options.instance = Some("a".into());
-    Lock::new(Redis::new(world.clone(), "redis:6379"), options).unwrap()
+    let redis = Redis::new(world.clone(), "redis:6379", RedisOptions::default()).unwrap();
+    Lock::new(redis, options).unwrap()
 }
 
 pub fn world() -> (World, Server, Redlike) {

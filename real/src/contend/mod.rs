@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use dlock::redis::{Redis, Waiting};
+use dlock::redis::{Redis, RedisOptions, Waiting};
 use dlock::{AcquireError, Backend, Instant, KeyError, Lock, LockKey, Options, OptionsError, Runtime};
 use hdrhistogram::RecordError;
 use serde::Serialize;
@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 
 use self::report::fairness;
 pub use self::report::{Latencies, Report};
-use crate::backends::{BackendError, BackendKind, OnBackend, on_backend};
+use crate::backends::{self, BackendError, BackendKind};
 use crate::runtime::TokioRuntime;
 use crate::timer;
 
@@ -130,9 +130,11 @@ pub async fn contend(load: Load, runtime: TokioRuntime) -> Result<Report, LoadEr
         return conditional::contend(offer, url, runtime).await;
     }
     if let (BackendKind::Redis, true, [server]) = (backend, polled, servers.as_slice()) {
-        return offer.run(Redis::new(runtime, server).with_waiting(Waiting::Polled)).await;
+        let mut options = RedisOptions::default();
+        options.waiting = Waiting::Polled;
+        return offer.run(Redis::new(runtime, server, options).map_err(BackendError::from)?).await;
     }
-    on_backend(backend, &servers, ttl, runtime, offer).await?
+    offer.run(backends::backend(backend, &servers, ttl, runtime)?).await
 }
 
 struct Offer {
@@ -140,10 +142,8 @@ struct Offer {
     attempts: u64,
 }
 
-impl OnBackend for Offer {
-    type Output = Result<Report, LoadError>;
-
-    async fn run<B: Backend<Runtime = TokioRuntime>>(self, backend: B) -> Self::Output {
+impl Offer {
+    async fn run<B: Backend<Runtime = TokioRuntime>>(self, backend: B) -> Result<Report, LoadError> {
         let runtime = backend.runtime().clone();
         let lock = Lock::new(backend, Options::new(self.load.ttl))?;
         warm_up(&lock, &self.load).await?;

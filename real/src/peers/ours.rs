@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::PeerError;
 use super::slice::{Job, Peer, Scenario, Slice, nanos};
-use crate::backends::{BackendKind, OnBackend, on_backend};
+use crate::backends::{self, BackendKind};
 use crate::runtime::TokioRuntime;
 use crate::timer;
 
@@ -37,32 +37,26 @@ impl Peer for Ours {
         let executor = executor.map_err(|error| failed(error.to_string()))?;
         let slice = executor.block_on(async {
             let runtime = TokioRuntime::new(Handle::current()).polling_busily(self.busy_poll);
-            on_backend(self.kind, &self.servers, job.ttl(), runtime, Turn(job)).await
+            let backend = backends::backend(self.kind, &self.servers, job.ttl(), runtime)?;
+            run(backend, job).await
         });
-        slice.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))
+        slice.map_err(|error| failed(error.to_string()))
     }
 }
 
 /// What stopped a slice: the error of any step, for people.
 type Stopped = Box<dyn std::error::Error + Send + Sync>;
 
-struct Turn<'a>(&'a Job);
-
-impl OnBackend for Turn<'_> {
-    type Output = Result<Slice, Stopped>;
-
-    async fn run<B: Backend<Runtime = TokioRuntime>>(self, backend: B) -> Self::Output {
-        let job = self.0;
-        let lock = Lock::new(backend, Options::new(job.ttl()))?;
-        let runtime = lock.backend().runtime().clone();
-        // Opens the connection and the session, and loads the scripts.
-        let warm = LockKey::new(&job.name, "warm-up")?;
-        lock.acquire(&warm, runtime.now() + PATIENCE).await?.release().await?;
-        match job.scenario {
-            Scenario::Uncontended => uncontended(&lock, job).await,
-            Scenario::Hot => hot(&lock, job).await,
-            Scenario::Space | Scenario::Take => space(&lock, job).await,
-        }
+async fn run<B: Backend<Runtime = TokioRuntime>>(backend: B, job: &Job) -> Result<Slice, Stopped> {
+    let lock = Lock::new(backend, Options::new(job.ttl()))?;
+    let runtime = lock.backend().runtime().clone();
+    // Opens the connection and the session, and loads the scripts.
+    let warm = LockKey::new(&job.name, "warm-up")?;
+    lock.acquire(&warm, runtime.now() + PATIENCE).await?.release().await?;
+    match job.scenario {
+        Scenario::Uncontended => uncontended(&lock, job).await,
+        Scenario::Hot => hot(&lock, job).await,
+        Scenario::Space | Scenario::Take => space(&lock, job).await,
     }
 }
 

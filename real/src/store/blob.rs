@@ -82,12 +82,12 @@ impl<S: Store> GuardedBlobs<S> {
     }
 }
 
-/// Key, token, sequence and digest: no two accepted writes share it, and the names of a key sort by token. With the digest
+/// Key, token, sequence (of a conditional write zero and the version) and digest: no two accepted writes share it, and the names of a key sort by token. With the digest
 /// a retry is told from another body under the same token, which the row then refuses.
 fn name_of(key: &ResourceKey, write: &Write) -> String {
-    let position = write.mark().position;
+    let (token, number) = write.guard.to_parts();
     let digest = BodyDigest::of(&write.body).short();
-    format!("{}/{:020}-{:020}-{digest}", key.to_path_segment(), position.token().as_u64(), position.seq())
+    format!("{}/{token:020}-{number:020}-{digest}", key.to_path_segment())
 }
 
 impl BlobFolder {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use resource::ResourceKey;
-use resource::fence::{ConditionalOutcome, Fencing, WriteOutcome};
-use resource::store::{ConditionalWrite, Read, ReadOutcome, Store, StoreError, Write};
+use resource::fence::{Fencing, WriteOutcome};
+use resource::store::{Read, ReadOutcome, Store, StoreError, Write};
 use tokio::runtime::Handle;
 
 /// Makes the calls of a store on threads that may block: the others go on while it syncs its disk.
@@ -27,16 +27,6 @@ impl<S: Store> Store for Blocking<S> {
     ) -> Result<WriteOutcome, StoreError> {
         let (store, key, write) = (Arc::clone(&self.0), key.clone(), write.clone());
         apart(move |executor| executor.block_on(store.write(&key, &write, fencing))).await?
-    }
-
-    async fn write_if(
-        &self,
-        key: &ResourceKey,
-        write: &ConditionalWrite,
-        fencing: Fencing,
-    ) -> Result<ConditionalOutcome, StoreError> {
-        let (store, key, write) = (Arc::clone(&self.0), key.clone(), write.clone());
-        apart(move |executor| executor.block_on(store.write_if(&key, &write, fencing))).await?
     }
 
     async fn read(

@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Transaction};
 use futures_util::future::join;
-use resource::fence::{ConditionalOutcome, Fence, Fencing, Mark, Pass, WriteOutcome};
-use resource::store::{ConditionalWrite, Read, ReadOutcome, Snapshot, Store, StoreError, Write};
+use resource::fence::{Fence, Fencing, LastWrite, Mark, WriteOutcome};
+use resource::store::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
 use resource::{BodyDigest, ResourceKey, event};
 use tokio::sync::Mutex;
 use tokio_postgres::types::ToSql;
@@ -101,16 +101,6 @@ impl Store for PostgresStore {
         apart(async move { inner.write(&key, &write, fencing).await }).await
     }
 
-    async fn write_if(
-        &self,
-        key: &ResourceKey,
-        write: &ConditionalWrite,
-        fencing: Fencing,
-    ) -> Result<ConditionalOutcome, StoreError> {
-        let (inner, key, write) = (Arc::clone(&self.0), key.clone(), write.clone());
-        apart(async move { inner.write_if(&key, &write, fencing).await }).await
-    }
-
     async fn read(
         &self,
         key: &ResourceKey,
@@ -142,33 +132,13 @@ impl Inner {
         let mut client = self.pool.get().await.map_err(failed)?;
         let transaction = client.transaction().await.map_err(failed)?;
         let mut fence = load(&lock_row(&transaction, key).await?)?;
-        let outcome = fence.write(write.mark(), digest, fencing);
+        let outcome = fence.write(write.guard, write.owner.as_ref(), digest, fencing);
         // A transaction that is dropped leaves nothing behind.
         if matches!(outcome, WriteOutcome::Accepted(_)) {
             save(&transaction, key, &fence, Some(&write.body)).await?;
             transaction.commit().await.map_err(failed)?;
         }
         event::write_decided(key, write, digest, &outcome);
-        Ok(outcome)
-    }
-
-    async fn write_if(
-        &self,
-        key: &ResourceKey,
-        write: &ConditionalWrite,
-        fencing: Fencing,
-    ) -> Result<ConditionalOutcome, StoreError> {
-        let digest = BodyDigest::of(&write.body);
-        let _gate = self.gate(key).lock().await;
-        let mut client = self.pool.get().await.map_err(failed)?;
-        let transaction = client.transaction().await.map_err(failed)?;
-        let mut fence = load(&lock_row(&transaction, key).await?)?;
-        let outcome = fence.write_if(write.condition(), digest, fencing);
-        if matches!(outcome, ConditionalOutcome::Accepted { .. }) {
-            save(&transaction, key, &fence, Some(&write.body)).await?;
-            transaction.commit().await.map_err(failed)?;
-        }
-        event::conditional_decided(key, write, digest, &outcome);
         Ok(outcome)
     }
 
@@ -267,7 +237,7 @@ async fn save_value(
     transaction: &Transaction<'_>,
     key: &ResourceKey,
     body: &[u8],
-    (pass, digest): &(Pass, BodyDigest),
+    last: &LastWrite,
     version: i64,
 ) -> Result<(), StoreError> {
     let update = "UPDATE resource_locks SET written_token = $2::text::numeric, written_seq = $3::text::numeric, \
@@ -276,8 +246,8 @@ async fn save_value(
                   VALUES ($1, $2, nullif($3::text::numeric, 0), $4, $5)";
     let update = transaction.prepare_cached(update).await.map_err(failed)?;
     let insert = transaction.prepare_cached(insert).await.map_err(failed)?;
-    let written = Parameters::of_pass(pass);
-    let (name, sha256) = (key.as_str(), digest.as_bytes().as_slice());
+    let written = Parameters::of_write(last);
+    let (name, sha256) = (key.as_str(), last.digest.as_bytes().as_slice());
     let prefix = written.owner.as_deref().map(dlock::owner_prefix);
     let row: [&(dyn ToSql + Sync); 7] =
         [&name, &written.token, &written.seq, &written.owner, &sha256, &version, &body];

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use dlock::FencingToken;
-use resource::fence::{Condition, Fence, Mark, Pass, Position};
+use resource::fence::{Fence, Guard, LastWrite, Mark, Position};
 use resource::store::{Snapshot, StoreError};
 use resource::{BodyDigest, OwnerToken};
 use tokio_postgres::Row;
@@ -28,12 +28,10 @@ impl Parameters {
         }
     }
 
-    /// A conditional write stands as the token zero, which no grant has, and the version that it named.
-    pub(super) fn of_pass(pass: &Pass) -> Self {
-        match pass {
-            Pass::Fenced(mark) => Self::of_mark(Some(mark)),
-            Pass::Conditional(Condition { expected, owner }) => Self::new(0, *expected, owner.as_ref()),
-        }
+    /// The last write stands as the numbers of its guard: see [`Guard::to_parts`].
+    pub(super) fn of_write(last: &LastWrite) -> Self {
+        let (token, number) = last.guard.to_parts();
+        Self::new(token, number, last.owner.as_ref())
     }
 
     fn new(token: u64, seq: u64, owner: Option<&OwnerToken>) -> Self {
@@ -50,7 +48,7 @@ pub(super) fn load(row: &Row) -> Result<Fence, StoreError> {
         None => None,
         Some(sha256) => {
             let sha256 = sha256.try_into().map_err(|_| StoreError::Corrupt("a digest has not 32 bytes"))?;
-            Some((pass(position(row, 3)?), BodyDigest::from_bytes(sha256)))
+            Some(last_write(position(row, 3)?, BodyDigest::from_bytes(sha256))?)
         }
     };
     let version: i64 = row.try_get(7).map_err(corrupt)?;
@@ -86,12 +84,12 @@ fn mark((token, seq, owner): (u64, u64, Option<OwnerToken>)) -> Option<Mark> {
     Some(Mark { position: Position::from_parts(token, seq), owner })
 }
 
-/// A write with the token zero was conditional.
-fn pass((token, seq, owner): (u64, u64, Option<OwnerToken>)) -> Pass {
-    match FencingToken::new(token) {
-        Some(token) => Pass::Fenced(Mark { position: Position::from_parts(token, seq), owner }),
-        None => Pass::Conditional(Condition { expected: seq, owner }),
-    }
+fn last_write(
+    (token, number, owner): (u64, u64, Option<OwnerToken>),
+    digest: BodyDigest,
+) -> Result<LastWrite, StoreError> {
+    let guard = Guard::from_parts(token, number).ok_or(StoreError::Corrupt("a write stands as a claim"))?;
+    Ok(LastWrite { guard, owner, digest })
 }
 
 fn corrupt(_: tokio_postgres::Error) -> StoreError {

@@ -5,8 +5,10 @@
 //! without the lock server's events, a writer that names no owner), there is none.
 //!
 //! Read in this order: [`History`] and [`Event`] (`history`), the table of all events (`vocabulary/`), then one file a
-//! family of verdicts (`overlap`, `writes`, `lost_update`, `tokens`, `ownership`, `stuck`, `unfair`), each with its rule
-//! and the rule's source. [`Summary`] and [`Fairness`] are counts, for reports and expectations.
+//! family of verdicts (`overlap`, `writes`, `lost_update`, `tokens`, `ownership`, `stuck`, `unfair`, `two_valid`, `unheld`,
+//! `leaked`, `idle`), each with its rule and the rule's source. Several of them rest on what holders believe (`beliefs`),
+//! what the servers have stored (`stored`) and what is broken (`faults`). [`Summary`] and [`Fairness`] are counts, for
+//! reports and expectations.
 //!
 //! How events get here: a subscriber layer fills a [`Record`] (it is a `tracing` visitor) and makes a [`Kind`] of it; on
 //! live runs it writes them with [`Event::write_json`], and [`History::parse_json_lines`] reads them back. The recorder
@@ -14,16 +16,23 @@
 
 use std::time::Duration;
 
+mod beliefs;
 mod fairness;
+mod faults;
 mod history;
 mod holders;
+mod idle;
+mod leaked;
 mod lost_update;
 mod overlap;
 mod ownership;
+mod stored;
 mod stuck;
 mod summary;
 mod tokens;
+mod two_valid;
 mod unfair;
+mod unheld;
 mod verdict;
 mod writes;
 
@@ -33,13 +42,20 @@ pub use history::{Event, History, HistoryError, Nanos};
 pub use summary::{Summary, Updates, WriteBy, WriteByError};
 pub use verdict::{Verdict, VerdictKind, VerdictKindError};
 
+use beliefs::Beliefs;
+use faults::Faults;
 use holders::Holders;
+use idle::Idle;
+use leaked::Leaked;
 use lost_update::LostUpdate;
 use overlap::Overlap;
 use ownership::Ownership;
+use stored::Stored;
 use stuck::Stuck;
 use tokens::Tokens;
+use two_valid::TwoValid;
 use unfair::Unfair;
+use unheld::Unheld;
 use verdict::Verdicts;
 use writes::Writes;
 
@@ -53,12 +69,26 @@ pub struct Rules {
     /// When the last fault had healed, in true time: zero for a run without faults. `None` if faults lasted to the end:
     /// `stuck` is not judged then.
     pub healed_at: Option<Nanos>,
-    /// How long a request may wait after it began, and after the faults healed. `None` if the run sets no bound.
+    /// How long a request may wait after nothing stands in its way any more: a fault or another's lease. `None` if the run
+    /// sets no bound.
     pub served_within: Option<Duration>,
     /// How long a lock may stay taken that its server stores without a time to live. `None` if it may for ever.
     pub ttl: Option<Duration>,
     /// How much later than its time to live a server may drop a key: its clock may be slow, and it looks now and then.
     pub grace: Duration,
+    /// A lease lives as long as its holder's session, which the client keeps up beside its work: a lock of a live holder
+    /// is taken, whatever its time to live.
+    pub sessions: bool,
+    /// The lock servers whose word counts, as the history calls them: a cluster speaks with one name. Of several, a
+    /// majority holds the lock. Empty if the history has no events of theirs: `unheld`, `leaked` and `idle` are not judged
+    /// then.
+    pub servers: Vec<Name>,
+    /// Each event is stamped with the time at which it happened, and not with that of its recording; without it,
+    /// `two_valid` and `unheld` are not judged.
+    pub exact: bool,
+    /// The longest time that a client lets pass before it asks again, for a lock or for the end of one. `None` if it is not
+    /// known: `leaked` and `idle` are not judged then.
+    pub longest_retry: Option<Duration>,
 }
 
 /// Judges `history`, whose events stand in the order in which they happened. The verdicts come in the order of their times.
@@ -84,6 +114,7 @@ struct Judges<'h> {
     ownership: Ownership<'h>,
     stuck: Option<Stuck<'h>>,
     unfair: Option<Unfair<'h>>,
+    leases: Leases<'h>,
 }
 
 impl<'h> Judges<'h> {
@@ -97,6 +128,7 @@ impl<'h> Judges<'h> {
             ownership: Ownership::default(),
             stuck: Stuck::new(rules),
             unfair: rules.fifo.then(Unfair::default),
+            leases: Leases::new(rules),
         }
     }
 
@@ -113,12 +145,81 @@ impl<'h> Judges<'h> {
         if let Some(unfair) = &mut self.unfair {
             unfair.observe(event, verdicts);
         }
+        self.leases.observe(event, verdicts);
     }
 
-    /// Only what should have happened and did not needs the end; an open critical section has been judged on entry.
+    /// Judges what should have happened by the end and did not. An open critical section was judged when it was entered.
     fn finish(self, end: Nanos, verdicts: &mut Verdicts) {
         if let Some(stuck) = self.stuck {
             stuck.finish(end, verdicts);
+        }
+        self.leases.finish(end, verdicts);
+    }
+}
+
+/// The judges of leases: of what holders believe against what the servers have stored.
+struct Leases<'h> {
+    beliefs: Option<Beliefs<'h>>,
+    stored: Option<Stored<'h>>,
+    faults: Faults<'h>,
+    two_valid: TwoValid<'h>,
+    unheld: Unheld<'h>,
+    leaked: Option<Leaked<'h>>,
+    idle: Option<Idle<'h>>,
+}
+
+impl<'h> Leases<'h> {
+    fn new(rules: &Rules) -> Self {
+        Self {
+            beliefs: rules.exact.then(Beliefs::default),
+            stored: Stored::of(&rules.servers),
+            faults: Faults::default(),
+            two_valid: TwoValid::default(),
+            unheld: Unheld::default(),
+            leaked: Leaked::of(rules),
+            idle: Idle::of(rules),
+        }
+    }
+
+    fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
+        self.judge_before(event, verdicts);
+        let removed = self.stored.as_mut().and_then(|stored| stored.observe(event));
+        if let (Some(leaked), Some(stored)) = (&mut self.leaked, &self.stored) {
+            if let Some(removed) = removed.as_ref().filter(|removed| stored.counts(removed.server)) {
+                leaked.judge(event.at, removed, &self.faults, verdicts);
+            }
+            leaked.observe(event);
+        }
+        self.faults.observe(event);
+        let Some(beliefs) = &mut self.beliefs else { return };
+        let began = beliefs.observe(event);
+        if let Some((key, belief)) = began {
+            self.two_valid.judge(event.at, key, belief, beliefs, verdicts);
+        }
+        if let Some(stored) = &self.stored {
+            let began = began.map(|(key, _)| key);
+            self.unheld.judge(event, began, (beliefs, stored), verdicts);
+        }
+    }
+
+    /// Judges what lasted up to `event`, which may end it.
+    fn judge_before(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
+        let Some(stored) = &self.stored else { return };
+        if let Some(idle) = &mut self.idle {
+            idle.observe(event, stored, &self.faults, verdicts);
+        }
+        if let Some(leaked) = self.leaked.as_mut().filter(|_| self.faults.is_blow(event)) {
+            leaked.judge_all(event.at, stored, &self.faults, verdicts);
+        }
+    }
+
+    fn finish(mut self, end: Nanos, verdicts: &mut Verdicts) {
+        let Some(stored) = &self.stored else { return };
+        if let Some(leaked) = &mut self.leaked {
+            leaked.judge_all(end, stored, &self.faults, verdicts);
+        }
+        if let Some(idle) = &mut self.idle {
+            idle.judge_all(end, stored, &self.faults, verdicts);
         }
     }
 }

@@ -2,17 +2,20 @@
 //!
 //! Judged only if [`Rules::healed_at`] is given: while a fault lasts, waiting is no wrong. Two things are stuck:
 //!
-//! - a request (`lease_requested`, and `lease_retried` as far as it goes on) that ended, in `lease_acquired` or `lease_not_acquired`, later than
-//!   [`Rules::served_within`] after it began or the faults healed, whichever was later; or that had not ended then. A
-//!   process that crashes stops waiting.
+//! - a request that still waits [`Rules::served_within`] after it began, after the faults healed, and after the last lease
+//!   that stood in its way had to be over, whichever was last. A lease has to be over when the time to live has passed that
+//!   its client asked for (`lease_requested`), counted from its last grant or extension; when it is released, or its key is
+//!   gone. With [`Rules::sessions`] it lasts as long as its holder lives. A lock need not be fair: a request that others
+//!   overtake is not stuck while they get the lock. A request goes on over `lease_retried`, and ends with its process.
 //! - a key that, at the end of the history, a server still holds (`key_granted`, or the last `key_extended`) for longer
-//!   than its time to live and [`Rules::grace`]. A key stored without one is held against [`Rules::ttl`]. A server that
-//!   stops takes its keys out of the question: whether they come back depends on its disk, which the history does not
-//!   tell. Live runs have no server events; only waiters are judged there.
+//!   than the time to live that was asked for and [`Rules::grace`]. A key of an unknown request is held against the time
+//!   to live that it was stored with, or else against [`Rules::ttl`]. A server that stops takes its keys out of the
+//!   question: whether they come back depends on its disk, which the history does not tell. Live runs have no server
+//!   events; only waiters are judged there.
 //!
 //! Source: the liveness phase of TigerBeetle's simulator, `src/vopr.zig`: heal, then require progress within a bound.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::Rules;
@@ -23,19 +26,33 @@ use crate::vocabulary::{Kind, Name};
 pub(super) struct Stuck<'h> {
     rules: Rules,
     healed_at: Nanos,
-    /// When each request that waits began, by key, owner and process.
-    waiting: BTreeMap<(&'h Name, &'h Name, &'h Name), Nanos>,
+    locks: BTreeMap<&'h Name, Lock<'h>>,
     /// The request that each process gave up last, and since when it had waited: it may go on under another owner.
     given_up: BTreeMap<&'h Name, (&'h Name, Nanos)>,
     /// By server and key.
     held: BTreeMap<(&'h Name, &'h Name), Lease<'h>>,
 }
 
+/// One lock, as its waiters see it.
+#[derive(Default)]
+struct Lock<'h> {
+    /// When each request that waits began, by owner and process.
+    waiting: BTreeMap<(&'h Name, &'h Name), Nanos>,
+    /// What each owner asked for.
+    ttls: BTreeMap<&'h Name, Duration>,
+    /// The owner that had the lock last, and when its lease has to be over.
+    last: Option<(&'h Name, Nanos)>,
+    /// The holders that live: owner and process.
+    holders: BTreeSet<(&'h Name, &'h Name)>,
+}
+
+/// A key on a server.
 struct Lease<'h> {
     owner: &'h Name,
     client: &'h Name,
     since: Nanos,
-    ttl_millis: Option<u64>,
+    ttl: Option<Duration>,
+    is_endless: bool,
 }
 
 impl<'h> Stuck<'h> {
@@ -45,7 +62,7 @@ impl<'h> Stuck<'h> {
         Some(Self {
             rules: rules.clone(),
             healed_at,
-            waiting: BTreeMap::new(),
+            locks: BTreeMap::new(),
             given_up: BTreeMap::new(),
             held: BTreeMap::new(),
         })
@@ -54,72 +71,190 @@ impl<'h> Stuck<'h> {
     pub(super) fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
         let (at, process) = (event.at, &event.process);
         match &event.kind {
-            Kind::LeaseRequested { key, owner, .. } => {
-                self.waiting.insert((key, owner, process), at);
+            Kind::LeaseRequested { key, owner, ttl_millis } => {
+                self.wait(key, owner, process, at, *ttl_millis);
             }
-            Kind::LeaseRetried { key, owner, .. } => {
+            Kind::LeaseRetried { key, owner, ttl_millis } => {
                 let former = self.given_up.remove(process).filter(|(former, _)| *former == key);
-                self.waiting.insert((key, owner, process), former.map_or(at, |(_, since)| since));
+                self.wait(key, owner, process, former.map_or(at, |(_, since)| since), *ttl_millis);
             }
-            Kind::LeaseAcquired { key, owner, .. } | Kind::LeaseNotAcquired { key, owner, .. } => {
-                if let Some(since) = self.waiting.remove(&(key, owner, process)) {
-                    self.judge_waiter(key, process, since, at, verdicts);
-                    self.given_up.insert(process, (key, since));
-                }
+            Kind::LeaseNotAcquired { key, owner, .. } => self.end_wait(key, owner, process, at, verdicts),
+            Kind::LeaseAcquired { key, owner, .. } => {
+                self.end_wait(key, owner, process, at, verdicts);
+                self.grant(key, owner, at, verdicts);
+                self.lock(key).holders.insert((owner, process));
             }
-            Kind::ProcessCrashed { .. } => {
-                self.waiting.retain(|(_, _, waiter), _| *waiter != process);
-                self.held.retain(|(server, _), _| *server != process);
+            Kind::LeaseRenewed { key, owner, .. } => self.grant(key, owner, at, verdicts),
+            Kind::LeaseReleased { key, owner, outcome, .. } => {
+                let is_over = outcome.as_ref().is_some_and(|outcome| outcome.as_str() == "done");
+                self.leave(key, owner, at, is_over);
             }
+            Kind::ProcessCrashed { .. } => self.crash(process, at),
+            Kind::ServerStopped { .. } => self.held.retain(|(server, _), _| *server != process),
+            _ => self.observe_server(event, verdicts),
+        }
+    }
+
+    fn observe_server(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
+        let (at, process) = (event.at, &event.process);
+        match &event.kind {
             Kind::KeyGranted { key, owner, ttl_millis, client, .. }
             | Kind::KeyExtended { key, owner, ttl_millis, client } => {
-                let lease = Lease { owner, client, since: at, ttl_millis: *ttl_millis };
+                self.grant(key, owner, at, verdicts);
+                let stored = ttl_millis.map(Duration::from_millis);
+                let asked = self.lock(key).ttls.get(owner).copied();
+                let ttl = asked.or(stored).or(self.rules.ttl);
+                let lease = Lease { owner, client, since: at, ttl, is_endless: stored.is_none() };
                 self.held.insert((process, key), lease);
             }
-            Kind::KeyDeleted { key, .. } | Kind::KeyExpired { key, .. } => {
+            Kind::KeyDeleted { key, owner, .. } | Kind::KeyExpired { key, owner: Some(owner) } => {
+                self.held.remove(&(process, key));
+                self.leave(key, owner, at, true);
+            }
+            Kind::KeyExpired { key, owner: None } => {
                 self.held.remove(&(process, key));
             }
-            Kind::ServerStopped { .. } => self.held.retain(|(server, _), _| *server != process),
             _ => {}
         }
     }
 
+    fn lock(&mut self, key: &'h Name) -> &mut Lock<'h> {
+        self.locks.entry(key).or_default()
+    }
+
+    fn wait(
+        &mut self,
+        key: &'h Name,
+        owner: &'h Name,
+        process: &'h Name,
+        since: Nanos,
+        ttl_millis: Option<u64>,
+    ) {
+        let lock = self.lock(key);
+        lock.waiting.insert((owner, process), since);
+        if let Some(millis) = ttl_millis {
+            lock.ttls.insert(owner, Duration::from_millis(millis));
+        }
+    }
+
+    fn end_wait(
+        &mut self,
+        key: &'h Name,
+        owner: &'h Name,
+        process: &'h Name,
+        at: Nanos,
+        verdicts: &mut Verdicts,
+    ) {
+        self.judge_waiters(key, at, verdicts);
+        if let Some(since) = self.lock(key).waiting.remove(&(owner, process)) {
+            self.given_up.insert(process, (key, since));
+        }
+    }
+
+    /// The lock is `owner`'s from now on: for those who wait, its time begins anew.
+    fn grant(&mut self, key: &'h Name, owner: &'h Name, at: Nanos, verdicts: &mut Verdicts) {
+        self.judge_waiters(key, at, verdicts);
+        let ttl = self.rules.ttl.unwrap_or_default();
+        let lock = self.lock(key);
+        let over = at.after(lock.ttls.get(owner).copied().unwrap_or(ttl));
+        let former = lock.last.map_or(Nanos(0), |(_, over)| over);
+        lock.last = Some((owner, over.max(former)));
+    }
+
+    /// The owner has the lock no longer; `is_over` if its lease is over too.
+    fn leave(&mut self, key: &'h Name, owner: &'h Name, at: Nanos, is_over: bool) {
+        let sessions = self.rules.sessions;
+        let lock = self.lock(key);
+        if let Some((last, over)) = lock.last.filter(|(last, _)| is_over && *last == owner) {
+            // A lease that had to be over before is not prolonged by its end, unless its session had lasted.
+            lock.last = Some((last, if sessions { at } else { over.min(at) }));
+        }
+        lock.holders.retain(|(holder, _)| *holder != owner);
+    }
+
+    fn crash(&mut self, process: &'h Name, at: Nanos) {
+        self.held.retain(|(server, _), _| *server != process);
+        for lock in self.locks.values_mut() {
+            lock.waiting.retain(|(_, waiter), _| *waiter != process);
+            let held = lock.holders.iter().find(|(_, holder)| *holder == process).copied();
+            if let Some((owner, _)) = held {
+                // With the holder its session ends, a time to live later.
+                let over = at.after(lock.ttls.get(owner).copied().unwrap_or_default());
+                lock.last = Some((owner, over));
+                lock.holders.retain(|(_, holder)| *holder != process);
+            }
+        }
+    }
+
     /// Judges what still waits and what is still held at `end`.
-    pub(super) fn finish(self, end: Nanos, verdicts: &mut Verdicts) {
-        for ((key, _, process), since) in &self.waiting {
-            self.judge_waiter(key, process, *since, end, verdicts);
+    pub(super) fn finish(mut self, end: Nanos, verdicts: &mut Verdicts) {
+        let keys: Vec<_> = self.locks.keys().copied().collect();
+        for key in keys {
+            self.judge_waiters(key, end, verdicts);
         }
         for ((server, key), lease) in &self.held {
             self.judge_key(key, server, lease, end, verdicts);
         }
     }
 
-    fn judge_waiter(&self, key: &Name, process: &Name, since: Nanos, until: Nanos, verdicts: &mut Verdicts) {
-        let Some(bound) = self.rules.served_within else { return };
-        let due = since.max(self.healed_at).after(bound);
-        if until <= due {
+    /// Judges the waiters of `key` up to `until`; none is judged twice.
+    fn judge_waiters(&mut self, key: &'h Name, until: Nanos, verdicts: &mut Verdicts) {
+        let (Some(bound), healed, sessions) = (self.rules.served_within, self.healed_at, self.rules.sessions)
+        else {
+            return;
+        };
+        let lock = self.lock(key);
+        if sessions && !lock.holders.is_empty() {
+            // While its holder lives, the lock is taken: what has been waited for so far counts no longer.
+            let over = lock.last.map_or(until, |(_, over)| over.max(until));
+            if let Some((_, last)) = &mut lock.last {
+                *last = over;
+            }
             return;
         }
-        let detail = format!(
-            "{process} asked for the lock at {since} and had no answer by {due}, {} s after {}",
-            bound.as_secs_f64(),
-            if since < self.healed_at { "the last fault healed" } else { "it asked" },
-        );
-        verdicts.convict(VerdictKind::Stuck, due, key, &[process], detail);
+        let free = lock.last.map_or(Nanos(0), |(_, over)| over);
+        lock.waiting.retain(|(_, process), since| {
+            let start = healed.max(free).max(*since);
+            let due = start.after(bound);
+            if until > due {
+                convict_waiter(key, process, *since, (start, due), (healed, bound), verdicts);
+            }
+            until <= due
+        });
     }
 
     fn judge_key(&self, key: &Name, server: &Name, lease: &Lease<'_>, end: Nanos, verdicts: &mut Verdicts) {
-        let Some(ttl) = lease.ttl_millis.map(Duration::from_millis).or(self.rules.ttl) else { return };
+        let Some(ttl) = lease.ttl else { return };
         let over = lease.since.after(ttl);
         let due = over.max(self.healed_at).after(self.rules.grace);
         if end <= due {
             return;
         }
-        let endless = if lease.ttl_millis.is_none() { " without a time to live" } else { "" };
+        let endless = if lease.is_endless { " without a time to live" } else { "" };
         let detail = format!(
             "{server} still held the lock of {} (owner {}) at {end}: it was stored at {}{endless} and had to end by {over}",
             lease.client, lease.owner, lease.since,
         );
         verdicts.convict(VerdictKind::Stuck, due, key, &[lease.client, server], detail);
     }
+}
+
+fn convict_waiter(
+    key: &Name,
+    process: &Name,
+    since: Nanos,
+    (start, due): (Nanos, Nanos),
+    (healed, bound): (Nanos, Duration),
+    verdicts: &mut Verdicts,
+) {
+    let after = match start {
+        _ if start == since => "it asked",
+        _ if start == healed => "the last fault healed",
+        _ => "the last lease had to be over",
+    };
+    let detail = format!(
+        "{process} asked for the lock at {since} and had no answer by {due}, {} s after {after}",
+        bound.as_secs_f64(),
+    );
+    verdicts.convict(VerdictKind::Stuck, due, key, &[process], detail);
 }

@@ -28,11 +28,19 @@ pub enum VerdictKind {
     Stuck,
     /// A FIFO lock served a later arrival first.
     Unfair,
+    /// Two leases on one key were valid at once by their holders' own clocks.
+    TwoValid,
+    /// A lease was valid by its holder's own clock while no server, or no majority of them, held its key.
+    Unheld,
+    /// An acquisition had ended, nothing was broken, and its key was still stored.
+    Leaked,
+    /// The lock was free for longer than the longest retry while somebody waited and nothing was broken.
+    Idle,
 }
 
 impl VerdictKind {
     /// Every kind, in order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 12] = [
         Self::Overlap,
         Self::StaleWrite,
         Self::LateWrite,
@@ -41,6 +49,10 @@ impl VerdictKind {
         Self::ForeignRelease,
         Self::Stuck,
         Self::Unfair,
+        Self::TwoValid,
+        Self::Unheld,
+        Self::Leaked,
+        Self::Idle,
     ];
 
     /// The kind's name, as expectation files have it: `stale_write`.
@@ -54,6 +66,10 @@ impl VerdictKind {
             Self::ForeignRelease => "foreign_release",
             Self::Stuck => "stuck",
             Self::Unfair => "unfair",
+            Self::TwoValid => "two_valid",
+            Self::Unheld => "unheld",
+            Self::Leaked => "leaked",
+            Self::Idle => "idle",
         }
     }
 
@@ -91,6 +107,22 @@ impl VerdictKind {
             Self::Unfair => {
                 "The lock promises to serve workers in the order in which they lined up, and served one that had come \
                  later first."
+            }
+            Self::TwoValid => {
+                "Two workers could both be sure, each by its own clock, that the lock was theirs: the lock itself was \
+                 wrong, and not only somebody late."
+            }
+            Self::Unheld => {
+                "A worker could be sure, by its own clock, that the lock was its own, while the lock servers did not \
+                 hold it for that worker any more."
+            }
+            Self::Leaked => {
+                "A worker was done with the lock or had given up asking for it, and the lock stayed taken in its name \
+                 although nothing kept it from cleaning up."
+            }
+            Self::Idle => {
+                "The lock was free and a worker was waiting for it, yet for longer than it takes to ask again nobody \
+                 got it."
             }
         }
     }

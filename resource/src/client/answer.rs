@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use dlock::FencingToken;
 
+use crate::fence::Refusal;
 use crate::store::Snapshot;
 
 /// How a write was answered.
@@ -15,44 +16,9 @@ pub enum PutAnswer {
         /// How many writes the resource has accepted, this one included.
         version: u64,
     },
-    /// Its token is not above the highest seen. If an earlier attempt's answer is unknown, that one may have been
-    /// applied, and overwritten since.
-    Stale {
-        /// The highest token seen.
-        seen: FencingToken,
-        /// The write's token.
-        got: FencingToken,
-    },
-    /// Its token is the highest seen, but was claimed or used by another owner.
-    ForeignOwner {
-        /// The highest token seen.
-        seen: FencingToken,
-        /// The write's token.
-        got: FencingToken,
-    },
-}
-
-/// How a conditional write was answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConditionalAnswer {
-    /// It is applied, now or by an earlier attempt.
-    Accepted {
-        /// How many writes the resource has accepted, this one included.
-        version: u64,
-    },
-    /// The resource has another version than the write named. If an earlier attempt's answer is unknown, that one may have
-    /// been applied, and overwritten since.
-    Conflict {
-        /// The version that the write named.
-        expected: u64,
-        /// The version that the resource has.
-        current: u64,
-    },
-    /// The key is written by holders of a lock: it takes no write without a token.
-    Fenced {
-        /// The highest token seen.
-        seen: FencingToken,
-    },
+    /// It is not applied. If an earlier attempt's answer is unknown, that attempt may have been applied, and overwritten
+    /// since.
+    Refused(Refusal),
 }
 
 /// How a read was answered.

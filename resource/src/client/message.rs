@@ -7,13 +7,13 @@ use hyper::http::request::Builder;
 use hyper::{Method, Request, StatusCode};
 use serde::Deserialize;
 
-use super::{ClientError, ConditionalAnswer, Failure, PutAnswer, ReadAnswer, not_sent};
-use crate::fence::{Reason, Refusal, WriteSeq};
-use crate::http::answer::{Conflict, Explained, Fenced, Refused, Updated, Value, Written};
+use super::{ClientError, Failure, PutAnswer, ReadAnswer, not_sent};
+use crate::fence::{Guard, Refusal};
+use crate::http::answer::{Conflict, Explained, Refused, Value, Written};
 use crate::http::{FENCE_SEQ, FENCE_TOKEN, LOCK_OWNER};
 use crate::key::ResourceKey;
 use crate::owner::OwnerToken;
-use crate::store::{ConditionalWrite, Read, Write};
+use crate::store::{Read, Write};
 
 pub(super) fn put_request(
     address: &str,
@@ -21,20 +21,15 @@ pub(super) fn put_request(
     write: &Write,
 ) -> Result<Request<Full<Bytes>>, ClientError> {
     let mut request = base_request(Method::PUT, address, key, write.owner.as_ref());
-    request = request.header(FENCE_TOKEN, write.token.as_u64());
-    if let Some(seq) = write.seq {
-        request = request.header(FENCE_SEQ, WriteSeq::as_u64(seq));
+    match write.guard {
+        Guard::Token { token, seq } => {
+            request = request.header(FENCE_TOKEN, token.as_u64());
+            if let Some(seq) = seq {
+                request = request.header(FENCE_SEQ, seq.as_u64());
+            }
+        }
+        Guard::Version { expected } => request = request.header(IF_MATCH, format!("\"{expected}\"")),
     }
-    request.body(Full::new(write.body.clone())).map_err(not_sent)
-}
-
-pub(super) fn conditional_request(
-    address: &str,
-    key: &ResourceKey,
-    write: &ConditionalWrite,
-) -> Result<Request<Full<Bytes>>, ClientError> {
-    let request = base_request(Method::PUT, address, key, write.owner.as_ref());
-    let request = request.header(IF_MATCH, format!("\"{}\"", write.expected));
     request.body(Full::new(write.body.clone())).map_err(not_sent)
 }
 
@@ -62,26 +57,9 @@ fn base_request(method: Method, address: &str, key: &ResourceKey, owner: Option<
 pub(super) fn put_answer(status: StatusCode, body: &[u8]) -> Result<PutAnswer, ClientError> {
     match status {
         StatusCode::OK => Ok(PutAnswer::Accepted { version: parse::<Written>(status, body)?.version }),
-        StatusCode::CONFLICT => Ok(match refusal(body)? {
-            Refusal { reason: Reason::Stale, seen, got } => PutAnswer::Stale { seen, got },
-            Refusal { reason: Reason::ForeignOwner, seen, got } => PutAnswer::ForeignOwner { seen, got },
-        }),
-        _ => Err(failure(status, body)),
-    }
-}
-
-pub(super) fn conditional_answer(status: StatusCode, body: &[u8]) -> Result<ConditionalAnswer, ClientError> {
-    match status {
-        StatusCode::OK => {
-            Ok(ConditionalAnswer::Accepted { version: parse::<Updated>(status, body)?.version })
-        }
+        StatusCode::CONFLICT => refusal(body).map(PutAnswer::Refused),
         StatusCode::PRECONDITION_FAILED => {
-            let Conflict { expected, current, .. } = parse(status, body)?;
-            Ok(ConditionalAnswer::Conflict { expected, current })
-        }
-        StatusCode::CONFLICT => {
-            let seen = parse::<Fenced<'_>>(status, body)?.seen().ok_or_else(|| garbled(status))?;
-            Ok(ConditionalAnswer::Fenced { seen })
+            Ok(PutAnswer::Refused(parse::<Conflict<'_>>(status, body)?.into_refusal()))
         }
         _ => Err(failure(status, body)),
     }
@@ -93,10 +71,12 @@ pub(super) fn read_answer(status: StatusCode, body: &[u8]) -> Result<ReadAnswer,
             let snapshot = parse::<Value<'_>>(status, body)?.into_snapshot();
             snapshot.map(ReadAnswer::Read).ok_or_else(|| garbled(status))
         }
-        StatusCode::CONFLICT => Ok(match refusal(body)? {
-            Refusal { reason: Reason::Stale, seen, got } => ReadAnswer::Stale { seen, got },
-            Refusal { reason: Reason::ForeignOwner, seen, got } => ReadAnswer::ForeignOwner { seen, got },
-        }),
+        StatusCode::CONFLICT => match refusal(body)? {
+            Refusal::Stale { seen, got } => Ok(ReadAnswer::Stale { seen, got }),
+            Refusal::ForeignOwner { seen, got } => Ok(ReadAnswer::ForeignOwner { seen, got }),
+            // A claim has a token, and names no version.
+            Refusal::Fenced { .. } | Refusal::Conflict { .. } => Err(garbled(status)),
+        },
         _ => Err(failure(status, body)),
     }
 }
@@ -106,7 +86,7 @@ fn refusal(body: &[u8]) -> Result<Refusal, ClientError> {
     refused.into_refusal().ok_or_else(|| garbled(StatusCode::CONFLICT))
 }
 
-/// What any status but 200 and 409 means. The service explains a request that it refuses, and stores nothing of it; any
+/// What any status but 200, 409 and 412 means. The service explains a request that it refuses, and stores nothing of it; any
 /// other answer, a proxy's for one, does not say what became of the request.
 fn failure(status: StatusCode, body: &[u8]) -> ClientError {
     match serde_json::from_slice::<Explained<'_>>(body) {

@@ -17,13 +17,11 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 
-pub use self::answer::{ClientError, ConditionalAnswer, Failure, PutAnswer, ReadAnswer, Retry};
-use self::message::{
-    conditional_answer, conditional_request, put_answer, put_request, read_answer, read_request,
-};
+pub use self::answer::{ClientError, Failure, PutAnswer, ReadAnswer, Retry};
+use self::message::{put_answer, put_request, read_answer, read_request};
 use crate::key::ResourceKey;
 use crate::owner::OwnerToken;
-use crate::store::{ConditionalWrite, Read, Write};
+use crate::store::{Read, Write};
 
 /// A client of one resource service. Calls that overlap have connections of their own; one is kept.
 pub struct Client<R: Runtime> {
@@ -58,7 +56,7 @@ impl<R: Runtime> Client<R> {
     }
 
     /// Writes to `key` and repeats the very same write, until the service answers or `deadline` passes. `write` needs an
-    /// owner: without one the service can't tell a retry from a duplicate, and refuses it as stale.
+    /// owner: without one the service can't tell a retry from a duplicate, and refuses it.
     ///
     /// # Errors
     ///
@@ -72,39 +70,6 @@ impl<R: Runtime> Client<R> {
     ) -> Result<PutAnswer, ClientError> {
         let request = || put_request(&self.address, key, write);
         self.repeat(request, put_answer, deadline, retry).await
-    }
-
-    /// Writes to `key` once, if it still has the version that `write` names.
-    ///
-    /// # Errors
-    ///
-    /// [`ClientError`]; after [`ClientError::Unknown`] only the very same write says whether it was applied.
-    pub async fn put_if(
-        &self,
-        key: &ResourceKey,
-        write: &ConditionalWrite,
-        deadline: Instant,
-    ) -> Result<ConditionalAnswer, ClientError> {
-        let (status, body) =
-            self.exchange(|| conditional_request(&self.address, key, write), deadline).await?;
-        conditional_answer(status, &body)
-    }
-
-    /// As [`Client::put_if`], and repeats the very same write until the service answers or `deadline` passes. `write` needs
-    /// an owner: without one a retry of what was applied is a conflict with itself.
-    ///
-    /// # Errors
-    ///
-    /// As [`Client::put_with_retry`].
-    pub async fn put_if_with_retry(
-        &self,
-        key: &ResourceKey,
-        write: &ConditionalWrite,
-        deadline: Instant,
-        retry: Retry,
-    ) -> Result<ConditionalAnswer, ClientError> {
-        let request = || conditional_request(&self.address, key, write);
-        self.repeat(request, conditional_answer, deadline, retry).await
     }
 
     /// Reads `key` without a claim.

@@ -11,7 +11,7 @@ use dlock::FencingToken;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::{hex, unhex};
-use crate::fence::{ConditionalOutcome, Reason, Receipt, Refusal, WriteOutcome};
+use crate::fence::{Receipt, Refusal, WriteOutcome};
 use crate::store::{ReadOutcome, Snapshot, StoreError};
 
 const STALE: &str = "stale fencing token";
@@ -24,7 +24,9 @@ const HEX: &str = "hex";
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Written {
     pub(crate) version: u64,
-    pub(crate) max_fence: u64,
+    /// Left out of the answer to a conditional write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_fence: Option<u64>,
 }
 
 /// The body of a 200 to a read.
@@ -42,28 +44,17 @@ pub(crate) struct Value<'a> {
 pub(crate) struct Refused<'a> {
     error: Cow<'a, str>,
     seen: u64,
-    got: u64,
-}
-
-/// The body of a 200 to a conditional write.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Updated {
-    pub(crate) version: u64,
+    /// Left out of the answer to a conditional write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    got: Option<u64>,
 }
 
 /// The body of a 412.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Conflict<'a> {
     error: Cow<'a, str>,
-    pub(crate) expected: u64,
-    pub(crate) current: u64,
-}
-
-/// The body of a 409 to a conditional write.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Fenced<'a> {
-    error: Cow<'a, str>,
-    seen: u64,
+    expected: u64,
+    current: u64,
 }
 
 /// The body of every other refusal.
@@ -139,28 +130,14 @@ impl IntoResponse for Problem {
     }
 }
 
-pub(super) fn write(outcome: &WriteOutcome) -> Response {
+pub(super) fn write(outcome: WriteOutcome) -> Response {
     match outcome {
         WriteOutcome::Accepted(receipt) | WriteOutcome::Repeated(receipt) => {
-            let Receipt { version, max_fence } = *receipt;
-            tagged(version, json(StatusCode::OK, &Written { version, max_fence: max_fence.as_u64() }))
+            let Receipt { version, max_fence } = receipt;
+            let written = Written { version, max_fence: max_fence.map(FencingToken::as_u64) };
+            tagged(version, json(StatusCode::OK, &written))
         }
-        WriteOutcome::Refused(refusal) => refused(*refusal),
-    }
-}
-
-pub(super) fn conditional(outcome: &ConditionalOutcome) -> Response {
-    match *outcome {
-        ConditionalOutcome::Accepted { version } | ConditionalOutcome::Repeated { version } => {
-            tagged(version, json(StatusCode::OK, &Updated { version }))
-        }
-        ConditionalOutcome::Conflict { expected, current } => {
-            let conflict = Conflict { error: CONFLICT.into(), expected, current };
-            tagged(current, json(StatusCode::PRECONDITION_FAILED, &conflict))
-        }
-        ConditionalOutcome::Fenced { seen } => {
-            json(StatusCode::CONFLICT, &Fenced { error: FENCED.into(), seen: seen.as_u64() })
-        }
+        WriteOutcome::Refused(refusal) => refused(refusal),
     }
 }
 
@@ -176,12 +153,21 @@ pub(super) fn metrics(text: String) -> Response {
         .into_response()
 }
 
-fn refused(Refusal { reason, seen, got }: Refusal) -> Response {
-    let error = match reason {
-        Reason::Stale => STALE,
-        Reason::ForeignOwner => FOREIGN_OWNER,
+fn refused(refusal: Refusal) -> Response {
+    let conflict = |error: &'static str, seen: FencingToken, got: Option<FencingToken>| {
+        let refused =
+            Refused { error: error.into(), seen: seen.as_u64(), got: got.map(FencingToken::as_u64) };
+        json(StatusCode::CONFLICT, &refused)
     };
-    json(StatusCode::CONFLICT, &Refused { error: error.into(), seen: seen.as_u64(), got: got.as_u64() })
+    match refusal {
+        Refusal::Stale { seen, got } => conflict(STALE, seen, Some(got)),
+        Refusal::ForeignOwner { seen, got } => conflict(FOREIGN_OWNER, seen, Some(got)),
+        Refusal::Fenced { seen } => conflict(FENCED, seen, None),
+        Refusal::Conflict { expected, current } => {
+            let conflict = Conflict { error: CONFLICT.into(), expected, current };
+            tagged(current, json(StatusCode::PRECONDITION_FAILED, &conflict))
+        }
+    }
 }
 
 /// The answer with the resource's version as its entity tag, for an `If-Match`.
@@ -228,18 +214,20 @@ impl<'a> Value<'a> {
 impl Refused<'_> {
     /// The refusal that it tells of; `None` if it is none of ours.
     pub(crate) fn into_refusal(self) -> Option<Refusal> {
-        let reason = match &*self.error {
-            STALE => Reason::Stale,
-            FOREIGN_OWNER => Reason::ForeignOwner,
-            _ => return None,
-        };
-        Some(Refusal { reason, seen: FencingToken::new(self.seen)?, got: FencingToken::new(self.got)? })
+        let seen = FencingToken::new(self.seen)?;
+        let got = self.got.and_then(FencingToken::new);
+        match (&*self.error, got) {
+            (STALE, Some(got)) => Some(Refusal::Stale { seen, got }),
+            (FOREIGN_OWNER, Some(got)) => Some(Refusal::ForeignOwner { seen, got }),
+            (FENCED, None) => Some(Refusal::Fenced { seen }),
+            _ => None,
+        }
     }
 }
 
-impl Fenced<'_> {
-    /// The token that the key has seen; `None` if the answer is none of ours.
-    pub(crate) fn seen(&self) -> Option<FencingToken> {
-        FencingToken::new(self.seen).filter(|_| self.error == FENCED)
+impl Conflict<'_> {
+    /// The refusal that it tells of.
+    pub(crate) fn into_refusal(self) -> Refusal {
+        Refusal::Conflict { expected: self.expected, current: self.current }
     }
 }

@@ -44,7 +44,6 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use self::answer::Problem;
-use self::request::Put;
 use crate::fence::Fencing;
 pub use crate::metrics::Metrics;
 use crate::store::Store;
@@ -156,18 +155,10 @@ async fn method_not_allowed<S: Store>(State(service): State<Arc<Service<S>>>) ->
 
 impl<S: Store> Service<S> {
     async fn write(&self, request: Request<Body>) -> Result<Response, Problem> {
-        match request::put(request, self.config.body_bytes_max).await? {
-            (key, Put::Fenced(write)) => {
-                let outcome = self.store.write(&key, &write, self.config.fencing).await?;
-                self.metrics.write_answered(&outcome);
-                Ok(answer::write(&outcome))
-            }
-            (key, Put::Conditional(write)) => {
-                let outcome = self.store.write_if(&key, &write, self.config.fencing).await?;
-                self.metrics.conditional_answered(&outcome);
-                Ok(answer::conditional(&outcome))
-            }
-        }
+        let (key, write) = request::put(request, self.config.body_bytes_max).await?;
+        let outcome = self.store.write(&key, &write, self.config.fencing).await?;
+        self.metrics.write_answered(&outcome);
+        Ok(answer::write(outcome))
     }
 
     async fn read(&self, request: Request<Body>) -> Result<Response, Problem> {

@@ -12,10 +12,10 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use super::answer::Problem;
 use super::{FENCE_SEQ, FENCE_TOKEN, LOCK_OWNER};
-use crate::fence::WriteSeq;
+use crate::fence::{Guard, WriteSeq};
 use crate::key::ResourceKey;
 use crate::owner::OwnerToken;
-use crate::store::{ConditionalWrite, Read, Write};
+use crate::store::{Read, Write};
 
 const KEY_HELP: &str = "use 1 to 256 bytes of UTF-8 without control characters, percent-encoded";
 const TOKEN_HELP: &str =
@@ -30,23 +30,17 @@ const IF_NONE_MATCH_HELP: &str = "send If-None-Match: * to write only what was n
 const SEQ_HELP: &str = "leave X-Fence-Seq out, or send one that counts the writes of a grant from 1";
 const OWNER_HELP: &str = "leave X-Lock-Owner out, or send one of up to 256 bytes of plain text";
 
-/// A write with a token, or on a condition.
-pub(super) enum Put {
-    Fenced(Write),
-    Conditional(ConditionalWrite),
-}
-
 /// The write that `request` asks for.
 pub(super) async fn put(
     request: Request<Body>,
     body_bytes_max: usize,
-) -> Result<(ResourceKey, Put), Problem> {
+) -> Result<(ResourceKey, Write), Problem> {
     let key = key(request.uri())?;
     let headers = request.headers();
     let (token, expected) = (token(headers)?, expected(headers)?);
     let (seq, owner) = (seq(headers)?, owner(headers)?);
-    // What can't be meant is refused before the body is read.
-    let kind = match (token, expected, seq) {
+    // A request that can't be meant is refused before its body is read.
+    let guard = match (token, expected, seq) {
         (None, None, _) => {
             return Err(Problem::bad_request("the header X-Fence-Token is missing", UNGUARDED_HELP));
         }
@@ -56,17 +50,11 @@ pub(super) async fn put(
         (None, Some(_), Some(_)) => {
             return Err(Problem::bad_request("X-Fence-Seq was sent without a fencing token", SEQ_HELP));
         }
-        (Some(token), None, seq) => Ok((token, seq)),
-        (None, Some(expected), None) => Err(expected),
+        (Some(token), None, seq) => Guard::Token { token, seq },
+        (None, Some(expected), None) => Guard::Version { expected },
     };
     let body = body(request.into_body(), body_bytes_max).await?;
-    Ok((
-        key,
-        match kind {
-            Ok((token, seq)) => Put::Fenced(Write { token, seq, owner, body }),
-            Err(expected) => Put::Conditional(ConditionalWrite { expected, owner, body }),
-        },
-    ))
+    Ok((key, Write { guard, owner, body }))
 }
 
 /// The read that `request` asks for.

@@ -6,10 +6,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use super::{ConditionalWrite, Read, ReadOutcome, Snapshot, Store, StoreError, Write};
+use super::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
 use crate::digest::BodyDigest;
 use crate::event;
-use crate::fence::{ConditionalOutcome, Fence, Fencing, WriteOutcome};
+use crate::fence::{Fence, Fencing, WriteOutcome};
 use crate::key::ResourceKey;
 
 /// Keeps values and fences in a map. Every call completes at once.
@@ -50,19 +50,6 @@ impl Store for MemoryStore {
         Ok(outcome)
     }
 
-    async fn write_if(
-        &self,
-        key: &ResourceKey,
-        write: &ConditionalWrite,
-        fencing: Fencing,
-    ) -> Result<ConditionalOutcome, StoreError> {
-        let digest = BodyDigest::of(&write.body);
-        let mut entries = self.entries();
-        let outcome = entries.entry(key.clone()).or_default().write_if(write, digest, fencing);
-        event::conditional_decided(key, write, digest, &outcome);
-        Ok(outcome)
-    }
-
     async fn read(
         &self,
         key: &ResourceKey,
@@ -89,21 +76,8 @@ impl Store for MemoryStore {
 
 impl Entry {
     fn write(&mut self, write: &Write, digest: BodyDigest, fencing: Fencing) -> WriteOutcome {
-        let outcome = self.fence.write(write.mark(), digest, fencing);
+        let outcome = self.fence.write(write.guard, write.owner.as_ref(), digest, fencing);
         if matches!(outcome, WriteOutcome::Accepted(_)) {
-            self.value = Some(write.body.clone());
-        }
-        outcome
-    }
-
-    fn write_if(
-        &mut self,
-        write: &ConditionalWrite,
-        digest: BodyDigest,
-        fencing: Fencing,
-    ) -> ConditionalOutcome {
-        let outcome = self.fence.write_if(write.condition(), digest, fencing);
-        if matches!(outcome, ConditionalOutcome::Accepted { .. }) {
             self.value = Some(write.body.clone());
         }
         outcome

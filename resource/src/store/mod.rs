@@ -10,7 +10,7 @@ use dlock::FencingToken;
 
 pub use self::memory::MemoryStore;
 pub use self::redb::RedbStore;
-use crate::fence::{Condition, ConditionalOutcome, Fencing, Mark, Position, Refusal, WriteOutcome, WriteSeq};
+use crate::fence::{Fencing, Guard, Mark, Position, Refusal, WriteOutcome};
 use crate::key::ResourceKey;
 use crate::owner::OwnerToken;
 
@@ -22,8 +22,8 @@ use crate::owner::OwnerToken;
 ///   writer would pass the same check.
 /// - An accepted write or claim, its token included, is durable before the future completes. A resource that forgets
 ///   the highest token when it restarts lets a stale writer in.
-/// - It tells each decision by [`crate::event::write_decided`], [`crate::event::conditional_decided`] or
-///   [`crate::event::read_decided`], before anything else can be decided about the key.
+/// - It emits each decision by [`crate::event::write_decided`] or [`crate::event::read_decided`], before anything else
+///   can be decided about the key.
 pub trait Store: Send + Sync + 'static {
     /// Judges `write` by the fence of `key`, and applies it if it is accepted.
     ///
@@ -36,18 +36,6 @@ pub trait Store: Send + Sync + 'static {
         write: &Write,
         fencing: Fencing,
     ) -> impl Future<Output = Result<WriteOutcome, StoreError>> + Send;
-
-    /// Applies `write` if `key` still has the version that it names.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError`] when the store failed; the write may or may not be applied.
-    fn write_if(
-        &self,
-        key: &ResourceKey,
-        write: &ConditionalWrite,
-        fencing: Fencing,
-    ) -> impl Future<Output = Result<ConditionalOutcome, StoreError>> + Send;
 
     /// Reads the value of `key`; if `read` has a claim, judges and keeps it first.
     ///
@@ -65,39 +53,13 @@ pub trait Store: Send + Sync + 'static {
 /// A write to a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// The fencing token of the grant that the writer holds.
-    pub token: FencingToken,
-    /// The number of this write among those of the grant; `None` for the plain write, the grant's last.
-    pub seq: Option<WriteSeq>,
-    /// The owner token of the grant. Without it a retry can't be told from a duplicate.
+    /// What must still hold for it to be applied.
+    pub guard: Guard,
+    /// The owner token of the grant; of a conditional write, any name that its writer gave to it. Without it a retry can't
+    /// be told from a duplicate, and is refused.
     pub owner: Option<OwnerToken>,
     /// The new value.
     pub body: Bytes,
-}
-
-impl Write {
-    /// Where the write stands, and whose it is.
-    pub fn mark(&self) -> Mark {
-        Mark { position: Position::write(self.token, self.seq), owner: self.owner.clone() }
-    }
-}
-
-/// A write without a token, on the condition that the resource still has the version that the writer has read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConditionalWrite {
-    /// The version that the writer has read; zero if the resource had never been written.
-    pub expected: u64,
-    /// The writer's name for this write. Without it a retry can't be told from another's write, and is a conflict.
-    pub owner: Option<OwnerToken>,
-    /// The new value.
-    pub body: Bytes,
-}
-
-impl ConditionalWrite {
-    /// What the write asks for.
-    pub fn condition(&self) -> Condition {
-        Condition { expected: self.expected, owner: self.owner.clone() }
-    }
 }
 
 /// A read of a resource.

@@ -9,17 +9,17 @@ use redb::{
     Database, Durability, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition, WriteTransaction,
 };
 
-use super::{ConditionalWrite, Read, ReadOutcome, Snapshot, Store, StoreError, Write};
+use super::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
 use crate::digest::BodyDigest;
 use crate::event;
-use crate::fence::{Condition, ConditionalOutcome, Fence, Fencing, Mark, Pass, Position, WriteOutcome};
+use crate::fence::{Fence, Fencing, Guard, LastWrite, Mark, Position, WriteOutcome};
 use crate::key::ResourceKey;
 use crate::owner::OwnerToken;
 
 /// A mark: token, sequence, owner.
 type MarkRow<'a> = (u64, u64, Option<&'a str>);
-/// A fence: version, the highest mark, the last write and the SHA-256 of what it wrote. A conditional last write stands as
-/// a mark with the token zero, which no grant has, and the version that it named for its sequence.
+/// A fence: version, the highest mark, the last write and the SHA-256 of what it wrote. Of the last write the mark has what
+/// [`Guard::to_parts`] gives.
 type FenceRow<'a> = (u64, Option<MarkRow<'a>>, Option<(MarkRow<'a>, &'a [u8; 32])>);
 
 /// Apart from the values, so that a claim does not write a value again.
@@ -84,24 +84,8 @@ impl RedbStore {
     ) -> Result<WriteOutcome, StoreError> {
         let transaction = self.begin()?;
         let mut fence = load(&transaction, key)?;
-        let outcome = fence.write(write.mark(), digest, fencing);
+        let outcome = fence.write(write.guard, write.owner.as_ref(), digest, fencing);
         if matches!(outcome, WriteOutcome::Accepted(_)) {
-            commit(transaction, key, &fence, &write.body)?;
-        }
-        Ok(outcome)
-    }
-
-    fn apply_if(
-        &self,
-        key: &ResourceKey,
-        write: &ConditionalWrite,
-        digest: BodyDigest,
-        fencing: Fencing,
-    ) -> Result<ConditionalOutcome, StoreError> {
-        let transaction = self.begin()?;
-        let mut fence = load(&transaction, key)?;
-        let outcome = fence.write_if(write.condition(), digest, fencing);
-        if matches!(outcome, ConditionalOutcome::Accepted { .. }) {
             commit(transaction, key, &fence, &write.body)?;
         }
         Ok(outcome)
@@ -146,19 +130,6 @@ impl Store for RedbStore {
         let _deciding = self.deciding.lock().unwrap_or_else(PoisonError::into_inner);
         let outcome = self.apply(key, write, digest, fencing)?;
         event::write_decided(key, write, digest, &outcome);
-        Ok(outcome)
-    }
-
-    async fn write_if(
-        &self,
-        key: &ResourceKey,
-        write: &ConditionalWrite,
-        fencing: Fencing,
-    ) -> Result<ConditionalOutcome, StoreError> {
-        let digest = BodyDigest::of(&write.body);
-        let _deciding = self.deciding.lock().unwrap_or_else(PoisonError::into_inner);
-        let outcome = self.apply_if(key, write, digest, fencing)?;
-        event::conditional_decided(key, write, digest, &outcome);
         Ok(outcome)
     }
 
@@ -209,7 +180,7 @@ fn commit(
 fn save(transaction: &WriteTransaction, key: &ResourceKey, fence: &Fence) -> Result<(), StoreError> {
     let mut fences = transaction.open_table(FENCES).map_err(failed)?;
     let highest = fence.highest.as_ref().map(mark_row);
-    let last_write = fence.last_write.as_ref().map(|(pass, digest)| (pass_row(pass), digest.as_bytes()));
+    let last_write = fence.last_write.as_ref().map(|last| (write_row(last), last.digest.as_bytes()));
     fences.insert(key.as_str(), (fence.version, highest, last_write)).map_err(failed)?;
     Ok(())
 }
@@ -219,28 +190,22 @@ fn mark_row(mark: &Mark) -> MarkRow<'_> {
     (position.token().as_u64(), position.seq(), owner.as_ref().map(OwnerToken::as_str))
 }
 
-fn pass_row(pass: &Pass) -> MarkRow<'_> {
-    match pass {
-        Pass::Fenced(mark) => mark_row(mark),
-        Pass::Conditional(Condition { expected, owner }) => {
-            (0, *expected, owner.as_ref().map(OwnerToken::as_str))
-        }
-    }
+fn write_row(last: &LastWrite) -> MarkRow<'_> {
+    let (token, number) = last.guard.to_parts();
+    (token, number, last.owner.as_ref().map(OwnerToken::as_str))
 }
 
 fn decode((version, highest, last_write): FenceRow<'_>) -> Result<Fence, StoreError> {
     let last_write = match last_write {
-        Some((pass, digest)) => Some((decode_pass(pass)?, BodyDigest::from_bytes(*digest))),
+        Some((row, digest)) => Some(decode_write(row, BodyDigest::from_bytes(*digest))?),
         None => None,
     };
     Ok(Fence { version, highest: highest.map(decode_mark).transpose()?, last_write })
 }
 
-fn decode_pass(row: MarkRow<'_>) -> Result<Pass, StoreError> {
-    match row {
-        (0, expected, owner) => Ok(Pass::Conditional(Condition { expected, owner: decode_owner(owner)? })),
-        mark => decode_mark(mark).map(Pass::Fenced),
-    }
+fn decode_write((token, number, owner): MarkRow<'_>, digest: BodyDigest) -> Result<LastWrite, StoreError> {
+    let guard = Guard::from_parts(token, number).ok_or(StoreError::Corrupt("a write stands as a claim"))?;
+    Ok(LastWrite { guard, owner: decode_owner(owner)?, digest })
 }
 
 fn decode_mark((token, seq, owner): MarkRow<'_>) -> Result<Mark, StoreError> {

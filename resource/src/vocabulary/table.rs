@@ -69,6 +69,8 @@ macro_rules! with_lease_events {
                 SectionLeft = "section_left" { key: Name, owner: Name, token: u64, outcome: Option<Name> }
                 /// The worker reached a step of its work.
                 WorkerStep = "worker_step" { step: Name, key: Option<Name>, owner: Option<Name> }
+                /// The process passed a point that its own code names.
+                PointPassed = "point_passed" { step: Name }
                 /// The worker sent a write to the resource.
                 WriteSent = "write_sent" { key: Name, owner: Option<Name>, token: u64, seq: Option<u64> }
                 /// The worker got its answer, or none.

@@ -76,6 +76,32 @@ pub(crate) fn renewed(worker: &str, token: u64) -> Kind {
     Kind::LeaseRenewed { key: key(), owner: owner(worker), token, valid_micros: Some(1_978_000) }
 }
 
+/// The same lease, trusted for so many milliseconds.
+pub(crate) fn valid_for(kind: Kind, millis: u64) -> Kind {
+    match kind {
+        Kind::LeaseRenewed { key, owner, token, .. } => {
+            Kind::LeaseRenewed { key, owner, token, valid_micros: Some(millis * 1000) }
+        }
+        kind => kind,
+    }
+}
+
+pub(crate) fn lost(worker: &str, token: u64) -> Kind {
+    Kind::LeaseLost { key: key(), owner: owner(worker), token, outcome: Some("expired".into()) }
+}
+
+pub(crate) fn release_requested(worker: &str, token: u64) -> Kind {
+    Kind::LeaseReleaseRequested { key: key(), owner: owner(worker), token }
+}
+
+pub(crate) fn struck(fault: u64, verb: &str) -> Kind {
+    Kind::FaultApplied { fault, verb: verb.into(), detail: verb.into() }
+}
+
+pub(crate) fn healed(fault: u64, verb: &str) -> Kind {
+    Kind::FaultHealed { fault, verb: verb.into(), detail: "over".into() }
+}
+
 pub(crate) fn released(worker: &str, token: u64, outcome: &str) -> Kind {
     Kind::LeaseReleased { key: key(), owner: owner(worker), token, outcome: Some(outcome.into()) }
 }

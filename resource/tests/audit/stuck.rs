@@ -4,7 +4,7 @@ use resource::audit::{Kind, Rules, Verdict, VerdictKind, audit};
 
 use crate::story::{
     acquired, crashed, deleted, expired, extended, granted, history, lines, millis_at, not_acquired, only,
-    requested, retried,
+    released, requested, retried,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -115,4 +115,83 @@ fn a_waiter_that_goes_on_under_another_owner_has_waited_since_it_began() {
     assert!(only(VerdictKind::Stuck, &verdicts).detail.starts_with("a asked for the lock at 11.000"));
     let began_anew = [(13_000, "a", requested("a2")), (14_500, "a", acquired("a2", 1))];
     assert_eq!(judge(began.into_iter().chain(began_anew)), []);
+}
+
+/// The TTL that was asked for is 2 s.
+fn held_by_a() -> [(u64, &'static str, Kind); 4] {
+    [
+        (11_000, "a", requested("a")),
+        (11_000, "redis", granted("a", 1)),
+        (11_001, "a", acquired("a", 1)),
+        (11_500, "b", requested("b")),
+    ]
+}
+
+#[test]
+fn a_waiter_may_wait_as_long_as_another_lease_lasts() {
+    let served_at = |at| {
+        let served = [(at, "redis", granted("b", 2)), (at, "b", acquired("b", 2))];
+        judge(held_by_a().into_iter().chain(served).chain([(at + 100, "redis", deleted("b", "b"))]))
+    };
+    assert_eq!(served_at(16_001), []);
+    let verdicts = served_at(16_002);
+    assert_eq!(
+        only(VerdictKind::Stuck, &verdicts).detail,
+        "b asked for the lock at 11.500 and had no answer by 16.001, 3 s after the last lease had to be over"
+    );
+}
+
+#[test]
+fn a_lock_that_came_free_is_waited_for_from_then_on() {
+    let freed = [(11_600, "redis", deleted("a", "a")), (14_601, "b", not_acquired("b"))];
+    assert!(
+        only(VerdictKind::Stuck, &judge(held_by_a().into_iter().chain(freed))).detail.starts_with("b asked")
+    );
+}
+
+#[test]
+fn a_request_that_others_overtake_is_not_stuck() {
+    let turns = (0..6).flat_map(|turn| {
+        let at = 11_200 + turn * 1_000;
+        [(at, "redis", granted("a", turn)), (at + 900, "redis", deleted("a", "a"))]
+    });
+    let story = [(11_000, "a", requested("a")), (11_100, "b", requested("b"))].into_iter().chain(turns);
+    assert_eq!(
+        lines(&judge(story.chain([(18_000, "b", not_acquired("b")), (18_000, "a", crashed())]))),
+        [""; 0]
+    );
+}
+
+#[test]
+fn a_key_is_held_against_the_time_to_live_that_was_asked_for() {
+    let stored_for_an_hour = match granted("a", 1) {
+        Kind::KeyGranted { key, owner, token, client, .. } => {
+            Kind::KeyGranted { key, owner, token, client, ttl_millis: Some(3_600_000) }
+        }
+        kind => kind,
+    };
+    let story = [
+        (11_000, "a", requested("a")),
+        (11_000, "redis", stored_for_an_hour),
+        (11_001, "a", acquired("a", 1)),
+    ];
+    assert!(only(VerdictKind::Stuck, &judge(story)).detail.ends_with("had to end by 13.000"));
+}
+
+#[test]
+fn a_session_lasts_as_long_as_its_holder_lives() {
+    let story = |end| {
+        let holds = [
+            (11_000, "a", requested("a")),
+            (11_000, "etcd", granted("a", 1)),
+            (11_001, "a", acquired("a", 1)),
+        ];
+        let waits = [(11_500, "b", requested("b")), (17_000, "a", end), (19_500, "b", not_acquired("b"))];
+        history(holds.into_iter().chain(waits).chain([(19_600, "etcd", deleted("a", "a"))]))
+    };
+    let sessions = Rules { sessions: true, ..rules() };
+    let released = || released("a", 1, "done");
+    assert_eq!(audit(&story(released()), &sessions), []);
+    assert_eq!(lines(&audit(&story(released()), &rules())), ["stuck b"]);
+    assert_eq!(audit(&story(crashed()), &sessions), [], "the session ends a time to live after its holder");
 }

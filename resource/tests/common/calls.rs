@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use dlock::FencingToken;
 use futures_util::FutureExt;
-use resource::fence::{ConditionalOutcome, Fencing, WriteOutcome};
-use resource::store::{ConditionalWrite, Read, ReadOutcome, Snapshot, Store, StoreError, Write};
+use resource::fence::{Fencing, Guard, Receipt, Refusal, WriteOutcome};
+use resource::store::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
 use resource::{OwnerToken, ResourceKey};
 
 pub(crate) fn key(name: &str) -> ResourceKey {
@@ -20,21 +20,23 @@ pub(crate) fn owner(name: &str) -> Option<OwnerToken> {
 }
 
 pub(crate) fn plain(number: u64, body: &str) -> Write {
-    Write { token: token(number), seq: None, owner: None, body: Bytes::copy_from_slice(body.as_bytes()) }
+    Write { guard: Guard::token(token(number)), owner: None, body: Bytes::copy_from_slice(body.as_bytes()) }
 }
 
-pub(crate) fn on(expected: u64, name: Option<&str>, body: &str) -> ConditionalWrite {
+/// A conditional write.
+pub(crate) fn on(expected: u64, name: Option<&str>, body: &str) -> Write {
     let owner = name.and_then(owner);
-    ConditionalWrite { expected, owner, body: Bytes::copy_from_slice(body.as_bytes()) }
+    Write { guard: Guard::Version { expected }, owner, body: Bytes::copy_from_slice(body.as_bytes()) }
 }
 
-pub(crate) fn write_if(
-    store: &impl Store,
-    key: &ResourceKey,
-    write: &ConditionalWrite,
-    fencing: Fencing,
-) -> Result<ConditionalOutcome, StoreError> {
-    store.write_if(key, write, fencing).now_or_never().expect("completes at once")
+/// The receipt of a conditional write.
+pub(crate) fn receipt(version: u64) -> Receipt {
+    Receipt { version, max_fence: None }
+}
+
+/// What a conditional write gets that named another version.
+pub(crate) fn conflict(expected: u64, current: u64) -> WriteOutcome {
+    WriteOutcome::Refused(Refusal::Conflict { expected, current })
 }
 
 /// Both stores complete at once: the simulator relies on it.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dlock::redis::{Redis, Waiting};
+use dlock::redis::{Redis, RedisOptions, Waiting};
 use dlock::{Lock, LockKey, Options};
 use sim::entropy::Entropy;
 use sim::record;
@@ -64,9 +64,10 @@ async fn work(shape: Shape, world: World, id: ProcessId, number: usize, calls: &
     let key = LockKey::new("orders", &number.to_string()).unwrap();
     let lock = |server| {
         // Nobody waits, in the other contenders' exchange neither: a release has nobody to call.
-        let backend =
-            Redis::new(runtime.clone(), &format!("redis-{server}:6379")).with_waiting(Waiting::Polled);
-        Lock::new(backend, Options::new(Duration::from_secs(10))).unwrap()
+        let mut options = RedisOptions::default();
+        options.waiting = Waiting::Polled;
+        let backend = Redis::new(runtime.clone(), &format!("redis-{server}:6379"), options);
+        Lock::new(backend.unwrap(), Options::new(Duration::from_secs(10))).unwrap()
     };
     let locks: Vec<_> = (0..shape.servers).map(lock).collect();
     for _ in 0..shape.rounds {

@@ -23,8 +23,7 @@ pub(crate) fn corpus(folder: &Path) -> Outcome {
             let kinds: Vec<String> = report.kinds().iter().map(ToString::to_string).collect();
             let kinds = if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") };
             let _ = write!(line, " {}: {kinds};", arm_name(arm).trim_start_matches("fencing "));
-            let demanded = schedule.expect.of(arm.name());
-            problems.extend(demanded.map(|demanded| demanded.mismatches(&report)).unwrap_or_default());
+            problems.extend(schedule.mismatches(arm.name(), &report).unwrap_or_default());
         }
         agreed += usize::from(problems.is_empty());
         let line = line.trim_end_matches(';');

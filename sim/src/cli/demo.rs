@@ -30,8 +30,7 @@ pub(crate) fn demo() -> Outcome {
     let mut as_expected = true;
     for (arm, report) in [(Arm::Unfenced, &unfenced), (Arm::Fenced, &fenced)] {
         text += &verdicts(arm, report);
-        let demanded = schedule.expect.of(arm.name());
-        for mismatch in demanded.map(|demanded| demanded.mismatches(report)).unwrap_or_default() {
+        for mismatch in schedule.mismatches(arm.name(), report).unwrap_or_default() {
             as_expected = false;
             text += &wrap(&format!("  NOT as expected: {mismatch}"), 4);
         }

@@ -47,7 +47,7 @@ pub(crate) fn file(file: &Path, json: bool) -> Outcome {
     for arm in Arm::of(&schedule.expect) {
         let began = Stopwatch::start();
         let report = run(&schedule, arm, schedule.seed)?;
-        let mismatches = schedule.expect.of(arm.name()).map(|demanded| demanded.mismatches(&report));
+        let mismatches = schedule.mismatches(arm.name(), &report);
         as_expected &= mismatches.as_ref().is_none_or(Vec::is_empty);
         object.add(arm, &report, began.elapsed(), mismatches.as_deref());
         let _ = write!(text, "\n── {} ──\n{}\n{}", arm_name(arm), report.trace(), summary(&report));

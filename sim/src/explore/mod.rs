@@ -70,7 +70,9 @@ pub fn explore<S: Subject>(
             tally.add(arm.arm(), report);
             let violation = violation(arm, &schedule, report);
             tally.violations += u64::from(violation.is_some());
-            violations.extend(violation);
+            if let Some(violation) = violation {
+                violations.push(without_idle_faults(arm, violation, report)?);
+            }
         }
         if let Some(report) = reports.last() {
             tally.faults += report.faults_struck() as u64;
@@ -113,4 +115,27 @@ pub fn violation<S: Subject>(
     schedule.seed = report.seed;
     schedule.expect.demand(subject.arm(), Outcome::of(report));
     Some(Violation { arm: subject.arm(), broken, findings, schedule })
+}
+
+/// The violation without the faults that never struck, if a run without them shows the same: a schedule whose faults do not
+/// all strike is not as expected when it is replayed.
+fn without_idle_faults<S: Subject>(
+    subject: &S,
+    violation: Violation<S::Options>,
+    report: &Report,
+) -> Result<Violation<S::Options>, RunError> {
+    if report.struck.iter().all(|has_struck| *has_struck) {
+        return Ok(violation);
+    }
+    let mut schedule = violation.schedule.clone();
+    let mut struck = report.struck.iter();
+    schedule.faults.retain(|_| struck.next().copied().unwrap_or(true));
+    // A `resume` whose pause never struck is not valid without it.
+    let Ok(mut sim) = sim::build(subject, &schedule) else { return Ok(violation) };
+    let again = sim.run()?;
+    let is_same = again.kinds() == report.kinds() && again.struck.iter().all(|has_struck| *has_struck);
+    match self::violation(subject, &schedule, &again) {
+        Some(shorter) if is_same => Ok(shorter),
+        _ => Ok(violation),
+    }
 }

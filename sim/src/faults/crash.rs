@@ -108,10 +108,10 @@ impl Action for Crash {
         self.restart_after.or(is_client.then_some(Span::ZERO))
     }
 
-    /// A server that forgets counts its tokens from 1 again.
+    /// A server that forgets counts its tokens from 1 again, and grants locks that are held.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
         if scene.forgets(&self.process, self.power_loss) {
-            vec![VerdictKind::TokenRegressed]
+            vec![VerdictKind::TokenRegressed, VerdictKind::TwoValid, VerdictKind::Unheld]
         } else {
             Vec::new()
         }

@@ -105,8 +105,15 @@ impl Action for Evict {
         Some(Span::ZERO)
     }
 
-    /// A fence counter that is gone starts at 1 again.
+    /// A fence counter that is gone starts at 1 again; a lock without its owner is granted anew.
     fn excuses(&self, _: &dyn Scene) -> Vec<VerdictKind> {
-        if self.part == Some(Part::Owner) { Vec::new() } else { vec![VerdictKind::TokenRegressed] }
+        let mut excuses = Vec::new();
+        if self.part != Some(Part::Owner) {
+            excuses.push(VerdictKind::TokenRegressed);
+        }
+        if self.part != Some(Part::Fence) {
+            excuses.extend([VerdictKind::TwoValid, VerdictKind::Unheld]);
+        }
+        excuses
     }
 }

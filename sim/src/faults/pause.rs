@@ -80,7 +80,7 @@ impl Action for Pause {
             None => "paused".to_owned(),
         };
         strike.begins(&self.process, &detail);
-        strike.until(&self.process, self.lasts, "resumed", move |strike| strike.world().resume(id));
+        strike.while_alive(&self.process, self.lasts, "resumed", move |strike| strike.world().resume(id));
     }
 
     fn heals_after(&self, _: &dyn Scene) -> Option<Span> {

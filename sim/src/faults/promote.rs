@@ -68,8 +68,8 @@ impl Action for Promote {
         Some(Span::ZERO)
     }
 
-    /// A replica that lags has not seen the last tokens.
+    /// A replica that lags has not seen the last grants and tokens, nor the last releases.
     fn excuses(&self, _: &dyn Scene) -> Vec<VerdictKind> {
-        vec![VerdictKind::TokenRegressed]
+        vec![VerdictKind::TokenRegressed, VerdictKind::TwoValid, VerdictKind::Unheld, VerdictKind::Leaked]
     }
 }

@@ -103,6 +103,10 @@ impl Action for Rate {
     /// A key that nobody releases lives by the server's clock.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
         let is_slow = self.factor < 1.0 && scene.expires_keys(&self.process);
-        if is_slow { vec![VerdictKind::Stuck] } else { Vec::new() }
+        let mut excuses = if is_slow { vec![VerdictKind::Stuck] } else { Vec::new() };
+        if !scene.knows_margins() {
+            excuses.extend([VerdictKind::TwoValid, VerdictKind::Unheld]);
+        }
+        excuses
     }
 }

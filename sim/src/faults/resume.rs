@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::action::{Action, Check, Fault};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
-use super::pause::Pause;
+use super::pause::{self, Pause};
 use super::scene::Scene;
 use super::strike::Strike;
 use crate::place::Invalid;
@@ -50,8 +50,9 @@ impl Action for Resume {
     }
 
     fn strike(&self, strike: &Strike) {
-        strike.world().resume(strike.process(&self.process));
-        strike.heals(&self.process, "resumed");
+        if !strike.end(pause::KIND.verb, &self.process) {
+            strike.begins(&self.process, "was to be resumed, and is not paused");
+        }
     }
 
     fn heals_after(&self, _: &dyn Scene) -> Option<Span> {

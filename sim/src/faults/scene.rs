@@ -75,6 +75,12 @@ pub trait Scene {
         false
     }
 
+    /// Whether it excuses itself the verdicts on leases whose holder's clock runs slower than the server's, by more than
+    /// their margin. If not, every clock that runs fast or slow excuses them.
+    fn knows_margins(&self) -> bool {
+        false
+    }
+
     /// The time by which drawn times are measured: that of a lease, where there is one.
     fn scale(&self) -> Span {
         Span::from_secs(1)

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use resource::audit::VerdictKind;
 
-use super::action::{Action, Check};
+use super::action::{Action, Check, Fault};
+use super::draw::{Draw, Way};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::Scene;
@@ -25,7 +26,15 @@ pub struct Slew {
 }
 
 /// Its row in the table. It is drawn together with the other faults of clocks: see [`rate`](super::rate).
-pub static KIND: FaultKind = FaultKind { verb: "slew", fields: &["by", "over"], read, ways: &[] };
+pub static KIND: FaultKind = FaultKind { verb: "slew", fields: &["by", "over"], read, ways: &[&ALONE] };
+
+/// Where clocks are only slewed: else [`rate`](super::rate) draws it, among all that clocks do.
+static ALONE: Way = Way { place: 114, weight: |_| 0, draw };
+
+fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
+    let (process, when, by) = (draw.process(), draw.when(), draw.shift());
+    Some(Fault::new(when, Slew { process, by, over: draw.up_to(3) }))
+}
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let process = fields.need("slew", "slew", "the process")?;
@@ -67,7 +76,11 @@ impl Action for Slew {
     /// A key that nobody releases lives by the server's clock.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
         let is_set_back = self.by.as_nanos() < 0 && scene.expires_keys(&self.process);
-        if is_set_back { vec![VerdictKind::Stuck] } else { Vec::new() }
+        let mut excuses = if is_set_back { vec![VerdictKind::Stuck] } else { Vec::new() };
+        if !scene.knows_margins() {
+            excuses.extend([VerdictKind::TwoValid, VerdictKind::Unheld]);
+        }
+        excuses
     }
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use resource::audit::VerdictKind;
 
-use super::action::{Action, Check};
+use super::action::{Action, Check, Fault};
+use super::draw::{Draw, Way};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::Scene;
@@ -22,7 +23,15 @@ pub struct Step {
 }
 
 /// Its row in the table. It is drawn together with the other faults of clocks: see [`rate`](super::rate).
-pub static KIND: FaultKind = FaultKind { verb: "step", fields: &["by"], read, ways: &[] };
+pub static KIND: FaultKind = FaultKind { verb: "step", fields: &["by"], read, ways: &[&ALONE] };
+
+/// Where clocks are only set: else [`rate`](super::rate) draws it, among all that clocks do.
+static ALONE: Way = Way { place: 112, weight: |_| 0, draw };
+
+fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
+    let (process, when) = (draw.process(), draw.when());
+    Some(Fault::new(when, Step { process, by: draw.shift() }))
+}
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let process = fields.need("step", "step", "the process")?;
@@ -61,7 +70,11 @@ impl Action for Step {
 
     /// A key that nobody releases lives by the server's clock.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
-        let is_set_back = self.by.as_nanos() < 0 && scene.expires_keys(&self.process);
-        if is_set_back { vec![VerdictKind::Stuck] } else { Vec::new() }
+        match scene.expires_keys(&self.process) {
+            true if self.by.as_nanos() < 0 => vec![VerdictKind::Stuck],
+            // It ends leases early.
+            true => vec![VerdictKind::TwoValid, VerdictKind::Unheld],
+            false => Vec::new(),
+        }
     }
 }

@@ -80,7 +80,11 @@ impl Action for Stop {
 
     /// A server that writes nothing to a disk counts its tokens from 1 again.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
-        if scene.forgets(&self.process, false) { vec![VerdictKind::TokenRegressed] } else { Vec::new() }
+        if scene.forgets(&self.process, false) {
+            vec![VerdictKind::TokenRegressed, VerdictKind::TwoValid, VerdictKind::Unheld]
+        } else {
+            Vec::new()
+        }
     }
 
     fn ends(&self) -> Option<(&str, Option<Span>)> {

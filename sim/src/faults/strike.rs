@@ -1,7 +1,7 @@
 //! What a fault may do when it strikes.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::cmp::Reverse;
+use std::sync::{Arc, Mutex};
 
 use resource::audit::{Kind, Name};
 
@@ -9,9 +9,9 @@ use super::link::Link;
 use super::scene::Role;
 use crate::record::note;
 use crate::span::Span;
-use crate::world::World;
 use crate::world::clock::TRUE_RATE;
 use crate::world::process::ProcessId;
+use crate::world::{World, lock};
 
 /// The name under which the history knows faults of links, which are no process's own.
 pub const NETWORK: &str = "network";
@@ -52,29 +52,66 @@ pub trait Stage: Send + Sync {
 /// The faults of a run that are in force.
 pub(super) struct Ledger {
     pub(super) stage: Arc<dyn Stage>,
-    /// Faults that are in force and will end, or never end and hinder service.
-    open: AtomicUsize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// In the order in which they began.
+    open: Vec<Open>,
+    /// How many have been opened so far.
+    opened: u64,
     /// The true time at which the last fault that ended did so.
-    healed_at: AtomicU64,
+    healed_at: u64,
+}
+
+/// A fault that is in force.
+struct Open {
+    /// Its place among all that were opened.
+    place: u64,
+    /// The number of the fault in the schedule, and its verb.
+    number: u64,
+    verb: &'static str,
+    process: String,
+    scope: Scope,
+    /// Whether it ends by itself.
+    has_end: bool,
+    /// Whether others wait for its end.
+    hinders: bool,
+    /// What the history says when it is over.
+    detail: String,
+    undo: Undo,
+}
+
+type Undo = Box<dyn FnOnce(&Strike) + Send>;
+
+/// What a fault that is in force outlives.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// Nothing but its own end.
+    Run,
+    /// Not the death of its process.
+    Life,
 }
 
 /// One fault that strikes. Clones are the same fault.
 #[derive(Clone)]
 pub struct Strike {
     ledger: Arc<Ledger>,
-    /// Where the fault stands in its schedule.
+    /// Its number in the schedule, from 0.
     number: u64,
     verb: &'static str,
 }
 
 impl Ledger {
     pub(super) fn new(stage: Arc<dyn Stage>) -> Self {
-        Self { stage, open: AtomicUsize::new(0), healed_at: AtomicU64::new(0) }
+        Self { stage, state: Mutex::default() }
     }
 
-    /// When the last fault ended, if none is in force.
+    /// When the last fault ended, if none is in force that others wait for.
     pub(super) fn healed_at(&self) -> Option<u64> {
-        (self.open.load(Ordering::Relaxed) == 0).then(|| self.healed_at.load(Ordering::Relaxed))
+        let state = lock(&self.state);
+        (!state.open.iter().any(|open| open.hinders)).then_some(state.healed_at)
     }
 
     /// Does `deed` at the true time `at`.
@@ -84,6 +121,23 @@ impl Ledger {
             world.sleep_until(at).await;
             deed();
         });
+    }
+
+    /// Undoes the first of the faults in force, in the order of their ranks, that has a rank. Returns whether there is one.
+    fn end<R: Ord>(self: &Arc<Self>, rank: impl Fn(&Open) -> Option<R>) -> bool {
+        let Some(open) = self.close(rank) else { return false };
+        let strike = Strike { ledger: Arc::clone(self), number: open.number, verb: open.verb };
+        (open.undo)(&strike);
+        strike.heals(&open.process, &open.detail);
+        true
+    }
+
+    fn close<R: Ord>(&self, rank: impl Fn(&Open) -> Option<R>) -> Option<Open> {
+        let mut state = lock(&self.state);
+        let ranked = state.open.iter().enumerate().filter_map(|(at, open)| Some((rank(open)?, at)));
+        let (_, at) = ranked.min()?;
+        state.healed_at = self.stage.world().now();
+        Some(state.open.remove(at))
     }
 }
 
@@ -115,34 +169,31 @@ impl Strike {
 
     /// Records in words that the fault has begun, as happening in `process` or in the [`NETWORK`].
     pub fn begins(&self, process: &str, detail: &str) {
-        note(
-            process,
-            Kind::FaultApplied {
-                fault: self.number,
-                verb: Name::from(self.verb),
-                detail: Name::from(detail),
-            },
-        );
+        let (fault, verb) = (self.number, Name::from(self.verb));
+        note(process, Kind::FaultApplied { fault, verb, detail: Name::from(detail) });
     }
 
     /// Records in words that the fault is over.
-    pub fn heals(&self, process: &str, detail: &str) {
-        self.ledger.healed_at.store(self.world().now(), Ordering::Relaxed);
-        note(
-            process,
-            Kind::FaultHealed { fault: self.number, verb: Name::from(self.verb), detail: Name::from(detail) },
-        );
+    fn heals(&self, process: &str, detail: &str) {
+        let (fault, verb) = (self.number, Name::from(self.verb));
+        note(process, Kind::FaultHealed { fault, verb, detail: Name::from(detail) });
     }
 
     /// Does `deed` as soon as the event is over in which the fault strikes: a server that is told to do something
     /// finishes what it is doing first.
     pub fn soon(&self, deed: impl FnOnce(&Self) + Send + 'static) {
-        let strike = self.clone();
-        self.ledger.later(self.world().now(), move || deed(&strike));
+        self.after(Span::ZERO, deed);
     }
 
-    /// Undoes a fault of `process`, or of the [`NETWORK`], when its time is over; `detail` says so. One that has no end
-    /// is in force for the rest of the run, unless it took a client away: the others need not wait for it.
+    /// Does `deed` when the time `later` has passed.
+    pub fn after(&self, later: Span, deed: impl FnOnce(&Self) + Send + 'static) {
+        let strike = self.clone();
+        self.ledger.later(self.world().now() + later.as_nanos(), move || deed(&strike));
+    }
+
+    /// Undoes the fault when its time is over, and records in the words of `detail` that it has healed. `process` is what
+    /// it was done to, or the [`NETWORK`]. Without an end it is in force until another fault ends it ([`Strike::end`]), or
+    /// for the rest of the run.
     pub fn until(
         &self,
         process: &str,
@@ -150,17 +201,55 @@ impl Strike {
         detail: &str,
         undo: impl FnOnce(&Self) + Send + 'static,
     ) {
-        let is_client =
-            self.world().find(process).is_some_and(|id| self.ledger.stage.role(id) == Role::Client);
-        if lasts.is_some() || !is_client || process == NETWORK {
-            self.ledger.open.fetch_add(1, Ordering::Relaxed);
-        }
+        self.open(process, Scope::Run, lasts, detail, Box::new(undo));
+    }
+
+    /// As [`Strike::until`], but it is over, and nothing is undone, when the process dies.
+    pub fn while_alive(
+        &self,
+        process: &str,
+        lasts: Option<Span>,
+        detail: &str,
+        undo: impl FnOnce(&Self) + Send + 'static,
+    ) {
+        self.open(process, Scope::Life, lasts, detail, Box::new(undo));
+    }
+
+    /// Undoes a fault with this verb that is in force on the process: one that does not end by itself, or else the one that
+    /// began last. Returns whether there is one.
+    pub fn end(&self, verb: &str, process: &str) -> bool {
+        self.ledger.end(|open| {
+            let is_meant = open.verb == verb && open.process == process;
+            is_meant.then_some((open.has_end, Reverse(open.place)))
+        })
+    }
+
+    fn open(&self, process: &str, scope: Scope, lasts: Option<Span>, detail: &str, undo: Undo) {
+        let role = self.world().find(process).map(|id| self.ledger.stage.role(id));
+        // The others need not wait for a client that is gone for good.
+        let hinders = lasts.is_some() || role != Some(Role::Client);
+        let place = {
+            let mut state = lock(&self.ledger.state);
+            let place = state.opened;
+            state.opened += 1;
+            state.open.push(Open {
+                place,
+                number: self.number,
+                verb: self.verb,
+                process: process.to_owned(),
+                scope,
+                has_end: lasts.is_some(),
+                hinders,
+                detail: detail.to_owned(),
+                undo,
+            });
+            place
+        };
         let Some(lasts) = lasts else { return };
-        let (strike, process, detail) = (self.clone(), process.to_owned(), detail.to_owned());
+        let ledger = Arc::clone(&self.ledger);
         self.ledger.later(self.world().now() + lasts.as_nanos(), move || {
-            undo(&strike);
-            strike.ledger.open.fetch_sub(1, Ordering::Relaxed);
-            strike.heals(&process, &detail);
+            // Unless another fault has ended it.
+            ledger.end(|open| (open.place == place).then_some(()));
         });
     }
 
@@ -169,8 +258,11 @@ impl Strike {
         let id = self.process(process);
         self.world().set_clock_rate(id, rate);
         self.begins(process, detail);
+        note(process, Kind::ClockRate { rate });
+        let name = process.to_owned();
         self.until(process, lasts, "clock runs true again", move |strike| {
             strike.world().set_clock_rate(id, TRUE_RATE);
+            note(&name, Kind::ClockRate { rate: TRUE_RATE });
         });
     }
 
@@ -178,6 +270,8 @@ impl Strike {
     pub fn kill(&self, process: &str, power_loss: bool, restart_after: Option<Span>) {
         let (stage, id) = (self.stage(), self.process(process));
         stage.kill(id, power_loss);
+        let dies = |open: &Open| (open.scope == Scope::Life && open.process == process).then_some(());
+        while self.ledger.close(dies).is_some() {}
         // What the dead process held is dropped before its successor starts.
         let after = restart_after.map(|after| after.max(Span::from_millis(1)));
         if after.is_none() {

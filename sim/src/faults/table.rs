@@ -1,5 +1,6 @@
 //! A table of the kinds of faults that a schedule file may name, and that may be drawn.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::action::{Action, Fault};
@@ -14,6 +15,12 @@ use crate::place::{Invalid, Place};
 #[derive(Clone)]
 pub struct Faults(Vec<&'static FaultKind>);
 
+impl fmt::Debug for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Faults").field(&self.verbs()).finish()
+    }
+}
+
 impl Faults {
     /// The kinds in `table`, in this order.
     pub fn new(table: &[&'static FaultKind]) -> Self {
@@ -24,6 +31,13 @@ impl Faults {
     #[must_use]
     pub fn with(mut self, kind: &'static FaultKind) -> Self {
         self.0.push(kind);
+        self
+    }
+
+    /// Those of its kinds that `verbs` name: a search then draws no others.
+    #[must_use]
+    pub fn only(mut self, verbs: &[&str]) -> Self {
+        self.0.retain(|kind| verbs.contains(&kind.verb));
         self
     }
 
@@ -58,10 +72,16 @@ impl Faults {
     /// first way.
     pub fn draw(&self, scene: &dyn Scene, site: &mut Site) -> Option<Fault> {
         let ways = self.ways();
-        let weighed: Vec<_> = ways.iter().map(|way| (*way, (way.weight)(scene))).collect();
+        let mut weighed: Vec<_> = ways.iter().map(|way| (*way, (way.weight)(scene))).collect();
+        if weighed.iter().all(|(_, weight)| *weight == 0) {
+            // Nothing but ways that others stand for.
+            weighed.iter_mut().for_each(|(_, weight)| *weight = 1);
+        }
         let mut draw = Draw { scene, site };
         let drawn = draw.way(&weighed).and_then(|way| (way.draw)(&mut draw));
-        drawn.or_else(|| ways.first().and_then(|way| (way.draw)(&mut draw)))
+        let drawn = drawn.or_else(|| ways.first().and_then(|way| (way.draw)(&mut draw)));
+        // A way may stand for several kinds, of which the table has but some.
+        drawn.filter(|fault| self.0.iter().any(|kind| kind.verb == fault.what.verb()))
     }
 
     /// All ways in which faults are drawn, in the order of their places.

@@ -20,6 +20,10 @@ const FAULTS_MAX: u64 = 4;
 /// How long a worker may need for a handover at most: the longest backoff of the library (2 s), and the requests.
 const HANDOVER: Span = Span::from_secs(3);
 
+/// How long a waiter may wait once no lease and no fault stands in its way: a handover, and an answer that is waited for in
+/// vain before it.
+const SERVED: Span = Span::from_secs(5);
+
 /// What a write and its retries may take.
 const WRITES: Span = Span::from_secs(10);
 
@@ -118,7 +122,7 @@ fn draw_options(system: System, site: &mut Site) -> Schedule<Options> {
         let worker = draw_worker(site, name, &schedule);
         schedule.options.workers.push(worker);
     }
-    schedule.options.within = Some(long_service(&schedule));
+    schedule.options.within = Some(SERVED);
     schedule
 }
 
@@ -172,7 +176,7 @@ fn draw_cancels(site: &mut Site) -> Vec<u32> {
     if cancels { vec![pending] } else { Vec::new() }
 }
 
-/// How long a waiter may wait: a lock that is not fair may serve all rounds of all others first.
+/// How long a waiter may wait at all: a lock that is not fair may serve all rounds of all others first.
 fn long_service(schedule: &Schedule<Options>) -> Span {
     schedule.options.workers.iter().fold(HANDOVER, |sum, worker| {
         let held = schedule.options.ttl.plus(worker.work).plus(HANDOVER);
@@ -189,12 +193,8 @@ fn long_enough(schedule: &Schedule<Options>) -> Span {
     let faults = schedule.faults.iter().fold(Span::ZERO, |sum, fault| {
         sum.plus(fault.when.plus()).plus(fault.what.heals_after(schedule).unwrap_or_default())
     });
-    let end = busy
-        .max()
-        .unwrap_or_default()
-        .plus(faults)
-        .plus(schedule.options.within())
-        .plus(schedule.options.ttl);
+    let served = faults.plus(long_service(schedule));
+    let end = busy.max().unwrap_or_default().plus(served).plus(schedule.options.ttl);
     Span::from_secs(end.as_nanos().div_ceil(1_000_000_000))
 }
 

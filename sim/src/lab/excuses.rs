@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use dlock::DriftMargin;
 use resource::audit::VerdictKind as Verdict;
 
 use super::arm::Arm;
 use super::options::Options;
 use super::worker::{ReadMode, ReleaseMode};
+use crate::faults::{Action, Rate, Slew};
 use crate::sim::Schedule;
+use crate::span::Span;
 
 /// The verdicts that a run of the schedule may have without a promise being broken.
 ///
@@ -17,6 +20,10 @@ use crate::sim::Schedule;
 /// - What its faults explain: [`Action::excuses`](crate::faults::Action::excuses). `token_regressed` where the counter may
 ///   be lost (the writes of the regressed grants are then refused; what was accepted stays safe), `stuck` where the clock of
 ///   a Redis server is set back or slowed.
+///   `two_valid` and `unheld` where a server may lose the lock that it had granted, or may end it early by a clock that is
+///   set forward; `leaked` where a replica that takes over may not have heard of the release. No pause and no network
+///   excuses them.
+/// - `two_valid` and `unheld` where clocks run apart by more than the drift margin.
 /// - `foreign_release`, if a worker releases by GET and DEL.
 pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
     let mut excused = BTreeSet::from([Verdict::Overlap]);
@@ -27,8 +34,40 @@ pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
         excused.extend([Verdict::LateWrite, Verdict::LostUpdate]);
     }
     excused.extend(schedule.faults.iter().flat_map(|fault| fault.what.excuses(schedule)));
+    if clocks_run_apart(schedule) {
+        excused.extend([Verdict::TwoValid, Verdict::Unheld]);
+    }
     if schedule.options.workers.iter().any(|worker| worker.release == ReleaseMode::GetDel) {
         excused.insert(Verdict::ForeignRelease);
     }
     excused
+}
+
+/// Whether some holder's clock may lag behind some server's by more than the drift margin of a lease covers.
+fn clocks_run_apart(schedule: &Schedule<Options>) -> bool {
+    let options = &schedule.options;
+    let (mut slowest, mut fastest) = (1.0_f64, 1.0_f64);
+    for fault in &schedule.faults {
+        let Some((process, rate)) = rate_of(&*fault.what) else { continue };
+        if options.worker(process).is_some() {
+            slowest = slowest.min(rate);
+        } else if options.servers().iter().any(|server| server == process) {
+            fastest = fastest.max(rate);
+        }
+    }
+    options.workers.iter().any(|worker| {
+        let ttl = options.ttl_of(worker).duration();
+        let margin = options.drift_margin.map_or(DriftMargin::default().of(ttl), Span::duration);
+        let trusted = ttl.saturating_sub(margin).as_secs_f64();
+        trusted / slowest > ttl.as_secs_f64() / fastest
+    })
+}
+
+/// The process whose clocks the fault has run at another rate, and that rate.
+fn rate_of(what: &dyn Action) -> Option<(&str, f64)> {
+    if let Some(Rate { process, factor, .. }) = what.downcast_ref() {
+        return Some((process, *factor));
+    }
+    let Slew { process, by, over } = what.downcast_ref()?;
+    Some((process, 1.0 + by.as_nanos() as f64 / over.as_nanos().max(1) as f64))
 }

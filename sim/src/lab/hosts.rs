@@ -28,7 +28,8 @@ const PRIMARY_ADDRESS: &str = "redis-1:6379";
 /// ZooKeeper's `tickTime` in a run: sessions of 1 to 10 s, which expire at whole ticks.
 const ZOOKEEPER_TICK: Duration = Duration::from_millis(500);
 
-/// The servers of `options` by the names of their processes. `mutant` is the one mistake of the resource, if it has one.
+/// The servers of `options` by the names of their processes. `mutant` is the one mistake of the resource, if
+/// it has one.
 pub(super) fn hosts(
     options: &Options,
     fencing: Fencing,

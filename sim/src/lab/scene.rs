@@ -95,6 +95,10 @@ impl Scene for Schedule<Options> {
         matches!(self.options.kind_of(process), Some(Kind::Redis | Kind::Replica))
     }
 
+    fn knows_margins(&self) -> bool {
+        true
+    }
+
     fn scale(&self) -> Span {
         self.options.ttl
     }

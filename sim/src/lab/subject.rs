@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use resource::audit::{Nanos, Rules, VerdictKind};
+use resource::audit::{Name, Nanos, Rules, VerdictKind};
 
 use super::arm::{ARMS, Arm};
 use super::draw;
@@ -99,6 +99,10 @@ impl Subject for Lab {
                 served_within: Some(options.within().duration()),
                 ttl: Some(options.ttl.duration()),
                 grace,
+                sessions: options.cluster().is_some(),
+                servers: voters(options),
+                exact: true,
+                longest_retry: Some(LONGEST_RETRY),
             });
         Ok(())
     }
@@ -165,6 +169,20 @@ fn is_fair(options: &Options) -> bool {
         System::Redis | System::Redlock => false,
         System::Etcd => options.etcd.recipe == Recipe::Queue,
         System::ZooKeeper => true,
+    }
+}
+
+/// The longest backoff of the library (2 s), the longest time that it waits for an answer (1 s), and what the network takes.
+const LONGEST_RETRY: Duration = Duration::from_secs(4);
+
+/// The lock servers whose word counts, as the history calls them. A replica has none before it is promoted.
+fn voters(options: &Options) -> Vec<Name> {
+    match (options.cluster(), options.system) {
+        // The keys of etcd's own Lock service don't say whose they are.
+        (Some(_), System::Etcd) if options.etcd.recipe == Recipe::Service => Vec::new(),
+        (Some(cluster), _) => vec![Name::from(cluster)],
+        (None, System::Redlock) => options.servers().iter().map(|name| Name::from(name.as_str())).collect(),
+        (None, _) => vec![Name::from("redis-1")],
     }
 }
 

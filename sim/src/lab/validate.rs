@@ -9,6 +9,7 @@ use super::options::Options;
 use super::point::Kind;
 use super::servers::{Etcd, Recipe, Redis, System};
 use super::worker::{ReleaseMode, Worker, WorkerMode};
+use crate::faults::NETWORK;
 use crate::place::{Invalid, Place};
 use crate::sim::{Expect, Outcome, Schedule};
 use crate::span::Span;
@@ -207,25 +208,30 @@ fn check_name(place: &Place, name: &str) -> Result<(), Invalid> {
         format!("`{name}` is too long for a worker's name: {NAME_BYTES_MAX} bytes are allowed")
     } else if !letters || name.starts_with('-') {
         format!("`{name}` is no name for a worker: take lower-case letters, digits and dashes")
-    } else if let Some(kind) = reserved(name) {
-        format!("`{name}` is no name for a worker: {} is called so", kind.noun())
+    } else if let Some(owner) = reserved(name) {
+        format!("`{name}` is no name for a worker: {owner} is called so")
     } else {
         return Ok(());
     };
     Err(place.key("name").says(problem))
 }
 
-/// What is called `name` in one schedule or another. Servers and the resource have fixed names: `redis-1`, `replica-1`,
-/// `etcd-1`, `zookeeper-1`, `resource`; `etcd` and `zookeeper` for the cluster as a whole.
-fn reserved(name: &str) -> Option<Kind> {
-    let is_server = |kind: &Kind| {
-        let number = name.strip_prefix(kind.name()).and_then(|rest| rest.strip_prefix('-'));
-        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+/// Who is called `name` in one schedule or another. Servers are numbered (`redis-1`, `replica-1`, `etcd-1`, `zookeeper-1`),
+/// and their kind alone names a cluster as a whole, or the address of the lock. Events of links happen in the `network`, and
+/// those of nobody in the `harness`.
+fn reserved(name: &str) -> Option<&'static str> {
+    let is_number = |rest: &str| {
+        let number = rest.strip_prefix('-');
+        rest.is_empty() || number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
     };
-    let is_cluster = |kind: &Kind| matches!(kind, Kind::Etcd | Kind::ZooKeeper) && kind.name() == name;
-    let servers = [Kind::Redis, Kind::Replica, Kind::Etcd, Kind::ZooKeeper];
-    let server = servers.into_iter().find(|kind| is_server(kind) || is_cluster(kind));
-    server.or((name == Kind::Resource.name()).then_some(Kind::Resource))
+    let is_server = |kind: &&Kind| name.strip_prefix(kind.name()).is_some_and(is_number);
+    let servers = Kind::ALL.iter().filter(|kind| kind.is_server());
+    match name {
+        NETWORK => Some("the network"),
+        "harness" => Some("the simulator itself"),
+        _ if name == Kind::Resource.name() => Some(Kind::Resource.noun()),
+        _ => servers.into_iter().find(is_server).map(|kind| kind.noun()),
+    }
 }
 
 /// A worker without the lock has no use for what concerns the lock, and the other way round.

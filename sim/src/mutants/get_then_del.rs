@@ -39,6 +39,10 @@ impl<R: Runtime> Backend for GetThenDel<R> {
         self.correct.runtime()
     }
 
+    fn system(&self) -> &'static str {
+        self.correct.system()
+    }
+
     fn open(&self, claim: Claim) -> GetThenDelAcquisition<R> {
         GetThenDelAcquisition { lock: self.clone(), correct: self.correct.open(claim.clone()), claim }
     }

@@ -10,8 +10,8 @@ use dlock::{
 
 use super::wire::Wire;
 use super::{
-    Mutant, blind_del, counter_deleted, margin_added, no_cleanup, reacquire, setnx, token_by_get,
-    validity_from_reply, wall_clock,
+    Mutant, blind_del, counter_deleted, late_loss, margin_added, no_cleanup, reacquire, renewal_logged,
+    setnx, token_by_get, unchecked, validity_from_reply, wall_clock,
 };
 use crate::world::runtime::SimRuntime;
 
@@ -31,6 +31,8 @@ pub(crate) struct MutantAcquisition {
     pub(super) correct: <Redis<SimRuntime> as Backend>::Acquisition,
     /// Whether a plain command was sent and not answered.
     pub(super) plain: bool,
+    /// When the request for the last grant or renewal was sent, if the mistake needs to know.
+    pub(super) renewed: Option<Instant>,
 }
 
 impl MutantLock {
@@ -49,9 +51,13 @@ impl Backend for MutantLock {
         self.correct.runtime()
     }
 
+    fn system(&self) -> &'static str {
+        self.correct.system()
+    }
+
     fn open(&self, claim: Claim) -> MutantAcquisition {
         let correct = self.correct.open(claim.clone());
-        MutantAcquisition { lock: self.clone(), claim, correct, plain: false }
+        MutantAcquisition { lock: self.clone(), claim, correct, plain: false, renewed: None }
     }
 }
 
@@ -79,6 +85,8 @@ impl Acquisition for MutantAcquisition {
             Mutant::MarginAdded => margin_added::acquire(self, deadline).await,
             Mutant::WallClock => wall_clock::acquire(self, deadline).await,
             Mutant::TokenByGet => token_by_get::acquire(self, deadline).await,
+            Mutant::LateLoss => late_loss::acquire(self, deadline).await,
+            Mutant::ValidityUnchecked => unchecked::acquire(self, deadline).await,
             _ => self.correct.request(deadline).await,
         }
     }
@@ -94,6 +102,8 @@ impl Acquisition for MutantAcquisition {
             Mutant::SilentReacquire => reacquire::renew(self, deadline).await,
             Mutant::ValidityFromReply => validity_from_reply::renew(self, deadline).await,
             Mutant::MarginAdded => margin_added::renew(self, deadline).await,
+            Mutant::LateLoss => late_loss::renew(self, deadline).await,
+            Mutant::RenewalLogged => renewal_logged::renew(self, deadline).await,
             Mutant::WallClock => wall_clock::renew(self, deadline).await,
             _ => self.correct.renew(deadline).await,
         }

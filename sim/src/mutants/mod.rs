@@ -6,14 +6,17 @@
 mod blind_del;
 mod counter_deleted;
 mod get_then_del;
+mod late_loss;
 pub(crate) mod lock;
 mod margin_added;
 mod no_cleanup;
 pub(crate) mod plain_redlock;
 mod reacquire;
+mod renewal_logged;
 mod setnx;
 pub(crate) mod store;
 mod token_by_get;
+mod unchecked;
 mod validity_from_reply;
 mod wall_clock;
 mod wire;
@@ -36,8 +39,14 @@ names! {
         SilentReacquire = "silent-reacquire",
         /// B12: validity is counted from the receipt of the reply, not from the sending.
         ValidityFromReply = "validity-from-reply",
+        /// B13: a lease that can't be renewed is declared lost after two times to live.
+        LateLoss = "late-loss",
+        /// B14: a renewal that fails is only logged.
+        RenewalLogged = "renewal-logged",
         /// B15: the drift margin is added to the validity instead of subtracted.
         MarginAdded = "margin-added",
+        /// B16: nothing checks what is left of a grant's validity when it arrives.
+        ValidityUnchecked = "validity-unchecked",
         /// B17: the time that a request took is measured on the wall clock.
         WallClock = "wall-clock",
         /// B20: the token is read by a GET of the counter, after the acquire.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dlock::Runtime;
-use resource::fence::{ConditionalOutcome, Fence, Fencing, Pass, Receipt, WriteOutcome, judge};
-use resource::store::{ConditionalWrite, Read, ReadOutcome, Snapshot, Store, StoreError, Write};
+use resource::fence::{Fence, Fencing, Guard, LastWrite, Position, Receipt, Refusal, WriteOutcome, judge};
+use resource::store::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
 use resource::{BodyDigest, ResourceKey, event};
 
 use super::Mutant;
@@ -41,12 +41,12 @@ impl MutantStore {
         Self { mutant, runtime, rows }
     }
 
-    /// Judges and writes at once, as the fence rule has it, and tells so.
-    fn apply(&self, key: &ResourceKey, write: &Write, fencing: Fencing) -> WriteOutcome {
+    /// Judges and writes at once, by the fence rule, and emits the decision. `guard` is what the rule is asked about.
+    fn apply(&self, key: &ResourceKey, write: &Write, guard: Guard, fencing: Fencing) -> WriteOutcome {
         let digest = BodyDigest::of(&write.body);
         let mut rows = lock(&self.rows);
         let row = rows.entry(key.clone()).or_default();
-        let outcome = row.fence.write(write.mark(), digest, fencing);
+        let outcome = row.fence.write(guard, write.owner.as_ref(), digest, fencing);
         if matches!(outcome, WriteOutcome::Accepted(_)) {
             row.value = Some(write.body.clone());
         }
@@ -54,35 +54,30 @@ impl MutantStore {
         outcome
     }
 
-    /// The refusal of a write, told; `None` if it may pass.
+    /// The refusal of a write with a token, which is emitted; `None` if it may pass.
     fn refusal(
         &self,
         key: &ResourceKey,
         write: &Write,
-        passes: impl Fn(&Fence) -> bool,
+        passes: impl Fn(&Fence) -> Result<(), Refusal>,
     ) -> Option<WriteOutcome> {
         let rows = lock(&self.rows);
         let fence = rows.get(key).map(|row| &row.fence)?;
-        if passes(fence) {
-            return None;
-        }
-        let mark = write.mark();
-        let refusal = judge(fence.highest.as_ref(), mark.position, mark.owner.as_ref()).err()?;
-        let outcome = match &fence.last_write {
-            Some((Pass::Fenced(last), body)) if *last == mark && *body == BodyDigest::of(&write.body) => {
-                WriteOutcome::Repeated(Receipt { version: fence.version, max_fence: refusal.seen })
-            }
-            _ => WriteOutcome::Refused(refusal),
+        let refusal = passes(fence).err()?;
+        let digest = BodyDigest::of(&write.body);
+        let this = LastWrite { guard: write.guard, owner: write.owner.clone(), digest };
+        let outcome = if fence.last_write.as_ref() == Some(&this) {
+            WriteOutcome::Repeated(Receipt { version: fence.version, max_fence: refusal.seen() })
+        } else {
+            WriteOutcome::Refused(refusal)
         };
-        event::write_decided(key, write, BodyDigest::of(&write.body), &outcome);
+        event::write_decided(key, write, digest, &outcome);
         Some(outcome)
     }
 
     /// B34: another write may pass the same check before this one is applied.
-    async fn check_then_write(&self, key: &ResourceKey, write: &Write) -> WriteOutcome {
-        let mark = write.mark();
-        let passes =
-            |fence: &Fence| judge(fence.highest.as_ref(), mark.position, mark.owner.as_ref()).is_ok();
+    async fn check_then_write(&self, key: &ResourceKey, write: &Write, position: Position) -> WriteOutcome {
+        let passes = |fence: &Fence| judge(fence.highest.as_ref(), position, write.owner.as_ref());
         if let Some(refused) = self.refusal(key, write, passes) {
             return refused;
         }
@@ -90,16 +85,27 @@ impl MutantStore {
         self.runtime.fill_random(&mut random);
         let disk = DISK_MAX * u32::from(random[0]) / 256;
         self.runtime.sleep_until(self.runtime.now() + disk).await;
-        self.apply(key, write, Fencing::Off)
+        self.apply(key, write, write.guard, Fencing::Off)
     }
 
     /// A token that is not below the highest passes.
-    fn accept_equal(&self, key: &ResourceKey, write: &Write) -> WriteOutcome {
-        let passes = |fence: &Fence| fence.max_fence().is_none_or(|seen| write.token >= seen);
+    fn accept_equal(&self, key: &ResourceKey, write: &Write, position: Position) -> WriteOutcome {
+        let passes = |fence: &Fence| match fence.max_fence() {
+            Some(seen) if position.token() < seen => {
+                judge(fence.highest.as_ref(), position, write.owner.as_ref())
+            }
+            _ => Ok(()),
+        };
         match self.refusal(key, write, passes) {
             Some(refused) => refused,
-            None => self.apply(key, write, Fencing::Off),
+            None => self.apply(key, write, write.guard, Fencing::Off),
         }
+    }
+
+    /// The version that the resource has, whatever version the write names.
+    fn current(&self, key: &ResourceKey) -> Guard {
+        let rows = lock(&self.rows);
+        Guard::Version { expected: rows.get(key).map_or(0, |row| row.fence.version) }
     }
 }
 
@@ -110,32 +116,18 @@ impl Store for MutantStore {
         write: &Write,
         fencing: Fencing,
     ) -> Result<WriteOutcome, StoreError> {
+        let position = match write.guard {
+            Guard::Token { token, seq } => Position::write(token, seq),
+            Guard::Version { .. } if self.mutant == Mutant::IgnoresVersion => {
+                return Ok(self.apply(key, write, self.current(key), fencing));
+            }
+            Guard::Version { .. } => return Ok(self.apply(key, write, write.guard, fencing)),
+        };
         Ok(match (fencing, self.mutant) {
-            (Fencing::On, Mutant::CheckThenWrite) => self.check_then_write(key, write).await,
-            (Fencing::On, Mutant::AcceptsEqual) => self.accept_equal(key, write),
-            _ => self.apply(key, write, fencing),
+            (Fencing::On, Mutant::CheckThenWrite) => self.check_then_write(key, write, position).await,
+            (Fencing::On, Mutant::AcceptsEqual) => self.accept_equal(key, write, position),
+            _ => self.apply(key, write, write.guard, fencing),
         })
-    }
-
-    async fn write_if(
-        &self,
-        key: &ResourceKey,
-        write: &ConditionalWrite,
-        fencing: Fencing,
-    ) -> Result<ConditionalOutcome, StoreError> {
-        let digest = BodyDigest::of(&write.body);
-        let mut rows = lock(&self.rows);
-        let row = rows.entry(key.clone()).or_default();
-        let mut condition = write.condition();
-        if self.mutant == Mutant::IgnoresVersion {
-            condition.expected = row.fence.version;
-        }
-        let outcome = row.fence.write_if(condition, digest, fencing);
-        if matches!(outcome, ConditionalOutcome::Accepted { .. }) {
-            row.value = Some(write.body.clone());
-        }
-        event::conditional_decided(key, write, digest, &outcome);
-        Ok(outcome)
     }
 
     async fn read(

@@ -9,8 +9,8 @@ use crate::servers::etcd::EtcdHost;
 /// The only member.
 const MEMBER: &str = "etcd-1";
 
-/// Serves a simulated etcd of one member on `127.0.0.1:port` until the process is stopped, and prints the address once it
-/// listens. Port 0 takes any free one.
+/// Serves a simulated etcd of one member on `127.0.0.1:port` until the process is stopped, and prints the
+/// address once it listens. Port 0 takes any free one.
 ///
 /// # Errors
 ///

@@ -107,8 +107,8 @@ impl Accept for TcpListener {
     }
 }
 
-/// A simulated server that listens on a port of this machine, in a thread of its own. Dropping it ends the server and its
-/// connections.
+/// A simulated server that listens on a port of this machine, in a thread of its own. Dropping it ends the
+/// server and its connections.
 #[derive(Debug)]
 pub struct Hosting {
     address: SocketAddr,
@@ -133,7 +133,8 @@ impl Drop for Hosting {
     }
 }
 
-/// A simulated server that can be served here: its name for people, and how it is made once its address is known.
+/// A simulated server that can be served here: its name for people, and how it is made once its address is
+/// known.
 pub(super) struct Served<F> {
     pub(super) name: &'static str,
     /// The name of its machine.

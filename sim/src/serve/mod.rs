@@ -1,7 +1,7 @@
-//! The simulated servers on real ports of this machine, for any client to be pointed at: `serve_…` until the process is
-//! stopped, `host_…` for as long as a value lives.
+//! The simulated servers on real ports of this machine, for any client: `serve_…` serves until the process is
+//! stopped, `host_…` until the returned value is dropped.
 //!
-//! `host.rs` is the one place of this library with a real clock and a real network; nothing here runs inside a simulation.
+//! Only `host.rs` uses a real clock and a real network. Nothing here runs inside a simulation.
 
 mod etcd;
 mod host;
@@ -18,17 +18,17 @@ pub use zookeeper::{host_zookeeper, serve_zookeeper};
 /// Why the server could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The port can't be listened on.
+    /// Listening on the port failed.
     #[error(
         "can't listen on 127.0.0.1:{port} ({source}): choose another with --port, or stop what listens there"
     )]
     Listen {
         /// The port.
         port: u16,
-        /// Why not.
+        /// The error.
         source: io::Error,
     },
-    /// The machine is short of what a runtime needs.
+    /// The machine lacks resources for a runtime.
     #[error("can't start ({0}): close some programs or raise the limit of open files")]
     Runtime(#[from] io::Error),
 }

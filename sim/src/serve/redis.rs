@@ -6,8 +6,8 @@ use super::host::{Hosting, LocalMachine, Served};
 use super::{ServeError, host};
 use crate::servers::redis::RedisHost;
 
-/// Serves a simulated Redis on `127.0.0.1:port` until the process is stopped, and prints the address once it listens.
-/// Port 0 takes any free one.
+/// Serves a simulated Redis on `127.0.0.1:port` until the process is stopped, and prints the address once it
+/// listens. Port 0 takes any free one.
 ///
 /// # Errors
 ///

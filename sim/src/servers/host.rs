@@ -11,7 +11,8 @@ pub trait Host<M: Machine = WorldMachine>: Send + Sync + 'static {
     /// What errors call it: "a Redis server".
     fn noun(&self) -> &'static str;
 
-    /// Begins a new life of its process, and returns the main task of that life. The task ends with the process.
+    /// Begins a new life of its process, and returns the main task of that life. The task ends with the
+    /// process.
     fn start(&self, machine: M) -> BoxFuture<'static, ()>;
 
     /// Shuts down in order, as the process is about to be killed: what it wrote is synced.
@@ -63,8 +64,8 @@ pub trait Host<M: Machine = WorldMachine>: Send + Sync + 'static {
         }
     }
 
-    /// Whether its data survive a restart, on its machine's disk or with its peers. If not, a loss of power loses no more
-    /// than a crash.
+    /// Whether its data survive a restart, on its machine's disk or with its peers. If not, a loss of power
+    /// loses no more than a crash.
     fn keeps_on_disk(&self) -> bool {
         false
     }

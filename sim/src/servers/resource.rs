@@ -29,15 +29,15 @@ impl<M: Machine> ResourceHost<M> {
         Self::new(false, move |_| Ok(App::new(Arc::new(MemoryStore::new()), config)))
     }
 
-    /// A resource that keeps values and tokens in a redb database on its machine's disk, synced before a write is
-    /// acknowledged.
+    /// A resource that keeps values and tokens in a redb database on its machine's disk, synced before a
+    /// write is acknowledged.
     pub fn on_disk(config: Config) -> Self {
         let open = |machine: &M| RedbStore::create(machine.disk().open());
         Self::new(true, move |machine| Ok(App::new(Arc::new(open(machine)?), config)))
     }
 
-    /// A resource on any store. `make` makes the service anew for each life of the process; `keeps_on_disk` says whether
-    /// the store survives a restart.
+    /// A resource on any store. `make` makes the service anew for each life of the process; `keeps_on_disk`
+    /// says whether the store survives a restart.
     pub fn new(
         keeps_on_disk: bool,
         make: impl Fn(&M) -> Result<App, StoreError> + Send + Sync + 'static,

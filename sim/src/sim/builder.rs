@@ -1,10 +1,11 @@
 //! The builder of a world: its processes, what fails, and what it is judged by.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use resource::audit::Rules;
+use resource::audit::{Rules, VerdictKind};
 
 use super::check::Check;
 use super::error::RunError;
@@ -46,6 +47,7 @@ pub struct Sim {
     pub(super) keys: Vec<String>,
     pub(super) faults: Vec<Fault>,
     pub(super) rules: Rules,
+    pub(super) verdicts: BTreeSet<VerdictKind>,
     pub(super) checks: Vec<(String, Box<dyn Check>)>,
 }
 
@@ -66,6 +68,7 @@ impl Sim {
             keys: Vec::new(),
             faults: Vec::new(),
             rules: Rules::default(),
+            verdicts: VerdictKind::ALL.into_iter().collect(),
             checks: Vec::new(),
         }
     }
@@ -114,7 +117,25 @@ impl Sim {
         M: Fn(Process) -> F + Send + Sync + 'static,
         F: Future<Output = ()> + Send + 'static,
     {
-        self.add(name, Body::Program(Box::new(move |process| -> Main { Box::pin(main(process)) })))
+        self.program(name, main, Role::Client)
+    }
+
+    /// Adds a service of one's own: a process that others connect to, as [`Sim::process`], but nobody waits for its end.
+    pub fn service<M, F>(&mut self, name: &str, main: M) -> &mut Self
+    where
+        M: Fn(Process) -> F + Send + Sync + 'static,
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.program(name, main, Role::Server)
+    }
+
+    fn program<M, F>(&mut self, name: &str, main: M, role: Role) -> &mut Self
+    where
+        M: Fn(Process) -> F + Send + Sync + 'static,
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let main = Box::new(move |process| -> Main { Box::pin(main(process)) });
+        self.add(name, Body::Program { main, role })
     }
 
     /// Lets `alias` stand for the process `name`, as a virtual address does: clients reach it as `ALIAS:PORT`, too. A
@@ -165,6 +186,13 @@ impl Sim {
     /// and when the last fault had healed.
     pub fn rules(&mut self, rules: Rules) -> &mut Self {
         self.rules = rules;
+        self
+    }
+
+    /// The verdicts that apply, of all that the audit can give. Default: all. Those on tokens say nothing of a lock that has
+    /// none, for example.
+    pub fn verdicts(&mut self, kinds: &[VerdictKind]) -> &mut Self {
+        self.verdicts = kinds.iter().copied().collect();
         self
     }
 

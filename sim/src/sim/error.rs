@@ -23,6 +23,8 @@ pub enum RunError {
         location: String,
         /// The panic's message.
         message: String,
+        /// What had happened until then, a line an event.
+        trace: String,
     },
     /// Code in the world asked for another runtime than its process's.
     #[error(
@@ -37,6 +39,8 @@ pub enum RunError {
         process: String,
         /// File and line of the call.
         location: String,
+        /// What had happened until then, a line an event.
+        trace: String,
     },
     /// An event outside the vocabulary was emitted.
     #[error("the run emitted an event that no history may hold: {0}; this is a defect of the simulator")]
@@ -44,4 +48,14 @@ pub enum RunError {
     /// Another tracing subscriber is installed, so nothing was recorded.
     #[error("nothing was recorded: this program has installed a tracing subscriber of its own; remove it")]
     Unrecorded,
+}
+
+impl RunError {
+    /// The trace of a run that code in the world ended; `None` if the run never was one.
+    pub fn trace(&self) -> Option<&str> {
+        match self {
+            Self::Panicked { trace, .. } | Self::ForeignRuntime { trace, .. } => Some(trace),
+            _ => None,
+        }
+    }
 }

@@ -47,7 +47,7 @@ pub struct Outcome {
 /// A way in which a run is not what its schedule demands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The field of [`Outcome`] that was compared.
+    /// The field of [`Outcome`] that was compared, or `faults`.
     pub what: &'static str,
     /// What the schedule demands.
     pub expected: String,

@@ -1,12 +1,12 @@
 //! `sim::check`: a search inside somebody else's `cargo test`.
 
-use std::fmt::Write;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::error::RunError;
 use super::report::Report;
 use super::schedule::Schedule;
 use super::subject::{self, Draw, Subject};
+use crate::faults::Faults;
 
 /// How many schedules are run unless the test or the environment says otherwise.
 const SCHEDULES: u64 = 1_000;
@@ -41,6 +41,7 @@ pub fn check<S: Subject>(name: &str, subject: S) -> Search<S> {
         subject,
         schedules: SCHEDULES,
         determinism: false,
+        faults: None,
         folder: PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default())
             .join("sim-regressions"),
     }
@@ -53,14 +54,39 @@ pub struct Search<S> {
     subject: S,
     schedules: u64,
     determinism: bool,
+    faults: Option<Faults>,
     folder: PathBuf,
 }
 
-/// What broke: the text that the failed test prints.
-struct Failure {
-    schedule: String,
-    trace: String,
-    problems: Vec<String>,
+/// A schedule that broke the subject. Prints as what is wrong, the schedule, its trace and the line that replays it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Failure {
+    /// The name of the search.
+    pub name: String,
+    /// What is wrong: verdicts that nothing excuses, checks that do not hold, a panic, a difference between two runs.
+    pub problems: Vec<String>,
+    /// The schedule, as TOML.
+    pub schedule: String,
+    /// The trace of its run, a line an event.
+    pub trace: String,
+    /// How to replay it, and where it is kept.
+    pub replay: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}:", self.name)?;
+        for problem in &self.problems {
+            writeln!(f, "  {problem}")?;
+        }
+        let lines: Vec<&str> = self.trace.lines().collect();
+        writeln!(f, "\n{}\n{}", self.schedule, lines[..lines.len().min(LINES_MAX)].join("\n"))?;
+        if lines.len() > LINES_MAX {
+            writeln!(f, "… {} lines more", lines.len() - LINES_MAX)?;
+        }
+        write!(f, "\n{}", self.replay)
+    }
 }
 
 impl<S: Subject> Search<S> {
@@ -73,6 +99,12 @@ impl<S: Subject> Search<S> {
     /// Runs each schedule twice, and fails with the first event that differs.
     pub fn check_determinism(mut self) -> Self {
         self.determinism = true;
+        self
+    }
+
+    /// Draws only faults of these kinds, such as `Faults::default().only(&["pause", "step"])`.
+    pub fn faults(mut self, faults: Faults) -> Self {
+        self.faults = Some(faults);
         self
     }
 
@@ -90,22 +122,32 @@ impl<S: Subject> Search<S> {
     /// or a second run that differs. The message shows the schedule, its trace and the line that replays it. Also if the
     /// environment or a kept file can't be used.
     pub fn run(self) {
-        if let Err(problem) = self.search() {
-            panic!("{problem}");
+        match self.find() {
+            Ok(None) => {}
+            Ok(Some(failure)) => panic!("{failure}"),
+            Err(problem) => panic!("{problem}"),
         }
     }
 
-    fn search(&self) -> Result<(), String> {
+    /// Does what [`Search::run`] does, and returns the first schedule that fails.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the environment, with a kept file, or with the world that the subject builds.
+    pub fn find(&self) -> Result<Option<Failure>, String> {
         let (seed, count) = (number(&SEED)?, number(&SEEDS)?);
-        if seed.is_none() {
-            self.replay_kept()?;
+        if seed.is_none()
+            && let Some(failure) = self.replay_kept()?
+        {
+            return Ok(Some(failure));
         }
         let first = seed.unwrap_or(0);
         let count = count.unwrap_or(if seed.is_some() { 1 } else { self.schedules });
         let points = subject::survey(&self.subject)
             .map_err(|error| format!("{}: its world can't be run even without faults: {error}", self.name))?;
         for seed in first..first.saturating_add(count) {
-            let schedule = self.subject.schedule(&mut Draw::aimed(seed, &points)).map_err(|error| {
+            let mut from = Draw::aimed(seed, &points).with_faults(self.faults.as_ref());
+            let schedule = self.subject.schedule(&mut from).map_err(|error| {
                 format!("{}: seed {seed} draws a schedule that can't be run: {error}", self.name)
             })?;
             if let Some(failure) = self.fails(&schedule)? {
@@ -115,46 +157,45 @@ impl<S: Subject> Search<S> {
                     self.name,
                     kept.display()
                 );
-                return Err(self.text(&failure, &replay));
+                return Ok(Some(Failure { replay, ..failure }));
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Replays the schedules that failed before.
-    fn replay_kept(&self) -> Result<(), String> {
-        for number in 1.. {
-            let path = self.kept(number);
-            if !path.exists() {
-                break;
-            }
+    fn replay_kept(&self) -> Result<Option<Failure>, String> {
+        for path in (1..).map(|number| self.kept(number)).take_while(|path| path.exists()) {
             let schedule = subject::load(&self.subject, &path).map_err(|error| error.to_string())?;
             if let Some(failure) = self.fails(&schedule)? {
                 let replay = format!("it is kept in {}; delete the file to forget it\n", path.display());
-                return Err(self.text(&failure, &replay));
+                return Ok(Some(Failure { replay, ..failure }));
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Runs the schedule; what is wrong with it, if anything is.
     fn fails(&self, schedule: &Schedule<S::Options>) -> Result<Option<Failure>, String> {
-        let toml = schedule.to_toml();
+        let failure = |problems: Vec<String>, trace: String| {
+            let (name, schedule) = (self.name.clone(), schedule.to_toml());
+            Failure { name, problems, schedule, trace, replay: String::new() }
+        };
         let report = match subject::run(&self.subject, schedule) {
             Ok(report) => report,
-            Err(error @ (RunError::Panicked { .. } | RunError::ForeignRuntime { .. })) => {
-                let problems = vec![error.to_string()];
-                return Ok(Some(Failure { schedule: toml, trace: String::new(), problems }));
+            Err(error) => {
+                return match error.trace() {
+                    Some(trace) => Ok(Some(failure(vec![error.to_string()], trace.to_owned()))),
+                    None => Err(format!("{}: {error}\n\n{}", self.name, schedule.to_toml())),
+                };
             }
-            Err(error) => return Err(format!("{}: {error}\n\n{toml}", self.name)),
         };
         let mut problems = self.problems(schedule, &report);
         if self.determinism {
             let again = subject::run(&self.subject, schedule).map_err(|error| error.to_string())?;
             problems.extend(difference(&report, &again));
         }
-        let failure = Failure { schedule: toml, trace: report.trace(), problems };
-        Ok((!failure.problems.is_empty()).then_some(failure))
+        Ok((!problems.is_empty()).then(|| failure(problems, report.trace())))
     }
 
     fn problems(&self, schedule: &Schedule<S::Options>, report: &Report) -> Vec<String> {
@@ -165,22 +206,16 @@ impl<S: Subject> Search<S> {
         verdicts.chain(report.findings.iter().map(ToString::to_string)).collect()
     }
 
-    fn text(&self, failure: &Failure, replay: &str) -> String {
-        let mut text = format!("{}:\n", self.name);
-        for problem in &failure.problems {
-            let _ = writeln!(text, "  {problem}");
-        }
-        let lines: Vec<&str> = failure.trace.lines().collect();
-        let _ = writeln!(text, "\n{}\n{}", failure.schedule, lines[..lines.len().min(LINES_MAX)].join("\n"));
-        if lines.len() > LINES_MAX {
-            let _ = writeln!(text, "… {} lines more", lines.len() - LINES_MAX);
-        }
-        text + "\n" + replay
-    }
-
-    /// Writes a failing schedule to a file of its own, whole or not at all.
+    /// Writes a failing schedule to a file of its own, whole or not at all, unless it is kept already.
     fn keep(&self, schedule: &str) -> Result<PathBuf, String> {
-        let path = (1..).map(|number| self.kept(number)).find(|path| !path.exists()).unwrap_or_default();
+        let mut number = 1;
+        while self.kept(number).exists() {
+            if std::fs::read_to_string(self.kept(number)).is_ok_and(|kept| kept == schedule) {
+                return Ok(self.kept(number));
+            }
+            number += 1;
+        }
+        let path = self.kept(number);
         let failed = |error: std::io::Error| {
             format!("{}: {error}; choose another folder with keep_in", path.display())
         };

@@ -2,6 +2,7 @@
 
 mod builder;
 mod check;
+pub mod clients;
 mod error;
 mod expect;
 mod harness;
@@ -13,6 +14,7 @@ mod report;
 mod run;
 mod scene;
 mod schedule;
+mod section;
 mod stage;
 mod subject;
 
@@ -20,8 +22,9 @@ pub use builder::Sim;
 pub use check::{Check, Evidence, Finding, no};
 pub use error::RunError;
 pub use expect::{Expect, Mismatch, Outcome};
-pub use harness::{Search, check, difference};
+pub use harness::{Failure, Search, check, difference};
 pub use process::Process;
 pub use report::Report;
 pub use schedule::{Latency, Network, Schedule, ScheduleError};
+pub use section::Section;
 pub use subject::{Draw, NoOptions, Subject, build, load, parse, run, survey};

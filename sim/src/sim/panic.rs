@@ -59,8 +59,8 @@ pub(super) fn out_of_world() {
     });
 }
 
-/// The error for the first panic of the run on this thread.
-pub(super) fn error(seed: u64, payload: &(dyn std::any::Any + Send)) -> RunError {
+/// The error for the first panic of the run on this thread, whose trace is `trace`.
+pub(super) fn error(seed: u64, trace: String, payload: &(dyn std::any::Any + Send)) -> RunError {
     let first = RUN.with_borrow_mut(|run| run.as_mut().and_then(|run| run.first.take()));
     let Panic { process, location, message } = first.unwrap_or_else(|| Panic {
         process: "the simulator".to_owned(),
@@ -68,9 +68,9 @@ pub(super) fn error(seed: u64, payload: &(dyn std::any::Any + Send)) -> RunError
         message: text(payload),
     });
     if NO_TOKIO.iter().any(|words| message.contains(words)) {
-        return RunError::ForeignRuntime { seed, process, location };
+        return RunError::ForeignRuntime { seed, process, location, trace };
     }
-    RunError::Panicked { seed, process, location, message }
+    RunError::Panicked { seed, process, location, message, trace }
 }
 
 /// Keeps the first panic of a run; whether this thread belongs to one.

@@ -2,7 +2,8 @@
 //!
 //! Every event that a history holds is one, by the name below; a process names others itself
 //! ([`Process::point`](super::Process::point)); servers name the commands that they execute; and every process has those of
-//! its network: it connects to a peer, sends to it, receives from it.
+//! its network: `connects to PEER` (a connection is open), `sends to PEER` (bytes were handed to the network) and
+//! `receives from PEER` (bytes were read).
 
 use resource::audit::Kind;
 
@@ -17,7 +18,7 @@ pub fn of(kind: &Kind) -> Option<&str> {
         Kind::LeaseReleaseRequested { .. } => "release-requested",
         Kind::LeaseReleased { .. } => "released",
         Kind::SectionEntered { .. } => "entered",
-        Kind::WorkerStep { step, .. } => step.as_str(),
+        Kind::WorkerStep { step, .. } | Kind::PointPassed { step } => step.as_str(),
         Kind::WriteSent { .. } | Kind::ConditionalSent { .. } => "sent",
         Kind::WriteAnswered { .. } | Kind::ConditionalAnswered { .. } => "answered",
         Kind::WriteAccepted { .. } | Kind::ConditionalAccepted { .. } => "accepted",
@@ -34,17 +35,10 @@ pub fn of(kind: &Kind) -> Option<&str> {
     })
 }
 
-/// The point at which a process has opened a connection to `peer`.
-pub fn connects_to(peer: &str) -> String {
-    format!("connects to {peer}")
-}
+/// How the names of the network's points begin, before the name of the peer.
+const NETWORK: [&str; 3] = ["connects to ", "sends to ", "receives from "];
 
-/// The point at which a process has handed bytes for `peer` to the network.
-pub fn sends_to(peer: &str) -> String {
-    format!("sends to {peer}")
-}
-
-/// The point at which a process has read bytes that `peer` sent.
-pub fn receives_from(peer: &str) -> String {
-    format!("receives from {peer}")
+/// Whether it is a point of the network: a process `connects to` a peer, `sends to` it or `receives from` it.
+pub fn is_of_network(name: &str) -> bool {
+    NETWORK.iter().any(|beginning| name.starts_with(beginning))
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use dlock::{Instant, Runtime};
 
+use super::section::Section;
 use super::stage::Stage;
 use crate::world::disk::Disk;
 use crate::world::process::ProcessId;
@@ -101,7 +102,23 @@ impl Process {
     /// Names this moment: the trace shows it, and a fault that is aimed at `name` strikes here. It takes hold at the
     /// process's next await.
     pub fn point(&self, name: &str) {
-        self.stage.pass_point(self.id(), name);
+        tracing::info!(target: "worker", event = "point_passed", step = name);
+    }
+
+    /// Enters the critical section that the lock called `lock` guards; it is left when the result is dropped. The audit
+    /// judges who was inside at the same time.
+    pub fn section(&self, lock: &str) -> Section {
+        Section::enter(lock, &self.owner(), 0)
+    }
+
+    /// [`Process::section`] under a grant with this fencing token.
+    pub fn section_with_token(&self, lock: &str, token: u64) -> Section {
+        Section::enter(lock, &self.owner(), token)
+    }
+
+    /// Who is inside, for the history: the process, in this life.
+    fn owner(&self) -> String {
+        format!("{}:{:08x}", self.name(), self.life())
     }
 
     /// Runs `future` until it ends, or until the fault `cancel` strikes: then it is dropped, and the result is `None`.

@@ -16,7 +16,7 @@ use super::stage::Stage;
 use crate::entropy::Entropy;
 use crate::faults::{self, Cancel, Injector};
 use crate::record;
-use crate::trace::text::Names;
+use crate::trace::text::{self, Names};
 use crate::world::World;
 use crate::world::process::ProcessId;
 
@@ -34,6 +34,7 @@ pub(super) fn run(sim: Sim) -> Result<Report, RunError> {
 
 fn on_this_thread(sim: Sim) -> Result<Report, RunError> {
     let seed = sim.seed;
+    let names = Names::new(sim.keys.iter().map(String::as_str));
     panic::watch();
     catch_unwind(AssertUnwindSafe(|| {
         // madsim's own randomness orders the tasks that are ready at the same instant.
@@ -42,7 +43,10 @@ fn on_this_thread(sim: Sim) -> Result<Report, RunError> {
         drop(runtime);
         result
     }))
-    .unwrap_or_else(|payload| Err(panic::error(seed, &*payload)))
+    .unwrap_or_else(|payload| {
+        let trace = record::finish().map(|recorded| text::trace(&recorded.events, &names));
+        Err(panic::error(seed, trace.unwrap_or_default(), &*payload))
+    })
 }
 
 async fn in_world(mut sim: Sim) -> Result<Report, RunError> {
@@ -79,7 +83,8 @@ async fn in_world(mut sim: Sim) -> Result<Report, RunError> {
         return Err(RunError::Vocabulary(mistake));
     }
     let rules = Rules { end, healed_at: injector.healed_at().map(Nanos), ..sim.rules };
-    let verdicts = audit(&recorded.events, &rules);
+    let mut verdicts = audit(&recorded.events, &rules);
+    verdicts.retain(|verdict| sim.verdicts.contains(&verdict.kind));
     let names = Names::new(sim.keys.iter().map(String::as_str));
     let evidence = Evidence { events: &recorded.events, verdicts: &verdicts, names: &names, end };
     let findings = sim.checks.iter().filter_map(|(name, check)| {
@@ -103,6 +108,9 @@ async fn in_world(mut sim: Sim) -> Result<Report, RunError> {
 fn hear_points(world: &World, injector: &Arc<Injector>) {
     if injector.points().next().is_none() {
         return;
+    }
+    if injector.points().any(point::is_of_network) {
+        world.hear_network();
     }
     let (names, injector) = (world.clone(), Arc::clone(injector));
     world.hear_points(move |process: ProcessId, point: &str| {

@@ -64,6 +64,8 @@ impl Sim {
                 format!("`{name}` is the simulator's own name: call the process something else")
             } else if self.names[..at].contains(name) {
                 format!("two processes are called `{name}`: give each a name of its own")
+            } else if self.clusters.contains(name) {
+                format!("`{name}` is a cluster of servers as well: call the process something else")
             } else if aliases().any(|alias| alias == name) {
                 format!("`{name}` is an alias as well: call the process something else")
             } else {
@@ -95,7 +97,7 @@ impl Sim {
     fn host_of(&self, name: &str) -> Option<&dyn Host> {
         match self.body(name)? {
             Body::Host { host, .. } => Some(&**host),
-            Body::Program(_) => None,
+            Body::Program { .. } => None,
         }
     }
 }
@@ -107,8 +109,7 @@ impl Scene for Sim {
 
     fn role(&self, process: &str) -> Option<Role> {
         Some(match self.body(process)? {
-            Body::Program(_) => Role::Client,
-            Body::Host { role, .. } => *role,
+            Body::Program { role, .. } | Body::Host { role, .. } => *role,
         })
     }
 
@@ -133,7 +134,7 @@ impl Scene for Sim {
 
     fn acquires(&self, process: &str) -> Result<(), String> {
         match self.body(process) {
-            Some(Body::Program(_)) => Ok(()),
+            Some(Body::Program { .. }) => Ok(()),
             _ => Err("only programs run cancellable futures".to_owned()),
         }
     }

@@ -13,7 +13,8 @@ use toml::Spanned;
 use toml::de::{DeTable, ValueDeserializer};
 
 use super::builder::Sim;
-use super::expect::Expect;
+use super::expect::{Expect, Mismatch};
+use super::report::Report;
 use crate::faults::{Fault, Faults, RawFault};
 use crate::place::{Invalid, Place, line_at};
 use crate::span::Span;
@@ -151,6 +152,28 @@ impl<O> Schedule<O> {
         sim.faults.clone_from(&self.faults);
     }
 
+    /// How a run of the arm differs from what the schedule says of it; `None` if it says nothing of the arm, and all its
+    /// faults struck.
+    pub fn mismatches(&self, arm: &str, report: &Report) -> Option<Vec<Mismatch>> {
+        let demanded = self.expect.of(arm).map(|demanded| demanded.mismatches(report));
+        let Some(idle) = self.idle(report) else { return demanded };
+        let mut mismatches = demanded.unwrap_or_default();
+        mismatches.push(idle);
+        Some(mismatches)
+    }
+
+    /// The complaint that faults never struck, if some did not: the run does not show what the schedule says.
+    fn idle(&self, report: &Report) -> Option<Mismatch> {
+        let faults = self.faults.iter().zip(&report.struck).enumerate();
+        let idle = faults.filter(|(_, (_, has_struck))| !**has_struck);
+        let name = |(number, (fault, _)): (usize, (&Fault, &bool))| {
+            format!("fault[{number}] never did ({})", lines(fault).trim_end().replace('\n', ", "))
+        };
+        let found: Vec<String> = idle.map(name).collect();
+        let expected = "each to strike".to_owned();
+        (!found.is_empty()).then(|| Mismatch { what: "faults", expected, found: found.join("; ") })
+    }
+
     /// Checks what every subject has: the limit, the network and what is expected.
     ///
     /// # Errors
@@ -237,15 +260,21 @@ impl<O: Serialize + DeserializeOwned> Schedule<O> {
             text.push('\n');
         }
         for fault in &self.faults {
-            text.push_str("\n[[fault]]\n");
-            field(&mut text, "when", &fault.when);
-            field(&mut text, "what", &&*fault.what);
+            let _ = write!(text, "\n[[fault]]\n{}", lines(fault));
         }
         for (arm, outcome) in self.expect.iter() {
             let _ = write!(text, "\n[expect.{arm}]\n{}", written(toml::to_string(outcome)));
         }
         text
     }
+}
+
+/// The two lines of a fault.
+fn lines(fault: &Fault) -> String {
+    let mut text = String::new();
+    field(&mut text, "when", &fault.when);
+    field(&mut text, "what", &&*fault.what);
+    text
 }
 
 /// A key and its value on one line.

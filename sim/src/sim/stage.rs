@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::task::Context;
 use std::time::Duration;
 
-use resource::audit::{Event, Kind, Name};
+use resource::audit::Event;
 
 use super::process::Process;
 use super::progress::Progress;
 use crate::faults::{self, Role};
-use crate::record;
 use crate::servers::host::{Acted, Host};
 use crate::world::World;
 use crate::world::disk::Disk;
@@ -23,8 +22,8 @@ pub(crate) type Main = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What a process runs.
 pub(crate) enum Body {
-    /// Code of the experiment. The run ends when all of these have.
-    Program(Box<dyn Fn(Process) -> Main + Send + Sync>),
+    /// Code of the experiment. The run ends when all that are clients have.
+    Program { main: Box<dyn Fn(Process) -> Main + Send + Sync>, role: Role },
     /// A simulated server, which never ends by itself.
     Host { host: Arc<dyn Host>, role: Role },
 }
@@ -40,7 +39,8 @@ pub(crate) struct Stage {
 impl Stage {
     /// `may_cancel`: whether a fault may cancel a future.
     pub(super) fn new(world: &World, bodies: Vec<Body>, may_cancel: bool) -> Arc<Self> {
-        let programs = (0..bodies.len()).filter(|number| matches!(bodies[*number], Body::Program(_)));
+        let is_client = |number: &usize| matches!(bodies[*number], Body::Program { role: Role::Client, .. });
+        let programs = (0..bodies.len()).filter(is_client);
         let progress = Progress::new(programs, may_cancel);
         Arc::new(Self { world: world.clone(), bodies, progress })
     }
@@ -56,7 +56,7 @@ impl Stage {
     pub(crate) fn host(&self, id: ProcessId) -> Option<&Arc<dyn Host>> {
         match &self.bodies[id.0] {
             Body::Host { host, .. } => Some(host),
-            Body::Program(_) => None,
+            Body::Program { .. } => None,
         }
     }
 
@@ -73,14 +73,6 @@ impl Stage {
     /// Whether what the process runs under [`Process::cancellable`] is to be dropped now; else its task is woken when it is.
     pub(super) fn poll_cancelled(&self, id: ProcessId, cx: &mut Context<'_>) -> bool {
         self.progress.poll_cancelled(id.0, cx)
-    }
-
-    /// The process passes a point that its own code names.
-    pub(super) fn pass_point(&self, id: ProcessId, name: &str) {
-        record::tell(
-            self.world.process(id).name(),
-            Kind::WorkerStep { step: Name::from(name), key: None, owner: None },
-        );
     }
 
     pub(super) fn world(&self) -> &World {
@@ -115,13 +107,13 @@ impl Stage {
     fn main(self: &Arc<Self>, id: ProcessId) -> Main {
         match &self.bodies[id.0] {
             Body::Host { host, .. } => host.start(WorldMachine::new(&self.world, id)),
-            Body::Program(_) => {
+            Body::Program { .. } => {
                 let stage = Arc::clone(self);
                 Box::pin(async move {
                     // Made when its life has begun, which it belongs to.
                     let process = Process::new(Arc::clone(&stage), id);
-                    if let Body::Program(program) = &stage.bodies[id.0] {
-                        program(process).await;
+                    if let Body::Program { main, .. } = &stage.bodies[id.0] {
+                        main(process).await;
                     }
                     stage.progress.finished(id.0);
                 })
@@ -137,8 +129,7 @@ impl faults::Stage for Stage {
 
     fn role(&self, process: ProcessId) -> Role {
         match &self.bodies[process.0] {
-            Body::Host { role, .. } => *role,
-            Body::Program(_) => Role::Client,
+            Body::Host { role, .. } | Body::Program { role, .. } => *role,
         }
     }
 
@@ -151,7 +142,7 @@ impl faults::Stage for Stage {
     }
 
     fn start(self: Arc<Self>, process: ProcessId) {
-        if matches!(self.bodies[process.0], Body::Program(_)) {
+        if self.role(process) == Role::Client {
             self.progress.begun(process.0);
         }
         let main = self.main(process);

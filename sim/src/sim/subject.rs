@@ -63,7 +63,8 @@ pub trait Subject: Sync {
         self.build(&options, &mut sim)?;
         let mut schedule = Schedule::of(&sim, options);
         schedule.about = format!("drawn from seed {}", from.seed());
-        draw_faults(&self.faults(), &mut schedule, &mut sim, from);
+        let known = from.faults.clone().unwrap_or_else(|| self.faults());
+        draw_faults(&known, &mut schedule, &mut sim, from);
         Ok(schedule)
     }
 
@@ -77,12 +78,15 @@ pub trait Subject: Sync {
         sim.check_faults()
     }
 
-    /// The verdicts that the schedule explains: no search reports them. Default: those that its faults excuse.
+    /// The verdicts that the schedule explains: no search reports them. Default: those that its faults excuse, and `overlap`,
+    /// which every lock that releases itself allows under a long pause. A check can demand it all the same
+    /// ([`no`](super::no)).
     fn excused(&self, schedule: &Schedule<Self::Options>) -> BTreeSet<VerdictKind> {
         let mut sim = Sim::new(schedule.seed);
         // Options that no world can be built of have no verdict either.
         let _ = self.build(&schedule.options, &mut sim);
-        schedule.faults.iter().flat_map(|fault| fault.what.excuses(&sim)).collect()
+        let excused = schedule.faults.iter().flat_map(|fault| fault.what.excuses(&sim));
+        excused.chain([VerdictKind::Overlap]).collect()
     }
 
     /// The kinds of faults that a schedule file may name. Default: those that come with the simulator.
@@ -135,6 +139,8 @@ pub struct Draw {
     entropy: Entropy,
     /// Where faults may be aimed.
     points: Arc<Points>,
+    /// The kinds of faults to draw, if not all that the subject knows.
+    faults: Option<Faults>,
 }
 
 impl Draw {
@@ -145,7 +151,12 @@ impl Draw {
 
     /// Draws from `seed`, with faults that are aimed at `points`.
     pub(crate) fn aimed(seed: u64, points: &Arc<Points>) -> Self {
-        Self { seed, entropy: Entropy::new(seed), points: Arc::clone(points) }
+        Self { seed, entropy: Entropy::new(seed), points: Arc::clone(points), faults: None }
+    }
+
+    /// Draws faults of these kinds only.
+    pub(crate) fn with_faults(self, faults: Option<&Faults>) -> Self {
+        Self { faults: faults.cloned(), ..self }
     }
 
     /// The seed.

@@ -1,6 +1,6 @@
 //! The text trace: a line an event, in the order of true time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use resource::audit::{Event, Kind, Name, Nanos};
@@ -33,7 +33,8 @@ pub fn trace(events: &[Event], names: &Names) -> String {
             continue;
         }
         note_pause(&mut paused, event);
-        let mark = if paused.contains_key(&event.process) { '▌' } else { ' ' };
+        let is_paused = paused.get(&event.process).is_some_and(|pauses| !pauses.is_empty());
+        let mark = if is_paused { '▌' } else { ' ' };
         // Writing to a String can't fail.
         let _ = writeln!(
             text,
@@ -46,66 +47,39 @@ pub fn trace(events: &[Event], names: &Names) -> String {
     text
 }
 
-/// Keeps track of which processes are paused: their lines bear a mark.
-fn note_pause(paused: &mut BTreeMap<Name, ()>, event: &Event) {
+/// Keeps track of the pauses of each process, by the numbers of their faults: the lines of a paused one bear a mark.
+fn note_pause(paused: &mut BTreeMap<Name, BTreeSet<u64>>, event: &Event) {
     match &event.kind {
-        Kind::FaultApplied { verb, .. } if verb.as_str() == "pause" => {
-            paused.insert(event.process.clone(), ());
+        Kind::FaultApplied { verb, fault, .. } if verb.as_str() == "pause" => {
+            paused.entry(event.process.clone()).or_default().insert(*fault);
         }
-        Kind::FaultHealed { .. } | Kind::ProcessCrashed { .. } => {
+        Kind::FaultHealed { verb, fault, .. } if verb.as_str() == "pause" => {
+            paused.entry(event.process.clone()).or_default().remove(fault);
+        }
+        Kind::ProcessCrashed { .. } => {
             paused.remove(&event.process);
         }
         _ => {}
     }
 }
 
-/// An event in words.
+/// An event in words. Every event has a line of its own here: one that is new to the vocabulary does not compile without.
 pub fn describe(kind: &Kind, names: &Names) -> String {
+    let key = |key| names.key(key);
+    let by = |owner: &Option<Name>| holder(owner.as_ref()).to_owned();
     match kind {
-        Kind::LeaseRequested { .. }
-        | Kind::LeaseRetried { .. }
-        | Kind::LeaseQueued { .. }
-        | Kind::LeaseAcquired { .. }
-        | Kind::LeaseNotAcquired { .. }
-        | Kind::LeaseRenewed { .. }
-        | Kind::LeaseRenewFailed { .. }
-        | Kind::LeaseLost { .. }
-        | Kind::LeaseReleaseRequested { .. }
-        | Kind::LeaseReleased { .. } => lease(kind, names),
-        Kind::WriteAccepted { .. }
-        | Kind::WriteRepeated { .. }
-        | Kind::WriteRejected { .. }
-        | Kind::ConditionalAccepted { .. }
-        | Kind::ConditionalRepeated { .. }
-        | Kind::ConditionalRejected { .. }
-        | Kind::ResourceRead { .. }
-        | Kind::ReadRejected { .. } => resource(kind, names),
-        Kind::SectionEntered { .. }
-        | Kind::SectionLeft { .. }
-        | Kind::WorkerStep { .. }
-        | Kind::WriteSent { .. }
-        | Kind::WriteAnswered { .. }
-        | Kind::ConditionalSent { .. }
-        | Kind::ConditionalAnswered { .. }
-        | Kind::UpdateEnded { .. } => worker(kind, names),
-        _ => server(kind, names),
-    }
-}
-
-fn lease(kind: &Kind, names: &Names) -> String {
-    match kind {
-        Kind::LeaseRequested { key, ttl_millis, .. } => {
-            format!("acquire {} ttl={}", names.key(key), millis(*ttl_millis))
+        Kind::LeaseRequested { key: of, ttl_millis, .. } => {
+            format!("acquire {} ttl={}", key(of), millis(*ttl_millis))
         }
-        Kind::LeaseRetried { key, ttl_millis, .. } => {
-            format!("acquires {} again ttl={}", names.key(key), millis(*ttl_millis))
+        Kind::LeaseRetried { key: of, ttl_millis, .. } => {
+            format!("acquires {} again ttl={}", key(of), millis(*ttl_millis))
         }
-        Kind::LeaseQueued { key, position, .. } => format!("queued for {} at {position}", names.key(key)),
+        Kind::LeaseQueued { key: of, position, .. } => format!("queued for {} at {position}", key(of)),
         Kind::LeaseAcquired { token, valid_micros, owner, .. } => {
             format!("granted to {} token={token}, valid for {}", short(owner), micros(*valid_micros))
         }
-        Kind::LeaseNotAcquired { key, outcome, .. } => {
-            format!("not acquired {}: {}", names.key(key), word(outcome))
+        Kind::LeaseNotAcquired { key: of, outcome, .. } => {
+            format!("not acquired {}: {}", key(of), word(outcome))
         }
         Kind::LeaseRenewed { token, valid_micros, .. } => {
             format!("renewed token={token}, valid for {}", micros(*valid_micros))
@@ -114,109 +88,83 @@ fn lease(kind: &Kind, names: &Names) -> String {
             format!("renewal failed token={token}: {}", word(outcome))
         }
         Kind::LeaseLost { token, outcome, .. } => format!("lost token={token}: {}", word(outcome)),
-        Kind::LeaseReleaseRequested { key, token, .. } => format!("release {} token={token}", names.key(key)),
+        Kind::LeaseReleaseRequested { key: of, token, .. } => format!("release {} token={token}", key(of)),
         Kind::LeaseReleased { token, outcome, .. } => format!("released token={token}: {}", word(outcome)),
-        _ => String::new(),
-    }
-}
-
-fn resource(kind: &Kind, names: &Names) -> String {
-    match kind {
-        Kind::WriteAccepted { key, owner, token, seq, .. } => {
-            format!("{} → 200", put(names.key(key), owner.as_ref(), *token, *seq))
+        Kind::WriteAccepted { key: of, owner, token, seq, .. } => {
+            format!("{} → 200", put(key(of), owner.as_ref(), *token, *seq))
         }
-        Kind::WriteRepeated { key, owner, token, seq, .. } => {
-            format!("{} → 200 again, a retry", put(names.key(key), owner.as_ref(), *token, *seq))
+        Kind::WriteRepeated { key: of, owner, token, seq, .. } => {
+            format!("{} → 200 again, a retry", put(key(of), owner.as_ref(), *token, *seq))
         }
-        Kind::WriteRejected { key, owner, token, seq, seen, outcome } => {
-            format!(
-                "{} → 409 {}, seen {seen}",
-                put(names.key(key), owner.as_ref(), *token, *seq),
-                word(outcome)
-            )
+        Kind::WriteRejected { key: of, owner, token, seq, seen, outcome } => {
+            format!("{} → 409 {}, seen {seen}", put(key(of), owner.as_ref(), *token, *seq), word(outcome))
         }
-        Kind::ConditionalAccepted { key, owner, expected, version, .. } => {
-            format!("{} → 200, version {version}", put_if(names.key(key), owner.as_ref(), *expected))
+        Kind::ConditionalAccepted { key: of, owner, expected, version, .. } => {
+            format!("{} → 200, version {version}", put_if(key(of), owner.as_ref(), *expected))
         }
-        Kind::ConditionalRepeated { key, owner, expected, .. } => {
-            format!("{} → 200 again, a retry", put_if(names.key(key), owner.as_ref(), *expected))
+        Kind::ConditionalRepeated { key: of, owner, expected, .. } => {
+            format!("{} → 200 again, a retry", put_if(key(of), owner.as_ref(), *expected))
         }
-        Kind::ConditionalRejected { key, owner, expected, version, seen, .. } => {
-            let answer = match (version, seen) {
-                (Some(current), _) => format!("412, version {current}"),
-                (None, seen) => format!("409 token required, seen {}", seen.unwrap_or_default()),
-            };
-            format!("{} → {answer}", put_if(names.key(key), owner.as_ref(), *expected))
+        Kind::ConditionalRejected { key: of, owner, expected, version, seen, .. } => {
+            let answer = conflict(*version, *seen);
+            format!("{} → {answer}", put_if(key(of), owner.as_ref(), *expected))
         }
-        Kind::ResourceRead { key, token: Some(token), owner, version, .. } => {
-            format!(
-                "GET {} {} token={token} → version {version}, claimed",
-                names.key(key),
-                holder(owner.as_ref())
-            )
+        Kind::ResourceRead { key: of, token: Some(token), owner, version, .. } => {
+            format!("GET {} {} token={token} → version {version}, claimed", key(of), by(owner))
         }
-        Kind::ResourceRead { key, version, owner, .. } => {
-            format!("GET {} {} → version {version}", names.key(key), holder(owner.as_ref()))
+        Kind::ResourceRead { key: of, token: None, version, owner, .. } => {
+            format!("GET {} {} → version {version}", key(of), by(owner))
         }
-        Kind::ReadRejected { key, token, seen, outcome, owner } => format!(
-            "GET {} {} token={token} → 409 {}, seen {seen}",
-            names.key(key),
-            holder(owner.as_ref()),
-            word(outcome)
-        ),
-        _ => String::new(),
-    }
-}
-
-fn worker(kind: &Kind, names: &Names) -> String {
-    match kind {
-        Kind::SectionEntered { key, token, .. } => {
-            format!("enters the section of {} token={token}", names.key(key))
+        Kind::ReadRejected { key: of, token, seen, outcome, owner } => {
+            format!("GET {} {} token={token} → 409 {}, seen {seen}", key(of), by(owner), word(outcome))
         }
-        Kind::SectionLeft { key, token, outcome, .. } => {
-            format!("leaves the section of {} token={token}: {}", names.key(key), word(outcome))
+        Kind::SectionEntered { key: of, token, .. } => {
+            format!("enters the section of {} token={token}", key(of))
         }
-        Kind::WorkerStep { step, .. } => format!("· {step}"),
-        Kind::WriteSent { key, owner, token, seq } => {
-            format!("sends {}", put(names.key(key), owner.as_ref(), *token, *seq))
+        Kind::SectionLeft { key: of, token, outcome, .. } => {
+            format!("leaves the section of {} token={token}: {}", key(of), word(outcome))
+        }
+        Kind::WorkerStep { step, .. } | Kind::PointPassed { step } => format!("· {step}"),
+        Kind::WriteSent { key: of, owner, token, seq } => {
+            format!("sends {}", put(key(of), owner.as_ref(), *token, *seq))
         }
         Kind::WriteAnswered { token, outcome, .. } => format!("its write token={token}: {}", word(outcome)),
-        Kind::ConditionalSent { key, owner, expected } => {
-            format!("sends {}", put_if(names.key(key), owner.as_ref(), *expected))
+        Kind::ConditionalSent { key: of, owner, expected } => {
+            format!("sends {}", put_if(key(of), owner.as_ref(), *expected))
         }
         Kind::ConditionalAnswered { expected, outcome, .. } => {
             format!("its write if version {expected}: {}", word(outcome))
         }
-        Kind::UpdateEnded { key, outcome, .. } => format!("update of {}: {}", names.key(key), word(outcome)),
-        _ => String::new(),
-    }
-}
-
-fn server(kind: &Kind, names: &Names) -> String {
-    match kind {
-        Kind::KeyGranted { key, owner, token, ttl_millis, .. } => {
+        Kind::UpdateEnded { key: of, outcome, .. } => format!("update of {}: {}", key(of), word(outcome)),
+        Kind::KeyGranted { key: of, owner, token, ttl_millis, .. } => {
             let token = token.map_or(String::new(), |token| format!(" token={token}"));
-            format!("granted {} to {}{token} for {}", names.key(key), short(owner), millis(*ttl_millis))
+            format!("granted {} to {}{token} for {}", key(of), short(owner), millis(*ttl_millis))
         }
-        Kind::KeyExtended { key, owner, ttl_millis, client } => {
-            format!("{client} extended {} of {} to {}", names.key(key), short(owner), millis(*ttl_millis))
+        Kind::KeyExtended { key: of, owner, ttl_millis, client } => {
+            format!("{client} extended {} of {} to {}", key(of), short(owner), millis(*ttl_millis))
         }
-        Kind::KeyDeleted { key, owner, client } => {
-            format!("{client} deleted {} of {}", names.key(key), short(owner))
+        Kind::KeyDeleted { key: of, owner, client } => {
+            format!("{client} deleted {} of {}", key(of), short(owner))
         }
-        Kind::KeyExpired { key, owner } => {
-            format!("expired {} of {}", names.key(key), holder(owner.as_ref()))
-        }
-        Kind::WaiterGone { key, owner } => {
-            format!("{} is out of the line for {}", short(owner), names.key(key))
+        Kind::KeyExpired { key: of, owner } => format!("expired {} of {}", key(of), by(owner)),
+        Kind::WaiterGone { key: of, owner } => {
+            format!("{} is out of the line for {}", short(owner), key(of))
         }
         Kind::ServerStopped { detail } => format!("stopped{}", tail(detail)),
         Kind::ServerStarted { detail } => format!("started{}", tail(detail)),
         Kind::ServerPromoted { detail } => format!("promoted{}", tail(detail)),
-        Kind::FaultApplied { detail, .. } | Kind::FaultHealed { detail, .. } => detail.as_str().to_owned(),
+        Kind::FaultApplied { detail, .. } | Kind::FaultHealed { detail, .. } => detail.to_string(),
+        Kind::ClockRate { rate } => format!("its clocks run at {}", *rate as f64 / 1e9),
         // A clean shutdown is the same event, and no crash.
         Kind::ProcessCrashed { detail } => detail.as_ref().map_or("crashed", Name::as_str).to_owned(),
-        _ => String::new(),
+    }
+}
+
+/// The answer to a conditional write that was refused.
+fn conflict(version: Option<u64>, seen: Option<u64>) -> String {
+    match version {
+        Some(current) => format!("412, version {current}"),
+        None => format!("409 token required, seen {}", seen.unwrap_or_default()),
     }
 }
 

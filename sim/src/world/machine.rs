@@ -1,7 +1,8 @@
 //! A machine, as a simulated server sees it: its clocks, tasks, disk and network.
 //!
 //! [`Machine`] is all that a server knows of the world around it. The simulated world implements it
-//! ([`WorldMachine`]), `serve` on this machine's own clock and network, a test on a clock that it moves by hand.
+//! ([`WorldMachine`]), `serve` on this machine's own clock and network, a test on a clock that it moves by
+//! hand.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -16,8 +17,8 @@ use super::process::ProcessId;
 use super::runtime::SimSleep;
 use super::stream::{Listener, SimStream};
 
-/// What a simulated server needs of the machine that it runs on. Clones are the same machine, which outlives the
-/// server's process.
+/// What a simulated server needs of the machine that it runs on. Clones are the same machine, which outlives
+/// the server's process.
 pub trait Machine: Clone + Send + Sync + 'static {
     /// A connection to another machine.
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
@@ -48,8 +49,9 @@ pub trait Machine: Clone + Send + Sync + 'static {
     /// Whether the server's process runs: it is alive and not paused.
     fn is_running(&self) -> bool;
 
-    /// Whether this machine and the one called `other` can talk to each other: `other` runs, and the links between the
-    /// two are open in both directions. Whether this machine itself runs is not looked at. It must not use the servers.
+    /// Whether this machine and the one called `other` can talk to each other: `other` runs, and the links
+    /// between the two are open in both directions. Whether this machine itself runs is not looked at. It
+    /// must not use the servers.
     fn reaches(&self, other: &str) -> bool;
 
     /// The disk: one file, which outlives the process.
@@ -69,14 +71,16 @@ pub trait Machine: Clone + Send + Sync + 'static {
     /// If nobody listens there, or there is no such host.
     fn connect(&self, address: &str) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 
-    /// Has `name` lead to this machine from now on, as a virtual address does. Open connections stay where they are.
+    /// Has `name` lead to this machine from now on, as a virtual address does. Open connections stay where
+    /// they are.
     fn take_name(&self, name: &str);
 
-    /// Names a moment at which faults can be aimed, such as "this command was executed". A fault strikes within the call.
+    /// Names a moment at which faults can be aimed, such as "this command was executed". A fault strikes
+    /// within the call.
     fn point(&self, name: &str);
 
-    /// Listens on `port` and serves each connection in a task of its own, until the process ends. `serve_connection` is
-    /// given the connection and the name of the client.
+    /// Listens on `port` and serves each connection in a task of its own, until the process ends.
+    /// `serve_connection` is given the connection and the name of the client.
     ///
     /// # Errors
     ///

@@ -52,6 +52,8 @@ struct Inner {
     /// Whether there is a listener below: without one, a point costs a look at this.
     has_listener: AtomicBool,
     point_listener: Mutex<Option<Arc<dyn PointListener>>>,
+    /// Whether the listener hears of the network's points: a name for each message costs more than the message.
+    hears_network: AtomicBool,
 }
 
 /// Hears of the points that processes pass ([`World::hear_points`]). A closure is one.
@@ -98,6 +100,7 @@ impl World {
             over,
             muted,
             has_listener: AtomicBool::new(false),
+            hears_network: AtomicBool::new(false),
             point_listener: Mutex::default(),
         }))
     }
@@ -156,6 +159,19 @@ impl World {
     pub fn hear_points(&self, listener: impl PointListener + 'static) {
         *lock(&self.0.point_listener) = Some(Arc::new(listener));
         self.0.has_listener.store(true, Ordering::Relaxed);
+    }
+
+    /// Tells the listener of the network's points, too: a process `connects to NAME`, `sends to NAME` and
+    /// `receives from NAME`.
+    pub fn hear_network(&self) {
+        self.0.hears_network.store(true, Ordering::Relaxed);
+    }
+
+    /// The process has done something over the network, together with `peer`. No lock may be held: a fault may strike.
+    fn network_point(&self, id: ProcessId, done: &str, peer: usize) {
+        if self.0.hears_network.load(Ordering::Relaxed) {
+            self.point(id, &format!("{done} {}", self.0.processes[peer].name()));
+        }
     }
 
     /// The process passes the point called `name`: a moment at which faults can be aimed.

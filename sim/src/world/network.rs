@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::task::Waker;
 use std::time::Duration;
 
+use tokio::io::ReadBuf;
+
 use super::World;
 use super::process::ProcessId;
 use crate::entropy::{Entropy, Site};
@@ -196,8 +198,28 @@ impl Pipe {
         Arrived::Nothing
     }
 
+    /// Moves as many of the `arrived` bytes into `buf` as it has room for.
+    pub(super) fn read_into(&mut self, buf: &mut ReadBuf<'_>, arrived: usize) {
+        let mut length = arrived.min(buf.remaining());
+        self.consume(length);
+        if let (head, []) = self.bytes.as_slices()
+            && head.len() == length
+        {
+            buf.put_slice(head);
+            self.bytes.clear();
+            return;
+        }
+        while length > 0 {
+            let (head, _) = self.bytes.as_slices();
+            let part = length.min(head.len());
+            buf.put_slice(&head[..part]);
+            self.bytes.drain(..part);
+            length -= part;
+        }
+    }
+
     /// Takes the first `length` bytes off.
-    pub(super) fn consume(&mut self, mut length: usize) {
+    fn consume(&mut self, mut length: usize) {
         while length > 0 {
             let Some((_, head)) = self.segments.front_mut() else { return };
             let part = length.min(*head);

@@ -11,6 +11,11 @@ use super::World;
 use super::network::{Arrived, Ending, Listening};
 use super::process::ProcessId;
 
+/// What a process does over the network, as the names of its points begin ([`World::hear_network`]).
+const CONNECTS: &str = "connects to";
+const SENDS: &str = "sends to";
+const RECEIVES: &str = "receives from";
+
 /// One end of a connection.
 pub struct SimStream {
     world: World,
@@ -69,6 +74,9 @@ impl World {
         self.cross(process, to).await;
         let accepted = self.accept_for(process, &address);
         self.cross(to, process).await;
+        if accepted.is_some() {
+            self.network_point(process, CONNECTS, to.0);
+        }
         match accepted {
             Some(number) => Ok(SimStream {
                 world: self.clone(),
@@ -166,22 +174,10 @@ impl AsyncRead for SimStream {
             Arrived::Ended(Ending::Closed) => Poll::Ready(Ok(())),
             Arrived::Ended(Ending::Reset) => Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
             Arrived::Bytes(arrived) => {
-                let mut length = arrived.min(buf.remaining());
-                pipe.consume(length);
-                if let (head, []) = pipe.bytes.as_slices()
-                    && head.len() == length
-                {
-                    buf.put_slice(head);
-                    pipe.bytes.clear();
-                    return Poll::Ready(Ok(()));
-                }
-                while length > 0 {
-                    let (head, _) = pipe.bytes.as_slices();
-                    let part = length.min(head.len());
-                    buf.put_slice(&head[..part]);
-                    pipe.bytes.drain(..part);
-                    length -= part;
-                }
+                pipe.read_into(buf, arrived);
+                let peer = pipe.from;
+                drop(network);
+                self.world.network_point(self.process, RECEIVES, peer);
                 Poll::Ready(Ok(()))
             }
         }
@@ -197,6 +193,9 @@ impl AsyncWrite for SimStream {
         }
         if !buf.is_empty() {
             network.send(&self.world, self.writes, buf);
+            let peer = network.pipes[self.writes].to;
+            drop(network);
+            self.world.network_point(self.process, SENDS, peer);
         }
         Poll::Ready(Ok(buf.len()))
     }

@@ -49,6 +49,19 @@ fn a_schedule_that_does_not_exits_with_1_and_says_what_differs() {
 }
 
 #[test]
+fn a_fault_that_never_strikes_is_named_and_exits_with_1() {
+    let second =
+        "[[fault]]\nwhen = { at = \"59s\" }\nwhat = { pause = \"b\", for = \"1s\" }\n\n[expect.unfenced]";
+    let file = changed("idle.toml", "[expect.unfenced]", second);
+    let output = sim(&["replay", &file, "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let never = "fault[1] never did (when = { at = \"59s\" }, what = { pause = \"b\", for = \"1s\" })";
+    let mismatch = format!("fencing off: faults: expected each to strike, found {never}");
+    assert_eq!(json["mismatches"][0], mismatch, "{json}");
+}
+
+#[test]
 fn bad_input_exits_with_2_and_names_the_line() {
     let file = changed("typo.toml", "starts = \"100ms\"", "stars = \"100ms\"");
     let output = sim(&["replay", &file]);

@@ -10,6 +10,7 @@
 mod support;
 
 mod etcd;
+mod faults;
 mod locks;
 mod redis;
 mod redlock;
@@ -25,4 +26,5 @@ mod docs;
 mod hosts;
 mod mutants;
 mod schedule;
+mod trace;
 mod world;

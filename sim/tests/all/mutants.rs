@@ -44,18 +44,30 @@ fn hunts(mutant: Mutant) -> Vec<Hunt> {
         ],
         Mutant::IgnoresVersion => vec![known("cas-high-contention", Verdict::LostUpdate)],
         Mutant::NoCleanup => vec![
+            drawn(Verdict::Leaked, 1000),
             known("ambiguous-acquire-given-up", Verdict::Stuck),
             known("cancelled-acquire", Verdict::Stuck),
         ],
         Mutant::SilentReacquire => vec![aimed(EVICTED_BEFORE_RENEWAL, Arm::Unfenced, Verdict::StaleWrite)],
         Mutant::ValidityFromReply => {
-            vec![aimed(SLOW_REPLY, Arm::Fenced, Verdict::Overlap), Hunt::CutOff { seeds: 1000 }]
+            vec![
+                aimed(SLOW_REPLY, Arm::Fenced, Verdict::Overlap),
+                Hunt::CutOff { seeds: 1000 },
+                drawn(Verdict::Unheld, 1000),
+            ]
         }
         Mutant::MarginAdded => {
-            vec![aimed(WIDE_MARGIN, Arm::Fenced, Verdict::Overlap), Hunt::CutOff { seeds: 1000 }]
+            vec![
+                aimed(WIDE_MARGIN, Arm::Fenced, Verdict::Overlap),
+                Hunt::CutOff { seeds: 1000 },
+                drawn(Verdict::Unheld, 1000),
+            ]
         }
         Mutant::WallClock => {
             vec![aimed(CLOCK_STEPS_BACK, Arm::Fenced, Verdict::Overlap)]
+        }
+        Mutant::LateLoss | Mutant::RenewalLogged | Mutant::ValidityUnchecked => {
+            vec![drawn(Verdict::Unheld, 1000)]
         }
         Mutant::LargestCount => vec![known("redlock-token", Verdict::TokenRegressed)],
         Mutant::TokenByGet => vec![aimed(EVICTED_BEFORE_ANSWER, Arm::Unfenced, Verdict::StaleWrite)],
@@ -385,4 +397,19 @@ fn redlock_that_takes_the_largest_count_of_the_majority_gives_tokens_that_regres
 #[test]
 fn a_resource_that_ignores_versions_loses_an_update() {
     convict(Mutant::IgnoresVersion);
+}
+
+#[test]
+fn a_loss_declared_after_two_ttls_is_no_lease() {
+    convict(Mutant::LateLoss);
+}
+
+#[test]
+fn a_failed_renewal_that_is_only_logged_is_no_lease() {
+    convict(Mutant::RenewalLogged);
+}
+
+#[test]
+fn a_grant_whose_validity_nobody_checks_is_no_lease() {
+    convict(Mutant::ValidityUnchecked);
 }

@@ -1,13 +1,14 @@
 //! The Redis lock with either way to release: by GET and DEL, which is the mistake, or by the library's script.
 
+use std::error::Error;
 use std::future::Future;
 
-use dlock::redis::Redis;
+use dlock::redis::{Redis, RedisOptions};
 use dlock::{
     Acquisition, Answer, Backend, BackendError, Claim, Instant, Released, Renewal, Runtime, owner_prefix,
 };
 use redis::aio::MultiplexedConnection;
-use redis::{Cmd, FromRedisValue, RedisError};
+use redis::{Cmd, FromRedisValue};
 use serde::{Deserialize, Serialize};
 
 use crate::history::speak_as;
@@ -64,10 +65,11 @@ impl<G: Gap> Releasing<G> {
         client: &str,
         release: Release,
         gap: G,
-    ) -> Result<Self, RedisError> {
+    ) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let raw = redis::Client::open(format!("redis://{address}/"))?;
         let raw = raw.get_multiplexed_async_connection().await?;
-        Ok(Self { redis: Redis::new(runtime, address), raw, client: client.to_owned(), release, gap })
+        let redis = Redis::new(runtime, address, RedisOptions::default())?;
+        Ok(Self { redis, raw, client: client.to_owned(), release, gap })
     }
 
     async fn get_then_del(&self, claim: &Claim) -> Result<Released, BackendError> {
@@ -130,6 +132,10 @@ impl<G: Gap> Backend for Releasing<G> {
 
     fn runtime(&self) -> &TokioRuntime {
         self.redis.runtime()
+    }
+
+    fn system(&self) -> &'static str {
+        self.redis.system()
     }
 
     fn open(&self, claim: Claim) -> ReleasingAcquisition<G> {

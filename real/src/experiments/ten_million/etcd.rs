@@ -99,7 +99,7 @@ pub(super) fn grow(configuration: &Configuration) -> Result<Growth, ExperimentEr
 
 async fn take_turns(members: &[String], rounds: u64) -> Result<(), ExperimentError> {
     let runtime = TokioRuntime::new(Handle::current());
-    let backend = Etcd::new(runtime.clone(), members, &EtcdOptions::new(PATIENCE));
+    let backend = Etcd::new(runtime.clone(), members, EtcdOptions::new(PATIENCE));
     let options = Options::new(PATIENCE / 2);
     let lock =
         Lock::new(backend.map_err(|error| failed(&error))?, options).map_err(|error| failed(&error))?;

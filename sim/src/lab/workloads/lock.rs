@@ -6,9 +6,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use dlock::etcd::{Etcd, EtcdLockService, EtcdOptions};
-use dlock::redis::{self, Redis, TokenSource};
+use dlock::redis::{self, Redis, RedisOptions, TokenSource};
 use dlock::redlock::{Redlock, RedlockOptions};
-use dlock::zookeeper::{ClientOptions, ZooKeeper};
+use dlock::zookeeper::{ZooKeeper, ZooKeeperOptions};
 use dlock::{Backend, Lock, LockKey, Runtime};
 use futures_util::future::BoxFuture;
 use resource::client::{Client, Retry};
@@ -37,8 +37,10 @@ pub(super) fn rounds(seat: Seat<'_>) -> BoxFuture<'_, ()> {
 
 async fn on_redis(seat: Seat<'_>) {
     let address = format!("{LOCK_NAME}:6379");
-    let redis = Redis::new(seat.process.runtime(), &address);
-    let redis = redis.with_tokens(tokens(seat.options)).with_waiting(waiting(seat.options));
+    let mut options = RedisOptions::default();
+    options.tokens = tokens(seat.options);
+    options.waiting = waiting(seat.options);
+    let Ok(redis) = Redis::new(seat.process.runtime(), &address, options) else { return };
     match (seat.mutant, seat.spec.release) {
         (Some(mutant), _) => {
             let drift = seat.lock_options().drift;
@@ -68,12 +70,12 @@ async fn on_etcd(seat: Seat<'_>) {
     // Members and a TTL that etcd can't use are refused: the schedule was validated.
     match seat.options.etcd.recipe {
         Recipe::Queue => {
-            if let Ok(etcd) = Etcd::new(seat.process.runtime(), &members, &options) {
+            if let Ok(etcd) = Etcd::new(seat.process.runtime(), &members, options) {
                 apart(work(seat, etcd)).await;
             }
         }
         Recipe::Service => {
-            if let Ok(service) = EtcdLockService::new(seat.process.runtime(), &members, &options) {
+            if let Ok(service) = EtcdLockService::new(seat.process.runtime(), &members, options) {
                 apart(work(seat, service)).await;
             }
         }
@@ -81,9 +83,11 @@ async fn on_etcd(seat: Seat<'_>) {
 }
 
 async fn on_zookeeper(seat: Seat<'_>) {
-    let mut options = ClientOptions::new(seat.members(2181), seat.options.ttl_of(seat.spec).duration());
-    options.drift = seat.lock_options().drift;
-    work(seat, ZooKeeper::with_options(seat.process.runtime(), options)).await;
+    let options = ZooKeeperOptions::new(seat.options.ttl_of(seat.spec).duration());
+    // Members and a TTL that ZooKeeper can't use are refused: the schedule was validated.
+    if let Ok(zookeeper) = ZooKeeper::new(seat.process.runtime(), &seat.members(2181), options) {
+        work(seat, zookeeper).await;
+    }
 }
 
 fn tokens(options: &Options) -> TokenSource {

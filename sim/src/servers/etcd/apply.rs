@@ -1,4 +1,4 @@
-//! How a request becomes a change: carried out on the one store, then seen by locks, members, watches and observers.
+//! Carries out requests on the store, and passes the changes on to locks, members, watches and observers.
 
 use super::Cluster;
 use super::core::Core;
@@ -11,7 +11,7 @@ use super::store::write::Write;
 use super::watch::Moment;
 use crate::world::machine::Machine;
 
-/// The leader revokes no more leases than this at once (lessor.go, `leaseRevokeRate` halved).
+/// The most leases that the leader revokes at once (lessor.go, `leaseRevokeRate` halved).
 const REVOKED_MAX: usize = 500;
 
 impl<M: Machine> Cluster<M> {
@@ -29,13 +29,14 @@ impl<M: Machine> Cluster<M> {
         let now = self.now(self.leader());
         let expired = self.core().state.lessor.expired(now, REVOKED_MAX);
         for lease in expired {
-            // One that a client revoked a moment ago is gone.
+            // A client may have revoked it meanwhile.
             let _ =
                 self.apply_because(&self.shared.options.name, true, |core| revoke(&mut core.state, lease));
         }
     }
 
-    /// Renews a lease. `None` once it is gone; a lease whose time is over but which has not been revoked is waited for.
+    /// Renews a lease and returns its time to live, or `None` if it does not exist. Waits while a lease has
+    /// ended and is not revoked yet.
     pub(super) async fn keep_alive(
         &self,
         member: usize,
@@ -59,7 +60,7 @@ impl<M: Machine> Cluster<M> {
         self.wait_until(member, deadline, renew).await
     }
 
-    /// The member learns all that it can reach, and its watches hear of it.
+    /// Applies to the member all changes that reach it, and sends them to its watches.
     pub(super) fn catch_up(&self, core: &mut Core, member: usize) {
         let revision = core.state.store.revision();
         if core.members[member].applied < revision && self.serves(core, member) {
@@ -139,7 +140,7 @@ impl Core {
         Ok(renewal)
     }
 
-    /// Tells the locks of the changes since the revision `from`.
+    /// Passes the changes since the revision `from` to the view of the locks.
     fn follow_locks(&mut self, from: i64, cause: Cause<'_>) {
         let Self { state, locks, untold, .. } = self;
         let ttl = |lease: i64| state.lessor.find(lease).ok().map(Lease::ttl_millis);

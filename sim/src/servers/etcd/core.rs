@@ -1,4 +1,4 @@
-//! What all members share, behind one lock.
+//! The state that all members share, behind one mutex.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::locks::{LockChange, LockView};
 use super::store::State;
 use super::watch::WatchStream;
 
-/// Of every simulated cluster.
+/// The cluster id, the same for every simulated cluster.
 const CLUSTER_ID: u64 = 0xcdf8_181e_3265_4e9a;
 
 /// A first leader has been elected in term 2: term 1 is that of etcd's first configuration.
@@ -24,7 +24,7 @@ pub(super) struct Core {
     pub(super) streams: BTreeMap<u64, WatchStream>,
     stream_next: u64,
     lease_next: i64,
-    /// What observers have not been told yet.
+    /// Changes that observers have not heard of yet.
     pub(super) untold: Vec<LockChange>,
 }
 
@@ -85,7 +85,7 @@ impl Core {
         self.stream_next
     }
 
-    /// An id for a lease, which no client has chosen for one.
+    /// A lease id that is not in use.
     pub(super) fn free_lease_id(&mut self) -> i64 {
         loop {
             self.lease_next += 1;
@@ -97,7 +97,7 @@ impl Core {
     }
 }
 
-/// What a member is called in headers and lists.
+/// The member's id in headers and lists.
 pub(super) fn member_id(member: usize) -> u64 {
     0x8e9e_05c5_2164_694d + member as u64
 }

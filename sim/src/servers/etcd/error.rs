@@ -1,4 +1,4 @@
-//! What etcd answers when it refuses: gRPC codes and texts as in `api/v3rpc/rpctypes/error.go`.
+//! The errors of etcd: gRPC codes and texts as in `api/v3rpc/rpctypes/error.go`.
 
 use tonic::{Code, Status};
 

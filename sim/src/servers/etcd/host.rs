@@ -8,7 +8,8 @@ use crate::world::machine::{Machine, WorldMachine};
 
 const LEAD: Action = Action { name: "lead", argument: None };
 
-/// A member of a [`Cluster`] on port 2379 of its machine. What the cluster knows survives the crashes of all members.
+/// A member of a [`Cluster`] on port 2379 of its machine. The cluster's data survive the crashes of all
+/// members.
 ///
 /// Actions: `lead` makes it the leader, as `etcdctl move-leader` does.
 pub struct EtcdHost<M: Machine = WorldMachine> {
@@ -17,7 +18,8 @@ pub struct EtcdHost<M: Machine = WorldMachine> {
 }
 
 impl<M: Machine> EtcdHost<M> {
-    /// The one member of a cluster of its own. `address` is what clients are told, as in `http://etcd-1:2379`.
+    /// The one member of a cluster of its own. `address` is the address that it announces to clients, such as
+    /// `http://etcd-1:2379`.
     pub fn single(name: &str, address: String) -> Self {
         let members = vec![(name.to_owned(), address)];
         let options = ClusterOptions { members, ..ClusterOptions::new("etcd", [name]) };

@@ -1,4 +1,5 @@
-//! Leases: which keys hang on which, and when they end on the leader's clock. Source: etcd's `server/lease/lessor.go`.
+//! Leases: their keys, and when they end on the leader's clock. Source: etcd's
+//! `server/lease/lessor.go`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +26,7 @@ pub(super) struct Lease {
 }
 
 impl Lessor {
-    /// Grants a lease, for no less than `least_seconds`.
+    /// Grants a lease for at least `least_seconds`.
     pub(super) fn grant(
         &mut self,
         id: i64,
@@ -54,7 +55,7 @@ impl Lessor {
         self.leases.contains_key(&id)
     }
 
-    /// Restarts the lease's time to live, unless its time is over: that it has not been revoked yet does not save it.
+    /// Restarts the lease's time to live, unless it has ended and only waits to be revoked.
     pub(super) fn renew(&mut self, id: i64, now: u64) -> Result<Renewal, Refusal> {
         let lease = self.leases.get_mut(&id).ok_or(Refusal::LeaseNotFound)?;
         if lease.expires_at <= now {
@@ -64,12 +65,13 @@ impl Lessor {
         Ok(Renewal::Renewed { ttl_seconds: lease.ttl_seconds })
     }
 
-    /// A new leader restarts every lease, `extra` nanoseconds on top: what its predecessor renewed last is unknown to it.
+    /// Restarts every lease under a new leader, `extra` nanoseconds longer: the new leader does not know the
+    /// last renewals.
     pub(super) fn promote(&mut self, now: u64, extra: u64) {
         self.leases.values_mut().for_each(|lease| lease.refresh(now, extra));
     }
 
-    /// The leases that have ended, the earliest first, no more than `most`.
+    /// The leases that have ended, the earliest first, at most `most`.
     pub(super) fn expired(&self, now: u64, most: usize) -> Vec<i64> {
         let ended = self.leases.iter().filter(|(_, lease)| lease.expires_at <= now);
         let mut ended: Vec<_> = ended.map(|(id, lease)| (lease.expires_at, *id)).collect();
@@ -77,19 +79,19 @@ impl Lessor {
         ended.into_iter().map(|(_, id)| id).take(most).collect()
     }
 
-    /// Drops the lease and returns it, for its keys to be deleted.
+    /// Removes the lease and returns it, so that its keys can be deleted.
     pub(super) fn remove(&mut self, id: i64) -> Result<Lease, Refusal> {
         self.leases.remove(&id).ok_or(Refusal::LeaseNotFound)
     }
 
-    /// All leases, the one that ends first at the head, as etcd lists them.
+    /// All leases in the order in which they end, as etcd lists them.
     pub(super) fn by_end(&self) -> Vec<i64> {
         let mut leases: Vec<_> = self.leases.iter().map(|(id, lease)| (lease.expires_at, *id)).collect();
         leases.sort_unstable();
         leases.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// The key leaves one lease and hangs on another; 0 is none.
+    /// Moves a key from one lease to another; 0 is no lease.
     pub(super) fn move_key(&mut self, key: &[u8], from: i64, to: i64) {
         if from == to {
             return;
@@ -107,13 +109,13 @@ impl Lessor {
     }
 }
 
-/// What came of a renewal.
+/// The result of a renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Renewal {
     Renewed {
         ttl_seconds: i64,
     },
-    /// The lease's time is over, and it is about to be revoked.
+    /// The lease has ended and is about to be revoked.
     Ending,
 }
 
@@ -127,7 +129,7 @@ impl Lease {
         u64::try_from(self.ttl_seconds).unwrap_or(0).saturating_mul(1000)
     }
 
-    /// Whole seconds left.
+    /// Remaining time in whole seconds.
     pub(super) fn remaining_seconds(&self, now: u64) -> i64 {
         i64::try_from(self.expires_at.saturating_sub(now) / SECOND).unwrap_or(i64::MAX)
     }

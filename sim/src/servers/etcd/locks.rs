@@ -1,7 +1,8 @@
-//! The locks among the keys: what the history is told of them.
+//! The locks among the keys, as the history knows them.
 //!
-//! A lock `NAME` is the queue of the keys `lock/v1/NAME/…`, in the order of their create revisions; the first one holds it.
-//! That is the layout of our lock library, and of etcd's own Lock service for the name `lock/v1/NAME`.
+//! A lock `NAME` is the queue of the keys `lock/v1/NAME/…`, in the order of their create revisions; the first
+//! one holds it. That is the layout of our lock library, and of etcd's own Lock service for the name
+//! `lock/v1/NAME`.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use super::Observer;
 use super::store::Change;
 use crate::record::tell;
 
-/// What the keys of all locks begin with.
+/// The prefix of the keys of all locks.
 const PREFIX: &[u8] = b"lock/v1/";
 
 /// What happened to a lock.
@@ -20,7 +21,8 @@ const PREFIX: &[u8] = b"lock/v1/";
 pub struct LockChange {
     /// The lock's name ([`dlock::LockKey::name`]).
     pub name: String,
-    /// The holder's owner token: the value of its key, or the key's last part if it has none (the Lock service's do not).
+    /// The holder's owner token: the value of its key, or the key's last part if it has none (the Lock
+    /// service's do not).
     pub owner: String,
     /// The client that put the holder's key.
     pub holder: String,
@@ -28,8 +30,8 @@ pub struct LockChange {
     pub what: LockEvent,
 }
 
-/// Tells the history of the run what happens to locks, under the name of the cluster: which member carried a request out
-/// says nothing of the lock.
+/// Tells the history what happens to locks, under the name of the cluster: it does not matter which member
+/// carried a request out.
 #[derive(Clone, Debug)]
 pub struct History {
     cluster: String,
@@ -48,12 +50,12 @@ impl Observer for History {
     }
 }
 
-/// What led to a change of the keys.
+/// The cause of a change of the keys.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cause<'a> {
-    /// Whose request did, or the cluster's name.
+    /// The client whose request it was, or the cluster's name.
     pub(super) client: &'a str,
-    /// The end of a lease did.
+    /// Whether the end of a lease caused it.
     pub(super) is_expired: bool,
 }
 
@@ -67,7 +69,7 @@ pub enum LockEvent {
         /// The time to live of the key's lease, if it has one.
         ttl_millis: Option<u64>,
     },
-    /// The holder's lease began anew.
+    /// The holder's lease was renewed.
     Extended {
         /// Its time to live.
         ttl_millis: u64,
@@ -76,12 +78,13 @@ pub enum LockEvent {
     Deleted,
     /// The holder's lease ended.
     Expired,
-    /// The key of one that waited is gone.
+    /// The key of a waiter was removed.
     WaiterGone,
 }
 
 impl LockChange {
-    /// The event for the history; `client` caused it. A lock may be granted to one whose turn has come by another's doing.
+    /// The event for the history; `client` caused it. A grant may be caused by another client than the one
+    /// that gets the lock.
     pub fn kind(&self, client: &str) -> Kind {
         let key = Name::from(dlock::id_hash(&self.name).as_str());
         let owner = Name::from(prefix(&self.owner));
@@ -101,7 +104,7 @@ impl LockChange {
     }
 }
 
-/// The part of an owner token that may be told: see [`dlock::Owner::prefix`].
+/// The part of an owner token that may appear in the history: see [`dlock::Owner::prefix`].
 fn prefix(owner: &str) -> &str {
     let digits = owner.rfind(':').map_or(0, |colon| colon + 1);
     owner.char_indices().nth(digits + 8).map_or(owner, |(end, _)| &owner[..end])
@@ -121,7 +124,7 @@ struct Entry {
 }
 
 impl LockView {
-    /// Follows a change of the keys, and appends what it means for a lock.
+    /// Follows a change of the keys, and appends the changes of locks that it causes.
     pub(super) fn follow(
         &mut self,
         change: &Change,
@@ -156,7 +159,7 @@ impl LockView {
         }
     }
 
-    /// Appends that the holders among a lease's keys were extended.
+    /// Appends the extension of each lock that one of the lease's keys holds.
     pub(super) fn extended<'a>(
         &self,
         keys: impl Iterator<Item = &'a Vec<u8>>,
@@ -182,7 +185,7 @@ impl Entry {
     }
 }
 
-/// The name of the lock whose queue a key stands in, and the key's last part.
+/// The name of the lock whose queue the key is in, and the last part of the key.
 fn lock_name(key: &[u8]) -> Option<(&str, &str)> {
     let rest = std::str::from_utf8(key.strip_prefix(PREFIX)?).ok()?;
     rest.rsplit_once('/').filter(|(name, _)| !name.is_empty())

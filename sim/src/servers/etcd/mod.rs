@@ -1,10 +1,12 @@
 //! An etcd cluster, version 3.4, as far as its clients can observe one.
 //!
-//! One linearizable store stands behind all members; Raft itself is not played. A member answers while it and a majority
-//! reach the leader, and is silent otherwise, as etcd's is; what it had applied before can still be read from it with
-//! serializable reads. Read [`store`] for keys, revisions and transactions, [`lease`] and [`watch`] for what hangs on
-//! them, [`quorum`] for who leads and who may answer, [`apply`] for how a request becomes a change, [`service`] for the
-//! wire, and [`locks`] for what the history is told.
+//! All members share one linearizable store; Raft itself is not simulated. A member answers while it and a
+//! majority reach the leader. Otherwise it does not answer, as in etcd, except for serializable reads, which
+//! show what it had applied before.
+
+// Read `store` for keys, revisions and transactions, `lease` and `watch` for leases and watches, `quorum` for
+// who leads and who may answer, `apply` for how a request becomes a change, `service` for the wire, `locks`
+// for what the history hears, and `host` for how a member is started.
 
 mod apply;
 mod core;
@@ -35,16 +37,17 @@ use crate::world::machine::{Machine, WorldMachine};
 /// The port of every member.
 const PORT: u16 = 2379;
 
-/// Told of what a cluster does, in order. It is called while no lock is held, so it may use the cluster.
+/// Hears of everything that a cluster does, in order. It is called while no lock is held, so it may use the
+/// cluster.
 pub trait Observer: Send + Sync {
-    /// What a request of `client` did to locks. What the cluster did on its own comes with the cluster's name.
+    /// A request of `client` changed locks. Where the cluster itself did, `client` is the cluster's name.
     fn locks_changed(&self, client: &str, changes: &[LockChange]) {
         let _ = (client, changes);
     }
 
-    /// A request of `client` was carried out by `member`, and its reply has not been sent. `call` is the procedure's name:
-    /// `Range`, `Put`, `DeleteRange`, `Txn`, `Compact`, `LeaseGrant`, `LeaseRevoke`, `LeaseKeepAlive`, `LeaseTimeToLive`,
-    /// `LeaseLeases`, `Watch`, `Lock`, `Unlock`.
+    /// A request of `client` was carried out by `member`, and its reply has not been sent. `call` is the
+    /// procedure's name: `Range`, `Put`, `DeleteRange`, `Txn`, `Compact`, `LeaseGrant`, `LeaseRevoke`,
+    /// `LeaseKeepAlive`, `LeaseTimeToLive`, `LeaseLeases`, `Watch`, `Lock`, `Unlock`.
     fn executed(&self, member: usize, client: &str, call: &'static str) {
         let _ = (member, client, call);
     }
@@ -55,27 +58,26 @@ pub trait Observer: Send + Sync {
     }
 }
 
-/// Watches nothing.
+/// Ignores everything.
 impl Observer for () {}
 
 /// How a cluster is set up.
 pub struct ClusterOptions {
-    /// The cluster's name: what observers are told when no client caused a change.
+    /// The cluster's name. It stands for the client where the cluster itself caused a change.
     pub name: String,
     /// The members' names and the addresses at which clients reach them.
     pub members: Vec<(String, String)>,
-    /// etcd's `--election-timeout`. A leader that is not heard for this long, up to 1.6 times of it, is replaced.
+    /// etcd's `--election-timeout`. A leader that was not heard for 1 to 1.6 times of it is replaced.
     pub election_timeout: Duration,
-    /// Whether the Lock service looks, after a wait, if the waiter's own lease still lives. etcd 3.4 does not, and hands the
-    /// lock to a waiter whose lease has ended (etcd issue 11456); later versions do.
+    /// Whether the Lock service checks after a wait that the waiter's own lease still exists. etcd 3.4 does
+    /// not, and grants the lock to a waiter whose lease has ended (etcd issue 11456); later versions do.
     pub rechecks_waiters: bool,
-    /// Told of what the cluster does.
+    /// Hears of everything that the cluster does.
     pub observer: Arc<dyn Observer>,
 }
 
 impl ClusterOptions {
-    /// Members called `names`, on etcd's port, with etcd's own timeouts. The history is told what happens to locks, under
-    /// the name of the cluster.
+    /// Members called `names`, on etcd's port, with etcd's own timeouts. The observer is [`History`].
     pub fn new<S: Into<String>>(name: &str, names: impl IntoIterator<Item = S>) -> Self {
         let member = |name: String| {
             let address = format!("http://{name}:{PORT}");
@@ -91,7 +93,7 @@ impl ClusterOptions {
     }
 }
 
-/// A cluster. Clones are the same cluster. Its data outlive its members' processes, as etcd's outlive a restart.
+/// A cluster. Clones are the same cluster. Its data survive crashes of its members, as etcd's do.
 pub struct Cluster<M = WorldMachine> {
     shared: Arc<Shared<M>>,
 }
@@ -120,8 +122,8 @@ impl<M: Machine> Cluster<M> {
         Some(EtcdHost { cluster: self.clone(), number })
     }
 
-    /// What a member does on its own: it follows the leader, stands for election, and ends leases if it leads. To be run
-    /// on the member's machine, anew after each restart.
+    /// Follows the leader, stands for election, and ends leases while it leads. Runs in the member's process,
+    /// again after each restart.
     async fn run_member(&self, member: usize) {
         self.rejoin(member);
         loop {
@@ -131,8 +133,8 @@ impl<M: Machine> Cluster<M> {
         }
     }
 
-    /// Serves one connection to a member, HTTP/2 with gRPC, until the client leaves or the stream breaks. `client` is its
-    /// name for observers.
+    /// Serves one connection to a member, HTTP/2 with gRPC, until the client leaves or the stream breaks.
+    /// `client` is its name for observers.
     async fn serve_connection(
         &self,
         member: usize,
@@ -147,7 +149,7 @@ impl<M: Machine> Cluster<M> {
         self.core().leader
     }
 
-    /// The number of elections so far, as `raft_term` tells it.
+    /// The term: the number of elections so far.
     pub fn term(&self) -> u64 {
         self.core().term
     }
@@ -184,7 +186,8 @@ impl<M: Machine> Cluster<M> {
         u64::try_from(self.shared.options.election_timeout.as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// The least time to live of a lease: one and a half election timeouts, in whole seconds (server.go, `minTTL`).
+    /// The shortest time to live of a lease: one and a half election timeouts, in whole seconds (server.go,
+    /// `minTTL`).
     fn ttl_seconds_min(&self) -> i64 {
         i64::try_from((self.election_nanos() / 2 * 3).div_ceil(1_000_000_000)).unwrap_or(i64::MAX)
     }

@@ -1,8 +1,9 @@
 //! Who leads, and which members may answer.
 //!
-//! Raft is not played, its outcome is: a member serves while it and a majority reach the leader both ways. A leader that is
-//! not heard for an election timeout is replaced by a member that a majority of members reach which have not heard it
-//! either and have applied no more than the candidate.
+//! Not Raft itself is simulated, but its outcome. A member serves while it and a majority reach the leader in
+//! both directions. A leader that is not heard for an election timeout is replaced by a candidate that gets a
+//! majority of votes. A member votes if it has not heard the leader either, and has applied no more than the
+//! candidate.
 
 use std::pin::pin;
 
@@ -19,23 +20,25 @@ pub(super) const TICK_NANOS: u64 = 100_000_000;
 /// How often the leader looks for leases that have ended (lessor.go, `runLoop`).
 const EXPIRY_NANOS: u64 = 500_000_000;
 
-/// etcd answers a request that finds no quorum after five seconds and two election timeouts (config.go, `ReqTimeout`).
+/// etcd answers a request that finds no quorum after five seconds and two election timeouts (config.go,
+/// `ReqTimeout`).
 const REQUEST_NANOS: u64 = 5_000_000_000;
 
-/// A stream that needs a leader ends after so many election timeouts without one (interceptor.go, `monitorLeader`).
+/// Election timeouts without a leader after which a stream that needs one ends (interceptor.go,
+/// `monitorLeader`).
 const STREAM_TIMEOUTS: u64 = 3;
 
-/// How often a quiet watch that asked for progress hears of it (watch.go).
+/// Interval of progress notifications on a watch without events (watch.go).
 const PROGRESS_NANOS: u64 = 600_000_000_000;
 
-/// What a request needs a quorum for. It decides how etcd words that there was none.
+/// Why a request needs a quorum. It decides the error if there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
     /// A proposal to Raft.
     Write,
     /// A linearizable read.
     Read,
-    /// The leader itself, which alone knows how long leases have left.
+    /// The leader itself: only it knows the remaining time of leases.
     Lease,
 }
 
@@ -48,8 +51,8 @@ impl<M: Machine> Cluster<M> {
         self.reconsider();
     }
 
-    /// Makes `member` the leader, as `etcdctl move-leader` does. Every lease starts anew. Returns whether it was possible:
-    /// both must serve.
+    /// Makes `member` the leader, as `etcdctl move-leader` does. Every lease restarts. Returns false if the
+    /// member does not serve.
     pub fn move_leader(&self, member: usize) -> bool {
         let mut core = self.core();
         if member >= core.members.len() || !self.serves(&core, member) {
@@ -57,7 +60,7 @@ impl<M: Machine> Cluster<M> {
         }
         if member != core.leader {
             self.lead(&mut core, member);
-            self.told_of_leader(core);
+            self.announce_leader(core);
         }
         true
     }
@@ -85,7 +88,8 @@ impl<M: Machine> Cluster<M> {
         })
     }
 
-    /// Waits until `done` gives something, looking after every change; until `deadline` on the member's clock.
+    /// Waits until `done` returns something, and calls it after every change. Fails at `deadline` on the
+    /// member's clock.
     pub(super) async fn wait_until<T>(
         &self,
         member: usize,
@@ -95,7 +99,7 @@ impl<M: Machine> Cluster<M> {
         let mut timeout = pin!(self.sleep_until(member, deadline));
         loop {
             let mut changed = pin!(self.shared.changed.notified());
-            // Listens from here on: a change between the look and the wait is not missed.
+            // Registers before `done` is called, so that no change is missed in between.
             changed.as_mut().enable();
             if let Some(result) = done() {
                 return Ok(result);
@@ -111,24 +115,24 @@ impl<M: Machine> Cluster<M> {
         REQUEST_NANOS + 2 * self.election_nanos()
     }
 
-    /// The machine of a member is known, and its process about to start.
+    /// Sets the machine of a member whose process is about to start.
     pub(super) fn join(&self, member: usize, machine: M) {
         // The machine is the same in every life of the process.
         if let Some(place) = self.shared.machines.get(member)
             && place.set(machine).is_ok()
         {
-            self.hear_leader(member);
+            self.restart_timeout(member);
         }
     }
 
-    /// A member's process starts.
+    /// The member's process has started.
     pub(super) fn rejoin(&self, member: usize) {
-        self.hear_leader(member);
+        self.restart_timeout(member);
         self.reconsider();
     }
 
-    /// The member begins to wait for word of a leader.
-    fn hear_leader(&self, member: usize) {
+    /// Restarts the member's election timeout.
+    fn restart_timeout(&self, member: usize) {
         let now = self.now(member);
         if let Some(member) = self.core().members.get_mut(member) {
             member.heard_at = now;
@@ -136,7 +140,7 @@ impl<M: Machine> Cluster<M> {
         }
     }
 
-    /// A member's heartbeat.
+    /// The heartbeat of a member.
     pub(super) fn tick(&self, member: usize) {
         let now = self.now(member);
         let mut core = self.core();
@@ -146,7 +150,7 @@ impl<M: Machine> Cluster<M> {
             self.catch_up(&mut core, member);
         } else if self.can_win(&core, member, now) {
             self.lead(&mut core, member);
-            return self.told_of_leader(core);
+            return self.announce_leader(core);
         }
         self.look_after_streams(&mut core, member);
         let has_changed = core.members[member].is_serving != is_serving;
@@ -182,7 +186,7 @@ impl<M: Machine> Cluster<M> {
         !is_isolated && self.machine(other).is_some() && machine.reaches(name)
     }
 
-    /// Whether the member has heard of a leader within so many election timeouts.
+    /// Whether the member has heard of a leader within the last `timeouts` election timeouts.
     pub(super) fn knows_leader(&self, core: &Core, member: usize, timeouts: u64) -> bool {
         let silence = self.now(member).saturating_sub(core.members[member].heard_at);
         self.serves(core, member) || silence < timeouts * self.election_nanos()
@@ -193,10 +197,10 @@ impl<M: Machine> Cluster<M> {
         2 * (0..count).filter(|&other| self.reach(core, member, other)).count() > count
     }
 
-    /// Whether the member has waited long enough for the leader and a majority would vote for it.
+    /// Whether the member's election timeout is over and a majority would vote for it.
     fn can_win(&self, core: &Core, member: usize, now: u64) -> bool {
         let silence = now.saturating_sub(core.members[member].heard_at);
-        if silence < self.patience(member, core.term) {
+        if silence < self.election_timeout(member, core.term) {
             return false;
         }
         let votes = |&voter: &usize| {
@@ -208,15 +212,15 @@ impl<M: Machine> Cluster<M> {
         2 * (0..count).filter(votes).count() > count
     }
 
-    /// A member's election timeout: from one to 1.6 of the configured, different for each member in each term, so that
-    /// there is a winner.
-    fn patience(&self, member: usize, term: u64) -> u64 {
+    /// A member's election timeout in nanoseconds: 1 to 1.6 times the configured one, different for each
+    /// member in each term, so that elections have a winner.
+    fn election_timeout(&self, member: usize, term: u64) -> u64 {
         let share = (3 * member as u64 + 5 * term) % 7;
         self.election_nanos() / 10 * (10 + share)
     }
 
-    /// The member becomes the leader: it knows nothing of renewals, so every lease starts anew, an election timeout on top
-    /// (lessor.go, `Promote`).
+    /// Makes the member the leader. It does not know of earlier renewals, so every lease restarts, extended
+    /// by an election timeout (lessor.go, `Promote`).
     fn lead(&self, core: &mut Core, member: usize) {
         let now = self.now(member);
         core.leader = member;
@@ -232,7 +236,7 @@ impl<M: Machine> Cluster<M> {
         self.catch_up_all(core);
     }
 
-    fn told_of_leader(&self, mut core: std::sync::MutexGuard<'_, Core>) {
+    fn announce_leader(&self, mut core: std::sync::MutexGuard<'_, Core>) {
         let (member, term) = (core.leader, core.term);
         let untold = std::mem::take(&mut core.untold);
         drop(core);
@@ -241,7 +245,7 @@ impl<M: Machine> Cluster<M> {
         self.shared.changed.notify_waiters();
     }
 
-    /// Links have changed.
+    /// Catches up and wakes waiting requests after members or links have changed.
     fn reconsider(&self) {
         let mut core = self.core();
         self.catch_up_all(&mut core);
@@ -249,7 +253,7 @@ impl<M: Machine> Cluster<M> {
         self.shared.changed.notify_waiters();
     }
 
-    /// Ends streams that need a leader and have none, and tells quiet ones of progress.
+    /// Ends streams that need a leader and have none; sends progress notifications to the others.
     fn look_after_streams(&self, core: &mut Core, member: usize) {
         if !core.streams.values().any(|stream| stream.member == member) {
             return;

@@ -1,4 +1,5 @@
-//! Watches: each stream of a client holds several, each sees the changes of its keys in the order of revisions.
+//! Watches: each stream of a client holds several, each sees the changes of its keys in the order of
+//! revisions.
 //!
 //! Source: etcd's `server/mvcc/watchable_store.go` and `server/etcdserver/api/v3rpc/watch.go`.
 
@@ -11,15 +12,15 @@ use tonic::Status;
 use super::store::span::Span;
 use super::store::{Change, Store};
 
-/// So many revisions of the past go into one response.
+/// The most past revisions in one response.
 const BATCH_REVISIONS_MAX: i64 = 1000;
 
-/// The id in answers that belong to no watch.
+/// The id in responses that belong to no watch.
 pub(super) const NO_WATCH: i64 = -1;
 
 const EVENT_DELETE: i32 = 1;
 
-/// What a client asks to watch.
+/// The request for a watch.
 #[derive(Debug)]
 pub(super) struct WatchOrder {
     pub(super) span: Span<'static>,
@@ -46,7 +47,7 @@ pub(super) struct Moment {
 #[derive(Debug)]
 pub(super) struct WatchStream {
     pub(super) member: usize,
-    /// The stream ends when its member has known no leader for a while.
+    /// The stream ends when its member has had no leader for some time.
     pub(super) needs_leader: bool,
     answers: UnboundedSender<Result<PbWatchResponse, Status>>,
     watches: BTreeMap<i64, Watch>,
@@ -56,9 +57,9 @@ pub(super) struct WatchStream {
 #[derive(Debug)]
 struct Watch {
     order: WatchOrder,
-    /// The first revision that it has not seen.
+    /// The first revision that was not sent yet.
     next: i64,
-    /// When something was last sent, on the member's clock: a watch that asked for progress hears of it in between.
+    /// When something was last sent, on the member's clock: decides when a progress notification is due.
     sent_at: u64,
 }
 
@@ -71,7 +72,7 @@ impl WatchStream {
         Self { member, needs_leader, answers, watches: BTreeMap::new(), next_id: 0 }
     }
 
-    /// Starts a watch, and answers that it did or why not.
+    /// Starts a watch, and sends the confirmation or the refusal.
     pub(super) fn create(&mut self, mut order: WatchOrder, store: &Store, at: &Moment) {
         let created = PbWatchResponse { created: true, ..at.answer(0) };
         let refusal = if order.span.is_empty() {
@@ -96,7 +97,7 @@ impl WatchStream {
             // etcd names no revision here.
             let blank = Moment { header: PbResponseHeader { revision: 0, ..at.header }, ..*at };
             self.send(PbWatchResponse { canceled: true, compact_revision, ..blank.answer(id) });
-            // It sees nothing and keeps its id, until its client cancels it too.
+            // It gets no events and keeps its id until its client cancels it.
             order.with_progress = false;
             self.watches.insert(id, Watch { order, next: i64::MAX, sent_at: at.now });
             return;
@@ -105,14 +106,14 @@ impl WatchStream {
         self.advance(store, at);
     }
 
-    /// Ends a watch; for one that does not exist there is no answer.
+    /// Ends a watch. There is no response if it does not exist.
     pub(super) fn cancel(&mut self, id: i64, at: &Moment) {
         if self.watches.remove(&id).is_some() {
             self.send(PbWatchResponse { canceled: true, ..at.answer(id) });
         }
     }
 
-    /// Sends what each watch has not seen yet, up to the revision that the member has applied.
+    /// Sends the new changes to each watch, up to the revision that the member has applied.
     pub(super) fn advance(&mut self, store: &Store, at: &Moment) {
         let applied = at.header.revision;
         for watch in self.watches.values_mut() {
@@ -122,19 +123,19 @@ impl WatchStream {
                 watch.next = to + 1;
                 if !events.is_empty() {
                     watch.sent_at = at.now;
-                    // A client that is gone takes its stream with it.
+                    // It fails if the client is gone; then the stream is about to be dropped.
                     let _ = self.answers.send(Ok(PbWatchResponse { events, ..at.answer(watch.order.id) }));
                 }
             }
         }
     }
 
-    /// Answers a request for progress: all changes up to the answer's revision have been sent.
+    /// Answers a progress request: all changes up to the response's revision have been sent.
     pub(super) fn progress(&self, at: &Moment) {
         self.send(at.answer(NO_WATCH));
     }
 
-    /// Tells watches that asked for it and have heard nothing for `interval` how far they have come.
+    /// Sends a progress notification to each watch that wants them and was sent nothing for `interval`.
     pub(super) fn notify_progress(&mut self, at: &Moment, interval: u64) {
         for watch in self.watches.values_mut() {
             if watch.order.with_progress && at.now.saturating_sub(watch.sent_at) >= interval {

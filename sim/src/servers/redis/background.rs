@@ -1,4 +1,4 @@
-//! What a server does on its own: it expires keys and syncs its file.
+//! The background task: expires keys and syncs the append-only file.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -15,10 +15,10 @@ const EXPIRY_TICK_MS: i64 = 100;
 const SYNC_MICROS: i64 = 1_000_000;
 
 impl Core {
-    /// When there will be something to do, in microseconds on the wall clock.
+    /// When the next key expires or the next sync is due, in microseconds on the wall clock.
     fn next_task(&self) -> Option<i64> {
         let due_ms = self.state.keyspace.next_due().filter(|_| !self.state.is_replica);
-        // The first tick at which the key's time is over.
+        // The first tick after the key's expiry.
         let tick = due_ms.map(|at| {
             (at.div_euclid(EXPIRY_TICK_MS).saturating_add(1)).saturating_mul(EXPIRY_TICK_MS * 1000)
         });
@@ -29,22 +29,22 @@ impl Core {
         }
     }
 
-    /// Removes the keys whose time is up, unless that is for a primary to decide.
+    /// Removes expired keys. A replica leaves that to its primary.
     pub(super) fn expire_due(&mut self) {
         if !self.state.is_replica {
             self.state.expire_due();
         }
     }
 
-    /// Whether the background task sleeps past the next thing to do.
+    /// Whether the background task would wake too late for the next expiry or sync.
     pub(super) fn oversleeps(&self) -> bool {
         self.alarm_micros.is_some_and(|alarm| self.next_task().is_some_and(|task| task < alarm))
     }
 }
 
 impl<M: Machine> Server<M> {
-    /// Expires keys that nobody asks for, ten times a second as Redis does, and syncs the append-only file. To be run
-    /// beside the connections for as long as the server is up. While there is nothing to do, it sleeps.
+    /// Expires keys ten times a second, as Redis does, and syncs the append-only file. Run it beside the
+    /// connections for as long as the server is up. It sleeps while there is nothing to do.
     pub async fn background(&self) {
         loop {
             let sleep = self.sleep_needed();
@@ -60,12 +60,13 @@ impl<M: Machine> Server<M> {
         }
     }
 
-    /// To be called when the server's wall clock was set: keys may be due earlier than the background task believes.
+    /// Call this when the server's wall clock was set: keys may be due earlier than the background task
+    /// believes.
     pub fn clock_changed(&self) {
         self.shared.wake.notify_one();
     }
 
-    /// Waits for replicas, and returns how many have acknowledged.
+    /// Waits for replicas, and returns how many have acknowledged (WAIT).
     pub(super) async fn wait(&self, wait: Wait) -> usize {
         loop {
             let acknowledged = pin!(self.shared.acknowledged.notified());
@@ -97,7 +98,7 @@ impl<M: Machine> Server<M> {
         core.alarm_micros = Some(task.unwrap_or(i64::MAX));
         let mut left = task?.saturating_sub(now).max(0);
         if core.journal.is_dirty() {
-            // A clock that was set back must not put the sync off.
+            // A clock that was set back must not delay the sync.
             left = left.min(SYNC_MICROS);
         }
         Some(Duration::from_micros(left.unsigned_abs()))

@@ -1,7 +1,6 @@
-//! Publish and subscribe: who listens on which channels, and what is still to be sent to whom. Source: `pubsub.c` of
-//! Redis 7.0.
+//! Publish and subscribe: the subscribers and their pending messages. Source: `pubsub.c` of Redis 7.0.
 //!
-//! What a primary publishes does not reach those who listen to its replicas, and there are no patterns.
+//! Messages that are published on a primary do not reach subscribers of its replicas. There are no patterns.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,83 +9,85 @@ use tokio::sync::Notify;
 
 use super::reply::{Protocol, Reply};
 
-/// Everyone who listens.
+/// All subscribers, by the number of their connection.
 #[derive(Debug, Default)]
-pub(crate) struct Channels(BTreeMap<u64, Listener>);
+pub(crate) struct Channels(BTreeMap<u64, Subscriber>);
 
 #[derive(Debug)]
-struct Listener {
+struct Subscriber {
     channels: BTreeSet<Box<[u8]>>,
     protocol: Protocol,
-    /// Messages as they go over the wire, until the connection takes them.
-    mail: Vec<u8>,
-    bell: Arc<Notify>,
+    /// Encoded messages that the connection has not sent yet.
+    pending: Vec<u8>,
+    /// Wakes the connection when there are pending messages.
+    wake: Arc<Notify>,
 }
 
 impl Channels {
-    /// Has `client` listen on `channel`, and rings `bell` when there is mail. Returns on how many it listens then.
+    /// Subscribes `client` to `channel`; `wake` is notified of messages. Returns how many channels the client
+    /// has then.
     pub(crate) fn subscribe(
         &mut self,
         client: u64,
         protocol: Protocol,
-        bell: &Arc<Notify>,
+        wake: &Arc<Notify>,
         channel: &[u8],
     ) -> usize {
-        let listener = self.0.entry(client).or_insert_with(|| Listener {
+        let subscriber = self.0.entry(client).or_insert_with(|| Subscriber {
             channels: BTreeSet::new(),
             protocol,
-            mail: Vec::new(),
-            bell: Arc::clone(bell),
+            pending: Vec::new(),
+            wake: Arc::clone(wake),
         });
-        listener.channels.insert(channel.into());
-        listener.channels.len()
+        subscriber.channels.insert(channel.into());
+        subscriber.channels.len()
     }
 
-    /// Has messages to `client` be in another protocol from here on.
+    /// Encodes messages to `client` in another protocol from now on.
     pub(crate) fn speak(&mut self, client: u64, protocol: Protocol) {
-        if let Some(listener) = self.0.get_mut(&client) {
-            listener.protocol = protocol;
+        if let Some(subscriber) = self.0.get_mut(&client) {
+            subscriber.protocol = protocol;
         }
     }
 
-    /// Ends that, and returns on how many channels it still listens.
+    /// Unsubscribes `client` from `channel`. Returns how many channels the client has left.
     pub(crate) fn unsubscribe(&mut self, client: u64, channel: &[u8]) -> usize {
-        let Some(listener) = self.0.get_mut(&client) else { return 0 };
-        listener.channels.remove(channel);
-        listener.channels.len()
+        let Some(subscriber) = self.0.get_mut(&client) else { return 0 };
+        subscriber.channels.remove(channel);
+        subscriber.channels.len()
     }
 
-    /// The channels on which `client` listens.
+    /// The channels of `client`.
     pub(crate) fn of(&self, client: u64) -> Vec<Box<[u8]>> {
-        self.0.get(&client).map_or_else(Vec::new, |listener| listener.channels.iter().cloned().collect())
+        self.0.get(&client).map_or_else(Vec::new, |subscriber| subscriber.channels.iter().cloned().collect())
     }
 
-    /// Whether `client` listens on any.
+    /// Whether `client` has subscribed to any channel.
     pub(crate) fn listens(&self, client: u64) -> bool {
-        self.0.get(&client).is_some_and(|listener| !listener.channels.is_empty())
+        self.0.get(&client).is_some_and(|subscriber| !subscriber.channels.is_empty())
     }
 
-    /// Ends all that `client` listens to, and drops its mail.
+    /// Removes `client` with all its channels and pending messages.
     pub(crate) fn remove(&mut self, client: u64) {
         self.0.remove(&client);
     }
 
-    /// Puts `message` into the mail of all who listen on `channel`, and returns how many those are.
+    /// Queues `message` for all subscribers of `channel`, and returns their number.
     pub(crate) fn publish(&mut self, channel: &[u8], message: &[u8]) -> usize {
         let mut count = 0;
-        for listener in self.0.values_mut().filter(|listener| listener.channels.contains(channel)) {
+        for subscriber in self.0.values_mut().filter(|subscriber| subscriber.channels.contains(channel)) {
             let push = [Reply::bulk("message"), Reply::bulk(channel), Reply::bulk(message)];
-            Reply::Push(push.to_vec()).encode(&mut listener.mail, listener.protocol);
-            listener.bell.notify_one();
+            Reply::Push(push.to_vec()).encode(&mut subscriber.pending, subscriber.protocol);
+            subscriber.wake.notify_one();
             count += 1;
         }
         count
     }
 
-    /// Moves the mail of `client` to the end of `out`.
-    pub(crate) fn take_mail(&mut self, client: u64, out: &mut Vec<u8>) {
-        if let Some(listener) = self.0.get_mut(&client) {
-            out.append(&mut listener.mail);
+    /// Moves the pending messages of `client` to the end of `out`.
+    pub(crate) fn take_pending(&mut self, client: u64, out: &mut Vec<u8>) {
+        if let Some(subscriber) = self.0.get_mut(&client) {
+            out.append(&mut subscriber.pending);
         }
     }
 }

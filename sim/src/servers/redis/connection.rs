@@ -19,11 +19,12 @@ const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 pub(super) struct Connection<'a, M, S> {
     server: &'a Server<M>,
     stream: S,
-    /// What the world calls the client.
+    /// The client's name for observers.
     label: &'a str,
     client: Client,
     parser: RequestParser,
-    /// Read and not yet answered. A plain vector: each request is read to where the one before was, into warm memory.
+    /// Bytes that were read and not answered yet. In a plain vector each request is read into the same
+    /// memory, which the processor still has in its cache.
     input: Vec<u8>,
     output: Vec<u8>,
 }
@@ -42,7 +43,7 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
                 Some(0) => break,
                 Some(_) => {}
                 None => {
-                    self.collect_mail();
+                    self.take_pending();
                     self.send().await?;
                     continue;
                 }
@@ -63,21 +64,21 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
         Ok(())
     }
 
-    /// Reads what arrives, and returns how much; `None` if there is something to send that nobody has asked for.
+    /// Reads what arrives and returns the number of bytes; `None` if published messages are to be sent first.
     async fn read(&mut self) -> io::Result<Option<usize>> {
         let read = self.stream.read_buf(&mut self.input);
-        let Some(bell) = &self.client.bell else { return read.await.map(Some) };
-        match select(pin!(read), pin!(bell.notified())).await {
+        let Some(wake) = &self.client.wake else { return read.await.map(Some) };
+        match select(pin!(read), pin!(wake.notified())).await {
             Either::Left((read, _)) => read.map(Some),
             Either::Right(_) => Ok(None),
         }
     }
 
-    fn collect_mail(&mut self) {
-        self.server.core().state.channels.take_mail(self.client.id, &mut self.output);
+    fn take_pending(&mut self) {
+        self.server.core().state.channels.take_pending(self.client.id, &mut self.output);
     }
 
-    /// Answers the requests that have arrived, and tells whether it stopped before the last.
+    /// Answers the requests that have arrived. Returns whether it stopped before the last one.
     fn answer(&mut self) -> bool {
         let mut used = 0;
         while used < self.input.len() && !self.must_stop() {
@@ -86,9 +87,9 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
                     let args = self.parser.args(&self.input[used..]);
                     if !args.is_empty() {
                         let reply = self.server.execute(&mut self.client, self.label, args);
-                        if self.client.bell.is_some() {
-                            // What it has published itself comes before the reply.
-                            self.server.core().state.channels.take_mail(self.client.id, &mut self.output);
+                        if self.client.wake.is_some() {
+                            // A message that the client published to itself comes before the reply.
+                            self.server.core().state.channels.take_pending(self.client.id, &mut self.output);
                         }
                         reply.encode(&mut self.output, self.client.protocol);
                     }
@@ -111,7 +112,7 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
     }
 
     async fn send(&mut self) -> io::Result<()> {
-        // First what the replies promise, then the replies.
+        // What the replies acknowledge is written before they are sent.
         if self.server.persists() {
             self.server.core().journal.write();
         }

@@ -25,41 +25,42 @@ pub(crate) struct Core {
     pub(crate) journal: Journal,
     pub(crate) replication: Replication,
     pub(crate) watches: Watches,
-    /// Connections since the server started; the newest has this number.
+    /// How many connections there have been; the newest has this number.
     pub(crate) clients: u64,
     /// Connections that are open.
     pub(crate) connected: usize,
-    /// When the background task will look again, in microseconds on the wall clock; `None` while it does not sleep.
+    /// When the background task will look again, in microseconds on the wall clock; `None` while it does not
+    /// sleep.
     pub(crate) alarm_micros: Option<i64>,
     /// When the append-only file was last synced.
     pub(crate) synced_micros: i64,
-    /// The encoded effects of the last command; kept for its memory.
+    /// The encoded effects of the last command; kept to reuse its memory.
     unit: Vec<u8>,
 }
 
-/// One connection's part of the server.
+/// The state of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Client {
     pub(crate) id: u64,
-    /// What CLIENT SETNAME gave it.
+    /// The name that CLIENT SETNAME gave it.
     pub(crate) name: Vec<u8>,
-    /// What HELLO agreed on.
+    /// The protocol that HELLO chose.
     pub(crate) protocol: Protocol,
     /// The connection ends once the reply is out.
     pub(crate) is_closing: bool,
     /// Set by MULTI, until EXEC or DISCARD.
     pub(crate) transaction: Option<Transaction>,
-    /// The commands of a transaction are carried out: none may block.
+    /// Set while EXEC runs the commands of a transaction: none may block.
     pub(crate) is_in_exec: bool,
-    /// The replication stream as it was after the client's last write: what WAIT waits for.
+    /// The end of the replication stream after the client's last write. WAIT waits until replicas have it.
     pub(crate) written_offset: u64,
-    /// Set by WAIT: the reply comes when enough replicas have acknowledged.
+    /// Set by WAIT: the reply is sent when enough replicas have acknowledged.
     pub(crate) wait: Option<Wait>,
     /// Set by PSYNC: the connection belongs to a replica from now on.
     pub(crate) feed: Option<Feed>,
-    /// Rung when something was published that the connection listens to; there once it has subscribed.
-    pub(crate) bell: Option<Arc<Notify>>,
-    /// What the running command did, until the observer has seen it.
+    /// Notified of published messages; set by the first SUBSCRIBE.
+    pub(crate) wake: Option<Arc<Notify>>,
+    /// What the running command did; emptied once the observer has heard of it.
     pub(crate) record: Record,
 }
 
@@ -68,7 +69,7 @@ pub(crate) struct Client {
 pub(crate) struct Wait {
     pub(crate) replicas: usize,
     pub(crate) offset: u64,
-    /// `None`: for as long as it takes.
+    /// `None`: there is no deadline.
     pub(crate) deadline_micros: Option<i64>,
 }
 
@@ -94,7 +95,7 @@ impl Core {
         }
     }
 
-    /// The command that `args` call, if the server takes it.
+    /// The command that `args` name, or the error if the server refuses it.
     fn admit(&self, args: Args<'_>) -> Result<&'static Command, Reply> {
         match command::look_up(args) {
             Lookup::Found(command) if command.writes && self.state.is_replica => {
@@ -107,7 +108,7 @@ impl Core {
         }
     }
 
-    /// Carries out a command that was admitted.
+    /// Carries out an admitted command.
     pub(crate) fn carry_out(&mut self, command: &Command, client: &mut Client, args: Args<'_>) -> Reply {
         match command.run {
             Run::Keys(run) => self.state.execute(command.name, run, args),
@@ -131,7 +132,8 @@ impl Core {
         self.replication.send(&self.unit);
     }
 
-    /// Moves what was done since the last call into `record`, which must be empty, and keeps its memory for the next.
+    /// Moves what was done since the last call into `record`, which must be empty, and reuses the memory of
+    /// `record`.
     pub(crate) fn take_record(&mut self, record: &mut Record) {
         std::mem::swap(&mut self.state.record, record);
     }

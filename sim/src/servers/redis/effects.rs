@@ -1,4 +1,5 @@
-//! What commands do to the keys: one stream of facts, which observers, the append-only file and the replicas read.
+//! What commands do to the keys: one stream of facts, which observers, the append-only file and the replicas
+//! read.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use super::reply::push_command;
 /// One change of one key. Times are milliseconds since the Unix epoch on the server's wall clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// A value was stored, with its expiry, in place of `former`.
+    /// A value was stored with its expiry, in place of `former`.
     Set {
         /// The key.
         key: Arc<[u8]>,
@@ -16,28 +17,28 @@ pub enum Effect {
         value: Arc<[u8]>,
         /// When the key ends, or `None` if it stays.
         expires_at: Option<i64>,
-        /// The value that stood there before.
+        /// The value before.
         former: Option<Arc<[u8]>>,
     },
-    /// A counter moved by `by`; its expiry stayed.
+    /// A counter was changed by `by`; its expiry is the same.
     Counted {
         /// The key.
         key: Arc<[u8]>,
         /// The counter's new value.
         value: i64,
-        /// By how much it moved.
+        /// The difference to the value before.
         by: i64,
     },
     /// Only the expiry changed.
     Extended {
         /// The key.
         key: Arc<[u8]>,
-        /// The value, which stayed.
+        /// The value, which is the same.
         value: Arc<[u8]>,
         /// When the key ends, or `None` if it stays.
         expires_at: Option<i64>,
     },
-    /// A key left.
+    /// A key was removed.
     Removed {
         /// The key.
         key: Arc<[u8]>,
@@ -46,7 +47,7 @@ pub enum Effect {
         /// Why.
         cause: Removal,
     },
-    /// All keys left at once (FLUSHALL).
+    /// All keys were removed at once (FLUSHALL).
     Flushed {
         /// The keys and their values.
         entries: Vec<KeyValue>,
@@ -62,12 +63,12 @@ pub struct KeyValue {
     pub value: Arc<[u8]>,
 }
 
-/// Why a key left.
+/// Why a key was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removal {
     /// A client deleted it.
     Deleted,
-    /// Its time was up.
+    /// It expired.
     Expired,
     /// The server was short of memory (a fault: [`super::Server::evict`]).
     Evicted,
@@ -85,8 +86,8 @@ impl Effect {
         }
     }
 
-    /// Appends the effect as the command that repeats it, as Redis writes it to its append-only file and replicas: with
-    /// absolute times, so that it means the same whenever it is read.
+    /// Appends the effect as the command that repeats it, as Redis writes it to its append-only file and
+    /// replicas: with absolute times, so that it means the same whenever it is read.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Set { key, value, expires_at: None, .. } => push_command(out, &[b"SET", key, value]),
@@ -104,8 +105,8 @@ impl Effect {
     }
 }
 
-/// Appends the effects of one command or script. Several go inside MULTI and EXEC, so that a file that was cut short
-/// or a stream that broke off never shows half a script.
+/// Appends the effects of one command or script. Several effects go inside MULTI and EXEC: a truncated file
+/// or a broken stream never contains half a script.
 pub(crate) fn encode_unit(effects: &[Effect], out: &mut Vec<u8>) {
     if effects.len() > 1 {
         push_command(out, &[b"MULTI"]);

@@ -1,4 +1,5 @@
-//! Patterns of keys: `*`, `?`, `[a-z]`, `[^a]` and `\` before a plain character. Source: `stringmatchlen` of Redis.
+//! Patterns of keys: `*`, `?`, `[a-z]`, `[^a]` and `\` before a plain character. Source: `stringmatchlen` of
+//! Redis.
 
 /// Whether `text` matches `pattern` as a whole.
 pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {

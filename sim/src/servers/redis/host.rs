@@ -17,10 +17,11 @@ const PORT: u16 = 6379;
 const PROMOTE: Action = Action { name: "promote", argument: None };
 const EVICT: Action = Action { name: "evict", argument: Some("the server's keys, separated by spaces") };
 
-/// A Redis server on port 6379 of its machine, restarted with what its append-only file holds. It tells the history what
-/// happens to locks.
+/// A Redis server on port 6379 of its machine, restarted with what its append-only file holds. It tells the
+/// history what happens to locks.
 ///
-/// Actions: `promote` makes a replica a primary; `evict` drops keys, as a server does that is short of memory.
+/// Actions: `promote` makes a replica a primary; `evict` drops keys, as a server does that is short of
+/// memory.
 pub struct RedisHost<M: Machine = WorldMachine> {
     setup: Arc<Setup>,
     state: Arc<Mutex<State<M>>>,
@@ -36,7 +37,10 @@ struct Setup {
     primary_name: Option<String>,
     /// Keys and values of the first life.
     presets: Vec<(Vec<u8>, Vec<u8>)>,
-    observer: Arc<dyn Observer>,
+    /// The locks that keys of other clients than `dlock` stand for.
+    locks: LockView,
+    /// Observes the server in place of the history.
+    observer: Option<Arc<dyn Observer>>,
 }
 
 struct State<M> {
@@ -56,7 +60,8 @@ impl<M: Machine> RedisHost<M> {
             primary: None,
             primary_name: None,
             presets: Vec::new(),
-            observer: Arc::new(LockView),
+            locks: LockView::default(),
+            observer: None,
         };
         let state = State { lives: 0, is_alive: false, server: None, executed: 0 };
         Self { setup: Arc::new(setup), state: Arc::new(Mutex::new(state)) }
@@ -68,16 +73,16 @@ impl<M: Machine> RedisHost<M> {
         self.with(|setup| setup.persistence = persistence)
     }
 
-    /// Starts as a replica of the primary at `address`, written `host:port`. Restarted, it is a primary: who leads is
-    /// decided outside of Redis.
+    /// Starts as a replica of the primary at `address`, written `host:port`. Restarted, it is a primary: who
+    /// leads is decided outside of Redis.
     #[must_use]
     pub fn replica_of(self, address: impl Into<String>) -> Self {
         let address = address.into();
         self.with(|setup| setup.primary = Some(address))
     }
 
-    /// Has `name` lead to the server while it is the primary, as a virtual address does: from its first start if it
-    /// starts as one, and once it is promoted.
+    /// Has `name` lead to the server while it is the primary, as a virtual address does: from its first start
+    /// if it starts as one, and once it is promoted.
     #[must_use]
     pub fn primary_name(self, name: impl Into<String>) -> Self {
         let name = name.into();
@@ -91,10 +96,18 @@ impl<M: Machine> RedisHost<M> {
         self.with(|setup| setup.presets.push(preset))
     }
 
+    /// Tells the history of the key `key` as the lock called `lock`: it is there while the lock is held, with the owner as
+    /// its value. The keys of `dlock` are known.
+    #[must_use]
+    pub fn lock_key(self, key: impl Into<Vec<u8>>, lock: impl Into<String>) -> Self {
+        let (key, lock) = (key.into(), lock.into());
+        self.with(|setup| setup.locks.add(key, lock))
+    }
+
     /// Is observed by `observer` instead of the history.
     #[must_use]
     pub fn observer(self, observer: Arc<dyn Observer>) -> Self {
-        self.with(|setup| setup.observer = observer)
+        self.with(|setup| setup.observer = Some(observer))
     }
 
     /// The server in its present life; `None` while it is down.
@@ -149,12 +162,13 @@ impl<M: Machine> RedisHost<M> {
     }
 
     fn new_server(&self, machine: &M, is_first: bool) -> Server<M> {
-        let Setup { persistence, primary, presets, observer, .. } = &*self.setup;
+        let Setup { persistence, primary, presets, locks, observer, .. } = &*self.setup;
+        let observer = observer.clone().unwrap_or_else(|| Arc::new(locks.clone()));
         let options = ServerOptions {
             name: machine.name().to_owned(),
             persistence: *persistence,
             is_replica: primary.is_some() && is_first,
-            observer: Arc::clone(observer),
+            observer,
         };
         let server = Server::new(options, machine.clone());
         if is_first {

@@ -9,7 +9,7 @@ use super::request::Args;
 /// The Redis whose behaviour is modelled.
 pub(crate) const VERSION: &str = "7.0.15";
 
-/// INFO's answer: the sections that were asked for, or all.
+/// The reply to INFO: the requested sections, or all.
 pub(crate) fn text(core: &Core, asked: Args<'_>) -> String {
     let wants = |section: &str| {
         let every = [&b"all"[..], b"everything", b"default"];

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use super::effects::KeyValue;
 
-/// A key's value, and when it ends.
+/// A key's value and expiry.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) value: Arc<[u8]>,
-    /// Milliseconds since the Unix epoch on the server's wall clock. Not on a monotonic clock: a clock that steps
-    /// forward expires keys at once, one that steps back prolongs them, as in Redis.
+    /// Milliseconds since the Unix epoch on the server's wall clock, as in Redis: a clock that steps forward
+    /// expires keys at once, one that steps back prolongs them.
     pub(crate) expires_at: Option<i64>,
 }
 
@@ -19,13 +19,14 @@ pub(crate) struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Keyspace {
     entries: BTreeMap<Arc<[u8]>, Entry>,
-    /// Expiries in the order in which they fall due. An entry that changed since leaves its old line here, which counts
-    /// for nothing once [`Keyspace::pop_due`] meets it.
+    /// Expiries in the order in which they fall due. An entry that changed leaves its old expiry here, which
+    /// [`Keyspace::pop_due`] skips.
     due: BinaryHeap<Reverse<(i64, Arc<[u8]>)>>,
 }
 
 impl Entry {
-    /// Whether the key has ended at `now_ms`. A key lives through the millisecond of its expiry, as in Redis.
+    /// Whether the key has expired at `now_ms`. A key lives through the millisecond of its expiry, as in
+    /// Redis.
     pub(crate) fn is_expired(&self, now_ms: i64) -> bool {
         self.expires_at.is_some_and(|at| now_ms > at)
     }
@@ -107,7 +108,8 @@ impl Keyspace {
         self.due.push(Reverse((at, key)));
     }
 
-    /// Drops the lines of changed entries, so that a key set a million times an hour takes up one line.
+    /// Drops the expiries of changed entries, so that a key that is set a million times needs the memory of
+    /// one.
     fn rebuild_due(&mut self) {
         let lines =
             self.entries.iter().filter_map(|(key, entry)| Some(Reverse((entry.expires_at?, key.clone()))));

@@ -1,13 +1,15 @@
 //! A Redis server, version 7.0, as far as lock clients can observe one.
 //!
-//! Read [`request`] and [`reply`] for the wire protocol (RESP2), [`command`] for what each command does, [`lua`] for
-//! scripts, [`state`] and [`keyspace`] for the data, [`effects`] for what leaves the server: observers, the append-only
-//! file and replicas read one stream of effects.
-//!
-//! What is left out, on purpose: values other than strings, databases other than 0, patterns of channels, access control, the
-//! libraries `cjson`, `cmsgpack`, `struct` and `bit` of Lua. Commands that are left
-//! out are answered as Redis answers unknown ones. Keys are listed in order, where Redis lists them in none. A script
-//! that runs on is stopped with an error after twenty million instructions, where Redis answers BUSY to the others.
+//! Left out on purpose: values other than strings, databases other than 0, channel patterns, access control,
+//! and the Lua libraries `cjson`, `cmsgpack`, `struct` and `bit`. A command that is left out is answered as
+//! Redis answers an unknown one. Keys are listed in order; Redis lists them in no order. A script that does
+//! not end is stopped with an error after twenty million instructions; Redis lets it run and answers BUSY to
+//! other clients.
+
+// Read `request` and `reply` for the wire protocol (RESP2), `command` for what each command does, `lua` for
+// scripts, `state` and `keyspace` for the data, `effects` for what leaves the server (observers, the
+// append-only file and replicas read one stream of effects), and `host` for how a server is started and
+// stopped.
 
 mod background;
 mod channels;
@@ -54,13 +56,14 @@ use state::Record;
 
 /// How a server is set up.
 pub struct ServerOptions {
-    /// The server's name: what observers are told when no client caused an effect.
+    /// The server's name. It stands for the client where the server itself caused an effect.
     pub name: String,
-    /// What outlives a restart.
+    /// What is written to the disk.
     pub persistence: Persistence,
-    /// Starts as a replica: refuses writes until it is promoted. [`Server::follow`] connects it to its primary.
+    /// Starts as a replica: refuses writes until it is promoted. [`Server::replicate`] connects it to its
+    /// primary.
     pub is_replica: bool,
-    /// Told of what the server does.
+    /// Hears of everything that the server does.
     pub observer: Arc<dyn Observer>,
 }
 
@@ -81,14 +84,14 @@ struct Shared<M> {
 }
 
 impl ServerOptions {
-    /// A primary called `name`, which keeps nothing and which nobody observes.
+    /// A primary called `name`, without persistence and without an observer.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), persistence: Persistence::None, is_replica: false, observer: Arc::new(()) }
     }
 }
 
 impl<M: Machine> Server<M> {
-    /// Starts a server, with the keys that its append-only file holds. Those whose time ran out meanwhile expire now.
+    /// Starts a server with the keys of its append-only file. Keys whose expiry passed meanwhile expire now.
     pub fn new(options: ServerOptions, machine: M) -> Self {
         let mut core = Core::default();
         core.journal = Journal::open(options.persistence, &machine);
@@ -107,10 +110,10 @@ impl<M: Machine> Server<M> {
         server
     }
 
-    /// Serves one connection until the client leaves or the stream breaks. `client` is what observers are told of who
-    /// is at the other end.
+    /// Serves one connection until the client leaves or the stream breaks. `client` is the client's name for
+    /// observers.
     pub async fn serve_connection(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send, client: &str) {
-        // A stream that breaks is the client's end like any other.
+        // A broken stream ends the connection as a closed one does.
         let _ = Connection::new(self, stream, client).serve().await;
     }
 
@@ -119,22 +122,22 @@ impl<M: Machine> Server<M> {
         self.core().state.executed
     }
 
-    /// Removes a key as a server does that is short of memory: a fault. Tells whether it was there.
+    /// Removes a key, as a server does that is short of memory. Returns whether the key existed.
     pub fn evict(&self, key: &[u8]) -> bool {
         self.act(|core| core.state.remove(key, Removal::Evicted))
     }
 
-    /// Removes all keys, as FLUSHALL does: a fault.
+    /// Removes all keys, as FLUSHALL does.
     pub fn flush(&self) {
         self.act(|core| core.state.flush());
     }
 
-    /// Sets a key as if it had always been there: the state in which a run begins.
+    /// Sets a key as part of the state in which a run begins.
     pub fn preset(&self, key: &[u8], value: &[u8]) {
         self.act(|core| core.state.set(key, value.into(), None));
     }
 
-    /// What a clean shutdown does last: all that was written is synced.
+    /// Syncs the append-only file, as an orderly shutdown does last.
     pub fn shut_down(&self) {
         self.core().journal.sync();
     }
@@ -149,7 +152,7 @@ impl<M: Machine> Server<M> {
         self.core().state.is_replica
     }
 
-    /// Does something that no client asked for, and publishes its effects.
+    /// Does `work`, which no client asked for, and publishes its effects.
     fn act<T>(&self, work: impl FnOnce(&mut Core) -> T) -> T {
         let mut record = Record::default();
         let mut core = self.core();
@@ -187,7 +190,7 @@ impl<M: Machine> Server<M> {
         reply
     }
 
-    /// Ends what a replica does and begins what a primary does.
+    /// Stops following the primary, and starts expiring keys.
     fn promoted(&self) {
         self.shared.promoted.notify_waiters();
         self.shared.wake.notify_one();
@@ -210,7 +213,7 @@ impl<M: Machine> Server<M> {
 }
 
 impl<M> Server<M> {
-    /// Whether it has a file to write to.
+    /// Whether it writes an append-only file.
     fn persists(&self) -> bool {
         self.shared.options.persistence != Persistence::None
     }

@@ -1,6 +1,7 @@
 //! Numbers as Redis reads and writes them.
 
-/// Reads a whole number as Redis' `string2ll` does: no sign but `-`, no space, no leading zero, the range of `i64`.
+/// Reads a whole number as Redis' `string2ll` does: no sign but `-`, no space, no leading zero, the range of
+/// `i64`.
 pub(crate) fn parse_i64(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
@@ -27,7 +28,7 @@ pub(crate) fn push_i64(out: &mut Vec<u8>, number: i64) {
     with_i64(number, |text| out.extend_from_slice(text));
 }
 
-/// What `used` makes of the decimal digits of `number`, which are written on the stack.
+/// Calls `used` with the decimal digits of `number`, which are written on the stack.
 pub(crate) fn with_i64<T>(number: i64, used: impl FnOnce(&[u8]) -> T) -> T {
     let mut text = [0u8; 20];
     let mut start = text.len();

@@ -1,39 +1,60 @@
-//! Watching a server from outside: for traces, histories and faults that wait for a command.
+//! Observers of a server: for the trace and the history.
+
+use std::collections::BTreeMap;
 
 use super::effects::{Effect, Removal};
 use super::number::parse_i64;
 
-/// Told of everything that a server does, in order. It is called while no lock is held, so it may use the server.
+/// Hears of everything that a server does, in order. It is called while no lock is held, so it may use the
+/// server.
 pub trait Observer: Send + Sync {
-    /// What a command or script of `client` did to the keys, `wall_ms` milliseconds after the Unix epoch on the server's
-    /// clock. What the server did on its own comes with its own name as the client.
+    /// A command or script of `client` did this to the keys, `wall_ms` milliseconds after the Unix epoch on
+    /// the server's clock. Where the server itself caused it, `client` is the server's name.
     fn changed(&self, client: &str, wall_ms: i64, effects: &[Effect]) {
         let _ = (client, wall_ms, effects);
     }
 
-    /// A command of `client` was executed, and its reply has not been sent. Commands inside scripts are told too, the
-    /// script's own EVALSHA first. `command` is in lower case.
+    /// A command of `client` was executed, and its reply has not been sent. Commands inside scripts are
+    /// included, after the script's own EVALSHA. `command` is in lower case.
     fn executed(&self, client: &str, command: &'static str) {
         let _ = (client, command);
     }
 }
 
-/// Watches nothing.
+/// Ignores everything.
 impl Observer for () {}
 
-/// Tells the story of the locks among the keys, as `tracing` events of the target `server`: `key_granted`,
+/// Tells the history what happens to locks, in `tracing` events of the target `server`: `key_granted`,
 /// `key_extended`, `key_deleted`, `key_expired`.
 ///
-/// It knows the keys of [`dlock::LockKey`] and leaves all others alone.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LockView;
+/// It knows the keys of [`dlock::LockKey`] and those of [`LockView::add`], and ignores all others.
+#[derive(Clone, Debug, Default)]
+pub struct LockView {
+    /// The locks that other keys stand for.
+    names: BTreeMap<Vec<u8>, String>,
+}
+
+impl LockView {
+    /// Knows that the server's key `key` is there while the lock called `lock` is held, with its owner as the value.
+    pub fn add(&mut self, key: impl Into<Vec<u8>>, lock: impl Into<String>) {
+        self.names.insert(key.into(), lock.into());
+    }
+
+    /// The lock's name ([`dlock::LockKey::name`]) and the part that `key` is, if it is a key of a lock.
+    fn lock_of<'a>(&'a self, key: &'a [u8]) -> Option<(&'a str, Part)> {
+        match self.names.get(key) {
+            Some(name) => Some((name, Part::Owner)),
+            None => lock_of(key),
+        }
+    }
+}
 
 impl Observer for LockView {
     fn changed(&self, client: &str, wall_ms: i64, effects: &[Effect]) {
-        // Hashing names is not for nobody's ears.
+        // Names are hashed only if somebody listens.
         if tracing::enabled!(target: "server", tracing::Level::INFO) {
-            let story = Story { client, wall_ms, unit: effects };
-            effects.iter().for_each(|effect| story.tell(effect));
+            let unit = Unit { view: self, client, wall_ms, effects };
+            effects.iter().for_each(|effect| unit.tell(effect));
         }
     }
 }
@@ -47,13 +68,14 @@ enum Part {
 
 /// The effects of one command or script.
 #[derive(Clone, Copy, Debug)]
-struct Story<'a> {
+struct Unit<'a> {
+    view: &'a LockView,
     client: &'a str,
     wall_ms: i64,
-    unit: &'a [Effect],
+    effects: &'a [Effect],
 }
 
-impl Story<'_> {
+impl Unit<'_> {
     fn tell(&self, effect: &Effect) {
         match effect {
             Effect::Set { key, value, expires_at, former } if former.as_ref() == Some(value) => {
@@ -83,7 +105,7 @@ impl Story<'_> {
         expires_at: Option<i64>,
         fencing_token: impl Fn(&str) -> Option<u64>,
     ) {
-        let Some((name, Part::Owner)) = lock_of(key) else { return };
+        let Some((name, Part::Owner)) = self.view.lock_of(key) else { return };
         tracing::info!(
             target: "server",
             event,
@@ -96,7 +118,7 @@ impl Story<'_> {
     }
 
     fn tell_removal(&self, key: &[u8], owner: &[u8], cause: Removal) {
-        let Some((name, Part::Owner)) = lock_of(key) else { return };
+        let Some((name, Part::Owner)) = self.view.lock_of(key) else { return };
         tracing::info!(
             target: "server",
             event = if cause == Removal::Expired { "key_expired" } else { "key_deleted" },
@@ -107,20 +129,20 @@ impl Story<'_> {
         );
     }
 
-    /// The number that the same command or script left in the fence counter of the lock `name`.
+    /// The value to which the same command or script set the fence counter of the lock `name`.
     fn fencing_token(&self, name: &str) -> Option<u64> {
-        self.unit.iter().rev().find_map(|effect| {
+        self.effects.iter().rev().find_map(|effect| {
             let (key, number) = match effect {
                 Effect::Counted { key, value, .. } => (key, *value),
                 Effect::Set { key, value, .. } => (key, parse_i64(value)?),
                 _ => return None,
             };
-            (lock_of(key)? == (name, Part::Fence)).then_some(u64::try_from(number).ok()?)
+            (self.view.lock_of(key)? == (name, Part::Fence)).then_some(u64::try_from(number).ok()?)
         })
     }
 }
 
-/// The lock's name ([`dlock::LockKey::name`]) and the part that `key` is, if it is a key of a lock.
+/// [`LockView::lock_of`] for the keys of [`dlock::LockKey`].
 fn lock_of(key: &[u8]) -> Option<(&str, Part)> {
     let key = std::str::from_utf8(key).ok()?;
     let (name, part) = key.strip_prefix("lock:v1:{")?.rsplit_once("}:")?;

@@ -1,7 +1,7 @@
-//! The append-only file: what a server still knows after it was stopped.
+//! The append-only file, from which a restarted server restores its keys.
 //!
-//! The file holds commands with absolute times, so the time for which a server is down counts for its keys. Scripts are
-//! not in it: a restarted server answers NOSCRIPT, as Redis does.
+//! The file holds commands with absolute times, so keys also expire while the server is down. Scripts are not
+//! in it: a restarted server answers NOSCRIPT, as Redis does.
 
 use std::io;
 
@@ -25,14 +25,14 @@ pub enum Persistence {
     Always,
 }
 
-/// Effects on their way to the file.
+/// The append-only file, and effects that are not written to it yet.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
-    /// `None` if nothing is written.
+    /// `None` without persistence.
     file: Option<File>,
     syncs_always: bool,
     unwritten: Vec<u8>,
-    /// Bytes in the file may be lost with the machine.
+    /// The file has bytes that are not synced.
     is_dirty: bool,
 }
 
@@ -43,22 +43,22 @@ impl Journal {
         Self { file, syncs_always: persistence == Persistence::Always, ..Self::default() }
     }
 
-    /// Takes in an encoded unit of effects.
+    /// Adds the encoded effects of one command or script.
     pub(crate) fn add(&mut self, unit: &[u8]) {
         if self.is_enabled() {
             self.unwritten.extend_from_slice(unit);
         }
     }
 
-    /// Writes what has come in, and syncs it if the policy wants that. To be called before replies are sent.
+    /// Writes what was added, and syncs it under the policy `always`. Call this before replies are sent.
     pub(crate) fn write(&mut self) {
         if self.unwritten.is_empty() {
             return;
         }
         if let Some(file) = &self.file {
-            dead_writes_nothing(file.append(&self.unwritten));
+            ignore_if_dead(file.append(&self.unwritten));
             if self.syncs_always {
-                dead_writes_nothing(file.sync());
+                ignore_if_dead(file.sync());
             } else {
                 self.is_dirty = true;
             }
@@ -66,7 +66,7 @@ impl Journal {
         self.unwritten.clear();
     }
 
-    /// Whether the file waits for its sync.
+    /// Whether a sync is due within a second.
     pub(crate) fn is_dirty(&self) -> bool {
         self.is_dirty || (!self.unwritten.is_empty() && !self.syncs_always)
     }
@@ -75,16 +75,16 @@ impl Journal {
         self.file.is_some()
     }
 
-    /// The sync that is due each second.
+    /// Writes what was added, and syncs the file if it is dirty.
     pub(crate) fn sync(&mut self) {
         self.write();
         if let Some(file) = self.file.as_ref().filter(|_| std::mem::take(&mut self.is_dirty)) {
-            dead_writes_nothing(file.sync());
+            ignore_if_dead(file.sync());
         }
     }
 }
 
-/// Restores the keys from the file. What a crash cut off at its end is cut away.
+/// Restores the keys from the file. An incomplete command at its end, left by a crash, is removed.
 pub(crate) fn load(core: &mut Core) {
     let Some(file) = core.journal.file.clone() else { return };
     let contents = file.contents().unwrap_or_default();
@@ -99,9 +99,10 @@ pub(crate) fn load(core: &mut Core) {
         }
     }
     if applied < contents.len() {
-        dead_writes_nothing(file.set_len(applied as u64));
+        ignore_if_dead(file.set_len(applied as u64));
     }
 }
 
-/// The file refuses the writes of a process that was killed, whose last task may still be under way.
-fn dead_writes_nothing(_: io::Result<()>) {}
+/// Ignores the error of a dead process's file: the task that was running when the process was killed may
+/// still write.
+fn ignore_if_dead(_: io::Result<()>) {}

@@ -1,17 +1,17 @@
-//! Repeats the effects that a file or a primary tells of.
+//! Repeats effects that come from the append-only file or from the primary.
 
 use super::command::{self, Lookup, Run};
 use super::core::Core;
 use super::request::{ArgBuffer, Args};
 
-/// Applies commands; those between MULTI and EXEC together, once EXEC has come.
+/// Applies commands. Those between MULTI and EXEC are applied together when EXEC arrives.
 #[derive(Debug, Default)]
 pub(crate) struct Replay {
     unit: Option<Vec<ArgBuffer>>,
 }
 
 impl Replay {
-    /// Takes in one command. One that is unknown is left out: the stream is our own.
+    /// Takes one command. An unknown one is ignored: our own servers write none.
     pub(crate) fn apply(&mut self, core: &mut Core, args: Args<'_>) {
         if args.is_empty() {
             return;

@@ -1,8 +1,8 @@
-//! Replicas: what a primary sends them, and how they follow.
+//! Replicas: what a primary sends them, and how they follow it.
 //!
-//! The stream is Redis' own (commands with absolute times, scripts as the effects that they had), asynchronous as
-//! there. The handshake is a short form of Redis': `PSYNC ? -1`, answered by `+FULLRESYNC id offset` and a snapshot in one
-//! bulk string, whose content is commands too and not an RDB file. So replicas follow servers of this kind only.
+//! The stream is that of Redis: commands with absolute times, scripts as their effects, sent asynchronously.
+//! The handshake is a short form: `PSYNC ? -1`, answered by `+FULLRESYNC id offset` and a snapshot in one
+//! bulk string, which holds commands and not an RDB file. So replicas can follow simulated servers only.
 
 use std::io;
 use std::pin::pin;
@@ -27,7 +27,7 @@ use crate::world::machine::Machine;
 /// How long a replica waits before it connects to its primary again.
 const RECONNECT: Duration = Duration::from_millis(100);
 
-/// What waits for a replica that the network keeps from it.
+/// What is still to be sent to a replica.
 pub(crate) type Feed = UnboundedReceiver<Arc<[u8]>>;
 
 /// The primary's part.
@@ -35,7 +35,8 @@ pub(crate) type Feed = UnboundedReceiver<Arc<[u8]>>;
 pub(crate) struct Replication {
     /// Names the history of the data, as `master_replid` does.
     pub(crate) id: String,
-    /// Bytes of the stream so far. Effects that neither a file nor a replica reads are not counted.
+    /// Bytes of the stream so far. Effects are not counted while there is neither a file nor a replica to
+    /// read them.
     pub(crate) offset: u64,
     links: Vec<Link>,
 }
@@ -82,7 +83,7 @@ impl Replication {
 }
 
 impl Core {
-    /// Begins to feed the replica behind `client`: with everything that is there, then with all that comes.
+    /// Starts to feed the replica behind `client`: first a snapshot, then all effects.
     pub(crate) fn add_replica(&mut self, client: u64) -> Feed {
         let snapshot = self.snapshot();
         let Replication { id, offset, links } = &mut self.replication;
@@ -91,7 +92,7 @@ impl Core {
             .encode(&mut start, Protocol::Resp2);
         Reply::bulk(snapshot).encode(&mut start, Protocol::Resp2);
         let (sender, feed) = unbounded_channel();
-        // The receiver is in our hands: it can't be closed yet.
+        // We hold the receiver, so it is not closed.
         let _ = sender.send(start.into());
         links.push(Link { client, sender, acknowledged: 0 });
         feed
@@ -107,7 +108,7 @@ impl Core {
     }
 }
 
-/// Sends `feed` to a replica and takes in what it acknowledges, until one of the two breaks off.
+/// Sends `feed` to a replica and reads its acknowledgements, until either direction ends.
 pub(crate) async fn feed_replica<M: Machine>(
     server: &Server<M>,
     client: u64,
@@ -151,7 +152,7 @@ struct Follower {
 }
 
 impl Follower {
-    /// Applies every frame that has arrived. `false`: the stream makes no sense.
+    /// Applies every frame that has arrived. Returns false if the stream breaks the protocol.
     fn apply(&mut self, core: &mut Core) -> bool {
         loop {
             match decode(&self.buffer) {
@@ -201,7 +202,7 @@ impl Follower {
         }
     }
 
-    /// What to tell the primary.
+    /// The acknowledgement for the primary.
     fn acknowledgement(&self) -> Option<Vec<u8>> {
         let offset = self.offset?.to_string();
         let mut request = Vec::new();
@@ -211,11 +212,11 @@ impl Follower {
 }
 
 impl<M: Machine> Server<M> {
-    /// Follows the primary at the other end of `stream` as its replica, until the stream breaks or the server is
-    /// promoted. A replica answers reads, refuses writes, and leaves the removal of expired keys to its primary.
+    /// Follows the primary at the other end of `stream` as its replica, until the stream breaks or the server
+    /// is promoted. A replica answers reads, refuses writes, and leaves the removal of expired keys to its
+    /// primary.
     ///
-    /// What the primary sent so far and the network has not brought yet is lost to a replica that is promoted: the
-    /// replication is asynchronous, as in Redis.
+    /// Replication is asynchronous, as in Redis: a replica that is promoted loses what was still on its way.
     ///
     /// # Errors
     ///
@@ -247,19 +248,20 @@ impl<M: Machine> Server<M> {
         }
     }
 
-    /// Follows the primary at `address`, written `host:port`, and connects again when the connection breaks, until the
-    /// server is promoted.
+    /// Follows the primary at `address`, written `host:port`, and connects again when the connection breaks,
+    /// until the server is promoted.
     pub async fn replicate(&self, address: &str) {
         while self.is_replica() {
             if let Ok(stream) = self.shared.machine.connect(address).await {
-                // A broken connection is followed by the next.
+                // A broken connection is replaced by the next.
                 let _ = self.follow(stream).await;
             }
             self.shared.machine.sleep(RECONNECT).await;
         }
     }
 
-    /// Makes a replica a primary: it takes writes and expires keys from now on. Nothing changes for a primary.
+    /// Makes a replica a primary: it takes writes and expires keys from now on. Nothing changes for a
+    /// primary.
     pub fn promote(&self) {
         let was_replica = std::mem::take(&mut self.core().state.is_replica);
         if was_replica {

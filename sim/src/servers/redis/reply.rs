@@ -1,4 +1,5 @@
-//! Replies, as commands return them and as they go over the wire: RESP2, or RESP3 for a client that said `HELLO 3`.
+//! Replies, as commands return them and as they go over the wire: RESP2, or RESP3 for a client that said
+//! `HELLO 3`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ pub(crate) enum Reply {
     Integer(i64),
     /// `$3`: any bytes.
     Bulk(Arc<[u8]>),
-    /// `$-1`: there is none.
+    /// `$-1`: no value.
     #[default]
     Nil,
     /// `*-1`: a transaction that was not carried out.
@@ -25,25 +26,25 @@ pub(crate) enum Reply {
     Array(Vec<Reply>),
     /// Names and values: `%1` in RESP3, an array of both in turn in RESP2.
     Map(Vec<(&'static str, Reply)>),
-    /// A reply as it goes over the wire: it was given in a protocol that its client has left since.
+    /// An encoded reply, in the protocol that the client spoke before it changed to another.
     Encoded(Arc<[u8]>),
     /// Text for people: `=7` in RESP3, a bulk in RESP2.
     Verbatim(Arc<[u8]>),
-    /// What comes unasked: `>3` in RESP3, an array in RESP2.
+    /// A published message: `>3` in RESP3, an array in RESP2.
     Push(Vec<Reply>),
-    /// One after the other, as if several commands had been sent.
+    /// Several replies to one command.
     Several(Vec<Reply>),
-    /// Nothing goes out: the connection has become something else.
+    /// No reply: the connection belongs to a replica from now on.
     Silence,
 }
 
-/// The protocol that a client speaks: it says so by HELLO, and speaks RESP2 until then.
+/// The protocol of a connection: RESP2 until HELLO chooses another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Protocol {
-    /// That of all Redis versions.
+    /// RESP2, which all versions of Redis speak.
     #[default]
     Resp2,
-    /// That of Redis 6 and later, as far as the replies here differ in it.
+    /// RESP3, of Redis 6 and later.
     Resp3,
 }
 
@@ -78,14 +79,14 @@ impl Reply {
         matches!(self, Self::Error(_))
     }
 
-    /// The reply as it goes over the wire now, whatever the client will speak when it goes out.
+    /// The reply encoded in `protocol`, whatever the client speaks when it is sent.
     pub(crate) fn encoded(&self, protocol: Protocol) -> Self {
         let mut out = Vec::new();
         self.encode(&mut out, protocol);
         Self::Encoded(out.into())
     }
 
-    /// Appends the reply as it goes over the wire.
+    /// Appends the encoded reply.
     pub(crate) fn encode(&self, out: &mut Vec<u8>, protocol: Protocol) {
         match self {
             Self::Status(text) => push_line(out, b'+', text),
@@ -152,7 +153,7 @@ fn push_header(out: &mut Vec<u8>, kind: u8, number: i64) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// A line of text ends at its first line break, so breaks inside become spaces, as in Redis.
+/// Replaces line breaks by spaces, as Redis does: a line break would end the reply.
 fn push_line(out: &mut Vec<u8>, kind: u8, text: &[u8]) {
     out.push(kind);
     let start = out.len();

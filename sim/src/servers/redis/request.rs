@@ -1,6 +1,6 @@
 //! Reads requests: RESP2 arrays of bulk strings, and the inline commands that people type.
 //!
-//! Written by hand since it must refuse what Redis refuses, in Redis' words, and runs once a command.
+//! Written by hand: it must refuse what Redis refuses, in the words of Redis, and it runs for every command.
 //! Source: `networking.c` of Redis 7.0 (`processMultibulkBuffer`, `processInlineBuffer`) and `sdssplitargs`.
 
 use super::number::parse_i64;
@@ -33,14 +33,14 @@ pub(crate) struct ArgBuffer {
     spans: Vec<Span>,
 }
 
-/// A request that breaks the protocol: the connection ends after the error.
+/// A request that breaks the protocol. The connection ends after the error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Protocol error: {0}")]
 pub(crate) struct ProtocolError(String);
 
 /// Finds requests in a byte stream that arrives in pieces of any size.
 ///
-/// It keeps its place: a request of a million arguments in a thousand pieces is read once.
+/// It remembers its position: a request of a million arguments in a thousand pieces is read only once.
 #[derive(Debug, Default)]
 pub(crate) struct RequestParser {
     spans: Vec<Span>,
@@ -50,7 +50,7 @@ pub(crate) struct RequestParser {
     position: usize,
     /// Arguments of the current request that are still to come.
     missing: usize,
-    /// The size of the argument whose line was read, but not its bytes.
+    /// The size of the argument whose length was read and whose bytes were not.
     bulk: Option<usize>,
 }
 
@@ -63,7 +63,8 @@ impl<'a> Args<'a> {
         self.spans.is_empty()
     }
 
-    /// The argument at `index`; the command's name stands at 0. Callers ask within the arity, which is checked before.
+    /// The argument at `index`; the command's name is at 0. Callers stay within the arity, which is checked
+    /// before.
     pub(crate) fn at(self, index: usize) -> &'a [u8] {
         let span = self.spans[index];
         &self.bytes[span.start..span.end]
@@ -108,8 +109,8 @@ impl ArgBuffer {
 }
 
 impl RequestParser {
-    /// Looks for a whole request at the start of `buffer` and returns how many bytes it takes up, or `None` until more
-    /// arrived. Until it returned `Some`, the next call must bring the same bytes again, and more behind them.
+    /// Looks for a whole request at the start of `buffer` and returns its length in bytes, or `None` if bytes
+    /// are missing. After `None`, the next call must pass the same bytes again, followed by more.
     pub(crate) fn parse(&mut self, buffer: &[u8]) -> Result<Option<usize>, ProtocolError> {
         if self.position == 0 {
             self.spans.clear();
@@ -193,7 +194,7 @@ fn line_at<'a>(
 ) -> Result<Option<(&'a [u8], usize)>, ProtocolError> {
     let rest = &buffer[start..];
     match rest.iter().position(|byte| *byte == b'\r') {
-        // The line feed behind the carriage return is taken on trust, as Redis does.
+        // The line feed after the carriage return is not checked, as in Redis.
         Some(end) if end + 2 <= rest.len() => Ok(Some((&rest[..end], start + end + 2))),
         Some(_) => Ok(None),
         None if rest.len() > LINE_BYTES_MAX => Err(ProtocolError(oversized.into())),

@@ -13,13 +13,13 @@ use super::request::Args;
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) keyspace: Keyspace,
-    /// The wall clock when the running command or script began. It stands still until the end: a key that lives when a
-    /// script begins lives until the script ends.
+    /// The wall clock when the running command or script began. It stays the same until the end: a key that
+    /// exists when a script begins exists until the script ends.
     pub(crate) now_micros: i64,
     /// A replica refuses writes, and leaves expiry to its primary.
     pub(crate) is_replica: bool,
-    /// The running command comes from the append-only file or from the primary. It finds keys whose time is up: whether
-    /// they have expired has been decided where it comes from.
+    /// The running command comes from the append-only file or from the primary. It still sees expired keys:
+    /// their removal comes as a command of its own.
     pub(crate) is_replaying: bool,
     /// What has been done since the record was last taken.
     pub(crate) record: Record,
@@ -29,7 +29,7 @@ pub(crate) struct State {
     pub(crate) expired: u64,
     /// The generator behind `math.random`.
     pub(crate) random: Rand48,
-    /// Who listens to what is published.
+    /// The subscribers of channels.
     pub(crate) channels: Channels,
 }
 
@@ -68,7 +68,7 @@ impl State {
         self.record.commands.push(name);
     }
 
-    /// The entry under `key`. One whose time is up is not there any more: a primary removes it on this occasion.
+    /// The entry of `key`, unless it has expired; a primary then removes it.
     pub(crate) fn lookup(&mut self, key: &[u8]) -> Option<&Entry> {
         let now_ms = self.now_ms();
         let none_is_due = self.keyspace.next_due().is_none_or(|at| now_ms <= at);
@@ -91,7 +91,7 @@ impl State {
         self.record.effects.push(Effect::Set { key, value, expires_at, former });
     }
 
-    /// Moves a counter and keeps its expiry.
+    /// Sets a counter to `value`, which differs from the former by `by`, and keeps its expiry.
     pub(crate) fn count(&mut self, key: &[u8], value: i64, by: i64) {
         let expires_at = self.keyspace.entry(key).and_then(|entry| entry.expires_at);
         let text = super::number::with_i64(value, |text| Arc::from(text));
@@ -105,14 +105,14 @@ impl State {
         }
     }
 
-    /// Removes `key` and tells whether it was there.
+    /// Removes `key`. Returns whether it existed.
     pub(crate) fn remove(&mut self, key: &[u8], cause: Removal) -> bool {
         let Some((key, entry)) = self.keyspace.remove(key) else { return false };
         self.record_removal(key, entry, cause);
         true
     }
 
-    /// Removes what a client wants deleted; a key whose time is up has expired instead.
+    /// Deletes `key` for a client. A key that has expired is removed as such. Returns whether it was deleted.
     pub(crate) fn delete(&mut self, key: &[u8]) -> bool {
         self.lookup(key).is_some() && self.remove(key, Removal::Deleted)
     }
@@ -122,7 +122,7 @@ impl State {
         self.record.effects.push(Effect::Flushed { entries });
     }
 
-    /// Removes every key whose time is up.
+    /// Removes every expired key.
     pub(crate) fn expire_due(&mut self) {
         while let Some((key, entry)) = self.keyspace.pop_due(self.now_ms()) {
             self.record_removal(key, entry, Removal::Expired);

@@ -5,20 +5,20 @@
 pub(crate) struct Word(u128);
 
 impl Word {
-    /// The word written `text`, or one that no [`Word::new`] makes if `text` is longer than any name.
+    /// The word `text`. If it is longer than any name, the result equals no word of [`Word::new`].
     pub(crate) fn of(text: &[u8]) -> Self {
         if text.is_empty() || text.len() > 16 {
             return Self(u128::MAX);
         }
-        // Put together in a register: a copy in memory would be waited for.
+        // Built in a register: the processor would have to wait for a copy in memory.
         let word = text.iter().fold(0, |word, byte| word << 8 | u128::from(byte.to_ascii_lowercase()));
         Self(word << (8 * (16 - text.len())))
     }
 
-    /// Where to look for the word first, in a table of 256 places.
+    /// The word's first place in a hash table of 256 places.
     pub(crate) const fn place(self) -> usize {
         let folded = (self.0 >> 64) as u64 ^ self.0 as u64;
-        // The golden ratio spreads words that begin alike.
+        // Multiplying by the golden ratio spreads words with the same beginning.
         (folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
     }
 

@@ -19,31 +19,31 @@ use super::session::password;
 use super::words;
 use crate::world::machine::Machine;
 
-/// The operation of a login, as a number in its header.
+/// The number of the operation that authenticates a client.
 const AUTH: i32 = 100;
-/// The flags of a create that asks for a node with a TTL, which servers refuse unless they are told otherwise.
+/// The flags of a create with a TTL, which servers refuse unless they are configured otherwise.
 const WITH_TTL: i32 = 5;
 const SEQUENTIAL_WITH_TTL: i32 = 6;
 
 pub(super) struct Connection<'a, M: Machine, S> {
     server: &'a Server<M>,
     stream: S,
-    /// What the world calls the client.
+    /// The client's name for observers.
     label: &'a str,
     number: u64,
     changed: Arc<Notify>,
     frames: Frames,
-    /// A message that waits for the leader; those behind it wait too.
+    /// A message that waits for the leader; later messages wait behind it.
     stalled: Option<Bytes>,
     is_logged_in: bool,
 }
 
-/// What came of a message.
+/// The result of handling a message.
 enum Step {
     Done(&'static str),
     /// It can't be answered before the member is in touch again.
     Stall,
-    /// It makes no sense, or the member does not serve: the connection ends.
+    /// It is malformed, or the member does not serve: the connection ends.
     HangUp,
 }
 
@@ -62,7 +62,7 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
         }
     }
 
-    /// Serves until the client leaves, the member hangs up or the stream breaks.
+    /// Serves until the client or the member closes the connection, or the stream breaks.
     pub(super) async fn serve(mut self) -> io::Result<()> {
         loop {
             if !self.is_logged_in
@@ -82,7 +82,7 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
         }
     }
 
-    /// Waits until there is something to do; false if the client has left.
+    /// Waits until there is something to do. Returns false if the client has left.
     async fn listen(&mut self) -> io::Result<bool> {
         let stalled = self.stalled.is_some();
         let shared = &self.server.shared;
@@ -100,7 +100,7 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
         }
     }
 
-    /// Handles the messages that have arrived; false if the connection is to end.
+    /// Handles the messages that have arrived. Returns false if the connection must end.
     fn answer(&mut self) -> bool {
         loop {
             let frame = match self.stalled.take() {
@@ -134,7 +134,7 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
     fn log_in(&mut self, core: &mut Core, now: Now, frame: &[u8]) -> Result<Step, WireError> {
         let request = ConnectRequest::decode(frame)?;
         let member = &core.members[self.server.member];
-        // A client must not see time go back.
+        // A client must not see an older state than before.
         if request.last_zxid_seen > member.zxid(core.zxid) {
             return Ok(Step::HangUp);
         }
@@ -142,7 +142,7 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
             return Ok(Step::Stall);
         }
         let timeout = self.server.session_timeout(request.timeout_millis);
-        // Whatever its password: the connection that speaks for that session here is closed.
+        // Another connection of that session to this member is closed, even if the password is wrong.
         core.displace(self.number, request.session_id);
         let id = match request.session_id {
             0 => core.begin_session(self.number, timeout, now),
@@ -192,7 +192,8 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
         Ok(Step::Done(op.name()))
     }
 
-    /// Accepts a login of a kind that servers know without being told: everybody may do everything anyhow.
+    /// Accepts authentication by the schemes that servers know without configuration. It changes nothing:
+    /// there is no access control.
     fn authenticate(&self, core: &mut Core, number: i32, reader: &mut Reader<'_>) -> Result<Step, WireError> {
         reader.int()?;
         let scheme = reader.text()?;
@@ -204,7 +205,7 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
         Ok(Step::Done("auth"))
     }
 
-    /// Sends what waits; true if the connection is to end then.
+    /// Sends the output. Returns true if the connection must end then.
     async fn send(&mut self) -> io::Result<bool> {
         loop {
             let (output, is_closing) = match self.server.core().connections.get_mut(&self.number) {

@@ -1,4 +1,4 @@
-//! What the members share: the tree, the sessions, the connections; and how one request is carried out.
+//! The state that the members share (tree, sessions, connections), and how a request is carried out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use super::observe::{Change, Removal};
 use super::session::{self, Session};
 use super::tree::{Refusal, Stamp, Tree};
 
-/// The ensemble behind its members. There is one history of transactions, which the leader makes.
+/// The shared state. There is one history of transactions, which the leader makes.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) tick: Duration,
-    /// How many ticks a member goes on serving out of touch.
+    /// The ticks for which a member goes on serving while it is out of touch.
     pub(crate) sync_limit: u32,
     pub(crate) tree: Tree,
     /// The latest transaction: the epoch in the upper half, a counter in the lower.
@@ -27,7 +27,7 @@ pub(crate) struct Core {
     pub(crate) members: Vec<Member>,
     pub(crate) connections: BTreeMap<u64, Connected>,
     opened: u64,
-    /// What was done since somebody last took it.
+    /// The changes since [`Core::take_record`] was last called.
     record: Vec<Change>,
 }
 
@@ -38,9 +38,9 @@ pub(crate) struct Connected {
     pub(crate) session: i64,
     /// Bytes that wait to be sent: replies and events, in their order.
     pub(crate) output: Vec<u8>,
-    /// The connection is to end once the output is sent.
+    /// The connection ends once the output is sent.
     pub(crate) is_closing: bool,
-    /// Told when one of these has changed.
+    /// Notified when one of these has changed.
     pub(crate) changed: Arc<Notify>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Connected {
 pub(crate) struct Now {
     /// The member's own, in nanoseconds.
     pub(crate) own: u64,
-    /// The leader's, in nanoseconds: sessions live by it.
+    /// The leader's, in nanoseconds: sessions expire by it.
     pub(crate) leader: u64,
     /// The leader's wall clock: milliseconds since the Unix epoch.
     pub(crate) wall_millis: i64,
@@ -92,7 +92,7 @@ impl Core {
         }
     }
 
-    /// Has a connection end as soon as its output is sent.
+    /// Ends a connection once its output is sent.
     pub(crate) fn close(&mut self, connection: u64) {
         if let Some(connected) = self.connections.get_mut(&connection) {
             connected.is_closing = true;
@@ -111,8 +111,8 @@ impl Core {
         std::mem::take(&mut self.record)
     }
 
-    /// Carries out a request for `op`, or refuses one that could not be read, and sends the reply. The member must be in
-    /// touch if the operation needs the leader.
+    /// Carries out a request for `op`, or refuses one that could not be read, and sends the reply. The member
+    /// must be in touch if the operation needs the leader.
     pub(crate) fn execute(
         &mut self,
         connection: u64,
@@ -149,7 +149,7 @@ impl Core {
         self.send(connection, &writer.finish());
     }
 
-    /// The same to a client that the member wants no more to do with: the connection ends.
+    /// Answers without a body, and ends the connection.
     pub(crate) fn refuse(&mut self, connection: u64, xid: i32, zxid: i64, err: i32) {
         self.answer(connection, xid, zxid, err);
         self.close(connection);
@@ -190,7 +190,7 @@ impl Core {
         })
     }
 
-    /// Sets watches again; what happened since the client last heard is told at once.
+    /// Sets watches again after a reconnect. Sends events at once for changes since the transaction `seen`.
     ///
     /// Source: `DataTree.setWatches`.
     fn set_watches(&mut self, member: usize, connection: u64, seen: i64, paths: [Vec<String>; 3]) {
@@ -225,7 +225,7 @@ impl Core {
         events.iter().for_each(|event| self.send(connection, &event.encode()));
     }
 
-    /// Makes one transaction. One that is refused takes a number too, as in the real server.
+    /// Makes one transaction. A refused one takes a number too, as in the real server.
     fn write(
         &mut self,
         connection: u64,
@@ -316,8 +316,8 @@ impl Core {
         former.into_iter().for_each(|connection| self.close(connection));
     }
 
-    /// Gives a session to another connection. Requests still in the pipes of the old one have no effect any more: if another
-    /// member has it, that one hears of the move only when the client still writes there.
+    /// Moves a session to another connection. Requests that still arrive on the old one have no effect. If
+    /// the old one is at another member, that member learns of the move only when the client writes there.
     pub(crate) fn move_session(&mut self, connection: u64, id: i64, timeout: Duration, now: Now) {
         let Some(connected) = self.connections.get_mut(&connection) else { return };
         let Some(session) = self.sessions.get_mut(&id) else { return };
@@ -327,7 +327,7 @@ impl Core {
         self.touch(id, now);
     }
 
-    /// Notes that a session was heard of.
+    /// Restarts the timeout of a session.
     pub(crate) fn touch(&mut self, id: i64, now: Now) {
         let tick = self.tick;
         if let Some(session) = self.sessions.get_mut(&id) {
@@ -335,7 +335,7 @@ impl Core {
         }
     }
 
-    /// Ends the sessions whose time has come. For the leader only.
+    /// Ends the sessions that have expired. For the leader only.
     pub(crate) fn expire(&mut self, now: Now) {
         let due = |session: &Session| session.expires_at <= now.leader;
         let over: Vec<i64> =
@@ -356,7 +356,7 @@ impl Core {
         self.apply(Change::SessionClosed { id, expired: cause == Removal::Expired });
     }
 
-    /// Tells every member of a change; those out of touch hear of it later.
+    /// Shows a change to every member; a member out of touch learns of it later.
     fn apply(&mut self, change: Change) {
         for member in 0..self.members.len() {
             match &mut self.members[member].behind {

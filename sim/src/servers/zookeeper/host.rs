@@ -13,7 +13,8 @@ const PORT: u16 = 2181;
 
 const LEAD: Action = Action { name: "lead", argument: None };
 
-/// A member of an [`Ensemble`] on port 2181 of its machine. What the ensemble knows survives the crashes of all members.
+/// A member of an [`Ensemble`] on port 2181 of its machine. The ensemble's data survive the crashes of all
+/// members.
 ///
 /// Actions: `lead` makes it the leader.
 pub struct ZooKeeperHost<M: Machine = WorldMachine> {

@@ -1,9 +1,9 @@
-//! What each member is: leading, following or looking; and how it falls out of touch and comes back.
+//! The roles of members (leading, following, looking), and how a member gets out of touch and back.
 //!
-//! A member serves while it is in touch: the leader with a majority, a follower with the leader. Out of touch it still
-//! answers reads and pings, of the state that it knew, for up to `sync_limit` ticks; then it hangs up and looks for a
-//! leader. Of members that look and reach a majority, the one with the highest number leads, in a new epoch, and counts
-//! every session's timeout from the beginning.
+//! A member serves while it is in touch: the leader with a majority, a follower with the leader. Out of touch
+//! it still answers pings, and reads from the state that it knew, for up to `sync_limit` ticks. Then it
+//! closes its connections and looks for a leader. Of the members that look and reach a majority, the one with
+//! the highest number becomes the leader in a new epoch, and restarts every session's timeout.
 
 use super::core::{Core, Now};
 use super::observe::Change;
@@ -14,9 +14,9 @@ use super::watch::Watches;
 #[derive(Debug, Default)]
 pub(crate) struct Member {
     pub(crate) role: Role,
-    /// Since when it is out of touch, on its own clock.
+    /// When it got out of touch, on its own clock.
     out_of_touch_since: Option<u64>,
-    /// What it knows while it is out of touch.
+    /// The state that it shows while it is out of touch.
     pub(crate) behind: Option<Behind>,
     pub(crate) watches: Watches,
     /// The number of its next session; 0: none yet.
@@ -39,7 +39,7 @@ pub(crate) enum Role {
     },
 }
 
-/// The state in which a member fell out of touch, and what it has missed since.
+/// The state in which a member got out of touch, and the changes that it has missed since.
 #[derive(Debug)]
 pub(crate) struct Behind {
     pub(crate) tree: Tree,
@@ -69,15 +69,15 @@ impl Core {
         self.members.iter().position(|member| member.role == Role::Leading { epoch })
     }
 
-    /// Has a member start, or start anew, and returns the number of this life.
+    /// Starts a member, or restarts it, and returns the number of this life.
     pub(crate) fn start(&mut self, member: usize) -> u64 {
         let life = self.members[member].life + 1;
         self.members[member] = Member { role: Role::Looking, life, ..Member::default() };
         life
     }
 
-    /// Has a member's process end, unless it has begun another life. The others notice at once, as their connections to
-    /// it break.
+    /// Stops a member, unless it has begun another life. The others notice at once, since their connections
+    /// to it break.
     pub(crate) fn stop(&mut self, member: usize, life: u64) {
         if self.members[member].life == life {
             self.hang_up_all(member);
@@ -85,8 +85,8 @@ impl Core {
         }
     }
 
-    /// Has the leader resign and the next member in touch lead in its place; every member hangs up. Returns the new one.
-    /// `now` is by the clock of a member.
+    /// Replaces the leader by the next member that is in touch; every member closes its connections. Returns
+    /// the new leader. `now` reads the clocks for a member.
     pub(crate) fn change_leader(&mut self, now: impl Fn(usize) -> Now) -> Option<usize> {
         let (old, size) = (self.leader()?, self.members.len());
         let mut next = (1..size).map(|step| (old + step) % size);
@@ -95,7 +95,7 @@ impl Core {
         Some(new)
     }
 
-    /// The same for a leader of one's choice, if it is in touch; false if it is not, or leads already.
+    /// Makes `member` the leader. Returns false if it is not in touch, or leads already.
     pub(crate) fn move_leader(&mut self, member: usize, now: impl Fn(usize) -> Now) -> bool {
         let may_lead = self.members[member].is_in_touch() && self.leader().is_some_and(|old| old != member);
         if may_lead {
@@ -114,7 +114,7 @@ impl Core {
         self.lead(new, now);
     }
 
-    /// Has a member look at whom it reaches (itself included) and take the role that follows.
+    /// Updates a member's role by the members that it reaches, itself included.
     pub(crate) fn attend(&mut self, member: usize, reaches: &[bool], now: Now) {
         if self.members[member].role == Role::Looking {
             self.look(member, reaches, now);
@@ -129,7 +129,8 @@ impl Core {
         }
     }
 
-    /// A looking member follows a leader that it reaches, or leads if it reaches a majority that looks too.
+    /// Lets a looking member follow a leader that it reaches, or lead if it reaches a majority of looking
+    /// members.
     fn look(&mut self, member: usize, reaches: &[bool], now: Now) {
         if let Some(leader) = self.leader().filter(|&leader| reaches[leader]) {
             let in_touch = leader == member || self.members[leader].is_in_touch();
@@ -147,7 +148,7 @@ impl Core {
     }
 
     fn lead(&mut self, member: usize, now: Now) {
-        // A single server counts on from zero; an ensemble's first epoch is 1.
+        // A standalone server stays in epoch 0; an ensemble's first epoch is 1.
         if self.members.len() > 1 {
             self.zxid = (self.epoch() + 1) << 32;
         }
@@ -180,8 +181,8 @@ impl Core {
     }
 
     fn fall_behind(&mut self, member: usize, reaches: &[bool], now: Now) {
-        let patience = session::nanos(self.tick).saturating_mul(u64::from(self.sync_limit));
-        // A connection that breaks tells at once: that of a leader which is down, or leads another epoch.
+        let sync_timeout = session::nanos(self.tick).saturating_mul(u64::from(self.sync_limit));
+        // It notices a broken connection at once: if the leader is down, or leads another epoch.
         let knows = match self.leader() {
             Some(leader) => reaches[leader] && !self.is_of_epoch(member),
             None => matches!(self.members[member].role, Role::Following { .. }) && self.no_leader_but_down(),
@@ -190,7 +191,7 @@ impl Core {
         let state = &mut self.members[member];
         state.behind.get_or_insert_with(|| Behind { tree: tree.clone(), zxid, missed: Vec::new() });
         let since = *state.out_of_touch_since.get_or_insert(now.own);
-        if knows || now.own.saturating_sub(since) >= patience {
+        if knows || now.own.saturating_sub(since) >= sync_timeout {
             state.role = Role::Looking;
             self.hang_up_all(member);
         }
@@ -198,10 +199,11 @@ impl Core {
 
     fn is_of_epoch(&self, member: usize) -> bool {
         let epoch = self.epoch();
-        matches!(self.members[member].role, Role::Following { epoch: own } | Role::Leading { epoch: own } if own == epoch)
+        let role = self.members[member].role;
+        role == Role::Following { epoch } || role == Role::Leading { epoch }
     }
 
-    /// Nobody leads, not even somebody who does not know yet that it is deposed.
+    /// Whether nobody leads, not even a deposed leader that does not know it yet.
     fn no_leader_but_down(&self) -> bool {
         !self.members.iter().any(|member| matches!(member.role, Role::Leading { .. }))
     }

@@ -1,14 +1,15 @@
 //! A ZooKeeper ensemble, version 3.8, as far as lock clients can observe one.
 //!
-//! Read [`tree`] for the nodes, [`session`] for sessions, [`watch`] for watches, [`core`] for how a request is carried
-//! out, [`member`] for leading and following, [`connection`] for the wire, [`observe`] for what leaves the servers.
-//!
-//! There is one history of transactions behind all members: how ZAB agrees on it is a non-goal, and what it agrees on
-//! survives every crash, as the real one's log does. A member that is out of touch shows the state that it knew, with the
-//! watches of that state, so a read may be stale and a `sync` cures it; the real one's lag of a few milliseconds between a
-//! follower in touch and its leader is left out. The leader hears of a session at once when a message reaches a
-//! follower in touch (the real one within half a tick), and not at all through one out of touch, which goes on answering
-//! pings: a client may then believe in a session that has expired.
+//! All members share one history of transactions, which survives every crash, as the real log does; how ZAB
+//! agrees on it is not simulated. A member that is out of touch shows the state that it knew, with the
+//! watches of that state, so reads may be stale until a `sync`. A follower in touch is never behind its
+//! leader, while a real one may be some milliseconds late. The leader hears of a session at once when a
+//! message reaches a follower in touch (a real one within half a tick). A member out of touch still answers
+//! pings and does not pass them on, so a client may believe in a session that has expired.
+
+// Read `tree` for the nodes, `session` for sessions, `watch` for watches, `core` for how a request is carried
+// out, `member` for leading and following, `connection` for the wire, `observe` for what the history hears,
+// and `host` for how a member is started.
 
 mod connection;
 mod core;
@@ -38,19 +39,19 @@ use connection::Connection;
 
 /// How an ensemble is set up.
 pub struct EnsembleOptions {
-    /// The members' names; one alone is a standalone server.
+    /// The members' names. With one name it is a standalone server.
     pub names: Vec<String>,
-    /// ZooKeeper's `tickTime`: sessions expire at whole ones.
+    /// ZooKeeper's `tickTime`: sessions expire at whole ticks.
     pub tick: Duration,
     /// ZooKeeper's `minSessionTimeout` and `maxSessionTimeout`; `None` for its default, 2 to 20 ticks.
     pub session_timeouts: Option<RangeInclusive<Duration>>,
-    /// ZooKeeper's `syncLimit`: for how many ticks a member goes on serving out of touch.
+    /// ZooKeeper's `syncLimit`: the ticks for which a member goes on serving while it is out of touch.
     pub sync_limit: u32,
-    /// Told of what the members do.
+    /// Hears of everything that the members do.
     pub observer: Arc<dyn Observer>,
 }
 
-/// An ensemble: what its members have in common, whichever of them run.
+/// An ensemble. Clones are the same ensemble. Its data survive the crashes of its members.
 pub struct Ensemble<M = WorldMachine>(Arc<Shared<M>>);
 
 /// A member of an ensemble, in one life of its process. Clones are the same member.
@@ -67,7 +68,7 @@ struct Shared<M> {
     core: Mutex<Core>,
 }
 
-/// What is known of a member beside the state that is shared.
+/// A member, beside the shared state.
 struct Place<M> {
     /// Known once its process is started for the first time.
     machine: OnceLock<M>,
@@ -76,8 +77,8 @@ struct Place<M> {
 }
 
 impl EnsembleOptions {
-    /// An ensemble of these members with ticks of 2 s and a `syncLimit` of 5, the defaults of ZooKeeper's own sample. The
-    /// history is told what happens to locks.
+    /// An ensemble of these members with ticks of 2 s and a `syncLimit` of 5, the defaults of ZooKeeper's own
+    /// sample. The observer is a [`LockView`].
     pub fn new<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
         let names = names.into_iter().map(Into::into).collect();
         let tick = Duration::from_secs(2);
@@ -114,14 +115,14 @@ impl<M: Machine> Ensemble<M> {
         self.0.options.names.get(leader).map(String::as_str)
     }
 
-    /// Has the leader resign and another member in touch lead; all members hang up. Returns the new leader's name, or
-    /// `None` if no other could lead.
+    /// Replaces the leader by another member that is in touch; all members close their connections. Returns
+    /// the name of the new leader, or `None` if there is no such member.
     pub fn change_leader(&self) -> Option<&str> {
         let new = lock(&self.0.core).change_leader(|member| self.0.now(member, member))?;
         self.0.options.names.get(new).map(String::as_str)
     }
 
-    /// The same for a leader of one's choice. Returns whether it could be done.
+    /// Makes the member called `name` the leader. Returns false if it is not in touch, or leads already.
     pub fn move_leader(&self, name: &str) -> bool {
         let Some(member) = self.0.options.names.iter().position(|known| known == name) else { return false };
         self.lead(member)
@@ -131,8 +132,8 @@ impl<M: Machine> Ensemble<M> {
         lock(&self.0.core).move_leader(member, |member| self.0.now(member, member))
     }
 
-    /// Has the node at `path` have had `count` children: what takes thousands of millions of them can't be waited for.
-    /// Returns whether there is such a node.
+    /// Sets how many children the node at `path` has had, for tests that would need thousands of millions of
+    /// them. Returns false if there is no such node.
     pub fn age(&self, path: &str, count: i32) -> bool {
         lock(&self.0.core).tree.age(path, count)
     }
@@ -144,7 +145,7 @@ impl<M: Machine> Ensemble<M> {
 }
 
 impl<M: Machine> Server<M> {
-    /// Takes part in the ensemble until it is dropped, which is the end of the member's process.
+    /// Takes part in the ensemble until the future is dropped, at the end of the member's process.
     async fn run(&self) {
         let life = self.core().start(self.member);
         let _up = Up { server: self.clone(), life };
@@ -161,10 +162,10 @@ impl<M: Machine> Server<M> {
         }
     }
 
-    /// Serves one connection until the client leaves, the member hangs up or the stream breaks. `client` is what
-    /// observers are told of who is at the other end.
+    /// Serves one connection until the client or the member closes it, or the stream breaks. `client` is the
+    /// client's name for observers.
     async fn serve_connection(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send, client: &str) {
-        // A stream that breaks is the client's end like any other.
+        // A broken stream ends the connection as a closed one does.
         let _ = Connection::new(self, stream, client).serve().await;
     }
 
@@ -173,7 +174,7 @@ impl<M: Machine> Server<M> {
         &self.shared.options.names[self.member]
     }
 
-    /// Has the member look whom it reaches, then does `act`.
+    /// Updates the member's role by the members that it reaches, then calls `act`.
     fn attended<T>(&self, act: impl FnOnce(&mut Core, Now) -> T) -> T {
         let names = self.shared.options.names.iter().enumerate();
         let reaches: Vec<bool> =
@@ -186,7 +187,7 @@ impl<M: Machine> Server<M> {
         act(&mut core, self.shared.now(self.member, leader))
     }
 
-    /// Tells the observer that a request of `client` was executed, and what it did.
+    /// Tells the observer what a request of `client` did, and that it was executed.
     fn tell(&self, client: &str, operation: &'static str) {
         self.publish(client);
         self.shared.members[self.member].executed.fetch_add(1, Ordering::Relaxed);
@@ -206,7 +207,7 @@ impl<M> Server<M> {
         lock(&self.shared.core)
     }
 
-    /// The timeout that a client gets which asks for `millis`.
+    /// The session timeout of a client that asks for `millis`.
     fn session_timeout(&self, millis: i32) -> Duration {
         let EnsembleOptions { tick, session_timeouts, .. } = &self.shared.options;
         let bounds = session_timeouts.clone().unwrap_or(*tick * 2..=*tick * 20);
@@ -224,7 +225,7 @@ impl<M: Machine> Shared<M> {
     }
 }
 
-/// A member whose process runs.
+/// Stops the member when it is dropped.
 struct Up<M: Machine> {
     server: Server<M>,
     life: u64,

@@ -1,4 +1,4 @@
-//! Watching an ensemble from outside: for traces, histories and faults that wait for an operation.
+//! Observers of an ensemble: for the trace and the history.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -46,11 +46,11 @@ pub enum Change {
         /// Its number.
         id: i64,
     },
-    /// A session is over.
+    /// A session has ended.
     SessionClosed {
         /// Its number.
         id: i64,
-        /// Whether the leader let it expire; else its client has closed it.
+        /// Whether it expired; otherwise its client closed it.
         expired: bool,
     },
 }
@@ -66,28 +66,30 @@ pub enum Removal {
     Expired,
 }
 
-/// Told of everything that an ensemble does, in order. It is called while no lock is held, so it may use the servers.
+/// Hears of everything that an ensemble does, in order. It is called while no lock is held, so it may use the
+/// servers.
 pub trait Observer: Send + Sync {
-    /// What a request of `client` did. Sessions that expire come with the name of the leader as the client.
+    /// A request of `client` made these changes. Where sessions expired, `client` is the name of the leader.
     fn changed(&self, client: &str, changes: &[Change]) {
         let _ = (client, changes);
     }
 
-    /// The member called `server` has executed a request of `client` and not answered it yet. `operation` is its name in
-    /// ZooKeeper's `ZooDefs`, such as `create2`.
+    /// The member called `server` has executed a request of `client` and not answered it yet. `operation` is
+    /// its name in ZooKeeper's `ZooDefs`, such as `create2`.
     fn executed(&self, server: &str, client: &str, operation: &'static str) {
         let _ = (server, client, operation);
     }
 }
 
-/// Watches nothing.
+/// Ignores everything.
 impl Observer for () {}
 
-/// The locks among the nodes: what the history is told of them. A lock is granted when an entry becomes the first of its
-/// queue, and has ended when the first is gone.
+/// Tells the history what happens to locks. A lock is granted when an entry becomes the first of its queue,
+/// and ends when that entry is removed.
 ///
-/// It knows the queues of [`dlock::zookeeper::path`], whose entries hold the owner token, and leaves all other nodes alone.
-/// As an observer it tells the run, as the ensemble: which member carried a request out says nothing of the lock.
+/// It knows the queues of [`dlock::zookeeper::path`], whose entries hold the owner token, and ignores all
+/// other nodes. The history has one name for the whole ensemble: it does not matter which member carried a
+/// request out.
 #[derive(Debug, Default)]
 pub struct LockView {
     queues: Mutex<BTreeMap<String, BTreeMap<u32, Entry>>>,
@@ -101,7 +103,7 @@ struct Entry {
     timeout: Duration,
 }
 
-/// What the history calls an ensemble.
+/// The name of an ensemble in the history.
 pub const ENSEMBLE: &str = "zookeeper";
 
 impl Observer for LockView {
@@ -111,7 +113,7 @@ impl Observer for LockView {
 }
 
 impl LockView {
-    /// What a change means for a lock.
+    /// The events of locks that a change causes.
     fn follow(&self, client: &str, change: &Change) -> Vec<Kind> {
         match change {
             Change::Created { path, data, zxid, timeout: Some(timeout) } => {
@@ -151,7 +153,7 @@ impl LockView {
     }
 }
 
-/// The name of the lock that the node queues for, and its number there.
+/// The name of the lock whose queue the node is in, and its number there.
 fn lock_entry(node: &str) -> Option<(String, u32)> {
     let (_, entry) = node.rsplit_once('/')?;
     Some((path::lock_name(parent(node))?, path::entry_number(entry)?))

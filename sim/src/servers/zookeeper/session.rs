@@ -11,13 +11,13 @@ pub(crate) struct Session {
     pub(crate) timeout: Duration,
     /// When it ends, on the leader's clock: nanoseconds, at a whole tick.
     pub(crate) expires_at: u64,
-    /// The connection that speaks for it, and the member that has it; it may be gone already.
+    /// The connection that the session uses, which may be closed already, and its member.
     pub(crate) connection: u64,
     pub(crate) member: usize,
 }
 
-/// When a session that was heard of at `now` (nanoseconds) expires: sessions end in batches, at the tick after their
-/// timeout.
+/// When a session expires whose last message came at `now` (nanoseconds): sessions end in batches, at the
+/// tick after their timeout.
 ///
 /// Source: `ExpiryQueue.roundToNextInterval`.
 pub(crate) fn expiry(now: u64, timeout: Duration, tick: Duration) -> u64 {
@@ -31,8 +31,8 @@ pub(crate) fn negotiate(millis: i32, bounds: &RangeInclusive<Duration>) -> Durat
     wish.max(*bounds.start()).min(*bounds.end())
 }
 
-/// The first session number of a member that starts when its clock shows `now` (nanoseconds): eight bits of the
-/// member's number, forty of milliseconds, the rest to count on.
+/// The first session number of a member that starts when its clock shows `now` (nanoseconds): eight bits of
+/// the member's number, forty bits of milliseconds, and a counter.
 ///
 /// Source: `SessionTrackerImpl.initializeNextSessionId`.
 pub(crate) fn first_id(member: usize, now: u64) -> i64 {
@@ -41,7 +41,7 @@ pub(crate) fn first_id(member: usize, now: u64) -> i64 {
     i64::from_be_bytes(((server << 56) | ((millis << 24) >> 8)).to_be_bytes())
 }
 
-/// The password of a session: every member can work it out.
+/// The password of a session, which every member can compute.
 ///
 /// Source: `ZooKeeperServer.generatePasswd`, on Java's `Random`.
 pub(crate) fn password(id: i64) -> [u8; PASSWORD_BYTES] {

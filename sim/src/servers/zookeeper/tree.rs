@@ -1,4 +1,4 @@
-//! The tree of nodes: what a transaction does to it, and why it may be refused.
+//! The tree of nodes, and the operations of transactions on it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,10 +8,10 @@ use dlock::zookeeper::wire::code;
 /// Why an operation was refused: one of [`code`].
 pub(crate) type Refusal = i32;
 
-/// What a cluster is made of, which its clients may read.
+/// The node with the configuration of the ensemble, which clients may only read.
 const CONFIG: &str = "/zookeeper/config";
 
-/// The state that a member's transactions have led to. A clone is the state at that moment.
+/// The nodes at one moment. A clone is a snapshot.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     nodes: BTreeMap<String, Node>,
@@ -20,7 +20,7 @@ pub(crate) struct Tree {
 #[derive(Clone, Debug, Default)]
 struct Node {
     data: Vec<u8>,
-    /// The session that it ends with, or 0.
+    /// The session of an ephemeral node, or 0.
     owner: i64,
     czxid: i64,
     mzxid: i64,
@@ -29,12 +29,13 @@ struct Node {
     mtime: i64,
     version: i32,
     aversion: i32,
-    /// How many children were ever created, up to [`i32::MAX`]: the number of the next sequential one.
+    /// How many children were ever created, up to [`i32::MAX`]. It is the number of the next sequential
+    /// child.
     creations: i32,
     children: BTreeSet<String>,
 }
 
-/// The transaction under way.
+/// The number and time of a transaction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stamp {
     pub(crate) zxid: i64,
@@ -43,7 +44,7 @@ pub(crate) struct Stamp {
 }
 
 impl Default for Tree {
-    /// What a new ensemble begins with.
+    /// The nodes of a new ensemble.
     fn default() -> Self {
         let mut tree = Self { nodes: BTreeMap::new() };
         for (path, children) in [
@@ -162,7 +163,7 @@ impl Tree {
         Ok(node.stat())
     }
 
-    /// Has a node have had so many children; false if there is no such node.
+    /// Sets how many children a node has had. Returns false if there is no such node.
     pub(crate) fn age(&mut self, path: &str, creations: i32) -> bool {
         let node = self.nodes.get_mut(path);
         node.map(|node| node.creations = creations).is_some()
@@ -174,8 +175,9 @@ impl Tree {
 }
 
 impl Node {
-    /// Counts a child, as far as the count goes: the real one takes over a greater count alone, and with it the
-    /// transaction. So beyond the greatest all sequential children get the same number.
+    /// Increments the child counter; it saturates. The real one takes over the counter and the transaction
+    /// only if the counter is greater than before, so at its maximum all sequential children get the same
+    /// number.
     ///
     /// Source: `DataTree.createNode`.
     fn count_creation(&mut self, zxid: i64) {
@@ -192,7 +194,7 @@ impl Node {
             ctime: self.ctime,
             mtime: self.mtime,
             version: self.version,
-            // Kept as a count of creations, shown as one of creations and deletions: `DataNode.copyStat`.
+            // It counts creations, and is shown as creations plus deletions: `DataNode.copyStat`.
             cversion: self.creations.wrapping_mul(2).wrapping_sub(children),
             aversion: self.aversion,
             ephemeral_owner: self.owner,
@@ -203,7 +205,7 @@ impl Node {
     }
 }
 
-/// The path of the node above.
+/// The path of the parent.
 pub(crate) fn parent(path: &str) -> &str {
     match path.rfind('/') {
         Some(0) | None => "/",
@@ -215,12 +217,12 @@ fn name(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
-/// The paths of the node above and its name. The empty path is the root's too.
+/// The path of the parent, and the node's name. The empty path is the root's too.
 fn split(path: &str) -> Result<(&str, &str), Refusal> {
     path.rsplit_once('/').filter(|_| !path.contains('\0')).ok_or(code::BAD_ARGUMENTS)
 }
 
-/// The path under which a node is kept.
+/// The path under which a node is stored.
 fn real(path: &str) -> &str {
     if path.is_empty() { "/" } else { path }
 }
@@ -230,7 +232,7 @@ fn is_special(path: &str) -> bool {
     matches!(path, "/" | "/zookeeper" | "/zookeeper/quota" | CONFIG)
 }
 
-/// The one node that is not everybody's to change, nor what would be below it.
+/// Refuses changes of the configuration node and of nodes below it.
 fn check_right(path: &str) -> Result<(), Refusal> {
     if path == CONFIG { Err(code::NO_AUTH) } else { Ok(()) }
 }
@@ -251,7 +253,7 @@ fn check_path(path: &str) -> Result<(), Refusal> {
     if good { Ok(()) } else { Err(code::BAD_ARGUMENTS) }
 }
 
-/// Java looks at UTF-16: whatever needs two units, or lies in the private area, is refused.
+/// Java checks UTF-16: characters of two units and those of the private area are refused.
 fn is_allowed(character: char) -> bool {
     !matches!(character, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..)
 }
@@ -260,7 +262,7 @@ fn is_allowed(character: char) -> bool {
 mod tests {
     use super::*;
 
-    /// As a live 3.8.0 did when its `DataTree` was brought there.
+    /// As in a live 3.8.0 whose `DataTree` was brought to that state.
     #[test]
     fn a_count_of_children_stays_at_its_greatest() {
         let mut tree = Tree::default();

@@ -1,10 +1,10 @@
-//! The four-letter words: what an operator asks a server in plain text.
+//! The four-letter words: commands of operators in plain text.
 
 use super::Server;
 use super::member::Role;
 use crate::world::machine::Machine;
 
-/// The answer to a word, if `input` is one.
+/// The answer to `input`, if it is a four-letter word.
 pub(super) fn answer<M: Machine>(input: &[u8], server: &Server<M>) -> Option<String> {
     match input.get(..4)? {
         b"ruok" => Some("imok".to_owned()),
@@ -38,7 +38,7 @@ fn with_mode<M: Machine>(server: &Server<M>, text: fn(&Facts) -> String) -> Stri
         text(&Facts {
             mode,
             zxid: member.zxid(core.zxid),
-            // The real one counts the root twice.
+            // The real server counts the root twice.
             nodes: core.tree.len() + 1,
             connections: theirs.count(),
             sessions: core.sessions.len(),
@@ -48,14 +48,16 @@ fn with_mode<M: Machine>(server: &Server<M>, text: fn(&Facts) -> String) -> Stri
 
 fn srvr(facts: &Facts) -> String {
     format!(
-        "Zookeeper version: 3.8.0-simulated\nConnections: {}\nOutstanding: 0\nZxid: 0x{:x}\nMode: {}\nNode count: {}\n",
+        "Zookeeper version: 3.8.0-simulated\nConnections: {}\nOutstanding: 0\nZxid: 0x{:x}\nMode: {}\n\
+         Node count: {}\n",
         facts.connections, facts.zxid, facts.mode, facts.nodes
     )
 }
 
 fn mntr(facts: &Facts) -> String {
     format!(
-        "zk_version\t3.8.0-simulated\nzk_server_state\t{}\nzk_znode_count\t{}\nzk_num_alive_connections\t{}\nzk_global_sessions\t{}\n",
+        "zk_version\t3.8.0-simulated\nzk_server_state\t{}\nzk_znode_count\t{}\nzk_num_alive_connections\t{}\n\
+         zk_global_sessions\t{}\n",
         facts.mode, facts.nodes, facts.connections, facts.sessions
     )
 }

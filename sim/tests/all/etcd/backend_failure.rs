@@ -11,7 +11,7 @@ use super::support::{Etcd, in_cluster};
 use dlock::etcd::Etcd as Locks;
 use dlock::{
     AcquireError, Acquisition, Answer, Backend, BackendError, Claim, LostError, Owner, Released, RenewError,
-    Runtime, SessionEnd, TryAcquireError,
+    Runtime, TryAcquireError,
 };
 use sim::world::runtime::SimRuntime;
 
@@ -336,7 +336,7 @@ fn a_session_that_ends_during_the_wait_is_told() {
         // The watched key went, too: so the watch ends first here.
         acquisition.wait(b.within(LONG)).await.ok();
         let answer = acquisition.request(b.within(SESSION)).await;
-        assert_eq!(answer, Err(BackendError::SessionLost(SessionEnd::Unknown)));
+        assert_eq!(answer, Err(BackendError::SessionLost { reported: true }));
         assert!(!acquisition.may_be_held(), "nothing is left of it");
         assert!(acquisition.request(b.within(SESSION)).await.is_ok(), "a new session");
     });

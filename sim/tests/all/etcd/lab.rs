@@ -62,14 +62,14 @@ impl Lab {
 
     pub(crate) fn client_at(&self, process: &str, members: &[&str]) -> Client {
         let runtime = self.runtime(process);
-        let locks = Locks::new(runtime, members, &EtcdOptions::new(SESSION)).unwrap();
+        let locks = Locks::new(runtime, members, EtcdOptions::new(SESSION)).unwrap();
         self.with(process, locks)
     }
 
     /// A client on etcd's Lock service.
     pub(crate) fn service(&self, process: &str) -> Client<EtcdLockService<SimRuntime>> {
         let runtime = self.runtime(process);
-        self.with(process, EtcdLockService::new(runtime, &MEMBERS, &EtcdOptions::new(SESSION)).unwrap())
+        self.with(process, EtcdLockService::new(runtime, &MEMBERS, EtcdOptions::new(SESSION)).unwrap())
     }
 
     fn with<B: Backend<Runtime = SimRuntime>>(&self, process: &str, backend: B) -> Client<B> {

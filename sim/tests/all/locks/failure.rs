@@ -14,6 +14,7 @@ use bytes::Bytes;
 use dlock::redis::Redis;
 use dlock::{Cap, FencingToken, Handle, LostError, ReleaseError, Released, Runtime, timeout_at};
 use resource::client::PutAnswer;
+use resource::fence::{Guard, Refusal};
 use resource::store::Write;
 use resource::{OwnerToken, ResourceKey};
 use sim::world::runtime::SimRuntime;
@@ -60,8 +61,7 @@ fn the_work_stops_before_the_validity_ends_when_renewals_fail() {
 /// Writes `body` to the resource under `token`.
 async fn write(lab: &Lab, by: &Member, handle: &Handle<Redis<SimRuntime>>, body: &'static str) -> PutAnswer {
     let write = Write {
-        token: FencingToken::new(handle.fence().as_u64()).unwrap(),
-        seq: None,
+        guard: Guard::token(FencingToken::new(handle.fence().as_u64()).unwrap()),
         owner: OwnerToken::new(handle.owner().as_str()).ok(),
         body: Bytes::from_static(body.as_bytes()),
     };
@@ -81,7 +81,10 @@ fn the_resource_refuses_the_holder_that_slept_past_its_ttl() {
         assert_eq!(write(&lab, &b, &holder, "B").await, PutAnswer::Accepted { version: 1 });
         lab.world.resume(a.id);
         let (seen, got) = (holder.fence(), stale.fence());
-        assert_eq!(write(&lab, &a, &stale, "A, stale").await, PutAnswer::Stale { seen, got });
+        assert_eq!(
+            write(&lab, &a, &stale, "A, stale").await,
+            PutAnswer::Refused(Refusal::Stale { seen, got })
+        );
         assert_eq!(stale.release().await, Ok(Released::NotOwner));
         assert_eq!(holder.release().await, Ok(Released::Done));
     });

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::counts::Counts;
 use super::lab::{LATENCY, ROUND_TRIP, in_lab, key};
-use dlock::redis::Redis;
+use dlock::redis::{Redis, RedisOptions};
 use dlock::{Lock, LostError, Options, OptionsError, Released, RenewError, TryAcquireError};
 
 const TTL: Duration = Duration::from_secs(2);
@@ -194,7 +194,7 @@ fn a_lease_that_slept_past_its_ttl_releases_nothing() {
 fn a_ttl_that_the_drift_margin_uses_up_is_refused_before_anything_is_sent() {
     in_lab(1, |lab| async move {
         let a = lab.member(0, TTL);
-        let redis = Redis::new(a.runtime.clone(), "redis:6379");
+        let redis = Redis::new(a.runtime.clone(), "redis:6379", RedisOptions::default()).unwrap();
         for millis in [0, 1, 2] {
             let error = Lock::new(redis.clone(), Options::new(Duration::from_millis(millis))).unwrap_err();
             assert!(

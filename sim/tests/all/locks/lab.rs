@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dlock::redis::{Redis, Waiting};
+use dlock::redis::{Redis, RedisOptions, Waiting};
 use dlock::{Instant, Lock, LockKey, Options, Runtime};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, FromRedisValue, RedisConnectionInfo};
@@ -79,7 +79,9 @@ impl Lab {
     pub fn member(&self, number: usize, ttl: Duration) -> Member {
         let id = self.world.find(&format!("client-{number}")).unwrap();
         let runtime = SimRuntime::new(&self.world, id);
-        let redis = Redis::new(runtime.clone(), REDIS).with_waiting(self.waiting);
+        let mut redis = RedisOptions::default();
+        redis.waiting = self.waiting;
+        let redis = Redis::new(runtime.clone(), REDIS, redis).unwrap();
         let mut options = Options::new(ttl);
         options.instance = Some(format!("client-{number}"));
         Member { id, lock: Lock::new(redis, options).unwrap(), runtime }

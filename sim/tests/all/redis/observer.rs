@@ -47,7 +47,8 @@ fn the_life_of_a_lock_is_told_in_events() {
     tracing::subscriber::with_default(subscriber, || {
         run(async {
             let clock = Clock::new();
-            let options = ServerOptions { observer: Arc::new(LockView), ..ServerOptions::new("redis-1") };
+            let options =
+                ServerOptions { observer: Arc::new(LockView::default()), ..ServerOptions::new("redis-1") };
             let server = Server::new(options, clock.clone());
             let mut client = Client::named(&server, "a");
             let key = dlock::LockKey::new("orders", "42").unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::lab::{Lab, Member, in_lab, key};
 use dlock::Runtime;
-use dlock::redis::{Redis, TokenSource};
+use dlock::redis::{Redis, RedisOptions, TokenSource};
 use dlock::{Lock, Options};
 use sim::entropy::Entropy;
 
@@ -75,8 +75,10 @@ fn tokens_from_the_servers_time_survive_the_loss_of_a_node() {
 /// Locks on the node numbered 0 alone, with tokens from the server's time.
 async fn grant_of_one(lab: &Lab, tokens: TokenSource) -> u64 {
     let member = lab.member(0, TTL);
-    let redis = Redis::new(member.runtime.clone(), "redis-1:6379").with_tokens(tokens);
-    let lock = Lock::new(redis, Options::new(TTL)).unwrap();
+    let mut redis = RedisOptions::default();
+    redis.tokens = tokens;
+    let redis = Redis::new(member.runtime.clone(), "redis-1:6379", redis);
+    let lock = Lock::new(redis.unwrap(), Options::new(TTL)).unwrap();
     let handle = lock.acquire(&key(), member.runtime.now() + TTL).await.unwrap();
     let token = handle.fence().as_u64();
     handle.release().await.unwrap();

@@ -242,6 +242,12 @@ fn the_workload() {
     refused(b, r#"name = "redis-2""#, server);
     let resource = "18: `resource` is no name for a worker: the resource is called so";
     refused(b, r#"name = "resource""#, resource);
+    for (name, owner) in
+        [("redis", "a Redis server"), ("network", "the network"), ("harness", "the simulator itself")]
+    {
+        let problem = format!("18: `{name}` is no name for a worker: {owner} is called so");
+        refused(b, &format!("name = \"{name}\""), &problem);
+    }
     refused("rounds = 2", "rounds = 0", "14: `rounds` of `a` is 0: it must be 1 at least");
     refused("rounds = 2", "writes = 0", "14: `writes` of `a` is 0: it must be 1 at least");
     let late = "19: `b` starts at 2m, when the run is over (`limit` = 1m)";

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::lab::{Member, SESSION, in_line, key};
 use super::support::{MS, Zoo};
-use dlock::zookeeper::ZooKeeper;
+use dlock::zookeeper::{ZooKeeper, ZooKeeperOptions};
 use dlock::{Cap, Lock, LockKey, Options, OptionsError, Released, TryAcquireError};
 
 #[test]
@@ -168,7 +168,8 @@ fn locks_of_one_client_share_one_session() {
 fn a_lease_is_trusted_for_no_longer_than_the_session_that_was_granted() {
     in_line(|zoo, _| async move {
         let long = Duration::from_secs(10);
-        let zookeeper = ZooKeeper::new(zoo.runtime("a"), ["zk-1:2181", "zk-2:2181"], long);
+        let servers = ["zk-1:2181", "zk-2:2181"];
+        let zookeeper = ZooKeeper::new(zoo.runtime("a"), &servers, ZooKeeperOptions::new(long)).unwrap();
         let error = Lock::new(zookeeper.clone(), Options::new(long * 2)).unwrap_err();
         assert!(matches!(error, OptionsError::TtlAboveSession { .. }), "{error}");
         let lock = Lock::new(zookeeper, Options::new(long)).unwrap();

@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dlock::zookeeper::ZooKeeper;
+use dlock::zookeeper::{ZooKeeper, ZooKeeperOptions};
 use dlock::{Handle, Instant, Lock, LockKey, Options, Runtime};
 use sim::servers::zookeeper::{Change, Observer, Removal};
 use sim::world::runtime::SimRuntime;
@@ -124,8 +124,9 @@ impl Member {
     ///
     /// Two clients in a process must have clones of one runtime, or they would draw the same random bytes.
     pub fn at(runtime: &SimRuntime, servers: &[&str]) -> Self {
-        let servers = servers.iter().map(|server| format!("{server}:2181"));
-        let zookeeper = ZooKeeper::new(runtime.clone(), servers, SESSION);
+        let servers: Vec<_> = servers.iter().map(|server| format!("{server}:2181")).collect();
+        let options = ZooKeeperOptions::new(SESSION);
+        let zookeeper = ZooKeeper::new(runtime.clone(), &servers, options).unwrap();
         let lock = Lock::new(zookeeper.clone(), Options::new(SESSION)).unwrap();
         Self { runtime: runtime.clone(), zookeeper, lock }
     }

@@ -1,4 +1,4 @@
-//! The service `Auth`: authentication is off, and can't be turned on.
+//! The service `Auth`. Authentication is off and can't be enabled.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{Endpoint, Replying, raw, unknown_method};
 use crate::servers::etcd::error::Refusal;
 use crate::world::machine::Machine;
 
-/// A request of which nothing is read.
+/// A request whose content is ignored.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Anything {}
 

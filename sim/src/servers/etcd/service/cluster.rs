@@ -1,4 +1,4 @@
-//! The service `Cluster`: the members are what they are.
+//! The service `Cluster`. The members can't be changed.
 
 use etcd_client::proto::{
     PbClusterService, PbMember, PbMemberAddRequest, PbMemberAddResponse, PbMemberListRequest,

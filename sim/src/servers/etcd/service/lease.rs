@@ -54,7 +54,7 @@ impl<M: Machine> PbLeaseService for Endpoint<M> {
         let needs_leader = needs_leader(request.metadata());
         let requests = Some(request.into_inner());
         let endpoint = self.clone();
-        // The stream ends after an error, or with the client's side.
+        // The stream ends after an error, or when the client ends it.
         let answers = unfold((endpoint, requests), move |(endpoint, requests)| async move {
             let mut requests = requests?;
             match requests.message().await {

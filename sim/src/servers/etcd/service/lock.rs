@@ -18,7 +18,8 @@ use crate::servers::etcd::store::span::{Span, prefix_end};
 use crate::servers::etcd::store::write::Write;
 use crate::world::machine::Machine;
 
-/// The lease that a lock without one gets, in seconds. Nobody renews it (concurrency/session.go).
+/// Time to live, in seconds, of the lease that a lock without a lease gets. Nobody renews it
+/// (concurrency/session.go).
 const LEASE_SECONDS: i64 = 60;
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -49,12 +50,13 @@ pub(super) fn call<M: Machine>(endpoint: &Arc<Endpoint<M>>, request: Request<Inc
     }
 }
 
-/// The service passes on the errors of a client of its own, whose codes are lost on the way.
+/// Removes the code of an error: etcd's service passes on the errors of an internal client, without their
+/// codes.
 fn without_code(status: Status) -> Status {
     Status::unknown(status.message())
 }
 
-/// A caller's place in the queue. Dropped before the lock is its own, it gives the place up.
+/// A caller's place in the queue. It is given up if it is dropped before the lock is granted.
 struct Place<M: Machine> {
     cluster: Cluster<M>,
     member: usize,
@@ -75,7 +77,7 @@ impl<M: Machine> Endpoint<M> {
             let core = self.cluster.core();
             (self.cluster.serves(&core, self.member) && is_first(&core, &prefix, position)).then_some(())
         };
-        // The wait has no end of its own: the client drops the call when it has had enough.
+        // There is no timeout: the client cancels the call.
         self.cluster.wait_until(self.member, u64::MAX, is_first).await?;
         let core = self.cluster.core();
         let kept = core.state.store.latest(&place.key).is_some_and(|kv| kv.create_revision == position);
@@ -103,7 +105,8 @@ impl<M: Machine> Endpoint<M> {
         Ok(PbUnlockResponse { header: self.header() })
     }
 
-    /// Puts the caller's key into the queue, unless it stands there, and returns it with its create revision.
+    /// Adds the caller's key to the queue, unless it is there already, and returns it with its create
+    /// revision.
     fn enqueue(&self, prefix: &[u8], lease: i64) -> Result<(Place<M>, i64), Status> {
         let least = self.cluster.ttl_seconds_min();
         let (key, position) = self.cluster.apply(&self.client, |core| {
@@ -151,7 +154,8 @@ impl<M: Machine> Drop for Place<M> {
     }
 }
 
-/// Whether nobody stands before the position. A key of one's own that is gone is found out afterwards.
+/// Whether nobody is before the position in the queue. Whether the caller's own key still exists is checked
+/// afterwards.
 fn is_first(core: &Core, prefix: &[u8], position: i64) -> bool {
     let end = prefix_end(prefix);
     let span = Span::new(prefix, &end);

@@ -1,4 +1,4 @@
-//! The service `Maintenance`: what `etcdctl endpoint status` and `move-leader` ask for.
+//! The service `Maintenance`, for `etcdctl endpoint status` and `move-leader`.
 
 use etcd_client::proto::{
     PbAlarmRequest, PbAlarmResponse, PbDefragmentRequest, PbDefragmentResponse, PbDowngradeRequest,

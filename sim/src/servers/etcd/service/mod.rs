@@ -1,4 +1,5 @@
-//! The wire: HTTP/2 and gRPC by hyper and tonic, the services that etcd-client generates from etcd's protocol.
+//! The wire: HTTP/2 and gRPC by hyper and tonic, the services that etcd-client generates from etcd's
+//! protocol.
 
 mod auth;
 mod cluster;
@@ -35,7 +36,7 @@ use crate::world::machine::Machine;
 
 type Replying = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
 
-/// Streams that one connection may have open at a time, as etcd allows.
+/// The most open streams of one connection, as in etcd.
 const STREAMS_MAX: u32 = u32::MAX;
 
 /// Serves one connection until it ends.
@@ -48,13 +49,13 @@ pub(super) async fn serve<M: Machine>(
     let executor = OnMember { cluster: cluster.clone(), member };
     let endpoint = Arc::new(Endpoint { cluster, member, client: client.into() });
     let mut builder = http2::Builder::new(executor);
-    // etcd sends no date; and it would be the machine's.
+    // etcd sends no date, and hyper would take it from the real clock.
     builder.auto_date_header(false).max_concurrent_streams(STREAMS_MAX);
-    // A stream that breaks is the client's end like any other.
+    // A broken stream ends the connection as a closed one does.
     let _ = builder.serve_connection(TokioIo::new(stream), Services::new(endpoint)).await;
 }
 
-/// One connection's view of the cluster: a member, and who asks.
+/// The endpoint of one connection: the member and the client.
 pub(super) struct Endpoint<M> {
     cluster: Cluster<M>,
     member: usize,
@@ -62,7 +63,7 @@ pub(super) struct Endpoint<M> {
 }
 
 impl<M: Machine> Endpoint<M> {
-    /// Carries out a request that needs a quorum, and tells observers.
+    /// Carries out a request that needs a quorum, and notifies the observer.
     async fn carry_out<T>(
         &self,
         call: &'static str,
@@ -74,7 +75,7 @@ impl<M: Machine> Endpoint<M> {
         self.carry_out_locally(call, request)
     }
 
-    /// Carries out a request on what the member knows.
+    /// Carries out a request without a quorum.
     fn carry_out_locally<T>(
         &self,
         call: &'static str,
@@ -96,7 +97,7 @@ impl<M: Machine> Endpoint<M> {
         Some(self.cluster.core().header(self.member))
     }
 
-    /// Completes a header that knows its revision only.
+    /// Completes a header that has only a revision.
     fn fill(&self, header: &mut Option<PbResponseHeader>) {
         let revision = header.as_ref().map(|header| header.revision);
         *header = self.header();
@@ -112,12 +113,12 @@ impl<M> Clone for Endpoint<M> {
     }
 }
 
-/// Whether the client asked to be refused rather than wait while there is no leader.
+/// Whether the client wants an error at once while there is no leader.
 fn needs_leader(metadata: &MetadataMap) -> bool {
     metadata.get("hasleader").is_some_and(|value| value.as_bytes() == b"true")
 }
 
-/// The services of one connection. A request is sent to its own by the first part of its path.
+/// The services of one connection. The first part of a request's path selects the service.
 struct Services<M: Machine> {
     endpoint: Arc<Endpoint<M>>,
     kv: PbKvServer<Endpoint<M>>,
@@ -160,7 +161,7 @@ impl<M: Machine> hyper::service::Service<Request<Incoming>> for Services<M> {
     }
 }
 
-/// As etcd says it of a procedure that it does not have.
+/// The error for an unknown procedure, in the words of etcd.
 fn unknown_method(request: &Request<Incoming>) -> Status {
     let path = request.uri().path().trim_start_matches('/');
     match path.split_once('/') {
@@ -178,7 +179,7 @@ fn is_known(service: &str) -> bool {
     matches!(service, "etcdserverpb.Auth" | "v3lockpb.Lock")
 }
 
-/// Runs hyper's tasks on the member's machine.
+/// Runs hyper's tasks in the member's process.
 struct OnMember<M> {
     cluster: Cluster<M>,
     member: usize,

@@ -28,12 +28,12 @@ where
     })
 }
 
-/// Answers with a refusal.
+/// Answers with an error.
 pub(super) fn refuse(status: Status) -> Replying {
     Box::pin(async move { Ok(status.into_http()) })
 }
 
-/// A procedure that is called once.
+/// A procedure that can be called once.
 struct Once<P>(Option<P>);
 
 impl<Q, A, F, P> UnaryService<Q> for Once<P>

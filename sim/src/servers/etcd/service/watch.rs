@@ -38,7 +38,7 @@ impl<M: Machine> PbWatchService for Endpoint<M> {
     }
 }
 
-/// One client's watches. It ends with the client's side, or when the server ends it.
+/// One client's stream of watches. It ends when the client or the server ends it.
 pub(in super::super) struct Session<M: Machine> {
     endpoint: Endpoint<M>,
     /// Its number in the core.
@@ -73,7 +73,7 @@ impl<M: Machine> Session<M> {
         match request.request_union {
             Some(PbWatchRequestUnion::CreateRequest(create)) => {
                 let order = WatchOrder {
-                    // Without a key: from the smallest one.
+                    // Without a key the range starts at the smallest one.
                     span: match create.key.is_empty() {
                         true => Span::new(&[0], &create.range_end).into_owned(),
                         false => Span::new(&create.key, &create.range_end).into_owned(),

@@ -1,4 +1,4 @@
-//! What is wrong with a request in itself. Source: etcd's `server/etcdserver/api/v3rpc/key.go`.
+//! Validates requests. Source: etcd's `server/etcdserver/api/v3rpc/key.go`.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +12,14 @@ use crate::servers::etcd::error::Refusal;
 const TXN_OPS_MAX: usize = 128;
 
 impl State {
-    /// Whether what a put refers to exists. On its own it is refused for the lease first (`applierV3backend.Put` in
-    /// server/etcdserver/apply.go).
+    /// Checks that the lease and the former key of a put exist. Outside of a transaction the lease is checked
+    /// first (`applierV3backend.Put` in server/etcdserver/apply.go).
     pub(in super::super) fn check_put(&self, request: &PbPutRequest) -> Result<(), Refusal> {
         self.check_lease(request)?;
         self.check_former(request)
     }
 
-    /// The same within a transaction, where it is refused for the key first (`checkRequestPut`).
+    /// The same within a transaction, where the key is checked first (`checkRequestPut`).
     pub(super) fn check_put_in_txn(&self, request: &PbPutRequest) -> Result<(), Refusal> {
         self.check_former(request)?;
         self.check_lease(request)
@@ -32,7 +32,7 @@ impl State {
         }
     }
 
-    /// Whether there is a former key of which a put can keep something.
+    /// Checks that a put which keeps the former value or lease has a former key.
     fn check_former(&self, request: &PbPutRequest) -> Result<(), Refusal> {
         if (request.ignore_value || request.ignore_lease) && self.store.latest(&request.key).is_none() {
             return Err(Refusal::KeyNotFound);
@@ -41,7 +41,7 @@ impl State {
     }
 }
 
-/// A request names a key.
+/// Checks that the request has a key.
 pub(in super::super) fn key(key: &[u8]) -> Result<(), Refusal> {
     if key.is_empty() { Err(Refusal::EmptyKey) } else { Ok(()) }
 }
@@ -83,7 +83,7 @@ fn operation(op: &PbTxnRequestOp, ops_max: usize) -> Result<(), Refusal> {
     }
 }
 
-/// The keys that a list of operations writes. None may be written twice.
+/// The keys that a list of operations writes. No key may be written twice.
 #[derive(Default)]
 struct Touched<'a> {
     puts: BTreeSet<&'a [u8]>,
@@ -94,7 +94,7 @@ impl<'a> Touched<'a> {
     fn by(ops: &'a [PbTxnRequestOp]) -> Result<Self, Refusal> {
         let mut touched = Self::default();
         for op in ops {
-            // Of an open range etcd overlooks that it meets a put.
+            // etcd does not notice that an open range overlaps a put.
             if let Some(PbTxnOpRequest::RequestDeleteRange(delete)) = &op.request
                 && delete.range_end != [0]
             {
@@ -114,7 +114,7 @@ impl<'a> Touched<'a> {
         Ok(touched)
     }
 
-    /// Adds both ways of a nested transaction. Only one is taken, so they may write the same keys.
+    /// Adds both branches of a nested transaction. Only one is taken, so both may write the same keys.
     fn nest(&mut self, success: Self, failure: Self) -> Result<(), Refusal> {
         for &key in &success.puts {
             self.put(key)?;

@@ -10,8 +10,8 @@ use super::span::Span;
 const TARGET_VALUE: i32 = 3;
 
 impl Store {
-    /// Whether the condition holds for the key, or for each key of the range. An absent key has version, revisions and
-    /// lease 0, and no value: a comparison of values fails.
+    /// Whether the condition holds for the key, or for each key of the range. An absent key has version,
+    /// revisions and lease 0, and no value: a comparison of values fails.
     pub(super) fn holds(&self, compare: &PbCompare) -> bool {
         let span = Span::new(&compare.key, &compare.range_end);
         let mut found = self.keys_at(&span, i64::MAX).peekable();
@@ -32,7 +32,8 @@ fn matches(compare: &PbCompare, kv: &PbKeyValue) -> bool {
     }
 }
 
-/// How the key's value of the target compares with the request's, which is zero if the request gives another target's.
+/// Compares the target of the key with the value in the request, which is zero if the request has a value for
+/// another target.
 fn order(compare: &PbCompare, kv: &PbKeyValue) -> Ordering {
     let wanted = compare.target_union.as_ref();
     match compare.target {

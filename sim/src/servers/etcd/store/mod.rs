@@ -1,7 +1,7 @@
 //! The multi-version store: every key's history by revision, and the log of changes that watches read.
 //!
-//! Source of the rules: etcd's `server/mvcc` (kvstore.go, kvstore_txn.go). [`read`] answers ranges, [`write`] carries out
-//! puts and deletes, [`txn`] transactions.
+//! Source of the rules: etcd's `server/mvcc` (kvstore.go, kvstore_txn.go). [`read`] answers ranges, [`write`]
+//! carries out puts and deletes, [`txn`] transactions.
 
 pub(super) mod check;
 pub(super) mod compare;
@@ -28,9 +28,9 @@ pub(super) struct State {
 /// The keys.
 #[derive(Debug)]
 pub(super) struct Store {
-    /// Of the last transaction that changed something. An empty store is at 1.
+    /// The revision of the last transaction that changed something; 1 in an empty store.
     revision: i64,
-    /// Revisions below can no longer be read. Before the first compaction it is -1, as in etcd.
+    /// Older revisions can't be read any more. Before the first compaction it is -1, as in etcd.
     compacted: i64,
     keys: BTreeMap<Vec<u8>, History>,
     log: BTreeMap<i64, Vec<Change>>,
@@ -50,9 +50,9 @@ struct Version {
 /// What one operation did to one key.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
-    /// The key as it is now. Of a deleted key only the name and the revision of the deletion.
+    /// The key after the change. A deleted key has only its name and the revision of the deletion.
     pub(super) kv: Arc<PbKeyValue>,
-    /// The key as it was.
+    /// The key before the change.
     pub(super) former: Option<Arc<PbKeyValue>>,
     pub(super) is_delete: bool,
 }
@@ -78,7 +78,8 @@ impl Store {
         revisions.into_iter().flatten().map(|(revision, changes)| (*revision, changes.as_slice()))
     }
 
-    /// Forbids reading below `revision`. What no member needs is dropped: each has applied at least `applied`.
+    /// Forbids reading older revisions than `revision`, and drops what no member needs: each has applied at
+    /// least `applied`.
     pub(super) fn compact(&mut self, revision: i64, applied: i64) -> Result<(), Refusal> {
         if revision <= self.compacted {
             return Err(Refusal::Compacted);
@@ -111,7 +112,7 @@ impl History {
         self.0.push(Version { revision, kv });
     }
 
-    /// Drops what can't be read at `floor` or later, and tells whether anything is left.
+    /// Drops versions that can't be read at `floor` or later. Returns whether any version is left.
     fn compact(&mut self, floor: i64) -> bool {
         let seen_last = self.0.iter().rposition(|version| version.revision <= floor);
         if let Some(last) = seen_last {

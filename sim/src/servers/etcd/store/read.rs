@@ -12,8 +12,8 @@ const ORDER_NONE: i32 = 0;
 const ORDER_DESCEND: i32 = 2;
 const TARGET_KEY: i32 = 0;
 
-/// What a read sees: `newest` is the revision of whoever reads, `last` the one up to which keys are seen when the request
-/// names none (a transaction sees its own writes, which have the next revision).
+/// The view of a read. `newest` is the revision of the reader; `last` is the last visible revision where the
+/// request names none (a transaction sees its own writes, which have the next revision).
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct View {
     pub(in super::super) newest: i64,
@@ -37,7 +37,7 @@ impl Store {
         }
     }
 
-    /// The same within a transaction, where only 0 is the newest: a negative revision is one that a compaction took away
+    /// The same within a transaction, where only 0 is the newest revision: a negative one counts as compacted
     /// (`checkRequestRange` in server/etcdserver/apply.go).
     pub(super) fn check_revision_in_txn(&self, revision: i64) -> Result<(), Refusal> {
         match revision {
@@ -83,7 +83,7 @@ impl Store {
     }
 }
 
-/// Filters, sorts and cuts; tells whether the limit cut something off.
+/// Filters, sorts and truncates. Returns whether the limit left something out.
 fn choose(found: &mut Vec<&Arc<PbKeyValue>>, request: &PbRangeRequest) -> bool {
     let limit = usize::try_from(request.limit).unwrap_or(0);
     // Without an order and filters etcd reads no more than one beyond the limit, and sorts only those.

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Bound;
 
-/// The keys that a request means: `end` empty is the key alone, `end` of one zero byte all keys from `key` on.
+/// The keys of a request. With an empty `end` it is the key alone; with one zero byte as `end`, all keys from
+/// `key` on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct Span<'a> {
     key: Cow<'a, [u8]>,
@@ -19,12 +20,12 @@ impl<'a> Span<'a> {
         Span { key: Cow::Owned(self.key.into_owned()), end: Cow::Owned(self.end.into_owned()) }
     }
 
-    /// The key, if the span is one.
+    /// The key, if the span is a single key.
     pub(in super::super) fn single(&self) -> Option<&[u8]> {
         self.end.is_empty().then_some(&*self.key)
     }
 
-    /// No key can lie in it.
+    /// Whether no key can be in it.
     pub(in super::super) fn is_empty(&self) -> bool {
         !self.end.is_empty() && !self.is_open() && self.key >= self.end
     }
@@ -36,7 +37,8 @@ impl<'a> Span<'a> {
         }
     }
 
-    /// The bounds for a sorted map. Only for a span that is not empty: a sorted map refuses bounds in the wrong order.
+    /// The bounds for a sorted map. Only for a span that is not empty: a sorted map refuses bounds in the
+    /// wrong order.
     pub(in super::super) fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
         let end = match (&*self.end, self.is_open()) {
             ([], _) => Bound::Included(&*self.key),

@@ -9,12 +9,12 @@ use super::write::Write;
 use super::{State, Store};
 use crate::servers::etcd::error::Refusal;
 
-/// Which way each transaction goes, the nested ones included, in the order in which they are met. All conditions are
-/// judged before anything is written.
+/// The branches that a transaction and its nested ones take, in the order in which they are met. All
+/// conditions are evaluated before anything is written.
 struct Path(std::vec::IntoIter<bool>);
 
 impl State {
-    /// Carries out a transaction that [`super::check::txn`] let pass.
+    /// Carries out a transaction that [`super::check::txn`] has accepted.
     pub(in super::super) fn txn(&mut self, request: PbTxnRequest) -> Result<PbTxnResponse, Refusal> {
         let mut way = Vec::new();
         judge(&self.store, &request, &mut way);

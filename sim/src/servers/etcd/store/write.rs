@@ -10,7 +10,7 @@ use super::read::View;
 use super::span::Span;
 use super::{Change, State};
 
-/// A transaction that is under way. Nothing can fail in it: what could was checked before (see [`super::check`]).
+/// A transaction in progress. It can't fail: requests were validated before (see [`super::check`]).
 pub(in super::super) struct Write<'a> {
     pub(super) state: &'a mut State,
     changes: Vec<Change>,
@@ -28,7 +28,7 @@ impl<'a> Write<'a> {
         }
     }
 
-    /// The transaction's own writes are seen.
+    /// The view of reads within the transaction, which includes its own writes.
     pub(super) fn view(&self) -> View {
         View { newest: self.state.store.revision, last: self.revision() }
     }

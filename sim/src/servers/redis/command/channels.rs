@@ -7,24 +7,25 @@ use crate::servers::redis::core::{Client, Core};
 use crate::servers::redis::reply::{Protocol, Reply};
 use crate::servers::redis::request::Args;
 
-/// What a connection in RESP2 may still ask while it listens.
+/// The commands that a subscribed connection may send in RESP2.
 const ALLOWED: [&str; 5] = ["subscribe", "unsubscribe", "ping", "quit", "reset"];
 
 pub(super) fn publish(state: &mut State, args: Args<'_>) -> Reply {
     Reply::count(state.channels.publish(args.at(1), args.at(2)))
 }
 
-/// One answer for each channel.
+/// SUBSCRIBE: one reply for each channel.
 pub(super) fn subscribe(core: &mut Core, client: &mut Client, args: Args<'_>) -> Reply {
-    let bell = Arc::clone(client.bell.get_or_insert_default());
+    let wake = Arc::clone(client.wake.get_or_insert_default());
     let mut subscribe = |channel: &[u8]| {
-        let count = core.state.channels.subscribe(client.id, client.protocol, &bell, channel);
+        let count = core.state.channels.subscribe(client.id, client.protocol, &wake, channel);
         confirmed("subscribe", Reply::bulk(channel), count)
     };
     Reply::Several(args.skip(1).iter().map(&mut subscribe).collect())
 }
 
-/// The same; without channels all that there are, and one answer if there are none.
+/// UNSUBSCRIBE: one reply for each channel. Without arguments it means all channels; if there are none, one
+/// reply says so.
 pub(super) fn unsubscribe(core: &mut Core, client: &Client, args: Args<'_>) -> Reply {
     let channels = &mut core.state.channels;
     let named = match args.len() {
@@ -45,7 +46,8 @@ fn confirmed(what: &str, channel: Reply, count: usize) -> Reply {
     Reply::Push(vec![Reply::bulk(what), channel, Reply::count(count)])
 }
 
-/// What a connection that listens is told in RESP2, if `command` is not for such a one or is answered otherwise.
+/// The reply of a subscribed connection in RESP2 to a command that it refuses or answers in another form;
+/// else `None`.
 pub(crate) fn while_listening(core: &Core, client: &Client, command: &str, args: Args<'_>) -> Option<Reply> {
     if client.protocol == Protocol::Resp3 || !core.state.channels.listens(client.id) {
         return None;
@@ -56,8 +58,8 @@ pub(crate) fn while_listening(core: &Core, client: &Client, command: &str, args:
     }
     (!ALLOWED.contains(&command)).then(|| {
         Reply::error_text(format!(
-            "ERR Can't execute '{command}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in \
-             this context"
+            "ERR Can't execute '{command}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET \
+             are allowed in this context"
         ))
     })
 }

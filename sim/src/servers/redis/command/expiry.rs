@@ -6,12 +6,12 @@ use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
 use crate::servers::redis::state::State;
 
-/// How an argument tells a time.
+/// How an argument gives a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unit {
     /// Seconds, or milliseconds.
     pub(super) in_seconds: bool,
-    /// From the epoch on, or from now on.
+    /// Since the epoch, or from now.
     pub(super) is_absolute: bool,
 }
 

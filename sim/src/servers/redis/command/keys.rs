@@ -39,7 +39,7 @@ pub(super) fn keys(state: &mut State, args: Args<'_>) -> Reply {
     Reply::Array(matching(state, |key| glob::matches(args.at(1), key)))
 }
 
-/// Answers everything in one go, whatever the cursor: the count is a hint, also to Redis.
+/// SCAN: returns all keys at once, whatever the cursor. The count is only a hint, in Redis too.
 pub(super) fn scan(state: &mut State, args: Args<'_>) -> Reply {
     let Some(cursor) = parse_cursor(args.at(1)) else { return Reply::error("ERR invalid cursor") };
     let options = match ScanOptions::parse(args.skip(2)) {
@@ -62,7 +62,7 @@ pub(super) fn ping(_: &mut State, args: Args<'_>) -> Reply {
     }
 }
 
-/// There is one database, as in a Redis that was told `databases 1`.
+/// There is one database, as in a Redis with the setting `databases 1`.
 pub(super) fn select(_: &mut State, args: Args<'_>) -> Reply {
     match parse_i64(args.at(1)).map(i32::try_from) {
         Some(Ok(0)) => Reply::OK,
@@ -81,7 +81,8 @@ pub(super) fn time(state: &mut State, _: Args<'_>) -> Reply {
     Reply::Array(vec![Reply::bulk(seconds.to_string()), Reply::bulk(micros.to_string())])
 }
 
-/// Reads a cursor as C's `strtoul` does: a sign may stand before it, and nothing at all is 0. A negative one wraps round.
+/// Reads a cursor as C's `strtoul` does: with an optional sign; an empty one is 0, a negative one wraps
+/// around.
 fn parse_cursor(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(shown(text, usize::MAX)).ok()?;
     let (is_negative, digits) = match text.strip_prefix('-') {
@@ -130,7 +131,7 @@ impl<'a> ScanOptions<'a> {
     }
 }
 
-/// The names that `takes` wants, less those whose time is up.
+/// The names that `takes` accepts, without those that have expired.
 fn matching(state: &mut State, takes: impl Fn(&[u8]) -> bool) -> Vec<Reply> {
     let now_ms = state.now_ms();
     let live = state.keyspace.iter().filter(|(_, entry)| !entry.is_expired(now_ms));

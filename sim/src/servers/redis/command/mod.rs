@@ -1,4 +1,5 @@
-//! The commands: one table with each command's name, arity and rights, as `commands.def` of Redis 7.0 has them.
+//! The commands: one table with each command's name, arity and rights, as `commands.def` of Redis 7.0 has
+//! them.
 
 pub(crate) mod channels;
 mod expiry;
@@ -31,7 +32,7 @@ pub(crate) struct Command {
     pub(crate) run: Run,
 }
 
-/// What carries a command out.
+/// The function that carries a command out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Run {
     /// Works on the keys alone; scripts may call it.
@@ -67,18 +68,18 @@ pub(crate) enum ServerCommand {
     Watch,
 }
 
-/// What the words of a request stand for.
+/// The result of looking a request up in the table.
 #[derive(Debug)]
 pub(crate) enum Lookup {
     Found(&'static Command),
     Unknown,
     /// The command is known, its second word is not.
     UnknownSubcommand(&'static Command),
-    /// There are too few or too many words; the name is the whole one, `client|setname`.
+    /// There are too few or too many words. The name is complete: `client|setname`.
     WrongArity(Cow<'static, str>),
 }
 
-/// Finds the command that `args` calls. There must be one word at least.
+/// Finds the command that `args` name. There must be at least one word.
 pub(crate) fn look_up(args: Args<'_>) -> Lookup {
     let Some(command) = table::find(args.at(0)) else { return Lookup::Unknown };
     if !command.subcommands.is_empty() && args.len() > 1 {
@@ -112,7 +113,7 @@ pub(crate) fn wrong_arity(name: &str) -> Reply {
     Reply::error_text(format!("ERR wrong number of arguments for '{name}' command"))
 }
 
-/// Quotes what the client sent, cut short as Redis does it.
+/// Quotes what the client sent, truncated as in Redis.
 pub(crate) fn unknown_command(args: Args<'_>) -> Reply {
     let mut text = b"ERR unknown command '".to_vec();
     text.extend_from_slice(shown(args.at(0), SHOWN_BYTES_MAX));
@@ -131,7 +132,7 @@ pub(crate) fn unknown_command(args: Args<'_>) -> Reply {
     Reply::error_text(text)
 }
 
-/// As much of a text as Redis prints: it takes texts for C strings here.
+/// The part of a text that Redis prints: up to the first zero byte, since Redis prints it as a C string.
 pub(super) fn shown(text: &[u8], bytes_max: usize) -> &[u8] {
     let end = text.iter().take(bytes_max).position(|byte| *byte == 0);
     &text[..end.unwrap_or(text.len().min(bytes_max))]

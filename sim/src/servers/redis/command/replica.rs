@@ -14,7 +14,7 @@ pub(super) fn psync(core: &mut Core, client: &mut Client) -> Reply {
     Reply::Silence
 }
 
-/// Only the promotion, `REPLICAOF NO ONE`: whom a replica follows is the world's affair.
+/// Only the promotion, `REPLICAOF NO ONE`: which primary a replica follows is set from outside.
 pub(super) fn replica_of(core: &mut Core, args: Args<'_>) -> Reply {
     if args.at(1).eq_ignore_ascii_case(b"no") && args.at(2).eq_ignore_ascii_case(b"one") {
         core.state.is_replica = false;
@@ -32,13 +32,13 @@ pub(super) fn role(core: &Core) -> Reply {
     Reply::Array(vec![Reply::bulk("master"), Reply::Integer(offset), Reply::Array(Vec::new())])
 }
 
-/// Blocks until enough replicas have what the client wrote.
+/// WAIT: blocks until enough replicas have the client's writes.
 pub(super) fn wait(core: &Core, client: &mut Client, args: Args<'_>) -> Reply {
     if core.state.is_replica {
         return Reply::error(
-            "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is \
-             configured to be writable (which is not the default) writes to replicas are just local and are not \
-             propagated.",
+            "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a \
+             replica is configured to be writable (which is not the default) writes to replicas are just \
+             local and are not propagated.",
         );
     }
     let Some(replicas) = parse_i64(args.at(1)) else { return Reply::error(NOT_AN_INTEGER) };

@@ -107,7 +107,7 @@ fn connection(client: &mut Client, args: Args<'_>) -> Reply {
     }
 }
 
-/// CLIENT LIST, of whoever asks: the other connections are not told of.
+/// CLIENT LIST: lists the asking connection only.
 fn list(client: &Client, asked: Args<'_>) -> Reply {
     const TYPES: [&[u8]; 5] = [b"normal", b"master", b"replica", b"slave", b"pubsub"];
     let is_asked = |option: &[u8]| !asked.is_empty() && asked.at(0).eq_ignore_ascii_case(option);
@@ -173,7 +173,7 @@ fn hello(core: &mut Core, client: &mut Client, args: Args<'_>) -> Reply {
     ])
 }
 
-/// Clients ask for the catalogue to check and complete what people type; an empty one tells them nothing wrong.
+/// COMMAND: clients use the catalogue to check and complete what people type. An empty one is not wrong.
 fn catalogue(args: Args<'_>) -> Reply {
     if args.len() > 1 && args.at(1).eq_ignore_ascii_case(b"count") {
         return Reply::count(super::COMMANDS.len());
@@ -182,7 +182,7 @@ fn catalogue(args: Args<'_>) -> Reply {
     if is_docs { Reply::Map(Vec::new()) } else { Reply::Array(Vec::new()) }
 }
 
-/// There is nothing to set; benchmarks and clients ask all the same.
+/// CONFIG: there are no settings, but benchmarks and clients ask for them.
 fn config(core: &Core, args: Args<'_>) -> Reply {
     match args.at(1).to_ascii_lowercase().as_slice() {
         b"get" => {

@@ -166,7 +166,7 @@ fn add(state: &mut State, key: &[u8], by: i64) -> Reply {
 fn set_until(state: &mut State, args: Args<'_>, unit: Unit, command: &str) -> Reply {
     match unit.parse_positive(args.at(2), state.now_ms(), command) {
         Ok(at) => {
-            // Whatever stood there has expired or is overwritten.
+            // The former value has expired or is overwritten.
             state.lookup(args.at(1));
             state.set(args.at(1), args.at(3).into(), Some(at));
             Reply::OK

@@ -109,7 +109,7 @@ pub(crate) static COMMANDS: [Command; 64] = [
     server("watch", -2, ServerCommand::Watch),
 ];
 
-/// The names of [`COMMANDS`], side by side for the search.
+/// The names of [`COMMANDS`], next to each other in memory for the search.
 static NAMES: [Word; COMMANDS.len()] = {
     let mut names = [Word::new(""); COMMANDS.len()];
     let mut at = 0;
@@ -134,10 +134,10 @@ pub(super) fn find(name: &[u8]) -> Option<&'static Command> {
     None
 }
 
-/// No command has the place.
+/// Marks a free place.
 const NOBODY: u8 = u8::MAX;
 
-/// Where each command is found: at the place of its name, or at the next that was free.
+/// A hash table with linear probing: each command is at the place of its name, or at the next free one.
 static PLACES: [u8; 256] = {
     let mut places = [NOBODY; 256];
     let mut at = 0;

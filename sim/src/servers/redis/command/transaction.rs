@@ -9,7 +9,7 @@ use crate::servers::redis::request::{ArgBuffer, Args};
 #[derive(Debug, Default)]
 pub(crate) struct Transaction {
     commands: Vec<(&'static Command, ArgBuffer)>,
-    /// One was refused, so EXEC will refuse all.
+    /// A command was refused, so EXEC will refuse all.
     is_aborted: bool,
 }
 
@@ -33,7 +33,7 @@ impl Transaction {
     }
 }
 
-/// What the refusal of a command means for the transaction that it was to be part of, and the reply.
+/// Refuses a command: marks the transaction that it belongs to, and returns the reply.
 pub(crate) fn refuse(core: &mut Core, client: &mut Client, args: Args<'_>, refusal: Reply) -> Reply {
     if let (true, Reply::Error(error)) = (args.at(0).eq_ignore_ascii_case(b"exec"), &refusal) {
         client.transaction = None;
@@ -63,7 +63,7 @@ pub(super) fn discard(core: &mut Core, client: &mut Client) -> Reply {
     Reply::OK
 }
 
-/// Carries out all that was queued, or nothing.
+/// EXEC: carries out all queued commands, or none.
 pub(super) fn exec(core: &mut Core, client: &mut Client) -> Reply {
     let Some(transaction) = client.transaction.take() else {
         return Reply::error("ERR EXEC without MULTI");
@@ -82,7 +82,7 @@ pub(super) fn exec(core: &mut Core, client: &mut Client) -> Reply {
         let protocol = client.protocol;
         let reply = core.carry_out(command, client, args.args());
         if client.protocol != protocol {
-            // It was HELLO: what came before it goes out in the protocol of its time.
+            // It was HELLO: earlier replies are sent in the protocol of before.
             replies.iter_mut().for_each(|reply| *reply = reply.encoded(protocol));
         }
         replies.push(reply);
@@ -96,7 +96,7 @@ pub(super) fn watch(core: &mut Core, client: &Client, args: Args<'_>) -> Reply {
         return Reply::error("ERR WATCH inside MULTI is not allowed");
     }
     for key in args.skip(1).iter() {
-        // One whose time is up is gone before it is watched.
+        // An expired key is removed before it is watched.
         core.state.lookup(key);
         core.watches.add(client.id, key);
     }

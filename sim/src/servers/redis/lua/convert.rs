@@ -10,7 +10,7 @@ pub(super) fn failure(failure: &Value, script: &Digest) -> Reply {
     let table = failure.as_table();
     let mut text = match table {
         Some(table) => field(table, "err").unwrap_or_else(|| b"ERR unknown error".to_vec()),
-        // The handler that makes a table of it failed itself.
+        // The handler that turns errors into tables has failed itself.
         None => [b"ERR ", failure.to_string().unwrap_or_default().as_bytes()].concat(),
     };
     text.extend_from_slice(b" script: ");
@@ -42,7 +42,8 @@ fn field(table: &Table, name: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// A number as C converts it on the machines that Redis runs on: towards zero, and the least one if it does not fit.
+/// A number as C converts it on the machines that Redis runs on: towards zero, and the least one if it does
+/// not fit.
 pub(super) fn truncate(number: f64) -> i64 {
     // 2^63 is the first number above the range.
     let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number);

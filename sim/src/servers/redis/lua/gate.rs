@@ -1,18 +1,20 @@
-//! The way into a script and, by `redis.call`, out of it again, on Lua's own C interface.
+//! Calls from Rust into a script and, by `redis.call`, back into Rust, on Lua's own C interface.
 //!
-//! A short script makes two calls and takes four texts. By mlua's functions, values and references that cost six times
-//! what Lua itself does; everything that happens once an interpreter, or when a script fails, stays with mlua.
+//! A short script makes two calls and takes four strings. With mlua's functions, values and references this
+//! costs six times as much as Lua itself. What happens once an interpreter, or when a script fails, is left
+//! to mlua.
 //!
 //! What keeps this sound:
 //!
-//! 1. *Lua throws by `longjmp`, past Rust's destructors.* A function here either never calls what may throw, or owns
-//!    nothing that needs dropping: it is marked *may throw*, and holds numbers and pointers only. What a throw must not
-//!    lose lies in [`Running`] or in the [`Job`], which their owners drop.
-//! 2. *What may throw runs under a protected call.* [`Gate::run`] only pushes functions that are there already and a
-//!    pointer, which neither allocate nor throw, and calls [`run_script`] protected. [`call`] is called by Lua.
-//! 3. *No panic crosses Lua.* [`Running::answer`] catches and keeps it; [`PooledEngine`](super::PooledEngine) resumes it
-//!    once the script has ended, whatever the script made of the error it got instead.
-//! 4. *One thread at a time.* Whoever runs a script borrows the engine, and with it the interpreter, mutably.
+//! 1. *Lua throws by `longjmp`, past Rust's destructors.* A function here either never calls what may throw,
+//!    or owns nothing that needs dropping: it is marked *may throw*, and holds numbers and pointers only.
+//!    What a throw must not lose lies in [`Running`] or in the [`Job`], which their owners drop.
+//! 2. *What may throw runs under a protected call.* [`Gate::run`] only pushes functions that are there
+//!    already and a pointer, which neither allocate nor throw, and calls [`run_script`] protected. [`call`]
+//!    is called by Lua.
+//! 3. *No panic crosses Lua.* [`Running::answer`] catches and keeps it; [`PooledEngine`](super::PooledEngine)
+//!    resumes it once the script has ended, whatever the script made of the error it got instead.
+//! 4. *One thread at a time.* Running a script borrows the engine, and with it the interpreter, mutably.
 #![allow(unsafe_code, reason = "Lua's C interface; the rules above")]
 
 use std::ffi::c_void;
@@ -40,8 +42,8 @@ pub(super) struct Gate {
     failure: RegistryKey,
 }
 
-// SAFETY: the state belongs to the `Lua` beside it in the engine, which may be sent, and is used by the engine's borrower
-// only.
+// SAFETY: the state belongs to the `Lua` beside it in the engine, which may be sent, and is used by the
+// engine's borrower only.
 unsafe impl Send for Gate {}
 
 /// How a script ended.
@@ -52,7 +54,7 @@ enum Outcome {
     Failed,
 }
 
-/// What [`run_script`] is told, and tells.
+/// The arguments and the result of [`run_script`].
 struct Job<'a> {
     function: i32,
     keys: usize,
@@ -91,8 +93,8 @@ impl Gate {
     ) -> mlua::Result<Result<Reply, Value>> {
         let outcome = Outcome::Failed;
         let mut job = Job { function: function.id(), keys, args, outcome };
-        // SAFETY: no script is running, so this is the bottom of the main stack, which has room for three. The pushes don't
-        // allocate; all else is protected. `job` outlives the call.
+        // SAFETY: no script is running, so this is the bottom of the main stack, which has room for three.
+        // The pushes don't allocate; all else is protected. `job` outlives the call.
         let has_failed = unsafe {
             let top = ffi::lua_gettop(self.state);
             ffi::lua_rawgeti_(self.state, ffi::LUA_REGISTRYINDEX, self.explain.id());
@@ -119,8 +121,8 @@ pub(super) fn call_function(
     throws: bool,
 ) -> mlua::Result<Function> {
     let running = LightUserData(Arc::as_ptr(running).cast_mut().cast::<c_void>());
-    // SAFETY: `exec_raw` pushes the upvalues and protects the call; the closure owns nothing. The engine keeps `running`
-    // alive for as long as the interpreter.
+    // SAFETY: `exec_raw` pushes the upvalues and protects the call; the closure owns nothing. The engine
+    // keeps `running` alive for as long as the interpreter.
     unsafe {
         lua.exec_raw((running, throws, "ok", "OK"), |state| {
             ffi::lua_pushcclosure(state, call, call_slot::COUNT);
@@ -130,8 +132,9 @@ pub(super) fn call_function(
 
 /// Lua's side of `redis.call`. *May throw*: the reply is left in [`Running`], only its address is held here.
 unsafe extern "C-unwind" fn call(state: *mut lua_State) -> i32 {
-    // SAFETY: the upvalues are those that `call_function` set. The reply stays where it is until the next call: what may
-    // run while it is being pushed is Lua's collector, which calls no script. Rule 1 for the rest.
+    // SAFETY: the upvalues are those that `call_function` set. The reply stays where it is until the next
+    // call: what may run while it is being pushed is Lua's collector, which calls no script. Rule 1 for the
+    // rest.
     unsafe {
         let running =
             ffi::lua_touserdata(state, ffi::lua_upvalueindex(call_slot::RUNNING)).cast::<Mutex<Running>>();
@@ -150,7 +153,8 @@ unsafe extern "C-unwind" fn call(state: *mut lua_State) -> i32 {
     }
 }
 
-/// Carries out the command on the stack, and tells in which protocol the script wants the reply. Never throws.
+/// Carries out the command on the stack. Returns the protocol in which the script wants the reply. Never
+/// throws.
 ///
 /// # Safety
 ///
@@ -164,7 +168,8 @@ unsafe fn answer(state: *mut lua_State, running: *const Mutex<Running>) -> (*con
 }
 
 impl Running {
-    /// Leaves the reply that `work` makes, or an error if it panics; the panic goes on when the script has ended.
+    /// Leaves the reply that `work` makes, or an error if it panics; the panic goes on when the script has
+    /// ended.
     fn answer(&mut self, work: impl FnOnce(&mut Self) -> Reply) {
         let reply = catch_unwind(AssertUnwindSafe(|| work(self)));
         self.reply = reply.unwrap_or_else(|panic| {
@@ -173,8 +178,8 @@ impl Running {
         });
     }
 
-    /// The reply to the command whose words stand on the stack of `state`. Never throws: it asks for texts of texts and
-    /// numbers of numbers only, so that Lua converts nothing.
+    /// The reply to the command whose words stand on the stack of `state`. Never throws: it asks for texts of
+    /// texts and numbers of numbers only, so that Lua converts nothing.
     ///
     /// # Safety
     ///
@@ -199,8 +204,8 @@ impl Running {
         self.execute()
     }
 
-    /// Lua has one kind of numbers. Whole ones of up to 17 digits have none behind the point; Redis writes larger ones with
-    /// an exponent.
+    /// Lua has one kind of numbers. Whole ones of up to 17 digits have none behind the point; Redis writes
+    /// larger ones with an exponent.
     fn push_number(&mut self, number: f64) {
         let whole = number as i64;
         if (whole as f64).to_bits() == number.to_bits() && whole.unsigned_abs() < 100_000_000_000_000_000 {
@@ -213,8 +218,9 @@ impl Running {
 
 /// Sets KEYS and ARGV, runs the script of the [`Job`] on the stack, and takes its answer. *May throw*.
 unsafe extern "C-unwind" fn run_script(state: *mut lua_State) -> i32 {
-    // SAFETY: the only argument is the job that `Gate::run` pushed, and nobody else holds it now. Stack: the job, the
-    // function, BUILTINS and four more, within the twenty that Lua grants. Rule 1: the reply goes into the job.
+    // SAFETY: the only argument is the job that `Gate::run` pushed, and nobody else holds it now. Stack: the
+    // job, the function, BUILTINS and four more, within the twenty that Lua grants. Rule 1: the reply goes
+    // into the job.
     unsafe {
         let job = ffi::lua_touserdata(state, 1).cast::<Job<'_>>();
         let (keys, args) = ((*job).keys, (*job).args);
@@ -224,7 +230,8 @@ unsafe extern "C-unwind" fn run_script(state: *mut lua_State) -> i32 {
         ffi::lua_call(state, 0, 1);
         let mut reply = stack::reply_at(state, SHALLOW, false);
         if reply.is_none() {
-            // A nested table: Lua is asked for the stack that its depth may take, and the table is read again.
+            // A nested table: Lua is asked for the stack that its depth may take, and the table is read
+            // again.
             ffi::luaL_checkstack_(state, DEPTH_MAX + ffi::LUA_MINSTACK, c"a nested reply".as_ptr());
             reply = stack::reply_at(state, DEPTH_MAX, true);
         }

@@ -1,4 +1,4 @@
-//! What Rust provides to the sandbox.
+//! The functions that Rust provides to scripts.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -10,8 +10,8 @@ use crate::servers::redis::command::{self, Lookup, Run};
 use crate::servers::redis::random::Rand48;
 use crate::servers::redis::reply::{Protocol, Reply};
 
-/// What a script may execute before it is stopped, in thousands of instructions: some tenth of a second. Redis lets a script
-/// run on and answers BUSY to everyone else; a simulation would never end.
+/// Thousands of instructions after which a script is stopped: about a tenth of a second. Redis lets a script
+/// run on and answers BUSY to other clients; a simulation would never end.
 pub(super) const BUDGET_THOUSANDS: u32 = 20_000;
 
 /// An error reply that a script has been thrown; any other error is a message of Lua.
@@ -20,8 +20,8 @@ struct ThrownReply(Vec<u8>);
 
 /// The table `host` of `sandbox.lua`.
 ///
-/// The functions that scripts call stand in the script's environment as they are, without a wrapper in Lua: a tail call
-/// to a wrapper would take the script's own frame, and with it the line that errors name.
+/// The functions that scripts call stand in the script's environment as they are, without a wrapper in Lua: a
+/// tail call to a wrapper would take the script's own frame, and with it the line that errors name.
 pub(super) fn host(lua: &Lua, running: &Arc<Mutex<Running>>) -> mlua::Result<Table> {
     let host = lua.create_table()?;
     host.raw_set("pcall", gate::call_function(lua, running, false)?)?;

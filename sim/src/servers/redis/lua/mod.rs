@@ -1,9 +1,9 @@
 //! Runs scripts in a real Lua 5.1, as Redis does.
 //!
-//! An interpreter costs a quarter of a short run, so interpreters are pooled by the process: a thread takes one for its first
-//! script and leaves it to the next thread. A server borrows it for each script, so that all servers of a thread use the
-//! same, whose memory is warm. Nothing of a server stays in it but compiled
-//! functions, which are named by the digest of their text. *Which* scripts a server knows is the server's affair.
+//! To make an interpreter takes a quarter of the time of a short run, so the program keeps a pool: a thread
+//! takes one for its first script and returns it when it ends. All servers of a thread use the same
+//! interpreter, whose memory is then in the processor's cache. It keeps nothing of a server but compiled
+//! functions, named by the digest of their text. Which scripts a server knows is kept by the server.
 
 mod convert;
 mod gate;
@@ -25,9 +25,11 @@ use super::reply::{Protocol, Reply};
 use super::request::{ArgBuffer, Args};
 use super::state::State;
 
-/// Compiled functions kept by one interpreter; a server that is sent more texts than this compiles them again.
+/// Compiled functions kept by one interpreter; a server that is sent more texts than this compiles them
+/// again.
 const FUNCTIONS_MAX: usize = 1024;
-/// Texts whose digests an interpreter remembers, and their length in bytes: every run begins with the same few scripts.
+/// Texts whose digests an interpreter remembers, and their length in bytes: every run begins with the same
+/// few scripts.
 const DIGESTS_MAX: usize = 64;
 const DIGESTED_BYTES_MAX: usize = 16 * 1024;
 
@@ -42,11 +44,11 @@ thread_local! {
 /// The lower-case hexadecimal SHA-1 of a script's text: the script's name.
 pub(crate) type Digest = [u8; 40];
 
-/// An interpreter on loan.
+/// An interpreter that is borrowed from its thread.
 #[derive(Debug)]
 pub(crate) struct PooledEngine(Option<Box<Engine>>);
 
-/// What a thread leaves to the pool when it ends.
+/// Returns a thread's interpreter to the pool when the thread ends.
 struct Own(Option<Box<Engine>>);
 
 #[derive(Debug)]
@@ -59,7 +61,7 @@ struct Engine {
     running: Arc<Mutex<Running>>,
 }
 
-/// What `redis.call` works on.
+/// The state of `redis.call`.
 #[derive(Debug, Default)]
 struct Running {
     /// The server's data while one of its scripts runs, an empty stand-in between.
@@ -67,13 +69,13 @@ struct Running {
     arguments: ArgBuffer,
     /// The reply to the script's last command, while Lua copies it.
     reply: Reply,
-    /// What a command panicked with.
+    /// The panic of a command.
     panic: Option<Box<dyn Any + Send>>,
     /// Instructions that the script may still execute, in thousands.
     budget: u32,
     /// The script was declared as one that does not write.
     is_read_only: bool,
-    /// In which the script wants replies, whatever its caller speaks: RESP2, unless it calls `redis.setresp`.
+    /// The protocol in which the script wants replies: RESP2, unless it calls `redis.setresp`.
     protocol: Protocol,
 }
 
@@ -130,7 +132,8 @@ impl PooledEngine {
         function(lua, environment, functions, name, script).map(|_| ())
     }
 
-    /// Runs a script on `state` and returns its answer. `args` are the keys, `keys` of them, and the arguments.
+    /// Runs a script on `state` and returns its answer. `args` are the keys, `keys` of them, and the
+    /// arguments.
     pub(crate) fn run(
         &mut self,
         name: &Digest,
@@ -273,7 +276,7 @@ impl Script {
     }
 }
 
-/// Locks, also what a panicking thread left locked: nothing in it is half done that matters.
+/// Locks `mutex`, even if a thread panicked while it held it: the content is valid all the same.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,5 @@
-//! Values on Lua's stack: replies that are pushed for a script, and the reply that a script's value stands for.
+//! Values on Lua's stack: replies that are pushed for a script, and the reply that a script's value stands
+//! for.
 //!
 //! The rules at the head of [`gate`](super::gate) hold here: what is marked *may throw* owns nothing.
 #![allow(unsafe_code, reason = "Lua's C interface; the rules of `gate`")]
@@ -31,7 +32,8 @@ pub(super) mod slot {
     pub(in super::super) const COUNT: i32 = 8;
 }
 
-/// The upvalues of `gate::call`: itself, and the texts of its commonest reply, which need not be looked up then.
+/// The upvalues of `gate::call`: itself, and the texts of its commonest reply, which need not be looked up
+/// then.
 pub(super) mod call_slot {
     pub(in super::super) const RUNNING: i32 = 1;
     pub(in super::super) const THROWS: i32 = 2;
@@ -40,8 +42,9 @@ pub(super) mod call_slot {
     pub(in super::super) const COUNT: i32 = 4;
 }
 
-/// The reply that the value on top of the stack stands for; `levels` of tables may be in it. `None`, or an error in place
-/// of the innermost table if it `is_cut`, if there are more. Never throws. Source: `script_lua.c` of Redis 7.0.
+/// The reply that the value on top of the stack stands for; `levels` of tables may be in it. `None`, or an
+/// error in place of the innermost table if it `is_cut`, if there are more. Never throws. Source:
+/// `script_lua.c` of Redis 7.0.
 ///
 /// # Safety
 ///
@@ -67,7 +70,8 @@ pub(super) unsafe fn reply_at(state: *mut lua_State, levels: i32, is_cut: bool) 
 ///
 /// As for [`reply_at`].
 unsafe fn table_reply(state: *mut lua_State, levels: i32, is_cut: bool) -> Option<Reply> {
-    // SAFETY: the caller's promise. Reading a table without its metatable calls nothing and allocates nothing.
+    // SAFETY: the caller's promise. Reading a table without its metatable calls nothing and allocates
+    // nothing.
     unsafe {
         let special = |key, kind, read: fn(*mut lua_State) -> Reply| {
             ffi::lua_pushvalue(state, ffi::lua_upvalueindex(key));
@@ -105,8 +109,8 @@ unsafe fn table_reply(state: *mut lua_State, levels: i32, is_cut: bool) -> Optio
     }
 }
 
-/// Pushes what `redis.call` returns for a reply, to a script that speaks RESP2 with the server or, by `redis.setresp`,
-/// RESP3. *May throw*.
+/// Pushes what `redis.call` returns for a reply, to a script that speaks RESP2 with the server or, by
+/// `redis.setresp`, RESP3. *May throw*.
 ///
 /// # Safety
 ///
@@ -162,8 +166,9 @@ pub(super) unsafe fn push_reply(state: *mut lua_State, reply: *const Reply, prot
     }
 }
 
-/// Makes the table that is kept in the upvalue `kept` an array of `texts`. If the script before left anything behind in it, a
-/// new one takes its place, and in BUILTINS that under the name in the upvalue `name`. *May throw*.
+/// Makes the table that is kept in the upvalue `kept` an array of `texts`. If the script before left anything
+/// behind in it, a new one takes its place, and in BUILTINS that under the name in the upvalue `name`. *May
+/// throw*.
 ///
 /// A script that has ended holds no table any more: nothing that it could have kept one in outlives it.
 ///
@@ -193,11 +198,11 @@ pub(super) unsafe fn set_texts(state: *mut lua_State, name: i32, kept: i32, text
     }
 }
 
-/// Empties the array on top of the stack, and tells whether that makes it as good as new: it has no metatable and nothing
-/// but its elements, few enough that their empty slots are no burden. Never throws.
+/// Empties the array on top of the stack, and tells whether that makes it as good as new: it has no metatable
+/// and nothing but its elements, few enough that their empty slots are no burden. Never throws.
 unsafe fn empty(state: *mut lua_State) -> bool {
-    // SAFETY: the caller has asked for the stack. Only what exists is set to nil, which allocates nothing; asking a table for
-    // its first key neither.
+    // SAFETY: the caller has asked for the stack. Only what exists is set to nil, which allocates nothing;
+    // asking a table for its first key neither.
     unsafe {
         if ffi::lua_getmetatable(state, -1) != 0 {
             ffi::lua_settop(state, -2);

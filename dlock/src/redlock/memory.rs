@@ -40,7 +40,7 @@ impl<R: Runtime> Memory<R> {
         self.0.try_lock().map_or(true, |sent| sent.is_open())
     }
 
-    /// Waits until nobody else asks the node for this acquisition, until `deadline` at the longest.
+    /// Waits until no other request of this acquisition to the node is in progress; returns `None` if `deadline` passes first.
     pub(super) async fn turn(&self, runtime: &R, deadline: Instant) -> Option<OwnedMutexGuard<Sent<R>>> {
         match Arc::clone(&self.0).try_lock_owned() {
             Ok(sent) => Some(sent),

@@ -1,0 +1,147 @@
+//! A backend that is chosen at run time.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+use crate::backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
+use crate::error::BackendError;
+use crate::runtime::{Instant, Runtime};
+
+/// Any backend on the runtime `R`, for programs that choose theirs at run time.
+///
+/// Each call allocates its future. A program that knows its backend when it is compiled uses that type instead.
+pub struct AnyBackend<R: Runtime>(Arc<dyn Erased<R>>);
+
+/// One attempt to hold one lease on any backend.
+pub struct AnyAcquisition(Box<dyn ErasedAcquisition>);
+
+impl<R: Runtime> AnyBackend<R> {
+    /// Erases the type of `backend`.
+    pub fn new(backend: impl Backend<Runtime = R>) -> Self {
+        Self(Arc::new(backend))
+    }
+}
+
+impl<R: Runtime> Backend for AnyBackend<R> {
+    type Runtime = R;
+    type Acquisition = AnyAcquisition;
+
+    fn runtime(&self) -> &R {
+        self.0.erased_runtime()
+    }
+
+    fn system(&self) -> &'static str {
+        self.0.erased_system()
+    }
+
+    fn session_ttl(&self) -> Option<Duration> {
+        self.0.erased_session_ttl()
+    }
+
+    fn open(&self, claim: Claim) -> AnyAcquisition {
+        AnyAcquisition(self.0.erased_open(claim))
+    }
+}
+
+impl Acquisition for AnyAcquisition {
+    async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+        self.0.boxed_request(deadline).await
+    }
+
+    async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
+        self.0.boxed_wait(deadline).await
+    }
+
+    async fn renew(&mut self, deadline: Instant) -> Result<Renewal, BackendError> {
+        self.0.boxed_renew(deadline).await
+    }
+
+    async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
+        self.0.boxed_release(deadline).await
+    }
+
+    fn may_be_held(&self) -> bool {
+        self.0.erased_may_be_held()
+    }
+
+    fn is_repeatable(&self) -> bool {
+        self.0.erased_is_repeatable()
+    }
+}
+
+impl<R: Runtime> Clone for AnyBackend<R> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<R: Runtime> fmt::Debug for AnyBackend<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AnyBackend").field(&self.0.erased_system()).finish()
+    }
+}
+
+/// [`Backend`], without its types.
+trait Erased<R>: Send + Sync {
+    fn erased_runtime(&self) -> &R;
+    fn erased_system(&self) -> &'static str;
+    fn erased_session_ttl(&self) -> Option<Duration>;
+    fn erased_open(&self, claim: Claim) -> Box<dyn ErasedAcquisition>;
+}
+
+impl<B: Backend> Erased<B::Runtime> for B {
+    fn erased_runtime(&self) -> &B::Runtime {
+        self.runtime()
+    }
+
+    fn erased_system(&self) -> &'static str {
+        self.system()
+    }
+
+    fn erased_session_ttl(&self) -> Option<Duration> {
+        self.session_ttl()
+    }
+
+    fn erased_open(&self, claim: Claim) -> Box<dyn ErasedAcquisition> {
+        Box::new(self.open(claim))
+    }
+}
+
+/// [`Acquisition`], with boxed futures.
+trait ErasedAcquisition: Send {
+    fn boxed_request(&mut self, deadline: Instant) -> BoxFuture<'_, Result<Answer, BackendError>>;
+    fn boxed_wait(&mut self, deadline: Instant) -> BoxFuture<'_, Result<(), BackendError>>;
+    fn boxed_renew(&mut self, deadline: Instant) -> BoxFuture<'_, Result<Renewal, BackendError>>;
+    fn boxed_release(&mut self, deadline: Instant) -> BoxFuture<'_, Result<Released, BackendError>>;
+    fn erased_may_be_held(&self) -> bool;
+    fn erased_is_repeatable(&self) -> bool;
+}
+
+impl<A: Acquisition> ErasedAcquisition for A {
+    fn boxed_request(&mut self, deadline: Instant) -> BoxFuture<'_, Result<Answer, BackendError>> {
+        Box::pin(self.request(deadline))
+    }
+
+    fn boxed_wait(&mut self, deadline: Instant) -> BoxFuture<'_, Result<(), BackendError>> {
+        Box::pin(self.wait(deadline))
+    }
+
+    fn boxed_renew(&mut self, deadline: Instant) -> BoxFuture<'_, Result<Renewal, BackendError>> {
+        Box::pin(self.renew(deadline))
+    }
+
+    fn boxed_release(&mut self, deadline: Instant) -> BoxFuture<'_, Result<Released, BackendError>> {
+        Box::pin(self.release(deadline))
+    }
+
+    fn erased_may_be_held(&self) -> bool {
+        self.may_be_held()
+    }
+
+    fn erased_is_repeatable(&self) -> bool {
+        self.is_repeatable()
+    }
+}

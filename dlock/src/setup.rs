@@ -1,0 +1,105 @@
+//! Checks what a backend is made of, before anything is sent.
+
+use std::time::Duration;
+
+/// Servers or options that no backend can be made of.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// There is no server to connect to.
+    #[error("no server is given: name at least one, as host:port")]
+    NoServer,
+    /// An address can't be one.
+    #[error("`{address}` is no address: write host:port, without a scheme or a path")]
+    Address {
+        /// The address.
+        address: String,
+    },
+    /// Redlock with so few nodes is no safer than one Redis.
+    #[error(
+        "Redlock on {nodes} nodes survives the failure of none: give at least 3, better 5, or use Redis with one"
+    )]
+    TooFewNodes {
+        /// How many were given.
+        nodes: usize,
+    },
+    /// A node of Redlock would vote twice.
+    #[error(
+        "the node {address} is named twice: its vote would count twice; name each independent server once"
+    )]
+    DuplicateNode {
+        /// Its address.
+        address: String,
+    },
+    /// A timeout of zero gives up every request.
+    #[error("a node timeout of zero gives every node up: give the slowest round trip of a node, or None")]
+    NodeTimeoutZero,
+    /// The server can't keep a session of that length.
+    #[error("a session of {session_ttl:?} can't be: give {min:?} to {max:?}, better some ten seconds")]
+    SessionTtl {
+        /// The TTL of the session.
+        session_ttl: Duration,
+        /// The shortest.
+        min: Duration,
+        /// The longest.
+        max: Duration,
+    },
+}
+
+/// Checks that `address` is written `host:port`.
+pub(crate) fn check_address(address: &str) -> Result<(), SetupError> {
+    if is_address(address) { Ok(()) } else { Err(SetupError::Address { address: address.to_owned() }) }
+}
+
+/// Checks that there are servers, each written `host:port`.
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
+pub(crate) fn check_addresses(addresses: &[impl AsRef<str>]) -> Result<Box<[Box<str>]>, SetupError> {
+    if addresses.is_empty() {
+        return Err(SetupError::NoServer);
+    }
+    let checked = |address: &str| check_address(address).map(|()| address.into());
+    addresses.iter().map(|address| checked(address.as_ref())).collect()
+}
+
+fn is_address(address: &str) -> bool {
+    let Some((host, port)) = address.rsplit_once(':') else { return false };
+    let is_port = port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok();
+    let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let is_host = match bracketed {
+        Some(host) => host.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => {
+            !host.is_empty()
+                && !host.contains(|c: char| c.is_whitespace() || c.is_control() || "/:@[]?#".contains(c))
+        }
+    };
+    is_port && is_host
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_host_and_port_are_an_address() {
+        for address in ["redis:6379", "127.0.0.1:1", "[::1]:2379", "redis-1.example.org:65535"] {
+            assert_eq!(check_address(address), Ok(()));
+        }
+        for address in [
+            "",
+            "redis",
+            ":6379",
+            "redis:",
+            "redis:65536",
+            "redis:+1",
+            "redis://redis:6379",
+            "redis:6379/",
+            "redis 1:6379",
+            "::1:6379",
+            "[redis]:6379",
+            "user@redis:6379",
+        ] {
+            let error = check_address(address).unwrap_err();
+            assert!(error.to_string().contains("host:port"), "{address}: {error}");
+        }
+    }
+}

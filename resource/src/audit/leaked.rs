@@ -1,0 +1,100 @@
+//! `leaked`: an acquisition has ended, its client lives, nothing has been broken for half a time to live, and its key is
+//! still there.
+//!
+//! An acquisition ends without a lease (`lease_not_acquired`) or with the release (`lease_released`). What may be stored
+//! for it must then be cleaned up, and a time to live is no excuse: until it ends, nobody else gets the lock. A client that
+//! died can't clean up. Where a fault had lasted shortly before, the client may need its longest retry
+//! ([`Rules::longest_retry`]) until it asks again. One that leaves its lock to the time to live never ends its acquisition.
+//!
+//! Source: issue 6864 of sim (simstudioai), where an answer that is lost is read as "not acquired".
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::Rules;
+use super::faults::Faults;
+use super::history::{Event, Nanos};
+use super::stored::{Entry, Stored};
+use super::verdict::{VerdictKind, Verdicts};
+use crate::vocabulary::{Kind, Name};
+
+pub(super) struct Leaked<'h> {
+    ttl: Duration,
+    longest_retry: Duration,
+    acquisitions: BTreeMap<(&'h Name, &'h Name), Acquisition<'h>>,
+}
+
+/// One acquisition of a client that lives.
+struct Acquisition<'h> {
+    process: &'h Name,
+    ttl_millis: Option<u64>,
+    ended: Option<Nanos>,
+    convicted: bool,
+}
+
+impl<'h> Leaked<'h> {
+    /// `None` if the rules don't say how long retries take.
+    pub(super) fn of(rules: &Rules) -> Option<Self> {
+        let longest_retry = rules.longest_retry?;
+        Some(Self { ttl: rules.ttl.unwrap_or_default(), longest_retry, acquisitions: BTreeMap::new() })
+    }
+
+    pub(super) fn observe(&mut self, event: &'h Event) {
+        let process = &event.process;
+        match &event.kind {
+            Kind::LeaseRequested { key, owner, ttl_millis }
+            | Kind::LeaseRetried { key, owner, ttl_millis } => {
+                let new = Acquisition { process, ttl_millis: *ttl_millis, ended: None, convicted: false };
+                self.acquisitions.insert((key, owner), new);
+            }
+            Kind::LeaseNotAcquired { key, owner, .. } | Kind::LeaseReleased { key, owner, .. } => {
+                if let Some(acquisition) = self.acquisitions.get_mut(&(key, owner)) {
+                    acquisition.ended = Some(event.at);
+                }
+            }
+            Kind::ProcessCrashed { .. } => {
+                self.acquisitions.retain(|_, acquisition| acquisition.process != process);
+            }
+            _ => {}
+        }
+    }
+
+    /// Judges what was stored up to `at`.
+    pub(super) fn judge(
+        &mut self,
+        at: Nanos,
+        held: &Entry<'h>,
+        faults: &Faults<'h>,
+        verdicts: &mut Verdicts,
+    ) {
+        let Some((quiet, had_lasted)) = faults.quiet_since() else { return };
+        let owner = held.owner;
+        let Some(acquisition) = self.acquisitions.get_mut(&(held.key, owner)) else { return };
+        let Some(ended) = acquisition.ended.filter(|_| !acquisition.convicted) else { return };
+        let ttl = acquisition.ttl_millis.map_or(self.ttl, Duration::from_millis);
+        let since = if had_lasted { quiet.after(self.longest_retry) } else { quiet };
+        let due = since.max(ended).after(ttl / 2);
+        if at <= due {
+            return;
+        }
+        acquisition.convicted = true;
+        let detail = format!(
+            "{} still held the lock for {} (owner {owner}) at {due}, although that acquisition had ended at {ended}",
+            held.server, acquisition.process,
+        );
+        verdicts.convict(VerdictKind::Leaked, due, held.key, &[acquisition.process, held.server], detail);
+    }
+
+    /// Judges all that is stored at `at`: before something breaks, and at the end.
+    pub(super) fn judge_all(
+        &mut self,
+        at: Nanos,
+        stored: &Stored<'h>,
+        faults: &Faults<'h>,
+        verdicts: &mut Verdicts,
+    ) {
+        for held in stored.entries() {
+            self.judge(at, &held, faults, verdicts);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What the lock servers have stored: who holds which key on which of them.
+//!
+//! Known by `key_granted`, `key_extended`, `key_deleted` and `key_expired` of the servers that count
+//! ([`Rules::servers`](super::Rules::servers)). A server that was promoted counts beside those that live: clients may still
+//! be connected to the old primary. A server that dies may have its keys on a disk, so they stay until an event of that
+//! server says otherwise, but they are no evidence against anybody.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::faults;
+use super::history::{Event, Nanos};
+use crate::vocabulary::{Kind, Name};
+
+pub(super) struct Stored<'h> {
+    voters: Vec<Name>,
+    quorum: usize,
+    down: BTreeSet<&'h Name>,
+    /// By key and server.
+    by_key: BTreeMap<&'h Name, BTreeMap<&'h Name, Held<'h>>>,
+    /// Since when each key that was stored once is stored nowhere.
+    free: BTreeMap<&'h Name, Nanos>,
+}
+
+/// Whose a key is, and whether its server has lived since it said so.
+#[derive(Clone, Copy)]
+struct Held<'h> {
+    owner: &'h Name,
+    is_certain: bool,
+}
+
+/// A key on one server, and whose it is.
+pub(super) struct Entry<'h> {
+    pub(super) key: &'h Name,
+    pub(super) server: &'h Name,
+    pub(super) owner: &'h Name,
+}
+
+impl<'h> Stored<'h> {
+    /// `None` if there are no `servers`: nothing is known then.
+    pub(super) fn of(servers: &[Name]) -> Option<Self> {
+        let (voters, quorum) = (servers.to_vec(), servers.len() / 2 + 1);
+        (!servers.is_empty()).then(|| Self {
+            voters,
+            quorum,
+            down: BTreeSet::new(),
+            by_key: BTreeMap::new(),
+            free: BTreeMap::new(),
+        })
+    }
+
+    /// Returns the entry that `event` removes, if it is certain; it may be replaced at the same time.
+    pub(super) fn observe(&mut self, event: &'h Event) -> Option<Entry<'h>> {
+        let server = &event.process;
+        match &event.kind {
+            Kind::ServerPromoted { .. } => {
+                let down = &self.down;
+                self.voters.retain(|voter| !down.contains(voter));
+                self.voters.push(server.clone());
+                self.quorum = 1;
+                None
+            }
+            Kind::ProcessCrashed { .. } => {
+                self.down.insert(server);
+                let held = self.by_key.values_mut().filter_map(|servers| servers.get_mut(server));
+                held.for_each(|held| held.is_certain = false);
+                None
+            }
+            kind if faults::is_restart(kind) => {
+                self.down.remove(server);
+                None
+            }
+            Kind::KeyGranted { key, owner, .. } => {
+                self.free.remove(key);
+                let servers = self.by_key.entry(key).or_default();
+                let former = servers.insert(server, Held { owner, is_certain: true });
+                former.filter(|former| former.owner != owner).and_then(|held| held.entry(key, server))
+            }
+            Kind::KeyExtended { key, owner, .. } => {
+                self.free.remove(key);
+                let servers = self.by_key.entry(key).or_default();
+                servers.insert(server, Held { owner, is_certain: true });
+                None
+            }
+            Kind::KeyDeleted { key, .. } | Kind::KeyExpired { key, .. } => {
+                let servers = self.by_key.get_mut(key)?;
+                let held = servers.remove(server)?;
+                if servers.is_empty() {
+                    self.free.insert(key, event.at);
+                }
+                held.entry(key, server)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether enough of the servers hold `key` for `owner`.
+    pub(super) fn holds(&self, key: &Name, owner: &Name) -> bool {
+        let servers = self.by_key.get(key).into_iter().flatten();
+        let for_owner = servers.filter(|(server, holder)| holder.owner == owner && self.counts(server));
+        for_owner.count() >= self.quorum
+    }
+
+    /// Whether the server's word counts.
+    pub(super) fn counts(&self, server: &Name) -> bool {
+        self.voters.contains(server)
+    }
+
+    /// All certain entries of the servers that count.
+    pub(super) fn entries(&self) -> impl Iterator<Item = Entry<'h>> {
+        let all = self
+            .by_key
+            .iter()
+            .flat_map(|(key, servers)| servers.iter().filter_map(|(server, held)| held.entry(key, server)));
+        all.filter(|stored| self.counts(stored.server))
+    }
+
+    /// Since when no server holds `key`: zero if none ever did; `None` if one does.
+    pub(super) fn free_since(&self, key: &Name) -> Option<Nanos> {
+        match self.by_key.get(key) {
+            Some(servers) if servers.keys().any(|server| self.counts(server)) => None,
+            _ => Some(self.free.get(key).copied().unwrap_or_default()),
+        }
+    }
+}
+
+impl<'h> Held<'h> {
+    fn entry(self, key: &'h Name, server: &'h Name) -> Option<Entry<'h>> {
+        self.is_certain.then_some(Entry { key, server, owner: self.owner })
+    }
+}

@@ -1,0 +1,78 @@
+use std::time::Duration;
+
+use resource::audit::{Kind, Name, Rules, Verdict, VerdictKind, audit};
+
+use crate::story::{
+    acquired, crashed, deleted, granted, healed, history, millis_at, not_acquired, only, requested, struck,
+};
+
+/// A retry comes within 3 s; the run ends at 10 s.
+fn judge<'a>(events: impl IntoIterator<Item = (u64, &'a str, Kind)>) -> Vec<Verdict> {
+    let servers = vec![Name::from("redis")];
+    let longest_retry = Some(Duration::from_secs(3));
+    audit(&history(events), &Rules { servers, longest_retry, end: millis_at(10_000), ..Rules::default() })
+}
+
+/// `a` has the lock until 1 s; `b` asks for it at 0.5 s.
+fn handed_over() -> [(u64, &'static str, Kind); 3] {
+    [(0, "redis", granted("a", 1)), (500, "b", requested("b")), (1_000, "redis", deleted("a", "a"))]
+}
+
+fn and_then(events: impl IntoIterator<Item = (u64, &'static str, Kind)>) -> Vec<(u64, &'static str, Kind)> {
+    handed_over().into_iter().chain(events).collect()
+}
+
+#[test]
+fn a_waiter_that_misses_that_the_lock_came_free() {
+    let verdicts = judge(and_then([(4_001, "redis", granted("b", 2))]));
+    let verdict = only(VerdictKind::Idle, &verdicts);
+    assert_eq!(
+        verdict.detail,
+        "the lock was free from 1.000 on, b had asked for it at 0.500, and at 4.000 nobody had it"
+    );
+}
+
+#[test]
+fn a_waiter_that_waits_until_the_end() {
+    only(VerdictKind::Idle, &judge(handed_over()));
+    only(VerdictKind::Idle, &judge([(6_999, "b", requested("b"))]));
+    assert_eq!(judge([(7_000, "b", requested("b"))]), []);
+}
+
+#[test]
+fn a_waiter_that_is_served_in_time_gives_up_or_dies() {
+    for (at, process, end) in
+        [(4_000, "redis", granted("b", 2)), (4_000, "b", not_acquired("b")), (4_000, "b", crashed())]
+    {
+        assert_eq!(judge(and_then([(at, process, end)])), []);
+    }
+}
+
+#[test]
+fn a_waiter_that_gives_up_too_late_has_missed_it() {
+    only(VerdictKind::Idle, &judge(and_then([(4_001, "b", not_acquired("b"))])));
+}
+
+#[test]
+fn a_lock_that_is_held_is_not_idle() {
+    let story = [(0, "redis", granted("a", 1)), (1, "a", acquired("a", 1)), (500, "b", requested("b"))];
+    assert_eq!(judge(story), []);
+}
+
+#[test]
+fn while_something_is_broken_no_lock_is_idle() {
+    let cut = [(900, "network", struck(0, "cut")), (7_500, "network", healed(0, "cut"))];
+    assert_eq!(judge(and_then(cut)), []);
+    let endless = [(900, "redis", struck(0, "pause"))];
+    assert_eq!(judge(and_then(endless)), []);
+    let short = [(900, "network", struck(0, "cut")), (1_500, "network", healed(0, "cut"))];
+    only(VerdictKind::Idle, &judge(and_then(short)));
+    let late = [(4_500, "network", struck(0, "cut"))];
+    only(VerdictKind::Idle, &judge(and_then(late)));
+}
+
+#[test]
+fn a_server_that_is_down_is_broken() {
+    let down = [(1_200, "redis", crashed())];
+    assert_eq!(judge(and_then(down)), []);
+}

@@ -1,0 +1,92 @@
+use std::time::Duration;
+
+use resource::audit::{Kind, Name, Rules, Verdict, VerdictKind, audit};
+
+use crate::story::{
+    acquired, crashed, deleted, expired, granted, healed, history, millis_at, not_acquired, only, released,
+    requested, struck,
+};
+
+/// The run ends at 2.5 s; a retry comes within 500 ms.
+fn judge<'a>(events: impl IntoIterator<Item = (u64, &'a str, Kind)>) -> Vec<Verdict> {
+    let servers = vec![Name::from("redis")];
+    let longest_retry = Some(Duration::from_millis(500));
+    audit(&history(events), &Rules { servers, longest_retry, end: millis_at(2_500), ..Rules::default() })
+}
+
+/// `a` asks at 0 s, is granted the key at 0.1 s and gives up at 0.2 s.
+fn given_up() -> [(u64, &'static str, Kind); 3] {
+    [(0, "a", requested("a")), (100, "redis", granted("a", 1)), (200, "a", not_acquired("a"))]
+}
+
+fn and_then(events: impl IntoIterator<Item = (u64, &'static str, Kind)>) -> Vec<(u64, &'static str, Kind)> {
+    given_up().into_iter().chain(events).collect()
+}
+
+#[test]
+fn a_key_that_stays_after_its_client_has_given_up() {
+    let verdicts = judge(and_then([(2_100, "redis", expired("a"))]));
+    let verdict = only(VerdictKind::Leaked, &verdicts);
+    assert_eq!(
+        verdict.detail,
+        "redis still held the lock for a (owner a:7f3c9e12) at 1.200, although that acquisition had ended at 0.200"
+    );
+    assert_eq!(verdict.at, millis_at(1_200));
+}
+
+#[test]
+fn a_key_that_is_still_there_at_the_end() {
+    only(VerdictKind::Leaked, &judge(given_up()));
+}
+
+#[test]
+fn a_key_that_is_cleaned_up_within_half_a_ttl() {
+    assert_eq!(judge(and_then([(1_200, "redis", deleted("a", "a"))])), []);
+}
+
+#[test]
+fn a_release_that_left_the_key() {
+    let story = [
+        (0, "a", requested("a")),
+        (100, "redis", granted("a", 1)),
+        (110, "a", acquired("a", 1)),
+        (200, "a", released("a", 1, "error")),
+    ];
+    only(VerdictKind::Leaked, &judge(story));
+}
+
+#[test]
+fn a_holder_that_has_not_ended_leaks_nothing() {
+    let story = [(0, "a", requested("a")), (100, "redis", granted("a", 1)), (110, "a", acquired("a", 1))];
+    assert_eq!(judge(story), []);
+}
+
+#[test]
+fn a_client_that_died_can_t_clean_up() {
+    assert_eq!(judge(and_then([(300, "a", crashed())])), []);
+}
+
+#[test]
+fn while_something_is_broken_nothing_leaks() {
+    let cut = [(150, "network", struck(0, "cut")), (1_900, "network", healed(0, "cut"))];
+    assert_eq!(judge(and_then(cut)), [], "not over half a time to live and the longest retry after it");
+    let healed_in_time = [(150, "network", struck(0, "cut")), (300, "network", healed(0, "cut"))];
+    only(VerdictKind::Leaked, &judge(and_then(healed_in_time)));
+}
+
+#[test]
+fn a_fault_that_comes_too_late_excuses_nothing() {
+    only(VerdictKind::Leaked, &judge(and_then([(1_300, "network", struck(0, "cut"))])));
+}
+
+#[test]
+fn an_acquire_that_is_dropped_is_no_excuse() {
+    only(VerdictKind::Leaked, &judge(and_then([(200, "a", struck(0, "cancel"))])));
+}
+
+#[test]
+fn a_key_of_a_server_that_died_is_no_evidence() {
+    let story =
+        [(300, "redis", crashed()), (400, "redis", healed(0, "crash")), (2_100, "redis", expired("a"))];
+    assert_eq!(judge(and_then(story)), []);
+}

@@ -1,0 +1,43 @@
+//! Workers that do without a lock: each write names the version that was read, and the resource refuses it if another one
+//! was first. No schedule loses an update.
+//!
+//! `cargo run -p sim --example without_a_lock`
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use resource::ResourceKey;
+use resource::audit::VerdictKind;
+use resource::client::Client;
+use resource::http::Config;
+use resource::update::{Update, Updater};
+use sim::Sim;
+use sim::servers::resource::ResourceHost;
+
+fn main() {
+    let found =
+        sim::check("without_a_lock", counters).keep_in("target/sim-regressions").schedules(300).find();
+    match found {
+        Ok(Some(failure)) => println!("{failure}"),
+        Ok(None) => println!("no schedule lost an update"),
+        Err(problem) => eprintln!("{problem}"),
+    }
+}
+
+/// The world: a resource that keeps what it stores on its disk, and three processes that count in it.
+fn counters(sim: &mut Sim) {
+    sim.resource("resource", ResourceHost::on_disk(Config::default())).key("counter:1");
+    sim.check("no lost update", sim::no(VerdictKind::LostUpdate));
+    for name in ["a", "b", "c"] {
+        sim.process(name, |process| async move {
+            let Ok(key) = ResourceKey::new("counter:1") else { return };
+            let client = Client::new(process.runtime(), "resource:80");
+            let updater = Updater::new(process.runtime(), client, (), process.name());
+            let update = Update::new(key, Duration::from_millis(20));
+            for _ in 0..3 {
+                // One that is given up ends in the history; the next round goes on.
+                let _ = updater.update(&update, |seen| Bytes::from(format!("{}", seen.version + 1))).await;
+            }
+        });
+    }
+}

@@ -1,0 +1,18 @@
+//! B16: a grant is not checked for what is left of its validity: one that took longer than the time to live counts as new.
+//!
+//! Source: node-redlock issue 299.
+
+use dlock::{Acquisition, Answer, BackendError, Instant, Runtime};
+
+use super::lock::MutantAcquisition;
+
+pub(super) async fn acquire(own: &mut MutantAcquisition, deadline: Instant) -> Result<Answer, BackendError> {
+    let answer = own.correct.request(deadline).await?;
+    let now = own.runtime().now();
+    Ok(match answer {
+        Answer::Granted { token, since, left } if since + left <= now + own.margin() => {
+            Answer::Granted { token, since: now, left: own.claim.ttl }
+        }
+        other => other,
+    })
+}

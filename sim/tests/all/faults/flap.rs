@@ -1,0 +1,154 @@
+//! A fault of somebody's own: one type, one row, and schedule files can name it.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sim::faults::{
+    Action, Check, Fault, FaultKind, Faults, Fields, Link, Misread, NETWORK, Scene, Strike, Trigger,
+};
+use sim::{Draw, Invalid, NoOptions, Process, Sim, Span, Subject};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// Cuts a link again and again: `{ flap = ["a", "b"], every = "200ms", times = 3 }`.
+#[derive(Debug)]
+struct Flap {
+    link: Link,
+    /// How long the link is cut, and how long it then holds.
+    every: Span,
+    times: u64,
+}
+
+static FLAP: FaultKind = FaultKind { verb: "flap", fields: &["every", "times"], read, ways: &[] };
+
+fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
+    let link = fields.need("flap", "flap", "the link")?;
+    let every = fields.need("flap", "every", "for how long")?;
+    Ok(Arc::new(Flap { link, every, times: fields.take("times")?.unwrap_or(2) }))
+}
+
+impl Action for Flap {
+    fn verb(&self) -> &'static str {
+        FLAP.verb
+    }
+
+    fn write(&self, fields: &mut Fields) {
+        fields.put("flap", &self.link);
+        fields.put("every", &self.every);
+        fields.put("times", &self.times);
+    }
+
+    fn processes(&self) -> Vec<&str> {
+        vec![&self.link.from, &self.link.to]
+    }
+
+    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+        check.link(&self.link)?;
+        check.lasting("every", Some(self.every))
+    }
+
+    fn strike(&self, strike: &Strike) {
+        cut(strike, self.link.clone(), self.every, self.times);
+    }
+
+    fn heals_after(&self, _: &dyn Scene) -> Option<Span> {
+        Some(self.every.times(2 * self.times))
+    }
+}
+
+/// Cuts the link, and cuts it again when it has held for as long.
+fn cut(strike: &Strike, link: Link, every: Span, times: u64) {
+    if times == 0 {
+        return;
+    }
+    for (from, to) in strike.directions(&link, true) {
+        strike.world().cut(from, to);
+    }
+    strike.begins(NETWORK, &format!("flaps {}", link.arrow(true)));
+    strike.until(NETWORK, Some(every), "holds again", move |strike| {
+        for (from, to) in strike.directions(&link, true) {
+            strike.world().heal(from, to);
+        }
+        strike.after(every, move |strike| cut(strike, link, every, times - 1));
+    });
+}
+
+/// Two processes, of which one pings the other.
+struct Pings;
+
+impl Subject for Pings {
+    type Options = NoOptions;
+
+    fn draw(&self, _: &mut Draw) -> NoOptions {
+        NoOptions::default()
+    }
+
+    fn build(&self, _: &NoOptions, sim: &mut Sim) -> Result<(), Invalid> {
+        sim.process("a", |process| async move { ping(process).await.unwrap() });
+        sim.process("b", |process| async move { hear(process).await.unwrap() });
+        Ok(())
+    }
+
+    fn faults(&self) -> Faults {
+        Faults::default().with(&FLAP)
+    }
+}
+
+async fn ping(process: Process) -> io::Result<()> {
+    process.sleep(Duration::from_millis(10)).await;
+    let mut stream = process.connect("b:80").await?;
+    for _ in 0..20 {
+        stream.write_all(b"!").await?;
+        process.sleep(Duration::from_millis(50)).await;
+    }
+    Ok(())
+}
+
+async fn hear(process: Process) -> io::Result<()> {
+    let mut listener = process.listen(80)?;
+    let (mut stream, _) = listener.accept().await;
+    while stream.read(&mut [0; 8]).await? > 0 {
+        process.point("heard");
+    }
+    Ok(())
+}
+
+const SCHEDULE: &str = r#"
+about = "the link flaps"
+
+[[fault]]
+when = { process = "b", after = "heard" }
+what = { flap = ["a", "b"], every = "100ms", times = 3 }
+"#;
+
+#[test]
+fn a_file_names_a_fault_that_its_subject_knows() {
+    let schedule = sim::sim::parse(&Pings, "flap", SCHEDULE).unwrap();
+    assert_eq!(sim::sim::parse(&Pings, "flap", &schedule.to_toml()).unwrap(), schedule);
+    let report = sim::sim::run(&Pings, &schedule).unwrap();
+    assert_eq!(report.trace().matches("flaps a ↔ b").count(), 3, "{}", report.trace());
+    assert_eq!(report.trace().matches("holds again").count(), 3, "{}", report.trace());
+}
+
+#[test]
+fn a_mistake_in_it_has_its_line() {
+    let refused = |good: &str, bad: &str| {
+        sim::sim::parse(&Pings, "flap", &SCHEDULE.replace(good, bad)).unwrap_err().to_string()
+    };
+    assert_eq!(refused("\"100ms\"", "\"0s\""), "flap:6: `every` is 0s: the fault would do nothing");
+    assert_eq!(refused(", every = \"100ms\"", ""), "flap:6: `flap` needs `every`: for how long");
+    let unknown = "flap:6: unknown process `c` in `flap`: the schedule has a, b";
+    assert_eq!(refused("\"b\"], every", "\"c\"], every"), unknown);
+    let nobody = |sim: &mut Sim| Pings.build(&NoOptions::default(), sim).unwrap();
+    let text = sim::sim::parse(&nobody, "flap", SCHEDULE).unwrap_err().to_string();
+    assert!(text.starts_with("flap:6: unknown field `every`, expected one of `pause`"), "{text}");
+}
+
+#[test]
+fn code_needs_no_table() {
+    let flap = Flap { link: Link::new("a", "b"), every: Span::from_millis(100), times: 3 };
+    let mut sim = Sim::new(0);
+    Pings.build(&NoOptions::default(), &mut sim).unwrap();
+    let report = sim.fault(Fault::new(Trigger::after("b", "heard"), flap)).run().unwrap();
+    assert_eq!(report.struck, [true]);
+}

@@ -1,0 +1,4 @@
+//! Faults: what they open they close, and one of somebody's own.
+
+mod flap;
+mod pauses;
