@@ -4,8 +4,8 @@
 //! source); [`servers`] starts and ends the servers that a lock needs, [`faults`] breaks them; [`backends`] is the one place
 //! that knows all kinds of them; [`work`] is the worker and [`pause`] what stops it, [`store`] and [`serve`] the resource;
 //! [`history`] records what each process says, and [`judgement`] what it comes to; [`mod@contend`] is the load,
-//! [`mod@fill`] ten million locks, [`peers`] the comparison with other locks; [`experiments`] and [`chaos`], the long run
-//! under faults, put all that together, and [`report`] tells what the experiments found.
+//! [`mod@fill`] ten million locks, [`lab`] what the following share: [`experiments`], [`chaos`] (the long run under faults)
+//! and [`peers`] (the comparison with other locks). [`report`] makes text, tables and figures of what was found.
 
 pub mod backends;
 pub mod chaos;
@@ -16,6 +16,7 @@ pub mod faults;
 pub mod fill;
 pub mod history;
 pub mod judgement;
+pub mod lab;
 mod limits;
 pub mod pause;
 pub mod peers;

@@ -17,8 +17,8 @@ use dlock::redis::{Redis as Backend, RedisOptions};
 use dlock::{BackendError, Lock, LockKey, Options, Runtime, TryAcquireError};
 use eventually::eventually;
 use real::TokioRuntime;
-use real::faults::{Filter, Host, Network};
-use real::servers::{EtcdCluster, Persistence, Redis, Stage, ask, ask_http, end_left_stage};
+use real::faults::{Filter, Network};
+use real::servers::{EtcdCluster, Host, Persistence, Redis, Stage, ask, ask_http, end_left_stage};
 
 /// A Redis on one host, and a client on another.
 struct Scene {

@@ -17,7 +17,7 @@ fn pttl(redis: &Redis, key: &str) -> i64 {
 fn a_step_forward_ends_a_lease_at_once_and_one_back_prolongs_it() {
     let stage = Stage::new().unwrap();
     let clock = WallClock::new(&stage, "redis").unwrap();
-    let mut redis = Redis::start_by(&stage, "redis", Persistence::None, &clock).unwrap();
+    let mut redis = Redis::start_with(&stage, "redis", Persistence::None, &clock.environment()).unwrap();
     assert_eq!(says(&redis, "SET k v PX 3600000"), "+OK\r\n");
     clock.step(-1_800_000).unwrap();
     assert!(pttl(&redis, "k") > 3_600_000, "half an hour more than it was given, less what the test took");
@@ -37,7 +37,9 @@ fn a_step_forward_ends_a_lease_at_once_and_one_back_prolongs_it() {
 fn each_server_has_a_clock_of_its_own() {
     let stage = Stage::new().unwrap();
     let clocks = ["one", "two"].map(|name| WallClock::new(&stage, name).unwrap());
-    let start = |n: usize, name: &str| Redis::start_by(&stage, name, Persistence::None, &clocks[n]).unwrap();
+    let start = |n: usize, name: &str| {
+        Redis::start_with(&stage, name, Persistence::None, &clocks[n].environment()).unwrap()
+    };
     let (one, two) = (start(0, "one"), start(1, "two"));
     says(&one, "SET k v PX 3600000");
     says(&two, "SET k v PX 3600000");

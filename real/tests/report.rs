@@ -4,8 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use real::experiments::ALL;
-use real::report::Page;
+use real::experiments::{ALL, Page};
 use real::servers::Stage;
 
 fn root() -> PathBuf {

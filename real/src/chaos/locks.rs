@@ -41,7 +41,7 @@ impl Locks {
         };
         let redis = || {
             let start = |(n, name): (usize, &String)| match clocks.get(n) {
-                Some(clock) => Redis::start_by(stage, name, Persistence::Always, clock),
+                Some(clock) => Redis::start_with(stage, name, Persistence::Always, &clock.environment()),
                 None => Redis::start(stage, name, Persistence::Always),
             };
             names.iter().enumerate().map(start).collect::<Result<Vec<_>, _>>()

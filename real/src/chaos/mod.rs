@@ -29,10 +29,10 @@ use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use crate::backends::BackendKind;
-use crate::experiments::ExperimentError;
 use crate::faults::FaultError;
 use crate::history::{ReadError, read};
 use crate::judgement::Judgement;
+use crate::lab::LabError;
 use crate::servers::ServerError;
 
 pub use fault::{End, Fault, FaultKind, Holds, Server};
@@ -157,7 +157,7 @@ pub enum ChaosError {
     Fault(#[from] FaultError),
     /// A process of ours.
     #[error(transparent)]
-    Process(#[from] ExperimentError),
+    Process(#[from] LabError),
     /// A worker ended by itself.
     #[error("{name} ended, which no fault explains; its last words:\n{words}")]
     Ended {

@@ -14,9 +14,9 @@ use super::fault::{End, Fault, Holds, Server, worker_name};
 use super::locks::Locks;
 use super::tail::Tail;
 use super::{ChaosError, Configuration};
-use crate::experiments::actors::{Actor, ResourceActor};
 use crate::faults::{Direction, Link, Proxy};
 use crate::judgement::DATA_LOST;
+use crate::lab::actors::{Actor, ResourceActor};
 use crate::servers::Stage;
 
 /// The directory of the run's processes in the stage.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use real::TokioRuntime;
 use real::contend::{Arm, Load, contend};
-use real::experiments::keep;
+use real::lab::keep;
 use tokio::runtime::{Builder, Handle};
 
 use super::lock::LockArgs;

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use real::backends::BackendKind;
-use real::experiments::{Settings, find, keep_histories, keep_text};
+use real::experiments::{Settings, find};
+use real::lab::{keep_histories, keep_text};
 use real::span::Span;
 use toml::Value;
 

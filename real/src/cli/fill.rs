@@ -8,9 +8,9 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use real::TokioRuntime;
 use real::backends::BackendKind;
-use real::experiments::keep;
 use real::fill::etcd::{EtcdFill, Leases, fill_etcd};
 use real::fill::{Counters, Fill, fill};
+use real::lab::keep;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use super::metrics::MetricsArgs;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use real::TokioRuntime;
-use real::experiments::keep;
+use real::lab::keep;
 use real::peers::measure::{Configuration, PARTS, Results, TAKES};
 use real::peers::{OPTIONAL, compare};
 

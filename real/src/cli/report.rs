@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use real::report::Page;
+use real::experiments::Page;
 
 use super::{Outcome, print};
 

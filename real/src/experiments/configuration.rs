@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use super::ExperimentError;
+use crate::lab::LabError;
 
 /// Which configuration to use, and what to change in it.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +29,7 @@ pub(super) fn load<C: DeserializeOwned>(
         Some(path) => {
             let help = "give --config a file like those in real/experiments/";
             let read = fs::read_to_string(path);
-            let text = read.map_err(|source| ExperimentError::File { path: path.clone(), source, help })?;
+            let text = read.map_err(|source| LabError::File { path: path.clone(), source, help })?;
             (path.display().to_string(), text)
         }
     };

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::fleet::Fleet;
-use super::load::{HotKey, failures, millis};
 use super::{Experiment, ExperimentError};
 use crate::backends::BackendKind;
+use crate::lab::fleet::Fleet;
+use crate::lab::load::{HotKey, failures, millis};
 use crate::report::{Axis, Figure, Line, Scale, Section, Table};
 use crate::servers::Stage;
 use crate::span::Span;

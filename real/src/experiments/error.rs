@@ -1,9 +1,7 @@
 //! Why an experiment could not be carried out, or its results not be read.
 
-use std::io;
-use std::path::PathBuf;
-
 use crate::history::ReadError;
+use crate::lab::LabError;
 use crate::servers::ServerError;
 
 /// An experiment that could not be carried out. A result that was not expected is none.
@@ -28,40 +26,12 @@ pub enum ExperimentError {
     /// A configuration with which the experiment shows nothing.
     #[error("{0}")]
     Pointless(String),
-    /// A server, or one of the experiment's own processes.
+    /// What experiments share.
     #[error(transparent)]
-    Server(#[from] ServerError),
-    /// A history.
-    #[error(transparent)]
-    History(#[from] ReadError),
-    /// A process did not do in time what it should.
-    #[error("{name} did not {what} within {seconds} s; its last words:\n{words}")]
-    Stuck {
-        /// The process.
-        name: String,
-        /// What it should have done.
-        what: &'static str,
-        /// How long it was waited for.
-        seconds: u64,
-        /// The last lines of its log.
-        words: String,
-    },
-    /// The resource gave no answer to a question.
-    #[error("the resource did not answer: {0}")]
-    Resource(io::Error),
+    Lab(#[from] LabError),
     /// A part of the experiment failed in a way of its own.
     #[error("{0}")]
     Failed(String),
-    /// A file could not be read or written.
-    #[error("{}: {source}; {help}", .path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-        /// What to do.
-        help: &'static str,
-    },
     /// Results that are not (or no longer) those of the experiment.
     #[error("these are no results of experiment {number}: {source}; run `real experiment {number}` again")]
     Results {
@@ -70,4 +40,16 @@ pub enum ExperimentError {
         /// What is wrong.
         source: serde_json::Error,
     },
+}
+
+impl From<ServerError> for ExperimentError {
+    fn from(error: ServerError) -> Self {
+        LabError::from(error).into()
+    }
+}
+
+impl From<ReadError> for ExperimentError {
+    fn from(error: ReadError) -> Self {
+        LabError::from(error).into()
+    }
 }

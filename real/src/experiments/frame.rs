@@ -5,9 +5,10 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::ExperimentError;
 use super::configuration::{Settings, load};
-use super::{ExperimentError, Machine};
-use crate::report::Section;
+use crate::lab::Machine;
+use crate::report::{Chapter, Section};
 
 /// An experiment of the lab.
 pub trait Experiment: Sync {
@@ -50,27 +51,6 @@ struct Record<C, F> {
     configuration: C,
     as_expected: bool,
     findings: F,
-}
-
-/// An experiment's results, as the report and the terminal show them.
-#[derive(Clone, Debug)]
-pub struct Chapter {
-    /// The experiment.
-    pub number: u32,
-    /// Its name.
-    pub title: &'static str,
-    /// What it answers.
-    pub question: &'static str,
-    /// What to know before one reads the findings, as Markdown.
-    pub background: &'static str,
-    /// The command that gives it.
-    pub command: String,
-    /// What it was run with, as TOML.
-    pub configuration: String,
-    /// What it was run on.
-    pub machine: Machine,
-    /// What was found.
-    pub section: Section,
 }
 
 /// A run that is over.
@@ -156,7 +136,7 @@ fn chapter<E: Experiment>(record: Record<E::Configuration, E::Findings>) -> Chap
         command: record.command,
         // What was read as TOML can be written as such.
         configuration: toml::to_string(&record.configuration).unwrap_or_default(),
-        machine: record.machine,
+        machine: record.machine.to_string(),
         section,
     }
 }

@@ -18,12 +18,13 @@ use resource::audit::{Kind, VerdictKind};
 use resource::story;
 use serde::{Deserialize, Serialize};
 
-use super::actors::{Actor, Crew, ResourceActor};
-use super::fleet::Fleet;
-use super::outcome::{Outcome, cell, writers};
-use super::parallel::in_parallel;
-use super::{Experiment, ExperimentError, Fence};
+use super::{Experiment, ExperimentError};
 use crate::backends::BackendKind;
+use crate::lab::actors::{Actor, Crew, ResourceActor};
+use crate::lab::fleet::Fleet;
+use crate::lab::outcome::{Outcome, cell, writers};
+use crate::lab::parallel::in_parallel;
+use crate::lab::{Fence, story};
 use crate::report::{Section, Table};
 use crate::servers::Stage;
 use crate::span::Span;

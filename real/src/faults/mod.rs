@@ -11,12 +11,14 @@
 //! | a link that is slow, cut in one direction, or reset | [`Proxy`] |
 
 mod error;
+mod link;
 mod network;
 mod proxy;
 mod pump;
 mod wall_clock;
 
 pub use error::FaultError;
-pub use network::{Filter, Host, Network};
-pub use proxy::{Direction, Link, Proxy};
+pub use link::{Direction, Link};
+pub use network::{Filter, Network};
+pub use proxy::Proxy;
 pub use wall_clock::WallClock;

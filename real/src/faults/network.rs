@@ -6,25 +6,17 @@
 //! where they are not to be had, [`Proxy`](super::Proxy) breaks the links of one client at a time.
 //!
 //! When the value is dropped the namespaces are gone; after a crash of ours the stage's guard removes them.
-#![allow(clippy::disallowed_methods, reason = "a thread changes its namespace, and must be one of its own")]
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
-use std::os::fd::AsFd;
-use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
 
 use rustix::process::geteuid;
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::error::FaultError;
-use crate::servers::Stage;
+use crate::servers::{Cable, Host, Stage};
 
-/// Where `ip netns` keeps the names.
-const NAMES: &str = "/run/netns";
 /// What needs the programs, for messages.
 const WHAT: &str = "network namespaces";
 /// Tells this process's networks apart.
@@ -37,19 +29,6 @@ pub struct Network {
     /// The namespaces, with the bridge's last.
     namespaces: Vec<String>,
     _stage: Stage,
-}
-
-/// One of the hosts. Clones are the same one.
-#[derive(Clone, Debug)]
-pub struct Host(Arc<Inner>);
-
-#[derive(Debug)]
-struct Inner {
-    namespace: String,
-    /// The namespace with the bridge, and the name there of the cable that leads to this host.
-    bridge: String,
-    cable: String,
-    address: String,
 }
 
 /// What happens to what arrives.
@@ -77,16 +56,11 @@ impl Network {
         let prefix = format!("dlock-{}-{number}", std::process::id());
         let bridge = format!("{prefix}-bridge");
         let host = |n: u8| {
-            let (namespace, cable) = (format!("{prefix}-{n}"), format!("cable{n}"));
-            Host(Arc::new(Inner {
-                namespace,
-                bridge: bridge.clone(),
-                cable,
-                address: format!("10.77.0.{n}"),
-            }))
+            let cable = Cable { bridge: bridge.clone(), name: format!("cable{n}") };
+            Host::new(format!("{prefix}-{n}"), format!("10.77.0.{n}"), cable)
         };
         let hosts: Vec<_> = (1..=count).map(host).collect();
-        let mut namespaces: Vec<_> = hosts.iter().map(|host| host.0.namespace.clone()).collect();
+        let mut namespaces: Vec<_> = hosts.iter().map(|host| host.namespace().to_owned()).collect();
         namespaces.push(bridge.clone());
         note(stage, &namespaces)?;
         // From here on a failure removes what there is.
@@ -115,8 +89,8 @@ impl Drop for Network {
 
 impl Host {
     fn set_up(&self) -> Result<(), FaultError> {
-        let Inner { namespace, bridge, cable, address } = &*self.0;
-        let subnet = format!("{address}/24");
+        let (namespace, Cable { bridge, name: cable }) = (self.namespace(), self.cable());
+        let subnet = format!("{}/24", self.address());
         ip(&["netns", "add", namespace])?;
         ip(&[
             "-n", bridge, "link", "add", cable, "type", "veth", "peer", "name", "eth0", "netns", namespace,
@@ -129,36 +103,13 @@ impl Host {
         self.nft("add chain inet dlock arriving { type filter hook input priority 0; }")
     }
 
-    /// Its address, for the other hosts.
-    pub fn address(&self) -> &str {
-        &self.0.address
-    }
-
-    /// Does `job` on this host: its sockets, and the processes that it starts, are the host's.
-    ///
-    /// # Errors
-    ///
-    /// If the host is gone, with its network.
-    pub fn run<T: Send>(&self, job: impl FnOnce() -> T + Send) -> io::Result<T> {
-        let namespace = File::open(Path::new(NAMES).join(&self.0.namespace))?;
-        // The thread ends with the job, and its namespace with it: no other code comes to run there.
-        let on_host = || {
-            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
-            Ok(job())
-        };
-        thread::scope(|scope| match scope.spawn(on_host).join() {
-            Ok(done) => done,
-            Err(panic) => std::panic::resume_unwind(panic),
-        })
-    }
-
     /// Pulls its cable: nothing leaves it, nothing arrives.
     ///
     /// # Errors
     ///
     /// [`FaultError::Failed`].
     pub fn unplug(&self) -> Result<(), FaultError> {
-        ip(&["-n", &self.0.bridge, "link", "set", &self.0.cable, "down"])
+        self.set_cable("down")
     }
 
     /// Plugs it in again.
@@ -167,7 +118,12 @@ impl Host {
     ///
     /// [`FaultError::Failed`].
     pub fn plug_in(&self) -> Result<(), FaultError> {
-        ip(&["-n", &self.0.bridge, "link", "set", &self.0.cable, "up"])
+        self.set_cable("up")
+    }
+
+    fn set_cable(&self, state: &str) -> Result<(), FaultError> {
+        let Cable { bridge, name } = self.cable();
+        ip(&["-n", bridge, "link", "set", name, state])
     }
 
     /// From now on `filter` is applied to what arrives here from `sender`: one direction, also of open connections.

@@ -13,31 +13,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 
+use super::link::{Direction, Link};
 use super::pump::pump;
 
 /// How long to wait when no connection can be accepted.
 const RELIEF: Duration = Duration::from_millis(50);
-
-/// What a link does to bytes, in one direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Link {
-    /// Passes them on at once.
-    #[default]
-    Open,
-    /// Passes each on so much later.
-    Slow(Duration),
-    /// Holds them until it heals.
-    Cut,
-}
-
-/// A direction of a proxied connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From the client to the server: requests.
-    ToServer,
-    /// From the server to the client: replies.
-    ToClient,
-}
 
 /// A port of this machine that leads to a server. Dropped, it closes with all its connections.
 #[derive(Debug)]

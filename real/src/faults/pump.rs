@@ -8,7 +8,7 @@ use futures_util::future::join;
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 
-use super::proxy::Link;
+use super::link::Link;
 
 /// How many pieces may be on their way. Then the sender has to wait, as for a full pipe.
 const UNDER_WAY_MAX: usize = 1024;

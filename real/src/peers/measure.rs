@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::cores::Cores;
 use super::slice::{Job, Scenario, Slice};
 use super::{Entry, OPTIONAL, PeerError};
-use crate::experiments::Machine;
+use crate::lab::Machine;
 use crate::servers::ask;
 
 /// Where one request after the other is timed, each slice is done in so many parts, in turns with the other peers' parts: a

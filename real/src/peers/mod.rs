@@ -18,7 +18,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::backends::BackendKind;
-use crate::experiments::Machine;
+use crate::lab::Machine;
 use crate::servers::{EtcdCluster, Persistence, Redis, ServerError, Stage, ZooKeeper};
 
 use crate::TokioRuntime;

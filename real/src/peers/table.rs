@@ -203,7 +203,7 @@ fn unmeasured(demand: String) -> Target {
 mod tests {
     use super::super::measure::Configuration;
     use super::*;
-    use crate::experiments::Machine;
+    use crate::lab::Machine;
 
     fn row(scenario: Scenario, contenders: u64, peer: &'static str, micros: u64, per_second: f64) -> Row {
         let nanos = micros * 1000;

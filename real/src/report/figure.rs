@@ -87,6 +87,11 @@ struct Ruler {
 }
 
 impl Figure {
+    /// Its file, relative to the folder of the page.
+    pub fn file(&self) -> String {
+        format!("figures/{}.svg", self.name)
+    }
+
     /// The figure as SVG.
     ///
     /// # Errors

@@ -1,9 +1,6 @@
 //! What an experiment says of its findings.
 
-use std::fmt::Write as _;
-
-use super::{Figure, Table, WIDTH};
-use crate::experiments::Chapter;
+use super::{Figure, Table};
 
 /// What an experiment says of its findings, made from them.
 #[derive(Clone, Debug, Default)]
@@ -52,39 +49,6 @@ impl Expectation {
     }
 }
 
-impl Chapter {
-    /// For a terminal.
-    pub fn text(&self) -> String {
-        let mut text = String::new();
-        for (heading, story) in &self.section.stories {
-            // Writing to a String can't fail.
-            let _ = writeln!(text, "{heading}\n{story}");
-        }
-        let heading = format!("Experiment {}: {}", self.number, self.title);
-        let _ = writeln!(text, "{heading}\n{}", "─".repeat(heading.chars().count()));
-        text += &wrapped(self.question, "", "");
-        for table in &self.section.tables {
-            let _ = write!(text, "\n{}{}", wrapped(&table.caption, "", ""), table.text());
-        }
-        text.push('\n');
-        for remark in &self.section.remarks {
-            text += &wrapped(remark, "", "");
-        }
-        for expectation in &self.section.expectations {
-            let mark = if expectation.holds { "+ " } else { "! " };
-            text += &wrapped(&expectation.sentence(), mark, "  ");
-        }
-        text += if self.section.as_expected() { "As expected.\n" } else { "NOT AS EXPECTED.\n" };
-        text
-    }
-}
-
-/// Lines of at most 80 columns.
-fn wrapped(text: &str, first: &str, next: &str) -> String {
-    let options = textwrap::Options::new(WIDTH).initial_indent(first).subsequent_indent(next);
-    textwrap::fill(text, options) + "\n"
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,12 +63,5 @@ mod tests {
         assert!(!section.as_expected());
         let sentences: Vec<_> = section.expectations.iter().map(Expectation::sentence).collect();
         assert_eq!(sentences, ["the lock is free", "NOT AS EXPECTED, this does not hold: nobody waits"]);
-    }
-
-    #[test]
-    fn lines_end_at_80_columns() {
-        let text = wrapped(&"word ".repeat(40), "+ ", "  ");
-        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
-        assert!(text.lines().skip(1).all(|line| line.starts_with("  word")), "{text}");
     }
 }

@@ -2,11 +2,11 @@
 
 use super::error::ServerError;
 use super::guard::Stage;
+use super::host::Host;
 use super::port::{free, on_free_ports};
 use super::process::{Launch, Process};
 use super::program;
 use super::ready::{ask_http, await_ready};
-use crate::faults::Host;
 
 const PACKAGE: &str = "etcd-server";
 const LOCAL: &str = "127.0.0.1";

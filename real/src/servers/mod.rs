@@ -10,6 +10,7 @@
 mod error;
 mod etcd;
 mod guard;
+mod host;
 mod port;
 mod postgres;
 mod process;
@@ -22,6 +23,8 @@ mod zookeeper;
 pub use error::ServerError;
 pub use etcd::{Etcd, EtcdCluster};
 pub use guard::{Stage, end_left_stage};
+pub(crate) use host::Cable;
+pub use host::Host;
 pub use postgres::Postgres;
 pub use process::{Launch, Process};
 pub use ready::{ask, ask_http};

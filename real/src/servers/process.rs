@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::error::ServerError;
 use super::guard::Stage;
-use crate::faults::Host;
+use super::host::Host;
 
 /// Notes its pid with the signal that ends it, then becomes the program: `$0` is the directory of the pids, `$1` the signal.
 const NOTE_PID: &str = r#"signal=$1; shift; echo "$signal" >"$0/$$" && exec "$@""#;

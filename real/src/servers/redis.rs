@@ -1,14 +1,15 @@
 //! One Redis, alone or as another's replica.
 
+use std::ffi::OsString;
 use std::{fs, io};
 
 use super::error::ServerError;
 use super::guard::Stage;
+use super::host::Host;
 use super::port::{free, on_free_ports};
 use super::process::{Launch, Process};
 use super::program;
 use super::ready::{ask, await_ready};
-use crate::faults::{Host, WallClock};
 
 const PACKAGE: &str = "redis-server";
 
@@ -67,21 +68,23 @@ impl Redis {
         Self::launch(stage, name, port, &persistence.arguments())
     }
 
-    /// As [`Redis::start`], by a wall clock of its own: keys expire by it.
+    /// As [`Redis::start`], with variables added to its environment, such as those of a
+    /// [`WallClock`](crate::faults::WallClock), by which its keys then expire.
     ///
     /// # Errors
     ///
     /// As [`Redis::start`].
-    pub fn start_by(
+    pub fn start_with(
         stage: &Stage,
         name: &str,
         persistence: Persistence,
-        clock: &WallClock,
+        environment: &[(OsString, OsString)],
     ) -> Result<Self, ServerError> {
         on_free_ports(|| {
             let [port] = free()?;
-            let launch = plain(stage, name, port, &persistence.arguments(), None)?;
-            Self::run(stage, with_clock(launch, clock), port)
+            let mut launch = plain(stage, name, port, &persistence.arguments(), None)?;
+            launch.environment.extend_from_slice(environment);
+            Self::run(stage, launch, port)
         })
     }
 
@@ -257,9 +260,4 @@ fn plain(
     let launch = launch.args(host.into_iter().flat_map(|host| [host.address(), "--protected-mode", "no"]));
     let launch = launch.args(["--save", "", "--enable-debug-command", "yes", "--dir"]).args([&directory]);
     Ok(launch.args(more).on(host))
-}
-
-fn with_clock(mut launch: Launch, clock: &WallClock) -> Launch {
-    launch.environment.extend(clock.environment());
-    launch
 }

@@ -17,6 +17,7 @@ mod redlock;
 mod zookeeper;
 
 mod cas;
+mod circles;
 mod command;
 mod comparison;
 mod corpus;

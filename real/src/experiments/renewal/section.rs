@@ -4,8 +4,8 @@ use resource::audit::VerdictKind;
 
 use super::{Cell, Configuration, Findings, LongWork, Paused, UnderWay};
 use crate::backends::BackendKind;
-use crate::experiments::Fence;
-use crate::experiments::outcome::cell;
+use crate::lab::Fence;
+use crate::lab::outcome::cell;
 use crate::report::{Axis, Figure, Line, Scale, Section, Table};
 
 pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Section {

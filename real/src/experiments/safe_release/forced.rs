@@ -19,10 +19,11 @@ use tracing_subscriber::layer::SubscriberExt;
 use super::Configuration;
 use super::failed;
 use super::release::{Gap, Release, Releasing};
-use crate::experiments::actors::ResourceActor;
-use crate::experiments::outcome::Outcome;
-use crate::experiments::{ExperimentError, Fence};
+use crate::experiments::ExperimentError;
 use crate::history::{Recorder, speak_as};
+use crate::lab::Fence;
+use crate::lab::actors::ResourceActor;
+use crate::lab::outcome::Outcome;
 use crate::runtime::TokioRuntime;
 use crate::servers::{Persistence, Redis, Stage};
 

@@ -18,9 +18,10 @@ use serde::{Deserialize, Serialize};
 use self::forced::Forced;
 use self::natural::Natural;
 use self::release::Release;
-use super::outcome::cell;
-use super::parallel::in_parallel;
-use super::{Experiment, ExperimentError, Fence};
+use super::{Experiment, ExperimentError};
+use crate::lab::outcome::cell;
+use crate::lab::parallel::in_parallel;
+use crate::lab::Fence;
 use crate::report::{Section, Table};
 use crate::span::Span;
 

@@ -16,10 +16,11 @@ use serde::{Deserialize, Serialize};
 
 use self::scenario::{Plot, Scenario};
 use self::simulator::Simulator;
-use super::fleet::Fleet;
-use super::parallel::in_parallel;
-use super::{Experiment, ExperimentError, Fence};
+use super::{Experiment, ExperimentError};
 use crate::backends::BackendKind;
+use crate::lab::Fence;
+use crate::lab::fleet::Fleet;
+use crate::lab::parallel::in_parallel;
 use crate::report::{Section, Table};
 use crate::servers::Stage;
 use crate::span::Span;
@@ -154,7 +155,7 @@ fn simulate(simulator: &Simulator, plots: &[Plot], seeds: u32) -> Result<Vec<Pla
             let of_arm = Fence::BOTH.into_iter().zip(&verdicts);
             played.extend(of_arm.map(|(fence, kinds)| Played { plot, fence, verdicts: name(kinds) }));
         }
-        Ok(played)
+        Ok::<_, ExperimentError>(played)
     })?;
     Ok(played.into_iter().flatten().collect())
 }

@@ -6,9 +6,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::backends::BackendKind;
-use crate::experiments::actors::{Crew, ResourceActor};
-use crate::experiments::outcome::Outcome;
-use crate::experiments::{ExperimentError, Fence};
+use crate::experiments::ExperimentError;
+use crate::lab::Fence;
+use crate::lab::actors::{Crew, ResourceActor};
+use crate::lab::outcome::Outcome;
 use crate::servers::Stage;
 use crate::span::Span;
 

@@ -8,7 +8,8 @@ use std::process::Command;
 use resource::audit::VerdictKind;
 use serde::Deserialize;
 
-use crate::experiments::{ExperimentError, Fence};
+use crate::experiments::ExperimentError;
+use crate::lab::{Fence, LabError};
 
 /// The repository that this program was built from.
 const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -52,7 +53,7 @@ impl Simulator {
         file: &Path,
     ) -> Result<[BTreeSet<VerdictKind>; 2], ExperimentError> {
         let help = "set TMPDIR to a directory that this user can write to";
-        let unwritten = |source| ExperimentError::File { path: file.to_owned(), source, help };
+        let unwritten = |source| LabError::File { path: file.to_owned(), source, help };
         fs::write(file, schedule).map_err(unwritten)?;
         let output = Command::new(&self.0).arg("replay").arg(file).arg("--json").output();
         let output = output.map_err(|error| missing(&self.0, &error.to_string()))?;

@@ -6,7 +6,7 @@ use resource::audit::{Event, Kind};
 use resource::story;
 
 /// One line for each event that a reader must know. A client that asks again and again does so in one line.
-pub(super) fn lines(history: &[Event]) -> Vec<String> {
+pub(crate) fn lines(history: &[Event]) -> Vec<String> {
     let mut asking = BTreeSet::new();
     let is_news = |event: &&Event| match event.kind {
         Kind::LeaseRequested { .. } => asking.insert(event.process.clone()),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle};
 
-use super::ExperimentError;
+use super::LabError;
 use super::fleet::Fleet;
 use crate::backends::BackendKind;
 use crate::contend::{Arm, Load, Report, contend};
@@ -14,22 +14,22 @@ use crate::span::Span;
 
 /// A load on one key.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct HotKey<'a> {
+pub(crate) struct HotKey<'a> {
     /// What the key is called: another name for each load on the same servers.
-    pub(super) key: &'a str,
-    pub(super) contenders: u64,
+    pub(crate) key: &'a str,
+    pub(crate) contenders: u64,
     /// How many attempts a second.
-    pub(super) rate: f64,
-    pub(super) work: Span,
-    pub(super) ttl: Span,
-    pub(super) lasts: Span,
+    pub(crate) rate: f64,
+    pub(crate) work: Span,
+    pub(crate) ttl: Span,
+    pub(crate) lasts: Span,
     /// Those who wait on a single Redis are not called.
-    pub(super) polled: bool,
+    pub(crate) polled: bool,
 }
 
 impl HotKey<'_> {
     /// Offers the load to `fleet`.
-    pub(super) fn offer(&self, backend: BackendKind, fleet: &Fleet) -> Result<Report, ExperimentError> {
+    pub(crate) fn offer(&self, backend: BackendKind, fleet: &Fleet) -> Result<Report, LabError> {
         let load = Load {
             arm: Arm::Lock,
             backend,
@@ -43,8 +43,7 @@ impl HotKey<'_> {
             lasts: self.lasts.0,
             polled: self.polled,
         };
-        let failed =
-            |error: String| ExperimentError::Failed(format!("the load on {}: {error}", backend.as_str()));
+        let failed = |error: String| LabError::Failed(format!("the load on {}: {error}", backend.as_str()));
         let executor = Builder::new_current_thread().enable_all().build();
         let executor = executor.map_err(|error| failed(error.to_string()))?;
         let offered = executor.block_on(async { contend(load, TokioRuntime::new(Handle::current())).await });
@@ -59,13 +58,13 @@ impl HotKey<'_> {
 }
 
 /// The latency at `quantile` of a report, in milliseconds.
-pub(super) fn millis(latencies: &crate::contend::Latencies, quantile: f64) -> f64 {
+pub(crate) fn millis(latencies: &crate::contend::Latencies, quantile: f64) -> f64 {
     let found = latencies.quantiles.iter().find(|(other, _)| (other - quantile).abs() < 1e-9);
     found.map_or(0.0, |(_, micros)| *micros as f64 / 1e3)
 }
 
 /// Which attempts of a load failed, and why; nothing if none did. `whose` says of which load.
-pub(super) fn failures(whose: &str, failures: &BTreeMap<String, u64>) -> Option<String> {
+pub(crate) fn failures(whose: &str, failures: &BTreeMap<String, u64>) -> Option<String> {
     let reasons: Vec<_> =
         failures.iter().map(|(reason, count)| format!("{count} with \"{reason}\"")).collect();
     (!reasons.is_empty()).then(|| format!("Attempts that failed on {whose}: {}.", reasons.join("; ")))

@@ -11,7 +11,7 @@ use dlock::LockKey;
 use resource::ResourceKey;
 use resource::audit::{Event, Kind};
 
-use super::ExperimentError;
+use super::LabError;
 use crate::backends::BackendKind;
 use crate::clock::machine_time;
 use crate::servers::{Launch, Process, ServerError, Stage, ask_http};
@@ -49,12 +49,12 @@ impl Actor {
     }
 
     /// Waits until it has ended.
-    pub(crate) fn ended(&mut self) -> Result<(), ExperimentError> {
+    pub(crate) fn ended(&mut self) -> Result<(), LabError> {
         self.until("end", |actor| actor.process.exited().map(|_| ()))
     }
 
     /// Waits until its history has an event of that name.
-    pub(crate) fn told(&mut self, event: &str) -> Result<(), ExperimentError> {
+    pub(crate) fn told(&mut self, event: &str) -> Result<(), LabError> {
         let line = format!(r#""event":"{event}""#);
         self.until("come to where it was waited for", |actor| {
             fs::read_to_string(&actor.history).ok().filter(|text| text.contains(&line)).map(|_| ())
@@ -62,13 +62,13 @@ impl Actor {
     }
 
     /// Waits until SIGSTOP holds it.
-    pub(crate) fn stopped(&mut self) -> Result<(), ExperimentError> {
+    pub(crate) fn stopped(&mut self) -> Result<(), LabError> {
         self.until("stop itself", |actor| actor.process.is_paused().then_some(()))
     }
 
     /// Kills it, and notes that in a history of its own, whose path it returns: what it was about to write itself may be
     /// half a line.
-    pub(crate) fn crash(&mut self) -> Result<PathBuf, ExperimentError> {
+    pub(crate) fn crash(&mut self) -> Result<PathBuf, LabError> {
         self.process.kill();
         let process = self.history.file_stem().unwrap_or_default().to_string_lossy();
         let path = self.history.with_file_name(format!("{process}-crash.jsonl"));
@@ -76,7 +76,7 @@ impl Actor {
         let event = Event { at: machine_time(), process: process.as_ref().into(), kind };
         let written = fs::File::create(&path).and_then(|file| event.write_json(file));
         let help = "set TMPDIR to a directory that this user can write to";
-        written.map_err(|source| ExperimentError::File { path: path.clone(), source, help })?;
+        written.map_err(|source| LabError::File { path: path.clone(), source, help })?;
         Ok(path)
     }
 
@@ -84,7 +84,7 @@ impl Actor {
         &mut self,
         what: &'static str,
         mut done: impl FnMut(&mut Self) -> Option<T>,
-    ) -> Result<T, ExperimentError> {
+    ) -> Result<T, LabError> {
         let begun = Instant::now();
         loop {
             if let Some(done) = done(self) {
@@ -92,7 +92,7 @@ impl Actor {
             }
             if begun.elapsed() > PATIENCE {
                 let (name, words) = (self.process.name().to_owned(), self.process.last_words());
-                return Err(ExperimentError::Stuck { name, what, seconds: PATIENCE.as_secs(), words });
+                return Err(LabError::Stuck { name, what, seconds: PATIENCE.as_secs(), words });
             }
             thread::sleep(PAUSE);
         }
@@ -140,8 +140,8 @@ impl<'a> Crew<'a> {
     }
 
     /// What its key is called, as a resource.
-    pub(crate) fn key(&self) -> Result<ResourceKey, ExperimentError> {
-        let no_key = |error: String| ExperimentError::Resource(io::Error::other(error));
+    pub(crate) fn key(&self) -> Result<ResourceKey, LabError> {
+        let no_key = |error: String| LabError::Resource(io::Error::other(error));
         let key = LockKey::new(self.run, "0").map_err(|error| no_key(error.to_string()))?;
         ResourceKey::new(key.name()).map_err(|error| no_key(error.to_string()))
     }
@@ -156,7 +156,7 @@ pub(crate) struct ResourceActor {
 
 impl ResourceActor {
     /// Starts one on a free port, on a disk, and waits until it listens.
-    pub(crate) fn start(stage: &Stage, folder: &str, fence: &str) -> Result<Self, ExperimentError> {
+    pub(crate) fn start(stage: &Stage, folder: &str, fence: &str) -> Result<Self, LabError> {
         let arguments =
             ["--listen", "127.0.0.1:0", "--store", "redb", "--path", "resource.redb", "--fence", fence];
         let mut actor = Actor::start(stage, folder, "resource", "resource", &arguments)?;
@@ -170,7 +170,7 @@ impl ResourceActor {
     }
 
     /// Waits until it has accepted or refused so many writes.
-    pub(crate) fn heard(&mut self, writes: usize) -> Result<(), ExperimentError> {
+    pub(crate) fn heard(&mut self, writes: usize) -> Result<(), LabError> {
         const ANSWERS: [&str; 2] = [r#""event":"write_accepted""#, r#""event":"write_rejected""#];
         self.actor.until("hear of all writes", |actor| {
             let text = fs::read_to_string(&actor.history).ok()?;
@@ -181,31 +181,25 @@ impl ResourceActor {
     }
 
     /// The answer to `GET /r/KEY`.
-    pub(crate) fn read(&self, key: &ResourceKey) -> Result<String, ExperimentError> {
+    pub(crate) fn read(&self, key: &ResourceKey) -> Result<String, LabError> {
         self.ask("GET", &format!("/r/{}", key.to_path_segment()), "", "").map(|(_, body)| body)
     }
 
     /// Status line and body of the answer to a `PUT /r/KEY` with that token.
-    pub(crate) fn write(&self, key: &ResourceKey, token: u64) -> Result<(String, String), ExperimentError> {
+    pub(crate) fn write(&self, key: &ResourceKey, token: u64) -> Result<(String, String), LabError> {
         let path = format!("/r/{}", key.to_path_segment());
         self.ask("PUT", &path, &format!("X-Fence-Token: {token}\r\n"), "once more")
     }
 
     /// The sample of a metric without labels.
-    pub(crate) fn metric(&self, name: &str) -> Result<u64, ExperimentError> {
+    pub(crate) fn metric(&self, name: &str) -> Result<u64, LabError> {
         let (_, text) = self.ask("GET", "/metrics", "", "")?;
         let sample = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
-        sample.ok_or_else(|| ExperimentError::Resource(io::Error::other(format!("it has no metric {name}"))))
+        sample.ok_or_else(|| LabError::Resource(io::Error::other(format!("it has no metric {name}"))))
     }
 
-    fn ask(
-        &self,
-        method: &str,
-        path: &str,
-        headers: &str,
-        body: &str,
-    ) -> Result<(String, String), ExperimentError> {
-        let answer = ask_http(self.port, method, path, headers, body).map_err(ExperimentError::Resource)?;
+    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> Result<(String, String), LabError> {
+        let answer = ask_http(self.port, method, path, headers, body).map_err(LabError::Resource)?;
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
         Ok((head.lines().next().unwrap_or_default().to_owned(), body.to_owned()))
     }

@@ -4,11 +4,11 @@ use std::io;
 
 use tokio::runtime::{Builder, Runtime};
 
-use super::ExperimentError;
+use super::LabError;
 use crate::faults::{Direction, Link, Proxy};
 
 /// The way of one process to some servers: a proxy before each.
-pub(super) struct Network {
+pub(crate) struct Network {
     proxies: Vec<Proxy>,
     /// Where they run. Dropped after them.
     _runtime: Runtime,
@@ -16,10 +16,9 @@ pub(super) struct Network {
 
 impl Network {
     /// Open links to `servers`.
-    pub(super) fn to(servers: &[String]) -> Result<Self, ExperimentError> {
-        let failed = |error: io::Error| {
-            ExperimentError::Failed(format!("no proxy: {error}; raise the limits of this user"))
-        };
+    pub(crate) fn to(servers: &[String]) -> Result<Self, LabError> {
+        let failed =
+            |error: io::Error| LabError::Failed(format!("no proxy: {error}; raise the limits of this user"));
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(failed)?;
         let start = async {
             let mut proxies = Vec::with_capacity(servers.len());
@@ -33,22 +32,22 @@ impl Network {
     }
 
     /// The servers as this process must call them, as `--servers` takes them.
-    pub(super) fn addresses(&self) -> String {
+    pub(crate) fn addresses(&self) -> String {
         self.proxies.iter().map(Proxy::address).collect::<Vec<_>>().join(",")
     }
 
     /// Holds back all that is sent to and from the first `count` servers.
-    pub(super) fn cut(&self, count: usize) {
+    pub(crate) fn cut(&self, count: usize) {
         self.proxies.iter().take(count).for_each(|proxy| proxy.set_both(Link::Cut));
     }
 
     /// Holds back what is sent in one direction, to or from the first `count` servers.
-    pub(super) fn cut_one_way(&self, count: usize, direction: Direction) {
+    pub(crate) fn cut_one_way(&self, count: usize, direction: Direction) {
         self.proxies.iter().take(count).for_each(|proxy| proxy.set(direction, Link::Cut));
     }
 
     /// Opens all links: what was held back arrives.
-    pub(super) fn heal(&self) {
+    pub(crate) fn heal(&self) {
         self.proxies.iter().for_each(|proxy| proxy.set_both(Link::Open));
     }
 }

@@ -1,7 +1,7 @@
 //! Of a handful of numbers.
 
 /// The middle one, or the mean of the two in the middle.
-pub(super) fn median(values: &[f64]) -> Option<f64> {
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;
@@ -13,7 +13,7 @@ pub(super) fn median(values: &[f64]) -> Option<f64> {
 }
 
 /// The largest.
-pub(super) fn most(values: &[f64]) -> Option<f64> {
+pub(crate) fn most(values: &[f64]) -> Option<f64> {
     values.iter().copied().max_by(f64::total_cmp)
 }
 

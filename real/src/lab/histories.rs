@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use resource::audit::History;
 
-use super::ExperimentError;
+use super::LabError;
 
 /// Where they are kept, if they are. One for the process: the experiments are told nothing that is not in their configuration.
 static FOLDER: OnceLock<PathBuf> = OnceLock::new();
@@ -17,8 +17,8 @@ static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 ///
 /// # Errors
 ///
-/// [`ExperimentError::File`] if there can be no such folder.
-pub fn keep_histories(folder: &Path) -> Result<(), ExperimentError> {
+/// [`LabError::File`] if there can be no such folder.
+pub fn keep_histories(folder: &Path) -> Result<(), LabError> {
     fs::create_dir_all(folder).map_err(failed(folder))?;
     FOLDER.get_or_init(|| folder.to_owned());
     Ok(())
@@ -26,7 +26,7 @@ pub fn keep_histories(folder: &Path) -> Result<(), ExperimentError> {
 
 /// Keeps the history of a run whose processes wrote these files; the folder of the last, which is a resource's or one beside
 /// it, has the run's name.
-pub(super) fn keep(history: &History, files: &[impl AsRef<Path>]) -> Result<(), ExperimentError> {
+pub(crate) fn keep(history: &History, files: &[impl AsRef<Path>]) -> Result<(), LabError> {
     let Some(folder) = FOLDER.get() else { return Ok(()) };
     let run = files.last().and_then(|file| file.as_ref().parent()?.file_name());
     let run = run.unwrap_or_default().to_string_lossy();
@@ -36,7 +36,7 @@ pub(super) fn keep(history: &History, files: &[impl AsRef<Path>]) -> Result<(), 
 }
 
 /// A new file: runs of the same name are numbered.
-fn create(folder: &Path, run: &str) -> Result<(BufWriter<File>, PathBuf), ExperimentError> {
+fn create(folder: &Path, run: &str) -> Result<(BufWriter<File>, PathBuf), LabError> {
     let mut number = 1;
     loop {
         let path = folder.join(format!("{run}-{number}.jsonl"));
@@ -48,6 +48,6 @@ fn create(folder: &Path, run: &str) -> Result<(BufWriter<File>, PathBuf), Experi
     }
 }
 
-fn failed(path: &Path) -> impl Fn(io::Error) -> ExperimentError {
-    |source| ExperimentError::File { path: path.to_owned(), source, help: "give --histories another folder" }
+fn failed(path: &Path) -> impl Fn(io::Error) -> LabError {
+    |source| LabError::File { path: path.to_owned(), source, help: "give --histories another folder" }
 }

@@ -7,9 +7,7 @@
 //!
 //! Source: the lab text, section 10, experiment 7.
 
-#[path = "ten_million_etcd.rs"]
 mod etcd;
-#[path = "ten_million_redis.rs"]
 mod redis;
 
 use serde::{Deserialize, Serialize};
@@ -60,7 +58,7 @@ impl Experiment for TenMillion {
     const TITLE: &'static str = "Ten million locks";
     const QUESTION: &'static str =
         "What does a lock cost its server, and how long does it go on costing after it has expired?";
-    const COMMITTED: &'static str = include_str!("../../experiments/7.toml");
+    const COMMITTED: &'static str = include_str!("../../../experiments/7.toml");
 
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
         let numbers =

@@ -5,15 +5,13 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::thread;
 
-use super::ExperimentError;
-
 /// What `job` makes of each of `items`, in their order, at most `at_once` at a time. The first error ends it: what runs is
 /// finished, and nothing more begun.
-pub(super) fn in_parallel<I: Sync, T: Send>(
+pub(crate) fn in_parallel<I: Sync, T: Send, E: Send>(
     items: &[I],
     at_once: usize,
-    job: impl Fn(&I) -> Result<T, ExperimentError> + Sync,
-) -> Result<Vec<T>, ExperimentError> {
+    job: impl Fn(&I) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
     let next = Mutex::new(items.iter().enumerate());
     let take = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
     let give_up = || next.lock().unwrap_or_else(PoisonError::into_inner).by_ref().for_each(drop);
@@ -48,11 +46,10 @@ mod tests {
     fn the_results_stand_in_the_order_of_the_items() {
         let items: Vec<u32> = (0..20).collect();
         assert_eq!(
-            in_parallel(&items, 3, |item| Ok(item * 2)).unwrap(),
+            in_parallel(&items, 3, |item| Ok::<_, String>(item * 2)).unwrap(),
             (0..20).map(|item| item * 2).collect::<Vec<_>>()
         );
-        let failing =
-            |item: &u32| if *item == 7 { Err(ExperimentError::Failed("7".into())) } else { Ok(*item) };
-        assert_eq!(in_parallel(&items, 3, failing).unwrap_err().to_string(), "7");
+        let failing = |item: &u32| if *item == 7 { Err("7".to_owned()) } else { Ok(*item) };
+        assert_eq!(in_parallel(&items, 3, failing).unwrap_err(), "7");
     }
 }

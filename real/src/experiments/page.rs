@@ -1,11 +1,11 @@
 //! The page of all experiments.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::experiments::{ALL, Chapter, ExperimentError, Registered, keep_text};
+use super::{ALL, ExperimentError, Registered};
+use crate::lab::{LabError, keep_text};
 
 /// The page's name in its folder.
 const PAGE: &str = "experiments.md";
@@ -23,7 +23,7 @@ pub enum PageError {
     },
     /// A file that can't be read or written.
     #[error(transparent)]
-    File(#[from] ExperimentError),
+    File(#[from] LabError),
     /// A figure that can't be drawn.
     #[error("{0}")]
     Figure(String),
@@ -53,9 +53,9 @@ impl Page {
             let chapter = experiment
                 .chapter(&record)
                 .map_err(|source| PageError::Record { path, source: Box::new(source) })?;
-            text += &markdown(&chapter);
+            text += &chapter.markdown();
             for figure in &chapter.section.figures {
-                files.insert(file_of(&figure.name), figure.svg().map_err(PageError::Figure)?);
+                files.insert(figure.file(), figure.svg().map_err(PageError::Figure)?);
             }
         }
         files.insert(PAGE.to_owned(), text);
@@ -98,38 +98,4 @@ fn missing(experiment: &dyn Registered) -> String {
     format!(
         "\n## {number}. {title}\n\n{question}\n\nNo results yet: `cargo run --release -p real -- experiment {number}`.\n"
     )
-}
-
-fn markdown(chapter: &Chapter) -> String {
-    let Chapter { number, title, question, background, command, configuration, machine, section } = chapter;
-    let mut text = format!("\n## {number}. {title}\n\n{question}\n\n```\n{command}\n```\n\n");
-    if !background.is_empty() {
-        text += &format!("{}\n\n", background.trim());
-    }
-    // Writing to a String can't fail.
-    for expectation in &section.expectations {
-        let mark = if expectation.holds { "✓" } else { "✗" };
-        let _ = writeln!(text, "- {mark} {}", expectation.sentence());
-    }
-    for remark in &section.remarks {
-        let _ = write!(text, "\n{remark}\n");
-    }
-    for table in &section.tables {
-        let _ = write!(text, "\n{}\n\n{}", table.caption, table.markdown());
-    }
-    for figure in &section.figures {
-        let _ = write!(text, "\n![{}]({})\n\n{}\n", figure.name, file_of(&figure.name), figure.caption);
-    }
-    if let Some((heading, story)) = section.stories.first() {
-        let _ = write!(text, "\n{}:\n\n```\n{}\n```\n", heading.trim(), story.trim_end());
-    }
-    let _ = write!(
-        text,
-        "\n<details><summary>Configuration and machine</summary>\n\n```toml\n{configuration}```\n\n{machine}.\n\n</details>\n"
-    );
-    text
-}
-
-fn file_of(figure: &str) -> String {
-    format!("figures/{figure}.svg")
 }

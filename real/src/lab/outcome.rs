@@ -6,35 +6,35 @@ use std::time::Duration;
 use resource::audit::{Event, Kind, Nanos, Verdict, VerdictKind, WriteBy};
 use serde::{Deserialize, Serialize};
 
-use super::{ExperimentError, histories, story};
+use super::{LabError, histories, story};
 use crate::history;
 use crate::judgement::Judgement;
 
 /// What one run came to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Outcome {
+pub(crate) struct Outcome {
     /// Writes that the resource took, in order: worker and token.
-    pub(super) accepted: Vec<WriteBy>,
+    pub(crate) accepted: Vec<WriteBy>,
     /// Writes that it refused.
-    pub(super) refused: Vec<WriteBy>,
+    pub(crate) refused: Vec<WriteBy>,
     /// What the audit says of the history, by kind.
-    pub(super) verdicts: Vec<VerdictKind>,
+    pub(crate) verdicts: Vec<VerdictKind>,
     /// The same with names and times.
-    pub(super) details: Vec<String>,
+    pub(crate) details: Vec<String>,
     /// The histories of all processes, in one order, for people.
-    pub(super) story: Vec<String>,
+    pub(crate) story: Vec<String>,
 }
 
 impl Outcome {
     /// Reads and judges the histories in `files`, the files of one run.
-    pub(super) fn of(files: &[impl AsRef<Path>]) -> Result<(Self, Vec<Event>), ExperimentError> {
+    pub(crate) fn of(files: &[impl AsRef<Path>]) -> Result<(Self, Vec<Event>), LabError> {
         let history = history::read(files)?;
         histories::keep(&history, files)?;
         Ok((Self::of_events(&history.events), history.events))
     }
 
     /// Judges the events of one run.
-    pub(super) fn of_events(events: &[Event]) -> Self {
+    pub(crate) fn of_events(events: &[Event]) -> Self {
         let Judgement { verdicts, summary, .. } = Judgement::of(events, false, None);
         Self {
             accepted: summary.accepted,
@@ -46,40 +46,40 @@ impl Outcome {
     }
 
     /// How many verdicts of that kind there are.
-    pub(super) fn count(&self, kind: VerdictKind) -> usize {
+    pub(crate) fn count(&self, kind: VerdictKind) -> usize {
         self.verdicts.iter().filter(|found| **found == kind).count()
     }
 
     /// Whether there is a verdict of that kind.
-    pub(super) fn has(&self, kind: VerdictKind) -> bool {
+    pub(crate) fn has(&self, kind: VerdictKind) -> bool {
         self.verdicts.contains(&kind)
     }
 
     /// Whether nothing was violated: an overlap is what any lease allows.
-    pub(super) fn is_safe(&self) -> bool {
+    pub(crate) fn is_safe(&self) -> bool {
         self.verdicts.iter().all(|kind| *kind == VerdictKind::Overlap)
     }
 }
 
 /// Who wrote, in order: `b a`.
-pub(super) fn writers(writes: &[WriteBy]) -> String {
+pub(crate) fn writers(writes: &[WriteBy]) -> String {
     let names: Vec<_> = writes.iter().map(|write| write.worker.as_str()).collect();
     names.join(" ")
 }
 
 /// Writes as a cell of a table: `b:2 a:1`, or `none`.
-pub(super) fn cell(writes: &[WriteBy]) -> String {
+pub(crate) fn cell(writes: &[WriteBy]) -> String {
     let names: Vec<_> = writes.iter().map(ToString::to_string).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(" ") }
 }
 
 /// When `process` first did what `is` wants.
-pub(super) fn first(events: &[Event], process: &str, is: impl Fn(&Kind) -> bool) -> Option<Nanos> {
+pub(crate) fn first(events: &[Event], process: &str, is: impl Fn(&Kind) -> bool) -> Option<Nanos> {
     let event = events.iter().find(|event| event.process.as_str() == process && is(&event.kind));
     event.map(|event| event.at)
 }
 
 /// From one time to a later one.
-pub(super) fn between(begin: Nanos, end: Nanos) -> Duration {
+pub(crate) fn between(begin: Nanos, end: Nanos) -> Duration {
     Duration::from_nanos(end.0.saturating_sub(begin.0))
 }

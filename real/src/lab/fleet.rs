@@ -8,7 +8,7 @@ const REDLOCK_NODES: usize = 5;
 
 /// Running lock servers of one kind.
 #[derive(Debug)]
-pub(super) enum Fleet {
+pub(crate) enum Fleet {
     Redis(Vec<Redis>),
     Etcd(EtcdCluster),
     ZooKeeper(Box<ZooKeeper>),
@@ -16,7 +16,7 @@ pub(super) enum Fleet {
 
 impl Fleet {
     /// Starts them and waits until they are ready.
-    pub(super) fn start(stage: &Stage, kind: BackendKind) -> Result<Self, ServerError> {
+    pub(crate) fn start(stage: &Stage, kind: BackendKind) -> Result<Self, ServerError> {
         Ok(match kind {
             BackendKind::Redis => Self::Redis(vec![Redis::start(stage, "redis", Persistence::None)?]),
             BackendKind::Redlock => Self::Redis(Redis::start_many(stage, REDLOCK_NODES)?),
@@ -26,7 +26,7 @@ impl Fleet {
     }
 
     /// Their addresses, as `--servers` takes them.
-    pub(super) fn addresses(&self) -> String {
+    pub(crate) fn addresses(&self) -> String {
         let addresses = match self {
             Self::Redis(servers) => servers.iter().map(Redis::address).collect(),
             Self::Etcd(cluster) => cluster.addresses(),

@@ -1,0 +1,33 @@
+//! Files that a command leaves.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::LabError;
+
+/// Keeps results in a file, as JSON.
+///
+/// # Errors
+///
+/// [`LabError::File`].
+pub fn keep(results: &impl Serialize, path: &Path) -> Result<(), LabError> {
+    let text = serde_json::to_string_pretty(results).map_err(|error| failed(path)(error.into()))?;
+    keep_text(&(text + "\n"), path)
+}
+
+/// Keeps a text in a file, whose folder is made if need be.
+///
+/// # Errors
+///
+/// [`LabError::File`].
+pub fn keep_text(text: &str, path: &Path) -> Result<(), LabError> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(failed(path))?;
+    }
+    std::fs::write(path, text).map_err(failed(path))
+}
+
+fn failed(path: &Path) -> impl Fn(std::io::Error) -> LabError {
+    |source| LabError::File { path: path.to_owned(), source, help: "give --out another place" }
+}

@@ -1,0 +1,24 @@
+//! What experiments, the long run and the comparison with other locks share: this program as workers and resources
+//! (`actors`), the lock servers (`fleet`), an open load on them (`load`), links that can be cut (`network`), several runs at
+//! a time (`parallel`), the outcome of a run (`outcome`), its history for later (`histories`) and for people (`story`),
+//! `statistics`, the [`Machine`] that it ran on, and the files of its results.
+
+pub(crate) mod actors;
+mod error;
+mod fence;
+mod files;
+pub(crate) mod fleet;
+mod histories;
+pub(crate) mod load;
+mod machine;
+pub(crate) mod network;
+pub(crate) mod outcome;
+pub(crate) mod parallel;
+pub(crate) mod statistics;
+pub(crate) mod story;
+
+pub use error::LabError;
+pub use fence::Fence;
+pub use files::{keep, keep_text};
+pub use histories::keep_histories;
+pub use machine::Machine;
