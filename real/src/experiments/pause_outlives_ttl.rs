@@ -20,11 +20,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};
 use crate::backends::BackendKind;
+use crate::lab::Fence;
 use crate::lab::actors::{Actor, Crew, ResourceActor};
 use crate::lab::fleet::Fleet;
 use crate::lab::outcome::{Outcome, cell, writers};
 use crate::lab::parallel::in_parallel;
-use crate::lab::{Fence, story};
 use crate::report::{Section, Table};
 use crate::servers::Stage;
 use crate::span::Span;

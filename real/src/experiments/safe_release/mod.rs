@@ -19,9 +19,9 @@ use self::forced::Forced;
 use self::natural::Natural;
 use self::release::Release;
 use super::{Experiment, ExperimentError};
+use crate::lab::Fence;
 use crate::lab::outcome::cell;
 use crate::lab::parallel::in_parallel;
-use crate::lab::Fence;
 use crate::report::{Section, Table};
 use crate::span::Span;
 
