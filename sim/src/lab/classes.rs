@@ -2,48 +2,20 @@
 
 use crate::entropy::Site;
 
+use super::fault_class::FaultClass;
 use super::options::Options;
 use super::point::Point;
-use super::servers::System;
+use super::system::System;
 use crate::faults::{
     Cut, Draw, Fault, Link, Partition, Rate, Reset, Step, Trigger, Way, crash, lead, pause, promote, rate,
 };
-use crate::names::names;
 use crate::sim::Schedule;
 use crate::span::Span;
-
-names! {
-    /// A class of faults.
-    pub enum FaultClass as "class of faults" {
-        /// A worker stops, mostly inside its critical section, or a server does.
-        Pause = "pause",
-        /// A worker or a server is killed, and starts again; what servers keep on disk is drawn, too.
-        Crash = "crash",
-        /// What a worker says does not reach a lock server, or the other way round.
-        OneWay = "one-way partition",
-        /// A worker is parted from some of the lock servers, or of the members of a cluster one from the others.
-        Partition = "partition",
-        /// The wall clock of a process is set.
-        ClockStep = "clock step",
-        /// The clocks of a process run fast or slow.
-        ClockRate = "clock rate",
-        /// A request is carried out, and its reply is lost.
-        LostReply = "lost reply",
-        /// An asynchronous replica takes over.
-        Failover = "failover",
-        /// Another member leads.
-        LeaderChange = "leader change",
-    }
-}
 
 impl FaultClass {
     /// Whether the system can have such a fault.
     pub fn applies_to(self, system: System) -> bool {
-        match self {
-            Self::Failover => system == System::Redis,
-            Self::LeaderChange => matches!(system, System::Etcd | System::ZooKeeper),
-            _ => true,
-        }
+        system.get().has_class(self)
     }
 
     /// One fault of this class for `schedule`, in as many parts as it takes.

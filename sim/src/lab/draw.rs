@@ -6,9 +6,10 @@
 use crate::entropy::{Entropy, Site};
 use crate::faults::Faults;
 
-use super::classes::FaultClass;
+use super::fault_class::FaultClass;
 use super::options::{self, Options};
-use super::servers::{Persistence, Redis, Resource, Store, System};
+use super::servers::{Persistence, Redis, Resource, Store};
+use super::system::System;
 use super::worker::{ReadMode, ReleaseMode, Worker};
 use crate::faults::Fault;
 use crate::sim::{Latency, Network, Schedule};
@@ -27,21 +28,11 @@ const SERVED: Span = Span::from_secs(5);
 /// What a write and its retries may take.
 const WRITES: Span = Span::from_secs(10);
 
-/// How often each system is drawn.
-const SYSTEMS: [System; 8] = [
-    System::Redis,
-    System::Redis,
-    System::Redis,
-    System::Redis,
-    System::Redlock,
-    System::Redlock,
-    System::Etcd,
-    System::ZooKeeper,
-];
-
 /// The schedule number `seed`, of whichever system: see [`draw_for`].
 pub fn draw(seed: u64) -> Schedule<Options> {
-    draw_for(one_of(&mut Entropy::new(seed).site("draw: system"), &SYSTEMS), seed)
+    let weighed = System::ALL.iter().flat_map(|system| vec![*system; system.get().weight()]);
+    let weighed: Vec<System> = weighed.collect();
+    draw_for(one_of(&mut Entropy::new(seed).site("draw: system"), &weighed), seed)
 }
 
 /// The schedule of `system` number `seed`: 2 to 4 workers, up to 4 faults, always one that [`Schedule::validate`] accepts.
@@ -73,7 +64,7 @@ pub fn draw_class(system: System, class: FaultClass, seed: u64) -> Option<Schedu
     let mut schedule = draw_options(system, &mut entropy.site("draw: options"));
     schedule.about = format!("{class} on {system}, drawn from seed {seed}");
     schedule.seed = seed;
-    schedule.options.redis.replica = class == FaultClass::Failover && system == System::Redis;
+    schedule.options.redis.replica = class == FaultClass::Failover && class.applies_to(system);
     for worker in &mut schedule.options.workers {
         // A drop is a fault of its own.
         worker.cancel_at.clear();
@@ -101,19 +92,13 @@ fn numbered_fault(schedule: &Schedule<Options>, entropy: &Entropy, number: u64) 
 }
 
 fn draw_options(system: System, site: &mut Site) -> Schedule<Options> {
-    let ttl = Span::from_millis(one_of(site, ttls(system)));
+    let ttl = Span::from_millis(one_of(site, system.get().ttls_millis()));
     let workers = 2 + site.below(3);
     let two_keys = site.chance(0.15);
     let mut schedule = options::schedule("", system, ttl, Vec::new());
     schedule.network = draw_network(site);
     let redis = draw_redis(site);
-    match system {
-        System::Redis => schedule.options.redis = redis,
-        System::Redlock => {
-            schedule.options.redis = Redis { nodes: one_of(site, &[3, 5]), replica: false, ..redis };
-        }
-        System::Etcd | System::ZooKeeper => {}
-    }
+    system.get().draw(site, redis, &mut schedule.options);
     schedule.options.resource = Resource { store: one_of(site, &[Store::Memory, Store::Redb]) };
     if two_keys {
         schedule.options.keys.push("orders:43".into());
@@ -124,15 +109,6 @@ fn draw_options(system: System, site: &mut Site) -> Schedule<Options> {
     }
     schedule.options.within = Some(SERVED);
     schedule
-}
-
-/// The TTLs that are drawn, in milliseconds: sessions have bounds of their own.
-fn ttls(system: System) -> &'static [u64] {
-    match system {
-        System::Redis | System::Redlock => &[500, 1000, 2000, 4000],
-        System::Etcd => &[2000, 3000, 4000],
-        System::ZooKeeper => &[1000, 2000, 4000],
-    }
 }
 
 fn draw_network(site: &mut Site) -> Network {

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::point::Kind;
-use super::servers::{Etcd, Redis, Resource, System};
+use super::servers::{Etcd, Redis, Resource};
+use super::system::System;
 use super::worker::Worker;
 use crate::mutants::Mutant;
 use crate::sim::Schedule;
@@ -11,12 +11,6 @@ use crate::span::Span;
 
 /// The name of the protected resource.
 pub(super) const RESOURCE: &str = "resource";
-
-/// The name of the replica, where there is one.
-const REPLICA: &str = "replica-1";
-
-/// The members of an etcd cluster or a ZooKeeper ensemble.
-const ENSEMBLE: u32 = 3;
 
 /// Who locks what, on which servers, and how: the laboratory's own part of a schedule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,55 +67,6 @@ impl Options {
             resource: Resource::default(),
             workers,
         }
-    }
-
-    /// The names of all processes: workers, lock servers, then the resource.
-    pub fn processes(&self) -> Vec<String> {
-        let workers = self.workers.iter().map(|worker| worker.name.clone());
-        workers.chain(self.servers()).chain([RESOURCE.to_owned()]).collect()
-    }
-
-    /// The names of the lock servers: `redis-1` to `redis-N` and `replica-1`, `etcd-1` to `etcd-3`, `zookeeper-1` to
-    /// `zookeeper-3`.
-    pub fn servers(&self) -> Vec<String> {
-        let numbered =
-            |prefix: &str, count: u32| (1..=count).map(|n| format!("{prefix}-{n}")).collect::<Vec<_>>();
-        match self.system {
-            System::Redis | System::Redlock => {
-                let mut names = numbered("redis", self.redis.nodes);
-                names.extend(self.redis.replica.then(|| REPLICA.to_owned()));
-                names
-            }
-            System::Etcd => numbered("etcd", ENSEMBLE),
-            System::ZooKeeper => numbered("zookeeper", ENSEMBLE),
-        }
-    }
-
-    /// What the history calls the lock server as a whole, where it is several members: faults are aimed at what it does.
-    pub fn cluster(&self) -> Option<&'static str> {
-        match self.system {
-            System::Redis | System::Redlock => None,
-            System::Etcd => Some(Kind::Etcd.name()),
-            System::ZooKeeper => Some(Kind::ZooKeeper.name()),
-        }
-    }
-
-    /// What the process called `name` is, or the cluster as a whole.
-    pub fn kind_of(&self, name: &str) -> Option<Kind> {
-        if self.worker(name).is_some() {
-            return Some(Kind::Worker);
-        }
-        if name == RESOURCE {
-            return Some(Kind::Resource);
-        }
-        let server = match self.system {
-            System::Redis | System::Redlock if name == REPLICA => Kind::Replica,
-            System::Redis | System::Redlock => Kind::Redis,
-            System::Etcd => Kind::Etcd,
-            System::ZooKeeper => Kind::ZooKeeper,
-        };
-        let is_server = self.cluster() == Some(name) || self.servers().iter().any(|known| known == name);
-        is_server.then_some(server)
     }
 
     /// The worker with this name.

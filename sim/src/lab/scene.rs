@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use super::point::{Kind, Point};
-use super::servers::{Persistence, Store, System};
+use super::servers::{Persistence, Store};
 use super::worker::WorkerMode;
 use crate::faults::{Role, Scene};
 use crate::sim::Schedule;
@@ -31,7 +31,7 @@ impl Scene for Schedule<Options> {
             (Some(Role::Client), _) | (_, Some(Role::Client)) => true,
             (Some(Role::Resource), _) | (_, Some(Role::Resource)) => false,
             // The nodes of Redlock know nothing of each other.
-            _ => self.options.system != System::Redlock,
+            _ => self.options.system.get().has_links(),
         };
         if is_link {
             return Ok(());
@@ -74,10 +74,10 @@ impl Scene for Schedule<Options> {
     }
 
     fn evictable(&self) -> Result<&[String], String> {
-        match self.options.system {
-            System::Redis | System::Redlock => Ok(&self.options.keys),
-            System::Etcd | System::ZooKeeper => Err(format!("`{}`: it evicts nothing", self.options.system)),
+        if self.options.system.get().evicts() {
+            return Ok(&self.options.keys);
         }
+        Err(format!("`{}`: it evicts nothing", self.options.system))
     }
 
     /// The members of a cluster keep what a majority has acknowledged.
@@ -112,14 +112,7 @@ impl Scene for Schedule<Options> {
     }
 
     fn speakers(&self) -> Vec<String> {
-        match self.options.system {
-            // The replica serves nobody at first.
-            System::Redis => vec!["redis-1".to_owned()],
-            System::Redlock => self.options.servers(),
-            System::Etcd | System::ZooKeeper => {
-                self.options.cluster().into_iter().map(str::to_owned).collect()
-            }
-        }
+        self.options.system.get().speakers(&self.options)
     }
 
     fn points(&self, process: &str) -> Vec<String> {

@@ -5,20 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::options::is_default;
 use crate::names::names;
 
-names! {
-    /// Which lock the workers use.
-    pub enum System as "system" {
-        /// One Redis, with a replica or without.
-        Redis = "redis",
-        /// Several Redis servers that know nothing of each other, and a majority of them.
-        Redlock = "redlock",
-        /// An etcd cluster of three.
-        Etcd = "etcd",
-        /// A ZooKeeper ensemble of three.
-        ZooKeeper = "zookeeper",
-    }
-}
-
 /// The Redis servers, for the systems `redis` and `redlock`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

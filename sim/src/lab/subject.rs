@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use resource::audit::{Name, Nanos, Rules, VerdictKind};
+use resource::audit::{Nanos, Rules, VerdictKind};
 
 use super::arm::{ARMS, Arm};
 use super::draw;
 use super::excuses::excused;
-use super::hosts::{LOCK_NAME, hosts};
+use super::hosts::hosts;
 use super::options::{Options, RESOURCE};
-use super::servers::{Recipe, System};
 use super::workloads;
 use crate::mutants::Mutant;
 use crate::place::Invalid;
@@ -78,9 +77,8 @@ impl Subject for Lab {
                 sim.shared_host(&name, host);
             }
         }
-        if options.system == System::Redis {
-            sim.alias(LOCK_NAME, "redis-1");
-        }
+        let system = options.system.get();
+        system.prepare(sim);
         if let Some(cluster) = options.cluster() {
             sim.cluster(cluster);
         }
@@ -89,18 +87,18 @@ impl Subject for Lab {
         }
         let longest_ttl =
             options.workers.iter().map(|worker| options.ttl_of(worker)).max().unwrap_or_default();
-        let grace = key_grace(options.system);
+        let grace = system.key_grace();
         sim.scale(options.ttl.duration())
             .linger(longest_ttl.duration() + grace + Duration::from_secs(1))
             .rules(Rules {
-                fifo: is_fair(options),
+                fifo: system.is_fair(options),
                 end: Nanos(0),
                 healed_at: None,
                 served_within: Some(options.within().duration()),
                 ttl: Some(options.ttl.duration()),
                 grace,
                 sessions: options.cluster().is_some(),
-                servers: voters(options),
+                servers: system.voters(options),
                 exact: true,
                 longest_retry: Some(LONGEST_RETRY),
             });
@@ -163,34 +161,5 @@ fn run_as(lab: &Lab, schedule: &Schedule<Options>, seed: u64) -> Result<Report, 
     sim::build(lab, schedule)?.with_seed(seed).run()
 }
 
-/// Whether the lock promises first come, first served. etcd's Lock service does, too, but knows waiters by their leases only.
-fn is_fair(options: &Options) -> bool {
-    match options.system {
-        System::Redis | System::Redlock => false,
-        System::Etcd => options.etcd.recipe == Recipe::Queue,
-        System::ZooKeeper => true,
-    }
-}
-
 /// The longest backoff of the library (2 s), the longest time that it waits for an answer (1 s), and what the network takes.
 const LONGEST_RETRY: Duration = Duration::from_secs(4);
-
-/// The lock servers whose word counts, as the history calls them. A replica has none before it is promoted.
-fn voters(options: &Options) -> Vec<Name> {
-    match (options.cluster(), options.system) {
-        // The keys of etcd's own Lock service don't say whose they are.
-        (Some(_), System::Etcd) if options.etcd.recipe == Recipe::Service => Vec::new(),
-        (Some(cluster), _) => vec![Name::from(cluster)],
-        (None, System::Redlock) => options.servers().iter().map(|name| Name::from(name.as_str())).collect(),
-        (None, _) => vec![Name::from("redis-1")],
-    }
-}
-
-/// How much later than its time to live a key may be dropped. Redis looks every 100 ms, etcd every 500 ms, ZooKeeper at
-/// whole ticks of 500 ms; and the keepalives of a session begin its time to live anew while the client lives.
-fn key_grace(system: System) -> Duration {
-    match system {
-        System::Redis | System::Redlock => Duration::from_millis(250),
-        System::Etcd | System::ZooKeeper => Duration::from_millis(1500),
-    }
-}

@@ -2,7 +2,6 @@
 
 use super::options::Options;
 use super::point::{Kind, Point};
-use super::servers::System;
 use super::worker::{ReadMode, ReleaseMode, Worker, WorkerMode};
 use crate::faults::{Check, Fault, Promote, Trigger};
 use crate::place::{Invalid, Place};
@@ -95,7 +94,7 @@ impl Schedule<Options> {
             Kind::ZooKeeper if self.options.cluster() != Some(process) => {
                 Some("the ensemble does, as `zookeeper`")
             }
-            _ if point == Point::Extended && self.options.system == System::ZooKeeper => {
+            _ if point == Point::Extended && !self.options.system.get().extends_leases() => {
                 Some("ZooKeeper extends sessions, not locks")
             }
             _ => None,

@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use super::arm::{ARMS, Arm};
 use super::options::Options;
 use super::point::Kind;
-use super::servers::{Etcd, Recipe, Redis, System};
 use super::worker::{ReleaseMode, Worker, WorkerMode};
 use crate::faults::NETWORK;
 use crate::place::{Invalid, Place};
@@ -30,12 +29,12 @@ impl Schedule<Options> {
     pub fn validate(&self) -> Result<(), Invalid> {
         self.check_shared(&ARMS)?;
         check_ttl(&Place::top("ttl"), self.options.ttl)?;
-        check_session(&Place::top("ttl"), self.options.system, self.options.ttl)?;
+        self.options.system.get().check_ttl(&Place::top("ttl"), self.options.ttl)?;
         self.check_keys()?;
         if let Some(within) = self.options.within {
             check_span("within", within)?;
         }
-        self.check_cluster()?;
+        self.options.system.get().check(&self.options)?;
         self.check_mutant()?;
         self.check_workers()?;
         self.check_faults()?;
@@ -63,35 +62,6 @@ impl Schedule<Options> {
             }
         }
         Ok(())
-    }
-
-    fn check_cluster(&self) -> Result<(), Invalid> {
-        let redis = Place::top("redis");
-        match self.options.system {
-            System::Redis if self.options.redis.nodes != 1 => {
-                let problem =
-                    format!("`nodes` = {}: `redis` has one, `redlock` several", self.options.redis.nodes);
-                Err(redis.key("nodes").says(problem))
-            }
-            System::Redlock if self.options.redis.nodes < 3 => {
-                let problem = format!("`nodes` = {}: `redlock` needs at least 3", self.options.redis.nodes);
-                Err(redis.key("nodes").says(problem))
-            }
-            System::Redlock if self.options.redis.replica => Err(redis
-                .key("replica")
-                .says("`replica` does not apply to `redlock`: its nodes are on their own")),
-            System::Redis | System::Redlock | System::ZooKeeper if self.options.etcd != Etcd::default() => {
-                Err(Place::top("etcd").says(format!("`etcd` does not apply to `{}`", self.options.system)))
-            }
-            System::Etcd if self.options.etcd.trusts_waiters && self.options.etcd.recipe == Recipe::Queue => {
-                let problem = "`trusts_waiters` is the Lock service's: it needs recipe = \"service\"";
-                Err(Place::top("etcd").key("trusts_waiters").says(problem))
-            }
-            System::Etcd | System::ZooKeeper if self.options.redis != Redis::default() => {
-                Err(redis.says(format!("`redis` does not apply to `{}`", self.options.system)))
-            }
-            _ => Ok(()),
-        }
     }
 
     fn check_mutant(&self) -> Result<(), Invalid> {
@@ -142,7 +112,7 @@ impl Schedule<Options> {
                     .says(format!("`{field}` of `{name}` is 0: it must be 1 at least")));
             }
         }
-        if worker.release == ReleaseMode::GetDel && self.options.system != System::Redis {
+        if worker.release == ReleaseMode::GetDel && !self.options.system.get().has_get_del() {
             let problem = format!(
                 "`release` = \"get-del\" of `{name}`: it does not apply to `{}`",
                 self.options.system
@@ -163,7 +133,7 @@ impl Schedule<Options> {
         }
         if let Some(ttl) = worker.ttl {
             check_ttl(&place.key("ttl"), ttl)?;
-            check_session(&place.key("ttl"), self.options.system, ttl)?;
+            self.options.system.get().check_ttl(&place.key("ttl"), ttl)?;
         }
         if worker.renew_cap.is_some() && !worker.renew {
             return Err(place
@@ -286,21 +256,6 @@ fn check_cancels(place: &Place, worker: &Worker) -> Result<(), Invalid> {
         return Err(place.says(problem));
     }
     Ok(())
-}
-
-/// A lease that is tied to a session lives for as long as the server lets sessions live.
-fn check_session(place: &Place, system: System, ttl: Span) -> Result<(), Invalid> {
-    let whole = ttl.as_nanos().is_multiple_of(1_000_000_000);
-    let problem = match system {
-        System::Etcd if !whole || ttl < Span::from_secs(2) => {
-            "etcd's leases live for whole seconds, 2s at least: one and a half election timeouts"
-        }
-        System::ZooKeeper if !(Span::from_secs(1)..=Span::from_secs(10)).contains(&ttl) => {
-            "ZooKeeper's sessions live for 2 to 20 ticks of 500ms: from 1s to 10s"
-        }
-        _ => return Ok(()),
-    };
-    Err(place.says(format!("`ttl` = {ttl}: {problem}")))
 }
 
 fn check_expect(schedule: &Schedule<Options>, expect: &Expect) -> Result<(), Invalid> {

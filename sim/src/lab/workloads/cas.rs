@@ -6,8 +6,8 @@ use resource::client::{Client, Retry};
 use resource::store::Snapshot;
 use resource::update::{Update, Updater};
 
+use super::super::seat::{RESOURCE_ADDRESS, Seat, Yields, lock_key};
 use super::super::worker::Worker as Spec;
-use super::seat::{RESOURCE_ADDRESS, Seat, Yields, lock_key};
 
 /// All rounds of a worker: an update each.
 pub(super) async fn rounds(seat: Seat<'_>) {

@@ -2,17 +2,15 @@
 
 mod cas;
 mod lock;
-mod seat;
 
 use futures_util::future::BoxFuture;
 
 use super::options::Options;
+use super::rounds::apart;
+use super::seat::Seat;
 use super::worker::WorkerMode;
 use crate::mutants::Mutant;
 use crate::sim::Process;
-use seat::Seat;
-
-pub(super) use seat::lock_key;
 
 /// The main task of the worker `number`: waits for its start, then works all its rounds.
 pub(super) async fn main(process: Process, options: Options, number: usize, mutant: Option<Mutant>) {
@@ -27,11 +25,4 @@ fn rounds(seat: Seat<'_>) -> BoxFuture<'_, ()> {
         WorkerMode::Lock => lock::rounds(seat),
         WorkerMode::Cas => apart(cas::rounds(seat)),
     }
-}
-
-/// Keeps `future`, and the stack that its polls need, out of whoever awaits it: a run would touch as much memory as the largest
-/// of its siblings needs.
-#[inline(never)]
-fn apart<'a, T>(future: impl Future<Output = T> + Send + 'a) -> BoxFuture<'a, T> {
-    Box::pin(future)
 }

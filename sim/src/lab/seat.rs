@@ -3,8 +3,8 @@
 use dlock::{DriftMargin, LockKey, Runtime};
 use resource::worker::{Pauses, Step};
 
-use super::super::options::Options;
-use super::super::worker::Worker as Spec;
+use super::options::Options;
+use super::worker::Worker as Spec;
 use crate::mutants::Mutant;
 use crate::sim::Process;
 use crate::world::runtime::SimRuntime;
@@ -36,8 +36,7 @@ impl Seat<'_> {
     }
 
     /// The members of a cluster, as the worker knows them: each begins with another one.
-    pub(super) fn members(&self, port: u16) -> Vec<String> {
-        let servers = self.options.servers();
+    pub(super) fn members(&self, servers: &[String], port: u16) -> Vec<String> {
         let mut members: Vec<_> = servers.iter().map(|name| format!("{name}:{port}")).collect();
         let first = self.number % members.len().max(1);
         members.rotate_left(first);
@@ -62,7 +61,7 @@ impl Pauses for Yields {
 }
 
 /// The key of a resource that a schedule writes `type:id`.
-pub(in super::super) fn lock_key(name: &str) -> Result<LockKey, dlock::KeyError> {
+pub(super) fn lock_key(name: &str) -> Result<LockKey, dlock::KeyError> {
     let (kind, id) = name.split_once(':').unwrap_or(("resource", name));
     LockKey::new(kind, id)
 }

@@ -1,0 +1,38 @@
+//! The processes of the laboratory's world.
+
+use super::options::{Options, RESOURCE};
+use super::point::Kind;
+
+impl Options {
+    /// The names of all processes: workers, lock servers, then the resource.
+    pub fn processes(&self) -> Vec<String> {
+        let workers = self.workers.iter().map(|worker| worker.name.clone());
+        workers.chain(self.servers()).chain([RESOURCE.to_owned()]).collect()
+    }
+
+    /// The names of the lock servers: `redis-1` to `redis-N` and `replica-1`, `etcd-1` to `etcd-3`, `zookeeper-1` to
+    /// `zookeeper-3`.
+    pub fn servers(&self) -> Vec<String> {
+        self.system.get().servers(self).into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// What the history calls the lock server as a whole, where it is several members: faults are aimed at what it does.
+    pub fn cluster(&self) -> Option<&'static str> {
+        self.system.get().cluster().map(|(name, _)| name)
+    }
+
+    /// What the process called `name` is, or the cluster as a whole.
+    pub fn kind_of(&self, name: &str) -> Option<Kind> {
+        if self.worker(name).is_some() {
+            return Some(Kind::Worker);
+        }
+        if name == RESOURCE {
+            return Some(Kind::Resource);
+        }
+        let system = self.system.get();
+        if let Some((_, kind)) = system.cluster().filter(|(cluster, _)| *cluster == name) {
+            return Some(kind);
+        }
+        system.servers(self).into_iter().find(|(server, _)| server == name).map(|(_, kind)| kind)
+    }
+}

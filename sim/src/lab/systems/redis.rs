@@ -1,0 +1,169 @@
+//! One Redis, with a replica or without.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dlock::redis::{self, Redis, RedisOptions, TokenSource};
+use futures_util::future::BoxFuture;
+use resource::audit::Name;
+
+use super::super::fault_class::FaultClass;
+use super::super::options::Options;
+use super::super::point::Kind;
+use super::super::rounds::{apart, work};
+use super::super::seat::{Seat, lock_key};
+use super::super::servers::{Etcd, Persistence, Redis as Servers, Tokens, Waiting};
+use super::super::worker::ReleaseMode;
+use super::{LockSystem, numbered};
+use crate::entropy::Site;
+use crate::mutants::GetThenDel;
+use crate::mutants::lock::MutantLock;
+use crate::place::{Invalid, Place};
+use crate::servers::host::Host;
+use crate::servers::redis::{self as server, RedisHost};
+use crate::sim::Sim;
+
+/// The name that leads to the one Redis, or to its replica once that is promoted.
+const LOCK_NAME: &str = "redis";
+
+/// The name of the replica, where there is one.
+const REPLICA: &str = "replica-1";
+
+/// Where the replica reaches the primary.
+const PRIMARY_ADDRESS: &str = "redis-1:6379";
+
+/// How much later than its time to live Redis may drop a key: it looks every 100 ms.
+pub(super) const KEY_GRACE: Duration = Duration::from_millis(250);
+
+/// The TTLs that are drawn where leases have no sessions.
+pub(super) const TTLS_MILLIS: &[u64] = &[500, 1000, 2000, 4000];
+
+/// The system `redis`.
+pub(super) struct One;
+
+impl LockSystem for One {
+    fn servers(&self, options: &Options) -> Vec<(String, Kind)> {
+        let mut servers = numbered("redis", options.redis.nodes, Kind::Redis);
+        servers.extend(options.redis.replica.then(|| (REPLICA.to_owned(), Kind::Replica)));
+        servers
+    }
+
+    fn hosts(&self, options: &Options) -> Vec<(String, Arc<dyn Host>)> {
+        let host = |(name, kind): (String, Kind)| {
+            let host = host(options).primary_name(LOCK_NAME);
+            let host = if kind == Kind::Replica { host.replica_of(PRIMARY_ADDRESS) } else { host };
+            (name, Arc::new(host) as Arc<dyn Host>)
+        };
+        self.servers(options).into_iter().map(host).collect()
+    }
+
+    fn work<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
+        apart(lock(seat))
+    }
+
+    fn prepare(&self, sim: &mut Sim) {
+        sim.alias(LOCK_NAME, "redis-1");
+    }
+
+    fn check(&self, options: &Options) -> Result<(), Invalid> {
+        if options.redis.nodes != 1 {
+            let problem = format!("`nodes` = {}: `redis` has one, `redlock` several", options.redis.nodes);
+            return Err(Place::top("redis").key("nodes").says(problem));
+        }
+        without_etcd(options)
+    }
+
+    fn has_get_del(&self) -> bool {
+        true
+    }
+
+    fn evicts(&self) -> bool {
+        true
+    }
+
+    /// The replica serves nobody at first.
+    fn speakers(&self, _: &Options) -> Vec<String> {
+        vec!["redis-1".to_owned()]
+    }
+
+    fn voters(&self, _: &Options) -> Vec<Name> {
+        vec![Name::from("redis-1")]
+    }
+
+    fn key_grace(&self) -> Duration {
+        KEY_GRACE
+    }
+
+    fn has_class(&self, class: FaultClass) -> bool {
+        class != FaultClass::LeaderChange
+    }
+
+    fn weight(&self) -> usize {
+        4
+    }
+
+    fn ttls_millis(&self) -> &'static [u64] {
+        TTLS_MILLIS
+    }
+
+    fn draw(&self, _: &mut Site, redis: Servers, options: &mut Options) {
+        options.redis = redis;
+    }
+}
+
+async fn lock(seat: Seat<'_>) {
+    let address = format!("{LOCK_NAME}:6379");
+    let mut options = RedisOptions::default();
+    options.tokens = tokens(seat.options);
+    options.waiting = match seat.options.redis.waiting {
+        Waiting::Polled => redis::Waiting::Polled,
+        Waiting::Called => redis::Waiting::Called,
+    };
+    let Ok(redis) = Redis::new(seat.process.runtime(), &address, options) else { return };
+    match (seat.mutant, seat.spec.release) {
+        (Some(mutant), _) => {
+            let drift = seat.lock_options().drift;
+            apart(work(seat, MutantLock::new(redis, &address, mutant, drift))).await;
+        }
+        (None, ReleaseMode::GetDel) => apart(work(seat, GetThenDel::new(redis, &address))).await,
+        (None, ReleaseMode::Script | ReleaseMode::None) => work(seat, redis).await,
+    }
+}
+
+pub(super) fn tokens(options: &Options) -> TokenSource {
+    match options.redis.tokens {
+        Tokens::Counter => TokenSource::Counter,
+        Tokens::Time => TokenSource::ServerTime,
+    }
+}
+
+/// A Redis server as the options set it up, with the fence counters that they begin with.
+pub(super) fn host(options: &Options) -> RedisHost {
+    let host = RedisHost::new().persistence(match options.redis.persistence {
+        Persistence::None => server::Persistence::None,
+        Persistence::EverySec => server::Persistence::EverySecond,
+        Persistence::Always => server::Persistence::Always,
+    });
+    if options.redis.fence_start == 0 {
+        return host;
+    }
+    let start = options.redis.fence_start.to_string();
+    let keys = options.keys.iter().filter_map(|key| lock_key(key).ok());
+    keys.fold(host, |host, key| host.preset(key.fence_key(), start.as_str()))
+}
+
+/// Checks that nothing is said of etcd.
+pub(super) fn without_etcd(options: &Options) -> Result<(), Invalid> {
+    if options.etcd == Etcd::default() {
+        return Ok(());
+    }
+    Err(Place::top("etcd").says(format!("`etcd` does not apply to `{}`", options.system)))
+}
+
+/// Checks that nothing is said of Redis.
+pub(super) fn without_redis(options: &Options) -> Result<(), Invalid> {
+    if options.redis == Servers::default() {
+        return Ok(());
+    }
+    Err(Place::top("redis").says(format!("`redis` does not apply to `{}`", options.system)))
+}

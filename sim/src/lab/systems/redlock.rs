@@ -1,0 +1,92 @@
+//! Several Redis servers that know nothing of each other, and a majority of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dlock::redlock::{Redlock, RedlockOptions};
+use futures_util::future::BoxFuture;
+
+use super::super::options::Options;
+use super::super::point::Kind;
+use super::super::rounds::{apart, work};
+use super::super::seat::Seat;
+use super::super::servers::Redis as Servers;
+use super::redis::{KEY_GRACE, TTLS_MILLIS, host, tokens, without_etcd};
+use super::{LockSystem, names, numbered};
+use crate::entropy::Site;
+use crate::mutants::plain_redlock::PlainRedlock;
+use crate::place::{Invalid, Place};
+use crate::servers::host::Host;
+
+/// The system `redlock`.
+pub(super) struct Majority;
+
+impl LockSystem for Majority {
+    fn servers(&self, options: &Options) -> Vec<(String, Kind)> {
+        numbered("redis", options.redis.nodes, Kind::Redis)
+    }
+
+    fn hosts(&self, options: &Options) -> Vec<(String, Arc<dyn Host>)> {
+        let host = |(name, _)| (name, Arc::new(host(options)) as Arc<dyn Host>);
+        self.servers(options).into_iter().map(host).collect()
+    }
+
+    fn work<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
+        apart(lock(seat))
+    }
+
+    fn check(&self, options: &Options) -> Result<(), Invalid> {
+        let redis = Place::top("redis");
+        if options.redis.nodes < 3 {
+            let problem = format!("`nodes` = {}: `redlock` needs at least 3", options.redis.nodes);
+            return Err(redis.key("nodes").says(problem));
+        }
+        if options.redis.replica {
+            let problem = "`replica` does not apply to `redlock`: its nodes are on their own";
+            return Err(redis.key("replica").says(problem));
+        }
+        without_etcd(options)
+    }
+
+    fn evicts(&self) -> bool {
+        true
+    }
+
+    fn has_links(&self) -> bool {
+        false
+    }
+
+    fn speakers(&self, options: &Options) -> Vec<String> {
+        names(&self.servers(options))
+    }
+
+    fn key_grace(&self) -> Duration {
+        KEY_GRACE
+    }
+
+    fn weight(&self) -> usize {
+        2
+    }
+
+    fn ttls_millis(&self) -> &'static [u64] {
+        TTLS_MILLIS
+    }
+
+    fn draw(&self, site: &mut Site, redis: Servers, options: &mut Options) {
+        options.redis = Servers { nodes: [3, 5][site.below(2) as usize], replica: false, ..redis };
+    }
+}
+
+async fn lock(seat: Seat<'_>) {
+    let nodes: Vec<_> =
+        names(&Majority.servers(seat.options)).iter().map(|name| format!("{name}:6379")).collect();
+    if let Some(mutant) = seat.mutant {
+        return apart(work(seat, PlainRedlock::new(&seat.process.runtime(), &nodes, mutant))).await;
+    }
+    let mut options = RedlockOptions::default();
+    options.tokens = tokens(seat.options);
+    // Nodes that are refused are too few, or named twice: the schedule was validated.
+    if let Ok(redlock) = Redlock::new(seat.process.runtime(), &nodes, options) {
+        work(seat, redlock).await;
+    }
+}
