@@ -46,6 +46,8 @@ pub struct Sim {
     pub(super) clusters: Vec<String>,
     pub(super) keys: Vec<String>,
     pub(super) faults: Vec<Fault>,
+    /// Whether a subject has checked the faults.
+    pub(super) is_checked: bool,
     pub(super) rules: Rules,
     pub(super) verdicts: BTreeSet<VerdictKind>,
     pub(super) checks: Vec<(String, Box<dyn Check>)>,
@@ -67,6 +69,7 @@ impl Sim {
             clusters: Vec::new(),
             keys: Vec::new(),
             faults: Vec::new(),
+            is_checked: false,
             rules: Rules::default(),
             verdicts: VerdictKind::ALL.into_iter().collect(),
             checks: Vec::new(),

@@ -223,6 +223,7 @@ pub fn build<S: Subject>(subject: &S, schedule: &Schedule<S::Options>) -> Result
     subject.build(&schedule.options, &mut sim)?;
     schedule.apply(&mut sim);
     subject.check(schedule, &sim)?;
+    sim.is_checked = true;
     Ok(sim)
 }
 
