@@ -29,9 +29,10 @@ pub(super) fn hosts(
 fn resource(options: &Options, fencing: Fencing, mutant: Option<Mutant>) -> ResourceHost {
     let config = Config { fencing, ..Config::default() };
     match (mutant, options.resource.store) {
-        (Some(mutant), _) => {
+        (Some(mutant), store) => {
             let rows = Rows::default();
-            ResourceHost::new(mutant != Mutant::ForgetsOnRestart, move |machine: &WorldMachine| {
+            // The same faults apply to it as to the correct one, and one that forgets is to be caught by them.
+            ResourceHost::new(store == Store::Redb, move |machine: &WorldMachine| {
                 let runtime = SimRuntime::new(machine.world(), machine.process());
                 Ok(App::new(Arc::new(MutantStore::new(mutant, runtime, &rows)), config))
             })
