@@ -52,6 +52,19 @@ impl From<Fence> for Fencing {
     }
 }
 
+/// The value of a flag that switches something on or off.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Switch {
+    On,
+    Off,
+}
+
+impl Switch {
+    pub(crate) const fn is_on(self) -> bool {
+        matches!(self, Self::On)
+    }
+}
+
 /// Who this process is, and where it writes its history.
 #[derive(Args)]
 pub(crate) struct Identity {
