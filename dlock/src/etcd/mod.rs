@@ -31,8 +31,8 @@
 //!
 //! One member serves at a time, in the order in which they are given: give each process an order of its own to spread the
 //! load. A member that can't be reached, that keeps silent or that knows no leader is left for the next one
-//! ([`BackendError::Isolated`]). Watches move with the requests: the keepalives, which only the leader can answer, show every
-//! third of a session that the member that serves the watches is in touch with it.
+//! ([`BackendError::Isolated`](crate::BackendError::Isolated)). Watches move with the requests: the keepalives, which only
+//! the leader can answer, show every third of a session that the member that serves the watches is in touch with it.
 
 mod acquisition;
 mod error;
