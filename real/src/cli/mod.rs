@@ -4,6 +4,7 @@ pub(crate) mod audit;
 pub(crate) mod chaos;
 pub(crate) mod contend;
 pub(crate) mod experiment;
+pub(crate) mod fencing;
 pub(crate) mod fill;
 pub(crate) mod lock;
 pub(crate) mod metrics;
@@ -19,7 +20,6 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use ::resource::Fencing;
 use clap::{Args, ValueEnum};
 use real::history::{Recorder, Recording};
 
@@ -31,24 +31,6 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     match io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
-    }
-}
-
-/// Whether fencing tokens are checked.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Fence {
-    /// Stale tokens are refused.
-    On,
-    /// The unsafe baseline: every write is taken.
-    Off,
-}
-
-impl From<Fence> for Fencing {
-    fn from(fence: Fence) -> Self {
-        match fence {
-            Fence::On => Self::On,
-            Fence::Off => Self::Off,
-        }
     }
 }
 
