@@ -6,17 +6,18 @@ use std::process::Command;
 use std::time::Duration;
 
 use real::backends::BackendKind;
-use real::chaos::{Configuration, Fault, FaultKind, Fence, Plan};
+use real::chaos::{Configuration, Fault, FaultKind, Plan};
 use real::history::read;
 use real::judgement::{DATA_LOST, Judgement};
 use real::servers::Stage;
+use resource::Fencing;
 use resource::audit::{Event, Kind, Nanos, VerdictKind};
 use serde_json::Value;
 
 fn configuration(seed: u64) -> Configuration {
     Configuration {
         backend: BackendKind::Redis,
-        fence: Fence::On,
+        fence: Fencing::On,
         seed,
         lasts: Duration::from_secs(600),
         every: Duration::from_secs(3),

@@ -112,7 +112,7 @@ fn the_histories_of_several_processes_are_judged_as_one() {
         "2",
         "--work",
         "1ms",
-        "--fence",
+        "--claim",
         "on",
     ]));
     assert_eq!(code, Some(0), "{error}");
@@ -166,6 +166,30 @@ fn the_resource_fences_unless_it_is_told_not_to() {
 }
 
 #[test]
+fn a_worker_that_does_not_check_pauses_before_it_writes() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let served = serve(&["--store", "memory"]);
+    let address = format!("127.0.0.1:{}", served.1);
+    let history = stage.directory().join("worker.jsonl");
+    let mut worker = real(&["worker", "--servers", &redis.address(), "--resource", &address]);
+    let (code, _, error) =
+        run(worker.args(["--check", "off", "--work", "1ms", "--pause", "2ms", "--history"]).arg(&history));
+    assert_eq!(code, Some(0), "{error}");
+    let history = fs::read_to_string(&history).unwrap();
+    let paused = history.find("paused 2ms").expect("a pause");
+    assert!(paused < history.find(EventName::WriteAnswered.as_str()).unwrap(), "{history}");
+}
+
+#[test]
+fn switches_of_a_worker_do_not_speak_of_fencing() {
+    let (code, told, _) = run(&mut real(&["worker", "--help"]));
+    assert_eq!(code, Some(0));
+    assert!(told.contains("--claim <CLAIM>") && told.contains("--check <CHECK>"), "{told}");
+    assert!(!told.contains("--fence") && !told.contains("Stale tokens"), "{told}");
+}
+
+#[test]
 fn a_worker_shows_its_metrics() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
@@ -179,7 +203,7 @@ fn a_worker_shows_its_metrics() {
     BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
     let port = line.trim_end_matches("/metrics\n").rsplit(':').next().unwrap().parse().unwrap();
     let worker = Served(child, port);
-    let acquired = r#"redis_lease_acquire_total{resource_type="account",outcome="done"} 1"#;
+    let acquired = r#"redis_lease_acquire_total{system="redis",resource_type="account",outcome="done"} 1"#;
     let metrics = || ask_http(worker.1, "GET", "/metrics", "", "").unwrap();
     eventually("the acquire is counted", || metrics().contains(acquired).then_some(()));
     let elsewhere = ask_http(worker.1, "GET", "/", "", "").unwrap();
@@ -236,7 +260,7 @@ fn the_environment_gives_the_flags() {
         .unwrap()
         .read_to_string(&mut output)
         .unwrap();
-    for flag in ["backend", "ttl", "work", "pause", "contenders", "keys", "fence"] {
+    for flag in ["backend", "ttl", "work", "pause", "contenders", "keys", "claim", "check"] {
         assert!(
             output.contains(&format!("DLOCK_{}", flag.to_uppercase())),
             "--{flag} has no variable:\n{output}"

@@ -32,12 +32,14 @@
 use std::cmp::Ordering;
 
 use dlock::FencingToken;
+use serde::{Deserialize, Serialize};
 
 use crate::digest::BodyDigest;
 use crate::owner::OwnerToken;
 
-/// Whether the resource refuses stale tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Whether the resource refuses stale tokens. In text and in JSON it is `on` or `off`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Fencing {
     /// The rule holds.
     #[default]
@@ -46,8 +48,20 @@ pub enum Fencing {
     Off,
 }
 
-/// The number of a write among those of one grant: 1 to `u64::MAX - 1`. Zero is the claim, the last is the
-/// plain write.
+impl Fencing {
+    /// Both, the unsafe baseline first.
+    pub const BOTH: [Self; 2] = [Self::Off, Self::On];
+
+    /// `on` or `off`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::On => "on",
+            Self::Off => "off",
+        }
+    }
+}
+
+/// The number of a write among those of one grant: 1 to `u64::MAX - 1`. Zero is the claim, the last is the plain write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WriteSeq(u64);
 

@@ -24,6 +24,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
+use resource::Fencing;
 use resource::audit::Event;
 use serde::{Serialize, Serializer};
 use serde_json::json;
@@ -49,7 +50,7 @@ pub struct Configuration {
     /// The lock servers: a Redis and its replica, five Redis, three etcd, three ZooKeeper.
     pub backend: BackendKind,
     /// Whether the resource refuses stale tokens. All else is the same.
-    pub fence: Fence,
+    pub fence: Fencing,
     /// What the plan is drawn from.
     pub seed: u64,
     /// For how long faults strike.
@@ -74,26 +75,6 @@ pub struct Configuration {
 
 fn as_millis<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u128(time.as_millis())
-}
-
-/// Whether the resource refuses stale tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Fence {
-    /// It does.
-    On,
-    /// It takes every write.
-    Off,
-}
-
-impl Fence {
-    /// As the flag `--fence` has it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::On => "on",
-            Self::Off => "off",
-        }
-    }
 }
 
 impl Configuration {

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
+use resource::Fencing;
 use resource::audit::{Event, Kind, Name, Nanos, VerdictKind};
 use serde::Serialize;
 
+use super::Configuration;
 use super::fault::FaultKind;
 use super::plan::Plan;
-use super::{Configuration, Fence};
 use crate::judgement::{Judgement, NotJudged};
 
 /// How many verdicts of each kind are quoted.
@@ -107,8 +108,8 @@ impl Report {
     /// With fencing no promise is broken; without it one is, or the run was too short or too gentle to show anything.
     pub fn is_as_expected(&self) -> bool {
         match self.configuration.fence {
-            Fence::On => self.violations() == 0,
-            Fence::Off => self.violations() > 0,
+            Fencing::On => self.violations() == 0,
+            Fencing::Off => self.violations() > 0,
         }
     }
 }

@@ -97,7 +97,7 @@ impl<'a> Stand<'a> {
             vec!["--backend", backend.as_str(), "--servers", &servers, "--resource", &resource];
         arguments
             .extend(["--ttl", &ttl, "--work", &work, "--keys", &keys, "--rounds", &rounds, "--rest", &rest]);
-        arguments.extend(["--fence", "on", "--check", check]);
+        arguments.extend(["--claim", "on", "--check", check]);
         if number % 3 == 2 {
             arguments.extend(["--renew", "1h"]);
         }

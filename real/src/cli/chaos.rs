@@ -8,7 +8,9 @@ use clap::{Args, ValueEnum};
 use real::backends::BackendKind;
 use real::chaos::{self, Configuration, FaultKind, Plan};
 
-use super::{Fence, Outcome, print, span};
+use resource::Fencing;
+
+use super::{Outcome, fencing, print, span};
 
 /// The flags of `chaos`.
 #[derive(Args)]
@@ -26,8 +28,8 @@ pub(crate) struct Chaos {
     #[arg(long, env = "DLOCK_SEED", default_value_t = 1)]
     seed: u64,
     /// Whether the resource refuses stale tokens.
-    #[arg(long, env = "DLOCK_FENCE", value_enum, default_value = "on")]
-    fence: Fence,
+    #[arg(long, env = "DLOCK_FENCE", value_parser = fencing::parser(), default_value = "on")]
+    fence: Fencing,
     /// Which kinds of faults; by default all that the lock servers can meet.
     #[arg(long, env = "DLOCK_FAULTS", value_enum, value_delimiter = ',', value_name = "KIND")]
     faults: Vec<FaultKind>,
@@ -84,10 +86,7 @@ impl Chaos {
         let faults = if self.faults.is_empty() { all } else { &self.faults };
         let configuration = Configuration {
             backend,
-            fence: match self.fence {
-                Fence::On => chaos::Fence::On,
-                Fence::Off => chaos::Fence::Off,
-            },
+            fence: self.fence,
             seed: self.seed,
             lasts: self.lasts,
             every: self.every,

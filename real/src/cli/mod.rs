@@ -4,6 +4,7 @@ pub(crate) mod audit;
 pub(crate) mod chaos;
 pub(crate) mod contend;
 pub(crate) mod experiment;
+pub(crate) mod fencing;
 pub(crate) mod fill;
 pub(crate) mod lock;
 pub(crate) mod metrics;
@@ -19,7 +20,6 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use ::resource::Fencing;
 use clap::{Args, ValueEnum};
 use real::history::{Recorder, Recording};
 
@@ -34,21 +34,16 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Whether fencing tokens are checked.
+/// The value of a flag that switches something on or off.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Fence {
-    /// Stale tokens are refused.
+pub(crate) enum Switch {
     On,
-    /// The unsafe baseline: every write is taken.
     Off,
 }
 
-impl From<Fence> for Fencing {
-    fn from(fence: Fence) -> Self {
-        match fence {
-            Fence::On => Self::On,
-            Fence::Off => Self::Off,
-        }
+impl Switch {
+    pub(crate) const fn is_on(self) -> bool {
+        matches!(self, Self::On)
     }
 }
 

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use real::serve::{listen, serve_resource};
 use real::store::{Blocking, PostgresStore};
+use resource::Fencing;
 use resource::http::{App, Config};
 use resource::store::{MemoryStore, RedbStore};
 
-use super::{Fence, Identity, Outcome, print};
+use super::{Identity, Outcome, fencing, print};
 
 /// The flags of `resource`.
 #[derive(Args)]
@@ -28,8 +29,8 @@ pub(crate) struct Resource {
     #[arg(long, env = "DLOCK_POSTGRES", value_name = "URL", required_if_eq("store", "postgres"))]
     postgres: Option<String>,
     /// Whether stale tokens are refused.
-    #[arg(long, env = "DLOCK_FENCE", value_enum, default_value = "on")]
-    fence: Fence,
+    #[arg(long, env = "DLOCK_FENCE", value_parser = fencing::parser(), default_value = "on")]
+    fence: Fencing,
     #[command(flatten)]
     identity: Identity,
 }
@@ -62,7 +63,7 @@ impl Resource {
     }
 
     async fn app(&self) -> Result<App, Box<dyn Error>> {
-        let config = Config { fencing: self.fence.into(), ..Config::default() };
+        let config = Config { fencing: self.fence, ..Config::default() };
         Ok(match self.store {
             StoreKind::Memory => App::new(Arc::new(MemoryStore::new()), config),
             StoreKind::Redb => {

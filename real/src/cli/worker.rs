@@ -10,7 +10,7 @@ use resource::worker::Step;
 
 use super::lock::LockArgs;
 use super::metrics::MetricsArgs;
-use super::{Fence, Identity, Outcome, print, span};
+use super::{Identity, Outcome, Switch, print, span};
 
 /// The flags of `worker`.
 #[derive(Args)]
@@ -23,11 +23,11 @@ pub(crate) struct Worker {
     /// How long to work, between the grant and the write.
     #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
     work: Duration,
-    /// How long to pause after the lease was checked and before the write: a garbage collection that stops all the
-    /// contender does.
+    /// How long to pause between the check of the lease (or the work, with --check off) and the write, as a garbage
+    /// collection does: everything in the contender stops.
     #[arg(long, env = "DLOCK_PAUSE", value_parser = span::parse, default_value = "0")]
     pause: Duration,
-    /// Instead of a pause the process stops itself by SIGSTOP at that point; `kill -CONT` lets it go on.
+    /// Stops the process by SIGSTOP where --pause would pause; `kill -CONT` lets it go on.
     #[arg(long, env = "DLOCK_STOP", conflicts_with = "pause")]
     stop: bool,
     /// How many contend, each with a thread and connections of its own.
@@ -45,12 +45,13 @@ pub(crate) struct Worker {
     /// How long each rests between two rounds.
     #[arg(long, env = "DLOCK_REST", value_parser = span::parse, default_value = "0")]
     rest: Duration,
-    /// Whether a contender claims the resource by its token before it works; the check of writes is the resource's.
-    #[arg(long, env = "DLOCK_FENCE", value_enum, default_value = "off")]
-    fence: Fence,
-    /// Whether a contender checks that its lease is still valid before it writes. Without, --pause and --stop have no effect.
+    /// Whether a contender claims the resource before it works, by a read with its fencing token: from then on the
+    /// resource refuses writes of older grants.
+    #[arg(long, env = "DLOCK_CLAIM", value_enum, default_value = "off")]
+    claim: Switch,
+    /// Whether a contender checks before it writes that its lease is still valid.
     #[arg(long, env = "DLOCK_CHECK", value_enum, default_value = "on")]
-    check: Fence,
+    check: Switch,
     /// Renews the lease beside the work, for so long at most.
     #[arg(long, env = "DLOCK_RENEW", value_parser = span::parse, value_name = "CAP")]
     renew: Option<Duration>,
@@ -85,6 +86,9 @@ impl Worker {
             (false, Duration::ZERO) => How::Not,
             (false, pause) => How::World(pause),
         };
+        let check = self.check.is_on();
+        // Without a check the end of the work is the last step before the write.
+        let at = if check { Step::Checked } else { Step::Worked };
         Ok(Plan {
             name,
             backend: self.lock.backend,
@@ -92,12 +96,12 @@ impl Worker {
             resource: self.resource,
             ttl: self.lock.ttl,
             work: self.work,
-            pause: Pause { at: Step::Checked, how },
+            pause: Pause { at, how },
             contenders: self.contenders,
             key: self.key,
             keys: self.keys,
-            claim: self.fence == Fence::On,
-            check: self.check == Fence::On,
+            claim: self.claim.is_on(),
+            check,
             renew: self.renew,
             rounds: self.rounds,
             rest: self.rest,

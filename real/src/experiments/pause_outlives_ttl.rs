@@ -13,6 +13,7 @@
 use std::thread;
 use std::time::Instant;
 
+use resource::Fencing;
 use resource::ResourceKey;
 use resource::audit::{Kind, VerdictKind};
 use resource::story;
@@ -20,7 +21,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};
 use crate::backends::BackendKind;
-use crate::lab::Fence;
 use crate::lab::actors::{Actor, Crew, ResourceActor};
 use crate::lab::fleet::Fleet;
 use crate::lab::outcome::{Outcome, cell, writers};
@@ -67,7 +67,7 @@ pub struct Findings {
 struct Arm {
     backend: BackendKind,
     pause: PauseBy,
-    fence: Fence,
+    fence: Fencing,
     #[serde(flatten)]
     outcome: Outcome,
     /// What `GET /r/KEY` answers at the end.
@@ -111,11 +111,11 @@ impl Experiment for PauseOutlivesTtl {
         let of = |fence| arms.iter().filter(move |arm| arm.fence == fence);
         section.expect(
             "without fencing the resource took b's write and then, from the holder whose turn was over, a's",
-            of(Fence::Off).count() > 0 && of(Fence::Off).all(Arm::is_corrupted),
+            of(Fencing::Off).count() > 0 && of(Fencing::Off).all(Arm::is_corrupted),
         );
         section.expect(
             "with fencing it refused a's write with 409, counted it, and holds b's value",
-            of(Fence::On).count() > 0 && of(Fence::On).all(Arm::is_saved),
+            of(Fencing::On).count() > 0 && of(Fencing::On).all(Arm::is_saved),
         );
         let overlaps = arms.iter().filter(|arm| arm.outcome.has(VerdictKind::Overlap)).count();
         section.expect(
@@ -141,11 +141,11 @@ struct Scene<'a> {
 impl Scene<'_> {
     /// The arms share the lock server, and nothing else.
     fn play_all(&self) -> Result<Vec<Arm>, ExperimentError> {
-        let arms = [PauseBy::World, PauseBy::Sigstop].map(|by| Fence::BOTH.map(|fence| (by, fence)));
+        let arms = [PauseBy::World, PauseBy::Sigstop].map(|by| Fencing::BOTH.map(|fence| (by, fence)));
         in_parallel(arms.as_flattened(), 4, |&(by, fence)| self.play(by, fence))
     }
 
-    fn play(&self, by: PauseBy, fence: Fence) -> Result<Arm, ExperimentError> {
+    fn play(&self, by: PauseBy, fence: Fencing) -> Result<Arm, ExperimentError> {
         let Configuration { ttl, pause, work, .. } = *self.configuration;
         let run = format!("{}-{}", by.as_str(), fence.as_str());
         let resource = ResourceActor::start(self.stage, &run, fence.as_str())?;
@@ -176,7 +176,7 @@ impl Scene<'_> {
     fn judge(
         &self,
         pause: PauseBy,
-        fence: Fence,
+        fence: Fencing,
         key: &ResourceKey,
         resource: &ResourceActor,
         workers: &[&Actor],
@@ -229,8 +229,8 @@ impl Arm {
     fn is_as_expected(&self) -> bool {
         self.outcome.has(VerdictKind::Overlap)
             && match self.fence {
-                Fence::Off => self.is_corrupted(),
-                Fence::On => self.is_saved(),
+                Fencing::Off => self.is_corrupted(),
+                Fencing::On => self.is_saved(),
             }
     }
 

@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use resource::Fencing;
 use resource::audit::{Event, Kind, VerdictKind};
 use resource::story;
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use super::{Experiment, ExperimentError};
 use crate::backends::BackendKind;
 use crate::faults::Direction;
-use crate::lab::Fence;
 use crate::lab::actors::{Crew, ResourceActor};
 use crate::lab::network::Network;
 use crate::lab::outcome::{Outcome, between, cell, first, writers};
@@ -95,7 +95,7 @@ struct Availability {
 #[derive(Debug, Serialize, Deserialize)]
 struct Safety {
     fault: Fault,
-    fence: Fence,
+    fence: Fencing,
     stale_token_rejections_total: u64,
     #[serde(flatten)]
     outcome: Outcome,
@@ -117,7 +117,8 @@ impl Experiment for RedlockPartition {
             let help = "the pause must be longer than TTL and work, and long_ttl than twice the patience";
             return Err(ExperimentError::Pointless(help.to_owned()));
         }
-        let runs: Vec<_> = SAFETY.iter().flat_map(|&fault| Fence::BOTH.map(|fence| (fault, fence))).collect();
+        let runs: Vec<_> =
+            SAFETY.iter().flat_map(|&fault| Fencing::BOTH.map(|fence| (fault, fence))).collect();
         Ok(Findings {
             availability: in_parallel(&AVAILABILITY, AT_ONCE, |&fault| {
                 Scene::set(configuration)?.ask(fault)
@@ -159,13 +160,13 @@ impl Experiment for RedlockPartition {
         let of = |fence| safety.iter().filter(move |run| run.fence == fence);
         section.expect(
             "without fencing the stale write was taken each time",
-            of(Fence::Off).all(|run| {
+            of(Fencing::Off).all(|run| {
                 writers(&run.outcome.accepted) == "b a" && run.outcome.has(VerdictKind::StaleWrite)
             }),
         );
         section.expect(
             "with fencing it was refused with 409 each time",
-            of(Fence::On).count() > 0 && of(Fence::On).all(Safety::is_saved),
+            of(Fencing::On).count() > 0 && of(Fencing::On).all(Safety::is_saved),
         );
         section
     }
@@ -190,7 +191,7 @@ impl<'a> Scene<'a> {
 
     /// Client a asks for the lock; when it has given up, or has released, client b does.
     fn ask(mut self, fault: Fault) -> Result<Availability, ExperimentError> {
-        let resource = ResourceActor::start(&self.stage, "ask", Fence::On.as_str())?;
+        let resource = ResourceActor::start(&self.stage, "ask", Fencing::On.as_str())?;
         self.apply(fault);
         let (far, near) = (self.links.addresses(), self.addresses());
         let Configuration { patience, long_ttl, .. } = *self.configuration;
@@ -215,7 +216,7 @@ impl<'a> Scene<'a> {
     }
 
     /// Client a holds the lock and pauses for longer than its TTL; client b waits for it.
-    fn pause(mut self, fault: Fault, fence: Fence) -> Result<Safety, ExperimentError> {
+    fn pause(mut self, fault: Fault, fence: Fencing) -> Result<Safety, ExperimentError> {
         let resource = ResourceActor::start(&self.stage, "pause", fence.as_str())?;
         self.apply(fault);
         let (far, near) = (self.links.addresses(), self.addresses());

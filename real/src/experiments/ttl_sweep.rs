@@ -8,12 +8,12 @@
 
 use std::time::Duration;
 
+use resource::Fencing;
 use resource::audit::{Event, Kind, VerdictKind};
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};
 use crate::backends::BackendKind;
-use crate::lab::Fence;
 use crate::lab::actors::{Crew, ResourceActor};
 use crate::lab::fleet::Fleet;
 use crate::lab::outcome::{Outcome, between, first};
@@ -66,7 +66,7 @@ struct Kill {
 struct Pause {
     backend: BackendKind,
     ttl: Span,
-    fence: Fence,
+    fence: Fencing,
     #[serde(flatten)]
     outcome: Outcome,
 }
@@ -75,7 +75,7 @@ struct Pause {
 #[derive(Clone, Copy)]
 enum Task {
     Kill(Span, u32),
-    Pause(Span, Fence),
+    Pause(Span, Fencing),
 }
 
 /// What came of it.
@@ -103,7 +103,7 @@ impl Experiment for TtlSweep {
             ));
         }
         let kills = ttls.iter().flat_map(|&ttl| (0..*rounds).map(move |round| Task::Kill(ttl, round)));
-        let pauses = ttls.iter().flat_map(|&ttl| Fence::BOTH.map(|fence| Task::Pause(ttl, fence)));
+        let pauses = ttls.iter().flat_map(|&ttl| Fencing::BOTH.map(|fence| Task::Pause(ttl, fence)));
         // The longest first.
         let mut tasks: Vec<_> = kills.chain(pauses).collect();
         tasks.reverse();
@@ -157,23 +157,23 @@ fn expect_of_pauses(section: &mut Section, configuration: &Configuration, pauses
         let of = pauses.iter().filter(move |pause| pause.fence == fence);
         of.map(|pause| pause.outcome.count(VerdictKind::StaleWrite)).sum::<usize>()
     };
-    let safe = pauses.iter().filter(|pause| pause.fence == Fence::On).all(|pause| pause.outcome.is_safe());
+    let safe = pauses.iter().filter(|pause| pause.fence == Fencing::On).all(|pause| pause.outcome.is_safe());
     let pause = configuration.pause;
     section.expect(
         format!("with fencing no TTL let a holder that had paused for {pause} write over its successor"),
-        !pauses.is_empty() && safe && stale(Fence::On) == 0,
+        !pauses.is_empty() && safe && stale(Fencing::On) == 0,
     );
     let short = configuration.ttls.iter().any(|ttl| *ttl < pause);
     section.expect(
         "without fencing a TTL shorter than the pause did: the TTL then decides about safety, too",
-        !short || stale(Fence::Off) > 0,
+        !short || stale(Fencing::Off) > 0,
     );
     let refused: usize = pauses.iter().map(|pause| pause.outcome.refused.len()).sum();
     section.remarks.push(format!(
         "Of the holders that paused for {pause}, {} were overtaken by the next one; fencing refused {refused} of their \
          writes, and without it {} stale ones were taken.",
         pauses.iter().filter(|pause| pause.outcome.has(VerdictKind::Overlap)).count(),
-        stale(Fence::Off),
+        stale(Fencing::Off),
     ));
 }
 
@@ -195,7 +195,7 @@ impl Scene<'_> {
     /// The holder is killed as soon as another one waits: all of its lease is left.
     fn kill(&self, ttl: Span, round: u32) -> Result<Kill, ExperimentError> {
         let run = format!("kill-{ttl}-{round}");
-        let resource = ResourceActor::start(self.stage, &run, Fence::On.as_str())?;
+        let resource = ResourceActor::start(self.stage, &run, Fencing::On.as_str())?;
         let crew = self.crew(&run, &resource, ttl);
         let mut a = Crew { work: FOREVER, ..crew }.worker("a", &[])?;
         a.told("section_entered")?;
@@ -209,7 +209,7 @@ impl Scene<'_> {
     }
 
     /// The holder is away and comes back; another one waits.
-    fn pause(&self, ttl: Span, fence: Fence) -> Result<Pause, ExperimentError> {
+    fn pause(&self, ttl: Span, fence: Fencing) -> Result<Pause, ExperimentError> {
         let run = format!("pause-{ttl}-{}", fence.as_str());
         let resource = ResourceActor::start(self.stage, &run, fence.as_str())?;
         let crew = self.crew(&run, &resource, ttl);
@@ -307,14 +307,14 @@ fn pause_table(configuration: &Configuration, findings: &Findings) -> Table {
                     .find(move |pause| pause.backend == backend && pause.ttl == ttl && pause.fence == fence)
             };
             let stale = |fence| of(fence).map_or(0, |pause| pause.outcome.count(VerdictKind::StaleWrite));
-            let overlap = of(Fence::On).is_some_and(|pause| pause.outcome.has(VerdictKind::Overlap));
+            let overlap = of(Fencing::On).is_some_and(|pause| pause.outcome.has(VerdictKind::Overlap));
             table.row([
                 backend.as_str().to_owned(),
                 ttl.to_string(),
                 if overlap { "yes" } else { "no" }.to_owned(),
-                stale(Fence::Off).to_string(),
-                stale(Fence::On).to_string(),
-                of(Fence::On).map_or(0, |pause| pause.outcome.refused.len()).to_string(),
+                stale(Fencing::Off).to_string(),
+                stale(Fencing::On).to_string(),
+                of(Fencing::On).map_or(0, |pause| pause.outcome.refused.len()).to_string(),
             ]);
         }
     }

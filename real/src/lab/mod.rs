@@ -5,7 +5,6 @@
 
 pub(crate) mod actors;
 mod error;
-mod fence;
 mod files;
 pub(crate) mod fleet;
 mod histories;
@@ -18,7 +17,6 @@ pub(crate) mod statistics;
 pub(crate) mod story;
 
 pub use error::LabError;
-pub use fence::Fence;
 pub use files::{keep, keep_text};
 pub use histories::keep_histories;
 pub use machine::Machine;

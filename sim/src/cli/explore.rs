@@ -5,7 +5,7 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use resource::audit::VerdictKind as Verdict;
-use sim::explore::{Tally, Violation};
+use sim::explore::{Found, Tally, Violation};
 use sim::lab::{Arm, Lab, Options, run};
 
 use super::stopwatch::Stopwatch;
@@ -19,10 +19,11 @@ pub(crate) fn explore(first: u64, seeds: u64, threads: Option<usize>, out: &Path
     let began = Stopwatch::start();
     let bar = bar(seeds);
     let end = first.saturating_add(seeds);
-    let (tally, violations) = sim::explore::explore(&Lab::arms(), first..end, cores(threads), |tally| {
-        show(&bar, tally);
-        true
-    })?;
+    let Found { tally, violations } =
+        sim::explore::explore(&Lab::arms(), first..end, cores(threads), |tally| {
+            show(&bar, tally);
+            true
+        })?;
     bar.finish_and_clear();
     print(&table(&tally, began.elapsed().as_secs_f64()))?;
     for violation in &violations {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use resource::audit::VerdictKind;
 
@@ -43,6 +43,15 @@ pub struct Violation<O> {
     pub schedule: Schedule<O>,
 }
 
+/// What a search came to.
+#[derive(Clone, Debug)]
+pub struct Found<O> {
+    /// Counts over all schedules.
+    pub tally: Tally,
+    /// The runs that broke a promise, in the order of their seeds.
+    pub violations: Vec<Violation<O>>,
+}
+
 /// Draws schedules from `seeds` and runs each of them on every one of `arms` (subjects that draw the same), on `threads`
 /// threads, as long as `go_on` says so; it is given the tally after each schedule. Violations come in the order of their
 /// seeds.
@@ -55,16 +64,17 @@ pub fn explore<S: Subject>(
     seeds: Range<u64>,
     threads: usize,
     go_on: impl Fn(&Tally) -> bool + Sync,
-) -> Result<(Tally, Vec<Violation<S::Options>>), RunError> {
-    let found = Mutex::new((Tally::default(), Vec::new()));
-    let Some(first) = arms.first() else { return Ok(found.into_inner().unwrap_or_default()) };
+) -> Result<Found<S::Options>, RunError> {
+    let found = Mutex::new(Found { tally: Tally::default(), violations: Vec::new() });
+    let whole = |found: Mutex<Found<S::Options>>| found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let Some(first) = arms.first() else { return Ok(whole(found)) };
     let points = sim::survey(first)?;
     pool::run(threads, seeds, |seed| -> Result<_, RunError> {
         let schedule = first.schedule(&mut Draw::aimed(seed, &points))?;
         let reports =
             arms.iter().map(|arm| sim::run(arm, &schedule)).collect::<Result<Vec<_>, RunError>>()?;
         let mut found = lock(&found);
-        let (tally, violations) = &mut *found;
+        let Found { tally, violations } = &mut *found;
         tally.schedules += 1;
         for (arm, report) in arms.iter().zip(&reports) {
             tally.add(arm.arm(), report);
@@ -80,9 +90,9 @@ pub fn explore<S: Subject>(
         }
         Ok(if go_on(tally) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     })?;
-    let (tally, mut violations) = found.into_inner().unwrap_or_default();
-    violations.sort_by_key(|violation| violation.schedule.seed);
-    Ok((tally, violations))
+    let mut found = whole(found);
+    found.violations.sort_by_key(|violation| violation.schedule.seed);
+    Ok(found)
 }
 
 impl Tally {

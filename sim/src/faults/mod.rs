@@ -3,7 +3,7 @@
 //! A [`Fault`] has a [`Trigger`] (when it strikes) and an [`Action`] (what it does). An action is written in schedule
 //! files as a table of [`Fields`], is validated against a [`Scene`], acts through a [`Strike`], undoes what it did, and may
 //! be drawn ([`Way`]). An [`Injector`] strikes the faults of one run. A fault of your own implements [`Action`]; for schedule
-//! files, give [`Schedule::parse_with`](crate::schedule::Schedule::parse_with) a table with its [`FaultKind`].
+//! files, let [`Subject::faults`](crate::Subject::faults) list its [`FaultKind`], too.
 
 use serde::{Deserialize, Deserializer};
 

@@ -1,4 +1,4 @@
-//! The lock laboratory: workers that lock, lock servers, and the resource that they write to. One [`Subject`] of many.
+//! The lock laboratory: workers that lock, lock servers, and the resource that they write to. One [`Subject`](crate::Subject) of many.
 
 mod arm;
 mod classes;

@@ -118,7 +118,7 @@ impl Scene for Sim {
             // A program may write to its disk at any time.
             None => Ok(()),
             Some(host) if host.keeps_on_disk() => Ok(()),
-            Some(host) => Err(format!("{} that keeps nothing on its disk", host.noun())),
+            Some(host) => Err(host.noun().to_owned()),
         }
     }
 

@@ -16,12 +16,12 @@ mod section;
 use std::thread;
 use std::time::Duration;
 
+use resource::Fencing;
 use resource::audit::{Kind, VerdictKind};
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};
 use crate::backends::BackendKind;
-use crate::lab::Fence;
 use crate::lab::actors::{Crew, ResourceActor};
 use crate::lab::fleet::Fleet;
 use crate::lab::network::Network;
@@ -84,7 +84,7 @@ struct Paused {
 struct Cell {
     backend: BackendKind,
     renewing: bool,
-    fence: Fence,
+    fence: Fencing,
     /// In TTLs.
     pause: f64,
 }
@@ -94,7 +94,7 @@ struct Cell {
 struct UnderWay {
     backend: BackendKind,
     renewing: bool,
-    fence: Fence,
+    fence: Fencing,
     #[serde(flatten)]
     outcome: Outcome,
 }
@@ -135,7 +135,7 @@ impl Experiment for RenewalNarrows {
             let fleet = Fleet::start(&stage, backend)?;
             let scene = Scene { stage: &stage, backend, servers: fleet.addresses(), configuration };
             findings.pauses.extend(scene.pauses()?);
-            let arms = [false, true].map(|renewing| Fence::BOTH.map(|fence| (renewing, fence)));
+            let arms = [false, true].map(|renewing| Fencing::BOTH.map(|fence| (renewing, fence)));
             findings.under_way.extend(in_parallel(arms.as_flattened(), 4, |&(renewing, fence)| {
                 scene.under_way(renewing, fence)
             })?);
@@ -161,7 +161,7 @@ impl Scene<'_> {
         let Configuration { pauses, phases, at_once, .. } = self.configuration;
         let cells: Vec<_> = [false, true]
             .into_iter()
-            .flat_map(|renewing| Fence::BOTH.map(|fence| (renewing, fence)))
+            .flat_map(|renewing| Fencing::BOTH.map(|fence| (renewing, fence)))
             .flat_map(|(renewing, fence)| {
                 pauses.iter().map(move |&pause| Cell { backend: self.backend, renewing, fence, pause })
             })
@@ -197,7 +197,7 @@ impl Scene<'_> {
 
     /// The holder sends its write, and its host is cut off from everything. Its lease ends, another one writes; then the
     /// network delivers what it has kept.
-    fn under_way(&self, renewing: bool, fence: Fence) -> Result<UnderWay, ExperimentError> {
+    fn under_way(&self, renewing: bool, fence: Fencing) -> Result<UnderWay, ExperimentError> {
         let run = format!("under-way-{renewing}-{}", fence.as_str());
         let mut resource = ResourceActor::start(self.stage, &run, fence.as_str())?;
         let address = resource.address().to_owned();
@@ -225,7 +225,7 @@ impl Scene<'_> {
     fn long_work(&self, renewing: bool) -> Result<LongWork, ExperimentError> {
         let Configuration { ttl, long_work, attempts, .. } = self.configuration;
         let run = format!("long-{renewing}");
-        let resource = ResourceActor::start(self.stage, &run, Fence::On.as_str())?;
+        let resource = ResourceActor::start(self.stage, &run, Fencing::On.as_str())?;
         let crew = Crew { work: ttl.0.mul_f64(*long_work), ..self.crew(&run, resource.address()) };
         let rounds = attempts.to_string();
         let mut flags = vec!["--rounds", &rounds];

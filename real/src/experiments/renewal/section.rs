@@ -1,10 +1,10 @@
 //! What the findings of experiment 8 say.
 
+use resource::Fencing;
 use resource::audit::VerdictKind;
 
 use super::{Cell, Configuration, Findings, LongWork, Paused, UnderWay};
 use crate::backends::BackendKind;
-use crate::lab::Fence;
 use crate::lab::outcome::cell;
 use crate::report::{Axis, Figure, Line, Scale, Section, Table};
 
@@ -26,17 +26,17 @@ pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Sec
         "it does not close it: holders that renewed were overtaken, too, and a write of theirs that was on its way was \
          taken after a newer one, fencing off",
         renewed > 0
-            && under_way(Fence::Off).any(|run| run.renewing)
-            && under_way(Fence::Off).all(|run| run.outcome.has(VerdictKind::StaleWrite)),
+            && under_way(Fencing::Off).any(|run| run.renewing)
+            && under_way(Fencing::Off).all(|run| run.outcome.has(VerdictKind::StaleWrite)),
     );
-    section.remarks.push(after_waking(findings.sum(true, Fence::Off, |cell| cell.stale_writes), renewed));
-    let on = |of| findings.sum(true, Fence::On, of) + findings.sum(false, Fence::On, of);
+    section.remarks.push(after_waking(findings.sum(true, Fencing::Off, |cell| cell.stale_writes), renewed));
+    let on = |of| findings.sum(true, Fencing::On, of) + findings.sum(false, Fencing::On, of);
     section.expect(
         "fencing closes it: no stale write was taken, with renewal or without, and nothing else was violated",
         on(|cell| cell.runs) > 0
             && on(|cell| cell.stale_writes + cell.other_violations) == 0
-            && under_way(Fence::On).count() > 0
-            && under_way(Fence::On).all(|run| run.outcome.is_safe() && !run.outcome.refused.is_empty()),
+            && under_way(Fencing::On).count() > 0
+            && under_way(Fencing::On).all(|run| run.outcome.is_safe() && !run.outcome.refused.is_empty()),
     );
     expect_of_long_work(&mut section, findings);
     section
@@ -56,14 +56,14 @@ fn expect_of_long_work(section: &mut Section, findings: &Findings) {
 
 impl Findings {
     /// Over all pauses of one kind of holder in one arm.
-    fn sum(&self, renewing: bool, fence: Fence, of: fn(&Paused) -> u32) -> u32 {
+    fn sum(&self, renewing: bool, fence: Fencing, of: fn(&Paused) -> u32) -> u32 {
         let is_one = |paused: &&Paused| paused.cell.renewing == renewing && paused.cell.fence == fence;
         self.pauses.iter().filter(is_one).map(of).sum()
     }
 
     /// Runs of one kind of holder with two holders at once.
     fn overlaps(&self, renewing: bool) -> u32 {
-        Fence::BOTH.map(|fence| self.sum(renewing, fence, |cell| cell.overlaps)).iter().sum()
+        Fencing::BOTH.map(|fence| self.sum(renewing, fence, |cell| cell.overlaps)).iter().sum()
     }
 }
 

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use dlock::{Lock, LockKey, Options};
+use resource::Fencing;
 use resource::audit::Kind;
 use resource::client::Client;
 use resource::worker::{Job, Pauses, Step, Worker};
@@ -21,7 +22,6 @@ use super::failed;
 use super::release::{Gap, Release, Releasing};
 use crate::experiments::ExperimentError;
 use crate::history::{Recorder, speak_as};
-use crate::lab::Fence;
 use crate::lab::actors::ResourceActor;
 use crate::lab::outcome::Outcome;
 use crate::runtime::TokioRuntime;
@@ -38,7 +38,7 @@ const B_TTL: Duration = Duration::from_secs(30);
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Forced {
     pub(super) release: Release,
-    pub(super) fence: Fence,
+    pub(super) fence: Fencing,
     /// How the release of a, whose lease had ended, ended as far as a was told: `done`, `not_owner`.
     pub(super) told: Option<String>,
     /// Whether c got the lock while b held it.
@@ -75,7 +75,7 @@ struct Waits(Script);
 /// Plays a run on a Redis of its own.
 pub(super) fn play(
     release: Release,
-    fence: Fence,
+    fence: Fencing,
     configuration: &Configuration,
 ) -> Result<Forced, ExperimentError> {
     let stage = Stage::new()?;
@@ -100,7 +100,7 @@ pub(super) fn play(
 
 fn judge(
     release: Release,
-    fence: Fence,
+    fence: Fencing,
     third_got_in: bool,
     files: &[impl AsRef<Path>],
 ) -> Result<Forced, ExperimentError> {

@@ -11,6 +11,7 @@ mod forced;
 mod natural;
 mod release;
 
+use resource::Fencing;
 use resource::audit::VerdictKind;
 use resource::story;
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,6 @@ use self::forced::Forced;
 use self::natural::Natural;
 use self::release::Release;
 use super::{Experiment, ExperimentError};
-use crate::lab::Fence;
 use crate::lab::outcome::cell;
 use crate::lab::parallel::in_parallel;
 use crate::report::{Section, Table};
@@ -57,7 +57,7 @@ impl Experiment for SafeRelease {
     const COMMITTED: &'static str = include_str!("../../../experiments/3.toml");
 
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
-        let arms = Release::BOTH.map(|release| Fence::BOTH.map(|fence| (release, fence)));
+        let arms = Release::BOTH.map(|release| Fencing::BOTH.map(|fence| (release, fence)));
         let arms = arms.as_flattened();
         let forced =
             in_parallel(arms, arms.len(), |&(release, fence)| forced::play(release, fence, configuration))?;
@@ -83,8 +83,8 @@ impl Experiment for SafeRelease {
             let stale = |run: &Forced| run.outcome.count(VerdictKind::StaleWrite) == count;
             runs.clone().count() > 0 && runs.clone().all(stale)
         };
-        section.expect("b's write was then a stale one, taken without fencing", writes(Fence::Off, 1));
-        section.expect("and refused with it: fencing keeps the data, not b's lock", writes(Fence::On, 0));
+        section.expect("b's write was then a stale one, taken without fencing", writes(Fencing::Off, 1));
+        section.expect("and refused with it: fencing keeps the data, not b's lock", writes(Fencing::On, 0));
         section.expect(
             "by the script nothing of b's was deleted, a was told that the lock was no longer its own, and c had to wait",
             of(safe).count() > 0 && of(safe).all(Forced::is_harmless),
@@ -156,7 +156,7 @@ fn natural_table(configuration: &Configuration, runs: &[Natural]) -> Table {
 
 /// Without fencing, both releases side by side.
 fn stories(runs: &[Forced]) -> Vec<(String, String)> {
-    let story = |release| runs.iter().find(|run| run.release == release && run.fence == Fence::Off);
+    let story = |release| runs.iter().find(|run| run.release == release && run.fence == Fencing::Off);
     let told = story(Release::GetThenDel).zip(story(Release::Script)).map(|(mistaken, safe)| {
         let columns = [("GET, then DEL", mistaken), ("the script", safe)];
         story::side_by_side(&columns.map(|(title, run)| (title, run.outcome.story.as_slice())))

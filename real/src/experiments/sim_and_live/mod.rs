@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use resource::Fencing;
 use resource::audit::VerdictKind;
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,6 @@ use self::scenario::{Plot, Scenario};
 use self::simulator::Simulator;
 use super::{Experiment, ExperimentError};
 use crate::backends::BackendKind;
-use crate::lab::Fence;
 use crate::lab::fleet::Fleet;
 use crate::lab::parallel::in_parallel;
 use crate::report::{Section, Table};
@@ -60,7 +60,7 @@ pub struct Findings {
 struct Cell {
     scenario: Scenario,
     backend: BackendKind,
-    fence: Fence,
+    fence: Fencing,
     simulated: BTreeMap<String, u32>,
     live: BTreeMap<String, u32>,
 }
@@ -108,10 +108,10 @@ impl Experiment for SimAndLive {
         let of = |fence| cells.iter().filter(move |cell| cell.fence == fence);
         section.expect(
             "with fencing there is nothing but overlaps, in either world",
-            of(Fence::On).count() > 0 && of(Fence::On).all(Cell::is_safe),
+            of(Fencing::On).count() > 0 && of(Fencing::On).all(Cell::is_safe),
         );
         let stale = |runs: fn(&Cell) -> &BTreeMap<String, u32>| {
-            let counts = of(Fence::Off).flat_map(runs);
+            let counts = of(Fencing::Off).flat_map(runs);
             counts
                 .filter(|(verdicts, _)| verdicts.contains("stale_write"))
                 .map(|(_, count)| count)
@@ -131,7 +131,7 @@ impl Experiment for SimAndLive {
 /// What was found of one run.
 struct Played {
     plot: Plot,
-    fence: Fence,
+    fence: Fencing,
     verdicts: String,
 }
 
@@ -152,7 +152,7 @@ fn simulate(simulator: &Simulator, plots: &[Plot], seeds: u32) -> Result<Vec<Pla
         let mut played = Vec::new();
         for seed in 0..u64::from(seeds) {
             let verdicts = simulator.replay(&plot.schedule(seed), &file)?;
-            let of_arm = Fence::BOTH.into_iter().zip(&verdicts);
+            let of_arm = Fencing::BOTH.into_iter().zip(&verdicts);
             played.extend(of_arm.map(|(fence, kinds)| Played { plot, fence, verdicts: name(kinds) }));
         }
         Ok::<_, ExperimentError>(played)
@@ -165,7 +165,7 @@ fn play(backend: BackendKind, plots: &[Plot], at_once: usize) -> Result<Vec<Play
     let fleet = Fleet::start(&stage, backend)?;
     let servers = fleet.addresses();
     let runs: Vec<_> =
-        plots.iter().enumerate().flat_map(|run| Fence::BOTH.map(|fence| (run, fence))).collect();
+        plots.iter().enumerate().flat_map(|run| Fencing::BOTH.map(|fence| (run, fence))).collect();
     in_parallel(&runs, at_once, |&((number, &plot), fence)| {
         let run = format!("{}-{number}-{}", plot.scenario.as_str(), fence.as_str());
         let outcome = plot.play(&stage, &servers, &run, fence)?;
@@ -193,7 +193,7 @@ fn cells(configuration: &Configuration, simulated: &[Played], live: &[Played]) -
     let mut cells = Vec::new();
     for &scenario in scenarios {
         for &backend in backends {
-            for fence in Fence::BOTH {
+            for fence in Fencing::BOTH {
                 let simulated = count(simulated, scenario, backend, fence);
                 let live = count(live, scenario, backend, fence);
                 cells.push(Cell { scenario, backend, fence, simulated, live });

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use resource::Fencing;
 use serde::{Deserialize, Serialize};
 
 use crate::backends::BackendKind;
 use crate::experiments::ExperimentError;
-use crate::lab::Fence;
 use crate::lab::actors::{Crew, ResourceActor};
 use crate::lab::outcome::Outcome;
 use crate::servers::Stage;
@@ -104,7 +104,7 @@ impl Plot {
         stage: &Stage,
         servers: &str,
         run: &str,
-        fence: Fence,
+        fence: Fencing,
     ) -> Result<Outcome, ExperimentError> {
         let Self { scenario, backend, ttl, work, pause } = *self;
         let resource = ResourceActor::start(stage, run, fence.as_str())?;

@@ -5,11 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use resource::Fencing;
 use resource::audit::VerdictKind;
 use serde::Deserialize;
 
 use crate::experiments::ExperimentError;
-use crate::lab::{Fence, LabError};
+use crate::lab::LabError;
 
 /// The repository that this program was built from.
 const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -26,7 +27,7 @@ struct Replayed {
 #[derive(Deserialize)]
 struct ReplayedVerdict {
     kind: VerdictKind,
-    fence: Fence,
+    fence: Fencing,
 }
 
 impl Simulator {
@@ -61,7 +62,7 @@ impl Simulator {
             let said = String::from_utf8_lossy(&output.stderr);
             ExperimentError::Failed(format!("the simulator gave no result ({error}): {}", said.trim()))
         })?;
-        Ok(Fence::BOTH.map(|fence| {
+        Ok(Fencing::BOTH.map(|fence| {
             let of = replayed.verdicts.iter().filter(|verdict| verdict.fence == fence);
             of.map(|verdict| verdict.kind).collect()
         }))

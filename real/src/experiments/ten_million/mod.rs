@@ -1,9 +1,9 @@
 //! Experiment 7: what a lock server holds when every account has a lock, and what becomes of locks that expire.
 //!
-//! On Redis ([`redis`]): the memory of a lock, with a fence counter for each and with counters that many share; and the time
+//! On Redis (`redis.rs`): the memory of a lock, with a fence counter for each and with counters that many share; and the time
 //! from the end of a lease to the reclaiming of its memory. Redis removes a key that has expired when somebody asks for it
 //! (lazily) and by samples in the background (actively); until then the key counts in `dbsize` and `used_memory`. On etcd
-//! ([`etcd`]): leases, keys, and the growth of the database, which keeps the past until it is compacted.
+//! (`etcd.rs`): leases, keys, and the growth of the database, which keeps the past until it is compacted.
 //!
 //! Source: the lab text, section 10, experiment 7.
 
