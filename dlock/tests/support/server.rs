@@ -175,7 +175,7 @@ impl Server {
 }
 
 fn digest(script: &str) -> String {
-    redis::Script::new(script).get_hash().to_owned()
+    sha1_smol::Sha1::from(script).digest().to_string()
 }
 
 impl State {
