@@ -16,6 +16,7 @@ mod redis;
 mod redlock;
 mod zookeeper;
 
+mod builder;
 mod cas;
 mod circles;
 mod command;
@@ -23,6 +24,7 @@ mod comparison;
 mod corpus;
 mod determinism;
 mod docs;
+mod harness;
 mod hosts;
 mod mutants;
 mod schedule;

@@ -1,0 +1,131 @@
+//! `sim::check`: what a search in somebody's `cargo test` finds, keeps and says.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use resource::audit::VerdictKind;
+use sim::faults::Faults;
+use sim::{Process, Sim};
+
+/// An empty folder of this test's own, deleted in the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self(std::env::temp_dir().join(format!("sim-regressions-{}-{number}", std::process::id())))
+    }
+
+    fn files(&self) -> Vec<String> {
+        let Ok(files) = std::fs::read_dir(&self.0) else { return Vec::new() };
+        let mut names: Vec<_> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Two processes that are inside at the same time as soon as one of them is paused.
+fn shaky(sim: &mut Sim) {
+    sim.check("one at a time", sim::no(VerdictKind::Overlap));
+    for (name, starts) in [("a", 0), ("b", 500)] {
+        sim.process(name, move |process: Process| async move {
+            process.sleep(Duration::from_millis(starts)).await;
+            let section = process.section("key");
+            process.point("inside");
+            process.sleep(Duration::from_millis(100)).await;
+            drop(section);
+        });
+    }
+}
+
+#[test]
+fn a_schedule_that_breaks_is_kept_and_replayed_first() {
+    let folder = Folder::new();
+    let search = || sim::check("shaky", shaky).keep_in(&folder.0).schedules(200);
+    let first = search().find().unwrap().expect("a pause breaks it");
+    assert!(first.problems[0].starts_with("one at a time: overlap"), "{first}");
+    assert!(first.replay.contains("SEED="), "{first}");
+    assert_eq!(folder.files(), ["shaky.toml"]);
+    let again = search().find().unwrap().expect("what was kept is replayed");
+    assert!(again.replay.contains("it is kept in"), "{again}");
+    assert_eq!((again.schedule, again.trace), (first.schedule, first.trace));
+    assert_eq!(folder.files(), ["shaky.toml"], "nothing is kept twice");
+}
+
+#[test]
+fn faults_of_one_kind_only_are_drawn_on_demand() {
+    let folder = Folder::new();
+    let search = |verbs: &[&str]| {
+        let search = sim::check("shaky", shaky).keep_in(&folder.0).schedules(200);
+        search.faults(Faults::default().only(verbs)).find().unwrap()
+    };
+    assert!(search(&["cut", "step"]).is_none(), "nothing but a pause breaks it");
+    assert!(search(&["pause"]).unwrap().schedule.contains("pause = "));
+}
+
+#[test]
+fn a_panic_of_the_code_under_test_is_a_failure_with_its_place_and_trace() {
+    let folder = Folder::new();
+    let panics = |sim: &mut Sim| {
+        sim.process("a", |process: Process| async move {
+            process.point("before it");
+            process.sleep(Duration::from_millis(300)).await;
+            assert!(
+                process.wall() < Duration::from_secs(1_767_225_601),
+                "the clock says {:?}",
+                process.wall()
+            );
+        });
+    };
+    let search = sim::check("panics", panics).keep_in(&folder.0).schedules(500);
+    let failure = search.find().unwrap().expect("a clock that is set breaks it");
+    let problem = &failure.problems[0];
+    assert!(problem.contains("process `a` panicked at") && problem.contains("harness.rs:"), "{problem}");
+    assert!(problem.contains("the clock says"), "{problem}");
+    assert!(failure.trace.contains("before it"), "{failure}");
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "what code under test must not do")]
+fn a_call_of_tokio_s_own_timer_is_named_with_what_to_use_instead() {
+    let mut sim = Sim::new(1);
+    sim.process("a", |_| async { tokio::time::sleep(Duration::from_millis(1)).await });
+    let error = sim.run().unwrap_err().to_string();
+    assert!(error.contains("process `a` asked tokio itself") && error.contains("harness.rs:"), "{error}");
+    assert!(error.contains("Process::sleep"), "{error}");
+}
+
+#[test]
+fn two_runs_of_one_schedule_are_compared() {
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    let folder = Folder::new();
+    // Remembers across runs: what no code under test may do.
+    let forgetful = |sim: &mut Sim| {
+        sim.process("a", |process: Process| async move {
+            process.point(&format!("run {}", RUNS.fetch_add(1, Ordering::Relaxed)));
+        });
+    };
+    let search = sim::check("forgetful", forgetful).keep_in(&folder.0).schedules(3);
+    assert!(search.find().unwrap().is_none());
+    let search = sim::check("forgetful", forgetful).keep_in(&folder.0).schedules(3).check_determinism();
+    let failure = search.find().unwrap().expect("two runs differ");
+    assert!(failure.problems[0].contains("a second run of the same schedule differs: event 1"), "{failure}");
+}
+
+#[test]
+fn a_kept_file_with_a_mistake_is_named_with_its_line() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(&folder.0).unwrap();
+    let text = "about = \"x\"\n\n[[fault]]\nwhen = { at = \"1s\" }\nwhat = { pause = \"nobody\" }\n";
+    std::fs::write(folder.0.join("shaky.toml"), text).unwrap();
+    let problem = sim::check("shaky", shaky).keep_in(&folder.0).find().unwrap_err();
+    assert!(problem.contains("shaky.toml:5: unknown process `nobody`"), "{problem}");
+}
