@@ -4,15 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dlock_runtime::{Instant, Runtime};
 use futures_util::future::BoxFuture;
 
 use crate::backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
 use crate::error::BackendError;
-use crate::runtime::{Instant, Runtime};
 
 /// Any backend on the runtime `R`, for programs that choose theirs at run time.
 ///
-/// Each call allocates its future. A program that knows its backend when it is compiled uses that type instead.
+/// Each call allocates its future. A program that knows its backend when it is compiled uses that type
+/// instead.
 pub struct AnyBackend<R: Runtime>(Arc<dyn Erased<R>>);
 
 /// One attempt to hold one lease on any backend.

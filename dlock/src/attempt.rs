@@ -5,6 +5,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dlock_runtime::{Elapsed, Instant, Runtime, timeout_at};
+
 use crate::backend::{Acquisition, Answer, Backend, Claim};
 use crate::context::Context;
 use crate::error::BackendError;
@@ -14,11 +16,10 @@ use crate::held::Lease;
 use crate::key::LockKey;
 use crate::metrics::Meter;
 use crate::removal;
-use crate::runtime::{Elapsed, Instant, Runtime, timeout_at};
 use crate::token::{FencingToken, Owner};
 
-/// An acquire whose end is not known yet. If it is dropped before its end, it was cancelled; whatever the server may have
-/// granted is then released in the background, as after a failure.
+/// An acquire whose end is not known yet. If it is dropped before its end, it was cancelled; whatever the
+/// server may have granted is then released in the background, as after a failure.
 pub(crate) struct Attempt<'a, B: Backend> {
     context: &'a Context<B>,
     claim: Claim,
@@ -66,8 +67,8 @@ impl<'a, B: Backend> Attempt<'a, B> {
         self.started
     }
 
-    /// Sends one request. The owner stays the same from request to request, so that a grant whose answer got lost is
-    /// recognised. An acquisition that can't be repeated is given back at once.
+    /// Sends one request. The owner stays the same from request to request, so that a grant whose answer got
+    /// lost is recognised. An acquisition that can't be repeated is given back at once.
     pub(crate) async fn request(&mut self, now: Instant, deadline: Instant) -> Step {
         let Ok(answer) = self.answer(now, deadline).await else { return Step::DeadlinePassed };
         let obstacle = match answer {
@@ -96,8 +97,8 @@ impl<'a, B: Backend> Attempt<'a, B> {
         let runtime = self.context.runtime();
         let request_deadline = runtime.now() + self.context.options().request_timeout;
         match timeout_at(runtime, deadline, self.acquisition.wait(deadline)).await {
-            // A request that was sent shortly before the deadline, and not answered by then, proves nothing about the
-            // server.
+            // A request that was sent shortly before the deadline, and not answered by then, proves nothing
+            // about the server.
             Err(Elapsed) => Ok(()),
             Ok(Err(_)) if deadline < request_deadline && runtime.now() >= deadline => Ok(()),
             Ok(waited) => waited,
@@ -128,8 +129,8 @@ impl<'a, B: Backend> Attempt<'a, B> {
         error
     }
 
-    /// Opens another acquisition with a new owner if the last one was given back: the release that was sent for that one
-    /// may arrive late, and must then not end a lease in use.
+    /// Opens another acquisition with a new owner if the last one was given back: the release that was sent
+    /// for that one may arrive late, and must then not end a lease in use.
     pub(crate) fn reopen(&mut self) {
         let Some(outcome) = self.given_back.take() else { return };
         Event::NotAcquired { outcome }.emit(&self.claim.key, &self.claim.owner);

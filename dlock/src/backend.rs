@@ -1,18 +1,20 @@
 //! What a lock server must do for a lock.
 //!
-//! The lock decides when to send a request, how long to wait and whether a grant is still valid. A backend only sends
-//! requests and reports answers: it reads no clock but its runtime's and never decides that a lease is held.
+//! The lock decides when to send a request, how long to wait and whether a grant is still valid. A backend
+//! only sends requests and reports answers: it reads no clock but its runtime's and never decides that a
+//! lease is held.
 //!
-//! There are two families. A server without a queue (Redis, Redlock) answers [`Answer::Held`], and the lock asks again
-//! after a backoff. A server with a queue (etcd, ZooKeeper) answers [`Answer::Queued`], and the lock asks again when
-//! [`Acquisition::wait`] returns.
+//! There are two families. A server without a queue (Redis, Redlock) answers [`Answer::Held`], and the lock
+//! asks again after a backoff. A server with a queue (etcd, ZooKeeper) answers [`Answer::Queued`], and the
+//! lock asks again when [`Acquisition::wait`] returns.
 
 use std::future::Future;
 use std::time::Duration;
 
+use dlock_runtime::{Instant, Runtime};
+
 use crate::error::BackendError;
 use crate::key::LockKey;
-use crate::runtime::{Instant, Runtime};
 use crate::token::{FencingToken, Owner};
 
 /// A lock server, or several that act as one. Clones are cheap and share its connections.
@@ -29,11 +31,11 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// Returns the name of the system, in lower case: the label `system` of the metrics.
     fn system(&self) -> &'static str;
 
-    /// Returns the TTL of the client's session if leases live as long as that session; `None` if a lease that is neither
-    /// renewed nor released ends by its own TTL.
+    /// Returns the TTL of the client's session if leases live as long as that session; `None` if a lease that
+    /// is neither renewed nor released ends by its own TTL.
     ///
-    /// With a session no lease may have a longer TTL. A lease that is given up is then released until the server confirms
-    /// it, and [`Handle::leave`](crate::Handle::leave) releases it when its TTL is over.
+    /// With a session no lease may have a longer TTL. A lease that is given up is then released until the
+    /// server confirms it, and [`Handle::leave`](crate::Handle::leave) releases it when its TTL is over.
     fn session_ttl(&self) -> Option<Duration> {
         None
     }
@@ -44,19 +46,20 @@ pub trait Backend: Clone + Send + Sync + 'static {
 
 /// One attempt to hold one lease: owns the claim and remembers which requests were sent and not answered.
 ///
-/// Each call ends by its `deadline` and treats a server that has not answered by then as unreachable. The caller may drop
-/// the future at any await point: [`Acquisition::may_be_held`] must be right even then, so note a request *before* it is
-/// sent.
+/// Each call ends by its `deadline` and treats a server that has not answered by then as unreachable. The
+/// caller may drop the future at any await point: [`Acquisition::may_be_held`] must be right even then, so
+/// note a request *before* it is sent.
 pub trait Acquisition: Send + 'static {
     /// Requests the lease once.
     ///
-    /// A second request, after an answer was lost, must return the same grant with the same fencing token if the server
-    /// granted the first one, and must keep the place in the queue; but see [`Acquisition::is_repeatable`].
+    /// A second request, after an answer was lost, must return the same grant with the same fencing token if
+    /// the server granted the first one, and must keep the place in the queue; but see
+    /// [`Acquisition::is_repeatable`].
     fn request(&mut self, deadline: Instant) -> impl Future<Output = Result<Answer, BackendError>> + Send;
 
-    /// Waits until the next request is worthwhile, or until `deadline`: after [`Answer::Queued`] until the claims ahead may
-    /// be gone, after [`Answer::Held`] until the server reports a release, if it reports releases. It may return too early
-    /// or, without a queue, too late.
+    /// Waits until the next request is worthwhile, or until `deadline`: after [`Answer::Queued`] until the
+    /// claims ahead may be gone, after [`Answer::Held`] until the server reports a release, if it reports
+    /// releases. It may return too early or, without a queue, too late.
     fn wait(&mut self, deadline: Instant) -> impl Future<Output = Result<(), BackendError>> + Send;
 
     /// Sets the lease back to its full TTL if this owner still holds it, and changes nothing otherwise.
@@ -64,16 +67,16 @@ pub trait Acquisition: Send + 'static {
 
     /// Ends the lease if this owner still holds it, and changes nothing otherwise.
     ///
-    /// It must not overtake an earlier request of this acquisition, as far as the backend can order them. As long as an
-    /// earlier request may still take effect, [`Acquisition::may_be_held`] stays true.
+    /// It must not overtake an earlier request of this acquisition, as far as the backend can order them. As
+    /// long as an earlier request may still take effect, [`Acquisition::may_be_held`] stays true.
     fn release(&mut self, deadline: Instant) -> impl Future<Output = Result<Released, BackendError>> + Send;
 
-    /// Returns whether the server may hold something for this acquisition without the client knowing it, now or later.
-    /// The lock then goes on releasing it in the background.
+    /// Returns whether the server may hold something for this acquisition without the client knowing it, now
+    /// or later. The lock then goes on releasing it in the background.
     fn may_be_held(&self) -> bool;
 
-    /// Returns whether [`Acquisition::request`] may be called again after it gave no grant. Otherwise the lock releases
-    /// this acquisition and opens another one with an owner token of its own.
+    /// Returns whether [`Acquisition::request`] may be called again after it gave no grant. Otherwise the
+    /// lock releases this acquisition and opens another one with an owner token of its own.
     fn is_repeatable(&self) -> bool {
         true
     }
@@ -133,7 +136,7 @@ pub enum Renewal {
 pub enum Released {
     /// The lease was this owner's and has ended.
     Done,
-    /// The lease had expired before, or belonged to another owner: nothing was changed. The work may have overlapped with
-    /// another holder's.
+    /// The lease had expired before, or belonged to another owner: nothing was changed. The work may have
+    /// overlapped with another holder's.
     NotOwner,
 }

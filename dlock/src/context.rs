@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use dlock_runtime::Runtime;
+
 use crate::backend::Backend;
 use crate::lease::Terms;
 use crate::metrics::Meters;
 use crate::options::{Options, OptionsError};
-use crate::runtime::Runtime;
 use crate::sweeps::Sweeps;
 
 /// The backend, the options and the counters of one lock. Clones share them.

@@ -1,4 +1,4 @@
-//! What can go wrong, one enum an operation. Each message says what to do.
+//! The errors of a lock, one enum for each operation. Each message says what to do.
 
 use std::time::Duration;
 
@@ -6,6 +6,7 @@ use crate::event::Outcome;
 
 /// Why [`crate::Lock::try_acquire`] gave no handle.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TryAcquireError {
     /// Another owner holds the lock.
     #[error("the lock is held by another owner: try again later, or wait with Lock::acquire")]
@@ -13,7 +14,8 @@ pub enum TryAcquireError {
         /// How long its lease still lives unless renewed, if the server can tell.
         retry_after: Option<Duration>,
     },
-    /// The grant arrived when no more than [`crate::Options::min_validity`] was left of it; it was given back.
+    /// The grant arrived when no more than [`crate::Options::min_validity`] was left of it; it was given
+    /// back.
     #[error(
         "the grant came too late to be of use and was given back: raise the TTL above the server's slowest answer"
     )]
@@ -35,6 +37,7 @@ impl TryAcquireError {
 
 /// Why [`crate::Lock::acquire`] gave no handle.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum AcquireError {
     /// The deadline had passed before anything was sent.
     #[error(
@@ -47,13 +50,14 @@ pub enum AcquireError {
         /// How long the other's lease still lives unless renewed, if the server can tell.
         retry_after: Option<Duration>,
     },
-    /// The last grant before the deadline arrived when no more than [`crate::Options::min_validity`] was left of it; it was
-    /// given back.
+    /// The last grant before the deadline arrived when no more than [`crate::Options::min_validity`] was left
+    /// of it; it was given back.
     #[error(
         "the grant came too late to be of use and was given back: raise the TTL above the server's slowest answer"
     )]
     Late,
-    /// The lock server could not be used until the deadline. Whatever it may have granted is being given back.
+    /// The lock server could not be used until the deadline. Whatever it may have granted is being given
+    /// back.
     #[error("no lock until the deadline: {0}")]
     Unavailable(#[source] BackendError),
     /// The lock server refused, and would do so again.
@@ -62,7 +66,8 @@ pub enum AcquireError {
 }
 
 impl AcquireError {
-    /// How long the other owner's lease still lived when the server was last asked, if another's it was.
+    /// Returns how long the other owner's lease still lived at the last request, if another owner held the
+    /// lock.
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Contended { retry_after } => *retry_after,
@@ -82,18 +87,21 @@ impl AcquireError {
 
 /// Why [`crate::Handle::renew`] did not extend the lease.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RenewError {
     /// The lease is lost: stop the work.
     #[error(transparent)]
     Lost(#[from] LostError),
-    /// The lock server failed. The lease is still valid for [`crate::Handle::remaining`]: try again before that is over.
+    /// The lock server failed. The lease is still valid for [`crate::Handle::remaining`]: try again before
+    /// that is over.
     #[error("not renewed: {0}")]
     Backend(#[from] BackendError),
 }
 
-/// Why a lease may no longer be trusted. The work that it guards must stop; what it has sent already is only safe if the
-/// resource checks the fencing token.
+/// Why a lease may no longer be trusted. The work that it guards must stop; what it has sent already is only
+/// safe if the resource checks the fencing token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LostError {
     /// The server knows another owner, or none.
     #[error("the lease is lost: the server no longer knows it; stop the work and acquire anew")]
@@ -110,6 +118,7 @@ pub enum LostError {
 
 /// Why [`crate::Handle::release`] could not tell that the lease has ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReleaseError {
     /// The lock server did not confirm. Nothing need be done: the lease ends by its TTL at the latest.
     #[error("the release was not confirmed: {source}; the lease ends by itself in {ends_in:?} at the latest")]
@@ -121,7 +130,7 @@ pub enum ReleaseError {
     },
 }
 
-/// Why a lock server gave no answer that a lock can use.
+/// Why a request to a lock server failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackendError {
@@ -132,7 +141,7 @@ pub enum BackendError {
     Unreachable {
         /// The server's address.
         address: String,
-        /// What the attempt to connect said.
+        /// The error of the attempt to connect.
         reason: String,
     },
     /// The server did not answer in time. It may have executed the request all the same.
@@ -145,34 +154,36 @@ pub enum BackendError {
         "the connection to the lock server broke before its answer: {reason}; the next call opens another"
     )]
     Disconnected {
-        /// What the connection said.
+        /// The error of the connection.
         reason: String,
     },
-    /// The session that the claim is tied to is over, and the claim with it. The next acquire opens another session.
+    /// The session that the claim is tied to is over, and the claim with it. The next acquire opens another
+    /// session.
     #[error(
         "the session with the lock server is over: {}; acquire anew",
         if *.reported { "the server does not know it any more" } else { "the server did not confirm it in time" }
     )]
     SessionLost {
-        /// Whether the server reported it. Otherwise the server did not confirm the session for as long as it lives, by the
-        /// client's own clock.
+        /// Whether the server reported it. Otherwise the server did not confirm the session for as long as it
+        /// lives, by the client's own clock.
         reported: bool,
     },
     /// The server can't reach a majority of its cluster. It may execute the request later all the same.
     #[error("the lock server is without a quorum: {message}; the next call goes to another member")]
     Isolated {
-        /// The server's words.
+        /// The server's message.
         message: String,
     },
     /// The server answered with an error.
     #[error("the lock server refused: {message}; {}", if *.passing { "it may take the request later" } else { "look up this error in its manual, no retry will help" })]
     Refused {
-        /// The server's words.
+        /// The server's message.
         message: String,
-        /// Whether the same request may succeed later.
+        /// Returns whether the same request may succeed later.
         passing: bool,
     },
-    /// Of several independent servers too few answered for a majority of all. Some may have executed the request.
+    /// Of several independent servers too few answered for a majority of all. Some may have executed the
+    /// request.
     #[error(
         "no quorum: {answered} of {nodes} lock servers answered, {needed} are needed; bring back those that are down or \
          cut off, or raise RedlockOptions::node_timeout if they are slow; one of them: {failure}"
@@ -191,7 +202,7 @@ pub enum BackendError {
 }
 
 impl BackendError {
-    /// Whether the same request may succeed later.
+    /// Returns whether the same request may succeed later.
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Refused { passing, .. } => *passing,

@@ -1,9 +1,9 @@
-//! What a lock says of itself: a small fixed vocabulary of `tracing` events.
+//! The events of a lock: a small fixed vocabulary of `tracing` events.
 //!
-//! A production log, the simulator's trace and the history that the audit judges are all made of these events, so they
-//! can't disagree. Every event has the target `dlock` and the field `event`, which names it. Ids are hashed
-//! ([`crate::id_hash`]) and owner tokens cut to a prefix ([`crate::Owner::prefix`]), since anyone who knows a whole owner
-//! token can release the lock.
+//! A production log, the simulator's trace and the history that the audit judges are all made of these
+//! events, so they can't disagree. Every event has the target `dlock` and the field `event`, which names it.
+//! Ids are hashed ([`crate::id_hash`]) and owner tokens cut to a prefix ([`crate::Owner::prefix`]), since
+//! anyone who knows a whole owner token can release the lock.
 
 use std::time::Duration;
 
@@ -11,10 +11,11 @@ use crate::{FencingToken, LockKey, Owner};
 
 /// How an attempt to acquire, renew or release ended; the field `outcome` of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Outcome {
     /// It succeeded.
     Done,
-    /// Another owner holds the lock.
+    /// Another owner held the lock.
     Contended,
     /// The stored owner is not this one: the lease expired, or was taken over.
     NotOwner,
@@ -56,9 +57,10 @@ impl Outcome {
 
 /// The table of this crate's events: calls the macro `$then` with `$first` and all rows.
 ///
-/// A row is `Variant as Kind = "name" { field: type => logged field: logged type, … }`: the variant of [`Event`] with its
-/// fields, the name of the event in logs, and what a reader of logs makes of it. [`Event`] is made of it here, and the
-/// audit of crate `resource` reads by it. Each event also has the key and the owner.
+/// A row is `Variant as Kind = "name" { field: type => logged field: logged type, … }`: the variant of
+/// [`Event`] with its fields, the name of the event in logs, and what a reader of logs makes of it. [`Event`]
+/// is made of it here, and the audit of crate `resource` reads by it. Each event also has the key and the
+/// owner.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! lease_events {
@@ -67,8 +69,8 @@ macro_rules! lease_events {
             $first
             /// An acquire began.
             Requested as LeaseRequested = "lease_requested" { ttl: Duration => ttl_millis: Option<u64> }
-            /// The acquire goes on under an owner token of its own, right after the `lease_not_acquired` of the one
-            /// before.
+            /// The acquire goes on under an owner token of its own, right after the `lease_not_acquired` of
+            /// the one before.
             Retried as LeaseRetried = "lease_retried" { ttl: Duration => ttl_millis: Option<u64> }
             /// A fair lock put the request into its queue.
             Queued as LeaseQueued = "lease_queued" { position: u64 => position: u64 }
@@ -138,6 +140,7 @@ macro_rules! events {
     ) => {
         /// One event in the life of a lease, seen from its client.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
         pub enum Event {
             $(
                 #[doc = concat!("`", $name, "`.")]
@@ -174,8 +177,9 @@ struct Fields {
 }
 
 impl Event {
-    /// Emits the event of the lease of `owner` on `key`, with the fields that it has: `event`, `resource_type`,
-    /// `resource_id_hash`, `owner_token_prefix`, `fencing_token`, `ttl_millis`, `valid_micros`, `position`, `outcome`.
+    /// Emits the event of the lease of `owner` on `key`, with the fields that it has: `event`,
+    /// `resource_type`, `resource_id_hash`, `owner_token_prefix`, `fencing_token`, `ttl_millis`,
+    /// `valid_micros`, `position`, `outcome`.
     pub fn emit(self, key: &LockKey, owner: &Owner) {
         let fields = self.fields();
         // One call for all events: what a subscriber keeps for each call site is kept once.

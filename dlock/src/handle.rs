@@ -5,6 +5,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dlock_runtime::{Instant, Runtime};
+
 use crate::backend::{Backend, Claim, Released};
 use crate::context::Context;
 use crate::error::{LostError, ReleaseError, RenewError};
@@ -12,15 +14,14 @@ use crate::held::{Held, Lease, Phase};
 use crate::key::LockKey;
 use crate::metrics::Meter;
 use crate::removal;
-use crate::runtime::{Instant, Runtime};
 use crate::token::{FencingToken, Owner};
 use crate::watchdog::{self, Cap};
 
 /// How many request timeouts [`Handle::release`] lasts at most, not counting the last request.
 const RELEASE_TIMEOUTS: u32 = 3;
 
-/// A lease that was granted. If it is dropped, the lease is released in the background; [`Handle::release`] reports how
-/// the release ended.
+/// A lease that was granted. If it is dropped, the lease is released in the background; [`Handle::release`]
+/// reports how the release ended.
 pub struct Handle<B: Backend> {
     held: Arc<Held<B>>,
 }
@@ -51,8 +52,8 @@ impl<B: Backend> Handle<B> {
         self.held.token()
     }
 
-    /// Returns how long the lease may still be trusted; zero once it is lost. The answer is out of date by the time it is
-    /// used: only the fencing token makes a write safe.
+    /// Returns how long the lease may still be trusted; zero once it is lost. The answer is out of date by
+    /// the time it is used: only the fencing token makes a write safe.
     pub fn remaining(&self) -> Duration {
         if self.held.phase() != Phase::Held {
             return Duration::ZERO;
@@ -70,8 +71,8 @@ impl<B: Backend> Handle<B> {
         self.held.valid_until()
     }
 
-    /// Completes once the lease may no longer be trusted: its validity is over, a renewal found another owner, or the
-    /// handle was released or dropped.
+    /// Completes once the lease may no longer be trusted: its validity is over, a renewal found another
+    /// owner, or the handle was released or dropped.
     pub fn lost(&self) -> impl Future<Output = ()> + Send + use<B> {
         let held = Arc::clone(&self.held);
         async move { held.over().await }
@@ -81,15 +82,16 @@ impl<B: Backend> Handle<B> {
     ///
     /// # Errors
     ///
-    /// [`RenewError::Lost`] ends the lease for good, whatever the server answers later. After [`RenewError::Backend`] the
-    /// lease is valid for [`Handle::remaining`], and the renewal may be repeated.
+    /// [`RenewError::Lost`] ends the lease for good, whatever the server answers later. After
+    /// [`RenewError::Backend`] the lease is valid for [`Handle::remaining`], and the renewal may be repeated.
     pub async fn renew(&self) -> Result<(), RenewError> {
         self.held.renew(self.held.valid_until()).await.map(|_| ())
     }
 
-    /// Runs `work` while the lease is held, and renews the lease every third of its TTL. When the lease is lost, or the cap
-    /// is reached, `work` is dropped at its current await point. The loss is declared when the validity ends and never
-    /// later, and `work` is not polled again after it. A renewal that fails is repeated while validity is left.
+    /// Runs `work` while the lease is held, and renews the lease every third of its TTL. When the lease is
+    /// lost, or the cap is reached, `work` is dropped at its current await point. The loss is declared when
+    /// the validity ends and never later, and `work` is not polled again after it. A renewal that fails is
+    /// repeated while validity is left.
     ///
     /// Requests that `work` has sent already are not called back: the resource must check the fencing token.
     ///
@@ -100,16 +102,16 @@ impl<B: Backend> Handle<B> {
         watchdog::while_held(&self.held, cap, work).await
     }
 
-    /// Renews the lease in a task of its own until it is lost, released or dropped, or the cap is reached; after the cap
-    /// the lease runs out. For work that can't be wrapped in a future: check [`Handle::lost`] or [`Handle::is_valid`]. A
-    /// second call replaces the first.
+    /// Renews the lease in a task of its own until it is lost, released or dropped, or the cap is reached;
+    /// after the cap the lease runs out. For work that can't be wrapped in a future: check [`Handle::lost`]
+    /// or [`Handle::is_valid`]. A second call replaces the first.
     pub fn keep_alive(&self, cap: Cap) {
         watchdog::keep_alive(&self.held, cap);
     }
 
-    /// Ends the lease, after any renewal in progress. Renewals stop at once. If an answer gets lost, the release is
-    /// repeated for at most three request timeouts. If this future is dropped before its end, the release goes on in the
-    /// background.
+    /// Ends the lease, after any renewal in progress. Renewals stop at once. If an answer gets lost, the
+    /// release is repeated for at most three request timeouts. If this future is dropped before its end, the
+    /// release goes on in the background.
     ///
     /// # Errors
     ///
@@ -121,9 +123,9 @@ impl<B: Backend> Handle<B> {
         held.release(now, now + held.context().options().request_timeout * RELEASE_TIMEOUTS).await
     }
 
-    /// Gives the handle up without a release: the lease ends by its TTL. Use it if others must wait that long, for a job
-    /// that must not run again at once, for example. A lease that lives as long as the client's session is released in the
-    /// background when its TTL is over.
+    /// Gives the handle up without a release: the lease ends by its TTL. Use it if others must wait that
+    /// long, for a job that must not run again at once, for example. A lease that lives as long as the
+    /// client's session is released in the background when its TTL is over.
     pub fn leave(self) {
         self.held.end();
         if self.held.context().backend().session_ttl().is_some() {

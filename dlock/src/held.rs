@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
+use dlock_runtime::{Instant, Runtime, timeout_at};
 use tokio::sync::Mutex;
 
 use crate::backend::{Acquisition, Backend, Claim, Released, Renewal};
@@ -13,7 +14,6 @@ use crate::error::{BackendError, LostError, ReleaseError, RenewError};
 use crate::event::{Event, Outcome};
 use crate::metrics::Meter;
 use crate::removal::{self, Sent};
-use crate::runtime::{Instant, Runtime, timeout_at};
 use crate::sync::Changes;
 use crate::token::FencingToken;
 
@@ -155,7 +155,8 @@ impl<B: Backend> Held<B> {
         self.check()?;
         let deadline = deadline.min(self.valid_until());
         let answer = self.request_renewal(&mut sent.acquisition, deadline).await;
-        // A lease whose validity is over stays lost, even if the server has renewed it: the loss may have been reported.
+        // A lease whose validity is over stays lost, even if the server has renewed it: the loss may have
+        // been reported.
         if let Err(lost) = self.check() {
             if self.phase() < Phase::Stopped {
                 self.renewal_failed(Outcome::Expired);
@@ -265,7 +266,8 @@ impl<B: Backend> Held<B> {
         self.sweep(&mut *self.sent.lock().await);
     }
 
-    /// Hands the acquisition over to a release in the background, and leaves one in its place for which nothing was sent.
+    /// Hands the acquisition over to a release in the background, and leaves one in its place for which
+    /// nothing was sent.
     fn sweep(&self, sent: &mut Sent<B::Acquisition>) {
         let unused = self.context.backend().open(self.claim.clone());
         let acquisition = mem::replace(&mut sent.acquisition, unused);

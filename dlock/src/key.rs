@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 /// The longest part (tenant, resource type, resource id) of a key, in bytes.
 const PART_BYTES_MAX: usize = 256;
 
-/// What every key in a lock server begins with: the version of the layout, and the brace that opens the hash tag. A new
-/// layout gets a new number, so that old and new clients can't share a key by accident.
+/// What every key in a lock server begins with: the version of the layout, and the brace that opens the hash
+/// tag. A new layout gets a new number, so that old and new clients can't share a key by accident.
 const PREFIX: &str = "lock:v1:{";
 
 /// The end of the key that holds the owner token.
@@ -18,13 +18,14 @@ pub(crate) const OWNER: &str = "}:owner";
 /// The end of the key that counts the grants.
 pub(crate) const FENCE: &str = "}:fence";
 
-/// The end of the channel on which it is told that the lock was given up.
+/// The end of the channel on which releases are published.
 pub(crate) const FREED: &str = "}:freed";
 
-/// What a lock guards: a resource, by type and id, of a tenant if there are several.
+/// The resource that a lock guards: its type and id, and its tenant if there are several.
 ///
-/// `LockKey::new("orders", "42")` is stored in Redis as `lock:v1:{orders:42}:owner` and `lock:v1:{orders:42}:fence`. The
-/// braces are a hash tag: both keys share a slot of a Redis Cluster, so that one script may touch both.
+/// `LockKey::new("orders", "42")` is stored in Redis as `lock:v1:{orders:42}:owner` and
+/// `lock:v1:{orders:42}:fence`. The braces are a hash tag: both keys share a slot of a Redis Cluster, so that
+/// one script may touch both.
 ///
 /// A clone shares its text with the original and costs no allocation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,6 +41,7 @@ struct Parts {
 
 /// A part of a lock key that can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum KeyError {
     /// A part is empty: the lock would guard every resource of its type.
     #[error("the {part} of the lock key is empty: name the resource that the lock guards")]
@@ -86,8 +88,8 @@ impl LockKey {
         Self::build(Some(tenant), resource_type, resource_id, false)
     }
 
-    /// The same with the id hashed (SHA-256), for ids that must not stand in a lock server: names, addresses, numbers
-    /// of accounts. Ids of up to 64 KiB are taken.
+    /// The same with the id hashed (SHA-256), for ids that must not stand in a lock server: names, addresses,
+    /// numbers of accounts. Ids of up to 64 KiB are taken.
     ///
     /// # Errors
     ///
@@ -124,8 +126,8 @@ impl LockKey {
         &self.0.resource_type
     }
 
-    /// The key's name, the same on every process: `orders:42`, or `acme/orders:42` for the tenant `acme`. The protected
-    /// resource is addressed by it too.
+    /// The key's name, the same on every process: `orders:42`, or `acme/orders:42` for the tenant `acme`. The
+    /// protected resource is addressed by it too.
     pub fn name(&self) -> &str {
         &self.0.name
     }
@@ -162,8 +164,9 @@ impl fmt::Display for LockKey {
     }
 }
 
-/// What logs and histories call the resource named `name` ([`LockKey::name`]): the first 12 hexadecimal digits of its
-/// SHA-256. The lock and the protected resource hash the same name, so their events can be joined.
+/// What logs and histories call the resource named `name` ([`LockKey::name`]): the first 12 hexadecimal
+/// digits of its SHA-256. The lock and the protected resource hash the same name, so their events can be
+/// joined.
 pub fn id_hash(name: &str) -> String {
     hex(&Sha256::digest(name), 12)
 }
@@ -181,7 +184,8 @@ fn check(part: &'static str, text: &str, max: usize) -> Result<(), KeyError> {
     }
 }
 
-/// Percent-escapes what separates parts or would break a hash tag, and the escape itself: the name stays injective.
+/// Percent-escapes what separates parts or would break a hash tag, and the escape itself: the name stays
+/// injective.
 fn escape(name: &mut String, part: &str) {
     for character in part.chars() {
         if matches!(character, ':' | '/' | '{' | '}' | '#' | '%') {
@@ -200,7 +204,7 @@ fn hex(bytes: &[u8], digits: usize) -> String {
 }
 
 /// Appends `bytes` in hexadecimal.
-pub(crate) fn hex_into(text: &mut String, bytes: &[u8]) {
+fn hex_into(text: &mut String, bytes: &[u8]) {
     for part in bytes.chunks(16) {
         text.push_str(hex_digits(part, &mut [0; 32]));
     }
@@ -222,7 +226,8 @@ mod tests {
 
     use super::*;
 
-    /// The part of a key by which Redis Cluster chooses its slot: between the first brace and the next closing one.
+    /// The part of a key by which Redis Cluster chooses its slot: between the first brace and the next
+    /// closing one.
     fn hash_tag(key: String) -> String {
         let start = key.find('{').unwrap() + 1;
         let end = start + key[start..].find('}').unwrap();

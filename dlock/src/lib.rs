@@ -1,8 +1,10 @@
-//! Distributed locks whose every grant carries a fencing token, on Redis, several Redis (Redlock), etcd and ZooKeeper.
+//! Distributed locks whose every grant carries a fencing token, on Redis, several Redis (Redlock), etcd and
+//! ZooKeeper.
 //!
-//! A lock alone can't protect a resource. A process that pauses for longer than its lease wakes up, still believes that it
-//! holds the lock, and writes. Only the resource can stop it, by refusing a fencing token that is below one it has seen.
-//! This crate hands out such tokens, and reports as exactly as a process can know for how long a lease may be trusted.
+//! A lock alone can't protect a resource. A process that pauses for longer than its lease wakes up, still
+//! believes that it holds the lock, and writes. Only the resource can stop it, by refusing a fencing token
+//! that is below one it has seen. This crate hands out such tokens, and reports as exactly as a process can
+//! know for how long a lease may be trusted.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -30,23 +32,25 @@
 //! | `etcd::Etcd` | `etcd` | an etcd cluster; first come, first served |
 //! | `zookeeper::ZooKeeper` | `zookeeper` | a ZooKeeper ensemble; first come, first served |
 //!
-//! [`AnyBackend`] is one of them, chosen at run time. [`Backend`] and [`Acquisition`] are the traits behind them: implement
-//! them for a lock server of your own. [`Runtime`] is the program's clock, network, scheduler and entropy.
+//! [`AnyBackend`] is one of them, chosen at run time. [`Backend`] and [`Acquisition`] are the traits behind
+//! them: implement them for a lock server of your own. [`Runtime`] is the program's clock, network, scheduler
+//! and entropy.
 //!
 //! # What a lock promises
 //!
-//! - A lease that the server grants is either returned as a [`Handle`] or released again, also if an answer gets lost, a
-//!   deadline passes or a future is dropped.
-//! - A handle stops trusting its lease before the lease can end at the server, as long as the clocks of client and server
-//!   differ in rate by less than the [`DriftMargin`].
-//! - A grant that began after an earlier one had returned has the larger fencing token. On etcd and ZooKeeper this holds as
-//!   long as the cluster keeps its data. On Redis and Redlock it holds only while the servers keep the writes that they have
-//!   acknowledged: see [`FencingToken`].
+//! - A lease that the server grants is either returned as a [`Handle`] or released again, also if an answer
+//!   gets lost, a deadline passes or a future is dropped.
+//! - A handle stops trusting its lease before the lease can end at the server, as long as the clocks of
+//!   client and server differ in rate by less than the [`DriftMargin`].
+//! - A grant that began after an earlier one had returned has the larger fencing token. On etcd and ZooKeeper
+//!   this holds as long as the cluster keeps its data. On Redis and Redlock it holds only while the servers
+//!   keep the writes that they have acknowledged: see [`FencingToken`].
 //!
 //! # What it does not promise
 //!
-//! - Two processes may be inside their critical sections at once, if one of them pauses after its last check. Send
-//!   [`Handle::fence`] with every write, and have the resource refuse tokens below the highest that it has seen.
+//! - Two processes may be inside their critical sections at once, if one of them pauses after its last check.
+//!   Send [`Handle::fence`] with every write, and have the resource refuse tokens below the highest that it
+//!   has seen.
 //! - On Redis and Redlock waiters are not served in the order of their arrival.
 
 mod any;
@@ -70,8 +74,9 @@ pub mod redis;
 pub mod redlock;
 mod removal;
 mod retry;
-mod runtime;
 mod setup;
+#[cfg(any(feature = "redis", feature = "etcd"))]
+mod single_flight;
 mod sweeps;
 mod sync;
 mod token;
@@ -81,14 +86,13 @@ pub mod zookeeper;
 
 pub use any::AnyBackend;
 pub use backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
+pub use dlock_runtime::{Backoff, Elapsed, Instant, Runtime, timeout_at};
 pub use error::{AcquireError, BackendError, LostError, ReleaseError, RenewError, TryAcquireError};
 pub use handle::Handle;
 pub use key::{KeyError, LockKey, id_hash};
 pub use lease::DriftMargin;
 pub use lock::Lock;
 pub use options::{Options, OptionsError};
-pub use retry::Backoff;
-pub use runtime::{Elapsed, Instant, Runtime, timeout_at};
 pub use setup::SetupError;
 pub use token::{FencingToken, Owner, TokenError, owner_prefix};
 pub use watchdog::Cap;

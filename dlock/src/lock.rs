@@ -4,6 +4,8 @@ use std::fmt;
 use std::pin::pin;
 use std::time::Duration;
 
+use dlock_runtime::{Instant, Runtime, timeout_at};
+
 use crate::attempt::{Attempt, Obstacle, Step};
 use crate::backend::Backend;
 use crate::context::Context;
@@ -12,9 +14,9 @@ use crate::handle::Handle;
 use crate::key::LockKey;
 use crate::options::{Options, OptionsError};
 use crate::retry::wait_for_holder;
-use crate::runtime::{Instant, Runtime, timeout_at};
 
-/// Acquires locks on one lock server, all with the same options. Clones are cheap and share the server's connections.
+/// Acquires locks on one lock server, all with the same options. Clones are cheap and share the server's
+/// connections.
 pub struct Lock<B: Backend>(Context<B>);
 
 impl<B: Backend> Lock<B> {
@@ -22,21 +24,22 @@ impl<B: Backend> Lock<B> {
     ///
     /// # Errors
     ///
-    /// [`OptionsError`] for options that contradict each other, above all a TTL that is not longer than the drift margin.
+    /// [`OptionsError`] for options that contradict each other, above all a TTL that is not longer than the
+    /// drift margin.
     pub fn new(backend: B, options: Options) -> Result<Self, OptionsError> {
         Context::new(backend, options).map(Self)
     }
 
     /// Waits until the lease on `key` is acquired or `deadline` passes.
     ///
-    /// A lease that the server grants is either returned or given back: if an answer gets lost, the request is repeated,
-    /// and an acquire that fails, or whose future is dropped, releases in the background whatever it may have been
-    /// granted.
+    /// A lease that the server grants is either returned or given back: if an answer gets lost, the request
+    /// is repeated, and an acquire that fails, or whose future is dropped, releases in the background
+    /// whatever it may have been granted.
     ///
     /// # Errors
     ///
-    /// [`AcquireError`] says what prevented the acquire until the deadline passed. Only a refusal that no retry can change
-    /// (a wrong password, for example) ends the wait earlier.
+    /// [`AcquireError`] says what prevented the acquire until the deadline passed. Only a refusal that no
+    /// retry can change (a wrong password, for example) ends the wait earlier.
     pub async fn acquire(&self, key: &LockKey, deadline: Instant) -> Result<Handle<B>, AcquireError> {
         let mut attempt = Attempt::begin(&self.0, key);
         let mut now = attempt.started();
@@ -83,8 +86,8 @@ impl<B: Backend> Lock<B> {
 
     /// Waits for the releases that run in the background; returns false if `deadline` passes first.
     ///
-    /// Call it before the program ends: a release that was not sent by then is never sent, and a lease that was granted
-    /// without the client knowing it lasts until its TTL.
+    /// Call it before the program ends: a release that was not sent by then is never sent, and a lease that
+    /// was granted without the client knowing it lasts until its TTL.
     pub async fn settled(&self, deadline: Instant) -> bool {
         timeout_at(self.runtime(), deadline, pin!(self.0.sweeps().none())).await.is_ok()
     }
@@ -103,7 +106,8 @@ impl<B: Backend> Lock<B> {
         self.0.runtime()
     }
 
-    /// Waits until another request is worthwhile, at most until `deadline`; returns why there is no lease yet.
+    /// Waits until another request is worthwhile, at most until `deadline`; returns why there is no lease
+    /// yet.
     async fn wait(
         &self,
         attempt: &mut Attempt<'_, B>,

@@ -11,9 +11,10 @@
 //! | `redis_lease_stale_release_total`, `release_by_non_owner_total` | system, resource_type | releases that found another owner or none, and changed nothing. Two names for one number, since dashboards use either |
 //! | `redis_lease_held_ms` | system, resource_type | from the grant to its release or loss |
 //!
-//! The names are those of the field guides and stay the same for every backend. The label `system` says which it is:
-//! `redis`, `redlock`, `etcd` or `zookeeper` ([`Backend::system`](crate::Backend::system)). The resource counts
-//! `redis_lease_fencing_rejected_total`. The values of `outcome` are those of [`Outcome::as_str`].
+//! The names are those of the field guides and stay the same for every backend. The label `system` says which
+//! it is: `redis`, `redlock`, `etcd` or `zookeeper` ([`Backend::system`](crate::Backend::system)). The
+//! resource counts `redis_lease_fencing_rejected_total`. The values of `outcome` are those of
+//! [`Outcome::as_str`].
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -41,8 +42,8 @@ pub fn describe() {
     describe_histogram!("redis_lease_held_ms", unit, "From the grant to its release or loss");
 }
 
-/// The meters of one lock. Each is made when its resource type is first used: naming a sample by its labels costs more than
-/// taking it.
+/// The meters of one lock. Each is made when its resource type is first used: naming a sample by its labels
+/// costs more than taking it.
 pub(crate) struct Meters {
     system: &'static str,
     by_type: Guarded<BTreeMap<Arc<str>, Arc<Meter>>>,

@@ -1,9 +1,10 @@
-//! What a lock is told when it is made, checked before anything is sent.
+//! The options of a lock, checked before anything is sent.
 
 use std::time::Duration;
 
+use dlock_runtime::Backoff;
+
 use crate::lease::{DriftMargin, Terms};
-use crate::retry::Backoff;
 
 /// The longest TTL: a lease of a year frees nothing, and much longer ones overflow a server's clock.
 const TTL_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -11,28 +12,30 @@ const TTL_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// The longest name of a process in owner tokens, in bytes.
 const INSTANCE_BYTES_MAX: usize = 64;
 
-/// How a [`crate::Lock`] works. Begin with [`Options::new`] and change what must differ.
+/// The options of a [`crate::Lock`]. Begin with [`Options::new`] and change what must differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
-    /// How long a lease lives on the server, unless renewed. Servers count in milliseconds: the rest is cut off.
+    /// How long a lease lives on the server, unless renewed. Servers count in milliseconds: the rest is cut
+    /// off.
     pub ttl: Duration,
-    /// How much of it is not trusted, since clocks differ.
+    /// The part of the TTL that is not trusted, since clocks differ.
     pub drift: DriftMargin,
-    /// The name of this process in owner tokens, for those who read logs. Without it a token is only random digits.
+    /// The name of this process in owner tokens, for readers of logs. Without it a token is only random
+    /// digits.
     pub instance: Option<String>,
     /// The wait between attempts to acquire.
     pub backoff: Backoff,
-    /// How long one call to the server may take, connecting included. Then the connection is given up: by default a
-    /// quarter of the TTL, at least 50 ms and at most 1 s.
+    /// The longest time for one call to the server, connecting included. After it the connection is given up.
+    /// By default a quarter of the TTL, at least 50 ms and at most 1 s.
     pub request_timeout: Duration,
-    /// How much validity a grant must have left, above this, to be worth having: one that arrives with less is given back
-    /// as [`AcquireError::Late`](crate::AcquireError::Late). By default zero.
+    /// A grant must arrive with more validity left than this. A later one is given back, and is an
+    /// [`AcquireError::Late`](crate::AcquireError::Late). By default zero.
     pub min_validity: Duration,
 }
 
 impl Options {
-    /// The usual options, with leases of `ttl`.
+    /// Returns the usual options, with leases of `ttl`.
     pub fn new(ttl: Duration) -> Self {
         Self {
             ttl,
@@ -44,7 +47,7 @@ impl Options {
         }
     }
 
-    /// The terms of every lease, if these options make sense.
+    /// Returns the terms of every lease, if these options are valid.
     pub(crate) fn terms(&self) -> Result<Terms, OptionsError> {
         self.check_instance()?;
         self.check_waits()?;
@@ -88,8 +91,9 @@ impl Options {
     }
 }
 
-/// Options that no lock can work with.
+/// Options that contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum OptionsError {
     /// The TTL is zero, or below the millisecond that servers count in.
     #[error("a TTL of {ttl:?} would expire at once: give at least some milliseconds, better some seconds")]
@@ -107,7 +111,7 @@ pub enum OptionsError {
         /// The drift margin of this TTL.
         drift: Duration,
     },
-    /// No grant can have as much validity as is asked for.
+    /// No grant can have the minimum validity.
     #[error(
         "a minimum validity of {asked:?} leaves no time to acquire: of this TTL at most {most:?} is valid; give less, or a \
          longer TTL"
@@ -136,7 +140,7 @@ pub enum OptionsError {
         /// The longest one.
         max: Duration,
     },
-    /// The name of the process can't stand in an owner token.
+    /// The name of the process can't be part of an owner token.
     #[error("the instance name has {bytes} bytes: give 1 to {max}, without control characters, or None")]
     Instance {
         /// Its size in bytes.
@@ -147,7 +151,7 @@ pub enum OptionsError {
     /// A server call would be given up at once.
     #[error("the request timeout is zero: give it the slowest answer that the server may take")]
     RequestTimeoutZero,
-    /// The backoff would spin, or its bounds are the wrong way round.
+    /// The backoff would spin, or its maximum is below its base.
     #[error("a backoff from {base:?} to {max:?} can't be: give a base above zero and a maximum not below it")]
     Backoff {
         /// The longest first wait.

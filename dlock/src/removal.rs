@@ -3,10 +3,11 @@
 use std::mem;
 use std::time::Duration;
 
+use dlock_runtime::{Instant, Runtime};
+
 use crate::backend::{Acquisition, Backend, Released};
 use crate::context::Context;
 use crate::error::BackendError;
-use crate::runtime::{Instant, Runtime};
 
 /// An acquisition, and whether a release was sent for it.
 pub(crate) struct Sent<A> {
@@ -20,8 +21,8 @@ impl<A> Sent<A> {
     }
 }
 
-/// Returns the deadline for releasing a lease of `ttl` that is given up at `now`. A request that takes effect later than
-/// the TTL from now is ended by the TTL itself, where leases end by a TTL.
+/// Returns the deadline for releasing a lease of `ttl` that is given up at `now`. A request that takes effect
+/// later than the TTL from now is ended by the TTL itself, where leases end by a TTL.
 pub(crate) fn deadline<B: Backend>(context: &Context<B>, now: Instant, ttl: Duration) -> Instant {
     if context.backend().session_ttl().is_some() { Instant::MAX } else { now + ttl }
 }
@@ -56,8 +57,8 @@ async fn settle<B: Backend>(
     Ok(())
 }
 
-/// Releases until the server has answered. A lease that is gone before `valid_until`, when it can't have expired yet, was
-/// ended by an earlier release whose answer got lost.
+/// Releases until the server has answered. A lease that is gone before `valid_until`, when it can't have
+/// expired yet, was ended by an earlier release whose answer got lost.
 ///
 /// # Errors
 ///
@@ -84,7 +85,8 @@ pub(crate) async fn confirm<B: Backend>(
     }
 }
 
-/// Waits before the retry numbered `retry`, at most until `deadline`; returns false if that has passed already.
+/// Waits before the retry numbered `retry`, at most until `deadline`; returns false if that has passed
+/// already.
 async fn pause<B: Backend>(context: &Context<B>, retry: u32, deadline: Instant) -> bool {
     let now = context.runtime().now();
     if now >= deadline {

@@ -46,6 +46,7 @@ pub enum SetupError {
     },
 }
 
+#[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper"))]
 /// Checks that `address` is written `host:port`.
 pub(crate) fn check_address(address: &str) -> Result<(), SetupError> {
     if is_address(address) { Ok(()) } else { Err(SetupError::Address { address: address.to_owned() }) }
@@ -61,6 +62,7 @@ pub(crate) fn check_addresses(addresses: &[impl AsRef<str>]) -> Result<Box<[Box<
     addresses.iter().map(|address| checked(address.as_ref())).collect()
 }
 
+#[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper"))]
 fn is_address(address: &str) -> bool {
     let Some((host, port)) = address.rsplit_once(':') else { return false };
     let is_port = port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok();
@@ -75,7 +77,7 @@ fn is_address(address: &str) -> bool {
     is_port && is_host
 }
 
-#[cfg(test)]
+#[cfg(all(test, any(feature = "redis", feature = "etcd", feature = "zookeeper")))]
 mod tests {
     use super::*;
 

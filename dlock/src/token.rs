@@ -5,16 +5,18 @@ use std::num::NonZeroU64;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use dlock_runtime::Runtime;
+
 use crate::key::hex_digits;
-use crate::runtime::Runtime;
 
 /// A number that grows from grant to grant of a key. Send it with every protected write. Never zero.
 ///
-/// How long the order lasts depends on the lock server. On etcd and ZooKeeper the token is a revision of the cluster: it
-/// grows as long as a majority keeps its data. On Redis and Redlock it is a counter: it grows only while the servers keep
-/// the writes that they have acknowledged. A crash without fsync, an eviction, or a failover to a replica that lags may set
-/// the counter back, and then a later grant has a token that an earlier one had, or a lower one.
-/// `TokenSource::ServerTime` keeps the order then, as long as the servers' clocks do not step back.
+/// How long the order lasts depends on the lock server. On etcd and ZooKeeper the token is a revision of the
+/// cluster: it grows as long as a majority keeps its data. On Redis and Redlock it is a counter: it grows
+/// only while the servers keep the writes that they have acknowledged. A crash without fsync, an eviction, or
+/// a failover to a replica that lags may set the counter back, and then a later grant has a token that an
+/// earlier one had, or a lower one. `TokenSource::ServerTime` keeps the order then, as long as the servers'
+/// clocks do not step back.
 ///
 /// Source: Kleppmann, "How to do distributed locking" (2016).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,10 +61,11 @@ impl FromStr for FencingToken {
     }
 }
 
-/// Identifies one acquisition: 128 random bits, after the name of the process if it has one (`worker-4:7f3c…`).
+/// Identifies one acquisition: 128 random bits, after the name of the process if it has one
+/// (`worker-4:7f3c…`).
 ///
-/// It proves identity, not order: a release and a renewal change a lock only if its stored owner is this one. A clone costs no
-/// allocation.
+/// It proves identity, not order: a release and a renewal change a lock only if its stored owner is this one.
+/// A clone costs no allocation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner(Arc<str>);
 
@@ -84,7 +87,8 @@ impl Owner {
         &self.0
     }
 
-    /// Returns the part that may be logged: the name of the process, if any, and the first 8 of 32 hexadecimal digits.
+    /// Returns the part that may be logged: the name of the process, if any, and the first 8 of 32
+    /// hexadecimal digits.
     pub fn prefix(&self) -> &str {
         owner_prefix(&self.0)
     }

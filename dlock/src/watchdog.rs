@@ -1,7 +1,7 @@
 //! Renewal: keeps a lease alive while there is work, and stops the work when that fails.
 //!
-//! A watchdog shortens the time for which a holder acts on a lease that has ended. It can't prevent that, since its process
-//! may pause between any two instructions. Fencing tokens prevent it.
+//! A watchdog shortens the time for which a holder acts on a lease that has ended. It can't prevent that,
+//! since its process may pause between any two instructions. Fencing tokens prevent it.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -9,15 +9,15 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use dlock_runtime::Runtime;
 use futures_util::future::select;
 
 use crate::backend::Backend;
 use crate::error::{LostError, RenewError};
 use crate::held::Held;
-use crate::runtime::Runtime;
 
-/// The longest time for which a watchdog renews a lease, counted from the grant. It keeps a process that hangs in its work
-/// from holding the lock forever.
+/// The longest time for which a watchdog renews a lease, counted from the grant. It keeps a process that
+/// hangs in its work from holding the lock forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cap(pub Duration);
 

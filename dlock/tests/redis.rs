@@ -1,5 +1,6 @@
 //! The Redis backend against a server in memory that errs as it is told.
 
+#![cfg(feature = "redis")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;

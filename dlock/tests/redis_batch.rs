@@ -1,5 +1,6 @@
 //! Many acquires on one connection share calls, and nobody who asks can tell.
 
+#![cfg(feature = "redis")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;

@@ -1,5 +1,7 @@
-//! What the Redis backend leaves behind: an acquire that fails or is dropped takes back what it may have been granted.
+//! What the Redis backend leaves behind: an acquire that fails or is dropped takes back what it may have been
+//! granted.
 
+#![cfg(feature = "redis")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;

@@ -54,7 +54,7 @@ fn an_unconfirmed_release_ends_within_its_bound_and_says_that_the_ttl_does_the_r
     fake.on_release(std::iter::repeat_n(Order::LoseAnswer, 99));
     let start = world.now();
     let error = world.run(handle.release()).unwrap_err();
-    let ReleaseError::Unconfirmed { source, .. } = &error;
+    let ReleaseError::Unconfirmed { source, .. } = &error else { panic!("{error}") };
     assert_eq!(*source, BackendError::NoAnswer);
     assert!(error.to_string().contains("ends by itself in 2s"), "{error}");
     let timeout = Options::new(ms(2000)).request_timeout;

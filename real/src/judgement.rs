@@ -108,6 +108,10 @@ fn not_judged(history: &[Event], rules: &Rules) -> Vec<NotJudged> {
             "give --served-within; and every fault must have healed",
         ),
         (!rules.fifo || !queued, VerdictKind::Unfair, "give --fifo, for a lock that queues"),
+        (!rules.exact, VerdictKind::TwoValid, "live events are stamped when they are recorded"),
+        (!rules.exact, VerdictKind::Unheld, "live events are stamped when they are recorded"),
+        (rules.servers.is_empty(), VerdictKind::Leaked, "only the lock server's own events show its keys"),
+        (rules.servers.is_empty(), VerdictKind::Idle, "only the lock server's own events show its keys"),
     ];
     reasons
         .into_iter()

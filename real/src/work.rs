@@ -158,7 +158,7 @@ impl<T: Fn(Done)> Contender<'_, T> {
 
 fn job(plan: &Plan, key: LockKey) -> Job {
     let mut job = Job::new(key, plan.work);
-    job.patience = plan.acquire_timeout;
+    job.acquire_timeout = plan.acquire_timeout;
     job.check = plan.check;
     job.renew = plan.renew;
     job.reading = if plan.claim { Reading::Fenced } else { Reading::None };

@@ -1,4 +1,4 @@
-//! The digest of a body: how the resource knows a retry, and what histories call a body.
+//! The digest of a body, by which the resource recognises a retry and histories name the body.
 
 use sha2::{Digest, Sha256};
 
@@ -12,7 +12,7 @@ impl BodyDigest {
         Self(Sha256::digest(body).into())
     }
 
-    /// Takes what [`BodyDigest::as_bytes`] gave.
+    /// Builds the digest from the bytes of [`BodyDigest::as_bytes`].
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
@@ -22,7 +22,7 @@ impl BodyDigest {
         &self.0
     }
 
-    /// What histories call the body: the first eight bytes in hexadecimal.
+    /// The name of the body in histories: the first eight bytes in hexadecimal.
     pub fn short(&self) -> String {
         hex(&self.0[..8])
     }

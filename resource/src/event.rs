@@ -1,8 +1,7 @@
-//! What the resource says of itself: the events with the target `resource`, in the vocabulary that logs, traces and the
-//! audit share.
+//! The events with the target `resource`, in the vocabulary that logs, traces and the audit share.
 //!
-//! A store emits them at the moment of decision, while nothing else can decide about the key. So the events of a key
-//! stand in the order of its decisions, on a server with many threads too.
+//! A store emits them at the moment of decision, while nothing else can decide about the key. So the events
+//! of a key stand in the order of its decisions, also on a server with many threads.
 
 use dlock::FencingToken;
 
@@ -13,8 +12,8 @@ use crate::owner::OwnerToken;
 use crate::store::{Read, ReadOutcome, Snapshot, Write};
 use crate::vocabulary::emit;
 
-/// Emits how `write` was decided: `write_accepted`, `write_repeated` or `write_rejected`; of a conditional write
-/// `conditional_accepted`, `conditional_repeated` or `conditional_rejected`.
+/// Emits how `write` was decided: `write_accepted`, `write_repeated` or `write_rejected`; of a conditional
+/// write `conditional_accepted`, `conditional_repeated` or `conditional_rejected`.
 pub fn write_decided(key: &ResourceKey, write: &Write, digest: BodyDigest, outcome: &WriteOutcome) {
     match write.guard {
         Guard::Token { token, seq } => fenced_decided(key, write, token, seq, digest, outcome),
@@ -22,7 +21,7 @@ pub fn write_decided(key: &ResourceKey, write: &Write, digest: BodyDigest, outco
     }
 }
 
-/// Tells how `read` was decided: `resource_read` or `read_rejected`.
+/// Emits how `read` was decided: `resource_read` or `read_rejected`.
 pub fn read_decided(key: &ResourceKey, read: &Read, outcome: &ReadOutcome) {
     match outcome {
         ReadOutcome::Read(snapshot) => resource_read(key, read, snapshot),

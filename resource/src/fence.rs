@@ -1,12 +1,13 @@
-//! The fence rule, the only line that keeps a late writer out. Pure: no clock, no store, no network.
+//! The fence rule, which keeps a late writer out. Pure: no clock, no store, no network.
 //!
-//! A request stands at a [`Position`]: its fencing token, then a sequence number within the token. A claim (the fenced
-//! read) is `(token, 0)`, the numbered writes of one holder count up from 1, and a plain write is the token's last. A
-//! request is accepted if its position is above the highest seen. So after the claim `(34, 0)` a delayed write of 33 is
-//! refused though 34 has not written yet, and the plain write of 34 is accepted; after that nothing of 34 is, which is
-//! the contract of the lab: a token at or below the highest seen is refused.
+//! A request stands at a [`Position`]: its fencing token, then a sequence number within the token. A claim
+//! (the fenced read) is `(token, 0)`, the numbered writes of one holder count up from 1, and a plain write is
+//! the token's last. A request is accepted if its position is above the highest seen. So after the claim
+//! `(34, 0)` a delayed write of 33 is refused though 34 has not written yet, and the plain write of 34 is
+//! accepted. After that, nothing of 34 is accepted: a token at or below the highest seen is refused.
 //!
-//! At the highest token itself the owner decides too, since a failover of the lock server can hand one token out twice:
+//! At the highest token itself the owner decides too, since a failover of the lock server can hand one token
+//! out twice:
 //!
 //! | the token's owner so far | this request's owner | |
 //! |---|---|---|
@@ -15,16 +16,18 @@
 //! | none | none | by position; a retry can't be told from a duplicate, and is refused |
 //! | one gave a name, the other none | | refused as stale: nothing shows that they are one holder |
 //!
-//! Only the last accepted write is remembered, so a retry is known until another write is accepted. A retry that comes
-//! later is refused as stale, though its first attempt was applied.
+//! Only the last accepted write is remembered, so a retry is known until another write is accepted. A retry
+//! that comes later is refused as stale, though its first attempt was applied.
 //!
-//! A conditional write ([`Guard::Version`]) carries no token: it names the version that its writer has read, and is
-//! accepted if the resource still has that version. It replaces a lock, and does not get around one: a key that has seen a
-//! token refuses conditional writes as long as fencing is on. (Otherwise a holder that stopped for long could be
-//! overwritten, or overwrite, with nothing to tell the two apart.) A key that was once written under a lock stays so.
+//! A conditional write ([`Guard::Version`]) carries no token: it names the version that its writer has read,
+//! and is accepted if the resource still has that version. It replaces a lock, and does not get around one: a
+//! key that has seen a token refuses conditional writes as long as fencing is on. (Otherwise a holder that
+//! stopped for long could be overwritten, or overwrite, with nothing to tell the two apart.) A key that was
+//! once written under a lock stays so.
 //!
-//! Source: Kleppmann, "How to do distributed locking" (2016); the positions within a token are ours. Of the conditional
-//! write: Kung and Robinson, "On Optimistic Methods for Concurrency Control" (1981); RFC 9110, section 13.1.
+//! Source: Kleppmann, "How to do distributed locking" (2016); the positions within a token are ours. Of the
+//! conditional write: Kung and Robinson, "On Optimistic Methods for Concurrency Control" (1981); RFC 9110,
+//! section 13.1.
 
 use std::cmp::Ordering;
 
@@ -58,7 +61,8 @@ impl Fencing {
     }
 }
 
-/// The number of a write among those of one grant: 1 to `u64::MAX - 1`. Zero is the claim, the last is the plain write.
+/// The number of a write among those of one grant: 1 to `u64::MAX - 1`. Zero is the claim, the last is the
+/// plain write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WriteSeq(u64);
 
@@ -106,7 +110,7 @@ impl Position {
         }
     }
 
-    /// Reads what [`Position::token`] and [`Position::seq`] gave.
+    /// Builds the position with these parts: see [`Position::token`] and [`Position::seq`].
     pub const fn from_parts(token: FencingToken, seq: u64) -> Self {
         Self { token, seq }
     }
@@ -126,12 +130,12 @@ impl Position {
     }
 }
 
-/// A position and who stood there.
+/// A position and its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Where.
+    /// The position.
     pub position: Position,
-    /// Who, if the request said so.
+    /// The owner, if the request named it.
     pub owner: Option<OwnerToken>,
 }
 
@@ -145,7 +149,8 @@ pub enum Guard {
         /// The number of this write among those of the grant; `None` for the plain write, the grant's last.
         seq: Option<WriteSeq>,
     },
-    /// The version that the writer has read: nothing may have been written since. A conditional write, without a lock.
+    /// The version that the writer has read: nothing may have been written since. A conditional write,
+    /// without a lock.
     Version {
         /// The version; zero if the resource had never been written.
         expected: u64,
@@ -158,7 +163,8 @@ impl Guard {
         Self::Token { token, seq: None }
     }
 
-    /// The guard as two numbers, for a store: token and sequence, or zero, which no grant has, and the version.
+    /// The guard as two numbers, for a store: token and sequence, or zero, which no grant has, and the
+    /// version.
     pub const fn to_parts(self) -> (u64, u64) {
         match self {
             Self::Token { token, seq } => (token.as_u64(), Position::write(token, seq).seq()),
@@ -261,7 +267,7 @@ pub struct LastWrite {
     pub digest: BodyDigest,
 }
 
-/// What the resource remembers of a key in order to judge the next request.
+/// The state of a key by which the next request is judged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fence {
     /// The highest position seen, of a claim or a write.
@@ -272,11 +278,11 @@ pub struct Fence {
     pub version: u64,
 }
 
-/// The rule: may a request of `owner` at `position` pass, when `highest` is the highest seen?
+/// Judges a request of `owner` at `position`, when `highest` is the highest seen.
 ///
 /// # Errors
 ///
-/// The refusal, if not.
+/// The refusal, if it may not pass.
 pub fn judge(highest: Option<&Mark>, position: Position, owner: Option<&OwnerToken>) -> Result<(), Refusal> {
     let Some(highest) = highest else { return Ok(()) };
     let (seen, got) = (highest.position.token, position.token);
@@ -299,9 +305,11 @@ fn judge_equal_tokens(highest: &Mark, position: Position, owner: Option<&OwnerTo
 }
 
 impl Fence {
-    /// Judges a write of `owner`, guarded by `guard`, of a body with the digest `digest`; remembers it if it is accepted.
+    /// Judges a write of `owner`, guarded by `guard`, of a body with the digest `digest`; remembers it if it
+    /// is accepted.
     ///
-    /// Without fencing a token guards nothing. A version is compared all the same, since that is the writer's own wish.
+    /// Without fencing a token guards nothing. A version is compared all the same, since that is the writer's
+    /// own wish.
     pub fn write(
         &mut self,
         guard: Guard,
@@ -361,8 +369,8 @@ impl Fence {
         self.highest.as_ref().map(|mark| mark.position.token)
     }
 
-    /// Whether owner, guard and body are those of the last accepted write. A claim in between does not matter: the write
-    /// was applied, and the answer says so.
+    /// Whether owner, guard and body are those of the last accepted write. A claim in between does not
+    /// matter: the write was applied, and the answer says so.
     fn is_retry(&self, guard: Guard, owner: Option<&OwnerToken>, digest: BodyDigest) -> bool {
         let is_last =
             |last: &LastWrite| last.guard == guard && last.owner.as_ref() == owner && last.digest == digest;

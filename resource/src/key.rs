@@ -1,4 +1,4 @@
-//! The name of a protected resource, and how it stands in a URL.
+//! The name of a protected resource, and its form in a URL.
 
 use std::fmt;
 
@@ -7,19 +7,19 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_decode
 /// The longest key, in bytes after percent-decoding.
 pub const KEY_BYTES_MAX: usize = 256;
 
-/// What is escaped in a path segment: all but the unreserved characters of RFC 3986 and the colon, which parts the type
-/// of a resource from its id.
+/// The characters that are escaped in a path segment: all but the unreserved ones of RFC 3986 and the colon,
+/// which parts the type of a resource from its id.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
 
-/// The name of a protected resource: 1 to [`KEY_BYTES_MAX`] bytes of UTF-8 without control characters. The lock and the
-/// resource it guards share one name, [`dlock::LockKey::name`].
+/// The name of a protected resource: 1 to [`KEY_BYTES_MAX`] bytes of UTF-8 without control characters. The
+/// lock and the resource it guards share one name, [`dlock::LockKey::name`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceKey(Box<str>);
 
 /// A text that can't name a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// Nothing stands there.
+    /// It is empty.
     #[error("the key is empty")]
     Empty,
     /// It is longer than [`KEY_BYTES_MAX`].
@@ -40,7 +40,7 @@ pub enum KeyError {
 }
 
 impl ResourceKey {
-    /// The key named `name`.
+    /// Creates the key named `name`.
     ///
     /// # Errors
     ///
@@ -81,7 +81,7 @@ impl ResourceKey {
         &self.0
     }
 
-    /// What logs and histories call the resource: see [`dlock::id_hash`].
+    /// The name of the resource in logs and histories: see [`dlock::id_hash`].
     pub fn id_hash(&self) -> String {
         dlock::id_hash(&self.0)
     }
@@ -96,14 +96,15 @@ impl fmt::Display for ResourceKey {
 impl TryFrom<&dlock::LockKey> for ResourceKey {
     type Error = KeyError;
 
-    /// The resource that the lock `key` guards. Fails if the name of the lock is longer than [`KEY_BYTES_MAX`].
+    /// The resource that the lock `key` guards. Fails if the name of the lock is longer than
+    /// [`KEY_BYTES_MAX`].
     fn try_from(key: &dlock::LockKey) -> Result<Self, KeyError> {
         Self::new(key.name())
     }
 }
 
-/// Whether each `%` is followed by two hexadecimal digits. The decoder would take a broken escape as it stands, and two
-/// spellings would then share a key.
+/// Whether each `%` is followed by two hexadecimal digits. The decoder would take a broken escape as it
+/// stands, and two spellings would then share a key.
 fn escapes_are_whole(segment: &[u8]) -> bool {
     let mut parts = segment.split(|&byte| byte == b'%');
     parts.next();

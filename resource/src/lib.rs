@@ -1,7 +1,12 @@
-//! The protected resource: the fence check, its stores, its HTTP app and client, the worker that uses a lock to write to
-//! it, and the audit that judges a history.
+//! A resource that distributed locks protect: it refuses writes with a stale fencing token.
 //!
-//! To read it: [`fence`] is the rule, [`store`] keeps what the rule must remember, [`http`] serves both, [`client`] asks.
+//! A lock with a time to live can't keep a paused holder from writing after its lease has ended; the resource
+//! can. Build an [`http::App`] on a [`store`] and serve it, or judge writes by [`fence::Fence`] in a service
+//! of your own. Write to it with a [`client::Client`] and the token of your grant ([`fence::Guard::Token`]),
+//! or without a lock on the condition that nothing has changed ([`fence::Guard::Version`], [`update`]).
+//!
+//! [`worker`] does what a careful user of a lock does, with a pause at each step; [`audit`] judges the
+//! history of a run.
 
 // The judgement of a history.
 pub mod audit;
@@ -23,6 +28,8 @@ mod metrics;
 mod owner;
 // Where values and fences are kept: in memory, or on a disk.
 pub mod store;
+// A history in few words, and two side by side.
+pub mod story;
 // The events that a history may hold.
 mod vocabulary;
 // Read-modify-write without a lock, by conditional writes.

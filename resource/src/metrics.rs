@@ -1,5 +1,6 @@
-//! The counters of one service. Each service has its own, since a simulation runs many in one process, and renders them
-//! itself; the same counts go to the `metrics` crate's recorder, if the process has one.
+//! The counters of one service. Each service has counters of its own, since a simulation runs many services
+//! in one process, and renders them itself. The same counts go to the recorder of the `metrics` crate, if the
+//! process has one.
 
 use std::fmt::{self, Display, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -113,7 +114,7 @@ impl Metrics {
             "Writes and claims refused for a stale fencing token.",
         )?;
         sample(text, "resource_stale_token_rejections_total", self.stale_token_rejections())?;
-        // No label for the type of the resource: whoever can send a request could make up new ones without end.
+        // No label for the type of the resource: a client could make up new types without end.
         family(text, "redis_lease_fencing_rejected_total", "Requests that the fence check refused.")?;
         sample(text, "redis_lease_fencing_rejected_total{downstream=\"resource\"}", fenced_off)?;
         family(text, "resource_writes_total", "Well-formed writes, by outcome.")?;

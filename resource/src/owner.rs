@@ -6,8 +6,8 @@ use std::sync::Arc;
 /// The longest owner token that the resource keeps, in bytes.
 pub const OWNER_BYTES_MAX: usize = 256;
 
-/// The name of one acquisition, as sent with a request. [`dlock::Owner`] is the one that a lock of ours makes; a client
-/// in another language may send any text.
+/// The name of one acquisition, as sent with a request. [`dlock::Owner`] is the one that a lock of ours
+/// makes; a client in another language may send any text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OwnerToken(Arc<str>);
 
@@ -23,7 +23,8 @@ pub enum OwnerError {
         /// Its size in bytes.
         bytes: usize,
     },
-    /// It is not UTF-8, or holds a control character, or begins or ends with a space, which HTTP would cut off.
+    /// It is not UTF-8, or holds a control character, or begins or ends with a space, which HTTP would cut
+    /// off.
     #[error("the owner token is not plain text")]
     NotText,
 }
@@ -68,7 +69,8 @@ impl fmt::Display for OwnerToken {
 impl TryFrom<&dlock::Owner> for OwnerToken {
     type Error = OwnerError;
 
-    /// Fails only for an owner whose process has a name of more than some 200 bytes, or one with control characters.
+    /// Fails only for an owner whose process has a name of more than some 200 bytes, or one with control
+    /// characters.
     fn try_from(owner: &dlock::Owner) -> Result<Self, OwnerError> {
         Self::new(owner.as_str())
     }

@@ -1,12 +1,12 @@
-//! A read-modify-write without a lock: read, compute, write on the condition that nothing has been written since, and begin
-//! anew if something has.
+//! A read-modify-write without a lock: read, compute, write on the condition that nothing has been written
+//! since, and begin anew if something has.
 //!
-//! It needs no lock server, no clock and no token, and no pause can make it overwrite what it has not seen. What it costs is
-//! work done in vain, which grows with the contention: a lock makes others wait, this makes them repeat. It guards one
-//! resource, and only what the resource itself stores.
+//! It needs no lock server, no clock and no token, and no pause can make it overwrite a write that it has not
+//! seen. It costs work done in vain, which grows with the contention: a lock makes others wait, this makes
+//! them repeat. It guards one resource, and only what the resource itself stores.
 //!
-//! Source: the conditional update of a database row, Computing Series, part 018, section 22; Kung and Robinson, "On
-//! Optimistic Methods for Concurrency Control" (1981).
+//! Source: the conditional update of a database row, Computing Series, part 018, section 22; Kung and
+//! Robinson, "On Optimistic Methods for Concurrency Control" (1981).
 
 use std::time::Duration;
 
@@ -21,28 +21,28 @@ use crate::store::{Read, Snapshot, Write};
 use crate::vocabulary::emit;
 use crate::worker::{Pauses, Step};
 
-/// What is updated, and how long that is tried.
+/// The terms of an update.
 #[derive(Clone, Debug)]
 pub struct Update {
     /// The resource.
     pub key: ResourceKey,
     /// How long the work takes between the read and the write.
     pub work: Duration,
-    /// How often it reads and writes at most; at least once.
+    /// The most attempts, each a read and a write; at least one is made.
     pub attempts: u32,
     /// How long it waits after a conflict, before it reads again.
     pub backoff: Backoff,
     /// How it repeats a write whose answer is lost; not at all if `None`.
     pub retry: Option<Retry>,
     /// How long it waits for the answers of one attempt, repetitions included.
-    pub answer_within: Duration,
+    pub answer_timeout: Duration,
 }
 
 impl Update {
-    /// The longest first wait after a conflict: about what another one's read and write take.
+    /// The default backoff. Its base is about the time that another client's read and write take.
     pub const BACKOFF: Backoff = Backoff { base: Duration::from_millis(20), max: Duration::from_secs(1) };
 
-    /// An update of `key` after the given time of work, tried up to 16 times.
+    /// Creates an update of `key` after the given time of work, tried up to 16 times.
     pub fn new(key: ResourceKey, work: Duration) -> Self {
         Self {
             key,
@@ -50,7 +50,7 @@ impl Update {
             attempts: 16,
             backoff: Self::BACKOFF,
             retry: Some(Retry::default()),
-            answer_within: Duration::from_secs(30),
+            answer_timeout: Duration::from_secs(30),
         }
     }
 }
@@ -114,17 +114,17 @@ enum Attempt {
 }
 
 impl<R: Runtime, P: Pauses> Updater<R, P> {
-    /// An updater that writes through `client`, and is called `instance` in histories.
+    /// Creates an updater that writes through `client` and is called `instance` in histories.
     pub fn new(runtime: R, client: Client<R>, pauses: P, instance: &str) -> Self {
         Self { runtime, client, pauses, instance: instance.into() }
     }
 
-    /// Replaces what the resource holds by what `compute` makes of it. `compute` is called once an attempt, so it must not
-    /// have effects of its own.
+    /// Replaces the value of the resource by what `compute` returns for it. `compute` is called once an
+    /// attempt, so it must not have effects of its own.
     ///
     /// # Errors
     ///
-    /// [`UpdateError`] says why it was given up.
+    /// [`UpdateError`] says why no update was made.
     pub async fn update(
         &self,
         update: &Update,
@@ -168,7 +168,7 @@ impl<R: Runtime, P: Pauses> Updater<R, P> {
         owner: Option<&OwnerToken>,
         compute: impl Fn(&Snapshot) -> Bytes,
     ) -> Result<Attempt, UpdateError> {
-        let deadline = self.runtime.now() + update.answer_within;
+        let deadline = self.runtime.now() + update.answer_timeout;
         let read = Read { claim: None, owner: owner.cloned() };
         let snapshot = match self.client.read_as(&update.key, &read, deadline).await? {
             ReadAnswer::Read(snapshot) => snapshot,
@@ -202,7 +202,7 @@ impl<R: Runtime, P: Pauses> Updater<R, P> {
             owner: write.owner.as_ref().map(OwnerToken::prefix),
             expected: expected,
         });
-        let deadline = self.runtime.now() + update.answer_within;
+        let deadline = self.runtime.now() + update.answer_timeout;
         let answer = match update.retry {
             Some(retry) => self.client.put_with_retry(&update.key, write, deadline, retry).await,
             None => self.client.put(&update.key, write, deadline).await,
@@ -216,7 +216,7 @@ impl<R: Runtime, P: Pauses> Updater<R, P> {
         answer
     }
 
-    /// Waits before the retry numbered `retry`, so that those who lost together do not meet again.
+    /// Waits before the retry numbered `retry`, so that clients that were in conflict do not meet again.
     async fn back_off(&self, update: &Update, retry: u32) {
         let mut random = [0; 8];
         self.runtime.fill_random(&mut random);

@@ -1,7 +1,7 @@
 //! The worker: acquire, read, work, check, write, release, with an injectable pause at each step.
 //!
-//! It is what the lab's `cmd/worker` is, and what a user of the lock would write: every write carries the grant's fencing
-//! token, and when the resource refuses one, the worker stops.
+//! It does what a careful user of the lock does: every write carries the grant's fencing token, and when the
+//! resource refuses one, the worker stops.
 
 use std::future::Future;
 use std::time::Duration;
@@ -48,13 +48,13 @@ impl Step {
         }
     }
 
-    /// Tells that a worker on the resource with the hash `key` has reached the step.
+    /// Emits that a worker on the resource with the hash `key` has reached the step.
     pub(crate) fn emit(self, key: &str) {
         emit!(WorkerStep { step: self.as_str(), key: key, owner: None::<&str> });
     }
 }
 
-/// Where a worker is made to pause: the stand-in for a garbage collection or a frozen host.
+/// Makes a worker pause, as a garbage collection or a frozen host does.
 pub trait Pauses: Clone + Send + Sync + 'static {
     /// Completes when the worker may go on from `step`.
     fn at(&self, step: Step) -> impl Future<Output = ()> + Send;
@@ -82,40 +82,40 @@ pub enum Reading {
 pub struct Job {
     /// The lock, and by its name the resource.
     pub key: LockKey,
-    /// How long to wait for the lock.
-    pub patience: Duration,
+    /// How long it waits for the lock.
+    pub acquire_timeout: Duration,
     /// How it reads before it works.
     pub reading: Reading,
     /// How long the work takes.
     pub work: Duration,
     /// Whether it checks that its lease is still valid before each write.
     pub check: bool,
-    /// Renews the lease beside the work, for at most so long.
+    /// Renews the lease beside the work, for at most this time; not at all if `None`.
     pub renew: Option<Duration>,
-    /// How many writes it makes. Several are numbered (`X-Fence-Seq`), a single one is plain.
+    /// How many writes it makes. Several are numbered (`X-Fence-Seq`), a single write is plain.
     pub writes: u64,
     /// How it repeats a write whose answer is lost; not at all if `None`.
     pub retry: Option<Retry>,
     /// How long it waits for the resource's answers, repetitions included.
-    pub answer_within: Duration,
+    pub answer_timeout: Duration,
     /// Whether it releases the lock; else its TTL ends it.
     pub release: bool,
 }
 
 impl Job {
-    /// A job on `key` with what a careful user would choose: one write after the given time of work, with the check before
-    /// it, no read and no renewal.
+    /// Creates a job on `key`: one write after the given time of work, with a check of the lease before it,
+    /// no read and no renewal.
     pub fn new(key: LockKey, work: Duration) -> Self {
         Self {
             key,
-            patience: Duration::from_secs(30),
+            acquire_timeout: Duration::from_secs(30),
             reading: Reading::None,
             work,
             check: true,
             renew: None,
             writes: 1,
             retry: Some(Retry::default()),
-            answer_within: Duration::from_secs(30),
+            answer_timeout: Duration::from_secs(30),
             release: true,
         }
     }
@@ -149,7 +149,7 @@ impl Ending {
     }
 }
 
-/// What a round came to.
+/// The outcome of a round.
 #[derive(Debug)]
 pub struct Round {
     /// The grant's fencing token.
@@ -179,12 +179,12 @@ pub struct Worker<B: Backend, P = ()> {
 }
 
 impl<B: Backend, P: Pauses> Worker<B, P> {
-    /// A worker that guards its writes through `client` with `lock`.
+    /// Creates a worker that guards its writes through `client` with `lock`.
     pub fn new(lock: Lock<B>, client: Client<B::Runtime>, pauses: P) -> Self {
         Self { lock, client, pauses }
     }
 
-    /// One round: acquires the lock, does the job and releases it.
+    /// Runs one round: acquires the lock, does the job and releases it.
     ///
     /// # Errors
     ///
@@ -194,16 +194,16 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
         self.hold(job, handle).await
     }
 
-    /// The first half of a round.
+    /// Runs the first half of a round: acquires the lock.
     ///
     /// # Errors
     ///
     /// Those of [`Lock::acquire`].
     pub async fn acquire(&self, job: &Job) -> Result<Handle<B>, AcquireError> {
-        self.lock.acquire(&job.key, self.now() + job.patience).await
+        self.lock.acquire(&job.key, self.now() + job.acquire_timeout).await
     }
 
-    /// The second half: the critical section, and the release.
+    /// Runs the second half: the critical section, and the release.
     ///
     /// # Errors
     ///
@@ -264,7 +264,7 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
             Reading::Fenced => Some(handle.fence()),
         };
         let read = Read { claim, owner: OwnerToken::new(handle.owner().as_str()).ok() };
-        let answer = self.client.read_as(resource, &read, self.now() + job.answer_within).await;
+        let answer = self.client.read_as(resource, &read, self.now() + job.answer_timeout).await;
         self.pause(job, Step::Read).await;
         match answer {
             Ok(ReadAnswer::Read(_)) => None,
@@ -283,7 +283,7 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
         };
         let sent = Sent { key: &job.key, owner: handle.owner(), token, seq };
         sent.emit_sent();
-        let deadline = self.now() + job.answer_within;
+        let deadline = self.now() + job.answer_timeout;
         let answer = match job.retry {
             Some(retry) => self.client.put_with_retry(resource, &write, deadline, retry).await,
             None => self.client.put(resource, &write, deadline).await,
@@ -307,7 +307,7 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
     }
 }
 
-/// How the section goes on after an answer, and the value of the field `outcome`.
+/// Returns how the section goes on after an answer, and the value of the field `outcome`.
 fn judge(answer: &Result<PutAnswer, ClientError>) -> (Ending, &'static str) {
     match answer {
         Ok(PutAnswer::Accepted { .. }) => (Ending::Done, "accepted"),
@@ -346,7 +346,8 @@ impl Sent<'_> {
     }
 }
 
-/// The critical section, from the grant to the release. A section whose future is dropped is left, too.
+/// The critical section, from the grant to the release. A section whose future is dropped is left as
+/// cancelled.
 struct Section {
     key: LockKey,
     owner: Owner,

@@ -108,8 +108,8 @@ fn any_bytes_come_back_as_they_went() {
     });
 }
 
-/// A reply can be lost in three ways. Each time the write is applied, the client does not know, and the very same write
-/// again is answered as if it were the first.
+/// A reply can be lost in three ways. Each time the write is applied, the client does not know, and the very
+/// same write again is answered as if it were the first.
 #[test]
 fn a_lost_reply_is_unknown_and_the_retry_is_recognised() {
     for (link, timeout) in [(Link::LosesReplies, true), (Link::ResetsBeforeReply, false)] {
@@ -172,7 +172,8 @@ fn a_write_that_never_left_is_not_sent() {
     assert_eq!(app.metrics().writes_accepted(), 0);
 }
 
-/// A process that was paused past its deadline has an open connection at hand; the write stays with it all the same.
+/// A process that was paused past its deadline has an open connection at hand; the write stays with it all
+/// the same.
 #[test]
 fn a_deadline_in_the_past_sends_nothing() {
     let app = app();
@@ -211,7 +212,8 @@ fn a_connection_that_ends_as_it_is_used_is_replaced() {
     });
 }
 
-/// Drops a call after each number of polls, until it needs no more. The next call must not read the dropped one's answer.
+/// Drops a call after each number of polls, until it needs no more. The next call must not read the dropped
+/// one's answer.
 #[test]
 fn a_dropped_call_takes_its_connection_with_it() {
     let dropped = (1..).take_while(|polls| drop_after(*polls)).count();

@@ -136,8 +136,8 @@ fn racing_updates_lose_none(store: impl Store) {
     assert_eq!(snapshot(&store, &k), Snapshot { value: Some("400".into()), version: 400, max_fence: None });
 }
 
-/// The writes of `racers` threads, as (version, token) of those accepted, each thread's own. Each thread climbs through
-/// all the tokens, so that nearly every check has a rival.
+/// The writes of `racers` threads, as (version, token) of those accepted, each thread's own. Each thread
+/// climbs through all the tokens, so that nearly every check has a rival.
 fn race(store: &impl Store, racers: u64, tokens: u64, events: &Events) -> Vec<(u64, u64)> {
     let run = |racer: u64| {
         events.collect_here();
@@ -262,8 +262,8 @@ proptest! {
         agrees(&RedbStore::create(Disk::default()).unwrap(), &steps, if off { Fencing::Off } else { ON })?;
     }
 
-    /// The power fails at some operation of the disk. Afterwards the store holds all that it acknowledged; what it was
-    /// about when the power failed is there whole or not at all.
+    /// The power fails at some operation of the disk. Afterwards the store holds all that it acknowledged;
+    /// what it was about when the power failed is there whole or not at all.
     #[test]
     fn what_was_acknowledged_survives_a_loss_of_power(steps in steps(), power in 0..200u64, survivors: u64) {
         let disk = Disk::default();

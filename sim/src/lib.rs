@@ -2,14 +2,15 @@
 
 #[cfg(not(madsim))]
 compile_error!(
-    "`sim` needs `--cfg madsim`. The workspace sets it in .cargo/config.toml, but a RUSTFLAGS variable in the \
-     environment overrides that file: unset RUSTFLAGS, or add `--cfg madsim` to it."
+    "`sim` needs `--cfg madsim`. `cargo run -- init FOLDER` in the checkout of `sim` sets a crate up for it. A RUSTFLAGS \
+     variable in the environment overrides .cargo/config.toml: unset it, or add `--cfg madsim` to it."
 );
 
 pub mod allocator;
 pub mod compare;
 pub mod corpus;
 pub mod entropy;
+pub mod etcd_lock_service;
 pub mod explore;
 pub mod faults;
 pub mod lab;

@@ -3,19 +3,19 @@
 use std::pin::pin;
 use std::sync::Arc;
 
+use dlock_runtime::{Instant, Runtime, timeout_at};
 use etcd_client::{EventType, GetOptions, Txn, TxnResponse, WatchFilterType, WatchOptions, WatchStream};
 use futures_util::future::{Either, select, try_join};
 
+use super::connector::{Connection, Connector};
 use super::error::meaning;
 use super::keeper;
-use super::link::{Connection, Link};
 use super::place::{self, Ahead, Entry, Place, Sight};
 use super::session::Session;
 use super::sessions::Sessions;
 use super::trail::Trail;
 use crate::backend::{Acquisition, Answer, Claim, Released, Renewal};
 use crate::error::BackendError;
-use crate::runtime::{Instant, Runtime, timeout_at};
 use crate::token::FencingToken;
 
 /// One attempt to hold one lease on etcd.
@@ -34,15 +34,15 @@ impl<R: Runtime> EtcdAcquisition<R> {
         Self { cluster, place: Place::of(claim), trail: Trail::default() }
     }
 
-    /// Returns the session of the claim, or the client's if the claim has none. Whatever the claim had under a session that
-    /// is over is removed first: it must not stand ahead of the claim itself.
+    /// Returns the session of the claim, or the client's if the claim has none. Whatever the claim had under
+    /// a session that is over is removed first: it must not stand ahead of the claim itself.
     async fn session(&mut self, deadline: Instant) -> Result<Arc<Session>, BackendError> {
         let Self { cluster, trail, .. } = self;
         if let Some(session) = trail.session() {
             if session.check(cluster.now()).is_ok() {
                 return Ok(Arc::clone(session));
             }
-            keeper::bury(cluster.link(), session, deadline).await?;
+            keeper::bury(cluster.connector(), session, deadline).await?;
             trail.clear();
         }
         cluster.0.current(deadline).await
@@ -55,10 +55,11 @@ impl<R: Runtime> EtcdAcquisition<R> {
         deadline: Instant,
     ) -> Result<Option<Sight>, BackendError> {
         let Self { cluster, place, trail } = self;
-        let by = cluster.link().connection(deadline).await?;
+        let connection = cluster.connector().connection(deadline).await?;
         trail.sending(session);
         let txn = place.enter(session);
-        let answer = cluster.link().call(&by, deadline, async { by.kv().txn(txn).await }).await;
+        let answer =
+            cluster.connector().call(&connection, deadline, async { connection.kv().txn(txn).await }).await;
         if let Err(BackendError::SessionLost { .. }) = answer {
             // The cluster itself says so: no put of this session can take effect any more.
             session.gone();
@@ -127,10 +128,11 @@ impl<R: Runtime> EtcdAcquisition<R> {
 
     /// Returns whether the claim's key stands where it was granted.
     async fn stands(&self, position: i64, deadline: Instant) -> Result<bool, BackendError> {
-        let link = self.cluster.link();
-        let by = link.connection(deadline).await?;
-        let get = async { by.kv().get(self.place.key(), Some(GetOptions::new().with_keys_only())).await };
-        let found = link.call(&by, deadline, get).await?;
+        let connector = self.cluster.connector();
+        let connection = connector.connection(deadline).await?;
+        let get =
+            async { connection.kv().get(self.place.key(), Some(GetOptions::new().with_keys_only())).await };
+        let found = connector.call(&connection, deadline, get).await?;
         Ok(found.kvs().first().is_some_and(|kv| kv.create_revision() == position))
     }
 
@@ -158,7 +160,7 @@ impl<R: Runtime> EtcdAcquisition<R> {
 
 impl<R: Runtime> Acquisition for EtcdAcquisition<R> {
     async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
-        let runtime = self.cluster.link().runtime().clone();
+        let runtime = self.cluster.connector().runtime().clone();
         let standing = self.stand(deadline);
         timeout_at(&runtime, deadline, standing).await.unwrap_or(Err(BackendError::NoAnswer))
     }
@@ -166,7 +168,7 @@ impl<R: Runtime> Acquisition for EtcdAcquisition<R> {
     async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
         let Self { cluster, trail, .. } = self;
         let (Some(session), Some(ahead)) = (trail.session(), trail.ahead()) else { return Ok(()) };
-        let runtime = cluster.link().runtime();
+        let runtime = cluster.connector().runtime();
         let watch = cluster.watch(session, ahead, deadline);
         let over = pin!(session.over(runtime));
         let waiting = async {
@@ -182,7 +184,7 @@ impl<R: Runtime> Acquisition for EtcdAcquisition<R> {
         let (Some(session), Some(position)) = (self.trail.session(), self.trail.position()) else {
             return Ok(Renewal::NotOwner);
         };
-        let runtime = self.cluster.link().runtime();
+        let runtime = self.cluster.connector().runtime();
         let both = try_join(session.renewed(runtime), self.stands(position, deadline));
         let both = timeout_at(runtime, deadline, both).await;
         match both.unwrap_or(Err(BackendError::NoAnswer)) {
@@ -200,7 +202,7 @@ impl<R: Runtime> Acquisition for EtcdAcquisition<R> {
         let released = if session.check(self.cluster.now()).is_ok() {
             self.leave(&session, deadline).await?
         } else {
-            keeper::bury(self.cluster.link(), &session, deadline).await?;
+            keeper::bury(self.cluster.connector(), &session, deadline).await?;
             Released::NotOwner
         };
         self.trail.clear();
@@ -221,34 +223,35 @@ enum Watched {
 }
 
 impl<R: Runtime> Cluster<R> {
-    fn link(&self) -> &Link<R> {
-        self.0.link()
+    fn connector(&self) -> &Connector<R> {
+        self.0.connector()
     }
 
     fn now(&self) -> Instant {
-        self.link().runtime().now()
+        self.connector().runtime().now()
     }
 
     async fn txn(&self, txn: Txn, deadline: Instant) -> Result<TxnResponse, BackendError> {
-        let by = self.link().connection(deadline).await?;
-        self.link().call(&by, deadline, async { by.kv().txn(txn).await }).await
+        let connection = self.connector().connection(deadline).await?;
+        self.connector().call(&connection, deadline, async { connection.kv().txn(txn).await }).await
     }
 
     /// Waits for the end of the key before the claim's, and of that key alone.
     async fn watch(&self, session: &Session, ahead: &Ahead, deadline: Instant) -> Result<(), BackendError> {
-        let by = self.link().connection(deadline).await?;
+        let connection = self.connector().connection(deadline).await?;
         let options =
             WatchOptions::new().with_start_revision(ahead.seen + 1).with_filters([WatchFilterType::NoPut]);
-        let begin = async { by.watch().watch(ahead.key.as_slice(), Some(options)).await };
-        // A member that does not even confirm the watch is left; the keepalives detect one that falls silent later.
+        let begin = async { connection.watch().watch(ahead.key.as_slice(), Some(options)).await };
+        // A member that does not even confirm the watch is left; the keepalives detect one that falls silent
+        // later.
         let begun_by = deadline.min(self.now() + session.ttl() / 6);
-        let mut stream = self.link().call(&by, begun_by, by.unless_over(begin)).await?;
+        let mut stream = self.connector().call(&connection, begun_by, connection.unless_over(begin)).await?;
         loop {
-            match watched(&by, &mut stream).await {
+            match watched(&connection, &mut stream).await {
                 Ok(Watched::Changed) => return Ok(()),
                 Ok(Watched::Nothing) => {}
                 Err(error) => {
-                    by.judge(&error);
+                    connection.judge(&error);
                     return Err(error);
                 }
             }
@@ -256,8 +259,8 @@ impl<R: Runtime> Cluster<R> {
     }
 }
 
-async fn watched(by: &Connection, stream: &mut WatchStream) -> Result<Watched, BackendError> {
-    let answer = by.unless_over(stream.message()).await.map_err(meaning)?;
+async fn watched(connection: &Connection, stream: &mut WatchStream) -> Result<Watched, BackendError> {
+    let answer = connection.unless_over(stream.message()).await.map_err(meaning)?;
     let Some(answer) = answer else {
         return Err(BackendError::Disconnected { reason: "the watch has ended".to_owned() });
     };

@@ -7,15 +7,12 @@ use tonic::{Code, Status};
 
 use crate::error::BackendError;
 
-/// What etcd-client says of a keepalive that was answered with a time to live of 0. The server's own text ends with it, and
-/// its Lock service loses the code, so the text is what counts.
+/// What etcd-client says of a keepalive that was answered with a time to live of 0. The server's own text
+/// ends with it.
 pub(super) const LEASE_NOT_FOUND: &str = "lease not found";
 
 /// A proposal that a member without a leader gave up.
 const DEADLINE: &str = "context deadline exceeded";
-
-/// The Lock service's word for a lease that ended while its caller waited.
-const SESSION_EXPIRED: &str = "mutex: session is expired";
 
 /// What `error` means.
 pub(super) fn meaning(error: Error) -> BackendError {
@@ -34,7 +31,7 @@ fn refusal(status: &Status) -> BackendError {
     if let Some(source) = status.source() {
         return BackendError::Disconnected { reason: format!("{message}: {source}") };
     }
-    if message.contains(LEASE_NOT_FOUND) || message == SESSION_EXPIRED {
+    if message.contains(LEASE_NOT_FOUND) {
         return BackendError::SessionLost { reported: true };
     }
     if status.code() == Code::Unavailable || message == DEADLINE {
@@ -64,8 +61,6 @@ mod tests {
     fn each_refusal_has_its_own_kind() {
         let lost = BackendError::SessionLost { reported: true };
         assert_eq!(of(Code::NotFound, "etcdserver: requested lease not found"), lost);
-        assert_eq!(of(Code::Unknown, "etcdserver: requested lease not found"), lost, "of the Lock service");
-        assert_eq!(of(Code::Unknown, "mutex: session is expired"), lost);
         assert_eq!(meaning(Error::LeaseKeepAliveError("lease not found".into())), lost);
         for (code, text) in [
             (Code::Unavailable, "etcdserver: no leader"),

@@ -1,27 +1,28 @@
 //! The task that keeps a session alive, and ends it at the cluster when it is over.
 //!
-//! A keepalive is sent every third of the TTL. The lease is trusted from the *sending* of the last one that was answered:
-//! the cluster counts from a later moment, so it lasts at least as long there as here. etcd's own client counts from the
-//! arrival of the answer, and trusts a lease for as long as the answer took after it may have ended.
+//! A keepalive is sent every third of the TTL. The lease is trusted from the *sending* of the last one that
+//! was answered: the cluster counts from a later moment, so it lasts at least as long there as here. etcd's
+//! own client counts from the arrival of the answer: it trusts a lease too long by the time that the answer
+//! was on its way.
 //!
-//! There is one thing that the client can't see: a leader that was deposed and does not know it yet answers keepalives
-//! from its own memory (etcd issue 15247). Only a fencing token stops a holder whom that deceives.
+//! One failure the client can't see: a leader that was deposed and does not know it yet answers keepalives
+//! from its own memory (etcd issue 15247). Only a fencing token stops such a holder.
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dlock_runtime::{Instant, Runtime};
 use etcd_client::{Error, LeaseKeepAliveStream, LeaseKeeper};
 use futures_util::future::select;
 use tokio::sync::oneshot;
 
+use super::connector::{Connection, Connector};
 use super::error::LEASE_NOT_FOUND;
-use super::link::{Connection, Link};
 use super::session::Session;
 use crate::error::BackendError;
-use crate::runtime::{Instant, Runtime};
 
-/// A session is kept until whoever holds this drops it; then it ends at the cluster, too.
+/// A session that is kept alive until this is dropped; then it also ends at the cluster.
 pub(super) struct Kept {
     pub(super) session: Arc<Session>,
     _close: oneshot::Sender<()>,
@@ -29,51 +30,53 @@ pub(super) struct Kept {
 
 /// Opens a session of `seconds`.
 pub(super) async fn open<R: Runtime>(
-    link: &Arc<Link<R>>,
+    connector: &Arc<Connector<R>>,
     seconds: i64,
     deadline: Instant,
 ) -> Result<Kept, BackendError> {
-    let by = link.connection(deadline).await?;
-    let since = link.runtime().now();
-    let grant = link.call(&by, deadline, async { by.lease().grant(seconds, None).await }).await?;
+    let connection = connector.connection(deadline).await?;
+    let since = connector.runtime().now();
+    let grant = connector
+        .call(&connection, deadline, async { connection.lease().grant(seconds, None).await })
+        .await?;
     let ttl = Duration::from_secs(u64::try_from(grant.ttl()).unwrap_or_default());
     let session = Arc::new(Session::new(grant.id(), since, ttl));
     let (close, closed) = oneshot::channel();
-    let keeper = Keeper { link: Arc::clone(link), session: Arc::clone(&session), stream: None };
-    link.runtime().spawn(keeper.run(closed));
+    let keeper = Keeper { connector: Arc::clone(connector), session: Arc::clone(&session), stream: None };
+    connector.runtime().spawn(keeper.run(closed));
     Ok(Kept { session, _close: close })
 }
 
-/// Revokes the lease of a session that is over: what it left behind goes, and what it sent last can't take effect any
-/// more. Returns once the cluster has confirmed it, and whether it knew the lease until now.
+/// Revokes the lease of a session that is over: its keys are deleted, and its last requests can't take effect
+/// any more. Returns once the cluster has confirmed it.
 pub(super) async fn bury<R: Runtime>(
-    link: &Link<R>,
+    connector: &Connector<R>,
     session: &Session,
     deadline: Instant,
-) -> Result<bool, BackendError> {
+) -> Result<(), BackendError> {
     if session.is_gone() {
-        return Ok(false);
+        return Ok(());
     }
-    let by = link.connection(deadline).await?;
-    let revoked = link.call(&by, deadline, async { by.lease().revoke(session.lease()).await }).await;
-    let was_there = match revoked {
-        Ok(_) => true,
-        Err(BackendError::SessionLost { .. }) => false,
+    let connection = connector.connection(deadline).await?;
+    let revoked = connector
+        .call(&connection, deadline, async { connection.lease().revoke(session.lease()).await })
+        .await;
+    match revoked {
+        Ok(_) | Err(BackendError::SessionLost { .. }) => session.gone(),
         Err(error) => return Err(error),
-    };
-    session.gone();
-    Ok(was_there)
+    }
+    Ok(())
 }
 
 struct Keeper<R> {
-    link: Arc<Link<R>>,
+    connector: Arc<Connector<R>>,
     session: Arc<Session>,
     stream: Option<Stream>,
 }
 
 /// Keepalives on one connection. The cluster answers them in order.
 struct Stream {
-    by: Arc<Connection>,
+    connection: Arc<Connection>,
     keeper: LeaseKeeper,
     answers: LeaseKeepAliveStream,
 }
@@ -111,35 +114,37 @@ impl<R: Runtime> Keeper<R> {
         }
     }
 
-    /// Sends a keepalive and waits for its answer: for a sixth of the TTL, so that after a third of it three members can be
-    /// asked in turn before it is over.
+    /// Sends a keepalive and waits a sixth of the TTL for its answer. The first keepalive is sent after a
+    /// third of the TTL, so three members can be asked in turn before the session is over.
     async fn ask(&mut self) -> Result<(), BackendError> {
         let deadline = self.runtime().now() + self.session.ttl() / 6;
-        let stream = self.stream.take().filter(|stream| !stream.by.is_over());
-        let by = match &stream {
-            Some(stream) => Arc::clone(&stream.by),
-            None => self.link.connection(deadline).await?,
+        let stream = self.stream.take().filter(|stream| !stream.connection.is_over());
+        let connection = match &stream {
+            Some(stream) => Arc::clone(&stream.connection),
+            None => self.connector.connection(deadline).await?,
         };
         let since = self.runtime().now();
         self.session.asking(since);
         let exchange = async {
             match stream {
                 Some(stream) => stream.again().await,
-                None => Stream::begin(&by, self.session.lease()).await,
+                None => Stream::begin(&connection, self.session.lease()).await,
             }
         };
-        self.stream = Some(self.link.call(&by, deadline, by.unless_over(exchange)).await?);
+        self.stream =
+            Some(self.connector.call(&connection, deadline, connection.unless_over(exchange)).await?);
         self.session.confirm(since);
         Ok(())
     }
 
-    /// Ends the session at the cluster, if that can be reached before its lease must have ended by itself.
+    /// Ends the session at the cluster, unless its lease must have ended by itself before the cluster can be
+    /// reached.
     async fn bury(&self) {
         let ttl = self.session.ttl();
         let until = self.runtime().now() + ttl;
         loop {
             let now = self.runtime().now();
-            match bury(&self.link, &self.session, now + ttl / 6).await {
+            match bury(&self.connector, &self.session, now + ttl / 6).await {
                 Err(error) if error.is_passing() && now < until => {}
                 _ => return,
             }
@@ -147,13 +152,13 @@ impl<R: Runtime> Keeper<R> {
         }
     }
 
-    /// Between two tries: soon, since time runs out, and no more than some ten times a second.
+    /// Returns the pause between two tries: short, since time runs out, but at most some ten tries a second.
     fn pause(&self) -> Duration {
         (self.session.ttl() / 24).min(Duration::from_millis(100))
     }
 
     fn runtime(&self) -> &R {
-        self.link.runtime()
+        self.connector.runtime()
     }
 }
 
@@ -164,10 +169,10 @@ async fn wait(runtime: &impl Runtime, session: &Session, due: Instant) {
 }
 
 impl Stream {
-    async fn begin(by: &Arc<Connection>, lease: i64) -> Result<Self, Error> {
+    async fn begin(connection: &Arc<Connection>, lease: i64) -> Result<Self, Error> {
         // It sends the first keepalive by itself.
-        let (keeper, answers) = by.lease().keep_alive(lease).await?;
-        Ok(Self { by: Arc::clone(by), keeper, answers })
+        let (keeper, answers) = connection.lease().keep_alive(lease).await?;
+        Ok(Self { connection: Arc::clone(connection), keeper, answers })
     }
 
     async fn again(mut self) -> Result<Self, Error> {

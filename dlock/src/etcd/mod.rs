@@ -1,44 +1,47 @@
 //! Locks on an etcd cluster, through etcd's own client library.
 //!
-//! A client has one *session*: a lease at the cluster, kept alive by a task, shared by all its locks. A lock is a queue of
-//! keys under such leases, served in the order of their create revisions; a waiter watches only the key right before its
-//! own, so that a release wakes one and not all (the recipe of etcd's `client/v3/concurrency/mutex.go`). After the wait it
-//! makes sure that its own key still stands: a lease that ended meanwhile took the key along, and whoever does not look
-//! holds a lock that is another's (etcd issue 11456, found by Jepsen in etcd 3.4.3).
-//!
-//! Read `place.rs` for the queue, `session.rs` and `keeper.rs` for the session, `link.rs` and `stream.rs` for the way to the
-//! cluster. [`EtcdLockService`] is the same with etcd's own Lock service, for comparison.
+//! A client has one *session*: a lease at the cluster, kept alive by a task, shared by all its locks. A lock
+//! is a queue of keys under such leases, served in the order of their create revisions; a waiter watches only
+//! the key right before its own, so that a release wakes one and not all (the recipe of etcd's
+//! `client/v3/concurrency/mutex.go`). After the wait it checks that its own key still stands: if the lease
+//! ended meanwhile, the key is gone, and the lock belongs to another owner (etcd issue 11456, found by Jepsen
+//! in etcd 3.4.3).
 //!
 //! # The fencing token
 //!
-//! It is the create revision of the holder's key, whether it was granted at once or after a wait, whether the answer arrived
-//! or had to be asked for again. It grows from grant to grant of a key. For a claim is granted only while its key has the
-//! lowest create revision of the queue; a key that enters later gets a revision above all that there have been; and one that
-//! has left never comes back with its old revision. So if a grant of revision *n* followed one of *m > n*, the key of *n*
-//! would have stood in the queue when *m* was granted, before it: a contradiction.
+//! The token is the create revision of the holder's key, also after a wait or a lost answer. It grows from
+//! grant to grant of a key. Proof: a claim is granted only while its key has the lowest create revision of
+//! the queue. A key that enters later gets a revision above all earlier ones, and a key that has left never
+//! returns with its old revision. If a grant of revision *n* followed one of *m > n*, the key of *n* would
+//! have stood in the queue, ahead of *m*, when *m* was granted: a contradiction.
 //!
-//! Revisions are as durable as etcd's data: a majority keeps them. A cluster that is restored from a backup counts on
-//! from the backup's revision and hands out tokens that were used before; restore it with
-//! `etcdutl snapshot restore --bump-revision`, by more than was written since the backup.
+//! Revisions are as durable as etcd's data: a majority keeps them. A cluster that is restored from a backup
+//! counts on from the backup's revision and hands out tokens that were used before; restore it with `etcdutl
+//! snapshot restore --bump-revision`, by more than was written since the backup.
 //!
 //! # What a lost session means
 //!
-//! A session is over when the cluster no longer knows its lease, or when no keepalive was answered for as long as it lives,
-//! counted from the sending. Then it is over for good: its claims are lost, whatever the cluster says later; its lease
-//! is revoked when the cluster is reached again; and the next acquire opens another.
+//! A session is over when the cluster no longer knows its lease, or when no keepalive was answered for as
+//! long as it lives, counted from the sending. Then it is over for good: its claims are lost, whatever the
+//! cluster says later; its lease is revoked when the cluster is reached again; and the next acquire opens
+//! another.
 //!
 //! # What a member can do
 //!
-//! One member serves at a time, in the order in which they are given: give each process an order of its own to spread the
-//! load. A member that can't be reached, that keeps silent or that knows no leader is left for the next one
-//! ([`BackendError::Isolated`](crate::BackendError::Isolated)). Watches move with the requests: the keepalives, which only
-//! the leader can answer, show every third of a session that the member that serves the watches is in touch with it.
+//! One member serves at a time, in the order in which they are given: give each process an order of its own
+//! to spread the load. If a member can't be reached, stays silent or knows no leader, the client goes to the
+//! next one ([`BackendError::Isolated`](crate::BackendError::Isolated)). Watches move with the requests: the
+//! keepalives, which only the leader can answer, show every third of a session that the member that serves the
+//! watches is in touch with it.
+
+// acquisition.rs is the recipe, place.rs the keys and transactions of the queue, trail.rs what was sent for a
+// claim; session.rs is a session, keeper.rs keeps it alive, sessions.rs shares it; connector.rs and stream.rs
+// are the connection.
 
 mod acquisition;
+mod connector;
 mod error;
 mod keeper;
-mod link;
-mod lock_service;
 mod options;
 mod place;
 mod session;
@@ -50,34 +53,34 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dlock_runtime::Runtime;
+
 use self::acquisition::EtcdAcquisition;
-use self::link::Link;
-pub use self::lock_service::EtcdLockService;
+use self::connector::Connector;
 pub use self::options::EtcdOptions;
 use self::sessions::Sessions;
 use crate::backend::{Backend, Claim};
-use crate::runtime::Runtime;
 use crate::setup::{self, SetupError};
 
-/// An etcd cluster. Clones share one session and one connection, which are opened by the first call and replaced after a
-/// loss.
+/// An etcd cluster. Clones share one session and one connection, which are opened by the first call and
+/// replaced after a loss.
 pub struct Etcd<R: Runtime> {
     sessions: Arc<Sessions<R>>,
     session_ttl: Duration,
 }
 
 impl<R: Runtime> Etcd<R> {
-    /// Creates a client of the cluster with the members at `endpoints`, each written `host:port`; one suffices, all are
-    /// better. Sends nothing yet.
+    /// Creates a client of the cluster with the members at `endpoints`, each written `host:port`; one
+    /// suffices, all are better. Sends nothing yet.
     ///
     /// # Errors
     ///
     /// [`SetupError`] for no endpoint, one that is no address, or a session that etcd can't keep.
     pub fn new(runtime: R, endpoints: &[impl AsRef<str>], options: EtcdOptions) -> Result<Self, SetupError> {
         let seconds = options.seconds()?;
-        let link = Link::new(runtime, setup::check_addresses(endpoints)?, options.user.as_ref());
+        let connector = Connector::new(runtime, setup::check_addresses(endpoints)?, options.user.as_ref());
         let session_ttl = Duration::from_secs(seconds.unsigned_abs());
-        Ok(Self { sessions: Arc::new(Sessions::new(Arc::new(link), seconds)), session_ttl })
+        Ok(Self { sessions: Arc::new(Sessions::new(Arc::new(connector), seconds)), session_ttl })
     }
 }
 
@@ -86,7 +89,7 @@ impl<R: Runtime> Backend for Etcd<R> {
     type Acquisition = EtcdAcquisition<R>;
 
     fn runtime(&self) -> &R {
-        self.sessions.link().runtime()
+        self.sessions.connector().runtime()
     }
 
     fn system(&self) -> &'static str {
@@ -110,6 +113,8 @@ impl<R: Runtime> Clone for Etcd<R> {
 
 impl<R: Runtime> fmt::Debug for Etcd<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Etcd").field("endpoints", &self.sessions.link().addresses()).finish_non_exhaustive()
+        f.debug_struct("Etcd")
+            .field("endpoints", &self.sessions.connector().addresses())
+            .finish_non_exhaustive()
     }
 }

@@ -12,9 +12,9 @@ const SECONDS_MAX: u64 = 9_000_000_000;
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EtcdOptions {
-    /// How long the session outlives its client: the TTL of its lease, in whole seconds (the rest is rounded up). No lock's TTL may
-    /// be longer. Since the session is renewed every third of it, a lock whose TTL is two thirds of it has its full validity
-    /// at every grant.
+    /// How long the session outlives its client: the TTL of its lease, in whole seconds (the rest is rounded
+    /// up). No lock's TTL may be longer. Since the session is renewed every third of it, a lock whose TTL is
+    /// two thirds of it has its full validity at every grant.
     pub session_ttl: Duration,
     /// The name and password to log in with, if the cluster asks for one.
     pub user: Option<(String, String)>,

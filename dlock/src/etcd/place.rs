@@ -1,15 +1,17 @@
-//! A claim's place in the queue: the keys, the transactions that make, look at and end it, and how to read their answers.
+//! A claim's place in the queue: the keys, the transactions that make, look at and end it, and how to read
+//! their answers.
 //!
-//! A lock is the queue of the keys `lock/v1/NAME/…`, in the order of their create revisions; the first holds it. A claim's
-//! key ends with the random digits of its owner token, and its value is the whole token.
+//! A lock is the queue of the keys `lock/v1/NAME/…`, in the order of their create revisions; the first holds
+//! it. A claim's key ends with the random digits of its owner token, and its value is the whole token.
 //!
 //! # A put that comes late
 //!
-//! Each request has a stream of its own, and members answer each on its own: a delete may overtake the put that it is to
-//! undo, and the key would then stand in the queue for as long as the session lives. So each put is conditional on the
-//! revision of a *guard*, one key of the session's. A release that can't know of a put writes the guard in the transaction
-//! that deletes the key: a put from before finds another revision than the one it was sent with, and does nothing, however
-//! late it comes. Puts of other claims that were under way then are told the new revision, and sent again.
+//! Each request has a stream of its own, and members answer each on its own: a delete may overtake the put
+//! that it is to undo, and the key would then stand in the queue for as long as the session lives. So each
+//! put is conditional on the revision of a *guard*, one key of the session's. A release that can't know of a
+//! put writes the guard in the transaction that deletes the key: a put from before finds another revision
+//! than the one it was sent with, and does nothing, however late it comes. Puts of other claims that were
+//! under way then are told the new revision, and sent again.
 
 use etcd_client::{
     Compare, CompareOp, GetOptions, GetResponse, KeyValue, PutOptions, SortOrder, SortTarget, Txn, TxnOp,
@@ -58,17 +60,12 @@ pub(super) struct Ahead {
     pub(super) seen: i64,
 }
 
-/// The name of a lock's queue, without the slash that parts it from what follows.
-pub(super) fn queue_name(claim: &Claim) -> String {
-    [LOCKS, claim.key.name()].concat()
-}
-
 impl Place {
     pub(super) fn of(claim: &Claim) -> Self {
         let owner = claim.owner.as_str();
         // The name of the process, before the colon, may hold a slash.
         let digits = owner.rsplit(':').next().unwrap_or(owner);
-        let queue = queue_name(claim) + "/";
+        let queue = [LOCKS, claim.key.name(), "/"].concat();
         Self { key: [&queue, digits].concat(), queue, owner: owner.to_owned() }
     }
 
@@ -76,8 +73,8 @@ impl Place {
         &self.key
     }
 
-    /// Puts the key at the end of the queue, unless it stands there or the guard has moved on. One round trip tells all that
-    /// there is to know when nobody else stands there.
+    /// Puts the key at the end of the queue, unless it stands there or the guard has moved on. One round trip
+    /// tells all that there is to know when nobody else stands there.
     pub(super) fn enter(&self, session: &Session) -> Txn {
         let guard = guard_key(session);
         let put = PutOptions::new().with_lease(session.lease());

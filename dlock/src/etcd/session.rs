@@ -3,39 +3,41 @@
 use std::sync::MutexGuard;
 use std::time::Duration;
 
+use dlock_runtime::{Instant, Runtime};
 use tokio::sync::Notify;
 
 use crate::error::BackendError;
-use crate::runtime::{Instant, Runtime};
 use crate::sync::{Changes, Guarded};
 
-/// A session. Once it is over, it is over for good, whatever the cluster answers later: others may have been told.
+/// A session. Once it is over, it is over for good, whatever the cluster answers later: the loss may have
+/// been reported.
 pub(super) struct Session {
     lease: i64,
     ttl: Duration,
     state: Guarded<State>,
-    /// Wakes whoever waits for a keepalive's answer, or for the end.
+    /// Wakes those who wait for the answer of a keepalive, or for the end.
     changed: Changes,
-    /// Wakes the keeper: somebody wants a keepalive now.
+    /// Wakes the keeper to send a keepalive now.
     wanted: Notify,
 }
 
 struct State {
-    /// When the last keepalive was sent that was answered, or the lease was asked for. The lease lives for its TTL from then
-    /// on, at least: the cluster heard of it later.
+    /// Send time of the last acknowledged keepalive, or of the request for the lease. The lease lives at
+    /// least for its TTL from then on, since the cluster received the message later.
     confirmed: Instant,
-    /// When the keepalive was sent that is under way.
+    /// Send time of the keepalive in progress.
     under_way: Option<Instant>,
-    /// The revision of the guard key below which no request of this session may put anything: see `place.rs`.
+    /// The revision of the guard key that every put of this session must name: see `place.rs`.
     guard: i64,
     /// Whether the cluster reported the end, once it is over.
     end: Option<bool>,
-    /// Whether the cluster has confirmed that the lease is gone, and so all its keys, and that none can come.
+    /// Whether the cluster has confirmed that the lease is gone: so are all its keys, and none can be created
+    /// any more.
     is_gone: bool,
 }
 
 impl Session {
-    /// The session with the lease `lease`, which was asked for at `since`.
+    /// Creates the session with the lease `lease`, which was requested at `since`.
     pub(super) fn new(lease: i64, since: Instant, ttl: Duration) -> Self {
         let state = State { confirmed: since, under_way: None, guard: 0, end: None, is_gone: false };
         Self { lease, ttl, state: Guarded::new(state), changed: Changes::default(), wanted: Notify::new() }
@@ -49,17 +51,17 @@ impl Session {
         self.ttl
     }
 
-    /// When a keepalive was last sent that was answered.
+    /// Returns the send time of the last acknowledged keepalive.
     pub(super) fn confirmed(&self) -> Instant {
         self.state().confirmed
     }
 
-    /// When it is over unless it is confirmed again.
+    /// Returns when the session ends unless it is confirmed again.
     pub(super) fn valid_until(&self) -> Instant {
         self.confirmed() + self.ttl
     }
 
-    /// How long it lives from `at` on, at least, as far as is known `now`.
+    /// Returns the shortest time for which the session lives, counted from `at`.
     ///
     /// # Errors
     ///
@@ -69,7 +71,7 @@ impl Session {
         Ok(self.valid_until().saturating_since(at))
     }
 
-    /// Whether it may be relied on `now`. If its time is over, it ends here.
+    /// Checks whether the session may be trusted `now`; ends it if its time is over.
     ///
     /// # Errors
     ///
@@ -83,13 +85,14 @@ impl Session {
         state.end.map_or(Ok(()), |reported| Err(BackendError::SessionLost { reported }))
     }
 
-    /// Ends it; `reported` says whether the cluster did.
+    /// Ends the session; `reported` says whether the cluster has reported that.
     pub(super) fn end(&self, reported: bool) {
         self.state().end.get_or_insert(reported);
         self.changed.announce();
     }
 
-    /// Notes that the cluster knows the lease no more: nothing of the session is left, and nothing can come.
+    /// Notes that the cluster no longer knows the lease: nothing of the session is left, and nothing can be
+    /// created in it.
     pub(super) fn gone(&self) {
         self.state().is_gone = true;
         self.end(true);
@@ -104,7 +107,8 @@ impl Session {
         self.state().under_way = Some(now);
     }
 
-    /// Notes that the keepalive that was sent at `since` was answered; too late is too late.
+    /// Notes that the keepalive sent at `since` was answered. An answer after the end of the session is
+    /// ignored.
     pub(super) fn confirm(&self, since: Instant) {
         let mut state = self.state();
         state.under_way = None;
@@ -114,7 +118,7 @@ impl Session {
         self.changed.announce();
     }
 
-    /// Notes that the keepalive under way came to nothing.
+    /// Notes that the keepalive in progress failed.
     pub(super) fn failed(&self) {
         self.state().under_way = None;
     }
@@ -129,17 +133,17 @@ impl Session {
         state.guard = state.guard.max(revision);
     }
 
-    /// Has a keepalive sent soon.
+    /// Requests a keepalive soon.
     pub(super) fn want(&self) {
         self.wanted.notify_one();
     }
 
-    /// Completes when somebody has asked for a keepalive.
+    /// Completes when a keepalive was requested.
     pub(super) async fn wanted(&self) {
         self.wanted.notified().await;
     }
 
-    /// Has a keepalive sent, or joins the one under way, and waits until it was answered; says when it was sent.
+    /// Requests a keepalive, or joins the one in progress, and waits for its answer; returns its send time.
     ///
     /// # Errors
     ///
@@ -162,7 +166,7 @@ impl Session {
         self.changed.until_or_at(runtime, || self.valid_until(), check).await
     }
 
-    /// Completes once it is over, and returns why.
+    /// Completes once the session is over; returns the error.
     pub(super) async fn over(&self, runtime: &impl Runtime) -> BackendError {
         let lost = || self.check(runtime.now()).err();
         self.changed.until_or_at(runtime, || self.valid_until(), lost).await

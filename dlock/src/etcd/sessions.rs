@@ -1,36 +1,37 @@
-//! The session of a client, shared by all its locks: opened by whoever comes first, replaced when it is over.
+//! The session of a client, shared by all its locks: opened by the first call, replaced when it is over.
 
 use std::sync::Arc;
 
+use dlock_runtime::{Instant, Runtime, timeout_at};
+
+use super::connector::Connector;
 use super::keeper::{self, Kept};
-use super::link::Link;
 use super::session::Session;
 use crate::error::BackendError;
-use crate::runtime::{Instant, Runtime, timeout_at};
-use crate::sync::SingleFlight;
+use crate::single_flight::SingleFlight;
 
 pub(super) struct Sessions<R> {
-    link: Arc<Link<R>>,
+    connector: Arc<Connector<R>>,
     seconds: i64,
     shared: SingleFlight<Arc<Kept>>,
 }
 
 impl<R: Runtime> Sessions<R> {
-    pub(super) fn new(link: Arc<Link<R>>, seconds: i64) -> Self {
-        Self { link, seconds, shared: SingleFlight::default() }
+    pub(super) fn new(connector: Arc<Connector<R>>, seconds: i64) -> Self {
+        Self { connector, seconds, shared: SingleFlight::default() }
     }
 
-    pub(super) fn link(&self) -> &Arc<Link<R>> {
-        &self.link
+    pub(super) fn connector(&self) -> &Arc<Connector<R>> {
+        &self.connector
     }
 
-    /// The client's session; a new one if there is none, or the last is over.
+    /// Returns the client's session, or a new one if there is none or the last is over.
     ///
     /// # Errors
     ///
     /// Those of this caller's attempt, or of the one that it waited for.
     pub(super) async fn current(&self, deadline: Instant) -> Result<Arc<Session>, BackendError> {
-        let runtime = self.link.runtime();
+        let runtime = self.connector.runtime();
         let now = runtime.now();
         let seen = match self.shared.current(|kept| kept.session.check(now).is_ok()) {
             Ok(kept) => return Ok(Arc::clone(&kept.session)),
@@ -42,7 +43,7 @@ impl<R: Runtime> Sessions<R> {
         if let Some(shared) = turn.shared(&seen, |kept| kept.session.check(now).is_ok()) {
             return shared.map(|kept| Arc::clone(&kept.session));
         }
-        let opened = keeper::open(&self.link, self.seconds, deadline).await;
+        let opened = keeper::open(&self.connector, self.seconds, deadline).await;
         turn.finish(opened.map(Arc::new)).map(|kept| Arc::clone(&kept.session))
     }
 }

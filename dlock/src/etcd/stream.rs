@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
+use dlock_runtime::Runtime;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tonic::transport::Uri;
 
-use crate::runtime::Runtime;
 use crate::sync::Changes;
 
 /// Whether a connection takes new requests.
@@ -37,7 +37,7 @@ impl Life {
     }
 }
 
-/// A stream that says when HTTP/2 has done with it: then the connection is over, before a request finds out.
+/// A stream that ends the connection when HTTP/2 drops it, before a request fails on it.
 pub(super) struct Mortal<S> {
     stream: S,
     life: Arc<Life>,
@@ -91,7 +91,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Mortal<S> {
     }
 }
 
-/// Gives tonic one stream, once: which member comes next is decided in `link.rs`.
+/// Gives tonic one stream, once: `connector.rs` chooses the next member.
 pub(super) struct Once<S>(pub(super) Option<S>);
 
 impl<S> tower_service::Service<Uri> for Once<S> {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::place::Ahead;
 use super::session::Session;
 
-/// A claim's place in the queue, as far as it is known, and the requests that may still make one.
+/// A claim's place in the queue, as far as it is known, and the requests that may still create one.
 #[derive(Default)]
 pub(super) struct Trail {
     stake: Option<Stake>,
 }
 
-/// What a claim has at the cluster under one session. It ends with that session.
+/// The state of a claim at the cluster under one session. It ends with that session.
 struct Stake {
     session: Arc<Session>,
     /// Puts that were sent and whose answers are missing. Each may be executed at any time.
@@ -75,12 +75,12 @@ impl Trail {
         }
     }
 
-    /// Notes that nothing is left of the claim, and nothing can come.
+    /// Notes that nothing is left of the claim, and nothing can be created for it.
     pub(super) fn clear(&mut self) {
         self.stake = None;
     }
 
-    /// Whether the cluster has, or may come to have, something of the claim.
+    /// Returns whether the cluster has a key of the claim, or may get one.
     pub(super) fn is_open(&self) -> bool {
         self.stake.as_ref().is_some_and(|stake| stake.unanswered > 0 || stake.position.is_some())
     }

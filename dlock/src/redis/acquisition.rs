@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, LazyLock};
 
+use dlock_runtime::{Instant, Runtime, timeout_at};
+
 use super::batch::Batcher;
 use super::listener::Listener;
 use super::node::{self, Node};
@@ -11,7 +13,6 @@ use super::requests::Requests;
 use super::script::{Arg, Call, Script, StoredKey};
 use crate::backend::{Acquisition, Answer, Claim, Released, Renewal};
 use crate::error::BackendError;
-use crate::runtime::{Instant, Runtime, timeout_at};
 
 static ACQUIRE_BY_TIME: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("acquire_by_time.lua")));
 static RENEW: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("renew.lua")));

@@ -1,8 +1,8 @@
-//! Batching: many acquires at the same time share calls, so that the cost of a call besides its script, for the server and
-//! for the client, is paid once for several of them.
+//! Batching: many acquires at the same time share calls, so that the cost of a call besides its script, for
+//! the server and for the client, is paid once for several of them.
 //!
-//! No acquire waits for others: those that are requested before the sending task runs go together. A few at a time are
-//! sent one by one, as without this module.
+//! No acquire waits for others: those that are requested before the sending task runs go together. A few at a
+//! time are sent one by one, as without this module.
 
 use std::future::poll_fn;
 use std::io;
@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 use std::task::Poll;
 
+use dlock_runtime::Runtime;
 use futures_util::future::{Either, select};
 use redis::{RedisError, Value};
 use tokio::sync::{Mutex as Gate, oneshot};
@@ -20,7 +21,6 @@ use super::node;
 use super::reply;
 use super::script::{Arg, Call, Script, StoredKey};
 use crate::backend::Claim;
-use crate::runtime::Runtime;
 use crate::sync::Guarded;
 
 static ACQUIRE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("acquire.lua")));
@@ -38,9 +38,11 @@ pub(super) struct Batcher {
     /// Acquires in progress, those that are not sent yet included.
     in_progress: AtomicUsize,
     unsent: Guarded<Vec<Unsent>>,
-    /// Held from the choice of a batch until the connection has it: a release that follows one of its claims is sent later.
+    /// Held from the choice of a batch until the connection has it: a release that follows one of its claims
+    /// is sent later.
     gate: Gate<()>,
-    /// The connection whose server refused such a call. One of a Redis Cluster does: the keys are in many slots.
+    /// The connection whose server refused such a call. One of a Redis Cluster does: the keys are in many
+    /// slots.
     refused_by: Guarded<Weak<Connection>>,
 }
 
@@ -95,7 +97,8 @@ impl Batcher {
         (InProgress(&self.in_progress), others >= UNSHARED_MAX && !is_refused())
     }
 
-    /// Adds `claim` to the next batch of `connection`; returns whether it is the first of its batch, which must be sent.
+    /// Adds `claim` to the next batch of `connection`; returns whether it is the first of its batch, which
+    /// must be sent.
     fn join(&self, claim: &Claim, connection: &Arc<Connection>) -> (oneshot::Receiver<Shared>, bool) {
         let (answer, answered) = oneshot::channel();
         let (claim, connection) = (claim.clone(), Arc::clone(connection));
@@ -105,8 +108,8 @@ impl Batcher {
         (answered, of_connection.is_multiple_of(CLAIMS_MAX))
     }
 
-    /// Takes the next batch of `connection`, without claims that nobody waits for any more: a release may have been sent
-    /// for them already.
+    /// Takes the next batch of `connection`, without claims that nobody waits for any more: a release may
+    /// have been sent for them already.
     fn take(&self, connection: &Arc<Connection>) -> Vec<Unsent> {
         let is_next = |one: &mut Unsent| Arc::ptr_eq(&one.connection, connection);
         let mut batch: Vec<_> = self.unsent.lock().extract_if(.., is_next).take(CLAIMS_MAX).collect();
@@ -136,8 +139,8 @@ impl Batcher {
         self.distribute(batch, answer, connection);
     }
 
-    /// Gives each claim of the batch its answer. After an error of the server's, which has run nothing then, each claim is
-    /// sent by itself.
+    /// Gives each claim of the batch its answer. After an error of the server's, which has run nothing then,
+    /// each claim is sent by itself.
     fn distribute(
         &self,
         batch: Vec<Unsent>,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use dlock_runtime::Runtime;
 use futures_util::future::select;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, ErrorKind, RedisConnectionInfo, RedisError, Value};
@@ -10,8 +11,7 @@ use tokio::sync::oneshot;
 
 use super::script::Script;
 use crate::error::BackendError;
-use crate::runtime::Runtime;
-use crate::sync::SingleFlight;
+use crate::single_flight::SingleFlight;
 
 /// Opens connections to one Redis server; at most one at a time takes new requests.
 pub(super) struct Connector<R> {
@@ -67,17 +67,19 @@ impl<R: Runtime> Connector<R> {
         if let Some(shared) = turn.shared(&seen, is_open) {
             return shared;
         }
-        // Boxed: the future of every request contains this one, which is some kilobytes large and hardly ever runs.
+        // Boxed: the future of every request contains this one, which is some kilobytes large and hardly ever
+        // runs.
         turn.finish(Box::pin(self.open()).await)
     }
 
-    /// Sends no new requests on `connection`. Those in progress, and releases that must follow them, still use it.
+    /// Sends no new requests on `connection`. Those in progress, and releases that must follow them, still
+    /// use it.
     pub(super) fn retire(&self, connection: &Arc<Connection>) {
         self.shared.discard(|current| Arc::ptr_eq(current, connection));
     }
 
-    /// Returns the error of a call that heard nothing before its deadline: from the connection, if there was one, or while
-    /// connecting.
+    /// Returns the error of a call that heard nothing before its deadline: from the connection, if there was
+    /// one, or while connecting.
     pub(super) fn silent(&self, is_connected: bool) -> BackendError {
         if is_connected { BackendError::NoAnswer } else { self.unreachable("no connection in time") }
     }

@@ -1,19 +1,20 @@
 //! Subscribes to the releases of locks, on a connection of its own, while there are waiters.
 //!
-//! A message is a hint, and waiters also ask from time to time: a message may get lost, or a lease expire without one.
+//! A message is a hint, and waiters also ask from time to time: a message may get lost, or a lease expire
+//! without one.
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use dlock_runtime::{Instant, Runtime, timeout_at};
 use futures_util::future::{BoxFuture, Either, select};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, PushKind, RedisConnectionInfo, Value};
 use tokio::sync::oneshot;
 
 use super::waiters::{Ticket, Waiters};
-use crate::runtime::{Instant, Runtime, timeout_at};
 use crate::sync::Guarded;
 
 /// The interval at which the connection is checked, and closed if there are no waiters.

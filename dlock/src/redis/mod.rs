@@ -2,14 +2,14 @@
 //!
 //! Each operation is one script and one round trip, over one connection that all clones share.
 //!
-//! No two unexpired leases exist on a key, and each fencing token is above all earlier ones, for as long as the server
-//! keeps the writes that it has acknowledged. A crash without fsync, or a failover to a replica that lags, may lose both;
-//! [`TokenSource::ServerTime`] keeps the tokens in order all the same.
+//! No two unexpired leases exist on a key, and each fencing token is above all earlier ones, for as long as
+//! the server keeps the writes that it has acknowledged. A crash without fsync, or a failover to a replica
+//! that lags, may lose both; [`TokenSource::ServerTime`] keeps the tokens in order all the same.
 
-// Layers, from below: connection.rs opens and replaces the connection; node.rs runs scripts on it (script.rs writes the
-// commands, reply.rs reads the answers); batch.rs lets many acquires share calls; requests.rs remembers unanswered
-// requests; acquisition.rs puts them together. waiters.rs and listener.rs wake those who wait for a release. The .lua
-// files are the scripts that the server runs.
+// Layers, from below: connection.rs opens and replaces the connection; node.rs runs scripts on it (script.rs
+// writes the commands, reply.rs reads the answers); batch.rs lets many acquires share calls; requests.rs
+// remembers unanswered requests; acquisition.rs puts them together. waiters.rs and listener.rs wake those who
+// wait for a release. The .lua files are the scripts that the server runs.
 
 mod acquisition;
 mod batch;
@@ -25,6 +25,8 @@ mod waiters;
 use std::fmt;
 use std::sync::Arc;
 
+use dlock_runtime::{Instant, Runtime};
+
 use self::acquisition::Client;
 pub(crate) use self::acquisition::RedisAcquisition;
 use self::batch::Batcher;
@@ -34,10 +36,10 @@ pub use self::options::{RedisOptions, TokenSource, Waiting};
 pub(crate) use self::script::{Arg, Call, Script, StoredKey};
 use crate::backend::{Backend, Claim};
 use crate::error::BackendError;
-use crate::runtime::{Instant, Runtime};
 use crate::setup::{self, SetupError};
 
-/// A Redis server. Clones share one connection, which is opened by the first call and replaced after a failure.
+/// A Redis server. Clones share one connection, which is opened by the first call and replaced after a
+/// failure.
 pub struct Redis<R: Runtime> {
     client: Arc<Client<R>>,
     tokens: TokenSource,

@@ -4,13 +4,13 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 
+use dlock_runtime::{Instant, Runtime, timeout_at};
 use redis::{RedisConnectionInfo, RedisError, Value};
 
 use super::connection::{Connection, Connector};
 use super::reply::{self, Grant};
 use super::script::Call;
 use crate::error::BackendError;
-use crate::runtime::{Instant, Runtime, timeout_at};
 
 /// A Redis server, reached by one connection at a time.
 pub(crate) struct Node<R>(Connector<R>);
@@ -51,8 +51,8 @@ impl<R: Runtime> Node<R> {
         self.exchange(None, deadline, before_send, send).await
     }
 
-    /// Sends requests by `send` on `connection`, or on the shared one; calls `before_send` first. A connection that fails,
-    /// or stays silent until `deadline`, takes no further requests.
+    /// Sends requests by `send` on `connection`, or on the shared one; calls `before_send` first. A
+    /// connection that fails, or stays silent until `deadline`, takes no further requests.
     pub(super) async fn exchange<S, F>(
         &self,
         connection: Option<Arc<Connection>>,
@@ -104,8 +104,8 @@ impl Reply {
 
 /// Runs a script by its digest, or by its text if the server does not know it; it does from then on.
 ///
-/// The first call on a connection is by the text: only a round trip could tell whether the server knows the script, and
-/// the very first call would wait for two.
+/// The first call on a connection is by the text: only a round trip could tell whether the server knows the
+/// script, and the very first call would wait for two.
 pub(super) async fn eval(connection: &Connection, call: Call<'_>) -> Result<Value, RedisError> {
     if connection.knows(call.script) {
         let answer = connection.send(&call.by_digest()).await?;
@@ -116,7 +116,8 @@ pub(super) async fn eval(connection: &Connection, call: Call<'_>) -> Result<Valu
     eval_text(connection, call).await
 }
 
-/// Runs a script by its text. On a connection that loses answers, the answer that a digest is unknown may get lost, too.
+/// Runs a script by its text. On a connection that loses answers, the answer that a digest is unknown may get
+/// lost, too.
 pub(super) async fn eval_text(connection: &Connection, call: Call<'_>) -> Result<Value, RedisError> {
     let answer = connection.send(&call.by_text()).await?;
     // A server that refuses to run a script may not have read it either.

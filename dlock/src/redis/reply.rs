@@ -7,8 +7,8 @@ use redis::{ServerError, ServerErrorKind, Value};
 use crate::error::BackendError;
 use crate::token::FencingToken;
 
-/// Errors after which the same request may succeed: the server is starting, failing over, busy or full. It executed
-/// nothing. By their first word.
+/// Errors after which the same request may succeed: the server is starting, failing over, busy or full. It
+/// executed nothing. By their first word.
 const PASSING: [&str; 9] =
     ["LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "OOM", "MISCONF", "NOREPLICAS"];
 
@@ -74,7 +74,8 @@ fn millis(number: i64) -> Option<Duration> {
     u64::try_from(number).ok().map(Duration::from_millis)
 }
 
-/// The error for a lock whose counter was evicted, deleted or overwritten: its next tokens would be below those in use.
+/// The error for a lock whose counter was evicted, deleted or overwritten: its next tokens would be below
+/// those in use.
 fn lost_counter() -> BackendError {
     let message = "the fencing counter of the lock is gone or below 1: set it above the resource's highest token, and \
                    keep keys named lock:* from eviction";

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use dlock_runtime::Instant;
+
 use super::connection::Connection;
 use super::waiters::Ticket;
-use crate::runtime::Instant;
 
 /// The unanswered requests for a lease, and what is known of the lease.
 ///
-/// A connection answers in order, so an answer settles all requests that were sent on its connection before. A request on a
-/// connection that was given up stays open: it may still be on its way, and be executed after a release that was sent on
-/// another connection.
+/// A connection answers in order, so an answer settles all requests that were sent on its connection before.
+/// A request on a connection that was given up stays open: it may still be on its way, and be executed after
+/// a release that was sent on another connection.
 #[derive(Default)]
 pub(super) struct Requests {
     /// Oldest first.
@@ -28,8 +29,8 @@ struct Sent {
 }
 
 impl Requests {
-    /// Notes a request for a lease of `ttl` that is about to be sent. Requests older than the TTL are forgotten: a cleanup
-    /// can't wait for messages that the network delays for longer.
+    /// Notes a request for a lease of `ttl` that is about to be sent. Requests older than the TTL are
+    /// forgotten: a cleanup can't wait for messages that the network delays for longer.
     pub(super) fn sending(&mut self, connection: &Arc<Connection>, now: Instant, ttl: Duration) {
         self.open.retain(|sent| sent.at + ttl > now);
         self.open.push(Sent { at: now, connection: Arc::clone(connection) });
@@ -98,9 +99,9 @@ impl Requests {
         !self.open.is_empty()
     }
 
-    /// Returns the connection on which a release must be sent to follow the open requests: that of the latest one, if it
-    /// still lives. A lease that is known to be granted does not wait for them: whatever they still bring about is cleaned
-    /// up after it.
+    /// Returns the connection on which a release must be sent to follow the open requests: that of the latest
+    /// one, if it still lives. A lease that is known to be granted does not wait for them: whatever they
+    /// still bring about is cleaned up after it.
     pub(super) fn connection_to_follow(&self) -> Option<&Arc<Connection>> {
         let latest = if self.granted { None } else { self.open.last() };
         latest.map(|sent| &sent.connection).filter(|connection| connection.is_open())

@@ -1,9 +1,9 @@
-//! Who of this client waits for which lock, in what order, and who is called when one is given up.
+//! The wait queues of this client, one for each lock, and their wake-ups.
 //!
-//! A server's word that a lock was given up calls one waiter of each client, the first in line who has not been called yet.
-//! Called, it asks; it stays in line until it is served or leaves. No call is lost here: a call that finds all called
-//! already is owed to the first whose question was answered with "held" meanwhile, and who leaves while being called passes
-//! the call on.
+//! The server's message that a lock was released wakes one waiter of each client: the first in the queue that
+//! is not awake yet. A waiter that was woken requests the lock, and stays in the queue until it is granted
+//! the lock or leaves. No wake-up is lost: if all waiters are awake already, the wake-up goes to the first
+//! one whose request is refused, and a waiter that leaves while it is awake passes its wake-up on.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -14,7 +14,7 @@ use tokio::sync::futures::Notified;
 
 use crate::sync::Guarded;
 
-/// The lines of all locks that somebody waits for, each by the channel on which the server tells of it.
+/// The wait queues of all locks with waiters, each by the channel on which the server publishes releases.
 #[derive(Default)]
 pub(super) struct Waiters {
     state: Guarded<State>,
@@ -25,19 +25,19 @@ pub(super) struct Waiters {
 #[derive(Default)]
 struct State {
     lines: BTreeMap<Arc<str>, Line>,
-    /// Channels whose line has begun or ended since the listener last looked.
+    /// Channels whose queue was created or removed since the listener last looked.
     touched: BTreeSet<Arc<str>>,
     /// Counts the tickets.
     tickets: u64,
 }
 
-/// Those who wait for one lock. There is at least one.
+/// The waiters for one lock. There is at least one.
 #[derive(Default)]
 struct Line {
     waiters: VecDeque<Waiter>,
-    /// Whether the server tells when the lock is given up.
+    /// Whether the client is subscribed to the channel.
     is_heard: bool,
-    /// A call came while all were called.
+    /// A wake-up came while all waiters were awake.
     owes_call: bool,
 }
 
@@ -50,13 +50,13 @@ struct Waiter {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Waiting,
-    /// Called, and not gone to ask yet.
+    /// Woken, and has not sent its request yet.
     Called,
-    /// Asking because it was called.
+    /// Sending its request because it was woken.
     Asking,
 }
 
-/// A place in a line. Dropped, it is given up, and a call that it had is passed on.
+/// A place in a queue. If it is dropped, the waiter leaves, and passes on its wake-up if it has one.
 pub(super) struct Ticket {
     waiters: Arc<Waiters>,
     channel: Arc<str>,
@@ -65,7 +65,7 @@ pub(super) struct Ticket {
 }
 
 impl Waiters {
-    /// Joins the line of `channel` at its end.
+    /// Joins the queue of `channel` at its end.
     pub(super) fn join(self: &Arc<Self>, channel: &str) -> Ticket {
         let bell = Arc::new(Notify::new());
         let mut state = self.state();
@@ -88,26 +88,28 @@ impl Waiters {
         Ticket { waiters: Arc::clone(self), channel, number, bell }
     }
 
-    /// Calls the next in the line of `channel`: its lock was given up.
+    /// Wakes the next waiter of `channel`: its lock was released.
     pub(super) fn call(&self, channel: &str) {
         if let Some(line) = self.state().lines.get_mut(channel) {
             line.call();
         }
     }
 
-    /// The channels whose lines have begun, and those whose lines have ended, since this was last asked.
+    /// Returns the channels whose queues were created, and those whose queues were removed, since the last
+    /// call.
     pub(super) fn changes(&self) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
         let mut state = self.state();
         let touched = std::mem::take(&mut state.touched);
         touched.into_iter().partition(|channel| state.lines.contains_key(channel))
     }
 
-    /// Completes when [`Waiters::changes`] has more to tell, also if it came before the first poll.
+    /// Completes when [`Waiters::changes`] has new channels, also if they came before the first poll.
     pub(super) fn changed(&self) -> Notified<'_> {
         self.changed.notified()
     }
 
-    /// The server tells of `channels` from now on. What it did not tell before, the first in each line finds out by asking.
+    /// Notes that the client is subscribed to `channels`. The first waiter of each is woken, since a release
+    /// may have been published before.
     pub(super) fn heard(&self, channels: &[Arc<str>]) {
         let mut state = self.state();
         for channel in channels {
@@ -118,7 +120,7 @@ impl Waiters {
         }
     }
 
-    /// The server tells of nothing any more: all lines are to be asked for anew.
+    /// Notes that all subscriptions are lost.
     pub(super) fn deaf(&self) {
         let mut state = self.state();
         let State { lines, touched, .. } = &mut *state;
@@ -129,7 +131,7 @@ impl Waiters {
         }
     }
 
-    /// Whether nobody waits for anything.
+    /// Returns whether there are no waiters.
     pub(super) fn is_empty(&self) -> bool {
         self.state().lines.is_empty()
     }
@@ -170,13 +172,13 @@ impl Line {
 }
 
 impl Ticket {
-    /// Waits for the call. Whoever was called is expected to ask.
+    /// Waits to be woken. The waiter must request the lock then.
     pub(super) async fn called(&self) {
         self.bell.notified().await;
         self.change(|line, place| line.waiters[place].stage = Stage::Asking);
     }
 
-    /// The answer was that another holds the lock: goes on waiting.
+    /// Notes that another owner holds the lock: the waiter goes on waiting.
     pub(super) fn refused(&self) {
         self.change(|line, place| {
             if line.waiters[place].stage == Stage::Asking {
@@ -188,7 +190,7 @@ impl Ticket {
         });
     }
 
-    /// The lock is the caller's: nobody is to be called in its place.
+    /// Leaves because the lock was granted: no other waiter is woken.
     pub(super) fn served(self) {
         self.waiters.leave(&self, false);
     }
@@ -221,13 +223,13 @@ mod tests {
         Arc::default()
     }
 
-    /// Whether it has been called, and goes to ask.
+    /// Returns whether the waiter was woken.
     fn is_called(ticket: &Ticket) -> bool {
         ticket.called().now_or_never().is_some()
     }
 
     #[test]
-    fn a_call_wakes_the_first_and_no_other() {
+    fn a_release_wakes_the_first_waiter_only() {
         let waiters = waiters();
         let (first, second) = (waiters.join(CHANNEL), waiters.join(CHANNEL));
         waiters.call(CHANNEL);
@@ -242,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_while_being_called_passes_the_call_on() {
+    fn a_waiter_that_leaves_awake_passes_its_wake_up_on() {
         for has_asked in [false, true] {
             let waiters = waiters();
             let (first, second) = (waiters.join(CHANNEL), waiters.join(CHANNEL));
@@ -254,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_not_called_leaves_in_silence() {
+    fn a_waiter_that_leaves_asleep_wakes_nobody() {
         let waiters = waiters();
         let (first, second) = (waiters.join(CHANNEL), waiters.join(CHANNEL));
         drop(first);
@@ -262,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_while_all_are_asking_is_owed() {
+    fn a_wake_up_while_all_are_awake_is_kept() {
         let waiters = waiters();
         let only = waiters.join(CHANNEL);
         waiters.call(CHANNEL);
@@ -275,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_asks_once_the_server_tells_of_its_lock() {
+    fn a_new_subscription_wakes_the_first_waiter_once() {
         let waiters = waiters();
         let (first, second) = (waiters.join(CHANNEL), waiters.join(CHANNEL));
         let (begun, ended) = waiters.changes();
@@ -291,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_of_a_line_that_ended() {
+    fn nothing_is_left_of_a_removed_queue() {
         let waiters = waiters();
         let ticket = waiters.join(CHANNEL);
         drop(waiters.changes());

@@ -3,6 +3,7 @@
 use std::future::{Future, ready};
 use std::sync::Arc;
 
+use dlock_runtime::{Instant, Runtime};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
@@ -13,9 +14,8 @@ use super::quorum::{Quorum, Round, Tally};
 use crate::backend::{Acquisition, Answer, Claim, Released, Renewal};
 use crate::error::BackendError;
 use crate::redis::Redis;
-use crate::runtime::{Instant, Runtime};
 
-/// The servers, and how to deal with them: shared by all acquisitions.
+/// The servers and options, shared by all acquisitions.
 pub(super) struct Nodes<R: Runtime> {
     runtime: R,
     nodes: Box<[Redis<R>]>,
@@ -99,13 +99,13 @@ impl<R: Runtime> Acquisition for RedlockAcquisition<R> {
         Ok(if released { Released::Done } else { Released::NotOwner })
     }
 
-    /// Votes count until they are known to have ended: those of a round that failed must be given back, and a release that
-    /// a majority confirmed has yet to reach the others.
+    /// Votes count until they are known to have ended: those of a failed round must be released, and a
+    /// release that a majority has confirmed must still reach the other nodes.
     fn may_be_held(&self) -> bool {
         self.memories.iter().any(Memory::is_open)
     }
 
-    /// A round that failed is given back, and a release that is late must not end the next one.
+    /// A round that failed is released, and that release may arrive late: it must not end the next round.
     fn is_repeatable(&self) -> bool {
         !self.may_be_held()
     }
@@ -128,8 +128,8 @@ impl<R: Runtime> Nodes<R> {
         self.runtime.now()
     }
 
-    /// Waits in the background for what no longer matters to the call: no request is dropped on its way, or a node that is
-    /// always slower than the others would never be connected, nor learn a script.
+    /// Waits in the background for the answers that no longer matter to the call. If the requests were
+    /// dropped, a node that is always slower than the others would never be connected, nor learn a script.
     fn leave<F>(&self, calls: FuturesUnordered<F>)
     where
         F: Future<Output: Send> + Send + 'static,

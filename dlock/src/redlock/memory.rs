@@ -1,29 +1,29 @@
-//! What was sent to each node for one acquisition, and what is known of it.
+//! The requests to each node for one acquisition, and their results.
 
 use std::sync::Arc;
 
+use dlock_runtime::{Instant, Runtime, timeout_at};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::backend::{Acquisition, Backend, Claim, Released};
 use crate::redis::{Redis, RedisAcquisition};
-use crate::runtime::{Instant, Runtime, timeout_at};
 
-/// A node's memory. It is locked until the node has answered, so that no request of one acquisition overtakes another: a
-/// release queues behind the vote that is still on its way, whoever waits for that one.
+/// The requests to one node. Locked until the node has answered, so that no request of an acquisition
+/// overtakes another: a release waits for the answer to the vote.
 pub(super) struct Memory<R: Runtime>(Arc<Mutex<Sent<R>>>);
 
-/// What was sent to one node.
+/// The state of one node.
 pub(super) struct Sent<R: Runtime> {
-    /// The votes that were asked for, given and not answered.
+    /// The vote.
     pub(super) vote: RedisAcquisition<R>,
-    /// Whether a vote was asked for at all, as far as this memory reaches.
+    /// Whether a vote was requested.
     pub(super) asked: bool,
-    /// What a release found first.
+    /// The result of the first release.
     pub(super) released: Option<Released>,
 }
 
 impl<R: Runtime> Sent<R> {
-    /// Whether the node may hold our key, or may come to.
+    /// Returns whether the node may hold our key, now or later.
     pub(super) fn is_open(&self) -> bool {
         self.vote.may_be_held() || self.vote.is_granted()
     }
@@ -35,12 +35,13 @@ impl<R: Runtime> Memory<R> {
         Self(Arc::new(Mutex::new(Sent { vote, asked: false, released: None })))
     }
 
-    /// Whether the node may hold our key, or may come to, or is being asked.
+    /// Returns whether the node may hold our key, now or later; true while a request is in progress.
     pub(super) fn is_open(&self) -> bool {
         self.0.try_lock().map_or(true, |sent| sent.is_open())
     }
 
-    /// Waits until no other request of this acquisition to the node is in progress; returns `None` if `deadline` passes first.
+    /// Waits until no other request of this acquisition to the node is in progress; returns `None` if
+    /// `deadline` passes first.
     pub(super) async fn turn(&self, runtime: &R, deadline: Instant) -> Option<OwnedMutexGuard<Sent<R>>> {
         match Arc::clone(&self.0).try_lock_owned() {
             Ok(sent) => Some(sent),

@@ -1,6 +1,7 @@
-//! The fencing tokens of Redlock on a pure model: nodes that are a key and a counter, and messages that arrive in any order,
-//! late, or not at all. The rounds are the library's own.
+//! The fencing tokens of Redlock on a pure model: nodes that are a key and a counter, and messages that
+//! arrive in any order, late, or not at all. The rounds are the library's own.
 
+use dlock_runtime::Instant;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestError, TestRunner};
@@ -8,7 +9,6 @@ use proptest::test_runner::{Config, TestError, TestRunner};
 use super::quorum::{Given, Quorum, Round, Vote};
 use crate::backend::Answer;
 use crate::error::BackendError;
-use crate::runtime::Instant;
 use crate::token::FencingToken;
 
 const NODES: usize = 5;

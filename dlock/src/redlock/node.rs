@@ -1,12 +1,13 @@
 //! One node's part in each call: futures that own their data, since they may outlive the call.
 
+use dlock_runtime::{Instant, Runtime};
+
 use super::memory::{Memory, Sent};
 use super::quorum::{Given, Vote};
 use super::scripts::{RAISE, VOTE};
 use crate::backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
 use crate::error::BackendError;
 use crate::redis::{Arg, Call, Redis, StoredKey, TokenSource};
-use crate::runtime::{Instant, Runtime};
 use crate::token::FencingToken;
 
 /// A request to one node for one claim.
@@ -51,8 +52,8 @@ impl<R: Runtime> Node<R> {
         }
     }
 
-    /// Whether the vote was ours, and has ended. A node whose vote is known to have ended is not asked again; one whose
-    /// vote was never asked for need not be asked at all.
+    /// Whether the vote was ours, and has ended. A node whose vote is known to have ended is not asked again;
+    /// one whose vote was never asked for need not be asked at all.
     pub(super) async fn release(self) -> Result<bool, BackendError> {
         let mut sent = self.turn().await?;
         if sent.is_open() || !(sent.asked || sent.released.is_some()) {
@@ -87,8 +88,8 @@ impl<R: Runtime> Node<R> {
         })
     }
 
-    /// Raises the node's counter to `token`, if it is lower and the vote is still ours; returns whether it did. The request
-    /// is not remembered: it has no effect once the vote has ended.
+    /// Raises the node's counter to `token`, if it is lower and the vote is still ours; returns whether it
+    /// did. The request is not remembered: it has no effect once the vote has ended.
     async fn raise(&self, token: FencingToken) -> Result<bool, BackendError> {
         let Claim { key, owner, .. } = &self.claim;
         let keys = [StoredKey::owner(key), StoredKey::fence(key)];

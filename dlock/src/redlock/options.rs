@@ -13,9 +13,10 @@ const TIMEOUT_SHARE_MAX: u32 = 4;
 #[derive(Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RedlockOptions {
-    /// How long one node may take to answer one request, connecting included; acquiring asks twice. By default a tenth of
-    /// the TTL, at least 50 ms and at most 500 ms. Never more than a quarter of the TTL is used, nor than
-    /// [`Options::request_timeout`](crate::Options::request_timeout), which bounds the whole call.
+    /// How long one node may take to answer one request, connecting included; acquiring asks twice. By
+    /// default a tenth of the TTL, at least 50 ms and at most 500 ms. Never more than a quarter of the TTL is
+    /// used, nor than [`Options::request_timeout`](crate::Options::request_timeout), which bounds the whole
+    /// call.
     pub node_timeout: Option<Duration>,
     /// The source of the fencing tokens, on all nodes alike.
     pub tokens: TokenSource,

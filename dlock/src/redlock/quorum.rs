@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use dlock_runtime::Instant;
+
 use crate::backend::Answer;
 use crate::error::BackendError;
-use crate::runtime::Instant;
 use crate::token::FencingToken;
 
 /// A number of nodes, and how many of them make a majority.
@@ -24,8 +25,8 @@ impl Quorum {
         self.nodes - self.needed() + 1
     }
 
-    /// Too few answered: `failures` says what the others did. If those that refuse for good are enough to block, no retry
-    /// helps, and the error is one of theirs.
+    /// Too few answered: `failures` says what the others did. If those that refuse for good are enough to
+    /// block, no retry helps, and the error is one of theirs.
     fn missed(self, answered: usize, failures: &[&BackendError]) -> BackendError {
         let passing = failures.iter().filter(|failure| failure.is_passing()).count();
         let is_final = failures.len() - passing >= self.blocking();
@@ -80,7 +81,8 @@ enum Ballot {
         left: Option<Duration>,
         by: Option<Box<str>>,
     },
-    /// It had voted for us and refused to raise its counter: the vote has ended, or a token as large was granted.
+    /// It had voted for us and refused to raise its counter: the vote has ended, or a token as large was
+    /// granted.
     Withdrawn,
     Failed(BackendError),
 }
@@ -109,8 +111,8 @@ impl Round {
         };
     }
 
-    /// The next node that is to raise its counter, and the token: none before a majority has voted for us. The token is
-    /// chosen then and stays; later votes are told the same one.
+    /// The next node that is to raise its counter, and the token: none before a majority has voted for us.
+    /// The token is chosen then and stays; later votes are told the same one.
     pub(super) fn tell(&mut self) -> Option<(usize, FencingToken)> {
         if self.token.is_none()
             && self.count(|ballot| matches!(ballot, Ballot::Given(_))) >= self.quorum.needed()
@@ -142,8 +144,8 @@ impl Round {
         (answered + waiting < self.quorum.needed()).then(|| Err(self.quorum.missed(answered, &failures)))
     }
 
-    /// The grant, if a majority has raised its counter. It lives while a majority of the votes does: until the one ends
-    /// that is the last to leave a majority without it.
+    /// The grant, if a majority has raised its counter. It lives while a majority of the votes does: until
+    /// the one ends that is the last to leave a majority without it.
     fn granted(&self, began: Instant) -> Option<Answer> {
         let token = self.token?;
         let raised = |ballot: &Ballot| match ballot {
@@ -163,8 +165,8 @@ impl Round {
         self.count(lost) < self.quorum.blocking()
     }
 
-    /// When a majority of the votes will be free, if one owner has a majority now. After a split vote nobody has: all
-    /// give their votes back at once, so there is no time to wait for.
+    /// When a majority of the votes will be free, if one owner has a majority now. After a split vote nobody
+    /// has: all give their votes back at once, so there is no time to wait for.
     fn holder_left(&self) -> Option<Duration> {
         let has_majority = |owner: &Option<Box<str>>| {
             owner.is_some()
@@ -243,8 +245,9 @@ impl Tally {
         (self.waiting() == 0).then(|| Err(self.missed()))
     }
 
-    /// The same for a release. A lease has ended when so few votes may be left that they are no majority: nodes that did
-    /// not answer need not have their word in it. It was ours until now unless a majority says otherwise.
+    /// The same for a release. A lease has ended when so few votes may be left that they are no majority:
+    /// nodes that did not answer need not have their word in it. It was ours until now unless a majority says
+    /// otherwise.
     pub(super) fn released(&self) -> Option<Result<bool, BackendError>> {
         match self.majority() {
             Some(Err(_)) if self.yes + self.no >= self.quorum.blocking() => Some(Ok(true)),

@@ -3,17 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use dlock_runtime::{Instant, Runtime, timeout_at};
+use dlock_zookeeper::{Client, CreateMode, Error, path};
 use futures_util::future::join;
 
-use super::client::Client;
-use super::error::Error;
-use super::path;
 use super::place::{Place, Standing};
 use super::sessions::Sessions;
-use super::wire::CreateMode;
 use crate::backend::{Acquisition, Answer, Claim, Released, Renewal};
 use crate::error::BackendError;
-use crate::runtime::{Instant, Runtime, timeout_at};
 
 /// The codes of a server that is overloaded, or has lost its leader.
 ///
@@ -45,7 +42,8 @@ impl<R: Runtime> ZooKeeperAcquisition<R> {
 
     async fn stand_by(&mut self, client: &Client<R>, deadline: Instant) -> Result<Answer, Error> {
         client.established(deadline).await?;
-        // Before the request that proves the session alive: a sync or a create, which the leader has a hand in.
+        // Before the request that proves the session alive: a sync or a create, which the leader has a hand
+        // in.
         let since = self.sessions.runtime().now();
         let known = match &mut self.place {
             Some(place) => place.look(deadline).await?,
@@ -56,7 +54,7 @@ impl<R: Runtime> ZooKeeperAcquisition<R> {
             None => self.enter(client, deadline).await?,
         };
         if is_used_up {
-            return Err(Error::QueueUsedUp { path: path::queue(&self.claim.key) });
+            return Err(Error::QueueUsedUp { path: path::queue(self.claim.key.name()) });
         }
         if !is_first {
             return Ok(Answer::Queued { position: token.as_u64() });
@@ -67,7 +65,7 @@ impl<R: Runtime> ZooKeeperAcquisition<R> {
 
     /// Puts the claim at the end of the queue, which is made if there is none.
     async fn enter(&mut self, client: &Client<R>, deadline: Instant) -> Result<Standing, Error> {
-        let queue = path::queue(&self.claim.key);
+        let queue = path::queue(self.claim.key.name());
         match self.create(client, &queue, deadline).await {
             Err(Error::NoNode { .. }) => {
                 make(client, &queue, deadline).await?;
@@ -132,7 +130,8 @@ impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
         let client = place.client().clone();
         let wait = async {
             if let Some(watch) = place.watch_ahead(deadline).await? {
-                // Whatever it reports, also that it ended with its connection, the next request finds out who is ahead.
+                // Whatever it reports, also that it ended with its connection, the next request finds out who
+                // is ahead.
                 watch.await;
             }
             Ok(())
@@ -178,8 +177,8 @@ impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
     }
 }
 
-/// Makes a queue and the parent of all queues. They stay, a queue until it has counted to its end: ZooKeeper's counter
-/// lives in it.
+/// Makes a queue and the parent of all queues. They stay, a queue until it has counted to its end:
+/// ZooKeeper's counter lives in it.
 async fn make<R: Runtime>(client: &Client<R>, queue: &str, deadline: Instant) -> Result<(), Error> {
     let make = |path| client.create(path, b"", CreateMode::PERSISTENT, deadline);
     let (root, queue) = join(make(path::ROOT), make(queue)).await;

@@ -2,17 +2,15 @@
 
 use std::time::Duration;
 
-use crate::lease::DriftMargin;
-use crate::retry::Backoff;
 use crate::setup::SetupError;
 
 /// How to use an ensemble. Begin with [`ZooKeeperOptions::new`] and change what must differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ZooKeeperOptions {
-    /// The session timeout: how long a holder that has crashed blocks others. No lock's TTL may be longer. The servers may
-    /// settle on another one, within limits of their own (`minSessionTimeout`, `maxSessionTimeout`: 2 and 20 of their
-    /// ticks); leases are then trusted for no longer than that.
+    /// The session timeout: how long a holder that has crashed blocks others. No lock's TTL may be longer.
+    /// The servers may settle on another one, within limits of their own (`minSessionTimeout`,
+    /// `maxSessionTimeout`: 2 and 20 of their ticks); leases are then trusted for no longer than that.
     pub session_timeout: Duration,
 }
 
@@ -29,27 +27,6 @@ impl ZooKeeperOptions {
             return Ok(());
         }
         Err(SetupError::SessionTtl { session_ttl: self.session_timeout, min, max })
-    }
-}
-
-/// Where and how to open a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClientOptions {
-    /// The servers, each written `host:port`. The first to be tried is drawn at random, so that clients spread.
-    pub servers: Vec<String>,
-    /// The session timeout to ask for; the server may answer with another. Whole milliseconds count.
-    pub session_timeout: Duration,
-    /// What the client's trust in its session is short of the timeout.
-    pub drift: DriftMargin,
-    /// How long to wait once all servers were tried in vain.
-    pub backoff: Backoff,
-}
-
-impl ClientOptions {
-    /// A session of `session_timeout` at these servers, with the usual drift margin and backoff.
-    pub fn new<S: Into<String>>(servers: impl IntoIterator<Item = S>, session_timeout: Duration) -> Self {
-        let servers = servers.into_iter().map(Into::into).collect();
-        Self { servers, session_timeout, drift: DriftMargin::default(), backoff: Backoff::default() }
     }
 }
 

@@ -1,14 +1,12 @@
 //! One entry in a queue: how it is created, looked at and deleted.
 
+use dlock_runtime::{Instant, Runtime};
+use dlock_zookeeper::path::{entry_number, entry_prefix};
+use dlock_zookeeper::wire::WireError;
+use dlock_zookeeper::{Client, CreateMode, Error, Stat, Watch};
 use futures_util::future::{join, join3};
 
-use super::client::Client;
-use super::error::Error;
-use super::path::{entry_number, entry_prefix};
 use super::queue;
-use super::watches::Watch;
-use super::wire::{CreateMode, Stat, WireError};
-use crate::runtime::{Instant, Runtime};
 use crate::token::{FencingToken, Owner};
 
 /// An entry, and the session that it lives by.
@@ -56,18 +54,18 @@ impl<R: Runtime> Place<R> {
         &self.client
     }
 
-    /// Creates the entry, and looks who is ahead of it: one round trip, since a server answers in order and shows a client
-    /// all that it was told before.
+    /// Creates the entry, and looks who is ahead of it: one round trip, since a server answers in order and
+    /// shows a client all that it was told before.
     ///
     /// # Errors
     ///
     /// [`Error::NoNode`] if there is no queue, or the entry is gone again.
-    pub(super) async fn create(&mut self, owner: &Owner, patience: Instant) -> Result<Standing, Error> {
+    pub(super) async fn create(&mut self, owner: &Owner, deadline: Instant) -> Result<Standing, Error> {
         let Self { client, queue, .. } = &*self;
         let path = format!("{queue}/{}", entry_prefix(&self.guid));
         let data = owner.as_str().as_bytes();
-        let create = client.create(&path, data, CreateMode::EPHEMERAL_SEQUENTIAL, patience);
-        let (created, children) = join(create, client.children(queue, patience)).await;
+        let create = client.create(&path, data, CreateMode::EPHEMERAL_SEQUENTIAL, deadline);
+        let (created, children) = join(create, client.children(queue, deadline)).await;
         let created = created?;
         self.note(&created.path, created.stat)?;
         let names = children?.names;
@@ -79,19 +77,19 @@ impl<R: Runtime> Place<R> {
 
     /// Looks whether the entry is in the queue and who is ahead of it; `None` if it is not and never will be.
     ///
-    /// The sync comes first. It is answered by the leader's leave, so nothing that is seen is older than this call; and
-    /// whatever was sent before it was executed before it, or has no effect any more: if the creation was not answered,
-    /// what is missing now stays missing.
-    pub(super) async fn look(&mut self, patience: Instant) -> Result<Option<Standing>, Error> {
+    /// The sync comes first. It is answered by the leader's leave, so nothing that is seen is older than this
+    /// call; and whatever was sent before it was executed before it, or has no effect any more: if the
+    /// creation was not answered, what is missing now stays missing.
+    pub(super) async fn look(&mut self, deadline: Instant) -> Result<Option<Standing>, Error> {
         let Self { client, queue, entry, .. } = &*self;
         let stat = async {
             match entry {
-                Some(entry) => client.exists(&entry.path, patience).await.map(Some),
+                Some(entry) => client.exists(&entry.path, deadline).await.map(Some),
                 None => Ok(None),
             }
         };
         let (synced, children, stat) =
-            join3(client.sync(queue, patience), client.children(queue, patience), stat).await;
+            join3(client.sync(queue, deadline), client.children(queue, deadline), stat).await;
         synced?;
         let names = match children {
             Err(Error::NoNode { .. }) => return Ok(None),
@@ -101,7 +99,7 @@ impl<R: Runtime> Place<R> {
         let path = format!("{queue}/{name}");
         let stat = match stat? {
             Some(stat) => stat,
-            None => client.exists(&path, patience).await?,
+            None => client.exists(&path, deadline).await?,
         };
         let Some(stat) = stat.filter(|stat| self.is_ours(stat)) else { return Ok(None) };
         self.note(&path, stat)?;
@@ -109,21 +107,21 @@ impl<R: Runtime> Place<R> {
     }
 
     /// Whether the leader has the entry as our session's.
-    pub(super) async fn is_held(&self, patience: Instant) -> Result<bool, Error> {
+    pub(super) async fn is_held(&self, deadline: Instant) -> Result<bool, Error> {
         let Some(Entry { path, .. }) = &self.entry else { return Ok(false) };
-        let (synced, stat) = join(self.client.sync(path, patience), self.client.exists(path, patience)).await;
+        let (synced, stat) = join(self.client.sync(path, deadline), self.client.exists(path, deadline)).await;
         synced?;
         Ok(stat?.is_some_and(|stat| self.is_ours(&stat)))
     }
 
     /// Watches the entry directly ahead; `None` if it is gone.
     ///
-    /// By its data: an exists on a node that is gone would leave a watch behind at the server, for as long as the connection
-    /// lasts.
-    pub(super) async fn watch_ahead(&self, patience: Instant) -> Result<Option<Watch>, Error> {
+    /// By its data: an exists on a node that is gone would leave a watch behind at the server, for as long as
+    /// the connection lasts.
+    pub(super) async fn watch_ahead(&self, deadline: Instant) -> Result<Option<Watch>, Error> {
         let ahead = self.entry.as_ref().and_then(|entry| entry.ahead.as_deref());
         let Some(ahead) = ahead else { return Ok(None) };
-        match self.client.data_watched(ahead, patience).await {
+        match self.client.data_watched(ahead, deadline).await {
             Ok((_, _, watch)) => Ok(Some(watch)),
             Err(Error::NoNode { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -131,24 +129,25 @@ impl<R: Runtime> Place<R> {
     }
 
     /// Deletes the entry; false if it was gone already. After an answer it is gone for good.
-    pub(super) async fn leave(&mut self, patience: Instant) -> Result<bool, Error> {
+    pub(super) async fn leave(&mut self, deadline: Instant) -> Result<bool, Error> {
         if self.entry.is_none() {
-            self.look(patience).await?;
+            self.look(deadline).await?;
         }
         let Some(Entry { path, number, .. }) = &self.entry else { return Ok(false) };
-        let left = match self.client.delete(path, None, patience).await {
+        let left = match self.client.delete(path, None, deadline).await {
             Ok(()) => true,
             Err(Error::NoNode { .. }) => false,
             Err(error) => return Err(error),
         };
         if queue::is_used_up(*number) {
             // As a rule others are still in line, and one of them will succeed.
-            let _ = self.client.delete(&self.queue, None, patience).await;
+            let _ = self.client.delete(&self.queue, None, deadline).await;
         }
         Ok(left)
     }
 
-    /// The session keeps its number from connection to connection: an entry of another one is no proof of ours.
+    /// The session keeps its number from connection to connection: an entry of another one is no proof of
+    /// ours.
     fn is_ours(&self, stat: &Stat) -> bool {
         self.client.session().is_some_and(|session| session.id == stat.ephemeral_owner)
     }

@@ -1,6 +1,6 @@
 //! Who stands where in a queue. Pure: the names come in as an argument.
 
-use super::path::{entry_number, entry_prefix};
+use dlock_zookeeper::path::{entry_number, entry_prefix};
 
 /// The name of the entry with that guid, if it is among `names`.
 pub(super) fn find<'a>(names: &'a [String], guid: &str) -> Option<&'a str> {
@@ -10,17 +10,19 @@ pub(super) fn find<'a>(names: &'a [String], guid: &str) -> Option<&'a str> {
 
 /// The name of the entry directly ahead of the one numbered `own`; `None` if that is the first.
 ///
-/// Only this one is worth watching: whoever watched the first would wake with all others at each release.
+/// Only this one is worth watching: if all watched the first, each release would wake all.
 pub(super) fn ahead(names: &[String], own: u32) -> Option<&str> {
     let distance = |name: &str| entry_number(name).map(|number| number.wrapping_sub(own).cast_signed());
     let placed = names.iter().filter_map(|name| Some((distance(name)?, name.as_str())));
     placed.filter(|(distance, _)| *distance < 0).max_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
-/// Whether `number` is the last one, or beyond it: there may be several of the kind, in no order that their names show.
+/// Whether `number` is the last one, or beyond it: there may be several of the kind, in no order that their
+/// names show.
 ///
-/// ZooKeeper takes over a greater count alone (`DataTree.createNode`), so that it stays at the greatest, 2 147 483 647, and
-/// every later child gets that number, or a negative one while the one before it is under way.
+/// ZooKeeper takes over a greater count alone (`DataTree.createNode`), so that it stays at the greatest, 2
+/// 147 483 647, and every later child gets that number, or a negative one while the one before it is under
+/// way.
 pub(super) fn is_used_up(number: u32) -> bool {
     number >= i32::MAX.cast_unsigned()
 }

@@ -1,9 +1,9 @@
-//! The session of a client, shared by all its acquisitions: opened by the first of them, replaced when it is over.
+//! The session of a client, shared by all its acquisitions: opened by the first of them, replaced when it is
+//! over.
 
-use super::client::Client;
-use super::options::ClientOptions;
-use super::session::State;
-use crate::runtime::Runtime;
+use dlock_runtime::Runtime;
+use dlock_zookeeper::{Client, ClientOptions, State};
+
 use crate::sync::Guarded;
 
 pub(super) struct Sessions<R: Runtime> {

@@ -4,6 +4,7 @@
 
 pub mod backend;
 pub mod observe;
+#[cfg(feature = "redis")]
 pub mod redis;
 pub mod server;
 
@@ -36,7 +37,8 @@ pub struct World(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     now: AtomicU64,
-    /// How far the timers have come: they are looked at only when nothing else can run, as a busy runtime does.
+    /// How far the timers have come: they are looked at only when nothing else can run, as a busy runtime
+    /// does.
     fired: AtomicU64,
     drawn: AtomicU64,
     timers: Mutex<BTreeMap<(u64, u64), Waker>>,
@@ -87,8 +89,8 @@ impl World {
         self.run(self.sleep_until(self.now() + time));
     }
 
-    /// Lets `time` pass at once, as if the process had been stopped: nothing runs in between, and timers fire only after
-    /// what can run now.
+    /// Lets `time` pass at once, as if the process had been stopped: nothing runs in between, and timers fire
+    /// only after what can run now.
     pub fn pause(&self, time: Duration) {
         self.0.now.fetch_add(u64::try_from(time.as_nanos()).unwrap(), Ordering::SeqCst);
     }

@@ -16,6 +16,7 @@ use std::time::Instant;
 use resource::Fencing;
 use resource::ResourceKey;
 use resource::audit::{Kind, VerdictKind};
+use resource::story;
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};
@@ -24,7 +25,6 @@ use crate::lab::actors::{Actor, Crew, ResourceActor};
 use crate::lab::fleet::Fleet;
 use crate::lab::outcome::{Outcome, cell, writers};
 use crate::lab::parallel::in_parallel;
-use crate::lab::story;
 use crate::report::{Section, Table};
 use crate::servers::Stage;
 use crate::span::Span;
@@ -287,7 +287,7 @@ fn stories(arms: &[Arm]) -> Vec<(String, String)> {
     let tell = |pair: &[Arm]| {
         let [off, on] = pair else { return None };
         let heading = format!("{}, {}", off.backend.as_str(), off.pause.explain());
-        let mut text = story::side_by_side(["fencing off", "fencing on"], &off.column(), &on.column());
+        let mut text = story::side_by_side(&[("fencing off", &off.column()), ("fencing on", &on.column())]);
         if let Some(answer) = &on.answer_to_stale_token {
             let (status, body) = answer.split_once(" {").unwrap_or((answer, ""));
             text += &format!("the stale token once more: {status}\n  {{{body}\n");

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use resource::Fencing;
 use resource::audit::{Event, Kind, VerdictKind};
+use resource::story;
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};
@@ -19,7 +20,6 @@ use crate::lab::actors::{Crew, ResourceActor};
 use crate::lab::network::Network;
 use crate::lab::outcome::{Outcome, between, cell, first, writers};
 use crate::lab::parallel::in_parallel;
-use crate::lab::story;
 use crate::report::{Section, Table};
 use crate::servers::{Redis, Stage};
 use crate::span::Span;
@@ -340,8 +340,8 @@ fn stories(runs: &[Safety]) -> Vec<(String, String)> {
     let pair = runs.chunks(2).find(|pair| pair[0].fault == Fault::CutOff(2));
     let told = pair.and_then(|pair| {
         let [off, on] = pair else { return None };
-        let columns =
-            story::side_by_side(["fencing off", "fencing on"], &off.outcome.story, &on.outcome.story);
+        let columns = [("fencing off", off), ("fencing on", on)];
+        let columns = story::side_by_side(&columns.map(|(title, run)| (title, run.outcome.story.as_slice())));
         Some(("redlock, two of five nodes cut off from a".to_owned(), columns))
     });
     told.into_iter().collect()

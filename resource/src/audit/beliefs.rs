@@ -1,9 +1,10 @@
 //! What holders believe: until when each may trust its lease, in true time.
 //!
-//! A client says with `lease_acquired` and `lease_renewed` for how long it may trust the lease from then on, by its own
-//! clock (`valid_micros`). The belief ends when that time has passed, at the rate of the process's clock (`clock_rate`;
-//! without one, it runs true). It ends earlier when the client learns that the lease is lost (`lease_lost`), begins to
-//! release it (`lease_release_requested`), or dies. A pause does not end it: the clock of a paused process runs on.
+//! A client says with `lease_acquired` and `lease_renewed` for how long it may trust the lease from then on,
+//! by its own clock (`valid_micros`). The belief ends when that time has passed, at the rate of the process's
+//! clock (`clock_rate`; without one, it runs true). It ends earlier when the client learns that the lease is
+//! lost (`lease_lost`), begins to release it (`lease_release_requested`), or dies. A pause does not end it:
+//! the clock of a paused process runs on.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -7,21 +7,23 @@ use serde::{Deserialize, Serialize};
 use super::history::Event;
 use crate::vocabulary::{Kind, Name};
 
-/// Order of arrival against order of grant, over the requests that were served. Requests for unlike keys don't compete.
+/// Order of arrival against order of grant, over the requests that were served. Requests for unlike keys
+/// don't compete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fairness {
     /// Requests that were served.
     pub served: u64,
-    /// Pairs of requests of which the later was served first. Zero for a lock that is first come, first served; half of
-    /// all pairs for one that serves at random.
+    /// Pairs of requests of which the later was served first. Zero for a lock that is first come, first
+    /// served; half of all pairs for one that serves at random.
     pub inversions: u64,
-    /// The longest overtaking: the most later requests that were served before one and the same earlier request.
+    /// The longest overtaking: the most later requests that were served before one and the same earlier
+    /// request.
     pub overtaken_max: u64,
 }
 
 impl Fairness {
-    /// Measures `history`: arrival is `lease_requested`, service is `lease_acquired`. A request that goes on under another
-    /// owner (`lease_retried`) arrived when it did so first.
+    /// Measures `history`: arrival is `lease_requested`, service is `lease_acquired`. A request that goes on
+    /// under another owner (`lease_retried`) arrived when it did so first.
     pub fn of(history: &[Event]) -> Self {
         let mut fairness = Self::default();
         for grants in arrivals_in_order_of_grant(history).values() {
@@ -30,7 +32,8 @@ impl Fairness {
         fairness
     }
 
-    /// `grants`: for each grant of one key, in order, how many requests of the key had arrived before its own.
+    /// `grants`: for each grant of one key, in order, how many requests of the key had arrived before its
+    /// own.
     fn add(&mut self, grants: &[usize]) {
         let mut served = Counts::up_to(grants.iter().max().map_or(0, |last| last + 1));
         for (granted_before, arrival) in (0_u64..).zip(grants) {

@@ -1,8 +1,9 @@
 //! What is broken at the moment, by the faults that the history tells of.
 //!
-//! A fault is in force from `fault_applied` to the `fault_healed` with its number; a process that died is down until a
-//! `fault_healed` or `server_started` of its own. A fault that acts once disturbs at its moment only. A client that died
-//! breaks nothing that others need, and one that drops its acquire breaks nothing at all.
+//! A fault is in force from `fault_applied` to the `fault_healed` with its number; a process that died is
+//! down until a `fault_healed` or `server_started` of its own. A fault that acts once disturbs at its moment
+//! only. A client that died breaks nothing that others need, and one that drops its acquire breaks nothing at
+//! all.
 
 use std::collections::BTreeSet;
 
@@ -71,7 +72,8 @@ impl<'h> Faults<'h> {
         }
     }
 
-    /// Since when nothing is broken, and whether the last fault had lasted before; `None` while something is broken.
+    /// Since when nothing is broken, and whether the last fault had lasted before; `None` while something is
+    /// broken.
     pub(super) fn quiet_since(&self) -> Option<(Nanos, bool)> {
         let is_quiet = self.in_force.is_empty() && self.down.is_empty();
         is_quiet.then(|| self.last.unwrap_or((Nanos(0), false)))

@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::vocabulary::{Kind, Name, Record, RecordError};
 use serde::{Deserialize, Serialize};
 
-/// True time: nanoseconds since the run began, on a clock that no process can see (on live servers, that of the machine
-/// that records). Displayed as seconds with three digits.
+/// True time: nanoseconds since the run began, on a clock that no process can see (on live servers, that of
+/// the machine that records). Displayed as seconds with three digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Nanos(pub u64);

@@ -1,4 +1,4 @@
-//! Who holds which grant: joins the resource's view of a writer (an owner, a token) to a process.
+//! The holders of grants: joins the resource's view of a writer (an owner, a token) to a process.
 
 use std::collections::BTreeMap;
 
@@ -38,8 +38,9 @@ impl<'h> Holders<'h> {
         self.by_owner.get(&(key, owner)).and_then(|holder| holder.token)
     }
 
-    /// The process behind a write or a read: the one that acquired as `owner`, or got `token` if the owner was not sent.
-    /// An owner that the history has not seen names itself: `a:7f3c9e12` is `a`. Failing all, `?`.
+    /// The process behind a write or a read: the one that acquired as `owner`, or got `token` if the owner
+    /// was not sent. An owner that the history has not seen names itself: `a:7f3c9e12` is `a`. Failing all,
+    /// `?`.
     pub(super) fn process(&self, key: &'h Name, owner: Option<&'h Name>, token: u64) -> Name {
         let known = match owner {
             Some(owner) => self.by_owner.get(&(key, owner)).map(|holder| holder.process),

@@ -1,10 +1,11 @@
 //! `idle`: the lock was free for longer than the longest retry while somebody waited and nothing was broken.
 //!
-//! A waiter that is called when the lock comes free, or that asks again from time to time, can't miss it for that long: a
-//! wake-up was lost. Free is a lock that no server holds ([`Stored`]); the time begins when it came free, when the waiter
-//! began to ask or when the last fault was over, whichever was last.
+//! A waiter that is called when the lock comes free, or that asks again from time to time, can't miss it for
+//! that long: a wake-up was lost. Free is a lock that no server holds ([`Stored`]); the time begins when it
+//! came free, when the waiter began to ask or when the last fault was over, whichever was last.
 //!
-//! Source: the lost wake-ups of condition variables; Birrell, "An Introduction to Programming with Threads" (1989).
+//! Source: the lost wake-ups of condition variables; Birrell, "An Introduction to Programming with Threads"
+//! (1989).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -31,7 +32,8 @@ impl<'h> Idle<'h> {
         Some(Self { longest_retry, waiting: BTreeMap::new(), convicted: BTreeMap::new() })
     }
 
-    /// Judges up to `event`, before any other judge's state has taken it in.
+    /// Judges what lasted up to `event`, and takes note of it. `stored` and `faults` are those before the
+    /// event.
     pub(super) fn observe(
         &mut self,
         event: &'h Event,

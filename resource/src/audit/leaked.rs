@@ -1,10 +1,12 @@
-//! `leaked`: an acquisition has ended, its client lives, nothing has been broken for half a time to live, and its key is
-//! still there.
+//! `leaked`: an acquisition has ended, its client lives, nothing has been broken for half a time to live, and
+//! its key is still there.
 //!
-//! An acquisition ends without a lease (`lease_not_acquired`) or with the release (`lease_released`). What may be stored
-//! for it must then be cleaned up, and a time to live is no excuse: until it ends, nobody else gets the lock. A client that
-//! died can't clean up. Where a fault had lasted shortly before, the client may need its longest retry
-//! ([`Rules::longest_retry`]) until it asks again. One that leaves its lock to the time to live never ends its acquisition.
+//! An acquisition ends without a lease (`lease_not_acquired`) or with the release (`lease_released`). What
+//! may be stored for it must then be cleaned up, and a time to live is no excuse: until it ends, nobody else
+//! gets the lock. A request may be long on its way, so the time counts from when the key was stored. A client
+//! that died can't clean up. Where a fault had lasted shortly before, the client may need its longest retry
+//! ([`Rules::longest_retry`]) until it asks again. One that leaves its lock to the time to live never ends
+//! its acquisition.
 //!
 //! Source: issue 6864 of sim (simstudioai), where an answer that is lost is read as "not acquired".
 
@@ -73,7 +75,8 @@ impl<'h> Leaked<'h> {
         let Some(ended) = acquisition.ended.filter(|_| !acquisition.convicted) else { return };
         let ttl = acquisition.ttl_millis.map_or(self.ttl, Duration::from_millis);
         let since = if had_lasted { quiet.after(self.longest_retry) } else { quiet };
-        let due = since.max(ended).after(ttl / 2);
+        // A request that was long on its way may store the key after the end.
+        let due = since.max(ended).max(held.since).after(ttl / 2);
         if at <= due {
             return;
         }

@@ -1,12 +1,14 @@
-//! `lost_update`: an owner read the resource, another one's write was accepted, then the reader's write was, without its
-//! having seen the other.
+//! `lost_update`: an owner read the resource, another one's write was accepted, then the reader's write was,
+//! without its having seen the other.
 //!
-//! Judged by the order in which the resource acted. What an owner knows is what its latest read showed, and what it wrote
-//! itself since. Owners that never read overwrite blindly and knowingly: they lose nothing here (`stale_write` judges
-//! them). A write of an unnamed owner counts as a change for the others, and is not judged itself.
+//! Judged by the order in which the resource acted. What an owner knows is what its latest read showed, and
+//! what it wrote itself since. Owners that never read overwrite blindly and knowingly: they lose nothing here
+//! (`stale_write` judges them). A write of an unnamed owner counts as a change for the others, and is not
+//! judged itself.
 //!
-//! A conditional write (`conditional_accepted`) says by itself what its writer has seen: the version that it names. Where the
-//! history has no read of its writer, that version counts, so that one of an unnamed owner is judged too.
+//! A conditional write (`conditional_accepted`) says by itself what its writer has seen: the version that it
+//! names. Where the history has no read of its writer, that version counts, so that one of an unnamed owner
+//! is judged too.
 //!
 //! Source: the phenomenon P4 of Berenson et al., "A Critique of ANSI SQL Isolation Levels" (1995).
 

@@ -1,18 +1,18 @@
 //! The audit: judges what happened in a run, from its history alone.
 //!
-//! The same code judges simulated and live runs, in one pass over the events and without a clock, so that one history
-//! always gives the same verdicts. A verdict rests on evidence in the history: where the history does not tell (a live run
-//! without the lock server's events, a writer that names no owner), there is none.
+//! The same code judges simulated and live runs, in one pass over the events and without a clock, so that one
+//! history always gives the same verdicts. A verdict rests on evidence in the history. Without evidence (a
+//! live run without the lock server's events, a writer that names no owner) there is no verdict.
 //!
-//! Read in this order: [`History`] and [`Event`] (`history`), the table of all events (`vocabulary/`), then one file a
-//! family of verdicts (`overlap`, `writes`, `lost_update`, `tokens`, `ownership`, `stuck`, `unfair`, `two_valid`, `unheld`,
-//! `leaked`, `idle`), each with its rule and the rule's source. Several of them rest on what holders believe (`beliefs`),
-//! what the servers have stored (`stored`) and what is broken (`faults`). [`Summary`] and [`Fairness`] are counts, for
-//! reports and expectations.
+//! Read in this order: [`History`] and [`Event`] (`history`), the table of all events (`vocabulary/`), then
+//! one file a family of verdicts (`overlap`, `writes`, `lost_update`, `tokens`, `ownership`, `stuck`,
+//! `unfair`, `two_valid`, `unheld`, `leaked`, `idle`), each with its rule and the rule's source. Several of
+//! them rest on what holders believe (`beliefs`), what the servers have stored (`stored`) and what is broken
+//! (`faults`). [`Summary`] and [`Fairness`] are counts, for reports and expectations.
 //!
-//! How events get here: a subscriber layer fills a [`Record`] (it is a `tracing` visitor) and makes a [`Kind`] of it; on
-//! live runs it writes them with [`Event::write_json`], and [`History::parse_json_lines`] reads them back. The recorder
-//! adds what the emitter can't know: the true time, and the process.
+//! How events get here: a subscriber layer fills a [`Record`] (it is a `tracing` visitor) and makes a
+//! [`Kind`] of it; on live runs it writes them with [`Event::write_json`], and [`History::parse_json_lines`]
+//! reads them back. The recorder adds what the emitter can't know: the true time, and the process.
 
 use std::time::Duration;
 
@@ -59,41 +59,45 @@ use unheld::Unheld;
 use verdict::Verdicts;
 use writes::Writes;
 
-/// What a history is judged by, beyond itself. The default judges safety alone: neither order nor progress.
+/// The rules by which a history is judged. The default judges safety alone: neither order nor progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     /// The lock promises first come, first served; without it, `unfair` is not judged.
     pub fifo: bool,
     /// When the run ended, in true time. If the last event is later, its time counts.
     pub end: Nanos,
-    /// When the last fault had healed, in true time: zero for a run without faults. `None` if faults lasted to the end:
-    /// `stuck` is not judged then.
+    /// When the last fault had healed, in true time: zero for a run without faults. `None` if faults lasted
+    /// to the end: `stuck` is not judged then.
     pub healed_at: Option<Nanos>,
-    /// How long a request may wait after nothing stands in its way any more: a fault or another's lease. `None` if the run
-    /// sets no bound.
+    /// How long a request may wait after nothing stands in its way any more: a fault or another's lease.
+    /// `None` if the run sets no bound.
     pub served_within: Option<Duration>,
-    /// How long a lock may stay taken that its server stores without a time to live. `None` if it may for ever.
+    /// How long a lock may stay taken that its server stores without a time to live. `None` if it may for
+    /// ever.
     pub ttl: Option<Duration>,
-    /// How much later than its time to live a server may drop a key: its clock may be slow, and it looks now and then.
+    /// How much later than its time to live a server may drop a key: its clock may be slow, and it looks now
+    /// and then.
     pub grace: Duration,
-    /// A lease lives as long as its holder's session, which the client keeps up beside its work: a lock of a live holder
-    /// is taken, whatever its time to live.
+    /// A lease lives as long as its holder's session, which the client keeps up beside its work: a lock of a
+    /// live holder is taken, whatever its time to live.
     pub sessions: bool,
-    /// The lock servers whose word counts, as the history calls them: a cluster speaks with one name. Of several, a
-    /// majority holds the lock. Empty if the history has no events of theirs: `unheld`, `leaked` and `idle` are not judged
-    /// then.
+    /// The lock servers whose word counts, as the history calls them: a cluster speaks with one name. Of
+    /// several, a majority holds the lock. Empty if the history has no events of theirs: `unheld`, `leaked`
+    /// and `idle` are not judged then.
     pub servers: Vec<Name>,
-    /// Each event is stamped with the time at which it happened, and not with that of its recording; without it,
-    /// `two_valid` and `unheld` are not judged.
+    /// Each event is stamped with the time at which it happened, and not with that of its recording; without
+    /// it, `two_valid` and `unheld` are not judged.
     pub exact: bool,
-    /// The longest time that a client lets pass before it asks again, for a lock or for the end of one. `None` if it is not
-    /// known: `leaked` and `idle` are not judged then.
+    /// The longest time that a client lets pass before it asks again, for a lock or for the end of one.
+    /// `None` if it is not known: `leaked` and `idle` are not judged then.
     pub longest_retry: Option<Duration>,
 }
 
-/// Judges `history`, whose events stand in the order in which they happened. The verdicts come in the order of their times.
+/// Judges `history`, whose events stand in the order in which they happened. The verdicts come in the order
+/// of their times.
 ///
-/// Takes time in proportion to the history's length (times the logarithm of the number of leases), plus the verdicts.
+/// Takes time in proportion to the history's length (times the logarithm of the number of leases), plus the
+/// verdicts.
 pub fn audit(history: &[Event], rules: &Rules) -> Vec<Verdict> {
     let mut judges = Judges::new(rules);
     let mut verdicts = Verdicts::default();
@@ -148,7 +152,8 @@ impl<'h> Judges<'h> {
         self.leases.observe(event, verdicts);
     }
 
-    /// Judges what should have happened by the end and did not. An open critical section was judged when it was entered.
+    /// Judges what should have happened by the end and did not. An open critical section was judged when it
+    /// was entered.
     fn finish(self, end: Nanos, verdicts: &mut Verdicts) {
         if let Some(stuck) = self.stuck {
             stuck.finish(end, verdicts);

@@ -1,10 +1,11 @@
 //! `foreign_release`: a client deleted or extended a lock that the server had granted to another client.
 //!
-//! Judged by the lock servers' own events: `key_deleted` and `key_extended` name the owner that the key held and the
-//! client that acted, `key_granted` the client that the owner belongs to. A client that clears what it was granted itself
-//! does no wrong, whenever it does it, and a lock server is no client: what it drops by itself (an eviction) or is told by
-//! its primary is nobody's release. A history without server events (live runs) holds nothing to judge by, and neither
-//! does an owner whose grant is not in it: no verdict is then no proof.
+//! Judged by the lock servers' own events: `key_deleted` and `key_extended` name the owner that the key held
+//! and the client that acted, `key_granted` the client that the owner belongs to. A client that clears what
+//! it was granted itself does no wrong, whenever it does it, and a lock server is no client: what it drops by
+//! itself (an eviction) or is told by its primary is nobody's release. A history without server events (live
+//! runs) holds nothing to judge by, and neither does an owner whose grant is not in it: no verdict is then no
+//! proof.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,7 +68,8 @@ impl<'h> Ownership<'h> {
         verdicts.convict(VerdictKind::ForeignRelease, event.at, key, &[client, holder], detail);
     }
 
-    /// The client that `server` granted the key to as `owner`; a promoted replica knows it from another server.
+    /// The client that `server` granted the key to as `owner`; a promoted replica knows it from another
+    /// server.
     fn client_of(&self, key: &Name, owner: &Name, server: &Name) -> Option<&'h Name> {
         let grants = self.granted.get(&(key, owner))?;
         let grant = grants.iter().find(|grant| grant.server == server).or(grants.last())?;

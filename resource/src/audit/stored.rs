@@ -1,9 +1,9 @@
 //! What the lock servers have stored: who holds which key on which of them.
 //!
 //! Known by `key_granted`, `key_extended`, `key_deleted` and `key_expired` of the servers that count
-//! ([`Rules::servers`](super::Rules::servers)). A server that was promoted counts beside those that live: clients may still
-//! be connected to the old primary. A server that dies may have its keys on a disk, so they stay until an event of that
-//! server says otherwise, but they are no evidence against anybody.
+//! ([`Rules::servers`](super::Rules::servers)). A server that was promoted counts beside those that live:
+//! clients may still be connected to the old primary. A server that dies may have its keys on a disk, so they
+//! stay until an event of that server says otherwise, but they are no evidence against anybody.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,6 +25,7 @@ pub(super) struct Stored<'h> {
 #[derive(Clone, Copy)]
 struct Held<'h> {
     owner: &'h Name,
+    since: Nanos,
     is_certain: bool,
 }
 
@@ -33,6 +34,8 @@ pub(super) struct Entry<'h> {
     pub(super) key: &'h Name,
     pub(super) server: &'h Name,
     pub(super) owner: &'h Name,
+    /// When the server stored or extended it last.
+    pub(super) since: Nanos,
 }
 
 impl<'h> Stored<'h> {
@@ -72,13 +75,13 @@ impl<'h> Stored<'h> {
             Kind::KeyGranted { key, owner, .. } => {
                 self.free.remove(key);
                 let servers = self.by_key.entry(key).or_default();
-                let former = servers.insert(server, Held { owner, is_certain: true });
+                let former = servers.insert(server, Held { owner, since: event.at, is_certain: true });
                 former.filter(|former| former.owner != owner).and_then(|held| held.entry(key, server))
             }
             Kind::KeyExtended { key, owner, .. } => {
                 self.free.remove(key);
                 let servers = self.by_key.entry(key).or_default();
-                servers.insert(server, Held { owner, is_certain: true });
+                servers.insert(server, Held { owner, since: event.at, is_certain: true });
                 None
             }
             Kind::KeyDeleted { key, .. } | Kind::KeyExpired { key, .. } => {
@@ -125,6 +128,6 @@ impl<'h> Stored<'h> {
 
 impl<'h> Held<'h> {
     fn entry(self, key: &'h Name, server: &'h Name) -> Option<Entry<'h>> {
-        self.is_certain.then_some(Entry { key, server, owner: self.owner })
+        self.is_certain.then_some(Entry { key, server, owner: self.owner, since: self.since })
     }
 }

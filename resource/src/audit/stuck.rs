@@ -1,19 +1,22 @@
 //! `stuck`: liveness. Once every fault has healed, waiters must be served and locks must come free.
 //!
-//! Judged only if [`Rules::healed_at`] is given: while a fault lasts, waiting is no wrong. Two things are stuck:
+//! Judged only if [`Rules::healed_at`] is given: while a fault lasts, waiting is no wrong. Two things are
+//! stuck:
 //!
-//! - a request that still waits [`Rules::served_within`] after it began, after the faults healed, and after the last lease
-//!   that stood in its way had to be over, whichever was last. A lease has to be over when the time to live has passed that
-//!   its client asked for (`lease_requested`), counted from its last grant or extension; when it is released, or its key is
-//!   gone. With [`Rules::sessions`] it lasts as long as its holder lives. A lock need not be fair: a request that others
-//!   overtake is not stuck while they get the lock. A request goes on over `lease_retried`, and ends with its process.
-//! - a key that, at the end of the history, a server still holds (`key_granted`, or the last `key_extended`) for longer
-//!   than the time to live that was asked for and [`Rules::grace`]. A key of an unknown request is held against the time
-//!   to live that it was stored with, or else against [`Rules::ttl`]. A server that stops takes its keys out of the
-//!   question: whether they come back depends on its disk, which the history does not tell. Live runs have no server
-//!   events; only waiters are judged there.
+//! - a request that still waits [`Rules::served_within`] after it began, after the faults healed, and after
+//!   the last lease that stood in its way had to be over, whichever was last. A lease has to be over when the
+//!   time to live has passed that its client asked for (`lease_requested`), counted from its last grant or
+//!   extension; when it is released, or its key is gone. With [`Rules::sessions`] it lasts as long as its
+//!   holder lives. A lock need not be fair: a request that others overtake is not stuck while they get the
+//!   lock. A request goes on over `lease_retried`, and ends with its process.
+//! - a key that, at the end of the history, a server still holds (`key_granted`, or the last `key_extended`)
+//!   for longer than the time to live that was asked for and [`Rules::grace`]. A key of an unknown request is
+//!   held against the time to live that it was stored with, or else against [`Rules::ttl`]. A server that
+//!   stops takes its keys out of the question: whether they come back depends on its disk, which the history
+//!   does not tell. Live runs have no server events; only waiters are judged there.
 //!
-//! Source: the liveness phase of TigerBeetle's simulator, `src/vopr.zig`: heal, then require progress within a bound.
+//! Source: the liveness phase of TigerBeetle's simulator, `src/vopr.zig`: heal, then require progress within
+//! a bound.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -27,7 +30,8 @@ pub(super) struct Stuck<'h> {
     rules: Rules,
     healed_at: Nanos,
     locks: BTreeMap<&'h Name, Lock<'h>>,
-    /// The request that each process gave up last, and since when it had waited: it may go on under another owner.
+    /// The request that each process gave up last, and since when it had waited: it may go on under another
+    /// owner.
     given_up: BTreeMap<&'h Name, (&'h Name, Nanos)>,
     /// By server and key.
     held: BTreeMap<(&'h Name, &'h Name), Lease<'h>>,

@@ -12,7 +12,8 @@ use crate::vocabulary::{Kind, Name};
 /// The counts of one history.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
-    /// The writes that the resource stored, in their order. A retry that got its first answer is not among them.
+    /// The writes that the resource stored, in their order. A retry that got its first answer is not among
+    /// them.
     pub accepted: Vec<WriteBy>,
     /// The writes that the resource refused, in their order.
     pub refused: Vec<WriteBy>,

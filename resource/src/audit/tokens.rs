@@ -1,8 +1,9 @@
-//! `token_regressed`: do fencing tokens grow from grant to grant, as far as anyone can tell which grant came first?
+//! `token_regressed`: do fencing tokens grow from grant to grant, as far as anyone can tell which grant came
+//! first?
 //!
-//! A grant came first if it had returned (`lease_acquired`) before the other acquire began (`lease_requested`): real-time
-//! order. Acquires that ran at the same time may get their tokens in any order. An equal token is no growth. An acquire
-//! whose beginning is not in the history is not judged.
+//! A grant came first if it had returned (`lease_acquired`) before the other acquire began
+//! (`lease_requested`): real-time order. Acquires that ran at the same time may get their tokens in any
+//! order. An equal token is no growth. An acquire whose beginning is not in the history is not judged.
 //!
 //! Source: real-time order of Herlihy and Wing, "Linearizability" (1990), applied to a counter.
 

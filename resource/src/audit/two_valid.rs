@@ -1,11 +1,11 @@
 //! `two_valid`: at some instant two leases on one key were valid by their holders' own clocks.
 //!
-//! That is the promise of a lease: a holder that trusts it by its clock is alone. No pause excuses it, since a paused
-//! holder's clock runs on ([`Beliefs`]). `overlap` is about critical sections, which no lease can keep apart; this is
-//! about the lock. Two acquisitions make one verdict, however often they meet.
+//! That is the promise of a lease: a holder that trusts it by its clock is alone. No pause excuses it, since
+//! a paused holder's clock runs on ([`Beliefs`]). `overlap` is about critical sections, which no lease can
+//! keep apart; this is about the lock. Two acquisitions make one verdict, however often they meet.
 //!
-//! Source: Gray and Cheriton, "Leases: An Efficient Fault-Tolerant Mechanism for Distributed File Cache Consistency"
-//! (1989): correctness depends on clocks whose drift is bounded, and on nothing else.
+//! Source: Gray and Cheriton, "Leases: An Efficient Fault-Tolerant Mechanism for Distributed File Cache
+//! Consistency" (1989): correctness depends on clocks whose drift is bounded, and on nothing else.
 
 use std::collections::BTreeSet;
 

@@ -1,13 +1,15 @@
 //! `unfair`: a lock that promises first come, first served, served a later arrival first.
 //!
-//! The order of arrival is the one that the lock itself announced: `lease_queued` with its position, lower first. (Not that
-//! of `lease_requested`: which of two requests reached the lock first can't be told from their senders.) A request that
-//! was never queued is not judged, neither as the one that overtakes nor as the one overtaken.
+//! The order of arrival is the one that the lock itself announced: `lease_queued` with its position, lower
+//! first. (Not that of `lease_requested`: which of two requests reached the lock first can't be told from
+//! their senders.) A request that was never queued is not judged, neither as the one that overtakes nor as
+//! the one overtaken.
 //!
-//! A request is served when it gets the lock (`lease_acquired`), or when a lock server says after it was queued that the
-//! key is granted to it (`key_granted`), since the news may be long on the way. It leaves the line unserved when it gives
-//! up (`lease_not_acquired`), when its process crashes, or when its entry on the server expires or is deleted
-//! (`waiter_gone`, and `key_expired` or `key_deleted` of one that the lock had been granted to).
+//! A request is served when it gets the lock (`lease_acquired`), or when a lock server says after it was
+//! queued that the key is granted to it (`key_granted`), since the news may be long on the way. It leaves the
+//! line unserved when it gives up (`lease_not_acquired`), when its process crashes, or when its entry on the
+//! server expires or is deleted (`waiter_gone`, and `key_expired` or `key_deleted` of one that the lock had
+//! been granted to).
 
 use std::collections::BTreeMap;
 
@@ -20,7 +22,7 @@ pub(super) struct Unfair<'h> {
     lines: BTreeMap<&'h Name, Line<'h>>,
 }
 
-/// One that was in line.
+/// A request that was queued.
 struct Waiter<'h> {
     position: u64,
     process: &'h Name,
@@ -28,7 +30,8 @@ struct Waiter<'h> {
 
 #[derive(Default)]
 struct Line<'h> {
-    /// Who waits, in the order of service. Positions are unlike; the owner is in the key lest a faulty lock's are not.
+    /// The waiting requests in the order of service, by position and owner: a faulty lock may give out one
+    /// position twice.
     waiting: BTreeMap<(u64, &'h Name), &'h Name>,
     positions: BTreeMap<&'h Name, u64>,
 }

@@ -1,4 +1,4 @@
-//! What the audit finds: a verdict, its kind, and the list that the judges add to.
+//! Verdicts: their kinds, and the list that the judges add to.
 
 use std::fmt;
 use std::str::FromStr;
@@ -171,7 +171,7 @@ pub struct Verdict {
     pub kind: VerdictKind,
     /// The lock and resource that it concerns, hashed ([`dlock::id_hash`]).
     pub key: Name,
-    /// The processes that it concerns. Where one harmed another, the one that did comes first.
+    /// The processes that it concerns. Where one harmed another, the process that did it comes first.
     pub processes: Vec<Name>,
     /// When, in true time.
     pub at: Nanos,

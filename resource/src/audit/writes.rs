@@ -1,20 +1,24 @@
 //! `stale_write` and `late_write`: did the resource take a write of a grant that a newer one had replaced?
 //!
-//! Writes compare as (token, sequence). A plain write is the last of its grant, several numbered writes of one grant count
-//! up. At an equal token the owner must be the same, since a failover can hand one token out twice; a writer that sends no
-//! owner can't be told from another and is taken for the same. `write_repeated` is a retry that stored nothing.
+//! Writes compare as (token, sequence). A plain write is the last of its grant, several numbered writes of
+//! one grant count up. At an equal token the owner must be the same, since a failover can hand one token out
+//! twice; a writer that sends no owner can't be told from another and is taken for the same. `write_repeated`
+//! is a retry that stored nothing.
 //!
-//! A conditional write (`conditional_accepted`) carries no token, and stands below all of them: on a key that holders of a lock
-//! read or write, it gets around the fence. On a key of its own kind it is judged by `lost_update` alone.
+//! A conditional write (`conditional_accepted`) carries no token, and stands below all of them: on a key that
+//! holders of a lock read or write, it gets around the fence. On a key of its own kind it is judged by
+//! `lost_update` alone.
 //!
 //! A write is judged once, by the stronger evidence against it:
 //!
-//! - `stale_write` if a write at its position or above was accepted before. Source: Kleppmann, "How to do distributed
-//!   locking" (2016): the storage service rejects a write whose token is not higher than all it has processed.
-//! - otherwise `late_write` if a newer holder had already read the resource, or claimed it by a fenced read, but had not
-//!   written yet. A check on write alone can't see it: nothing newer was written. (DESIGN, section 7.) The token of a
-//!   plain read is that of its owner's grant, as far as the history tells; a read of an unknown owner is no evidence.
-//!   Another owner's claim at the same token is, since a claim is position (token, 0) and the owner rule holds there too.
+//! - `stale_write` if a write at its position or above was accepted before. Source: Kleppmann, "How to do
+//!   distributed locking" (2016): the storage service rejects a write whose token is not higher than all it
+//!   has processed.
+//! - otherwise `late_write` if a newer holder had already read the resource, or claimed it by a fenced read,
+//!   but had not written yet. A check on write alone can't see it: nothing newer was written. (DESIGN,
+//!   section 7.) The token of a plain read is that of its owner's grant, as far as the history tells; a read
+//!   of an unknown owner is no evidence. Another owner's claim at the same token is, since a claim is
+//!   position (token, 0) and the owner rule holds there too.
 
 use std::collections::BTreeMap;
 

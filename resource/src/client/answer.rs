@@ -1,4 +1,4 @@
-//! What the client makes of the service's answers, and of their absence.
+//! The answers that the client returns, and its errors.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,8 +16,8 @@ pub enum PutAnswer {
         /// How many writes the resource has accepted, this one included.
         version: u64,
     },
-    /// It is not applied. If an earlier attempt's answer is unknown, that attempt may have been applied, and overwritten
-    /// since.
+    /// It is not applied. If an earlier attempt's answer is unknown, that attempt may have been applied, and
+    /// overwritten since.
     Refused(Refusal),
 }
 
@@ -42,7 +42,7 @@ pub enum ReadAnswer {
     },
 }
 
-/// No answer of the fence check.
+/// The request got no answer of the fence check.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
     /// The service did not see the request: it is not applied and never will be.
@@ -63,7 +63,7 @@ pub enum ClientError {
     },
 }
 
-/// What came between a request and its answer.
+/// Why a request got no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The deadline passed.

@@ -1,8 +1,8 @@
 //! The client of the service, on one HTTP/1.1 connection that it reopens as needed.
 //!
-//! A reply that is lost is not a "no". [`ClientError::NotSent`] means that the service never saw the request,
-//! [`ClientError::Unknown`] that it may have applied it. The way out of the latter is to send the very same write again,
-//! as [`Client::put_with_retry`] does: the service recognises it and gives the first answer.
+//! A lost reply is not a refusal. [`ClientError::NotSent`] means that the service never saw the request,
+//! [`ClientError::Unknown`] that it may have applied it. After the latter, send the very same write again, as
+//! [`Client::put_with_retry`] does: the service recognises it and gives the first answer.
 
 mod answer;
 mod message;
@@ -27,15 +27,16 @@ use crate::store::{Read, Write};
 pub struct Client<R: Runtime> {
     runtime: R,
     address: Box<str>,
-    /// The connection that no request is using. A request takes it out and puts it back when its answer has been read
-    /// whole: a dropped or failed call takes its connection with it, so no later call reads another's answer.
+    /// The connection that no request is using. A request takes it out and puts it back when its answer has
+    /// been read whole: a dropped or failed call takes its connection with it, so no later call reads
+    /// another's answer.
     idle: Mutex<Option<Connection>>,
 }
 
 type Connection = SendRequest<Full<Bytes>>;
 
 impl<R: Runtime> Client<R> {
-    /// A client of the service at `address`, written `host:port`. It connects when it is first used.
+    /// Creates a client of the service at `address`, written `host:port`. It connects when it is first used.
     pub fn new(runtime: R, address: &str) -> Self {
         Self { runtime, address: address.into(), idle: Mutex::new(None) }
     }
@@ -55,8 +56,8 @@ impl<R: Runtime> Client<R> {
         put_answer(status, &body)
     }
 
-    /// Writes to `key` and repeats the very same write, until the service answers or `deadline` passes. `write` needs an
-    /// owner: without one the service can't tell a retry from a duplicate, and refuses it.
+    /// Writes to `key` and repeats the very same write, until the service answers or `deadline` passes.
+    /// `write` needs an owner: without one the service can't tell a retry from a duplicate, and refuses it.
     ///
     /// # Errors
     ///
@@ -96,7 +97,7 @@ impl<R: Runtime> Client<R> {
         self.read_as(key, &Read { claim: Some(token), owner: owner.cloned() }, deadline).await
     }
 
-    /// Reads `key` as `read` says: an unfenced read may name its reader too, for the history's sake.
+    /// Reads `key` as `read` says. An unfenced read may name its reader too, so that histories show it.
     ///
     /// # Errors
     ///
@@ -111,7 +112,8 @@ impl<R: Runtime> Client<R> {
         read_answer(status, &body)
     }
 
-    /// Sends what `request` makes again and again, until `answer` understands what came back or `deadline` passes.
+    /// Sends requests made by `request` again and again, until `answer` understands what came back or
+    /// `deadline` passes.
     async fn repeat<T>(
         &self,
         request: impl Fn() -> Result<Request<Full<Bytes>>, ClientError>,
@@ -142,7 +144,7 @@ impl<R: Runtime> Client<R> {
         }
     }
 
-    /// Sends what `request` makes, and returns the whole answer.
+    /// Sends a request made by `request`, and returns the whole answer.
     async fn exchange(
         &self,
         request: impl Fn() -> Result<Request<Full<Bytes>>, ClientError>,
@@ -150,7 +152,7 @@ impl<R: Runtime> Client<R> {
     ) -> Result<(StatusCode, Bytes), ClientError> {
         loop {
             let (mut connection, reused) = self.checkout(deadline).await?;
-            // After a long pause the deadline may have passed: what need not be sent is not sent.
+            // After a long pause the deadline may have passed: the request need not be sent any more.
             if self.runtime.now() >= deadline {
                 return Err(ClientError::NotSent(Failure::Timeout));
             }
@@ -167,7 +169,7 @@ impl<R: Runtime> Client<R> {
         }
     }
 
-    /// A connection that is ready for a request, and whether it has served one before.
+    /// Returns a connection that is ready for a request, and whether it has served one before.
     async fn checkout(&self, deadline: Instant) -> Result<(Connection, bool), ClientError> {
         let ready = async {
             // Its own statement: the guard must not live as long as the wait.
@@ -189,7 +191,7 @@ impl<R: Runtime> Client<R> {
         let stream = self.runtime.connect(&self.address).await.map_err(not_sent)?;
         let (connection, driver) = http1::handshake(TokioIo::new(stream)).await.map_err(not_sent)?;
         self.runtime.spawn(async move {
-            // The request that it fails is told, and there is nobody else to tell.
+            // The request that fails with the connection gets the error.
             let _ = driver.await;
         });
         Ok(connection)

@@ -1,4 +1,4 @@
-//! What the service says.
+//! The answers of the service, and their bodies in JSON.
 
 use std::borrow::Cow;
 
@@ -199,7 +199,7 @@ impl<'a> Value<'a> {
         Self { value, encoding, max_fence, version: snapshot.version }
     }
 
-    /// The snapshot that it tells of; `None` if the value does not have the encoding that it names.
+    /// Returns the snapshot; `None` if the value does not have the encoding that it names.
     pub(crate) fn into_snapshot(self) -> Option<Snapshot> {
         let value = match (self.value, self.encoding.as_deref()) {
             (None, _) => None,
@@ -212,7 +212,7 @@ impl<'a> Value<'a> {
 }
 
 impl Refused<'_> {
-    /// The refusal that it tells of; `None` if it is none of ours.
+    /// Returns the refusal; `None` if the body is none of ours.
     pub(crate) fn into_refusal(self) -> Option<Refusal> {
         let seen = FencingToken::new(self.seen)?;
         let got = self.got.and_then(FencingToken::new);
@@ -226,7 +226,7 @@ impl Refused<'_> {
 }
 
 impl Conflict<'_> {
-    /// The refusal that it tells of.
+    /// Returns the refusal.
     pub(crate) fn into_refusal(self) -> Refusal {
         Refusal::Conflict { expected: self.expected, current: self.current }
     }

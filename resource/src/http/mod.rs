@@ -21,11 +21,13 @@
 //! | 400, 404, 405, 413 | `{"error":…,"help":…}`: nothing was stored, and asking again is of no use |
 //! | 500, 503 | `{"error":…,"help":…}`: the store failed; the write may or may not be applied |
 //!
-//! Each 200, and the 412, has the version as its `ETag`. It is that of the value alone: a claim does not change it, though
-//! the `max_fence` beside the value goes up. A write has either a token or a condition, not both.
+//! Each 200, and the 412, has the version as its `ETag`. It is that of the value alone: a claim does not
+//! change it, though the `max_fence` beside the value goes up. A write has either a token or a condition, not
+//! both.
 //!
-//! A conditional write needs no lock, and does not get around one: as long as fencing is on, a key that has seen a token,
-//! in a write or in a fenced read, refuses it, whatever its version. With fencing off the version alone decides.
+//! A conditional write needs no lock, and does not get around one: as long as fencing is on, a key that has
+//! seen a token, in a write or in a fenced read, refuses it, whatever its version. With fencing off the
+//! version alone decides.
 
 pub(crate) mod answer;
 mod request;
@@ -71,7 +73,7 @@ impl Default for Config {
     }
 }
 
-/// A running service. A clone is the same service: build one, and serve every connection from it.
+/// A service. A clone is the same service: build one, and serve every connection from it.
 #[derive(Clone, Debug)]
 pub struct App {
     router: Router,
@@ -86,7 +88,7 @@ struct Service<S> {
 }
 
 impl App {
-    /// A service on `store`, with counters of its own.
+    /// Creates a service on `store`, with counters of its own.
     pub fn new<S: Store>(store: Arc<S>, config: Config) -> Self {
         let metrics = Arc::new(Metrics::default());
         let service = Arc::new(Service { store, config, metrics: metrics.clone() });
@@ -111,12 +113,12 @@ impl App {
 
 /// Serves one HTTP/1.1 connection on `stream` until the client closes it.
 ///
-/// It sets no timer and sends no `Date`: the service reads no clock. Whoever serves the open internet bounds the
-/// connection's life outside.
+/// It sets no timer and sends no `Date`, since the service reads no clock. On the open internet, set a
+/// timeout for connections outside.
 ///
 /// # Errors
 ///
-/// What went wrong on the connection; the service itself is unharmed.
+/// The error of the connection; the service itself is unharmed.
 pub fn serve_connection<I>(
     stream: I,
     app: &App,
@@ -127,7 +129,7 @@ where
     hyper::server::conn::http1::Builder::new()
         .header_read_timeout(None)
         .auto_date_header(false)
-        // A client may close its half once it has asked: what arrived whole is judged and answered.
+        // A client may close its half after its request: a request that arrived whole is answered.
         .half_close(true)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(app.router()))
 }

@@ -1,4 +1,4 @@
-//! What the service is asked: a request is parsed whole before anything is judged or stored.
+//! The requests to the service. A request is parsed whole before anything is judged or stored.
 
 use std::error::Error;
 
@@ -30,7 +30,7 @@ const IF_NONE_MATCH_HELP: &str = "send If-None-Match: * to write only what was n
 const SEQ_HELP: &str = "leave X-Fence-Seq out, or send one that counts the writes of a grant from 1";
 const OWNER_HELP: &str = "leave X-Lock-Owner out, or send one of up to 256 bytes of plain text";
 
-/// The write that `request` asks for.
+/// Parses a write.
 pub(super) async fn put(
     request: Request<Body>,
     body_bytes_max: usize,
@@ -39,7 +39,7 @@ pub(super) async fn put(
     let headers = request.headers();
     let (token, expected) = (token(headers)?, expected(headers)?);
     let (seq, owner) = (seq(headers)?, owner(headers)?);
-    // A request that can't be meant is refused before its body is read.
+    // A request that contradicts itself is refused before its body is read.
     let guard = match (token, expected, seq) {
         (None, None, _) => {
             return Err(Problem::bad_request("the header X-Fence-Token is missing", UNGUARDED_HELP));
@@ -57,7 +57,7 @@ pub(super) async fn put(
     Ok((key, Write { guard, owner, body }))
 }
 
-/// The read that `request` asks for.
+/// Parses a read.
 pub(super) fn read(request: &Request<Body>) -> Result<(ResourceKey, Read), Problem> {
     let headers = request.headers();
     Ok((key(request.uri())?, Read { claim: token(headers)?, owner: owner(headers)? }))
@@ -92,7 +92,8 @@ fn expected(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     }
 }
 
-/// The version in an entity tag that the service gave. Strong: a weak tag matches nothing (RFC 9110, section 13.1.1).
+/// The version in an entity tag that the service gave. Strong: a weak tag matches nothing (RFC 9110, section
+/// 13.1.1).
 fn version(tag: &str) -> Option<u64> {
     let digits = tag.strip_prefix('"')?.strip_suffix('"')?;
     let number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -108,11 +109,12 @@ fn seq(headers: &HeaderMap) -> Result<Option<WriteSeq>, Problem> {
 
 fn owner(headers: &HeaderMap) -> Result<Option<OwnerToken>, Problem> {
     let Some(text) = single(headers, LOCK_OWNER, OWNER_HELP)? else { return Ok(None) };
-    // The error never shows the token: whoever knows it can release the lock.
+    // The error never shows the token, since anyone who knows it can release the lock.
     OwnerToken::new(text).map(Some).map_err(|error| Problem::bad_request(error.to_string(), OWNER_HELP))
 }
 
-/// The only value of the header `name`. Of two values, one could be a proxy's or an attacker's: neither is believed.
+/// Returns the only value of the header `name`. Two values are refused: one of them could be a proxy's or an
+/// attacker's.
 fn single<'a>(headers: &'a HeaderMap, name: &str, help: &'static str) -> Result<Option<&'a str>, Problem> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };

@@ -1,5 +1,5 @@
-//! A store in memory. It lives as long as its value: a restart of the process forgets every token, so a real service
-//! uses [`super::RedbStore`].
+//! A store in memory. It lives as long as its value: a restart of the process forgets every token, so a real
+//! service uses [`super::RedbStore`].
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,7 +25,7 @@ struct Entry {
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// Creates an empty store.
     pub fn new() -> Self {
         Self::default()
     }

@@ -1,4 +1,4 @@
-//! Where the resource keeps its values and fences.
+//! Stores of values and fences.
 
 mod memory;
 mod redb;
@@ -16,14 +16,14 @@ use crate::owner::OwnerToken;
 
 /// One value for each key, and its fence.
 ///
-/// An implementation keeps three promises, each of which a real resource has broken:
+/// An implementation keeps three promises, each of which some real resource has broken:
 ///
-/// - It judges and writes in one critical section or transaction. Between a check and a write of its own a second
-///   writer would pass the same check.
-/// - An accepted write or claim, its token included, is durable before the future completes. A resource that forgets
-///   the highest token when it restarts lets a stale writer in.
-/// - It emits each decision by [`crate::event::write_decided`] or [`crate::event::read_decided`], before anything else
-///   can be decided about the key.
+/// - It judges and writes in one critical section or transaction. Between a check and a write of its own a
+///   second writer would pass the same check.
+/// - An accepted write or claim, its token included, is durable before the future completes. A resource that
+///   forgets the highest token when it restarts lets a stale writer in.
+/// - It emits each decision by [`crate::event::write_decided`] or [`crate::event::read_decided`], before
+///   anything else can be decided about the key.
 pub trait Store: Send + Sync + 'static {
     /// Judges `write` by the fence of `key`, and applies it if it is accepted.
     ///
@@ -55,8 +55,8 @@ pub trait Store: Send + Sync + 'static {
 pub struct Write {
     /// What must still hold for it to be applied.
     pub guard: Guard,
-    /// The owner token of the grant; of a conditional write, any name that its writer gave to it. Without it a retry can't
-    /// be told from a duplicate, and is refused.
+    /// The owner token of the grant; of a conditional write, any name that its writer gave to it. Without it
+    /// a retry can't be told from a duplicate, and is refused.
     pub owner: Option<OwnerToken>,
     /// The new value.
     pub body: Bytes,
@@ -67,12 +67,13 @@ pub struct Write {
 pub struct Read {
     /// The token to claim: from then on no older holder can write. `None` reads and changes nothing.
     pub claim: Option<FencingToken>,
-    /// The owner token of the reader's grant. An unfenced read may give it too, for the history's sake.
+    /// The owner token of the reader's grant. An unfenced read may name it too, so that histories show the
+    /// reader.
     pub owner: Option<OwnerToken>,
 }
 
 impl Read {
-    /// Where the claim stands, and whose it is; `None` for an unfenced read.
+    /// Returns the position and owner of the claim; `None` for an unfenced read.
     pub fn mark(&self) -> Option<Mark> {
         self.claim.map(|token| Mark { position: Position::claim(token), owner: self.owner.clone() })
     }
@@ -104,7 +105,7 @@ pub enum StoreError {
     /// The disk, or the database on it, failed.
     #[error("the store failed: {0}")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// What is stored can't be read back.
+    /// A stored record can't be read back.
     #[error("the record of a key is corrupt: {0}")]
     Corrupt(&'static str),
 }

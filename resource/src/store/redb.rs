@@ -18,15 +18,15 @@ use crate::owner::OwnerToken;
 
 /// A mark: token, sequence, owner.
 type MarkRow<'a> = (u64, u64, Option<&'a str>);
-/// A fence: version, the highest mark, the last write and the SHA-256 of what it wrote. Of the last write the mark has what
-/// [`Guard::to_parts`] gives.
+/// A fence: version, the highest mark, the last write and the SHA-256 of what it wrote. Of the last write the
+/// mark has what [`Guard::to_parts`] gives.
 type FenceRow<'a> = (u64, Option<MarkRow<'a>>, Option<(MarkRow<'a>, &'a [u8; 32])>);
 
-/// Apart from the values, so that a claim does not write a value again.
+/// In a table of their own, so that a claim does not write the value again.
 const FENCES: TableDefinition<'_, &str, FenceRow<'_>> = TableDefinition::new("fences");
 const VALUES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("values");
 
-/// What redb may keep of its pages in memory.
+/// The size of the cache that redb keeps in memory.
 const CACHE_BYTES: usize = 16 << 20;
 
 /// Keeps values and fences on a disk. An accepted write or claim is synced before it is acknowledged.
@@ -35,13 +35,14 @@ const CACHE_BYTES: usize = 16 << 20;
 #[derive(Debug)]
 pub struct RedbStore {
     database: Database,
-    /// Held from before a decision until its event is out. Writers exclude one another in redb anyway, and a reader has
-    /// little to wait for; without it a decision could overtake the event of the one before.
+    /// Held from before a decision until its event is out: without it, a decision could overtake the event of
+    /// the one before. Writers exclude one another in redb anyway, and a reader waits for little.
     deciding: Mutex<()>,
 }
 
 impl RedbStore {
-    /// A store on `backend`, which is empty or holds what an earlier store left, after a crash too.
+    /// Opens a store on `backend`, which is empty or has the data of an earlier store, possibly after a
+    /// crash.
     ///
     /// # Errors
     ///
@@ -52,7 +53,8 @@ impl RedbStore {
         )
     }
 
-    /// A store in the file at `path`, which is made if it does not exist. No other process may have it open.
+    /// Opens a store in the file at `path`, and creates the file if it does not exist. No other process may
+    /// have it open.
     ///
     /// # Errors
     ///

@@ -5,8 +5,8 @@ macro_rules! emitters {
     ($d:tt $($target:literal { $( $(#[$doc:meta])* $variant:ident = $name:literal { $($field:ident: $type:ty),* } )* })*) => {
         /// Emits an event under its target: `emit!(WriteSent { key: …, owner: …, token: …, seq: … })`.
         ///
-        /// All fields of the table's row must be given, in the row's order. An `Option` that is `None` is not logged.
-        /// Values are computed only if a subscriber listens.
+        /// All fields of the table's row must be given, in the row's order. An `Option` that is `None` is not
+        /// logged. Values are computed only if a subscriber listens.
         macro_rules! emit {
             $($(
                 ($variant { $( $field: $d $field:expr ),* $d(,)? }) => {
@@ -23,4 +23,5 @@ macro_rules! emitters {
 
 events!(emitters $);
 
+#[allow(clippy::single_component_path_imports, reason = "gives a macro that a macro makes a path")]
 pub(crate) use emit;

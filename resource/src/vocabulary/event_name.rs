@@ -16,7 +16,8 @@ macro_rules! event_names {
                 match self { $($( Self::$variant => $name, )*)* }
             }
 
-            /// The `tracing` target that the event is emitted under: `dlock`, `resource`, `worker`, `server` or `fault`.
+            /// The `tracing` target that the event is emitted under: `dlock`, `resource`, `worker`, `server`
+            /// or `fault`.
             pub const fn target(self) -> &'static str {
                 match self { $($( Self::$variant => $target, )*)* }
             }

@@ -7,7 +7,8 @@ use super::record::{Record, RecordError, log_name};
 /// Builds [`Kind`] out of the table.
 macro_rules! kinds {
     ($($target:literal { $( $(#[$doc:meta])* $variant:ident = $name:literal { $($field:ident: $type:ty),* } )* })*) => {
-        /// What happened: one event of the vocabulary, with its fields. Each field is described at [`Record`].
+        /// What happened: one event of the vocabulary, with its fields. Each field is described at
+        /// [`Record`].
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Kind {
             $($(
@@ -48,8 +49,8 @@ macro_rules! kinds {
 events!(kinds);
 
 impl Kind {
-    /// The event in `record`, which is empty from then on and can be filled again: where events are many, moving whole
-    /// records would cost as much as reading them.
+    /// The event in `record`, which is empty from then on and can be filled again: where events are many,
+    /// moving whole records would cost as much as reading them.
     ///
     /// # Errors
     ///
@@ -66,8 +67,8 @@ impl TryFrom<Record> for Kind {
 
     /// # Errors
     ///
-    /// [`RecordError`] for an event without a name, with a name that the vocabulary lacks, or without one of its fields.
-    /// Fields that the event does not have are ignored.
+    /// [`RecordError`] for an event without a name, with a name that the vocabulary lacks, or without one of
+    /// its fields. Fields that the event does not have are ignored.
     fn try_from(mut record: Record) -> Result<Self, RecordError> {
         Self::take_from(&mut record)
     }

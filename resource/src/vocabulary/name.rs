@@ -1,5 +1,5 @@
-//! Short text that is kept without an allocation: a history is full of key hashes and owner prefixes, and the simulator
-//! records some hundred thousand a second.
+//! Short text that is kept without an allocation: a history is full of key hashes and owner prefixes, and the
+//! simulator records some hundred thousand a second.
 
 use std::cmp::Ordering;
 use std::fmt::{self, Write};
@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What fits beside the length in 24 bytes, the size of a `String`.
+/// The bytes that fit beside the length into 24 bytes, the size of a `String`.
 const INLINE_BYTES_MAX: usize = 22;
 
-/// A name in a history: a process, a key's hash, an owner's prefix. Up to 22 bytes are stored in place; a longer one is
-/// shared between its clones.
+/// A name in a history: a process, a key's hash, an owner's prefix. Up to 22 bytes are stored in place; a
+/// longer one is shared between its clones.
 #[derive(Clone)]
 pub struct Name(Text);
 

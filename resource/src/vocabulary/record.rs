@@ -1,4 +1,5 @@
-//! An event as it is logged: a name and the fields that it happens to have, not yet checked against the vocabulary.
+//! An event as it is logged: a name and the fields that it happens to have, not yet checked against the
+//! vocabulary.
 
 use std::fmt;
 
@@ -11,8 +12,9 @@ use super::name::Name;
 /// Builds [`Record`], [`Slot`] and the fields' logged names out of the one table of fields.
 macro_rules! fields {
     ($( $(#[$doc:meta])* $field:ident $slot:ident = $logged:literal: $type:ty; )*) => {
-        /// The raw fields of an event. A subscriber layer fills it (it is a [`Visit`]), a JSON line is read into it; then
-        /// [`Kind::try_from`](super::Kind) makes a typed event of it. Fields outside the vocabulary are dropped.
+        /// The raw fields of an event. A subscriber layer fills it (it is a [`Visit`]), a JSON line is read
+        /// into it; then [`Kind::try_from`](super::Kind) makes a typed event of it. Fields outside the
+        /// vocabulary are dropped.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default)]
         pub struct Record {
@@ -25,8 +27,8 @@ macro_rules! fields {
             )*
         }
 
-        /// A field of a [`Record`], as a name that need not be compared again: the fields of a `tracing` call site are
-        /// always the same, so a layer that records many events looks them up once.
+        /// A field of a [`Record`], as a name that need not be compared again: the fields of a `tracing` call
+        /// site are always the same, so a layer that records many events looks them up once.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Slot {
             /// `event`.

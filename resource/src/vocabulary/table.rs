@@ -1,7 +1,8 @@
 //! The table: every event that may stand in a history, with its target, its name and its fields.
 //!
-//! A row is `Variant = "name" { field: type, … }`. The fields are those of [`Record`](super::Record), which says what they
-//! mean; an `Option` may be absent. `server` is emitted by the simulator and by live tools, `fault` by those who make faults.
+//! A row is `Variant = "name" { field: type, … }`. The fields are those of [`Record`](super::Record), which
+//! says what they mean; an `Option` may be absent. `server` is emitted by the simulator and by live tools,
+//! `fault` by those who make faults.
 
 /// Calls the macro `$then` with the whole table, behind the tokens that follow its name.
 macro_rules! events {
@@ -56,7 +57,8 @@ macro_rules! with_lease_events {
                 ConditionalRepeated = "conditional_repeated" {
                     key: Name, owner: Option<Name>, expected: u64, version: u64, body: Option<Name>
                 }
-                /// The resource refused a conditional write: it has another version, or has seen a fencing token.
+                /// The resource refused a conditional write: it has another version, or has seen a fencing
+                /// token.
                 ConditionalRejected = "conditional_rejected" {
                     key: Name, owner: Option<Name>, expected: u64, version: Option<u64>,
                     seen: Option<u64>, outcome: Option<Name>

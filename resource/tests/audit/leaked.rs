@@ -45,6 +45,20 @@ fn a_key_that_is_cleaned_up_within_half_a_ttl() {
 }
 
 #[test]
+fn a_request_that_arrives_late_is_cleaned_up_from_then_on() {
+    let late = |deleted_at| {
+        judge([
+            (0, "a", requested("a")),
+            (100, "a", not_acquired("a")),
+            (1_200, "redis", granted("a", 1)),
+            (deleted_at, "redis", deleted("a", "a")),
+        ])
+    };
+    assert_eq!(late(2_200), []);
+    only(VerdictKind::Leaked, &late(2_201));
+}
+
+#[test]
 fn a_release_that_left_the_key() {
     let story = [
         (0, "a", requested("a")),

@@ -43,8 +43,8 @@ impl Disk {
         self.state().power = Some(operations);
     }
 
-    /// What the disk holds after a loss of power: all that was synced, and those of the later changes that `survives`
-    /// picks by their number. The old disk stays what it was.
+    /// What the disk holds after a loss of power: all that was synced, and those of the later changes that
+    /// `survives` picks by their number. The old disk stays what it was.
     pub(crate) fn after_power_loss(&self, survives: impl Fn(usize) -> bool) -> Disk {
         let state = self.state();
         let mut image = state.synced.clone();

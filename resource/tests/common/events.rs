@@ -22,8 +22,8 @@ thread_local! {
 impl Events {
     /// Collects what this thread emits from now on.
     ///
-    /// One global subscriber hands each event to its thread's collector. A subscriber of its own for every test would
-    /// race with the other tests for tracing's call-site caches, and lose events.
+    /// One global subscriber hands each event to its thread's collector. A subscriber of its own for every
+    /// test would race with the other tests for tracing's call-site caches, and lose events.
     pub(crate) fn collect_here(&self) {
         static GLOBAL: Once = Once::new();
         GLOBAL.call_once(|| {
@@ -53,8 +53,8 @@ impl<S: tracing::Subscriber> Layer<S> for PerThread {
     }
 }
 
-/// Takes the kinds of field that the vocabulary has: texts and numbers. Any other is shown with a question mark, and fails
-/// the comparison.
+/// Takes the kinds of field that the vocabulary has: texts and numbers. Any other is shown with a question
+/// mark, and fails the comparison.
 #[derive(Default)]
 struct Fields(Event);
 

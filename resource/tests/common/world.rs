@@ -1,4 +1,5 @@
-//! A small world for the client: a clock that jumps when nothing else can happen, and connections that fail as told.
+//! A small world for the client: a clock that jumps when nothing else can happen, and connections that fail
+//! as told.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::{Future, poll_fn};

@@ -13,6 +13,9 @@ use super::{Outcome, arm_name, print, replay, wrap};
 
 /// Runs `seeds` schedules from `first` on. Not as expected if one breaks a promise.
 pub(crate) fn explore(first: u64, seeds: u64, threads: Option<usize>, out: &Path) -> Outcome {
+    if seeds == 0 {
+        return Err("a search through no schedules finds nothing: give --seeds at least 1".into());
+    }
     let began = Stopwatch::start();
     let bar = bar(seeds);
     let end = first.saturating_add(seeds);
@@ -51,6 +54,11 @@ pub(crate) fn show(bar: &ProgressBar, tally: &Tally) {
     }
 }
 
+/// Why the table may show verdicts above a count of no violations.
+const EXCUSED: &str = "A verdict that its schedule explains is no violation: overlap always; without fencing, all that fencing \
+     prevents; with it, late_write and lost_update where a worker reads without its token, which claims nothing; and what \
+     follows where a fault takes a server's memory or sets its clock.";
+
 /// How many runs had each verdict, with fencing off and on.
 pub(crate) fn table(tally: &Tally, seconds: f64) -> String {
     let counts = format!(
@@ -73,7 +81,7 @@ pub(crate) fn table(tally: &Tally, seconds: f64) -> String {
         );
     }
     let _ = writeln!(text, "\nwrites refused with 409: {}; violations: {}", tally.refused, tally.violations);
-    text
+    text + &wrap(EXCUSED, 2)
 }
 
 /// Saves a violation as a schedule, and prints its trace and the command that replays it.

@@ -24,7 +24,7 @@ pub(crate) fn random(seed: u64, arm: Arm, trace: bool, json: bool) -> Outcome {
         print(&object.text()?)?;
         return Ok(kept);
     }
-    let mut text = format!("{}\n\n", schedule.about);
+    let mut text = format!("{}\n", schedule.to_toml());
     if trace {
         text += &report.trace();
         text.push('\n');

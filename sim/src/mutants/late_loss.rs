@@ -1,4 +1,5 @@
-//! B13: a lease that can't be renewed is declared lost two times to live after its last renewal, when its key is long gone.
+//! B13: a lease that can't be renewed is declared lost two times to live after its last renewal, when its key
+//! is long gone.
 //!
 //! Source: microsoft/etcd3 issue 155.
 

@@ -1,4 +1,5 @@
-//! B16: a grant is not checked for what is left of its validity: one that took longer than the time to live counts as new.
+//! B16: a grant is not checked for what is left of its validity: one that took longer than the time to live
+//! counts as new.
 //!
 //! Source: node-redlock issue 299.
 

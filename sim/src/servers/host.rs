@@ -4,27 +4,27 @@ use futures_util::future::BoxFuture;
 
 use crate::world::machine::{Machine, WorldMachine};
 
-/// A simulated server, in all lives of its process. What must survive a crash (its disk aside) is kept here.
+/// A simulated server, in all lives of its process. It holds what survives a crash of the process, except for
+/// the disk, which belongs to the machine.
 ///
-/// It runs on any [`Machine`]; without the parameter, on a process of a simulated world.
+/// `M` is the kind of machine that it runs on; the default is a process of a simulated world.
 pub trait Host<M: Machine = WorldMachine>: Send + Sync + 'static {
-    /// What errors call it: "a Redis server".
+    /// What kind of server it is, for error messages: "a Redis server".
     fn noun(&self) -> &'static str;
 
-    /// Begins a new life of its process, and returns the main task of that life. The task ends with the
-    /// process.
+    /// Starts a new life of its process. Returns the main task of that life, which ends with the process.
     fn start(&self, machine: M) -> BoxFuture<'static, ()>;
 
-    /// Shuts down in order, as the process is about to be killed: what it wrote is synced.
+    /// Shuts down in order: syncs what it wrote. The process is killed right afterwards.
     fn shut_down(&self) {}
 
-    /// The process was killed: the server of this life is gone.
+    /// Forgets the present life: the process was killed.
     fn died(&self) {}
 
-    /// The wall clock of its machine was set.
+    /// Reacts to a change of its machine's wall clock.
     fn clock_set(&self) {}
 
-    /// What it can be asked to do ([`Host::act`]).
+    /// The actions that [`Host::act`] knows.
     fn actions(&self) -> &'static [Action] {
         &[]
     }
@@ -43,11 +43,11 @@ pub trait Host<M: Machine = WorldMachine>: Send + Sync + 'static {
         self.check(action, argument).map(|_| Acted::Down)
     }
 
-    /// Looks an action up, and checks that its argument is there if it needs one, and only then.
+    /// Looks an action up, and checks that it has an argument exactly if it needs one.
     ///
     /// # Errors
     ///
-    /// [`ActionError`] says what is wrong, and what would be right.
+    /// [`ActionError`] if there is no such action, or the argument is missing or superfluous.
     fn check(&self, action: &str, argument: Option<&str>) -> Result<&'static Action, ActionError> {
         let (noun, actions) = (self.noun(), self.actions());
         let Some(found) = actions.iter().find(|known| known.name == action) else {
@@ -64,8 +64,8 @@ pub trait Host<M: Machine = WorldMachine>: Send + Sync + 'static {
         }
     }
 
-    /// Whether its data survive a restart, on its machine's disk or with its peers. If not, a loss of power
-    /// loses no more than a crash.
+    /// Whether its data survive a restart, on its machine's disk or with its peers. If not, a power loss is
+    /// the same as a crash.
     fn keeps_on_disk(&self) -> bool {
         false
     }
@@ -75,27 +75,27 @@ pub trait Host<M: Machine = WorldMachine>: Send + Sync + 'static {
         0
     }
 
-    /// The run is over: drops what would keep the world alive.
+    /// Drops what would keep the world alive: the run is over.
     fn close(&self) {}
 }
 
-/// Something that a server can be asked to do.
+/// An action of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action {
-    /// Its name, as schedules write it: "promote".
+    /// Its name in schedules: "promote".
     pub name: &'static str,
-    /// What its argument is, if it needs one: "the key".
+    /// What its argument means, if it needs one: "the key".
     pub argument: Option<&'static str>,
 }
 
-/// What came of an action.
+/// The result of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acted {
-    /// It was done; in words for the history: "leads from now on".
+    /// It was done. The text is for the history: "leads from now on".
     Done(String),
-    /// The server was asked, and could not; in words for the history.
+    /// The server could not do it. The text is for the history: "was to lead, and has no majority".
     Failed(String),
-    /// The server is down: nobody was asked.
+    /// Nothing was done: the server is down.
     Down,
 }
 
@@ -122,7 +122,7 @@ pub enum ActionError {
         /// What the argument is.
         needed: &'static str,
     },
-    /// There is an argument too many.
+    /// There is an argument, and the action takes none.
     #[error("`{action}` of {noun} takes no argument, and `{given}` was given: leave it out")]
     Argument {
         /// The server.

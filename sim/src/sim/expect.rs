@@ -1,19 +1,19 @@
 //! What the runs of a schedule must give: for each arm, the verdicts, and what became of the writes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use resource::audit::{VerdictKind, WriteBy};
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::report::Report;
 use crate::place::{Invalid, Place};
 
-/// What each arm of a subject must give, in the order of the file. An arm that is left out is not run, unless all are: then
-/// nothing is expected, and all run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Expect(Vec<(String, Outcome)>);
+/// What each arm of a subject must give, by the arm's name. An arm that is left out is not run, unless all are: then nothing
+/// is expected, and all run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Expect(BTreeMap<String, Outcome>);
 
 /// What one arm must give. A list that is left out is not compared; an empty one says that there is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,18 +121,15 @@ impl Expect {
 
     /// What the arm must give, if the schedule says.
     pub fn of(&self, arm: &str) -> Option<&Outcome> {
-        self.0.iter().find(|(name, _)| name == arm).map(|(_, outcome)| outcome)
+        self.0.get(arm)
     }
 
     /// Demands `outcome` of the arm.
     pub fn demand(&mut self, arm: &str, outcome: Outcome) {
-        match self.0.iter_mut().find(|(name, _)| name == arm) {
-            Some((_, kept)) => *kept = outcome,
-            None => self.0.push((arm.to_owned(), outcome)),
-        }
+        self.0.insert(arm.to_owned(), outcome);
     }
 
-    /// The arms with what they must give, in the order of the file.
+    /// The arms with what they must give, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Outcome)> {
         self.0.iter().map(|(arm, outcome)| (arm.as_str(), outcome))
     }
@@ -144,47 +141,13 @@ impl Expect {
 
     /// Checks that the subject has every arm.
     pub(super) fn check(&self, known: &BTreeSet<&str>) -> Result<(), Invalid> {
-        match self.0.iter().find(|(arm, _)| !known.contains(arm.as_str())) {
+        match self.0.keys().find(|arm| !known.contains(arm.as_str())) {
             None => Ok(()),
-            Some((arm, _)) => {
+            Some(arm) => {
                 let known: Vec<&str> = known.iter().copied().collect();
                 let problem = format!("unknown arm `{arm}`: known are {}", known.join(", "));
                 Err(Place::top("expect").key(arm.clone()).says(problem))
             }
         }
-    }
-}
-
-impl Serialize for Expect {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (arm, outcome) in &self.0 {
-            map.serialize_entry(arm, outcome)?;
-        }
-        map.end()
-    }
-}
-
-impl<'de> Deserialize<'de> for Expect {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Arms;
-
-        impl<'de> serde::de::Visitor<'de> for Arms {
-            type Value = Expect;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a table for each arm")
-            }
-
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Expect, A::Error> {
-                let mut arms = Vec::new();
-                while let Some(arm) = map.next_entry()? {
-                    arms.push(arm);
-                }
-                Ok(Expect(arms))
-            }
-        }
-
-        deserializer.deserialize_map(Arms)
     }
 }

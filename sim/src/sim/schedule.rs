@@ -201,14 +201,11 @@ impl<O: Serialize + DeserializeOwned> Schedule<O> {
     ///
     /// [`ScheduleError::Invalid`] with the line of what is no TOML or no schedule.
     pub fn read(file: &str, text: &str, known: &Faults) -> Result<Self, ScheduleError> {
-        let malformed = |error: toml::de::Error| {
+        let invalid = |error: &toml::de::Error, problem: String| {
             let offset = error.span().map_or(0, |span| span.start);
-            ScheduleError::Invalid {
-                file: file.into(),
-                line: line_at(text, offset),
-                problem: error.message().to_owned(),
-            }
+            ScheduleError::Invalid { file: file.into(), line: line_at(text, offset), problem }
         };
+        let malformed = |error: toml::de::Error| invalid(&error, error.message().to_owned());
         // Each part of the file is read by itself, so that an error keeps its place.
         let table = DeTable::parse(text).map_err(malformed)?;
         let span = table.span();
@@ -220,10 +217,18 @@ impl<O: Serialize + DeserializeOwned> Schedule<O> {
                 _ => drop(own.insert(key, value)),
             }
         }
+        let own_keys: Vec<_> = own.keys().map(Spanned::span).collect();
         let part = |table| toml::de::Deserializer::from(Spanned::new(span.clone(), table));
         let Shared { about, seed, limit, network, expect } =
             Shared::deserialize(part(shared)).map_err(malformed)?;
-        let options = O::deserialize(part(own)).map_err(malformed)?;
+        let options = O::deserialize(part(own)).map_err(|error| {
+            let mut problem = error.message().to_owned();
+            // An unknown key at the top of the file: the options name their own fields only.
+            if error.span().is_some_and(|span| own_keys.contains(&span)) {
+                let _ = write!(problem, "; every schedule has `{}`, `{FAULT}`", SHARED.join("`, `"));
+            }
+            invalid(&error, problem)
+        })?;
         let raw = raw.map(Vec::<RawFault>::deserialize).transpose().map_err(malformed)?;
         let mut faults = Vec::new();
         for (number, fault) in raw.unwrap_or_default().into_iter().enumerate() {
@@ -237,10 +242,7 @@ impl<O: Serialize + DeserializeOwned> Schedule<O> {
     /// one.
     pub fn to_toml(&self) -> String {
         let options = written(toml::to_string(&self.options));
-        // In TOML, what stands behind a table belongs to it.
-        let tables_at = options.find("\n[").map_or(options.len(), |at| at + 1);
-        let tables_at = if options.starts_with('[') { 0 } else { tables_at };
-        let (values, tables) = options.split_at(tables_at);
+        let (values, tables) = options.split_at(first_table(&options));
         let mut text = String::new();
         field(&mut text, "about", &self.about);
         if self.seed != 0 {
@@ -275,6 +277,14 @@ fn lines(fault: &Fault) -> String {
     field(&mut text, "when", &fault.when);
     field(&mut text, "what", &&*fault.what);
     text
+}
+
+/// Where the first table of a TOML text begins, or its end if it holds none. What stands behind a table belongs to it.
+fn first_table(text: &str) -> usize {
+    let Ok(table) = DeTable::parse(text) else { return text.len() };
+    let line_of = |key: &Spanned<_>| text[..key.span().start].rfind('\n').map_or(0, |newline| newline + 1);
+    let headers = table.get_ref().keys().map(line_of).filter(|line| text[*line..].starts_with('['));
+    headers.min().unwrap_or(text.len())
 }
 
 /// A key and its value on one line.

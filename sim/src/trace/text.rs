@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use resource::audit::{Event, Kind, Name, Nanos};
+pub use resource::story::holder;
 
 use crate::span::in_whole_units;
 
@@ -188,14 +189,6 @@ fn word(outcome: &Option<Name>) -> &str {
         Some("not_owner") => "not the owner any more",
         Some(outcome) => outcome,
         None => "done",
-    }
-}
-
-/// Who holds an owner token: the name before its random part.
-pub fn holder(owner: Option<&Name>) -> &str {
-    match owner {
-        Some(owner) => owner.as_str().rsplit_once(':').map_or(owner.as_str(), |(name, _)| name),
-        None => "somebody",
     }
 }
 

@@ -45,8 +45,8 @@ fn hunts(mutant: Mutant) -> Vec<Hunt> {
         Mutant::IgnoresVersion => vec![known("cas-high-contention", Verdict::LostUpdate)],
         Mutant::NoCleanup => vec![
             drawn(Verdict::Leaked, 1000),
-            known("ambiguous-acquire-given-up", Verdict::Stuck),
-            known("cancelled-acquire", Verdict::Stuck),
+            known("ambiguous-acquire-given-up", Verdict::Leaked),
+            known("cancelled-acquire", Verdict::Leaked),
         ],
         Mutant::SilentReacquire => vec![aimed(EVICTED_BEFORE_RENEWAL, Arm::Unfenced, Verdict::StaleWrite)],
         Mutant::ValidityFromReply => {
@@ -179,7 +179,7 @@ when = { process = "a", after = "entered", plus = "50ms" }
 what = { evict = "orders:42", part = "owner" }
 
 [expect.unfenced]
-verdicts = ["overlap"]
+verdicts = ["overlap", "two_valid", "unheld"]
 accepted = ["b:2"]
 "#;
 
@@ -206,7 +206,7 @@ when = { process = "redis-1", after = "granted" }
 what = { pause = "a", for = "300ms" }
 
 [expect.unfenced]
-verdicts = ["overlap"]
+verdicts = ["overlap", "two_valid", "unheld"]
 accepted = ["a:1", "b:2"]
 "#;
 

@@ -151,7 +151,8 @@ fn a_release_ends_a_lease_once_no_majority_can_be_left() {
 }
 
 proptest! {
-    /// Whatever the answers and their order: every round ends with the last answer, and never says two things.
+    /// Whatever the answers and their order: every round ends with the last answer, and never says two
+    /// things.
     #[test]
     fn every_round_ends_and_sticks_to_what_it_said(
         nodes in 3..8usize, answers in proptest::collection::vec((0..8usize, 0..4u8), 40),

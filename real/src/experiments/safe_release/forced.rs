@@ -184,7 +184,7 @@ impl Scene<'_> {
             let worker = Worker::new(lock.map_err(|error| failed(&error))?, client, pauses);
             let key = LockKey::new("release", "0").map_err(|error| failed(&error))?;
             let mut job = Job::new(key, self.configuration.work.0);
-            job.patience = patience;
+            job.acquire_timeout = patience;
             Ok(worker.round(&job).await.is_ok())
         };
         tracing::dispatcher::with_default(&self.dispatch, || executor.block_on(round))

@@ -13,6 +13,7 @@ mod release;
 
 use resource::Fencing;
 use resource::audit::VerdictKind;
+use resource::story;
 use serde::{Deserialize, Serialize};
 
 use self::forced::Forced;
@@ -21,7 +22,6 @@ use self::release::Release;
 use super::{Experiment, ExperimentError};
 use crate::lab::outcome::cell;
 use crate::lab::parallel::in_parallel;
-use crate::lab::story;
 use crate::report::{Section, Table};
 use crate::span::Span;
 
@@ -158,8 +158,8 @@ fn natural_table(configuration: &Configuration, runs: &[Natural]) -> Table {
 fn stories(runs: &[Forced]) -> Vec<(String, String)> {
     let story = |release| runs.iter().find(|run| run.release == release && run.fence == Fencing::Off);
     let told = story(Release::GetThenDel).zip(story(Release::Script)).map(|(mistaken, safe)| {
-        let headings = ["GET, then DEL", "the script"];
-        story::side_by_side(headings, &mistaken.outcome.story, &safe.outcome.story)
+        let columns = [("GET, then DEL", mistaken), ("the script", safe)];
+        story::side_by_side(&columns.map(|(title, run)| (title, run.outcome.story.as_slice())))
     });
     told.map(|told| ("fencing off".to_owned(), told)).into_iter().collect()
 }

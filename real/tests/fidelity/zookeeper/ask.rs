@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use dlock::zookeeper::CreateMode;
-use dlock::zookeeper::wire::{Request, Writer, xid};
+use dlock_zookeeper::CreateMode;
+use dlock_zookeeper::wire::{Request, Writer, xid};
 use proptest::collection::vec;
 use proptest::prelude::{Just, any, prop_oneof};
 use proptest::sample::select;

@@ -1,6 +1,6 @@
 //! Scripts' steps as they are drawn.
 
-use dlock::zookeeper::wire::Request;
+use dlock_zookeeper::wire::Request;
 use proptest::collection::vec;
 use proptest::prelude::{Just, prop_oneof};
 use proptest::sample::select;

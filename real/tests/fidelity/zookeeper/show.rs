@@ -1,8 +1,8 @@
 //! Frames as texts that two servers have in common: zxids count from the script's beginning, sessions bear the numbers
 //! of the order in which the script opened them.
 
-use dlock::zookeeper::Stat;
-use dlock::zookeeper::wire::{Reader, Reply, ReplyHeader, Request, WireError, code, xid};
+use dlock_zookeeper::Stat;
+use dlock_zookeeper::wire::{Reader, Reply, ReplyHeader, Request, WireError, code, xid};
 
 /// What a script's numbers are relative to.
 #[derive(Clone, Debug, Default)]

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use dlock::zookeeper::wire::{
+use dlock_zookeeper::wire::{
     ConnectRequest, ConnectResponse, PASSWORD_BYTES, Reader, Reply, ReplyHeader, Request, Writer, code, xid,
 };
 

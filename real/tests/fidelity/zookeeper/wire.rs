@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use bytes::Bytes;
-use dlock::zookeeper::wire::{ConnectRequest, Frames};
+use dlock_zookeeper::wire::{ConnectRequest, Frames};
 
 /// Longer than any answer takes.
 const PATIENCE: Duration = Duration::from_secs(10);

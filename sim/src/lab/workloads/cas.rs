@@ -33,7 +33,7 @@ fn update(key: ResourceKey, spec: &Spec) -> Update {
     Update {
         attempts: spec.attempts.unwrap_or(update.attempts),
         retry: spec.retry_put.then(Retry::default),
-        answer_within: spec.deadline.duration(),
+        answer_timeout: spec.deadline.duration(),
         ..update
     }
 }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use dlock::etcd::{Etcd, EtcdLockService, EtcdOptions};
+use dlock::etcd::{Etcd, EtcdOptions};
 use dlock::redis::{self, Redis, RedisOptions, TokenSource};
 use dlock::redlock::{Redlock, RedlockOptions};
 use dlock::zookeeper::{ZooKeeper, ZooKeeperOptions};
@@ -20,6 +20,7 @@ use super::super::servers::{Recipe, System, Tokens, Waiting};
 use super::super::worker::{ReadMode, ReleaseMode, Worker as Spec};
 use super::apart;
 use super::seat::{RESOURCE_ADDRESS, Seat, Yields, lock_key};
+use crate::etcd_lock_service::EtcdLockService;
 use crate::mutants::GetThenDel;
 use crate::mutants::lock::MutantLock;
 use crate::mutants::plain_redlock::PlainRedlock;
@@ -66,18 +67,17 @@ async fn on_redlock(seat: Seat<'_>) {
 
 async fn on_etcd(seat: Seat<'_>) {
     let members = seat.members(2379);
-    let options = EtcdOptions::new(seat.options.ttl_of(seat.spec).duration());
-    // Members and a TTL that etcd can't use are refused: the schedule was validated.
+    let session = seat.options.ttl_of(seat.spec).duration();
     match seat.options.etcd.recipe {
+        // Members and a TTL that etcd can't use are refused: the schedule was validated.
         Recipe::Queue => {
-            if let Ok(etcd) = Etcd::new(seat.process.runtime(), &members, options) {
+            if let Ok(etcd) = Etcd::new(seat.process.runtime(), &members, EtcdOptions::new(session)) {
                 apart(work(seat, etcd)).await;
             }
         }
         Recipe::Service => {
-            if let Ok(service) = EtcdLockService::new(seat.process.runtime(), &members, options) {
-                apart(work(seat, service)).await;
-            }
+            let service = EtcdLockService::new(seat.process.runtime(), &members, session);
+            apart(work(seat, service)).await;
         }
     }
 }
@@ -136,7 +136,7 @@ async fn work<B: Backend<Runtime = SimRuntime>>(seat: Seat<'_>, backend: B) {
 fn job(key: LockKey, spec: &Spec) -> Job {
     Job {
         key,
-        patience: spec.deadline.duration(),
+        acquire_timeout: spec.deadline.duration(),
         reading: match spec.read {
             ReadMode::None => Reading::None,
             ReadMode::Plain => Reading::Plain,
@@ -147,7 +147,7 @@ fn job(key: LockKey, spec: &Spec) -> Job {
         renew: spec.renew.then(|| spec.renew_cap.map_or(RENEW_CAP, |cap| cap.duration())),
         writes: u64::from(spec.writes),
         retry: spec.retry_put.then(Retry::default),
-        answer_within: spec.deadline.duration(),
+        answer_timeout: spec.deadline.duration(),
         release: spec.release != ReleaseMode::None,
     }
 }

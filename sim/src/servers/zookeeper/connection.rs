@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use dlock::zookeeper::wire::{
+use dlock_zookeeper::wire::{
     ConnectRequest, ConnectResponse, Frames, Op, PASSWORD_BYTES, REQUEST_BYTES_MAX, Reader, Request,
     WireError, code,
 };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dlock::zookeeper::wire::{
+use dlock_zookeeper::wire::{
     CreateMode, EventKind, Op, Reply, ReplyHeader, Request, WatcherEvent, Writer, code,
 };
 use tokio::sync::Notify;

@@ -192,6 +192,7 @@ impl<M: Machine> Server<M> {
         self.publish(client);
         self.shared.members[self.member].executed.fetch_add(1, Ordering::Relaxed);
         self.shared.options.observer.executed(self.name(), client, operation);
+        self.machine.point(operation);
     }
 
     fn publish(&self, client: &str) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use dlock::zookeeper::path;
+use dlock_zookeeper::path;
 use resource::audit::{Kind, Name};
 
 use super::tree::parent;
@@ -87,7 +87,7 @@ impl Observer for () {}
 /// Tells the history what happens to locks. A lock is granted when an entry becomes the first of its queue,
 /// and ends when that entry is removed.
 ///
-/// It knows the queues of [`dlock::zookeeper::path`], whose entries hold the owner token, and ignores all
+/// It knows the queues of [`dlock_zookeeper::path`], whose entries hold the owner token, and ignores all
 /// other nodes. The history has one name for the whole ensemble: it does not matter which member carried a
 /// request out.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use dlock::zookeeper::wire::PASSWORD_BYTES;
+use dlock_zookeeper::wire::PASSWORD_BYTES;
 
 /// A session, as the leader keeps it.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dlock::zookeeper::Stat;
-use dlock::zookeeper::wire::code;
+use dlock_zookeeper::Stat;
+use dlock_zookeeper::wire::code;
 
 /// Why an operation was refused: one of [`code`].
 pub(crate) type Refusal = i32;

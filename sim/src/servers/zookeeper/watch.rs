@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dlock::zookeeper::wire::{EventKind, WatcherEvent};
+use dlock_zookeeper::wire::{EventKind, WatcherEvent};
 
 use super::observe::Change;
 use super::tree::parent;

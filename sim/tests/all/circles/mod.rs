@@ -29,8 +29,7 @@ const STANDING_FILES: &[&str] = &[
 ];
 
 /// The same of the files and folders directly below a crate's `src`. To be empty.
-const STANDING_ROOMS: &[&str] =
-    &["resource/src/event.rs", "sim/src/mutants", "sim/src/trace"];
+const STANDING_ROOMS: &[&str] = &["resource/src/event.rs", "sim/src/mutants", "sim/src/trace"];
 
 #[test]
 fn no_file_is_in_an_import_circle() {

@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dlock::etcd::{Etcd as Locks, EtcdLockService, EtcdOptions};
+use dlock::etcd::{Etcd as Locks, EtcdOptions};
 use dlock::{AcquireError, Backend, Handle, Instant, Lock, LockKey, Options, Runtime};
 use etcd_client::GetOptions;
+use sim::etcd_lock_service::EtcdLockService;
 use sim::world::process::ProcessId;
 use sim::world::runtime::SimRuntime;
 
@@ -67,9 +68,9 @@ impl Lab {
     }
 
     /// A client on etcd's Lock service.
-    pub(crate) fn service(&self, process: &str) -> Client<EtcdLockService<SimRuntime>> {
+    pub(crate) fn service(&self, process: &str) -> Client<EtcdLockService> {
         let runtime = self.runtime(process);
-        self.with(process, EtcdLockService::new(runtime, &MEMBERS, EtcdOptions::new(SESSION)).unwrap())
+        self.with(process, EtcdLockService::new(runtime, &MEMBERS, SESSION))
     }
 
     fn with<B: Backend<Runtime = SimRuntime>>(&self, process: &str, backend: B) -> Client<B> {

@@ -1,6 +1,7 @@
 //! Members of the simulated etcd that lose each other: silence without a quorum, elections, what a lagging member knows.
 
 use super::support::{Etcd, in_cluster, refusal};
+use crate::support::hosts;
 use etcd_client::{GetOptions, PutOptions};
 
 fn cut(etcd: &Etcd, one: usize, other: usize) {
@@ -169,5 +170,17 @@ fn status_and_members_say_who_leads() {
         etcd.cluster.isolate(1, true);
         etcd.at(etcd.now() + 2000).await;
         assert_eq!(client.status().await.unwrap().leader(), 0);
+    });
+}
+
+#[test]
+fn each_request_is_a_point_of_the_member_that_carried_it_out() {
+    in_cluster(|etcd| async move {
+        let points = hosts::points(&etcd.world);
+        let mut client = etcd.client(1).await;
+        client.put("a", "1", None).await.unwrap();
+        client.get("a", None).await.unwrap();
+        let expected = ["Put", "Range"].map(|call| ("etcd-2".to_owned(), call.to_owned()));
+        assert_eq!(*points.lock().unwrap(), expected);
     });
 }

@@ -136,7 +136,7 @@ fn a_release_that_never_arrives_says_so_and_the_ttl_ends_the_lease() {
         lab.world.cut(a.id, lab.redis);
         lab.world.cut(lab.redis, a.id);
         let error = handle.release().await.unwrap_err();
-        let ReleaseError::Unconfirmed { ends_in, .. } = error;
+        let ReleaseError::Unconfirmed { ends_in, .. } = error else { panic!("{error}") };
         assert_eq!(ends_in, TTL);
         let next = b.lock.acquire(&key(), b.within(TTL)).await.unwrap();
         assert_eq!(next.fence().as_u64(), 2);

@@ -64,8 +64,8 @@ fn unknown_fields() {
     refused("replica = true", "replicas = 1", &format!("7: unknown field `replicas`, {REDIS_FIELDS}"));
     refused("[resource]", "[resorce]", &format!("9: unknown field `resorce`, {TOP_FIELDS}"));
     refused(WHAT, r#"what = { pasue = "a" }"#, &format!("24: unknown field `pasue`, {WHAT_FIELDS}"));
-    let arms = "expected `unfenced` or `fenced`";
-    refused("[expect.unfenced]", "[expect.unfence]", &format!("30: unknown field `unfence`, {arms}"));
+    let arms = "known are fenced, unfenced";
+    refused("[expect.unfenced]", "[expect.unfence]", &format!("30: unknown arm `unfence`: {arms}"));
 }
 
 #[test]
@@ -344,8 +344,8 @@ fn no_toml_and_no_file() {
     assert_eq!(error, "seeds/none.toml: No such file or directory (os error 2)");
 }
 
-const TOP_FIELDS: &str = "expected one of `about`, `system`, `seed`, `ttl`, `drift_margin`, `keys`, `limit`, `within`, \
-                          `network`, `redis`, `etcd`, `mutant`, `resource`, `worker`, `fault`, `expect`";
+const TOP_FIELDS: &str = "expected one of `system`, `ttl`, `drift_margin`, `keys`, `within`, `mutant`, `redis`, `etcd`, \
+                          `resource`, `worker`; every schedule has `about`, `seed`, `limit`, `network`, `expect`, `fault`";
 const WORKER_FIELDS: &str = "expected one of `name`, `mode`, `attempts`, `starts`, `rounds`, `key`, `think`, `deadline`, \
                              `work`, `ttl`, `check`, `read`, `renew`, `renew_cap`, `release`, `writes`, `retry_put`, \
                              `cancel_at`";

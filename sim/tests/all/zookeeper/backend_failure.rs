@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::lab::{Entries, Member, SESSION, ZooHandle, in_line, key};
 use super::support::{SERVERS, Zoo};
-use dlock::zookeeper::{Client, ClientOptions, CreateMode};
 use dlock::{
     AcquireError, BackendError, Cap, LostError, ReleaseError, Released, RenewError, TryAcquireError,
 };
+use dlock_zookeeper::{Client, ClientOptions, CreateMode};
 use sim::world::runtime::SimRuntime;
 
 /// Breaks all connections of a client when its next entry has been created, and the answer not been sent.
@@ -243,7 +243,8 @@ fn a_release_that_can_not_be_sent_goes_on_until_it_is_confirmed() {
         let a = Member::new(&zoo.runtime("a"));
         let handle = a.try_acquire().await;
         zoo.isolate("a");
-        let ReleaseError::Unconfirmed { .. } = handle.release().await.unwrap_err();
+        let unconfirmed = handle.release().await.unwrap_err();
+        assert!(matches!(unconfirmed, ReleaseError::Unconfirmed { .. }));
         zoo.reunite("a");
         zoo.pass(5000).await;
         assert_eq!(entries.len(), 0);

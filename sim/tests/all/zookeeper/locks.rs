@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::support::{Zoo, in_zoo, watched_zoo};
 use dlock::LockKey;
-use dlock::zookeeper::{Client, CreateMode, path};
+use dlock_zookeeper::{Client, CreateMode, path};
 use resource::audit::{Event, Kind};
 use sim::record;
 use sim::servers::zookeeper::{Change, LockView, Observer};
@@ -13,10 +13,10 @@ use sim::world::runtime::SimRuntime;
 async fn enter(zoo: &Zoo, client: &Client<SimRuntime>, name: &str, owner: &str) -> String {
     let key = LockKey::for_tenant("acme", "orders", "42").unwrap();
     let patience = zoo.within(name, 2000);
-    for parent in [path::ROOT, &path::queue(&key)] {
+    for parent in [path::ROOT, &path::queue(key.name())] {
         let _ = client.create(parent, b"", CreateMode::PERSISTENT, patience).await;
     }
-    let entry = format!("{}/{}", path::queue(&key), path::entry_prefix(&path::guid(client.runtime())));
+    let entry = format!("{}/{}", path::queue(key.name()), path::entry_prefix(&path::guid(client.runtime())));
     let mode = CreateMode::EPHEMERAL_SEQUENTIAL;
     client.create(&entry, owner.as_bytes(), mode, patience).await.unwrap().path
 }

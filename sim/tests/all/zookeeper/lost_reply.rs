@@ -1,7 +1,7 @@
 //! Requests whose answers don't come: what the client says of them, and how a protected name finds the node that they made.
 
 use super::support::{SERVERS, Zoo, in_zoo};
-use dlock::zookeeper::{Client, CreateMode, Error, path};
+use dlock_zookeeper::{Client, CreateMode, Error, path};
 use sim::world::runtime::SimRuntime;
 
 const PLAIN: CreateMode = CreateMode::PERSISTENT;

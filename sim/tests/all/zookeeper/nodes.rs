@@ -1,7 +1,10 @@
 //! What the simulated ZooKeeper does to nodes. Each line was seen to hold on a live 3.8.0.
 
+use std::time::Duration;
+
 use super::support::in_zoo;
-use dlock::zookeeper::{CreateMode, Error};
+use crate::support::hosts;
+use dlock_zookeeper::{CreateMode, Error};
 
 const PLAIN: CreateMode = CreateMode::PERSISTENT;
 const QUEUED: CreateMode = CreateMode::EPHEMERAL_SEQUENTIAL;
@@ -144,5 +147,16 @@ fn a_zero_byte_is_in_no_path() {
         }
         let read = client.data("/t\0", patience).await;
         assert_eq!(read, Err(Error::NoNode { path: "/t\0".to_owned() }));
+    });
+}
+
+#[test]
+fn each_request_is_a_point_of_the_server_that_executed_it() {
+    in_zoo(|zoo| async move {
+        let points = hosts::points(&zoo.world);
+        let client = zoo.client_of("a", &["zk-2"], Duration::from_secs(1));
+        client.create("/t", b"", PLAIN, zoo.within("a", 5000)).await.unwrap();
+        let expected = ["createSession", "create2"].map(|name| ("zk-2".to_owned(), name.to_owned()));
+        assert_eq!(*points.lock().unwrap(), expected);
     });
 }

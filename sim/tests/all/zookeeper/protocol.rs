@@ -2,7 +2,7 @@
 
 use super::support::{Zoo, in_zoo};
 use dlock::Runtime;
-use dlock::zookeeper::wire::{
+use dlock_zookeeper::wire::{
     ConnectRequest, ConnectResponse, CreateMode, EventKind, Frames, Reader, ReplyHeader, Request,
     WatcherEvent, Writer, code, xid,
 };

@@ -4,8 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dlock::zookeeper::{Client, ClientOptions};
 use dlock::{Instant, Runtime};
+use dlock_zookeeper::{Client, ClientOptions};
 use sim::entropy::Entropy;
 use sim::servers::host::Host;
 use sim::servers::zookeeper::{Ensemble, EnsembleOptions, Observer};

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use super::support::in_zoo;
-use dlock::zookeeper::{CreateMode, Fired};
+use dlock_zookeeper::{CreateMode, Fired};
 use futures_util::FutureExt;
 
 const PLAIN: CreateMode = CreateMode::PERSISTENT;

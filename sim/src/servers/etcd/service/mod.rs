@@ -91,6 +91,9 @@ impl<M: Machine> Endpoint<M> {
 
     fn executed(&self, call: &'static str) {
         self.cluster.shared.options.observer.executed(self.member, &self.client, call);
+        if let Some(machine) = self.cluster.machine(self.member) {
+            machine.point(call);
+        }
     }
 
     fn header(&self) -> Option<PbResponseHeader> {

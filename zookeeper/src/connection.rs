@@ -7,6 +7,7 @@ use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use dlock_runtime::{Instant, Runtime};
 use futures_util::future::{Either, select};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf, split};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -14,9 +15,8 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::order::Order;
 use super::watches::Watches;
 use super::wire::{Frames, Request, WireError, xid};
-use crate::runtime::{Instant, Runtime};
 
-pub(super) struct Link<R: Runtime> {
+pub(super) struct Connection<R: Runtime> {
     runtime: R,
     reader: ReadHalf<R::Stream>,
     writer: WriteHalf<R::Stream>,
@@ -48,9 +48,9 @@ struct Output {
     unflushed: bool,
 }
 
-/// What a link has to be looked after for.
+/// What a connection has to be looked after for.
 pub(super) enum Wake {
-    /// Bytes have arrived: see [`Link::frame`].
+    /// Bytes have arrived: see [`Connection::frame`].
     Arrived,
     /// A client asks for something; `None`: no client is left.
     Order(Option<Order>),
@@ -58,8 +58,8 @@ pub(super) enum Wake {
     Lost,
 }
 
-impl<R: Runtime> Link<R> {
-    /// A link over a stream on which nothing was sent yet.
+impl<R: Runtime> Connection<R> {
+    /// A connection over a stream on which nothing was sent yet.
     pub(super) fn new(runtime: R, stream: R::Stream, timeout: Duration) -> Self {
         let (reader, writer) = split(stream);
         let now = runtime.now();
@@ -158,8 +158,8 @@ impl<R: Runtime> Link<R> {
         self.set_timer();
     }
 
-    /// Every deadline is a third of the timeout after something that happened, so none can come before the timer that is
-    /// set already: it is set anew only when it has struck.
+    /// Every deadline is a third of the timeout after something that happened, so none can come before the
+    /// timer that is set already: it is set anew only when it has struck.
     fn set_timer(&mut self) {
         let ping = if self.ping.is_none() { Some(self.last_sent) } else { None };
         let answer = self.oldest_unanswered().map(|sent| sent.max(self.last_heard));

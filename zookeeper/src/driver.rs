@@ -4,18 +4,18 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dlock_runtime::{Runtime, timeout_at};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::mpsc::error::TryRecvError;
 
+use super::connection::{Connection, Pending, Wake};
 use super::error::Error;
-use super::link::{Link, Pending, Wake};
 use super::order::{Answer, Order};
 use super::session::{Session, Shared, State};
 use super::wire::{
     ConnectRequest, ConnectResponse, Op, PASSWORD_BYTES, Reader, Reply, ReplyHeader, Request, WatcherEvent,
     WireError, code, xid,
 };
-use crate::runtime::{Runtime, timeout_at};
 
 pub(super) struct Driver<R: Runtime> {
     shared: Arc<Shared<R>>,
@@ -53,7 +53,7 @@ impl<R: Runtime> Driver<R> {
     pub(super) async fn run(mut self) {
         let end = loop {
             let end = match self.connect().await {
-                Ok(link) => self.serve(link).await,
+                Ok(connection) => self.serve(connection).await,
                 Err(end) => end,
             };
             match end {
@@ -70,7 +70,7 @@ impl<R: Runtime> Driver<R> {
     }
 
     /// Opens a connection to the next server and takes the session up there, or begins it.
-    async fn connect(&mut self) -> Result<Link<R>, End> {
+    async fn connect(&mut self) -> Result<Connection<R>, End> {
         let shared = Arc::clone(&self.shared);
         let servers = &shared.options.servers;
         let Some(address) = servers.get(self.attempts % servers.len().max(1)) else {
@@ -86,11 +86,11 @@ impl<R: Runtime> Driver<R> {
         }
     }
 
-    async fn log_in(&mut self, address: &str) -> Result<Link<R>, End> {
+    async fn log_in(&mut self, address: &str) -> Result<Connection<R>, End> {
         let runtime = &self.shared.runtime;
         let stream = runtime.connect(address).await;
         let stream = stream.map_err(|error| End::Lost(format!("{address}: {error}")))?;
-        let mut link = Link::new(runtime.clone(), stream, self.timeout());
+        let mut connection = Connection::new(runtime.clone(), stream, self.timeout());
         let (session_id, password) =
             self.session.map_or((0, [0; PASSWORD_BYTES]), |(session, password)| (session.id, password));
         let request = ConnectRequest {
@@ -101,16 +101,16 @@ impl<R: Runtime> Driver<R> {
             password,
             read_only: Some(false),
         };
-        let sent = link.send(&request.encode());
+        let sent = connection.send(&request.encode());
         let response = loop {
-            match link.frame() {
+            match connection.frame() {
                 Ok(Some(frame)) => break ConnectResponse::decode(&frame),
                 Ok(None) => {}
                 Err(error) => break Err(error),
             }
             // No order is taken before the session stands.
             let (_sender, mut none) = tokio::sync::mpsc::unbounded_channel();
-            if !matches!(link.wake(&mut none).await, Wake::Arrived) {
+            if !matches!(connection.wake(&mut none).await, Wake::Arrived) {
                 return Err(End::Lost(format!("{address} closed the connection")));
             }
         };
@@ -122,42 +122,42 @@ impl<R: Runtime> Driver<R> {
         self.session = Some((session, response.password));
         self.shared.established(session);
         self.shared.answered(sent);
-        link.set_timeout(session.timeout);
-        Ok(link)
+        connection.set_timeout(session.timeout);
+        Ok(connection)
     }
 
     /// Serves a connection until its end. Whatever it leaves unanswered has an unknown outcome.
-    async fn serve(&mut self, mut link: Link<R>) -> End {
+    async fn serve(&mut self, mut connection: Connection<R>) -> End {
         self.failures = 0;
         self.shared.set_state(State::Connected);
-        self.waiting.drain(..).for_each(|order| link.order(order));
-        let end = self.exchange(&mut link).await;
+        self.waiting.drain(..).for_each(|order| connection.order(order));
+        let end = self.exchange(&mut connection).await;
         if let End::Lost(_) = end {
             self.shared.set_state(State::Disconnected);
         }
-        let closing = link.pending.iter().any(|pending| pending.order.request == Request::Close);
-        for pending in link.pending {
+        let closing = connection.pending.iter().any(|pending| pending.order.request == Request::Close);
+        for pending in connection.pending {
             let _ = pending.order.reply.send(Err(Error::ConnectionLoss));
         }
         if closing { End::Closed } else { end }
     }
 
-    async fn exchange(&mut self, link: &mut Link<R>) -> End {
+    async fn exchange(&mut self, connection: &mut Connection<R>) -> End {
         loop {
-            match link.wake(&mut self.orders).await {
-                Wake::Arrived => match self.hear(link) {
+            match connection.wake(&mut self.orders).await {
+                Wake::Arrived => match self.hear(connection) {
                     Ok(None) => {}
                     Ok(Some(end)) => return end,
                     Err(error) => return End::Lost(error.to_string()),
                 },
                 Wake::Order(Some(order)) => {
-                    link.order(order);
+                    connection.order(order);
                     while let Ok(order) = self.orders.try_recv() {
-                        link.order(order);
+                        connection.order(order);
                     }
                 }
                 Wake::Order(None) => {
-                    self.say_goodbye(link).await;
+                    self.say_goodbye(connection).await;
                     return End::Closed;
                 }
                 Wake::Lost => return End::Lost("the connection broke".to_owned()),
@@ -166,18 +166,18 @@ impl<R: Runtime> Driver<R> {
     }
 
     /// Handles all frames that have arrived.
-    fn hear(&mut self, link: &mut Link<R>) -> Result<Option<End>, WireError> {
-        while let Some(frame) = link.frame()? {
+    fn hear(&mut self, connection: &mut Connection<R>) -> Result<Option<End>, WireError> {
+        while let Some(frame) = connection.frame()? {
             let mut reader = Reader::new(&frame);
             let header = ReplyHeader::read(&mut reader)?;
             if header.zxid > 0 {
                 self.last_zxid = self.last_zxid.max(header.zxid);
             }
             match header.xid {
-                xid::NOTIFICATION => link.watches.fire(&WatcherEvent::read(&mut reader)?),
-                xid::PING => link.ping.take().into_iter().for_each(|sent| self.shared.answered(sent)),
+                xid::NOTIFICATION => connection.watches.fire(&WatcherEvent::read(&mut reader)?),
+                xid::PING => connection.ping.take().into_iter().for_each(|sent| self.shared.answered(sent)),
                 _ => {
-                    if let Some(end) = self.settle(link, header, &mut reader)? {
+                    if let Some(end) = self.settle(connection, header, &mut reader)? {
                         return Ok(Some(end));
                     }
                 }
@@ -186,19 +186,19 @@ impl<R: Runtime> Driver<R> {
         Ok(None)
     }
 
-    /// Gives a reply to whoever asked.
+    /// Gives a reply to the caller of its request.
     fn settle(
         &self,
-        link: &mut Link<R>,
+        connection: &mut Connection<R>,
         header: ReplyHeader,
         reader: &mut Reader<'_>,
     ) -> Result<Option<End>, WireError> {
-        let first = link.pending.front().ok_or(WireError::Unknown { number: header.xid })?;
+        let first = connection.pending.front().ok_or(WireError::Unknown { number: header.xid })?;
         if first.xid != header.xid {
             return Err(WireError::Unknown { number: header.xid });
         }
         let result = read_result(&first.order.request, header.err, reader)?;
-        let Some(Pending { sent, order, .. }) = link.pending.pop_front() else { return Ok(None) };
+        let Some(Pending { sent, order, .. }) = connection.pending.pop_front() else { return Ok(None) };
         let end = match (&result, order.request.op()) {
             (Err(Error::SessionExpired), _) => Some(End::Lost("the session has expired".to_owned())),
             (Err(Error::SessionMoved), _) => Some(End::Lost("the session has moved".to_owned())),
@@ -208,7 +208,7 @@ impl<R: Runtime> Driver<R> {
         if end.is_none() {
             self.shared.answered(sent);
         }
-        let result = result.map(|reply| Answer { reply, watch: watch(&order.request, link) });
+        let result = result.map(|reply| Answer { reply, watch: watch(&order.request, connection) });
         if let Some(End::Closed) = end {
             self.shared.set_state(State::Closed);
         }
@@ -217,11 +217,11 @@ impl<R: Runtime> Driver<R> {
     }
 
     /// No client is left: ends the session, so that nobody has to wait for its timeout. At best effort.
-    async fn say_goodbye(&mut self, link: &mut Link<R>) {
-        link.send(&Request::Close.encode(0));
+    async fn say_goodbye(&mut self, connection: &mut Connection<R>) {
+        connection.send(&Request::Close.encode(0));
         let (_sender, mut none) = tokio::sync::mpsc::unbounded_channel();
         let deadline = self.shared.runtime.now() + self.timeout() / 3;
-        let closed = async { while let Wake::Arrived = link.wake(&mut none).await {} };
+        let closed = async { while let Wake::Arrived = connection.wake(&mut none).await {} };
         let _ = timeout_at(&self.shared.runtime, deadline, closed).await;
     }
 
@@ -266,11 +266,11 @@ fn read_result(
     }
 }
 
-fn watch<R: Runtime>(request: &Request, link: &mut Link<R>) -> Option<super::watches::Watch> {
+fn watch<R: Runtime>(request: &Request, connection: &mut Connection<R>) -> Option<super::watches::Watch> {
     match request {
         Request::Exists { path, watch: true }
         | Request::Data { path, watch: true }
-        | Request::Children { path, watch: true, .. } => Some(link.watches.add(request.op(), path)),
+        | Request::Children { path, watch: true, .. } => Some(connection.watches.add(request.op(), path)),
         _ => None,
     }
 }

@@ -9,7 +9,8 @@ use tokio::sync::oneshot;
 
 use super::wire::{EventKind, Op, WatcherEvent};
 
-/// A change to come: completes once, when the watched node changes or the connection is lost. Dropping it is free.
+/// A change to come: completes once, when the watched node changes or the connection is lost. Dropping it is
+/// free.
 #[derive(Debug)]
 pub struct Watch(oneshot::Receiver<Fired>);
 
@@ -38,7 +39,8 @@ impl Future for Watch {
 
 /// The watches that one connection's server keeps for us.
 ///
-/// A server keeps one watch for all that are set on the same node on one connection, and tells once: so does this.
+/// A server keeps one watch for all that are set on the same node on one connection, and tells once: so does
+/// this.
 #[derive(Default)]
 pub(super) struct Watches {
     /// Set by exists and getData.
@@ -59,7 +61,7 @@ impl Watches {
         Watch(watch)
     }
 
-    /// Wakes whoever waits for this.
+    /// Completes the watches that the event concerns.
     pub(super) fn fire(&mut self, event: &WatcherEvent) {
         let (fired, data, child) = match event.kind {
             EventKind::Created => (Fired::Created, true, false),
@@ -70,7 +72,7 @@ impl Watches {
         for (map, concerned) in [(&mut self.data, data), (&mut self.child, child)] {
             let waiting = if concerned { map.remove(&event.path) } else { None };
             for waiter in waiting.into_iter().flatten() {
-                // Whoever has dropped the watch does not care.
+                // The watch may have been dropped.
                 let _ = waiter.send(fired);
             }
         }

@@ -1,22 +1,23 @@
-//! The way to the cluster: one connection to one member, opened by whoever comes first, and the next member's when it fails.
+//! One connection to one member of the cluster: opened by the first call, and to the next member when it
+//! fails.
 
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use etcd_client::{Channel, Client, ConnectOptions, Error, KvClient, LeaseClient, LockClient, WatchClient};
+use dlock_runtime::{Instant, Runtime, timeout_at};
+use etcd_client::{Channel, Client, ConnectOptions, Error, KvClient, LeaseClient, WatchClient};
 use futures_util::future::{Either, select};
 use tonic::transport::Endpoint;
 
 use super::error::meaning;
 use super::stream::{Life, Mortal, Once, Spawner};
 use crate::error::BackendError;
-use crate::runtime::{Instant, Runtime, timeout_at};
-use crate::sync::SingleFlight;
+use crate::single_flight::SingleFlight;
 
-/// A cluster's members, and the one that is used.
-pub(super) struct Link<R> {
+/// Opens connections to the members of a cluster; at most one at a time takes new requests.
+pub(super) struct Connector<R> {
     runtime: R,
     addresses: Box<[Box<str>]>,
     options: ConnectOptions,
@@ -31,9 +32,9 @@ pub(super) struct Connection {
     life: Arc<Life>,
 }
 
-impl<R: Runtime> Link<R> {
+impl<R: Runtime> Connector<R> {
     pub(super) fn new(runtime: R, addresses: Box<[Box<str>]>, user: Option<&(String, String)>) -> Self {
-        // A member without a leader shall say so at once, and end the watches that would hear nothing.
+        // A member without a leader then says so at once, and ends its watches, which would receive nothing.
         let mut options = ConnectOptions::new().with_require_leader(true);
         if let Some((name, password)) = user {
             options = options.with_user(name, password).with_auto_token_refresh(true);
@@ -49,11 +50,12 @@ impl<R: Runtime> Link<R> {
         &self.addresses
     }
 
-    /// The open connection, or a new one to the next member that takes it before `deadline` ends.
+    /// Returns the open connection, or a new one to the next member that accepts it before `deadline`.
     ///
     /// # Errors
     ///
-    /// [`BackendError::Unreachable`] and refusals of the login, of this caller's attempt or of the one that it waited for.
+    /// [`BackendError::Unreachable`] and refusals of the login, of this caller's attempt or of the one that
+    /// it waited for.
     pub(super) async fn connection(&self, deadline: Instant) -> Result<Arc<Connection>, BackendError> {
         let is_open = |connection: &Arc<Connection>| !connection.is_over();
         let seen = match self.shared.current(is_open) {
@@ -68,23 +70,24 @@ impl<R: Runtime> Link<R> {
         turn.finish(self.open_any(deadline).await)
     }
 
-    /// Waits for the answer of a request on `by` until `deadline`. A connection that fails, or stays silent, takes no
-    /// further requests: the next go to another member.
+    /// Waits for the answer of a request on `by` until `deadline`. A connection that fails, or stays silent,
+    /// takes no further requests: the next go to another member.
     pub(super) async fn call<T>(
         &self,
-        by: &Connection,
+        connection: &Connection,
         deadline: Instant,
         exchange: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, BackendError> {
         let answer = timeout_at(&self.runtime, deadline, exchange).await;
         let result = answer.map_or(Err(BackendError::NoAnswer), |answer| answer.map_err(meaning));
         if let Err(error) = &result {
-            by.judge(error);
+            connection.judge(error);
         }
         result
     }
 
-    /// Tries the members in turn. One that keeps silent gets half of the time that is left, unless it is the only one.
+    /// Tries the members in turn. A member that stays silent gets half of the time that is left, unless it is
+    /// the only one.
     async fn open_any(&self, deadline: Instant) -> Result<Arc<Connection>, BackendError> {
         let mut failure = BackendError::NoAnswer;
         for _ in 0..self.addresses.len() {
@@ -104,7 +107,7 @@ impl<R: Runtime> Link<R> {
         Err(failure)
     }
 
-    /// The address to try now; the one after it is next.
+    /// Returns the address to try now, and moves on to the next.
     fn advance(&self) -> &str {
         let next = self.next.fetch_add(1, Ordering::Relaxed);
         &self.addresses[next % self.addresses.len()]
@@ -140,11 +143,7 @@ impl Connection {
         self.client.watch_client()
     }
 
-    pub(super) fn lock(&self) -> LockClient {
-        self.client.lock_client()
-    }
-
-    /// `exchange`, unless the connection ends before: streams that live long must move on with the requests.
+    /// Runs `exchange` until the connection ends: long-lived streams must move on with the requests.
     pub(super) async fn unless_over<T>(
         &self,
         exchange: impl Future<Output = Result<T, Error>>,
@@ -159,7 +158,7 @@ impl Connection {
         self.life.is_over()
     }
 
-    /// Takes no new requests after `error`, unless another member would say the same.
+    /// Sends no new requests on this connection after `error`, unless another member would answer the same.
     pub(super) fn judge(&self, error: &BackendError) {
         if !matches!(error, BackendError::SessionLost { .. }) && error.is_passing() {
             self.life.end();

@@ -1,19 +1,19 @@
 //! What the client and its driver both know of the session.
 
-use std::sync::MutexGuard;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use dlock_runtime::{Instant, Runtime};
 use tokio::sync::watch;
 
 use super::error::Error;
 use super::options::ClientOptions;
-use crate::runtime::{Instant, Runtime};
-use crate::sync::Guarded;
 
 /// How a session stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// No connection: the session may go on, or be over without our knowing. The servers are tried one by one.
+    /// No connection: the session may go on, or be over without our knowing. The servers are tried one by
+    /// one.
     Disconnected,
     /// A server answers for the session.
     Connected,
@@ -36,7 +36,7 @@ pub(super) struct Shared<R> {
     pub(super) runtime: R,
     pub(super) options: ClientOptions,
     state: watch::Sender<State>,
-    facts: Guarded<Facts>,
+    facts: Mutex<Facts>,
 }
 
 #[derive(Default)]
@@ -49,7 +49,7 @@ struct Facts {
 
 impl<R: Runtime> Shared<R> {
     pub(super) fn new(runtime: R, options: ClientOptions) -> Self {
-        Self { runtime, options, state: watch::Sender::new(State::Disconnected), facts: Guarded::default() }
+        Self { runtime, options, state: watch::Sender::new(State::Disconnected), facts: Mutex::default() }
     }
 
     pub(super) fn state(&self) -> State {
@@ -82,12 +82,12 @@ impl<R: Runtime> Shared<R> {
         facts.failure = None;
     }
 
-    /// Notes that a message was answered which was sent at `sent`: the server has counted the timeout from then, or later.
+    /// Notes that a message was answered which was sent at `sent`: the server has counted the timeout from
+    /// then, or later.
     pub(super) fn answered(&self, sent: Instant) {
         let mut facts = self.facts();
         let Some(Session { timeout, .. }) = facts.session else { return };
-        let until = (sent + timeout.saturating_sub(self.options.drift.of(timeout))).max(sent);
-        facts.valid_until = facts.valid_until.max(Some(until));
+        facts.valid_until = facts.valid_until.max(Some(sent + timeout));
     }
 
     pub(super) fn failed(&self, reason: String) {
@@ -110,6 +110,6 @@ impl<R: Runtime> Shared<R> {
     }
 
     fn facts(&self) -> MutexGuard<'_, Facts> {
-        self.facts.lock()
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

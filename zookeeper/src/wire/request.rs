@@ -115,7 +115,8 @@ impl CreateMode {
         self.ephemeral as i32 | (self.sequential as i32) << 1
     }
 
-    /// The mode that a create with these flags asks for, or `None` for nodes with a TTL and flags that mean nothing.
+    /// The mode that a create with these flags asks for, or `None` for nodes with a TTL and flags that mean
+    /// nothing.
     ///
     /// 4 means a container, which only createContainer makes: create makes a persistent node of it.
     pub const fn from_flags(flags: i32) -> Option<Self> {
@@ -237,7 +238,8 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// [`WireError`] if it is no such request, [`WireError::Unknown`] for a create whose flags mean no [`CreateMode`].
+    /// [`WireError`] if it is no such request, [`WireError::Unknown`] for a create whose flags mean no
+    /// [`CreateMode`].
     pub fn read(op: Op, reader: &mut Reader<'_>) -> Result<Self, WireError> {
         Ok(match op {
             Op::Create | Op::CreateStat => read_create(op == Op::CreateStat, reader)?,

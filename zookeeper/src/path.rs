@@ -1,12 +1,12 @@
-//! Where locks lie in the tree: `/locks/<name>/_c_<guid>-lock-<ten digits>`, one node for each who holds or waits.
+//! Where locks lie in the tree: `/locks/<name>/_c_<guid>-lock-<ten digits>`, one node for each who holds or
+//! waits.
 //!
-//! Source: the ZooKeeper recipe for locks, and the protected names of Apache Curator (`ProtectedMode`): the guid in
-//! front lets a client find the node whose creation was not answered among the children of the queue.
+//! Source: the ZooKeeper recipe for locks, and the protected names of Apache Curator (`ProtectedMode`): the
+//! guid in front lets a client find the node whose creation was not answered among the children of the queue.
 
 use std::fmt::Write;
 
-use crate::key::{LockKey, hex_into};
-use crate::runtime::Runtime;
+use dlock_runtime::Runtime;
 
 /// The parent of all queues.
 pub const ROOT: &str = "/locks";
@@ -17,9 +17,9 @@ const MIDDLE: &str = "-lock-";
 /// How many characters the server appends at least: digits, with zeros in front.
 const DIGITS: usize = 10;
 
-/// The node whose children queue for `key`.
-pub fn queue(key: &LockKey) -> String {
-    format!("{ROOT}/{}", escape(key.name()))
+/// Returns the node whose children queue for the lock of that name.
+pub fn queue(name: &str) -> String {
+    format!("{ROOT}/{}", escape(name))
 }
 
 /// The name of the lock whose queue is `path`, if it is one: the inverse of [`queue`].
@@ -27,8 +27,8 @@ pub fn lock_name(path: &str) -> Option<String> {
     unescape(path.strip_prefix(ROOT)?.strip_prefix('/')?)
 }
 
-/// `name` as one component of a path: `/`, `%` and all that is not printable ASCII become `%` and two hexadecimal digits
-/// for each byte. Unlike names stay unlike.
+/// `name` as one component of a path: `/`, `%` and all that is not printable ASCII become `%` and two
+/// hexadecimal digits for each byte. Unlike names stay unlike.
 pub fn escape(name: &str) -> String {
     // `.` and `..` mean directories and are refused.
     let dots = matches!(name, "." | "..");
@@ -62,7 +62,10 @@ pub fn guid<R: Runtime>(runtime: &R) -> String {
     let mut bytes = [0; 16];
     runtime.fill_random(&mut bytes);
     let mut guid = String::with_capacity(32);
-    hex_into(&mut guid, &bytes);
+    for byte in bytes {
+        // Writing to a String can't fail.
+        let _ = write!(guid, "{byte:02x}");
+    }
     guid
 }
 
@@ -73,9 +76,9 @@ pub fn entry_prefix(guid: &str) -> String {
 
 /// The number of an entry, by which the queue is ordered; `None` for a node that is no entry.
 ///
-/// The server counts a queue's entries in 32 bits with a sign. This number is that count without its sign: compare two by
-/// the sign of their wrapping difference. From 2 147 483 647 on, numbers are not in order and may come twice: no lock is
-/// granted on them.
+/// The server counts a queue's entries in 32 bits with a sign. This number is that count without its sign:
+/// compare two by the sign of their wrapping difference. From 2 147 483 647 on, numbers are not in order and
+/// may come twice: no lock is granted on them.
 pub fn entry_number(name: &str) -> Option<u32> {
     let (_, count) = name.rsplit_once(MIDDLE)?;
     let digits = count.strip_prefix('-').unwrap_or(count);

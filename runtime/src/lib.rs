@@ -1,7 +1,12 @@
-//! The seam: everything nondeterministic that a lock touches, in one small trait.
+//! The outside world in one small trait: clock, network, scheduler and entropy.
 //!
-//! `real` implements it with tokio and sockets, `sim` with simulated clocks and byte streams. Nothing else in this
-//! crate reads a clock, opens a connection, spawns a task or draws a random byte.
+//! `dlock` and its clients read a clock, open a connection, spawn a task and draw a random byte only through
+//! [`Runtime`]. A program implements it with tokio and sockets, a simulator with simulated clocks and byte
+//! streams.
+//!
+//! `dlock` exports all of this: a program that uses `dlock` needs no dependency on this crate.
+
+mod backoff;
 
 use std::fmt;
 use std::future::Future;
@@ -14,19 +19,22 @@ use std::time::Duration;
 use pin_project_lite::pin_project;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+pub use self::backoff::Backoff;
+
 /// The outside world, as one process sees it.
 pub trait Runtime: Clone + Send + Sync + 'static {
     /// A connection's byte stream.
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    /// The time on this process's monotonic clock. It never goes back, and stands for nothing outside the process.
+    /// Returns the time on this process's monotonic clock. It never goes back, and means nothing outside the
+    /// process.
     fn now(&self) -> Instant;
 
     /// Completes once [`Runtime::now`] has reached `deadline`.
     fn sleep_until(&self, deadline: Instant) -> impl Future<Output = ()> + Send;
 
-    /// Opens a connection to `address`, written `host:port`. It may hang for as long as the network keeps silent, so
-    /// bound it with [`timeout_at`].
+    /// Opens a connection to `address`, written `host:port`. It may hang for as long as the network keeps
+    /// silent, so bound it with [`timeout_at`].
     fn connect(&self, address: &str) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 
     /// Runs `task` beside the caller. It ends with the process.
@@ -38,12 +46,13 @@ pub trait Runtime: Clone + Send + Sync + 'static {
 
 /// A reading of one process's monotonic clock, in nanoseconds since an origin of that process's own.
 ///
-/// Not `std::time::Instant`, since every simulated process has a clock of its own, with an offset and a rate.
+/// It is not `std::time::Instant`, since every simulated process has a clock of its own, with an offset and a
+/// rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 
 impl Instant {
-    /// The end of the clock's range, which no process lives to see.
+    /// The end of the clock's range.
     pub const MAX: Self = Self(u64::MAX);
 
     /// The reading `nanos` nanoseconds after the clock's origin.
@@ -94,8 +103,8 @@ impl std::error::Error for Elapsed {}
 
 /// Runs `future` until it completes or `deadline` passes on `runtime`'s clock, then drops it.
 ///
-/// A result that is ready wins over a deadline that has passed: a process that was paused and finds both an answer and
-/// the deadline behind it takes the answer, and judges its age itself.
+/// A result that is ready wins over a deadline that has passed: a process that was paused and finds both an
+/// answer and an expired deadline takes the answer, and judges its age itself.
 ///
 /// # Errors
 ///
@@ -109,7 +118,8 @@ pub fn timeout_at<R: Runtime, F: Future>(
 }
 
 pin_project! {
-    // A future of its own: an `async fn` has room for its argument twice, and so twice for each timeout inside another.
+    // A future of its own: an `async fn` has room for its argument twice, and so twice for each timeout
+    // inside another.
     struct TimeoutAt<F, S> {
         #[pin]
         future: F,

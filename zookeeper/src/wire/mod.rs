@@ -1,8 +1,9 @@
-//! ZooKeeper's wire format, both ends of it: frames with a length in front, records in jute, xids that pair replies
-//! with requests.
+//! ZooKeeper's wire format, both ends of it: frames with a length in front, records in jute, xids that pair
+//! replies with requests.
 //!
-//! `jute.rs`: numbers, texts and lists as bytes; `frame.rs`: a byte stream cut into frames; `message.rs`: what opens a
-//! session and what every request and reply begins with; `request.rs`, `reply.rs`: what follows, for each operation.
+//! `jute.rs`: numbers, texts and lists as bytes; `frame.rs`: a byte stream cut into frames; `message.rs`:
+//! what opens a session and what every request and reply begins with; `request.rs`, `reply.rs`: what follows,
+//! for each operation.
 //!
 //! Source: `zookeeper.jute` and `ZooDefs.java` of ZooKeeper 3.8. All numbers are big-endian.
 

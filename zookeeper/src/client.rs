@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use dlock_runtime::{Instant, Runtime, timeout_at};
 use tokio::sync::{mpsc, oneshot};
 
 use super::driver::Driver;
@@ -12,12 +13,12 @@ use super::order::{Answer, Order, Withdrawal};
 use super::session::{Session, Shared, State};
 use super::watches::Watch;
 use super::wire::{CreateMode, Reply, Request, Stat, WireError};
-use crate::runtime::{Instant, Runtime, timeout_at};
 
 /// One ZooKeeper session. Clones share it; when the last one is dropped, the session is closed.
 ///
-/// Requests go out in the order in which they are made and are executed in that order. Each waits until `patience` for a
-/// connection and an answer. A request whose future is dropped before it was sent is never sent.
+/// Requests go out in the order in which they are made and are executed in that order. Each waits until
+/// `deadline` for a connection and an answer. A request whose future is dropped before it was sent is never
+/// sent.
 pub struct Client<R: Runtime> {
     shared: Arc<Shared<R>>,
     orders: mpsc::UnboundedSender<Order>,
@@ -55,7 +56,8 @@ impl<R: Runtime> Client<R> {
         self.shared.state()
     }
 
-    /// Waits until the state is another than `known`, and returns it. States that passed quickly may be missed.
+    /// Waits until the state is another than `known`, and returns it. States that passed quickly may be
+    /// missed.
     pub async fn state_after(&self, known: State) -> State {
         self.shared.state_after(known).await
     }
@@ -65,8 +67,8 @@ impl<R: Runtime> Client<R> {
         self.shared.session()
     }
 
-    /// Until when the session may be trusted to live at the servers: the negotiated timeout, counted from the sending of
-    /// the last message that was answered, less the drift margin. It grows with every answer, pings' included. `None`
+    /// Until when the session may be trusted to live at the servers: the negotiated timeout, counted from the
+    /// sending of the last message that was answered. It grows with every answer, pings' included. `None`
     /// before the first.
     ///
     /// It says nothing when the session is over by a server's word: see [`Client::state`].
@@ -83,8 +85,8 @@ impl<R: Runtime> Client<R> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotSent`] if there is none by `patience`; [`Error::SessionExpired`] or [`Error::Closed`].
-    pub async fn established(&self, patience: Instant) -> Result<Session, Error> {
+    /// [`Error::NotSent`] if there is none by `deadline`; [`Error::SessionExpired`] or [`Error::Closed`].
+    pub async fn established(&self, deadline: Instant) -> Result<Session, Error> {
         let wait = async {
             let mut state = self.state();
             while state == State::Disconnected {
@@ -92,7 +94,7 @@ impl<R: Runtime> Client<R> {
             }
             state
         };
-        match timeout_at(self.runtime(), patience, wait).await {
+        match timeout_at(self.runtime(), deadline, wait).await {
             Ok(State::Connected) => self.session().ok_or_else(|| self.shared.not_sent()),
             _ => Err(self.shared.not_sent()),
         }
@@ -109,10 +111,10 @@ impl<R: Runtime> Client<R> {
         path: &str,
         data: &[u8],
         mode: CreateMode,
-        patience: Instant,
+        deadline: Instant,
     ) -> Result<Created, Error> {
         let request = Request::Create { path: path.to_owned(), data: data.to_vec(), mode, with_stat: true };
-        match self.ask(request, patience).await?.reply {
+        match self.ask(request, deadline).await?.reply {
             Some(Reply::Created { path, stat }) => Ok(Created { path, stat }),
             _ => Err(unexpected()),
         }
@@ -123,9 +125,9 @@ impl<R: Runtime> Client<R> {
     /// # Errors
     ///
     /// [`Error::NoNode`], [`Error::BadVersion`], [`Error::NotEmpty`], and the general ones.
-    pub async fn delete(&self, path: &str, version: Option<i32>, patience: Instant) -> Result<(), Error> {
+    pub async fn delete(&self, path: &str, version: Option<i32>, deadline: Instant) -> Result<(), Error> {
         let request = Request::Delete { path: path.to_owned(), version: version.unwrap_or(-1) };
-        self.ask(request, patience).await.map(drop)
+        self.ask(request, deadline).await.map(drop)
     }
 
     /// The stat of a node, or `None` if there is no such node.
@@ -133,9 +135,9 @@ impl<R: Runtime> Client<R> {
     /// # Errors
     ///
     /// The general ones.
-    pub async fn exists(&self, path: &str, patience: Instant) -> Result<Option<Stat>, Error> {
+    pub async fn exists(&self, path: &str, deadline: Instant) -> Result<Option<Stat>, Error> {
         let request = Request::Exists { path: path.to_owned(), watch: false };
-        stat(self.ask(request, patience).await?.reply)
+        stat(self.ask(request, deadline).await?.reply)
     }
 
     /// The same, and a watch for when the node comes, goes or gets other data.
@@ -146,10 +148,10 @@ impl<R: Runtime> Client<R> {
     pub async fn exists_watched(
         &self,
         path: &str,
-        patience: Instant,
+        deadline: Instant,
     ) -> Result<(Option<Stat>, Watch), Error> {
         let request = Request::Exists { path: path.to_owned(), watch: true };
-        let (reply, watch) = self.ask_watched(request, patience).await?;
+        let (reply, watch) = self.ask_watched(request, deadline).await?;
         Ok((stat(reply)?, watch))
     }
 
@@ -158,19 +160,20 @@ impl<R: Runtime> Client<R> {
     /// # Errors
     ///
     /// [`Error::NoNode`], and the general ones.
-    pub async fn data(&self, path: &str, patience: Instant) -> Result<(Vec<u8>, Stat), Error> {
+    pub async fn data(&self, path: &str, deadline: Instant) -> Result<(Vec<u8>, Stat), Error> {
         let request = Request::Data { path: path.to_owned(), watch: false };
-        data(self.ask(request, patience).await?.reply)
+        data(self.ask(request, deadline).await?.reply)
     }
 
-    /// The same, and a watch for when the node goes or gets other data. Nothing is watched if there is no node.
+    /// The same, and a watch for when the node goes or gets other data. Nothing is watched if there is no
+    /// node.
     ///
     /// # Errors
     ///
     /// [`Error::NoNode`], and the general ones.
-    pub async fn data_watched(&self, path: &str, patience: Instant) -> Result<(Vec<u8>, Stat, Watch), Error> {
+    pub async fn data_watched(&self, path: &str, deadline: Instant) -> Result<(Vec<u8>, Stat, Watch), Error> {
         let request = Request::Data { path: path.to_owned(), watch: true };
-        let (reply, watch) = self.ask_watched(request, patience).await?;
+        let (reply, watch) = self.ask_watched(request, deadline).await?;
         let (data, stat) = data(reply)?;
         Ok((data, stat, watch))
     }
@@ -185,11 +188,11 @@ impl<R: Runtime> Client<R> {
         path: &str,
         data: &[u8],
         version: Option<i32>,
-        patience: Instant,
+        deadline: Instant,
     ) -> Result<Stat, Error> {
         let version = version.unwrap_or(-1);
         let request = Request::SetData { path: path.to_owned(), data: data.to_vec(), version };
-        stat(self.ask(request, patience).await?.reply)?.ok_or_else(unexpected)
+        stat(self.ask(request, deadline).await?.reply)?.ok_or_else(unexpected)
     }
 
     /// A node's children.
@@ -197,9 +200,9 @@ impl<R: Runtime> Client<R> {
     /// # Errors
     ///
     /// [`Error::NoNode`], and the general ones.
-    pub async fn children(&self, path: &str, patience: Instant) -> Result<Children, Error> {
+    pub async fn children(&self, path: &str, deadline: Instant) -> Result<Children, Error> {
         let request = Request::Children { path: path.to_owned(), watch: false, with_stat: true };
-        children(self.ask(request, patience).await?.reply)
+        children(self.ask(request, deadline).await?.reply)
     }
 
     /// The same, and a watch for when a child comes or goes, or the node goes.
@@ -207,53 +210,54 @@ impl<R: Runtime> Client<R> {
     /// # Errors
     ///
     /// [`Error::NoNode`], and the general ones.
-    pub async fn children_watched(&self, path: &str, patience: Instant) -> Result<(Children, Watch), Error> {
+    pub async fn children_watched(&self, path: &str, deadline: Instant) -> Result<(Children, Watch), Error> {
         let request = Request::Children { path: path.to_owned(), watch: true, with_stat: true };
-        let (reply, watch) = self.ask_watched(request, patience).await?;
+        let (reply, watch) = self.ask_watched(request, deadline).await?;
         Ok((children(reply)?, watch))
     }
 
-    /// Has the server catch up with the leader, so that a read that follows sees all that was written before this.
+    /// Has the server catch up with the leader, so that a read that follows sees all that was written before
+    /// this.
     ///
     /// # Errors
     ///
     /// The general ones.
-    pub async fn sync(&self, path: &str, patience: Instant) -> Result<(), Error> {
-        self.ask(Request::Sync { path: path.to_owned() }, patience).await.map(drop)
+    pub async fn sync(&self, path: &str, deadline: Instant) -> Result<(), Error> {
+        self.ask(Request::Sync { path: path.to_owned() }, deadline).await.map(drop)
     }
 
     /// Ends the session: its ephemeral nodes are deleted. What was asked before is executed first.
     ///
     /// # Errors
     ///
-    /// The general ones. After [`Error::NotSent`] the session goes on, after all others it is over for this client, and
-    /// at the servers when its timeout has passed at the latest.
-    pub async fn close(&self, patience: Instant) -> Result<(), Error> {
-        self.ask(Request::Close, patience).await.map(drop)
+    /// The general ones. After [`Error::NotSent`] the session goes on, after all others it is over for this
+    /// client, and at the servers when its timeout has passed at the latest.
+    pub async fn close(&self, deadline: Instant) -> Result<(), Error> {
+        self.ask(Request::Close, deadline).await.map(drop)
     }
 
-    /// Whether both speak for the same session.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
+    /// Returns whether both are clients of the same session.
+    pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     async fn ask_watched(
         &self,
         request: Request,
-        patience: Instant,
+        deadline: Instant,
     ) -> Result<(Option<Reply>, Watch), Error> {
-        let answer = self.ask(request, patience).await?;
+        let answer = self.ask(request, deadline).await?;
         Ok((answer.reply, answer.watch.ok_or_else(unexpected)?))
     }
 
-    async fn ask(&self, request: Request, patience: Instant) -> Result<Answer, Error> {
+    async fn ask(&self, request: Request, deadline: Instant) -> Result<Answer, Error> {
         let (reply, answer) = oneshot::channel();
         let withdrawal = Withdrawal::default();
         let ticket = withdrawal.ticket();
         if self.orders.send(Order { request, ticket, reply }).is_err() {
             return Err(self.shared.not_sent());
         }
-        match timeout_at(self.runtime(), patience, answer).await {
+        match timeout_at(self.runtime(), deadline, answer).await {
             Ok(Ok(result)) => result,
             // The driver has ended.
             Ok(Err(_)) if withdrawal.withdraw() => Err(self.shared.not_sent()),

@@ -7,8 +7,8 @@ use super::jute::WireError;
 /// The longest frame that a server takes, in bytes: `jute.maxbuffer`, 1 MiB less one.
 pub const REQUEST_BYTES_MAX: usize = 0xf_ffff;
 
-/// The longest frame that a client takes, in bytes: a request may be as long as the above, and the reply to a read holds a
-/// stat besides the same data.
+/// The longest frame that a client takes, in bytes: a request may be as long as the above, and the reply to a
+/// read holds a stat besides the same data.
 pub const FRAME_BYTES_MAX: usize = REQUEST_BYTES_MAX + 1024;
 
 /// What has arrived of a byte stream and was not taken yet.
@@ -40,7 +40,8 @@ impl Frames {
     ///
     /// # Errors
     ///
-    /// [`WireError::Length`] for a length below zero or above what was set: the stream can't be read any further.
+    /// [`WireError::Length`] for a length below zero or above what was set: the stream can't be read any
+    /// further.
     pub fn take(&mut self) -> Result<Option<Bytes>, WireError> {
         let Some(&head) = self.buffer.first_chunk() else { return Ok(None) };
         let length = i32::from_be_bytes(head);

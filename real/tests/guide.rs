@@ -1,0 +1,85 @@
+//! The guide `docs/test-your-own-lock.md`, followed word for word: its files are written, its commands run, in a folder beside
+//! a link to this checkout.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test; it runs the guide's commands")]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+/// A step of the guide: a block of code behind a comment that says what it is.
+enum Step {
+    File {
+        path: String,
+        text: String,
+    },
+    Run {
+        commands: String,
+        fails: bool,
+    },
+    /// What the last command printed, somewhere.
+    Shows(Vec<String>),
+}
+
+#[test]
+fn a_crate_that_follows_the_guide_finds_the_naive_lock_guilty() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    // Outside the checkout: cargo takes what lies inside for a part of the workspace.
+    let folder = std::env::temp_dir().join(format!("guide-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    symlink(root, folder.join("locks")).unwrap();
+    let mut printed = String::new();
+    let steps = steps(&fs::read_to_string(root.join("docs/test-your-own-lock.md")).unwrap());
+    assert!(steps.len() >= 6, "the guide has lost its steps");
+    for step in steps {
+        match step {
+            Step::File { path, text } => fs::write(folder.join(path), text).unwrap(),
+            Step::Run { commands, fails } => printed = run(&folder, &commands, fails),
+            Step::Shows(lines) => {
+                for line in lines {
+                    assert!(printed.contains(&line), "{line:?} was not printed:\n{printed}");
+                }
+            }
+        }
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// Runs the commands as a shell does, and returns what they print. `fails`: they must.
+fn run(folder: &Path, commands: &str, fails: bool) -> String {
+    let mut shell = Command::new("bash");
+    shell.args(["-euo", "pipefail", "-c", commands]).current_dir(folder);
+    // The crate's own settings count, not those of this test; what it builds outlives the test, as on a user's machine.
+    for variable in ["RUSTFLAGS", "SEED", "SEEDS", "PROTOC", "CARGO_MANIFEST_DIR"] {
+        shell.env_remove(variable);
+    }
+    // What is built stays in the checkout: the next run of this test need not build it again.
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
+    let is_checkout = commands.contains("cargo run");
+    shell.env("CARGO_TARGET_DIR", if is_checkout { target } else { target.join("guide") });
+    let output = shell.output().unwrap();
+    let printed = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert_eq!(!output.status.success(), fails, "{commands}\n{printed}");
+    printed
+}
+
+fn steps(guide: &str) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut lines = guide.lines();
+    while let Some(line) = lines.next() {
+        let Some(mark) = line.strip_prefix("<!-- ").and_then(|mark| mark.strip_suffix(" -->")) else {
+            continue;
+        };
+        assert!(lines.next().is_some_and(|fence| fence.starts_with("```")), "{mark}: no block follows");
+        let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+        let text = block.join("\n") + "\n";
+        steps.push(match mark.split_once(": ") {
+            Some(("file", path)) => Step::File { path: path.to_owned(), text },
+            Some(("run", "fails")) => Step::Run { commands: text, fails: true },
+            None if mark == "run" => Step::Run { commands: text, fails: false },
+            None if mark == "shows" => Step::Shows(block.into_iter().map(str::to_owned).collect()),
+            _ => panic!("unknown mark {mark:?}"),
+        });
+    }
+    steps
+}

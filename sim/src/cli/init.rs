@@ -1,0 +1,95 @@
+//! `init`: sets up a crate outside the workspace, so that `sim` builds as its dependency.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{Outcome, print};
+
+/// What cargo must be told: madsim simulates only under its cfg, and etcd-client compiles etcd's protocol when it is built.
+const CONFIG: &str = r#"# For the crate `sim`: madsim simulates only under this cfg, and etcd-client compiles etcd's protocol when it is built.
+[build]
+rustflags = ["--cfg", "madsim"]
+rustdocflags = ["--cfg", "madsim"]
+
+[env]
+PROTOC = { value = ".cargo/protoc", relative = true }
+"#;
+
+/// The script that finds the protobuf compiler that cargo itself has downloaded.
+const PROTOC: &str = include_str!("../../../tools/protoc");
+
+/// Writes `.cargo/config.toml` and `.cargo/protoc` into the crate's folder. What is there already is left alone.
+pub(crate) fn init(folder: &Path) -> Outcome {
+    if !folder.join("Cargo.toml").is_file() {
+        let problem = format!("{} has no Cargo.toml: give the folder of your crate", folder.display());
+        return Err(problem.into());
+    }
+    let cargo = folder.join(".cargo");
+    let config = cargo.join("config.toml");
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |error: io::Error| format!("{}: {error}", path.display())
+    };
+    if config.exists() {
+        let text = fs::read_to_string(&config).map_err(failed(&config))?;
+        if let Some(missing) = missing(&text) {
+            let problem = format!(
+                "{} is there already and lacks {missing}: add this to it by hand, and run this command again\n\n{CONFIG}",
+                config.display()
+            );
+            return Err(problem.into());
+        }
+    } else {
+        fs::create_dir_all(&cargo).map_err(failed(&cargo))?;
+        write(&config, CONFIG).map_err(failed(&config))?;
+    }
+    let protoc = cargo.join("protoc");
+    write(&protoc, PROTOC).map_err(failed(&protoc))?;
+    make_executable(&protoc).map_err(failed(&protoc))?;
+    print(&format!(
+        "{} is set up. Add this to its Cargo.toml:\n\n[dev-dependencies]\nsim = {{ path = \"{}\" }}\n",
+        folder.display(),
+        path_to_sim(folder).display()
+    ))?;
+    Ok(true)
+}
+
+/// Which of the settings the file lacks, if it lacks one.
+fn missing(text: &str) -> Option<&'static str> {
+    let Ok(table) = text.parse::<toml::Table>() else { return Some("valid TOML") };
+    let flags = table.get("build").and_then(|build| build.get("rustflags")).map(ToString::to_string);
+    if !flags.is_some_and(|flags| flags.contains("madsim")) {
+        return Some("build.rustflags with --cfg madsim");
+    }
+    let protoc = table.get("env").and_then(|env| env.get("PROTOC"));
+    protoc.is_none().then_some("env.PROTOC")
+}
+
+/// The file is there whole or not at all.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let draft = path.with_extension("new");
+    fs::write(&draft, text)?;
+    fs::rename(&draft, path)
+}
+
+#[cfg(unix)]
+fn make_executable(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+}
+
+#[cfg(not(unix))]
+fn make_executable(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// The crate `sim` as seen from `folder`: relative if the two lie beside each other.
+fn path_to_sim(folder: &Path) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
+    let parent = |path: &Path| path.canonicalize().ok().and_then(|path| path.parent().map(Path::to_owned));
+    match (parent(folder), parent(root), root.file_name()) {
+        (Some(ours), Some(theirs), Some(name)) if ours == theirs => Path::new("..").join(name).join("sim"),
+        _ => root.join("sim"),
+    }
+}
