@@ -52,7 +52,7 @@ pub struct Plan {
     /// and again.
     pub rest: Duration,
     /// How long it waits for the lock.
-    pub patience: Duration,
+    pub acquire_timeout: Duration,
     /// How long it asks for an answer before it sleeps until it comes, see [`TokioRuntime::polling_busily`].
     pub busy_poll: Duration,
 }
@@ -158,7 +158,7 @@ impl<T: Fn(Done)> Contender<'_, T> {
 
 fn job(plan: &Plan, key: LockKey) -> Job {
     let mut job = Job::new(key, plan.work);
-    job.acquire_timeout = plan.patience;
+    job.acquire_timeout = plan.acquire_timeout;
     job.check = plan.check;
     job.renew = plan.renew;
     job.reading = if plan.claim { Reading::Fenced } else { Reading::None };

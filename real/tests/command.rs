@@ -230,7 +230,7 @@ fn mistakes_are_explained() {
         "127.0.0.1:1",
         "--resource",
         &address,
-        "--patience",
+        "--acquire-timeout",
         "100ms",
     ]));
     assert_eq!(code, Some(1), "nothing was done");
@@ -249,7 +249,8 @@ fn the_environment_gives_the_flags() {
         ("DLOCK_RESOURCE", format!("127.0.0.1:{}", served.1)),
         ("DLOCK_SERVERS", "127.0.0.1:1".to_owned()),
     ]);
-    let (_, told, _) = run(worker.env("DLOCK_PATIENCE", "50ms").env("DLOCK_NAME", "from-the-environment"));
+    let (_, told, _) =
+        run(worker.env("DLOCK_ACQUIRE_TIMEOUT", "50ms").env("DLOCK_NAME", "from-the-environment"));
     assert!(told.starts_with("from-the-environment: account:0: no lock until the deadline"), "{told}");
     let mut output = String::new();
     real(&["worker", "--help"])

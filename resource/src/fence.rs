@@ -61,7 +61,8 @@ impl Fencing {
     }
 }
 
-/// The number of a write among those of one grant: 1 to `u64::MAX - 1`. Zero is the claim, the last is the plain write.
+/// The number of a write among those of one grant: 1 to `u64::MAX - 1`. Zero is the claim, the last is the
+/// plain write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WriteSeq(u64);
 

@@ -55,9 +55,9 @@ pub(crate) struct Worker {
     /// Renews the lease beside the work, for so long at most.
     #[arg(long, env = "DLOCK_RENEW", value_parser = span::parse, value_name = "CAP")]
     renew: Option<Duration>,
-    /// How long to wait for the lock.
-    #[arg(long, env = "DLOCK_PATIENCE", value_parser = span::parse, default_value = "30s")]
-    patience: Duration,
+    /// How long to wait for the lock before giving up.
+    #[arg(long, env = "DLOCK_ACQUIRE_TIMEOUT", value_parser = span::parse, default_value = "30s")]
+    acquire_timeout: Duration,
     #[command(flatten)]
     metrics: MetricsArgs,
     #[command(flatten)]
@@ -105,7 +105,7 @@ impl Worker {
             renew: self.renew,
             rounds: self.rounds,
             rest: self.rest,
-            patience: self.patience,
+            acquire_timeout: self.acquire_timeout,
             busy_poll: self.lock.busy_poll,
         })
     }

@@ -196,7 +196,7 @@ impl<'a> Scene<'a> {
         let (far, near) = (self.links.addresses(), self.addresses());
         let Configuration { patience, long_ttl, .. } = *self.configuration;
         let crew = self.crew("ask", &near, resource.address(), long_ttl.0);
-        let mut a = Crew { servers: &far, patience: patience.0, ..crew }.worker("a", &[])?;
+        let mut a = Crew { servers: &far, acquire_timeout: patience.0, ..crew }.worker("a", &[])?;
         a.ended()?;
         // Nodes that are stopped serve nobody. Links stay as they are: b does not use them.
         for node in &mut self.nodes {

@@ -18,7 +18,7 @@ use crate::servers::{Launch, Process, ServerError, Stage, ask_http};
 use crate::span::Span;
 
 /// How long a process may take for any one thing. Enough for a machine that compiles beside it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// A process of this program.
@@ -90,9 +90,9 @@ impl Actor {
             if let Some(done) = done(self) {
                 return Ok(done);
             }
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > STEP_TIMEOUT {
                 let (name, words) = (self.process.name().to_owned(), self.process.last_words());
-                return Err(LabError::Stuck { name, what, seconds: PATIENCE.as_secs(), words });
+                return Err(LabError::Stuck { name, what, seconds: STEP_TIMEOUT.as_secs(), words });
             }
             thread::sleep(PAUSE);
         }
@@ -113,7 +113,7 @@ pub(crate) struct Crew<'a> {
     pub(crate) ttl: Duration,
     pub(crate) work: Duration,
     /// How long a worker waits for the lock.
-    pub(crate) patience: Duration,
+    pub(crate) acquire_timeout: Duration,
 }
 
 impl<'a> Crew<'a> {
@@ -126,15 +126,34 @@ impl<'a> Crew<'a> {
         resource: &'a str,
         ttl: Duration,
     ) -> Self {
-        Self { stage, run, backend, servers, resource, ttl, work: Duration::ZERO, patience: PATIENCE }
+        Self {
+            stage,
+            run,
+            backend,
+            servers,
+            resource,
+            ttl,
+            work: Duration::ZERO,
+            acquire_timeout: STEP_TIMEOUT,
+        }
     }
 
     /// Starts a worker, with the flags in `more` besides those that all have.
     pub(crate) fn worker(&self, name: &str, more: &[&str]) -> Result<Actor, ServerError> {
         let Self { stage, run, backend, servers, resource, .. } = *self;
-        let [ttl, work, patience] = [self.ttl, self.work, self.patience].map(|span| Span(span).to_string());
+        let [ttl, work, acquire_timeout] =
+            [self.ttl, self.work, self.acquire_timeout].map(|span| Span(span).to_string());
         let mut arguments = vec!["--backend", backend.as_str(), "--servers", servers, "--key", run];
-        arguments.extend(["--resource", resource, "--ttl", &ttl, "--work", &work, "--patience", &patience]);
+        arguments.extend([
+            "--resource",
+            resource,
+            "--ttl",
+            &ttl,
+            "--work",
+            &work,
+            "--acquire-timeout",
+            &acquire_timeout,
+        ]);
         arguments.extend(more);
         Actor::start(stage, run, name, "worker", &arguments)
     }
