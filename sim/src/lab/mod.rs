@@ -2,6 +2,7 @@
 
 mod arm;
 mod classes;
+mod default;
 mod draw;
 mod excuses;
 mod fault_class;

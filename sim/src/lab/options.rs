@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::default::is_default;
 use super::servers::{Etcd, Redis, Resource};
 use super::system::System;
 use super::worker::Worker;
@@ -93,9 +94,4 @@ impl Options {
 
 fn default_keys() -> Vec<String> {
     vec!["orders:42".into()]
-}
-
-/// For `skip_serializing_if`.
-pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }

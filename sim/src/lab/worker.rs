@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::options::is_default;
+use super::default::is_default;
 use crate::names::names;
 use crate::span::Span;
 

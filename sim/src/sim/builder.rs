@@ -8,10 +8,7 @@ use std::time::Duration;
 use resource::audit::{Rules, VerdictKind};
 
 use super::check::Check;
-use super::error::RunError;
 use super::process::Process;
-use super::report::Report;
-use super::run;
 use super::stage::{Body, Main};
 use crate::faults::{Fault, Role};
 use crate::servers::host::Host;
@@ -213,16 +210,6 @@ impl Sim {
     /// The faults, in the order in which they were added.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
-    }
-
-    /// Runs the world to its end, on a thread of its own, and judges what happened. The builder is empty afterwards.
-    ///
-    /// # Errors
-    ///
-    /// [`RunError`] if the world can't be built as asked, or if code in it panics. A verdict or a finding is no error.
-    pub fn run(&mut self) -> Result<Report, RunError> {
-        let seed = self.seed;
-        run::run(std::mem::replace(self, Self::new(seed)))
     }
 
     fn add(&mut self, name: &str, body: Body) -> &mut Self {

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use dlock::{Instant, Runtime};
 
+use super::progress::Progress;
 use super::section::Section;
-use super::stage::Stage;
+use crate::world::World;
 use crate::world::disk::Disk;
 use crate::world::process::ProcessId;
 use crate::world::runtime::SimRuntime;
@@ -23,14 +24,14 @@ use crate::world::stream::{Listener, SimStream};
 /// pause it, kill it (all its tasks are dropped) or set its clocks.
 #[derive(Clone)]
 pub struct Process {
-    stage: Arc<Stage>,
+    progress: Arc<Progress>,
     runtime: SimRuntime,
 }
 
 impl Process {
-    pub(super) fn new(stage: Arc<Stage>, id: ProcessId) -> Self {
-        let runtime = SimRuntime::new(stage.world(), id);
-        Self { stage, runtime }
+    pub(super) fn new(world: &World, id: ProcessId, progress: Arc<Progress>) -> Self {
+        let runtime = SimRuntime::new(world, id);
+        Self { progress, runtime }
     }
 
     /// The name that the world knows it by.
@@ -69,7 +70,7 @@ impl Process {
 
     /// The disk of the process: one file, which outlives its crashes. What was not synced is lost with the power.
     pub fn disk(&self) -> Disk {
-        self.stage.disk(self.id())
+        self.runtime.world().process(self.id()).disk().clone()
     }
 
     /// The time on the process's monotonic clock.
@@ -130,7 +131,7 @@ impl Process {
     /// [`Process::cancellable`] for a future that the caller drops.
     pub(crate) async fn poll_cancellable<F: Future>(&self, mut future: Pin<&mut F>) -> Option<F::Output> {
         std::future::poll_fn(|cx| {
-            if self.stage.poll_cancelled(self.id(), cx) {
+            if self.progress.poll_cancelled(self.id().0, cx) {
                 return Poll::Ready(None);
             }
             future.as_mut().poll(cx).map(Some)

@@ -20,8 +20,20 @@ use crate::trace::text::{self, Names};
 use crate::world::World;
 use crate::world::process::ProcessId;
 
+impl Sim {
+    /// Runs the world to its end, on a thread of its own, and judges what happened. The builder is empty afterwards.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError`] if the world can't be built as asked, or if code in it panics. A verdict or a finding is no error.
+    pub fn run(&mut self) -> Result<Report, RunError> {
+        let seed = self.seed;
+        run(std::mem::replace(self, Self::new(seed)))
+    }
+}
+
 /// Runs `sim` on a fresh thread: the order of libraries' hash maps is only reproducible in one.
-pub(super) fn run(sim: Sim) -> Result<Report, RunError> {
+fn run(sim: Sim) -> Result<Report, RunError> {
     sim.validate()?;
     #[allow(
         clippy::disallowed_methods,

@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Context;
 use std::time::Duration;
 
 use resource::audit::Event;
@@ -13,7 +12,6 @@ use super::progress::Progress;
 use crate::faults::{self, Role};
 use crate::servers::host::{Acted, Host};
 use crate::world::World;
-use crate::world::disk::Disk;
 use crate::world::machine::WorldMachine;
 use crate::world::process::ProcessId;
 
@@ -33,7 +31,7 @@ pub(crate) struct Stage {
     world: World,
     /// By process number.
     bodies: Vec<Body>,
-    progress: Progress,
+    progress: Arc<Progress>,
 }
 
 impl Stage {
@@ -41,7 +39,7 @@ impl Stage {
     pub(super) fn new(world: &World, bodies: Vec<Body>, may_cancel: bool) -> Arc<Self> {
         let is_client = |number: &usize| matches!(bodies[*number], Body::Program { role: Role::Client, .. });
         let programs = (0..bodies.len()).filter(is_client);
-        let progress = Progress::new(programs, may_cancel);
+        let progress = Arc::new(Progress::new(programs, may_cancel));
         Arc::new(Self { world: world.clone(), bodies, progress })
     }
 
@@ -68,19 +66,6 @@ impl Stage {
         self.world.sleep_until(self.world.now() + nanos(quiet)).await;
         let limit = limit.max(self.world.now()).min(self.world.now().saturating_add(nanos(linger)));
         self.progress.none_held(&self.world, limit).await;
-    }
-
-    /// Whether what the process runs under [`Process::cancellable`] is to be dropped now; else its task is woken when it is.
-    pub(super) fn poll_cancelled(&self, id: ProcessId, cx: &mut Context<'_>) -> bool {
-        self.progress.poll_cancelled(id.0, cx)
-    }
-
-    pub(super) fn world(&self) -> &World {
-        &self.world
-    }
-
-    pub(super) fn disk(&self, id: ProcessId) -> Disk {
-        self.world.process(id).disk().clone()
     }
 
     /// Requests that the servers carried out so far.
@@ -111,7 +96,7 @@ impl Stage {
                 let stage = Arc::clone(self);
                 Box::pin(async move {
                     // Made when its life has begun, which it belongs to.
-                    let process = Process::new(Arc::clone(&stage), id);
+                    let process = Process::new(&stage.world, id, Arc::clone(&stage.progress));
                     if let Body::Program { main, .. } = &stage.bodies[id.0] {
                         main(process).await;
                     }

@@ -14,6 +14,7 @@
 mod connection;
 mod core;
 mod host;
+mod leading;
 mod member;
 mod observe;
 mod session;
