@@ -69,5 +69,7 @@ fn rate_of(what: &dyn Action) -> Option<(&str, f64)> {
         return Some((process, *factor));
     }
     let Slew { process, by, over } = what.downcast_ref()?;
-    Some((process, 1.0 + by.as_nanos() as f64 / over.as_nanos().max(1) as f64))
+    let rate = 1.0 + by.as_nanos() as f64 / over.as_nanos().max(1) as f64;
+    // A clock never goes back: one that is slewed by more than the time it has nearly stands.
+    Some((process, rate.max(1e-9)))
 }
