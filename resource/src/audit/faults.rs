@@ -2,11 +2,14 @@
 //!
 //! A fault is in force from `fault_applied` to the `fault_healed` with its number; a process that died is
 //! down until a `fault_healed` or `server_started` of its own. A fault that acts once disturbs at its moment
-//! only. A client that died breaks nothing that others need, and one that drops its acquire breaks nothing at
+//! only. What a delayed link still carries when its fault ends is late for as long as [`Rules::in_flight`]
+//! says: until then the fault counts as not over. A client that died breaks nothing that others need, and one that drops its acquire breaks nothing at
 //! all.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
+use super::Rules;
 use super::history::{Event, Nanos};
 use crate::vocabulary::{Kind, Name};
 
@@ -32,11 +35,17 @@ pub(super) struct Faults<'h> {
     in_force: BTreeSet<u64>,
     down: BTreeSet<&'h Name>,
     clients: BTreeSet<&'h Name>,
+    /// How long the messages of each fault may still be late after its end, by its number.
+    in_flight: BTreeMap<u64, Duration>,
     /// When the last fault ended or acted, and whether it had lasted.
     last: Option<(Nanos, bool)>,
 }
 
 impl<'h> Faults<'h> {
+    pub(super) fn of(rules: &Rules) -> Self {
+        Self { in_flight: rules.in_flight.clone(), ..Self::default() }
+    }
+
     /// Whether `event` breaks something: what holds up to now must be judged before it is observed.
     pub(super) fn is_blow(&self, event: &Event) -> bool {
         match &event.kind {
@@ -52,7 +61,7 @@ impl<'h> Faults<'h> {
                 self.clients.insert(&event.process);
             }
             Kind::FaultApplied { verb, .. } if MOMENTARY.contains(&verb.as_str()) => {
-                self.last = Some((event.at, false));
+                self.disturbed(event.at, false);
             }
             Kind::FaultApplied { fault, verb, .. } if verb.as_str() != CANCEL => {
                 self.in_force.insert(*fault);
@@ -62,13 +71,21 @@ impl<'h> Faults<'h> {
             }
             Kind::FaultHealed { fault, .. } => {
                 self.in_force.remove(fault);
-                self.last = Some((event.at, true));
+                let in_flight = self.in_flight.get(fault).copied().unwrap_or_default();
+                self.disturbed(event.at.after(in_flight), true);
             }
-            Kind::ServerStarted { .. } => self.last = Some((event.at, true)),
+            Kind::ServerStarted { .. } => self.disturbed(event.at, true),
             _ => {}
         }
         if is_restart(&event.kind) {
             self.down.remove(&event.process);
+        }
+    }
+
+    /// Takes note that a fault disturbs until `until`; `lasted` if it did not act once only.
+    fn disturbed(&mut self, until: Nanos, lasted: bool) {
+        if self.last.is_none_or(|(last, _)| last <= until) {
+            self.last = Some((until, lasted));
         }
     }
 

@@ -14,6 +14,7 @@
 //! [`Kind`] of it; on live runs it writes them with [`Event::write_json`], and [`History::parse_json_lines`]
 //! reads them back. The recorder adds what the emitter can't know: the true time, and the process.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 mod beliefs;
@@ -91,6 +92,9 @@ pub struct Rules {
     /// The longest time that a client lets pass before it asks again, for a lock or for the end of one.
     /// `None` if it is not known: `leaked` and `idle` are not judged then.
     pub longest_retry: Option<Duration>,
+    /// How long messages that a fault has delayed may still be on their way after its `fault_healed`, by the
+    /// number of the fault.
+    pub in_flight: BTreeMap<u64, Duration>,
 }
 
 /// Judges `history`, whose events stand in the order in which they happened. The verdicts come in the order
@@ -178,7 +182,7 @@ impl<'h> Leases<'h> {
         Self {
             beliefs: rules.exact.then(Beliefs::default),
             stored: Stored::of(&rules.servers),
-            faults: Faults::default(),
+            faults: Faults::of(rules),
             two_valid: TwoValid::default(),
             unheld: Unheld::default(),
             leaked: Leaked::of(rules),

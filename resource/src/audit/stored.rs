@@ -2,14 +2,20 @@
 //!
 //! Known by `key_granted`, `key_extended`, `key_deleted` and `key_expired` of the servers that count
 //! ([`Rules::servers`](super::Rules::servers)). A server that was promoted counts beside those that live:
-//! clients may still be connected to the old primary. A server that dies may have its keys on a disk, so they
+//! clients may still be connected to the old primary. It may hold keys of which the history has no event, since it
+//! has not heard of a release: no key is free until the promoted server tells of it, or a time to live has passed
+//! by its clock. A server that dies may have its keys on a disk, so they
 //! stay until an event of that server says otherwise, but they are no evidence against anybody.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::faults;
 use super::history::{Event, Nanos};
 use crate::vocabulary::{Kind, Name};
+
+/// The fault that sets a wall clock.
+const STEP: &str = "step";
 
 pub(super) struct Stored<'h> {
     voters: Vec<Name>,
@@ -19,6 +25,19 @@ pub(super) struct Stored<'h> {
     by_key: BTreeMap<&'h Name, BTreeMap<&'h Name, Held<'h>>>,
     /// Since when each key that was stored once is stored nowhere.
     free: BTreeMap<&'h Name, Nanos>,
+    /// The longest time to live with which each key was stored.
+    ttls: BTreeMap<&'h Name, Duration>,
+    /// The keys that a promoted server may hold.
+    ghosts: BTreeMap<&'h Name, Ghost<'h>>,
+    /// The servers whose clocks do not always run true.
+    untrue: BTreeSet<&'h Name>,
+}
+
+/// A key that a server may hold, and until when; `None` if its clock does not tell.
+#[derive(Clone, Copy)]
+struct Ghost<'h> {
+    server: &'h Name,
+    until: Option<Nanos>,
 }
 
 /// Whose a key is, and whether its server has lived since it said so.
@@ -48,6 +67,9 @@ impl<'h> Stored<'h> {
             down: BTreeSet::new(),
             by_key: BTreeMap::new(),
             free: BTreeMap::new(),
+            ttls: BTreeMap::new(),
+            ghosts: BTreeMap::new(),
+            untrue: BTreeSet::new(),
         })
     }
 
@@ -60,6 +82,15 @@ impl<'h> Stored<'h> {
                 self.voters.retain(|voter| !down.contains(voter));
                 self.voters.push(server.clone());
                 self.quorum = 1;
+                self.may_hold_all(server, event.at);
+                None
+            }
+            Kind::ClockRate { .. } => {
+                self.untrue.insert(server);
+                None
+            }
+            Kind::FaultApplied { verb, .. } if verb.as_str() == STEP => {
+                self.untrue.insert(server);
                 None
             }
             Kind::ProcessCrashed { .. } => {
@@ -72,28 +103,47 @@ impl<'h> Stored<'h> {
                 self.down.remove(server);
                 None
             }
-            Kind::KeyGranted { key, owner, .. } => {
+            Kind::KeyGranted { key, owner, ttl_millis, .. } => {
+                self.has_told(server, key);
+                let ttl = ttl_millis.map_or(Duration::MAX, Duration::from_millis);
+                let longest = self.ttls.entry(key).or_default();
+                *longest = ttl.max(*longest);
                 self.free.remove(key);
                 let servers = self.by_key.entry(key).or_default();
                 let former = servers.insert(server, Held { owner, since: event.at, is_certain: true });
                 former.filter(|former| former.owner != owner).and_then(|held| held.entry(key, server))
             }
             Kind::KeyExtended { key, owner, .. } => {
+                self.has_told(server, key);
                 self.free.remove(key);
                 let servers = self.by_key.entry(key).or_default();
                 servers.insert(server, Held { owner, since: event.at, is_certain: true });
                 None
             }
             Kind::KeyDeleted { key, .. } | Kind::KeyExpired { key, .. } => {
-                let servers = self.by_key.get_mut(key)?;
-                let held = servers.remove(server)?;
-                if servers.is_empty() {
+                let was_ghost = self.has_told(server, key);
+                let servers = self.by_key.entry(key).or_default();
+                let held = servers.remove(server);
+                if servers.is_empty() && (was_ghost || held.is_some()) {
                     self.free.insert(key, event.at);
                 }
-                held.entry(key, server)
+                held?.entry(key, server)
             }
             _ => None,
         }
+    }
+
+    /// The promoted `server` may hold every key that was ever stored, for a time to live.
+    fn may_hold_all(&mut self, server: &'h Name, at: Nanos) {
+        let is_true = !self.untrue.contains(server);
+        let ghost = |ttl: Duration| Ghost { server, until: is_true.then(|| at.after(ttl)) };
+        self.ghosts = self.ttls.iter().map(|(key, ttl)| (*key, ghost(*ttl))).collect();
+    }
+
+    /// From now on it is known what `server` holds under `key`. Returns whether it was not before.
+    fn has_told(&mut self, server: &Name, key: &Name) -> bool {
+        let is_ghost = self.ghosts.get(key).is_some_and(|ghost| ghost.server == server);
+        is_ghost && self.ghosts.remove(key).is_some()
     }
 
     /// Whether enough of the servers hold `key` for `owner`.
@@ -117,11 +167,16 @@ impl<'h> Stored<'h> {
         all.filter(|stored| self.counts(stored.server))
     }
 
-    /// Since when no server holds `key`: zero if none ever did; `None` if one does.
+    /// Since when no server holds `key`: zero if none ever did; `None` if one does or may.
     pub(super) fn free_since(&self, key: &Name) -> Option<Nanos> {
         match self.by_key.get(key) {
-            Some(servers) if servers.keys().any(|server| self.counts(server)) => None,
-            _ => Some(self.free.get(key).copied().unwrap_or_default()),
+            Some(servers) if servers.keys().any(|server| self.counts(server)) => return None,
+            _ => {}
+        }
+        let free = self.free.get(key).copied().unwrap_or_default();
+        match self.ghosts.get(key) {
+            Some(ghost) => Some(free.max(ghost.until?)),
+            None => Some(free),
         }
     }
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use resource::audit::{Kind, Name, Rules, Verdict, VerdictKind, audit};
 
 use crate::story::{
-    acquired, crashed, deleted, granted, healed, history, millis_at, not_acquired, only, requested, struck,
+    acquired, crashed, deleted, expired, granted, healed, history, millis_at, not_acquired, only, requested, struck,
 };
 
 /// A retry comes within 3 s; the run ends at 10 s.
@@ -75,4 +75,36 @@ fn while_something_is_broken_no_lock_is_idle() {
 fn a_server_that_is_down_is_broken() {
     let down = [(1_200, "redis", crashed())];
     assert_eq!(judge(and_then(down)), []);
+}
+
+fn promoted() -> Kind {
+    Kind::ServerPromoted { detail: None }
+}
+
+/// The replica has not heard that `a` released the lock before it was promoted at 1.1 s.
+#[test]
+fn a_promoted_replica_may_hold_the_lock_for_a_ttl() {
+    let served = |at| judge(and_then([(1_100, "replica", promoted()), (at, "replica", granted("b", 2))]));
+    // The time to live ends at 3.1 s.
+    assert_eq!(served(6_100), []);
+    only(VerdictKind::Idle, &served(6_101));
+}
+
+#[test]
+fn a_promoted_replica_that_drops_the_lock_has_it_no_longer() {
+    let served = |at| {
+        judge(and_then([
+            (1_100, "replica", promoted()),
+            (2_000, "replica", expired("a")),
+            (at, "replica", granted("b", 2)),
+        ]))
+    };
+    assert_eq!(served(5_000), []);
+    only(VerdictKind::Idle, &served(5_001));
+}
+
+#[test]
+fn a_promoted_replica_whose_clock_was_set_may_hold_the_lock_for_longer() {
+    let story = [(1_050, "replica", struck(0, "step")), (1_100, "replica", promoted())];
+    assert_eq!(judge(and_then(story)), []);
 }

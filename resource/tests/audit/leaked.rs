@@ -9,9 +9,13 @@ use crate::story::{
 
 /// The run ends at 2.5 s; a retry comes within 500 ms.
 fn judge<'a>(events: impl IntoIterator<Item = (u64, &'a str, Kind)>) -> Vec<Verdict> {
+    audit(&history(events), &rules())
+}
+
+fn rules() -> Rules {
     let servers = vec![Name::from("redis")];
     let longest_retry = Some(Duration::from_millis(500));
-    audit(&history(events), &Rules { servers, longest_retry, end: millis_at(2_500), ..Rules::default() })
+    Rules { servers, longest_retry, end: millis_at(2_500), ..Rules::default() }
 }
 
 /// `a` asks at 0 s, is granted the key at 0.1 s and gives up at 0.2 s.
@@ -86,6 +90,18 @@ fn while_something_is_broken_nothing_leaks() {
     assert_eq!(judge(and_then(cut)), [], "not over half a time to live and the longest retry after it");
     let healed_in_time = [(150, "network", struck(0, "cut")), (300, "network", healed(0, "cut"))];
     only(VerdictKind::Leaked, &judge(and_then(healed_in_time)));
+}
+
+#[test]
+fn a_delayed_release_is_no_leak_while_it_is_on_its_way() {
+    let late = |millis| {
+        let delay = [(150, "network", struck(0, "delay")), (300, "network", healed(0, "delay"))];
+        let rules = Rules { in_flight: [(0, Duration::from_millis(millis))].into(), ..rules() };
+        audit(&history(and_then(delay)), &rules)
+    };
+    // Half a time to live and the longest retry after the last message has arrived, the run is over.
+    assert_eq!(late(700), []);
+    only(VerdictKind::Leaked, &late(699));
 }
 
 #[test]

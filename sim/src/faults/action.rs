@@ -54,6 +54,11 @@ pub trait Action: Any + fmt::Debug + Send + Sync {
     /// How long after it struck it has healed by itself: `None` if it never does, zero if it is over at once.
     fn heals_after(&self, scene: &dyn Scene) -> Option<Span>;
 
+    /// How long messages that it has delayed may still be on their way when it has healed.
+    fn in_flight(&self) -> Span {
+        Span::ZERO
+    }
+
     /// The verdicts that it explains: a run in which it strikes may have them without a promise being broken.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
         let _ = scene;

@@ -77,6 +77,10 @@ impl Action for Delay {
         });
     }
 
+    fn in_flight(&self) -> Span {
+        self.by
+    }
+
     /// The last segment that it delays is under way for `by` longer.
     fn heals_after(&self, _: &dyn Scene) -> Option<Span> {
         self.lasts.map(|lasts| lasts.plus(self.by))

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use resource::audit::{Nanos, Rules, VerdictKind};
+use resource::audit::{Rules, VerdictKind};
 
 use super::arm::{ARMS, Arm};
 use super::draw;
@@ -92,8 +92,6 @@ impl Subject for Lab {
             .linger(longest_ttl.duration() + grace + Duration::from_secs(1))
             .rules(Rules {
                 fifo: system.is_fair(options),
-                end: Nanos(0),
-                healed_at: None,
                 served_within: Some(options.within().duration()),
                 ttl: Some(options.ttl.duration()),
                 grace,
@@ -101,6 +99,7 @@ impl Subject for Lab {
                 servers: system.voters(options),
                 exact: true,
                 longest_retry: Some(LONGEST_RETRY),
+                ..Rules::default()
             });
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! One run: builds the world, lets its processes run while faults strike, and judges what happened.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use super::point;
 use super::report::Report;
 use super::stage::Stage;
 use crate::entropy::Entropy;
-use crate::faults::{self, Cancel, Injector};
+use crate::faults::{self, Cancel, Fault, Injector};
 use crate::record;
 use crate::trace::text::{self, Names};
 use crate::world::World;
@@ -94,7 +95,8 @@ async fn in_world(mut sim: Sim) -> Result<Report, RunError> {
     if let Some(mistake) = recorded.mistake {
         return Err(RunError::Vocabulary(mistake));
     }
-    let rules = Rules { end, healed_at: injector.healed_at().map(Nanos), ..sim.rules };
+    let in_flight = in_flight(&sim.faults);
+    let rules = Rules { end, healed_at: injector.healed_at().map(Nanos), in_flight, ..sim.rules };
     let mut verdicts = audit(&recorded.events, &rules);
     verdicts.retain(|verdict| sim.verdicts.contains(&verdict.kind));
     let names = Names::new(sim.keys.iter().map(String::as_str));
@@ -114,6 +116,12 @@ async fn in_world(mut sim: Sim) -> Result<Report, RunError> {
         commands,
         struck: injector.struck(),
     })
+}
+
+/// How long each fault's messages may be late after its end, by the number of the fault.
+fn in_flight(faults: &[Fault]) -> BTreeMap<u64, Duration> {
+    let late = (0..).zip(faults).map(|(number, fault)| (number, fault.what.in_flight().duration()));
+    late.filter(|(_, late)| !late.is_zero()).collect()
 }
 
 /// Tells the faults of the points that servers and the network pass. Most schedules aim at none: they pay for none.

@@ -16,6 +16,7 @@ mod redis;
 mod redlock;
 mod zookeeper;
 
+mod accusations;
 mod builder;
 mod cas;
 mod circles;

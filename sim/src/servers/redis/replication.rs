@@ -252,7 +252,11 @@ impl<M: Machine> Server<M> {
     /// until the server is promoted.
     pub async fn replicate(&self, address: &str) {
         while self.is_replica() {
-            if let Ok(stream) = self.shared.machine.connect(address).await {
+            let connected = self.shared.machine.connect(address).await;
+            // It may have been promoted meanwhile: following would make it a replica again.
+            if let Ok(stream) = connected
+                && self.is_replica()
+            {
                 // A broken connection is replaced by the next.
                 let _ = self.follow(stream).await;
             }

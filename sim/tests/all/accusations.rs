@@ -1,0 +1,20 @@
+//! Schedules under which a correct lock was once accused: of what a slow link still carried, of what a replica held that had
+//! not heard of a release, or by a defect of the simulated replica.
+
+use std::path::Path;
+
+use sim::lab::{Arm, excused, run};
+
+#[test]
+fn correct_locks_are_acquitted() {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/accusations"));
+    let schedules = sim::corpus::load(folder).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(schedules.len(), 4);
+    for (name, schedule) in schedules {
+        let report = run(&schedule, Arm::Fenced, schedule.seed).unwrap();
+        let excused = excused(&schedule, Arm::Fenced);
+        let accused: Vec<_> = report.verdicts.iter().filter(|verdict| !excused.contains(&verdict.kind)).collect();
+        assert!(accused.is_empty(), "{name}: {accused:?}");
+        assert!(report.struck.iter().any(|struck| *struck), "{name}: no fault struck");
+    }
+}
