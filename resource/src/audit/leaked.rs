@@ -4,7 +4,8 @@
 //! An acquisition ends without a lease (`lease_not_acquired`) or with the release (`lease_released`). What
 //! may be stored for it must then be cleaned up, and a time to live is no excuse: until it ends, nobody else
 //! gets the lock. A request may be long on its way, so the time counts from when the key was stored. A client
-//! that died can't clean up. Where a fault had lasted shortly before, the client may need its longest retry
+//! asks for a time to live until its key is gone; a request that is stored later than that ends by its own time
+//! to live, and is no leak. A client that died can't clean up. Where a fault had lasted shortly before, the client may need its longest retry
 //! ([`Rules::longest_retry`]) until it asks again. One that leaves its lock to the time to live never ends
 //! its acquisition.
 //!
@@ -75,6 +76,9 @@ impl<'h> Leaked<'h> {
         let Some(ended) = acquisition.ended.filter(|_| !acquisition.convicted) else { return };
         let ttl = acquisition.ttl_millis.map_or(self.ttl, Duration::from_millis);
         let since = if had_lasted { quiet.after(self.longest_retry) } else { quiet };
+        if held.since > ended.after(ttl) {
+            return;
+        }
         // A request that was long on its way may store the key after the end.
         let due = since.max(ended).max(held.since).after(ttl / 2);
         if at <= due {

@@ -3,7 +3,8 @@ use std::time::Duration;
 use resource::audit::{Kind, Name, Rules, Verdict, VerdictKind, audit};
 
 use crate::story::{
-    acquired, crashed, deleted, expired, granted, healed, history, millis_at, not_acquired, only, requested, struck,
+    acquired, crashed, deleted, expired, granted, healed, history, millis_at, not_acquired, only, requested,
+    struck,
 };
 
 /// A retry comes within 3 s; the run ends at 10 s.

@@ -63,6 +63,18 @@ fn a_request_that_arrives_late_is_cleaned_up_from_then_on() {
 }
 
 #[test]
+fn a_request_that_is_stored_a_ttl_after_the_end_is_no_leak() {
+    let stored = |millis| {
+        let rules = Rules { end: millis_at(10_000), ..rules() };
+        let story =
+            [(0, "a", requested("a")), (100, "a", not_acquired("a")), (millis, "redis", granted("a", 1))];
+        audit(&history(story), &rules)
+    };
+    assert_eq!(stored(2_101), []);
+    only(VerdictKind::Leaked, &stored(2_100));
+}
+
+#[test]
 fn a_release_that_left_the_key() {
     let story = [
         (0, "a", requested("a")),

@@ -33,9 +33,9 @@ pub(crate) fn compare(first: u64, schedules: u64, threads: Option<usize>, out: &
 /// The page that holds the table.
 fn page(comparison: &Comparison, first: u64, schedules: u64) -> String {
     format!(
-        "# The comparison\n\n`cargo run --release -- compare --schedules {schedules} --first {first}`: {schedules} random \
+        "# The comparison\n\n`cargo run --release -- compare --schedules {schedules} --first {first}`: {schedules} random\n\
          schedules in each row, with one fault of the class, each run with fencing off and on.\n\n{}\n{}\n",
         table::markdown(comparison),
-        table::LEGEND
+        wrap(table::LEGEND, 0)
     )
 }

@@ -14,54 +14,61 @@ struct Column {
     count: fn(&Cell) -> u64,
 }
 
-/// What is told of each cell. Verdicts that nobody has, such as `unfair`, are in [`Cell::violations`].
-const COLUMNS: [Column; 7] = [
-    Column { name: "overlap", lines: ["", "overlap"], count: |cell| cell.of(Arm::Fenced, Verdict::Overlap) },
-    Column {
-        name: "stale writes, fencing off",
-        lines: ["stale", "off"],
-        count: |cell| cell.of(Arm::Unfenced, Verdict::StaleWrite),
-    },
-    Column { name: "fencing on", lines: ["", "on"], count: |cell| cell.of(Arm::Fenced, Verdict::StaleWrite) },
-    Column { name: "refused", lines: ["", "refused"], count: |cell| cell.refused },
-    Column {
-        name: "token regressed",
-        lines: ["token", "regr."],
-        count: |cell| cell.of(Arm::Fenced, Verdict::TokenRegressed),
-    },
-    Column { name: "stuck", lines: ["", "stuck"], count: |cell| cell.of(Arm::Fenced, Verdict::Stuck) },
-    Column { name: "unexplained", lines: ["unex-", "plained"], count: |cell| cell.violations },
+/// The counts of each cell. Verdicts that no system has, such as `unfair`, are in [`Cell::violations`].
+const COLUMNS: [Column; 11] = [
+    Column::new("overlap", ["over-", "lap"], |cell| cell.of(Arm::Fenced, Verdict::Overlap)),
+    Column::new("stale writes, fencing off", ["stale", "off"], |cell| {
+        cell.of(Arm::Unfenced, Verdict::StaleWrite)
+    }),
+    Column::new("fencing on", ["", "on"], |cell| cell.of(Arm::Fenced, Verdict::StaleWrite)),
+    Column::new("refused", ["re-", "fused"], |cell| cell.refused),
+    Column::new("token regressed", ["token", "regr."], |cell| cell.of(Arm::Fenced, Verdict::TokenRegressed)),
+    Column::new("two valid", ["two", "valid"], |cell| cell.of(Arm::Fenced, Verdict::TwoValid)),
+    Column::new("unheld", ["un-", "held"], |cell| cell.of(Arm::Fenced, Verdict::Unheld)),
+    Column::new("leaked", ["leak-", "ed"], |cell| cell.of(Arm::Fenced, Verdict::Leaked)),
+    Column::new("idle", ["", "idle"], |cell| cell.of(Arm::Fenced, Verdict::Idle)),
+    Column::new("stuck", ["", "stuck"], |cell| cell.of(Arm::Fenced, Verdict::Stuck)),
+    Column::new("unexplained", ["unex-", "pl."], |cell| cell.violations),
 ];
+
+impl Column {
+    const fn new(name: &'static str, lines: [&'static str; 2], count: fn(&Cell) -> u64) -> Self {
+        Self { name, lines, count }
+    }
+}
 
 /// What the columns count, for the reader of either form.
 pub const LEGEND: &str = "Runs with the verdict, of as many schedules in each row. overlap: two holders at once, which no lock that releases \
      itself can exclude. stale writes: the resource took a write of an older grant, with fencing off and on. refused: writes \
      that fencing turned away. token regressed: a later grant got no larger token, where the schedule let a server lose what \
-     it had acknowledged. stuck: somebody was not served after all faults had healed. unexplained: a verdict that nothing \
-     in the schedule explains.";
+     it had acknowledged. two valid: two leases on one key were valid at once by their holders' own clocks. unheld: a lease \
+     was valid by its holder's clock while no server held its key. leaked: an acquisition had ended and left its key behind. \
+     idle: the lock was free, and a waiter missed it. stuck: a waiter was not served after all faults had healed. All but \
+     stale writes, fencing off, are of the runs with fencing on. unexplained: a verdict that nothing in the schedule explains.";
 
 /// The table for a terminal.
 pub fn text(comparison: &Comparison) -> String {
     let mut text = String::new();
     for line in 0..2 {
-        let headings: String = COLUMNS.iter().map(|column| format!("{:>8}", column.lines[line])).collect();
-        let _ = writeln!(text, "{:<24}{headings}", "");
+        let headings: String = COLUMNS.iter().map(|column| format!("{:>6}", column.lines[line])).collect();
+        let _ = writeln!(text, "{:<14}{headings}", "");
     }
     let mut last = None;
     for ((system, class), cell) in comparison {
-        let name = if last == Some(system) { String::new() } else { system.to_string() };
-        let counts: String = COLUMNS.iter().map(|column| format!("{:>8}", (column.count)(cell))).collect();
-        let _ = writeln!(text, "{name:<10}{class:<14}{counts}", class = short(*class));
-        last = Some(system);
+        if last.replace(system) != Some(system) {
+            let _ = writeln!(text, "{system}");
+        }
+        let counts: String = COLUMNS.iter().map(|column| format!("{:>6}", (column.count)(cell))).collect();
+        let _ = writeln!(text, "{class:<14}{counts}", class = short(*class));
     }
     text
 }
 
-/// The class in 13 columns.
-fn short(class: FaultClass) -> &'static str {
+/// The class in 14 columns, indented below its system.
+fn short(class: FaultClass) -> String {
     match class {
-        FaultClass::OneWay => "one-way part.",
-        class => class.name(),
+        FaultClass::OneWay => " one-way part.".to_owned(),
+        class => format!(" {}", class.name()),
     }
 }
 
@@ -87,7 +94,7 @@ mod tests {
         let cells = crate::compare::cells().map(|cell| (cell, Cell { refused: 1234, ..Cell::default() }));
         let comparison: Comparison = cells.collect();
         let (text, markdown) = (text(&comparison), markdown(&comparison));
-        assert_eq!(text.lines().count(), comparison.len() + 2);
+        assert_eq!(text.lines().count(), comparison.len() + System::ALL.len() + 2);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert_eq!(markdown.lines().count(), comparison.len() + 2);
         assert!(markdown.lines().all(|line| line.contains("1234") || !line.contains("pause")), "{markdown}");
