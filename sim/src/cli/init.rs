@@ -12,6 +12,18 @@ const CONFIG: &str = r#"# For the crate `sim`: madsim simulates only under this 
 rustflags = ["--cfg", "madsim"]
 rustdocflags = ["--cfg", "madsim"]
 
+# In place of the flags above. The linker takes the first of two definitions of `clock_gettime`, that of `sim`: it gives
+# `std::time` inside a process the clocks of that process.
+[target.'cfg(target_os = "linux")']
+rustflags = ["--cfg", "madsim", "-C", "link-arg=-Wl,--allow-multiple-definition"]
+
+# The same for tests in documentation: cargo takes them by the name of the target only.
+[target.x86_64-unknown-linux-gnu]
+rustdocflags = ["--cfg", "madsim", "-C", "link-arg=-Wl,--allow-multiple-definition"]
+
+[target.aarch64-unknown-linux-gnu]
+rustdocflags = ["--cfg", "madsim", "-C", "link-arg=-Wl,--allow-multiple-definition"]
+
 [env]
 PROTOC = { value = ".cargo/protoc", relative = true }
 "#;
@@ -61,6 +73,9 @@ fn missing(text: &str) -> Option<&'static str> {
     let flags = table.get("build").and_then(|build| build.get("rustflags")).map(ToString::to_string);
     if !flags.is_some_and(|flags| flags.contains("madsim")) {
         return Some("build.rustflags with --cfg madsim");
+    }
+    if !text.contains("--allow-multiple-definition") {
+        return Some("the linker flag --allow-multiple-definition");
     }
     let protoc = table.get("env").and_then(|env| env.get("PROTOC"));
     protoc.is_none().then_some("env.PROTOC")

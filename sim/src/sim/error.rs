@@ -42,6 +42,12 @@ pub enum RunError {
         /// What had happened until then, a line an event.
         trace: String,
     },
+    /// The program is linked without what gives `std::time` the clocks of a process.
+    #[error(
+        "`std::time` inside a process would read the simulator's time, and not the clocks of the process: the program is linked \
+         without `-C link-arg=-Wl,--allow-multiple-definition`; `sim init` adds it to .cargo/config.toml"
+    )]
+    StdTime,
     /// An event outside the vocabulary was emitted.
     #[error("the run emitted an event that no history may hold: {0}; this is a defect of the simulator")]
     Vocabulary(String),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use resource::audit::{Nanos, Rules, audit};
@@ -66,6 +66,12 @@ async fn in_world(mut sim: Sim) -> Result<Report, RunError> {
     let names: Vec<&str> = sim.names.iter().map(String::as_str).collect();
     let world = World::new(Entropy::new(sim.seed), &names, sim.latency);
     panic::in_world(&world);
+    if !world.is_std_time_of_processes() {
+        if cfg!(target_os = "linux") {
+            return Err(RunError::StdTime);
+        }
+        warn_of_std_time();
+    }
     for (alias, name) in &sim.aliases {
         if let Some(id) = world.find(name) {
             world.alias(alias, id);
@@ -116,6 +122,17 @@ async fn in_world(mut sim: Sim) -> Result<Report, RunError> {
         commands,
         struck: injector.struck(),
     })
+}
+
+/// Says once that `std::time` reads no process's clocks on this system.
+fn warn_of_std_time() {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        eprintln!(
+            "sim: on this system `std::time` inside a process reads the simulator's time, and not the clocks of the process: \
+             use Process::now and Process::wall"
+        );
+    });
 }
 
 /// How long each fault's messages may be late after its end, by the number of the fault.

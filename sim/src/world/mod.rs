@@ -11,6 +11,7 @@ pub mod machine;
 pub mod network;
 pub mod process;
 pub mod runtime;
+mod std_time;
 pub mod stream;
 
 use std::collections::BTreeMap;
@@ -87,7 +88,7 @@ impl World {
         let alarm = Mutex::new(time.sleep(Duration::ZERO));
         let harness = handle.create_node().name("harness").build();
         let aliases = Mutex::default();
-        Self(Arc::new(Inner {
+        let world = Self(Arc::new(Inner {
             time,
             alarm,
             origin,
@@ -102,7 +103,15 @@ impl World {
             has_listener: AtomicBool::new(false),
             hears_network: AtomicBool::new(false),
             point_listener: Mutex::default(),
-        }))
+        }));
+        std_time::enter(&world);
+        world
+    }
+
+    /// Returns whether `std::time` inside a process reads the process's clocks. It does on Linux, if the linker takes the
+    /// first of several definitions of a name (`sim init` sees to it).
+    pub fn is_std_time_of_processes(&self) -> bool {
+        std_time::is_of_process(self)
     }
 
     /// True time: nanoseconds since the run began.

@@ -13,6 +13,7 @@ use madsim::task::NodeId;
 
 use super::clock::Clock;
 use super::disk::Disk;
+use super::std_time::Within;
 use super::{World, lock};
 use crate::entropy::Entropy;
 
@@ -154,9 +155,9 @@ impl Process {
         drop(removed);
     }
 
-    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+    fn spawn(&self, id: ProcessId, task: impl Future<Output = ()> + Send + 'static) {
         let node = lock(&self.state).node.clone();
-        drop(node.spawn(task));
+        drop(node.spawn(Within::new(id.0, task)));
     }
 }
 
@@ -164,7 +165,7 @@ impl World {
     /// Runs `task` in the process. Nothing happens if the process is dead.
     pub fn spawn(&self, id: ProcessId, task: impl Future<Output = ()> + Send + 'static) {
         if !self.is_over() && self.process(id).is_alive() {
-            self.process(id).spawn(task);
+            self.process(id).spawn(id, task);
         }
     }
 

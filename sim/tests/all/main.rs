@@ -29,5 +29,6 @@ mod harness;
 mod hosts;
 mod mutants;
 mod schedule;
+mod std_time;
 mod trace;
 mod world;
