@@ -15,6 +15,9 @@
 //!   stops takes its keys out of the question: whether they come back depends on its disk, which the history
 //!   does not tell. Live runs have no server events; only waiters are judged there.
 //!
+//! With [`Rules::sessions`] the time to live begins anew with each fault: a cluster that elects a leader gives
+//! every session its full time again.
+//!
 //! Source: the liveness phase of TigerBeetle's simulator, `src/vopr.zig`: heal, then require progress within
 //! a bound.
 
@@ -29,6 +32,8 @@ use crate::vocabulary::{Kind, Name};
 pub(super) struct Stuck<'h> {
     rules: Rules,
     healed_at: Nanos,
+    /// When the last fault began or ended.
+    disturbed: Nanos,
     locks: BTreeMap<&'h Name, Lock<'h>>,
     /// The request that each process gave up last, and since when it had waited: it may go on under another
     /// owner.
@@ -66,6 +71,7 @@ impl<'h> Stuck<'h> {
         Some(Self {
             rules: rules.clone(),
             healed_at,
+            disturbed: Nanos(0),
             locks: BTreeMap::new(),
             given_up: BTreeMap::new(),
             held: BTreeMap::new(),
@@ -74,6 +80,12 @@ impl<'h> Stuck<'h> {
 
     pub(super) fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
         let (at, process) = (event.at, &event.process);
+        if matches!(
+            event.kind,
+            Kind::FaultApplied { .. } | Kind::FaultHealed { .. } | Kind::ProcessCrashed { .. }
+        ) {
+            self.disturb(at);
+        }
         match &event.kind {
             Kind::LeaseRequested { key, owner, ttl_millis } => {
                 self.wait(key, owner, process, at, *ttl_millis);
@@ -119,6 +131,19 @@ impl<'h> Stuck<'h> {
                 self.held.remove(&(process, key));
             }
             _ => {}
+        }
+    }
+
+    /// The time to live of each session that is not over begins anew.
+    fn disturb(&mut self, at: Nanos) {
+        self.disturbed = at;
+        if !self.rules.sessions {
+            return;
+        }
+        for lock in self.locks.values_mut() {
+            let Some((owner, over)) = lock.last.filter(|(_, over)| *over > at) else { continue };
+            let ttl = lock.ttls.get(owner).copied().unwrap_or_default();
+            lock.last = Some((owner, over.max(at.after(ttl))));
         }
     }
 
@@ -229,7 +254,8 @@ impl<'h> Stuck<'h> {
 
     fn judge_key(&self, key: &Name, server: &Name, lease: &Lease<'_>, end: Nanos, verdicts: &mut Verdicts) {
         let Some(ttl) = lease.ttl else { return };
-        let over = lease.since.after(ttl);
+        let since = if self.rules.sessions { lease.since.max(self.disturbed) } else { lease.since };
+        let over = since.after(ttl);
         let due = over.max(self.healed_at).after(self.rules.grace);
         if end <= due {
             return;

@@ -4,7 +4,7 @@ use resource::audit::{Kind, Rules, Verdict, VerdictKind, audit};
 
 use crate::story::{
     acquired, crashed, deleted, expired, extended, granted, history, lines, millis_at, not_acquired, only,
-    released, requested, retried,
+    released, requested, retried, struck,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -194,4 +194,30 @@ fn a_session_lasts_as_long_as_its_holder_lives() {
     assert_eq!(audit(&story(released()), &sessions), []);
     assert_eq!(lines(&audit(&story(released()), &rules())), ["stuck b"]);
     assert_eq!(audit(&story(crashed()), &sessions), [], "the session ends a time to live after its holder");
+}
+
+/// `a` dies at 11 s as a holder with a time to live of 2 s; a new leader is elected at 12.5 s.
+#[test]
+fn a_new_leader_gives_sessions_their_time_again() {
+    let story = |kept_until, served_at| {
+        history([
+            (10_000, "a", requested("a")),
+            (10_000, "etcd", granted("a", 1)),
+            (10_001, "a", acquired("a", 1)),
+            (11_000, "a", crashed()),
+            (11_500, "b", requested("b")),
+            (12_500, "etcd-2", struck(0, "lead")),
+            (kept_until, "etcd", deleted("a", "a")),
+            (served_at, "b", acquired("b", 2)),
+        ])
+    };
+    let sessions = Rules { sessions: true, end: millis_at(15_500), ..rules() };
+    assert_eq!(audit(&story(14_500, 17_500), &sessions), []);
+    assert_eq!(lines(&audit(&story(14_500, 17_501), &sessions)), ["stuck b"]);
+    let held = |end| {
+        let story = [(11_000, "etcd", granted("a", 1)), (12_500, "etcd-2", struck(0, "lead"))];
+        audit(&history(story), &Rules { end: millis_at(end), ..sessions.clone() })
+    };
+    assert_eq!(held(15_500), []);
+    only(VerdictKind::Stuck, &held(15_501));
 }

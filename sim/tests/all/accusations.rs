@@ -13,7 +13,8 @@ fn correct_locks_are_acquitted() {
     for (name, schedule) in schedules {
         let report = run(&schedule, Arm::Fenced, schedule.seed).unwrap();
         let excused = excused(&schedule, Arm::Fenced);
-        let accused: Vec<_> = report.verdicts.iter().filter(|verdict| !excused.contains(&verdict.kind)).collect();
+        let accused: Vec<_> =
+            report.verdicts.iter().filter(|verdict| !excused.contains(&verdict.kind)).collect();
         assert!(accused.is_empty(), "{name}: {accused:?}");
         assert!(report.struck.iter().any(|struck| *struck), "{name}: no fault struck");
     }
