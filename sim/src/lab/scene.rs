@@ -3,7 +3,6 @@
 use super::options::Options;
 use super::point::{Kind, Point};
 use super::servers::{Persistence, Store};
-use super::worker::WorkerMode;
 use crate::faults::{Role, Scene};
 use crate::sim::Schedule;
 use crate::span::Span;
@@ -66,9 +65,9 @@ impl Scene for Schedule<Options> {
     }
 
     fn acquires(&self, process: &str) -> Result<(), String> {
-        match self.options.worker(process).map(|worker| worker.mode) {
-            Some(WorkerMode::Lock) => Ok(()),
-            Some(WorkerMode::Cas) => Err("its `mode` is cas, it acquires nothing".into()),
+        match self.options.worker(process) {
+            Some(worker) if worker.acquires() => Ok(()),
+            Some(worker) => Err(format!("its `mode` is {}, it acquires nothing", worker.mode.name())),
             None => Err("only workers acquire".into()),
         }
     }

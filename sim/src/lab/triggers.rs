@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use super::point::{Kind, Point};
-use super::worker::{ReadMode, ReleaseMode, Worker, WorkerMode};
+use super::worker::{ReadMode, Worker};
 use crate::faults::{Check, Fault, Promote, Trigger};
 use crate::place::{Invalid, Place};
 use crate::sim::Schedule;
@@ -67,8 +67,7 @@ impl Schedule<Options> {
             return Err(after.says(format!("`{process}` never passes `{point}`: {why}")));
         }
         let worker = self.options.worker(process);
-        let too_often =
-            |worker: &&Worker| worker.mode == WorkerMode::Lock && once_a_round(point) && nth > worker.rounds;
+        let too_often = |worker: &&Worker| worker.acquires() && once_a_round(point) && nth > worker.rounds;
         match worker.filter(too_often).filter(|_| !self.restarts(process)) {
             None => Ok(()),
             Some(worker) => {
@@ -85,7 +84,8 @@ impl Schedule<Options> {
     fn never_passes(&self, process: &str, point: Point) -> Option<&'static str> {
         match self.options.kind_of(process)? {
             Kind::Worker => {
-                self.options.worker(process).and_then(|worker| worker_never_passes(worker, point))
+                let worker = self.options.worker(process)?;
+                worker.mode.workload()?.never_passes(worker, point)
             }
             Kind::Resource => self.resource_never_passes(point),
             Kind::Replica if !self.promotes(process) => Some("it serves nobody until a `promote`"),
@@ -102,14 +102,14 @@ impl Schedule<Options> {
     }
 
     fn resource_never_passes(&self, point: Point) -> Option<&'static str> {
-        let any = |mode: ReadMode| self.options.workers.iter().any(|worker| worker.read == mode);
-        let updates = self.options.workers.iter().any(|worker| worker.mode == WorkerMode::Cas);
+        let claims = self.options.workers.iter().any(|worker| worker.read == ReadMode::Fenced);
+        let reads = |worker: &Worker| worker.mode.workload().is_some_and(|workload| workload.reads(worker));
         match point {
             // Without fencing, a fenced read claims nothing and is a plain one.
-            Point::Read if !updates && !any(ReadMode::Plain) && !any(ReadMode::Fenced) => {
+            Point::Read if !claims && !self.options.workers.iter().any(reads) => {
                 Some("no worker has a `read`")
             }
-            Point::Claimed if !any(ReadMode::Fenced) => Some("no worker has `read = \"fenced\"`"),
+            Point::Claimed if !claims => Some("no worker has `read = \"fenced\"`"),
             _ => None,
         }
     }
@@ -125,23 +125,6 @@ impl Schedule<Options> {
         let restarts =
             |fault: &Fault| matches!(fault.what.ends(), Some((process, Some(_))) if process == name);
         self.faults.iter().any(restarts)
-    }
-}
-
-/// Why the worker never passes the point, if its options say so.
-fn worker_never_passes(worker: &Worker, point: Point) -> Option<&'static str> {
-    if worker.mode == WorkerMode::Cas {
-        let passes = matches!(point, Point::Read | Point::Worked | Point::Sent | Point::Answered);
-        return (!passes).then_some("its `mode` is cas, it takes no lock");
-    }
-    match point {
-        Point::Read if worker.read == ReadMode::None => Some("its `read` is none"),
-        Point::Checked if !worker.check => Some("its `check` is false"),
-        Point::Renewed | Point::Lost if !worker.renew => Some("its `renew` is false"),
-        Point::ReleaseRequested | Point::Released if worker.release == ReleaseMode::None => {
-            Some("its `release` is none")
-        }
-        _ => None,
     }
 }
 

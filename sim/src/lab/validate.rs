@@ -204,39 +204,15 @@ fn reserved(name: &str) -> Option<&'static str> {
     }
 }
 
-/// A worker without the lock has no use for what concerns the lock, and the other way round.
+/// Checks that there is the worker's workload, and that its options apply to that.
 fn check_mode(place: &Place, worker: &Worker) -> Result<(), Invalid> {
-    let name = &worker.name;
-    if worker.mode == WorkerMode::Lock {
-        return match worker.attempts {
-            None => Ok(()),
-            Some(_) => Err(place.key("attempts").says(format!(
-                "`attempts` needs `mode = \"cas\"`: `{name}` waits for the lock until its `deadline`"
-            ))),
-        };
-    }
-    if worker.attempts == Some(0) {
-        return Err(place
-            .key("attempts")
-            .says(format!("`attempts` of `{name}` is 0: it must be 1 at least")));
-    }
-    let plain = Worker::default();
-    let idle = [
-        ("ttl", worker.ttl != plain.ttl),
-        ("check", worker.check != plain.check),
-        ("read", worker.read != plain.read),
-        ("renew", worker.renew != plain.renew),
-        ("renew_cap", worker.renew_cap != plain.renew_cap),
-        ("release", worker.release != plain.release),
-        ("writes", worker.writes != plain.writes),
-        ("cancel_at", worker.cancel_at != plain.cancel_at),
-    ];
-    match idle.iter().find(|(_, set)| *set) {
-        None => Ok(()),
-        Some((field, _)) => Err(place.key(*field).says(format!(
-            "`{field}` does not apply to `mode = \"cas\"`: `{name}` takes no lock, and always reads and writes once \
-             an attempt"
-        ))),
+    match worker.mode.workload() {
+        Some(workload) => workload.check(place, worker),
+        None => {
+            let known = WorkerMode::names().collect::<Vec<_>>().join(", ");
+            let problem = format!("unknown way to write `{}`: known are {known}", worker.mode.name());
+            Err(place.key("mode").says(problem))
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The workload: who acquires the lock, and what they do with it.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::default::is_default;
@@ -64,15 +66,27 @@ pub struct Worker {
     pub cancel_at: Vec<u32>,
 }
 
-names! {
-    /// How a worker keeps others from overwriting what they have not seen.
-    #[derive(Default)]
-    pub enum WorkerMode as "way to write" {
-        /// It holds the lock, and sends its fencing token with each write.
-        #[default]
-        Lock = "lock",
-        /// Compare and set: each write names the version that was read, and the resource compares.
-        Cas = "cas",
+/// What a worker does in its rounds: the name of a workload. By default `lock`: it holds the lock, and sends its fencing
+/// token with each write. `cas` is compare and set: each write names the version that was read, and the resource compares.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WorkerMode(Cow<'static, str>);
+
+impl WorkerMode {
+    /// The workload called `name`. A schedule with an unknown one is not valid.
+    pub fn new(name: impl Into<Cow<'static, str>>) -> Self {
+        Self(name.into())
+    }
+
+    /// Returns the name.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for WorkerMode {
+    fn default() -> Self {
+        Self::new("lock")
     }
 }
 
@@ -109,6 +123,22 @@ impl Worker {
     pub fn new(name: &str) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
+
+    /// Returns the first option that concerns the lock and is not as by default, if one is.
+    pub(super) fn option_of_locks(&self) -> Option<&'static str> {
+        let plain = Self::default();
+        let set = [
+            ("ttl", self.ttl != plain.ttl),
+            ("check", self.check != plain.check),
+            ("read", self.read != plain.read),
+            ("renew", self.renew != plain.renew),
+            ("renew_cap", self.renew_cap != plain.renew_cap),
+            ("release", self.release != plain.release),
+            ("writes", self.writes != plain.writes),
+            ("cancel_at", self.cancel_at != plain.cancel_at),
+        ];
+        set.into_iter().find_map(|(field, is_set)| is_set.then_some(field))
+    }
 }
 
 impl Default for Worker {
@@ -116,7 +146,7 @@ impl Default for Worker {
     fn default() -> Self {
         Self {
             name: String::new(),
-            mode: WorkerMode::Lock,
+            mode: WorkerMode::default(),
             attempts: None,
             starts: Span::ZERO,
             rounds: 1,

@@ -89,7 +89,7 @@ fn updaters(workers: impl IntoIterator<Item = Worker>) -> Schedule<Options> {
 }
 
 fn updater(name: &str) -> Worker {
-    Worker { mode: WorkerMode::Cas, ..Worker::new(name) }
+    Worker { mode: WorkerMode::new("cas"), ..Worker::new(name) }
 }
 
 #[test]

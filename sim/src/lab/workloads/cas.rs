@@ -1,16 +1,63 @@
 //! Compare and set: a worker that does without the lock. Read-modify-write by conditional writes, through the real HTTP client.
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use resource::ResourceKey;
 use resource::client::{Client, Retry};
 use resource::store::Snapshot;
 use resource::update::{Update, Updater};
 
+use super::super::point::Point;
+use super::super::rounds::apart;
 use super::super::seat::{RESOURCE_ADDRESS, Seat, Yields, lock_key};
 use super::super::worker::Worker as Spec;
+use super::Workload;
+use crate::place::{Invalid, Place};
+
+/// The workload `cas`.
+pub(super) struct Updating;
+
+impl Workload for Updating {
+    fn name(&self) -> &'static str {
+        "cas"
+    }
+
+    fn acquires(&self) -> bool {
+        false
+    }
+
+    /// An option that concerns the lock has no use.
+    fn check(&self, place: &Place, worker: &Spec) -> Result<(), Invalid> {
+        if worker.attempts == Some(0) {
+            let problem = format!("`attempts` of `{}` is 0: it must be 1 at least", worker.name);
+            return Err(place.key("attempts").says(problem));
+        }
+        match worker.option_of_locks() {
+            None => Ok(()),
+            Some(field) => Err(place.key(field).says(format!(
+                "`{field}` does not apply to `mode = \"cas\"`: `{}` takes no lock, and always reads and writes once \
+                 an attempt",
+                worker.name
+            ))),
+        }
+    }
+
+    fn reads(&self, _: &Spec) -> bool {
+        true
+    }
+
+    fn never_passes(&self, _: &Spec, point: Point) -> Option<&'static str> {
+        let passes = matches!(point, Point::Read | Point::Worked | Point::Sent | Point::Answered);
+        (!passes).then_some("its `mode` is cas, it takes no lock")
+    }
+
+    fn rounds<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
+        apart(rounds(seat))
+    }
+}
 
 /// All rounds of a worker: an update each.
-pub(super) async fn rounds(seat: Seat<'_>) {
+async fn rounds(seat: Seat<'_>) {
     let Seat { process, options, spec, .. } = seat;
     // The schedule was validated: a key that can't be used does not get here.
     let Some(key) = lock_key(options.key_of(spec)).ok().and_then(|key| ResourceKey::try_from(&key).ok())
