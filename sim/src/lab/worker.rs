@@ -67,7 +67,8 @@ pub struct Worker {
 }
 
 /// What a worker does in its rounds: the name of a workload. By default `lock`: it holds the lock, and sends its fencing
-/// token with each write. `cas` is compare and set: each write names the version that was read, and the resource compares.
+/// token with each write. `cas` is compare and set: each write names the version that was read, and the resource compares. `read` only
+/// reads the resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WorkerMode(Cow<'static, str>);

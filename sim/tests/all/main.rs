@@ -28,6 +28,7 @@ mod docs;
 mod harness;
 mod hosts;
 mod mutants;
+mod reader;
 mod schedule;
 mod std_time;
 mod trace;

@@ -13,9 +13,10 @@ use crate::sim::Process;
 
 mod cas;
 mod lock;
+mod read;
 
 /// All workloads.
-const WORKLOADS: &[&dyn Workload] = &[&lock::Locking, &cas::Updating];
+const WORKLOADS: &[&dyn Workload] = &[&lock::Locking, &cas::Updating, &read::Reading];
 
 /// A workload of the laboratory: what a worker does in its rounds.
 pub(super) trait Workload: Sync {

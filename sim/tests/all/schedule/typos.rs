@@ -262,7 +262,7 @@ fn the_workload() {
 #[test]
 fn the_mode_of_a_worker() {
     let starts = r#"starts = "100ms""#;
-    let unknown = "19: unknown way to write `csa`: known are lock, cas";
+    let unknown = "19: unknown way to write `csa`: known are lock, cas, read";
     refused(starts, r#"mode = "csa""#, unknown);
     let needs = "14: `attempts` needs `mode = \"cas\"`: `a` waits for the lock until its `deadline`";
     refused("rounds = 2", "attempts = 3", needs);
