@@ -97,6 +97,8 @@ names! {
         Etcd = "etcd",
         /// A member of a ZooKeeper ensemble.
         ZooKeeper = "zookeeper",
+        /// A lock server of another system, which keeps its leases in memory.
+        Server = "server",
         /// The protected resource.
         Resource = "resource",
     }
@@ -114,7 +116,7 @@ impl Point {
             Kind::Worker => self <= Self::Lost,
             Kind::Resource => self == Self::Read || (Self::Accepted..=Self::Claimed).contains(&self),
             Kind::Redis | Kind::Replica => self.is_lease_event() || self.is_command(),
-            Kind::Etcd | Kind::ZooKeeper => self.is_lease_event(),
+            Kind::Etcd | Kind::ZooKeeper | Kind::Server => self.is_lease_event(),
         }
     }
 
@@ -149,6 +151,7 @@ impl Kind {
             Self::Replica => "a Redis replica",
             Self::Etcd => "an etcd member",
             Self::ZooKeeper => "a ZooKeeper server",
+            Self::Server => "a lock server",
             Self::Resource => "the resource",
         }
     }

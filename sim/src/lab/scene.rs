@@ -20,7 +20,7 @@ impl Scene for Schedule<Options> {
         self.options.kind_of(process).map(|kind| match kind {
             Kind::Worker => Role::Client,
             Kind::Resource => Role::Resource,
-            Kind::Redis | Kind::Replica | Kind::Etcd | Kind::ZooKeeper => Role::Server,
+            Kind::Redis | Kind::Replica | Kind::Etcd | Kind::ZooKeeper | Kind::Server => Role::Server,
         })
     }
 
@@ -42,6 +42,7 @@ impl Scene for Schedule<Options> {
     fn disk(&self, process: &str) -> Result<(), String> {
         match self.options.kind_of(process) {
             Some(Kind::Worker) => Err("a worker".into()),
+            Some(Kind::Server) => Err("it keeps its leases in memory".into()),
             Some(Kind::Resource) if self.options.resource.store == Store::Memory => {
                 Err("resource.store = \"memory\"".into())
             }
@@ -81,17 +82,19 @@ impl Scene for Schedule<Options> {
 
     /// The members of a cluster keep what a majority has acknowledged.
     fn forgets(&self, process: &str, power_loss: bool) -> bool {
-        let is_alone = matches!(self.options.kind_of(process), Some(Kind::Redis | Kind::Replica));
-        is_alone
-            && match self.options.redis.persistence {
+        match self.options.kind_of(process) {
+            Some(Kind::Server) => true,
+            Some(Kind::Redis | Kind::Replica) => match self.options.redis.persistence {
                 Persistence::None => true,
                 Persistence::EverySec => power_loss,
                 Persistence::Always => false,
-            }
+            },
+            _ => false,
+        }
     }
 
     fn expires_keys(&self, process: &str) -> bool {
-        matches!(self.options.kind_of(process), Some(Kind::Redis | Kind::Replica))
+        matches!(self.options.kind_of(process), Some(Kind::Redis | Kind::Replica | Kind::Server))
     }
 
     fn knows_margins(&self) -> bool {

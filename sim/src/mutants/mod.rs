@@ -74,7 +74,7 @@ impl Mutant {
             _ if self.is_of_resource() => true,
             System::Redis => self != Self::LargestCount,
             System::Redlock => matches!(self, Self::LargestCount | Self::ValidityFromReply | Self::WallClock),
-            System::Etcd | System::ZooKeeper => false,
+            _ => false,
         }
     }
 
