@@ -13,5 +13,7 @@ names! {
         Etcd = "etcd",
         /// A ZooKeeper ensemble of three.
         ZooKeeper = "zookeeper",
+        /// One lock server of our own, a table in memory: it shows what a system needs.
+        Toy = "toy",
     }
 }

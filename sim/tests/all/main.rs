@@ -31,5 +31,6 @@ mod mutants;
 mod reader;
 mod schedule;
 mod std_time;
+mod toy;
 mod trace;
 mod world;

@@ -22,6 +22,7 @@ use crate::span::Span;
 mod etcd;
 mod redis;
 mod redlock;
+mod toy;
 mod zookeeper;
 
 impl System {
@@ -32,6 +33,7 @@ impl System {
             Self::Redlock => &redlock::Majority,
             Self::Etcd => &etcd::Cluster,
             Self::ZooKeeper => &zookeeper::Ensemble,
+            Self::Toy => &toy::Toy,
         }
     }
 }

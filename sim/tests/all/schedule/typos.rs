@@ -70,7 +70,7 @@ fn unknown_fields() {
 
 #[test]
 fn unknown_names() {
-    let known = "known are redis, redlock, etcd, zookeeper";
+    let known = "known are redis, redlock, etcd, zookeeper, toy";
     refused(r#"system = "redis""#, r#"system = "rediss""#, &format!("2: unknown system `rediss`: {known}"));
     let known = "known are none, plain, fenced";
     refused(r#"read = "plain""#, r#"read = "plian""#, &format!("20: unknown way to read `plian`: {known}"));
