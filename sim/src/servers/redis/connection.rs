@@ -8,9 +8,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::Server;
 use super::core::Client;
-use super::replication::feed_replica;
 use super::reply::Reply;
 use super::request::RequestParser;
+use super::stream::feed_replica;
 use crate::world::machine::Machine;
 
 /// Replies that pile up beyond this are sent before more requests are read.

@@ -1,20 +1,17 @@
-//! The server behind the connections: data, scripts, clients; and how one request is carried out.
+//! The state that all connections share, and the state of each connection.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use super::command::transaction::{self, Transaction};
-use super::command::{self, Command, Lookup, Run, channels, server};
 use super::effects::encode_unit;
-use super::lua::{Digest, PooledEngine, Script};
+use super::lua::{Digest, Script};
 use super::persistence::Journal;
 use super::replication::{Feed, Replication};
-use super::reply::{Protocol, Reply};
-use super::request::Args;
+use super::reply::Protocol;
 use super::state::{Record, State};
+use super::transaction::Transaction;
 use super::watch::Watches;
 
 /// All that connections share.
@@ -80,45 +77,6 @@ impl Core {
         Client { id: self.clients, ..Client::default() }
     }
 
-    /// Carries out one request. `args` holds at least the command's name.
-    pub(crate) fn execute(&mut self, client: &mut Client, args: Args<'_>, now_micros: i64) -> Reply {
-        self.state.now_micros = now_micros;
-        match self.admit(args) {
-            Ok(command) => {
-                if let Some(reply) = channels::while_listening(self, client, command.name, args) {
-                    return reply;
-                }
-                let queued = client.transaction.as_mut().and_then(|queue| queue.queue(command, args));
-                queued.unwrap_or_else(|| self.carry_out(command, client, args))
-            }
-            Err(refusal) => transaction::refuse(self, client, args, refusal),
-        }
-    }
-
-    /// The command that `args` name, or the error if the server refuses it.
-    fn admit(&self, args: Args<'_>) -> Result<&'static Command, Reply> {
-        match command::look_up(args) {
-            Lookup::Found(command) if command.writes && self.state.is_replica => {
-                Err(Reply::error(command::READ_ONLY))
-            }
-            Lookup::Found(command) => Ok(command),
-            Lookup::Unknown => Err(command::unknown_command(args)),
-            Lookup::UnknownSubcommand(command) => Err(command::unknown_subcommand(command.name, args.at(1))),
-            Lookup::WrongArity(name) => Err(command::wrong_arity(&name)),
-        }
-    }
-
-    /// Carries out an admitted command.
-    pub(crate) fn carry_out(&mut self, command: &Command, client: &mut Client, args: Args<'_>) -> Reply {
-        match command.run {
-            Run::Keys(run) => self.state.execute(command.name, run, args),
-            Run::Server(run) => {
-                self.state.executed(command.name);
-                server::run(run, self, client, args)
-            }
-        }
-    }
-
     /// Hands the effects of the last command to the append-only file and to the replicas.
     pub(crate) fn publish(&mut self) {
         self.watches.touch(&self.state.record.effects);
@@ -137,30 +95,4 @@ impl Core {
     pub(crate) fn take_record(&mut self, record: &mut Record) {
         std::mem::swap(&mut self.state.record, record);
     }
-
-    /// Runs a script, or returns `None` if the server does not know it.
-    pub(crate) fn run_script(&mut self, name: &Digest, keys: usize, args: Args<'_>) -> Option<Reply> {
-        let script = self.scripts.get(name)?;
-        Some(match engine() {
-            Ok(mut engine) => engine.run(name, script, keys, args, &mut self.state),
-            Err(error) => error,
-        })
-    }
-
-    /// Learns a script, if it compiles, and returns its name.
-    pub(crate) fn learn_script(&mut self, text: &[u8]) -> Result<Digest, Reply> {
-        let mut engine = engine()?;
-        let name = engine.digest(text);
-        if let Entry::Vacant(unknown) = self.scripts.entry(name) {
-            let script = Script::parse(text)?;
-            engine.compile(&name, &script)?;
-            unknown.insert(script);
-        }
-        Ok(name)
-    }
-}
-
-/// An interpreter for one script.
-fn engine() -> Result<PooledEngine, Reply> {
-    PooledEngine::take().map_err(|error| Reply::error_text(format!("ERR no interpreter: {error}")))
 }

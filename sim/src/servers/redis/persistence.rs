@@ -7,9 +7,9 @@ use std::io;
 
 use redb::StorageBackend;
 
-use super::core::Core;
 use super::replay::Replay;
 use super::request::RequestParser;
+use super::state::State;
 use crate::world::disk::File;
 use crate::world::machine::Machine;
 
@@ -41,6 +41,25 @@ impl Journal {
     pub(crate) fn open(persistence: Persistence, machine: &impl Machine) -> Self {
         let file = (persistence != Persistence::None).then(|| machine.disk().open());
         Self { file, syncs_always: persistence == Persistence::Always, ..Self::default() }
+    }
+
+    /// Restores the keys from the file, and removes an incomplete command that a crash left at its end.
+    pub(crate) fn restore(&self, state: &mut State) {
+        let Some(file) = &self.file else { return };
+        let contents = file.contents().unwrap_or_default();
+        let mut parser = RequestParser::default();
+        let mut replay = Replay::default();
+        let (mut read, mut applied) = (0, 0);
+        while let Ok(Some(size)) = parser.parse(&contents[read..]) {
+            replay.apply(state, parser.args(&contents[read..]));
+            read += size;
+            if replay.is_between_units() {
+                applied = read;
+            }
+        }
+        if applied < contents.len() {
+            ignore_if_dead(file.set_len(applied as u64));
+        }
     }
 
     /// Adds the encoded effects of one command or script.
@@ -81,25 +100,6 @@ impl Journal {
         if let Some(file) = self.file.as_ref().filter(|_| std::mem::take(&mut self.is_dirty)) {
             ignore_if_dead(file.sync());
         }
-    }
-}
-
-/// Restores the keys from the file. An incomplete command at its end, left by a crash, is removed.
-pub(crate) fn load(core: &mut Core) {
-    let Some(file) = core.journal.file.clone() else { return };
-    let contents = file.contents().unwrap_or_default();
-    let mut parser = RequestParser::default();
-    let mut replay = Replay::default();
-    let (mut read, mut applied) = (0, 0);
-    while let Ok(Some(size)) = parser.parse(&contents[read..]) {
-        replay.apply(core, parser.args(&contents[read..]));
-        read += size;
-        if replay.is_between_units() {
-            applied = read;
-        }
-    }
-    if applied < contents.len() {
-        ignore_if_dead(file.set_len(applied as u64));
     }
 }
 

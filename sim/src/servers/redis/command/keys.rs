@@ -21,6 +21,10 @@ pub(super) fn kind(state: &mut State, args: Args<'_>) -> Reply {
     Reply::status(if state.lookup(args.at(1)).is_some() { "string" } else { "none" })
 }
 
+pub(super) fn publish(state: &mut State, args: Args<'_>) -> Reply {
+    Reply::count(state.channels.publish(args.at(1), args.at(2)))
+}
+
 pub(super) fn dbsize(state: &mut State, _: Args<'_>) -> Reply {
     Reply::count(state.keyspace.len())
 }

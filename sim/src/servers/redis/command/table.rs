@@ -1,6 +1,6 @@
 //! The table itself, in order of names, and its search.
 
-use super::{Args, Command, Reply, Run, ServerCommand, State, channels, expiry, keys, strings};
+use super::{Args, Command, Reply, Run, ServerCommand, State, expiry, keys, strings};
 use crate::servers::redis::word::Word;
 
 /// A command on keys.
@@ -83,7 +83,7 @@ pub(crate) static COMMANDS: [Command; 64] = [
     writes("psetex", 4, strings::psetex),
     server("psync", -3, ServerCommand::Psync),
     reads("pttl", 2, expiry::pttl),
-    reads("publish", 3, channels::publish),
+    reads("publish", 3, keys::publish),
     server("quit", -1, ServerCommand::Quit),
     server("replconf", -1, ServerCommand::ReplConf),
     server("replicaof", 3, ServerCommand::ReplicaOf),

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::core::{Client, Core};
-use super::reply::Protocol;
-use super::request::Args;
+use crate::servers::redis::core::{Client, Core};
+use crate::servers::redis::reply::Protocol;
+use crate::servers::redis::request::Args;
 
 /// The Redis whose behaviour is modelled.
 pub(crate) const VERSION: &str = "7.0.15";
