@@ -66,7 +66,7 @@ impl<M: Machine> Host<M> for ResourceHost<M> {
             let _ = machine
                 .serve(PORT, |stream, _| {
                     let serving = serve_connection(stream, &app);
-                    // A connection that breaks is its client's affair.
+                    // Ignores a broken connection: its client notices it.
                     async move { drop(serving.await) }
                 })
                 .await;

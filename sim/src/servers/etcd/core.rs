@@ -24,11 +24,11 @@ pub(super) struct Core {
     pub(super) streams: BTreeMap<u64, WatchStream>,
     stream_next: u64,
     lease_next: i64,
-    /// Changes that observers have not heard of yet.
+    /// Changes that observers have not received yet.
     pub(super) untold: Vec<LockChange>,
 }
 
-/// What the cluster knows of a member.
+/// The state of a member in the cluster.
 #[derive(Debug)]
 pub(super) struct Member {
     /// The last revision that reached it.

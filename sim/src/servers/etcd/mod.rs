@@ -37,22 +37,23 @@ use crate::world::machine::{Machine, WorldMachine};
 /// The port of every member.
 const PORT: u16 = 2379;
 
-/// Hears of everything that a cluster does, in order. It is called while no lock is held, so it may use the
+/// Receives everything that a cluster does, in order. It is called while no lock is held, so it may use the
 /// cluster.
 pub trait Observer: Send + Sync {
-    /// A request of `client` changed locks. Where the cluster itself did, `client` is the cluster's name.
+    /// Receives the changes of locks by a request of `client`. If the cluster itself caused them, `client` is
+    /// its name.
     fn locks_changed(&self, client: &str, changes: &[LockChange]) {
         let _ = (client, changes);
     }
 
-    /// A request of `client` was carried out by `member`, and its reply has not been sent. `call` is the
+    /// Receives a request of `client` that `member` has executed and not answered yet. `call` is the
     /// procedure's name: `Range`, `Put`, `DeleteRange`, `Txn`, `Compact`, `LeaseGrant`, `LeaseRevoke`,
     /// `LeaseKeepAlive`, `LeaseTimeToLive`, `LeaseLeases`, `Watch`, `Lock`, `Unlock`.
     fn executed(&self, member: usize, client: &str, call: &'static str) {
         let _ = (member, client, call);
     }
 
-    /// A member became the leader.
+    /// Receives a change of the leader.
     fn leader_changed(&self, member: usize, term: u64) {
         let _ = (member, term);
     }
@@ -61,18 +62,18 @@ pub trait Observer: Send + Sync {
 /// Ignores everything.
 impl Observer for () {}
 
-/// How a cluster is set up.
+/// The options of a cluster.
 pub struct ClusterOptions {
     /// The cluster's name. It stands for the client where the cluster itself caused a change.
     pub name: String,
     /// The members' names and the addresses at which clients reach them.
     pub members: Vec<(String, String)>,
-    /// etcd's `--election-timeout`. A leader that was not heard for 1 to 1.6 times of it is replaced.
+    /// etcd's `--election-timeout`. A leader that was not heard for 1 to 1.6 times this time is replaced.
     pub election_timeout: Duration,
     /// Whether the Lock service checks after a wait that the waiter's own lease still exists. etcd 3.4 does
     /// not, and grants the lock to a waiter whose lease has ended (etcd issue 11456); later versions do.
     pub rechecks_waiters: bool,
-    /// Hears of everything that the cluster does.
+    /// Receives everything that the cluster does.
     pub observer: Arc<dyn Observer>,
 }
 

@@ -14,7 +14,7 @@ use super::state::{Record, State};
 use super::transaction::Transaction;
 use super::watch::Watches;
 
-/// All that connections share.
+/// The state that all connections share.
 #[derive(Debug, Default)]
 pub(crate) struct Core {
     pub(crate) state: Box<State>,
@@ -22,12 +22,11 @@ pub(crate) struct Core {
     pub(crate) journal: Journal,
     pub(crate) replication: Replication,
     pub(crate) watches: Watches,
-    /// How many connections there have been; the newest has this number.
+    /// The number of connections so far, and the id of the newest.
     pub(crate) clients: u64,
-    /// Connections that are open.
+    /// The number of open connections.
     pub(crate) connected: usize,
-    /// When the background task will look again, in microseconds on the wall clock; `None` while it does not
-    /// sleep.
+    /// When the background task wakes, in microseconds on the wall clock; `None` while it does not sleep.
     pub(crate) alarm_micros: Option<i64>,
     /// When the append-only file was last synced.
     pub(crate) synced_micros: i64,
@@ -43,7 +42,7 @@ pub(crate) struct Client {
     pub(crate) name: Vec<u8>,
     /// The protocol that HELLO chose.
     pub(crate) protocol: Protocol,
-    /// The connection ends once the reply is out.
+    /// The connection ends once the reply is sent.
     pub(crate) is_closing: bool,
     /// Set by MULTI, until EXEC or DISCARD.
     pub(crate) transaction: Option<Transaction>,
@@ -57,7 +56,7 @@ pub(crate) struct Client {
     pub(crate) feed: Option<Feed>,
     /// Notified of published messages; set by the first SUBSCRIBE.
     pub(crate) wake: Option<Arc<Notify>>,
-    /// What the running command did; emptied once the observer has heard of it.
+    /// What the running command did. Cleared once the observer has received it.
     pub(crate) record: Record,
 }
 
@@ -90,8 +89,7 @@ impl Core {
         self.replication.send(&self.unit);
     }
 
-    /// Moves what was done since the last call into `record`, which must be empty, and reuses the memory of
-    /// `record`.
+    /// Moves the record since the last call into `record`, which must be empty, and reuses its memory.
     pub(crate) fn take_record(&mut self, record: &mut Record) {
         std::mem::swap(&mut self.state.record, record);
     }

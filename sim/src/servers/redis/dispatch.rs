@@ -1,4 +1,4 @@
-//! How one request is run: the command is found, admitted, and queued or run.
+//! Runs one request: looks the command up, checks it, and queues or runs it.
 
 use super::command::{self, Command, Lookup, Run, ServerCommand};
 use super::core::{Client, Core};
@@ -7,7 +7,7 @@ use super::request::Args;
 use super::server_command::{channels, connection, info, replica, scripting, server, transaction};
 
 impl Core {
-    /// Carries out one request. `args` holds at least the command's name.
+    /// Runs one request. `args` holds at least the command's name.
     pub(crate) fn execute(&mut self, client: &mut Client, args: Args<'_>, now_micros: i64) -> Reply {
         self.state.now_micros = now_micros;
         match self.admit(args) {
@@ -22,7 +22,7 @@ impl Core {
         }
     }
 
-    /// The command that `args` name, or the error if the server refuses it.
+    /// Returns the command that `args` name, or the error if the server refuses it.
     fn admit(&self, args: Args<'_>) -> Result<&'static Command, Reply> {
         match command::look_up(args) {
             Lookup::Found(command) if command.writes && self.state.is_replica => {
@@ -35,7 +35,7 @@ impl Core {
         }
     }
 
-    /// Carries out an admitted command.
+    /// Runs an admitted command.
     fn carry_out(&mut self, command: &Command, client: &mut Client, args: Args<'_>) -> Reply {
         match command.run {
             Run::Keys(run) => self.state.execute(command.name, run, args),

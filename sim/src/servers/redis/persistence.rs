@@ -13,7 +13,7 @@ use super::state::State;
 use crate::world::disk::File;
 use crate::world::machine::Machine;
 
-/// What a server writes to its disk, and when (Redis' `appendonly` and `appendfsync`).
+/// What a server writes to its disk and when it syncs it (Redis' `appendonly` and `appendfsync`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Persistence {
     /// Nothing: a restarted server is empty.
@@ -103,6 +103,5 @@ impl Journal {
     }
 }
 
-/// Ignores the error of a dead process's file: the task that was running when the process was killed may
-/// still write.
+/// Ignores an error: the file of a killed process fails, and its last running task may still write.
 fn ignore_if_dead(_: io::Result<()>) {}

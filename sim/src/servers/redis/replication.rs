@@ -1,4 +1,4 @@
-//! What a primary knows of its replicas, and the effects that it sends them.
+//! The primary's end of replication: its replicas and the effects that it sends them.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use super::keyspace::Keyspace;
 use super::reply::{Protocol, Reply};
 use super::state::State;
 
-/// What is still to be sent to a replica.
+/// The encoded effects that a replica has not been sent.
 pub(crate) type Feed = UnboundedReceiver<Arc<[u8]>>;
 
-/// The primary's part.
+/// The primary's replicas and its position in the stream.
 #[derive(Debug, Default)]
 pub(crate) struct Replication {
     /// Names the history of the data, as `master_replid` does.
@@ -28,7 +28,7 @@ pub(crate) struct Replication {
 struct Link {
     client: u64,
     sender: UnboundedSender<Arc<[u8]>>,
-    /// How much of the stream the replica says that it has applied.
+    /// The offset up to which the replica has acknowledged the stream.
     acknowledged: u64,
 }
 
@@ -67,12 +67,12 @@ impl Replication {
         self.links.retain(|link| link.client != client);
     }
 
-    /// How many replicas are connected.
+    /// Returns the number of connected replicas.
     pub(crate) fn connected(&self) -> usize {
         self.links.len()
     }
 
-    /// How many replicas have all of the stream up to `offset`.
+    /// Returns the number of replicas that have acknowledged the stream up to `offset`.
     pub(crate) fn acknowledged(&self, offset: u64) -> usize {
         self.links.iter().filter(|link| link.acknowledged >= offset).count()
     }

@@ -59,12 +59,12 @@ pub(crate) async fn feed_replica<M: Machine>(
     }
 }
 
-/// The replica's part of the stream: reads frames and applies them.
+/// The replica's end of the stream: reads frames and applies them.
 #[derive(Debug, Default)]
 struct Follower {
     buffer: BytesMut,
     replay: Replay,
-    /// The offset of the stream up to which everything is applied; `None` until the snapshot has come.
+    /// The offset up to which the stream is applied; `None` before the snapshot.
     offset: Option<u64>,
     announced: u64,
 }

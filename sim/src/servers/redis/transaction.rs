@@ -4,11 +4,11 @@ use super::command::{Command, Run, ServerCommand};
 use super::reply::Reply;
 use super::request::{ArgBuffer, Args};
 
-/// Commands that wait for EXEC.
+/// The commands that MULTI queues for EXEC.
 #[derive(Debug, Default)]
 pub(crate) struct Transaction {
     pub(crate) commands: Vec<(&'static Command, ArgBuffer)>,
-    /// A command was refused, so EXEC will refuse all.
+    /// A command was refused: EXEC will refuse all.
     pub(crate) is_aborted: bool,
 }
 

@@ -3,7 +3,7 @@
 use super::effects::Effect;
 use super::state::State;
 
-/// The keys that connections watch.
+/// The watched keys of all connections.
 #[derive(Debug, Default)]
 pub(crate) struct Watches(Vec<Watch>);
 

@@ -38,7 +38,7 @@ use crate::world::lock;
 use crate::world::machine::{Machine, WorldMachine};
 use connection::Connection;
 
-/// How an ensemble is set up.
+/// The options of an ensemble.
 pub struct EnsembleOptions {
     /// The members' names. With one name it is a standalone server.
     pub names: Vec<String>,
@@ -48,7 +48,7 @@ pub struct EnsembleOptions {
     pub session_timeouts: Option<RangeInclusive<Duration>>,
     /// ZooKeeper's `syncLimit`: the ticks for which a member goes on serving while it is out of touch.
     pub sync_limit: u32,
-    /// Hears of everything that the members do.
+    /// Receives everything that the members do.
     pub observer: Arc<dyn Observer>,
 }
 
@@ -188,7 +188,7 @@ impl<M: Machine> Server<M> {
         act(&mut core, self.shared.now(self.member, leader))
     }
 
-    /// Tells the observer what a request of `client` did, and that it was executed.
+    /// Passes the changes of a request of `client`, and the request, to the observer.
     fn tell(&self, client: &str, operation: &'static str) {
         self.publish(client);
         self.shared.members[self.member].executed.fetch_add(1, Ordering::Relaxed);

@@ -14,7 +14,7 @@ pub(crate) fn psync(core: &mut Core, client: &mut Client) -> Reply {
     Reply::Silence
 }
 
-/// Only the promotion, `REPLICAOF NO ONE`: which primary a replica follows is set from outside.
+/// REPLICAOF: supports only the promotion, `REPLICAOF NO ONE`. Options of the server set the primary.
 pub(crate) fn replica_of(core: &mut Core, args: Args<'_>) -> Reply {
     if args.at(1).eq_ignore_ascii_case(b"no") && args.at(2).eq_ignore_ascii_case(b"one") {
         core.state.is_replica = false;

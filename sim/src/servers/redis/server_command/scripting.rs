@@ -52,7 +52,7 @@ pub(crate) fn script(core: &mut Core, args: Args<'_>) -> Reply {
     }
 }
 
-/// Runs a script, or returns `None` if the server does not know it.
+/// Runs a script. Returns `None` if the server does not know it.
 fn run_script(core: &mut Core, name: &Digest, keys: usize, args: Args<'_>) -> Option<Reply> {
     let script = core.scripts.get(name)?;
     Some(match engine() {
@@ -61,7 +61,7 @@ fn run_script(core: &mut Core, name: &Digest, keys: usize, args: Args<'_>) -> Op
     })
 }
 
-/// Learns a script, if it compiles, and returns its name.
+/// Stores a script if it compiles. Returns its name.
 fn learn_script(core: &mut Core, text: &[u8]) -> Result<Digest, Reply> {
     let mut engine = engine()?;
     let name = engine.digest(text);
@@ -73,7 +73,7 @@ fn learn_script(core: &mut Core, text: &[u8]) -> Result<Digest, Reply> {
     Ok(name)
 }
 
-/// An interpreter for one script.
+/// Takes an interpreter for one script.
 fn engine() -> Result<PooledEngine, Reply> {
     PooledEngine::take().map_err(|error| Reply::error_text(format!("ERR no interpreter: {error}")))
 }

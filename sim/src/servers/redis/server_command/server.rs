@@ -6,7 +6,7 @@ use crate::servers::redis::glob;
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
 
-/// COMMAND: clients use the catalogue to check and complete what people type. An empty one is not wrong.
+/// COMMAND: returns an empty catalogue. Interactive clients use it only to complete what people type.
 pub(crate) fn catalogue(args: Args<'_>) -> Reply {
     if args.len() > 1 && args.at(1).eq_ignore_ascii_case(b"count") {
         return Reply::count(COMMANDS.len());
@@ -15,7 +15,7 @@ pub(crate) fn catalogue(args: Args<'_>) -> Reply {
     if is_docs { Reply::Map(Vec::new()) } else { Reply::Array(Vec::new()) }
 }
 
-/// CONFIG: there are no settings, but benchmarks and clients ask for them.
+/// CONFIG: returns constants for the settings that benchmarks and clients read.
 pub(crate) fn config(core: &Core, args: Args<'_>) -> Reply {
     match args.at(1).to_ascii_lowercase().as_slice() {
         b"get" => {

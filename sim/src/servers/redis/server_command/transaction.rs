@@ -5,7 +5,7 @@ use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
 use crate::servers::redis::transaction::Transaction;
 
-/// Refuses a command: marks the transaction that it belongs to, and returns the reply.
+/// Refuses a command, which aborts its transaction. Returns the reply.
 pub(crate) fn refuse(core: &mut Core, client: &mut Client, args: Args<'_>, refusal: Reply) -> Reply {
     if let (true, Reply::Error(error)) = (args.at(0).eq_ignore_ascii_case(b"exec"), &refusal) {
         client.transaction = None;
