@@ -147,12 +147,12 @@ impl Strike {
         Self { ledger: Arc::clone(ledger), number: number as u64, verb }
     }
 
-    /// The world.
+    /// Returns the world.
     pub fn world(&self) -> &World {
         self.ledger.stage.world()
     }
 
-    /// The processes and servers.
+    /// Returns the processes and servers.
     pub fn stage(&self) -> &Arc<dyn Stage> {
         &self.ledger.stage
     }

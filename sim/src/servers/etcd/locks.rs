@@ -38,7 +38,7 @@ pub struct History {
 }
 
 impl History {
-    /// An observer of the cluster called `cluster`.
+    /// Creates an observer of the cluster called `cluster`.
     pub fn of(cluster: &str) -> Self {
         Self { cluster: cluster.to_owned() }
     }

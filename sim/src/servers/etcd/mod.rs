@@ -109,7 +109,8 @@ struct Shared<M> {
 }
 
 impl<M: Machine> Cluster<M> {
-    /// A cluster whose first member leads, and whose members ([`Cluster::member`]) have not been started yet.
+    /// Creates a cluster whose first member leads, and whose members ([`Cluster::member`]) have not been
+    /// started yet.
     pub fn new(options: ClusterOptions) -> Self {
         let count = options.members.len();
         let machines = (0..count).map(|_| OnceLock::new()).collect();
@@ -117,7 +118,7 @@ impl<M: Machine> Cluster<M> {
         Self { shared: Arc::new(Shared { options, machines, core, changed: Notify::new() }) }
     }
 
-    /// The member called `name`; `None` if there is none.
+    /// Returns the member called `name`; `None` if there is none.
     pub fn member(&self, name: &str) -> Option<EtcdHost<M>> {
         let number = self.shared.options.members.iter().position(|(known, _)| known == name)?;
         Some(EtcdHost { cluster: self.clone(), number })
@@ -145,17 +146,17 @@ impl<M: Machine> Cluster<M> {
         service::serve(self.clone(), member, stream, client).await;
     }
 
-    /// The member that leads, or led last if no majority follows it.
+    /// Returns the member that leads, or led last if no majority follows it.
     pub fn leader(&self) -> usize {
         self.core().leader
     }
 
-    /// The term: the number of elections so far.
+    /// Returns the term: the number of elections so far.
     pub fn term(&self) -> u64 {
         self.core().term
     }
 
-    /// The store's revision.
+    /// Returns the store's revision.
     pub fn revision(&self) -> i64 {
         self.core().state.store.revision()
     }
@@ -165,7 +166,7 @@ impl<M: Machine> Cluster<M> {
         self.core().members.iter().map(|member| member.executed).sum()
     }
 
-    /// The monotonic clock of a member; 0 until it was started.
+    /// Returns the monotonic clock of a member; 0 until it was started.
     fn now(&self, member: usize) -> u64 {
         self.machine(member).map_or(0, Machine::monotonic_nanos)
     }
@@ -187,8 +188,8 @@ impl<M: Machine> Cluster<M> {
         u64::try_from(self.shared.options.election_timeout.as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// The shortest time to live of a lease: one and a half election timeouts, in whole seconds (server.go,
-    /// `minTTL`).
+    /// Returns the shortest time to live of a lease: one and a half election timeouts, in whole seconds
+    /// (server.go, `minTTL`).
     fn ttl_seconds_min(&self) -> i64 {
         i64::try_from((self.election_nanos() / 2 * 3).div_ceil(1_000_000_000)).unwrap_or(i64::MAX)
     }

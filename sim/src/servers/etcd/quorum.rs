@@ -110,7 +110,7 @@ impl<M: Machine> Cluster<M> {
         }
     }
 
-    /// How long a request may wait for a quorum, in nanoseconds.
+    /// Returns how long a request may wait for a quorum, in nanoseconds.
     pub(super) fn request_nanos(&self) -> u64 {
         REQUEST_NANOS + 2 * self.election_nanos()
     }
@@ -212,8 +212,8 @@ impl<M: Machine> Cluster<M> {
         2 * (0..count).filter(votes).count() > count
     }
 
-    /// A member's election timeout in nanoseconds: 1 to 1.6 times the configured one, different for each
-    /// member in each term, so that elections have a winner.
+    /// Returns a member's election timeout in nanoseconds: 1 to 1.6 times the configured one, different for
+    /// each member in each term, so that elections have a winner.
     fn election_timeout(&self, member: usize, term: u64) -> u64 {
         let share = (3 * member as u64 + 5 * term) % 7;
         self.election_nanos() / 10 * (10 + share)

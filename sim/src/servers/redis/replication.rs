@@ -78,7 +78,7 @@ impl Replication {
     }
 }
 
-/// The commands that restore all keys.
+/// Returns the commands that restore all keys.
 fn snapshot(keyspace: &Keyspace) -> Vec<u8> {
     let mut snapshot = Vec::new();
     for (key, entry) in keyspace.iter() {

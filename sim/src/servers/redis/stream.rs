@@ -120,7 +120,7 @@ impl Follower {
         }
     }
 
-    /// The acknowledgement for the primary.
+    /// Returns the acknowledgement for the primary.
     fn acknowledgement(&self) -> Option<Vec<u8>> {
         let offset = self.offset?.to_string();
         let mut request = Vec::new();

@@ -66,7 +66,7 @@ pub(super) fn ping(_: &mut State, args: Args<'_>) -> Reply {
     }
 }
 
-/// There is one database, as in a Redis with the setting `databases 1`.
+/// SELECT: there is one database, as in a Redis with the setting `databases 1`.
 pub(super) fn select(_: &mut State, args: Args<'_>) -> Reply {
     match parse_i64(args.at(1)).map(i32::try_from) {
         Some(Ok(0)) => Reply::OK,
@@ -135,7 +135,7 @@ impl<'a> ScanOptions<'a> {
     }
 }
 
-/// The names that `takes` accepts, without those that have expired.
+/// Returns the names that `takes` accepts, without those that have expired.
 fn matching(state: &mut State, takes: impl Fn(&[u8]) -> bool) -> Vec<Reply> {
     let now_ms = state.now_ms();
     let live = state.keyspace.iter().filter(|(_, entry)| !entry.is_expired(now_ms));

@@ -128,7 +128,8 @@ pub(crate) fn unknown_command(args: Args<'_>) -> Reply {
     Reply::error_text(text)
 }
 
-/// The part of a text that Redis prints: up to the first zero byte, since Redis prints it as a C string.
+/// Returns the part of a text that Redis prints: up to the first zero byte, since Redis prints it as a C
+/// string.
 pub(crate) fn shown(text: &[u8], bytes_max: usize) -> &[u8] {
     let end = text.iter().take(bytes_max).position(|byte| *byte == 0);
     &text[..end.unwrap_or(text.len().min(bytes_max))]

@@ -3,7 +3,7 @@
 use super::{Args, Command, Reply, Run, ServerCommand, State, expiry, keys, strings};
 use crate::servers::redis::word::Word;
 
-/// A command on keys.
+/// Creates a command on keys.
 const fn keys_command(
     name: &'static str,
     arity: i32,
@@ -25,7 +25,7 @@ const fn server(name: &'static str, arity: i32, run: ServerCommand) -> Command {
     container(name, arity, run, &[])
 }
 
-/// A command whose second word says what to do.
+/// Creates a command whose second word says what to do.
 const fn container(
     name: &'static str,
     arity: i32,
@@ -120,7 +120,7 @@ static NAMES: [Word; COMMANDS.len()] = {
     names
 };
 
-/// The command called `name`, in any case.
+/// Returns the command called `name`, in any case.
 pub(super) fn find(name: &[u8]) -> Option<&'static Command> {
     let word = Word::of(name);
     let mut place = word.place();

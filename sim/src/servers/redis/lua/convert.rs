@@ -34,7 +34,7 @@ pub(super) fn compile_error(error: &mlua::Error) -> Reply {
     Reply::error_text(format!("ERR Error compiling script (new function): {text}"))
 }
 
-/// A field that holds a text.
+/// Returns the field `name`, if it is a string.
 fn field(table: &Table, name: &str) -> Option<Vec<u8>> {
     match table.raw_get(name) {
         Ok(Value::String(text)) => Some(text.as_bytes().to_vec()),

@@ -113,7 +113,7 @@ impl Gate {
     }
 }
 
-/// `redis.call`, which throws error replies, or `redis.pcall`, which returns them.
+/// Creates `redis.call`, which throws error replies, or `redis.pcall`, which returns them.
 pub(super) fn call_function(
     lua: &Lua,
     running: &Arc<Mutex<Running>>,

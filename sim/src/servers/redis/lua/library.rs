@@ -18,7 +18,7 @@ pub(super) const BUDGET_THOUSANDS: u32 = 20_000;
 #[derive(Debug)]
 struct ThrownReply(Vec<u8>);
 
-/// The table `host` of `sandbox.lua`.
+/// Creates the table `host` of `sandbox.lua`.
 ///
 /// The functions are in the script's environment without a wrapper in Lua: a tail call to a wrapper would
 /// replace the script's frame, and errors would lose their line.
@@ -160,7 +160,7 @@ fn thrown(text: impl Into<Vec<u8>>) -> mlua::Error {
     mlua::Error::external(ThrownReply(text.into()))
 }
 
-/// An error of Lua with the place that Lua would put before it.
+/// Creates an error of Lua with the place that Lua would put before it.
 fn positioned(lua: &Lua, text: &str) -> mlua::Error {
     mlua::Error::runtime(match caller_line(lua) {
         Some(line) => format!("user_script:{line}: {text}"),

@@ -97,7 +97,7 @@ pub(crate) fn digest(text: &[u8]) -> Digest {
 }
 
 impl PooledEngine {
-    /// The thread's interpreter, one from the pool, or a new one.
+    /// Returns the thread's interpreter, one from the pool, or a new one.
     pub(crate) fn take() -> mlua::Result<Self> {
         let own = OWN.try_with(|own| own.borrow_mut().0.take()).ok().flatten();
         if own.is_some() {
@@ -110,7 +110,7 @@ impl PooledEngine {
         }))))
     }
 
-    /// The digest of a script's text.
+    /// Returns the digest of a script's text.
     pub(crate) fn digest(&mut self, text: &[u8]) -> Digest {
         let digests = &mut self.engine().digests;
         if let Some(digest) = digests.get(text) {

@@ -229,7 +229,7 @@ pub(super) unsafe fn push_text(state: *mut lua_State, text: &[u8]) {
     unsafe { ffi::lua_pushlstring_(state, text.as_ptr().cast(), text.len()) }
 }
 
-/// The bytes of the text at `index`. Never throws, since it is a text and no number.
+/// Returns the bytes of the text at `index`. Never throws, since no number is converted.
 ///
 /// # Safety
 ///

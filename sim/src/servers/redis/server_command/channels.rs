@@ -41,8 +41,8 @@ fn confirmed(what: &str, channel: Reply, count: usize) -> Reply {
     Reply::Push(vec![Reply::bulk(what), channel, Reply::count(count)])
 }
 
-/// The reply of a subscribed connection in RESP2 to a command that it refuses or answers in another form;
-/// else `None`.
+/// Returns the reply of a subscribed connection in RESP2 to a command that it refuses or answers in another
+/// form; else `None`.
 pub(crate) fn while_listening(core: &Core, client: &Client, command: &str, args: Args<'_>) -> Option<Reply> {
     if client.protocol == Protocol::Resp3 || !core.state.channels.listens(client.id) {
         return None;
