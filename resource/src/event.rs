@@ -8,8 +8,8 @@ use dlock::FencingToken;
 use crate::digest::BodyDigest;
 use crate::fence::{Guard, Refusal, WriteOutcome, WriteSeq};
 use crate::key::ResourceKey;
+use crate::operation::{Read, ReadOutcome, Snapshot, Write};
 use crate::owner::OwnerToken;
-use crate::store::{Read, ReadOutcome, Snapshot, Write};
 use crate::vocabulary::emit;
 
 /// Emits how `write` was decided: `write_accepted`, `write_repeated` or `write_rejected`; of a conditional

@@ -24,6 +24,8 @@ pub mod http;
 mod key;
 // The counters of one service, and their Prometheus text.
 mod metrics;
+// The operations on a resource: writes and reads.
+mod operation;
 // The owner token that came with a request.
 mod owner;
 // Where values and fences are kept: in memory, or on a disk.

@@ -5,14 +5,11 @@ mod redb;
 
 use std::future::Future;
 
-use bytes::Bytes;
-use dlock::FencingToken;
-
 pub use self::memory::MemoryStore;
 pub use self::redb::RedbStore;
-use crate::fence::{Fencing, Guard, Mark, Position, Refusal, WriteOutcome};
+use crate::fence::{Fencing, WriteOutcome};
 use crate::key::ResourceKey;
-use crate::owner::OwnerToken;
+pub use crate::operation::{Read, ReadOutcome, Snapshot, Write};
 
 /// One value for each key, and its fence.
 ///
@@ -48,55 +45,6 @@ pub trait Store: Send + Sync + 'static {
         read: &Read,
         fencing: Fencing,
     ) -> impl Future<Output = Result<ReadOutcome, StoreError>> + Send;
-}
-
-/// A write to a resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Write {
-    /// What must still hold for it to be applied.
-    pub guard: Guard,
-    /// The owner token of the grant; of a conditional write, any name that its writer gave to it. Without it
-    /// a retry can't be told from a duplicate, and is refused.
-    pub owner: Option<OwnerToken>,
-    /// The new value.
-    pub body: Bytes,
-}
-
-/// A read of a resource.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Read {
-    /// The token to claim: from then on no older holder can write. `None` reads and changes nothing.
-    pub claim: Option<FencingToken>,
-    /// The owner token of the reader's grant. An unfenced read may name it too, so that histories show the
-    /// reader.
-    pub owner: Option<OwnerToken>,
-}
-
-impl Read {
-    /// Returns the position and owner of the claim; `None` for an unfenced read.
-    pub fn mark(&self) -> Option<Mark> {
-        self.claim.map(|token| Mark { position: Position::claim(token), owner: self.owner.clone() })
-    }
-}
-
-/// A resource at one moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Snapshot {
-    /// Its value; `None` if it was never written.
-    pub value: Option<Bytes>,
-    /// How many writes were accepted.
-    pub version: u64,
-    /// The highest token seen; `None` if there was none.
-    pub max_fence: Option<FencingToken>,
-}
-
-/// How a read was answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ReadOutcome {
-    /// The resource as it is; a claim was kept.
-    Read(Snapshot),
-    /// The claim was refused.
-    Refused(Refusal),
 }
 
 /// The store failed. The request may or may not have been applied: asking again with the same write is safe.

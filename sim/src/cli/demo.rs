@@ -26,7 +26,10 @@ pub(crate) fn demo() -> Outcome {
     let unfenced = run(&schedule, Arm::Unfenced, schedule.seed)?;
     let fenced = run(&schedule, Arm::Fenced, schedule.seed)?;
     let mut text = wrap(&format!("The safety experiment: {}", schedule.about), 0) + "\n";
-    text += &side_by_side(&[(arm_name(Arm::Unfenced), &unfenced), (arm_name(Arm::Fenced), &fenced)]);
+    text += &side_by_side(&[
+        (arm_name(Arm::Unfenced), &unfenced.events, &unfenced.names),
+        (arm_name(Arm::Fenced), &fenced.events, &fenced.names),
+    ]);
     text.push('\n');
     let mut as_expected = true;
     for (arm, report) in [(Arm::Unfenced, &unfenced), (Arm::Fenced, &fenced)] {

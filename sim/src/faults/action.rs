@@ -25,59 +25,61 @@ pub struct Fault {
     pub what: Arc<dyn Action>,
 }
 
-/// What a fault does: how a schedule file writes it, what it may be done to, and how it is done and undone.
+/// The effect of a fault: how schedule files write it, what it applies to, and how it is done and undone.
 ///
-/// A new one is a type with this trait and, if schedule files should name it, a [`FaultKind`](super::FaultKind) in a
-/// table of [`Faults`](super::Faults).
+/// To add one, implement this trait. For schedule files, add a [`FaultKind`](super::FaultKind) to a table of
+/// [`Faults`](super::Faults).
 pub trait Action: Any + fmt::Debug + Send + Sync {
-    /// The word that names it in schedule files.
+    /// Returns the word that names it in schedule files.
     fn verb(&self) -> &'static str;
 
-    /// Writes the fields of its table: first the one that [`Action::verb`] names, then those that differ from their
-    /// defaults. Two actions are equal if they write the same.
+    /// Writes the fields of its table: first the one that [`Action::verb`] names, then those that differ from
+    /// their defaults. Two actions are equal if they write the same.
     fn write(&self, fields: &mut Fields);
 
-    /// The processes that it names, in the order in which a schedule file does.
+    /// Returns the processes that it names, in the order of a schedule file.
     fn processes(&self) -> Vec<&str>;
 
-    /// Checks that what it is done to exists and suits it, and that it does something.
+    /// Checks that its target exists and suits it, and that it has an effect.
     ///
     /// # Errors
     ///
     /// [`Invalid`] names the field at fault, and what to write instead where that is known.
     fn check(&self, check: &Check<'_>) -> Result<(), Invalid>;
 
-    /// Does it. It runs within the event that the fault is aimed at: what must not happen in the middle of a process's
-    /// work waits for [`Strike::soon`].
+    /// Applies it. This runs inside the event that triggered the fault: use [`Strike::soon`] for what must
+    /// not interrupt a process's work.
     fn strike(&self, strike: &Strike);
 
-    /// How long after it struck it has healed by itself: `None` if it never does, zero if it is over at once.
+    /// Returns the time from the strike until it heals by itself: zero if it is over at once, `None` if it
+    /// never heals.
     fn heals_after(&self, scene: &dyn Scene) -> Option<Span>;
 
-    /// How long messages that it has delayed may still be on their way when it has healed.
+    /// Returns how long delayed messages may still be on their way after it has healed.
     fn in_flight(&self) -> Span {
         Span::ZERO
     }
 
-    /// The verdicts that it explains: a run in which it strikes may have them without a promise being broken.
+    /// Returns the verdicts that it excuses: a run with this fault may have them although every lock kept its
+    /// promises.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
         let _ = scene;
         Vec::new()
     }
 
-    /// The process that it ends, and after how long that starts again, if it ends one.
+    /// Returns the process that it ends and the time until that process restarts; `None` if it ends none.
     fn ends(&self) -> Option<(&str, Option<Span>)> {
         None
     }
 }
 
 impl dyn Action {
-    /// The action as a `T`, if it is one.
+    /// Returns the action as a `T`, if it is one.
     pub fn downcast_ref<T: Action>(&self) -> Option<&T> {
         (self as &dyn Any).downcast_ref()
     }
 
-    /// The table as which a schedule file writes it.
+    /// Returns the fields of its table in a schedule file.
     pub fn fields(&self) -> Fields {
         let mut fields = Fields::default();
         self.write(&mut fields);
@@ -98,7 +100,7 @@ impl Serialize for dyn Action {
 }
 
 impl Fault {
-    /// The fault that does `what` at `when`.
+    /// Creates a fault that does `what` at `when`.
     pub fn new(when: Trigger, what: impl Action) -> Self {
         Self { when, what: Arc::new(what) }
     }
@@ -114,28 +116,28 @@ fn write<S: Serializer>(what: &Arc<dyn Action>, serializer: S) -> Result<S::Ok, 
     what.serialize(serializer)
 }
 
-/// An action that is to be checked, and what it is checked against.
+/// The context of [`Action::check`].
 #[derive(Clone, Copy)]
 pub struct Check<'a> {
     /// The word that names the action in schedule files.
     pub verb: &'static str,
     /// The table of the action.
     pub place: &'a Place,
-    /// The processes and links that it may be done to.
+    /// The processes and links of the schedule.
     pub scene: &'a dyn Scene,
     /// All faults of the schedule.
     pub faults: &'a [Fault],
-    /// Where the fault stands among them.
+    /// The position of the fault among them.
     pub number: usize,
 }
 
 impl Check<'_> {
-    /// The faults that the schedule names before this one.
+    /// Returns the faults before this one.
     pub fn before(&self) -> &[Fault] {
         self.faults.get(..self.number).unwrap_or(self.faults)
     }
 
-    /// The error that something is wrong with the field `key`.
+    /// Makes an error about the field `key`.
     pub fn refuse(&self, key: &'static str, problem: impl Into<String>) -> Invalid {
         self.place.key(key).says(problem)
     }
@@ -181,7 +183,7 @@ impl Check<'_> {
         self.scene.link(from, to).map_err(refused)
     }
 
-    /// Checks that the process that the verb names has the action of that name.
+    /// Checks that the process has an action with the name of the verb.
     ///
     /// # Errors
     ///
@@ -189,14 +191,14 @@ impl Check<'_> {
     pub fn host(&self, name: &str) -> Result<(), Invalid> {
         let refused = self.scene.action(name, self.verb);
         let is_known = self.scene.processes().iter().any(|known| self.scene.action(known, self.verb).is_ok());
-        // That no process has the action says more than that this name is unknown.
+        // If no process has the action, that error helps more than an unknown name.
         if is_known {
             self.process(name)?;
         }
         refused.map_err(|why| self.refuse(self.verb, format!("`{}` of `{name}`: {why}", self.verb)))
     }
 
-    /// Checks that the time in the field `key` is not zero: the fault would do nothing.
+    /// Checks that the time in the field `key` is not zero.
     ///
     /// # Errors
     ///
@@ -210,7 +212,7 @@ impl Check<'_> {
         }
     }
 
-    /// Checks that the shift in the field `key` moves the clock at all.
+    /// Checks that the shift in the field `key` is not zero.
     ///
     /// # Errors
     ///
@@ -222,7 +224,7 @@ impl Check<'_> {
         Err(self.refuse(key, format!("`{key}` is 0s: the fault would do nothing")))
     }
 
-    /// Checks that a process that ends for good does so once.
+    /// Checks that at most one fault ends a process for good.
     ///
     /// # Errors
     ///

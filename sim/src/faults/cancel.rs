@@ -1,4 +1,4 @@
-//! Drops the acquire future of a worker, if it is acquiring just then.
+//! Drops the acquire future of a worker, if it is acquiring.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ pub struct Cancel {
     pub worker: String,
 }
 
-/// Its row in the table.
+/// The row of this fault in the table.
 pub static KIND: FaultKind = FaultKind { verb: "cancel", fields: &[], read, ways: &[&ACQUIRING] };
 
-/// Just after a worker has begun to acquire.
+/// Strikes just after a worker has begun to acquire.
 pub static ACQUIRING: Way = Way { place: 140, weight: |scene| u64::from(!scene.has_leader()), draw };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {

@@ -1,5 +1,5 @@
-//! Kills a process, as SIGKILL does: its memory and its connections are gone. What it wrote to its disk is not, unless
-//! the power fails with it. A worker that restarts begins the round anew in which it died.
+//! Kills a process, as SIGKILL does. It loses its memory and its connections; its disk keeps what was written
+//! or, if power fails too, what was synced. A worker that restarts begins its last round again.
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ pub struct Crash {
     pub process: String,
     /// Whether the disk loses what was not synced.
     pub power_loss: bool,
-    /// When it starts again, if it does.
+    /// The time until it starts again, if it does.
     pub restart_after: Option<Span>,
 }
 
-/// Its row in the table.
+/// The row of this fault in the table.
 pub static KIND: FaultKind = FaultKind {
     verb: "crash",
     fields: &["power_loss", "restart_after"],
@@ -34,13 +34,13 @@ pub static KIND: FaultKind = FaultKind {
     ways: &[&OF_SERVER, &OF_RESOURCE, &OF_CLIENT],
 };
 
-/// A server.
+/// Crashes a server.
 pub static OF_SERVER: Way = Way { place: 40, weight: |_| 3, draw: draw_of_server };
 
-/// The resource, if it remembers anything.
+/// Crashes the resource, if it keeps data on a disk.
 pub static OF_RESOURCE: Way = Way { place: 60, weight: |_| 2, draw: draw_of_resource };
 
-/// A client.
+/// Crashes a client.
 pub static OF_CLIENT: Way = Way { place: 70, weight: |_| 2, draw: draw_of_client };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
@@ -102,7 +102,7 @@ impl Action for Crash {
         strike.kill(&self.process, self.power_loss, self.restart_after);
     }
 
-    /// The death of a client needs no healing: the others must get on without it.
+    /// The death of a client counts as healed at once: the others must get on without it.
     fn heals_after(&self, scene: &dyn Scene) -> Option<Span> {
         let is_client = scene.role(&self.process) == Some(Role::Client);
         self.restart_after.or(is_client.then_some(Span::ZERO))

@@ -1,4 +1,5 @@
-//! Lets nothing through a link. What is sent meanwhile arrives when it heals, as TCP goes on sending.
+//! Lets nothing through a link. Segments that are sent meanwhile arrive once it heals, as TCP retransmits
+//! them.
 
 use std::sync::Arc;
 
@@ -19,14 +20,14 @@ pub struct Cut {
     pub link: Link,
     /// Both directions, or only the one that the link names. Default: both.
     pub both: bool,
-    /// Until it heals.
+    /// The time until it heals.
     pub lasts: Option<Span>,
 }
 
-/// Its row in the table.
+/// The row of this fault in the table.
 pub static KIND: FaultKind = FaultKind { verb: "cut", fields: &["both", "for"], read, ways: &[&ANY] };
 
-/// Any link.
+/// Cuts any link.
 pub static ANY: Way = Way { place: 80, weight: |scene| 2 + u64::from(scene.has_leader()), draw };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {

@@ -1,4 +1,4 @@
-//! Makes all that enters a link take longer.
+//! Delays all segments that enter a link.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use super::strike::{NETWORK, Strike};
 use crate::place::Invalid;
 use crate::span::{Span, in_whole_units};
 
-/// Makes all that enters a link take longer.
+/// Delays all segments that enter a link.
 #[derive(Clone, Debug)]
 pub struct Delay {
     /// The link.
     pub link: Link,
-    /// How much longer than the latency.
+    /// The delay, in addition to the latency.
     pub by: Span,
     /// Both directions, or only the one that the link names. Default: both.
     pub both: bool,
-    /// Until segments that enter are no longer delayed.
+    /// The time until segments that enter are no longer delayed.
     pub lasts: Option<Span>,
 }
 
-/// Its row in the table.
+/// The row of this fault in the table.
 pub static KIND: FaultKind = FaultKind { verb: "delay", fields: &["both", "by", "for"], read, ways: &[&ANY] };
 
-/// Any link.
+/// Delays any link.
 pub static ANY: Way = Way { place: 100, weight: |_| 3, draw };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
@@ -81,7 +81,7 @@ impl Action for Delay {
         self.by
     }
 
-    /// The last segment that it delays is under way for `by` longer.
+    /// The last delayed segment arrives `by` later.
     fn heals_after(&self, _: &dyn Scene) -> Option<Span> {
         self.lasts.map(|lasts| lasts.plus(self.by))
     }

@@ -1,5 +1,5 @@
-//! Random faults, all of a kind that heals by itself. More often than not they are aimed: at the time between a grant
-//! and the write, and at replies that are about to leave a server, since that is where locks break.
+//! Draws random faults, all of which heal by themselves. Most are aimed at the time between a grant and the
+//! write, or at replies that are about to leave a server: this is where locks break.
 
 use super::action::Fault;
 use super::link::Link;
@@ -10,24 +10,24 @@ use crate::span::{Shift, Span};
 
 /// One way in which a kind of fault is drawn.
 pub struct Way {
-    /// Its place among all ways: it fixes which way a drawn number means. No two ways have the same.
+    /// Its position in the order of all ways, by which drawn numbers select one. Each way has another.
     pub place: u32,
-    /// How often it is drawn for a scene, against the weights of all others.
+    /// Its weight in a scene, relative to the weights of the others.
     pub weight: fn(&dyn Scene) -> u64,
-    /// Draws it, unless the scene can't have it. It then must not have drawn anything.
+    /// Draws a fault. Returns `None` if the scene can't have one; it must not have used `site` then.
     pub draw: fn(&mut Draw<'_>) -> Option<Fault>,
 }
 
 /// Draws faults for a scene, from one site of randomness and from nothing else.
 pub struct Draw<'a> {
-    /// What they are drawn for.
+    /// The scene.
     pub scene: &'a dyn Scene,
-    /// Where the randomness comes from.
+    /// The source of randomness.
     pub site: &'a mut Site,
 }
 
 impl Draw<'_> {
-    /// One of the ways, by weight.
+    /// Chooses one of the ways by weight.
     pub fn way<'w>(&mut self, ways: &[(&'w Way, u64)]) -> Option<&'w Way> {
         let mut at = self.site.below(ways.iter().map(|(_, weight)| weight).sum());
         for (way, weight) in ways {
@@ -39,13 +39,13 @@ impl Draw<'_> {
         None
     }
 
-    /// One of `choices`; the default value if there is none.
+    /// Chooses one of `choices`; returns the default value if there are none.
     pub fn one_of<T: Clone + Default>(&mut self, choices: &[T]) -> T {
         let at = self.site.below(choices.len() as u64) as usize;
         choices.get(at).cloned().unwrap_or_default()
     }
 
-    /// Aimed at a point twice in three times, else at some time early in the run.
+    /// Draws a trigger: a point in two of three cases, else an early time of the run.
     pub fn when(&mut self) -> Trigger {
         let early = self.up_to(4);
         let (process, plus) = (self.passer(), self.up_to(1));
@@ -56,7 +56,7 @@ impl Draw<'_> {
         if self.site.chance(0.67) && !points.is_empty() { aimed } else { Trigger::At(early) }
     }
 
-    /// The same in a later round, now and then, of a process that has one.
+    /// Moves the trigger to a later round in some cases, if its process has several.
     pub fn nth_round(&mut self, mut when: Trigger) -> Trigger {
         let draw = self.site.below(3) as u32;
         if let Trigger::After { process, nth, .. } = &mut when {
@@ -65,63 +65,63 @@ impl Draw<'_> {
         when
     }
 
-    /// The name under which one of the servers passes its points.
+    /// Draws a name under which servers pass points.
     pub fn speaker(&mut self) -> String {
         let mut speakers = self.scene.speakers();
         if speakers.len() > 1 { self.one_of(&speakers) } else { speakers.pop().unwrap_or_default() }
     }
 
-    /// The resource, or else a client.
+    /// Returns the resource, or draws a client if there is none.
     pub fn resource(&mut self) -> String {
         let mut resources = self.scene.with_role(Role::Resource);
         resources.pop().unwrap_or_else(|| self.client())
     }
 
-    /// Any process.
+    /// Draws a process.
     pub fn process(&mut self) -> String {
         let processes = self.scene.processes();
         self.one_of(&processes)
     }
 
-    /// A server, or else a client.
+    /// Draws a server, or a client if there is none.
     pub fn server(&mut self) -> String {
         let servers = self.scene.with_role(Role::Server);
         if servers.is_empty() { self.client() } else { self.one_of(&servers) }
     }
 
-    /// A client.
+    /// Draws a client.
     pub fn client(&mut self) -> String {
         let clients = self.scene.with_role(Role::Client);
         self.one_of(&clients)
     }
 
-    /// From a client to a server or the resource, or back.
+    /// Draws a link between a client and a server or the resource, in either direction.
     pub fn link(&mut self) -> Link {
         let (client, server) = (self.client(), self.server());
         let other = if self.site.chance(0.5) { server } else { self.resource() };
         if self.site.chance(0.5) { Link::new(&client, &other) } else { Link::new(&other, &client) }
     }
 
-    /// A time of at most `times` of the scene's scale.
+    /// Draws a time of at most `times` the scene's scale.
     pub fn up_to(&mut self, times: u64) -> Span {
         let longest = self.scene.scale().times(times);
         self.span(Span::from_millis(1), longest)
     }
 
-    /// A time between two, in whole milliseconds, since people read it.
+    /// Draws a time from `min` to `max` in whole milliseconds, which are easy to read.
     pub fn span(&mut self, min: Span, max: Span) -> Span {
         let millis = |span: Span| span.as_nanos() / 1_000_000;
         Span::from_millis(self.site.range_nanos(millis(min), millis(max)))
     }
 
-    /// How far a clock is moved.
+    /// Draws the shift of a clock.
     pub fn shift(&mut self) -> Shift {
         let (by, back) = (self.up_to(2), self.site.chance(0.5));
         let nanos = i64::try_from(by.as_nanos()).unwrap_or(i64::MAX);
         Shift::from_nanos(if back { -nanos } else { nanos })
     }
 
-    /// A process whose points are passed: no replica, which serves nobody at first.
+    /// Draws a process that passes points. A replica does not, since it serves nobody at first.
     fn passer(&mut self) -> String {
         match self.site.below(4) {
             0 => self.speaker(),

@@ -1,4 +1,5 @@
-//! Removes what the lock servers store about a key, as an eviction for want of memory does.
+//! Removes the entries of a key from the lock servers, as a server does that evicts keys when memory is
+//! short.
 
 use std::sync::Arc;
 
@@ -14,29 +15,29 @@ use crate::names::names;
 use crate::place::Invalid;
 use crate::span::Span;
 
-/// Removes what the lock servers store about a key.
+/// Removes the entries of a key from the lock servers.
 #[derive(Clone, Debug)]
 pub struct Evict {
     /// The key, as the schedule names it.
     pub key: String,
-    /// Which of its two entries; both without it.
+    /// The entry to remove; both if `None`.
     pub part: Option<Part>,
 }
 
 names! {
     /// An entry that Redis stores about a key.
     pub enum Part as "part of a key" {
-        /// The owner token: there while the lock is held.
+        /// The owner token, which exists while the lock is held.
         Owner = "owner",
-        /// The fence counter: there from the first grant on.
+        /// The fence counter, which exists from the first grant on.
         Fence = "fence",
     }
 }
 
-/// Its row in the table.
+/// The row of this fault in the table.
 pub static KIND: FaultKind = FaultKind { verb: "evict", fields: &["part"], read, ways: &[&ANY] };
 
-/// Any key.
+/// Evicts any key.
 pub static ANY: Way = Way { place: 130, weight: |scene| u64::from(!scene.has_leader()), draw };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
@@ -53,10 +54,10 @@ fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
 }
 
 impl Evict {
-    /// The names of the entries to remove, as the servers know them.
+    /// Returns the names of the entries on the servers.
     fn entries(&self) -> Vec<String> {
         let (kind, id) = self.key.split_once(':').unwrap_or(("resource", &self.key));
-        // A key that is none is refused: the schedule was validated.
+        // An invalid key was refused when the schedule was validated.
         let Ok(key) = dlock::LockKey::new(kind, id) else { return Vec::new() };
         let entries = [(Part::Owner, key.owner_key()), (Part::Fence, key.fence_key())];
         let is_meant = |part: Part| self.part.is_none_or(|meant| meant == part);
@@ -105,7 +106,7 @@ impl Action for Evict {
         Some(Span::ZERO)
     }
 
-    /// A fence counter that is gone starts at 1 again; a lock without its owner is granted anew.
+    /// Without its counter, a lock's tokens start at 1 again. Without its owner, it is granted again.
     fn excuses(&self, _: &dyn Scene) -> Vec<VerdictKind> {
         let mut excuses = Vec::new();
         if self.part != Some(Part::Owner) {

@@ -1,4 +1,4 @@
-//! What a fault does as schedule files write it: one flat table. One key names the fault, the others qualify it.
+//! The table of an action in a schedule file: one key names the fault, the others are its options.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -38,7 +38,7 @@ impl Fields {
         }
     }
 
-    /// Takes the field `key` out, if it is there.
+    /// Removes and returns the field `key`, if it is there.
     ///
     /// # Errors
     ///
@@ -50,7 +50,8 @@ impl Fields {
         value.try_into().map(Some).map_err(misread)
     }
 
-    /// Takes the field `key` out. `meaning` tells the reader of the error what to write: ``by how much``.
+    /// Removes and returns the field `key`. `meaning` is for the error, and says what to write: ``by how
+    /// much``.
     ///
     /// # Errors
     ///
@@ -65,7 +66,7 @@ impl Fields {
             .ok_or_else(|| Misread { field: verb, problem: format!("`{verb}` needs `{key}`: {meaning}") })
     }
 
-    /// The keys that are still there, in order.
+    /// Returns the keys that are left, in order.
     pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(key, _)| key.as_ref())
     }

@@ -1,7 +1,7 @@
-//! Strikes the faults of a run when their triggers say so.
+//! Strikes the faults of a run at their triggers.
 //!
-//! A fault that is aimed at a point strikes within the very event, so that nothing of the process runs in between; it
-//! takes hold at the process's next await. What a fault undoes later, the harness does at that time.
+//! A fault with a point strikes inside the event of that point, before any other code of the process runs. It
+//! takes hold at the process's next await. A task of the harness undoes it later.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -24,7 +24,7 @@ struct Armed {
 }
 
 impl Injector {
-    /// The faults of a run on `stage`.
+    /// Creates the injector of a run on `stage`.
     pub fn new(stage: Arc<dyn Stage>, faults: &[Fault]) -> Arc<Self> {
         let arm = |fault: &Fault| Armed {
             fault: fault.clone(),
@@ -34,7 +34,7 @@ impl Injector {
         Arc::new(Self { ledger: Arc::new(Ledger::new(stage)), faults: faults.iter().map(arm).collect() })
     }
 
-    /// Sets the faults that strike at a given time.
+    /// Schedules the faults whose trigger is a time.
     pub fn start(self: &Arc<Self>) {
         for (number, armed) in self.faults.iter().enumerate() {
             if let Trigger::At(at) = &armed.fault.when {
@@ -43,7 +43,7 @@ impl Injector {
         }
     }
 
-    /// The points that faults are aimed at.
+    /// Returns the points of all triggers.
     pub fn points(&self) -> impl Iterator<Item = &str> {
         self.faults.iter().filter_map(|armed| match &armed.fault.when {
             Trigger::After { point, .. } => Some(point.as_str()),
@@ -51,7 +51,7 @@ impl Injector {
         })
     }
 
-    /// A process has passed a point.
+    /// Strikes the faults whose trigger is this passing of a point.
     pub fn on_point(self: &Arc<Self>, process: &str, passed: &str) {
         for (number, armed) in self.faults.iter().enumerate() {
             let Trigger::After { process: aimed, point, nth, plus } = &armed.fault.when else { continue };
@@ -69,12 +69,12 @@ impl Injector {
         }
     }
 
-    /// When the last fault that has struck ended, if all have.
+    /// Returns when the last fault ended, or `None` while a fault that hinders others is in force.
     pub fn healed_at(&self) -> Option<u64> {
         self.ledger.healed_at()
     }
 
-    /// Whether each fault has struck, in the order of the schedule.
+    /// Returns for each fault whether it has struck, in the order of the schedule.
     pub fn struck(&self) -> Vec<bool> {
         self.faults.iter().map(|armed| armed.has_struck.load(Ordering::Relaxed)).collect()
     }

@@ -12,8 +12,8 @@ pub struct FaultKind {
     pub verb: &'static str,
     /// Its other fields.
     pub fields: &'static [&'static str],
-    /// Takes an action of this kind out of the fields of a file. What it leaves does not belong to it, and is refused.
+    /// Reads an action and removes its fields. A field that is left does not belong to it, and is refused.
     pub read: fn(&mut Fields) -> Result<Arc<dyn Action>, Misread>,
-    /// In which ways it is drawn.
+    /// The ways in which it is drawn.
     pub ways: &'static [&'static Way],
 }

@@ -1,5 +1,5 @@
-//! Makes a member of etcd or ZooKeeper the leader, as `etcdctl move-leader` does: every lease begins anew. Without a
-//! majority it does nothing, and the trace says so.
+//! Makes a member of etcd or ZooKeeper the leader, as `etcdctl move-leader` does, which restarts every lease.
+//! Without a majority it does nothing, and the trace says so.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ pub struct Lead {
     pub member: String,
 }
 
-/// Its row in the table.
+/// The row of this fault in the table.
 pub static KIND: FaultKind = FaultKind { verb: "lead", fields: &[], read, ways: &[&ANY] };
 
-/// Any member.
+/// Draws any member.
 pub static ANY: Way = Way { place: 150, weight: |scene| 2 * u64::from(scene.has_leader()), draw };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {

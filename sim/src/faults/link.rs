@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "Vec<String>", into = "[String; 2]")]
 pub struct Link {
-    /// The process at whose end segments enter.
+    /// The sender of the segments.
     pub from: String,
-    /// The process that they reach.
+    /// Their receiver.
     pub to: String,
 }
 
 impl Link {
-    /// The link from `from` to `to`.
+    /// Creates the link from `from` to `to`.
     pub fn new(from: &str, to: &str) -> Self {
         Self { from: from.into(), to: to.into() }
     }
 
-    /// The link in words: `a → b`, or `a ↔ b` if `both` directions are meant.
+    /// Returns the link as text: `a → b`, or `a ↔ b` for `both` directions.
     pub fn arrow(&self, both: bool) -> String {
         format!("{} {} {}", self.from, if both { "↔" } else { "→" }, self.to)
     }

@@ -1,9 +1,10 @@
-//! Faults: what may go wrong in a run, as values. Each is one file here and one row in [`FAULTS`].
+//! Faults as values. Each is one file here and one row in [`FAULTS`].
 //!
-//! A [`Fault`] has a [`Trigger`] (when it strikes) and an [`Action`] (what it does). An action is written in schedule
-//! files as a table of [`Fields`], is validated against a [`Scene`], acts through a [`Strike`], undoes what it did, and may
-//! be drawn ([`Way`]). An [`Injector`] strikes the faults of one run. A fault of your own implements [`Action`]; for schedule
-//! files, let [`Subject::faults`](crate::Subject::faults) list its [`FaultKind`], too.
+//! A [`Fault`] has a [`Trigger`] (when it strikes) and an [`Action`] (what it does). Schedule files write an
+//! action as a table of [`Fields`]. An action is validated against a [`Scene`], acts and undoes its effect
+//! through a [`Strike`], and may be drawn ([`Way`]). An [`Injector`] strikes the faults of one run. To add a
+//! fault of your own, implement [`Action`]; for schedule files, let
+//! [`Subject::faults`](crate::Subject::faults) list its [`FaultKind`].
 
 use serde::{Deserialize, Deserializer};
 
@@ -81,7 +82,7 @@ pub static FAULTS: &[&FaultKind] = &[
 ];
 
 impl Default for Faults {
-    /// Those in [`FAULTS`].
+    /// Returns the table of [`FAULTS`].
     fn default() -> Self {
         Self::new(FAULTS)
     }
@@ -96,14 +97,14 @@ pub(crate) struct RawFault {
 }
 
 impl RawFault {
-    /// The fault that stands at `place`, by the kinds in `faults`.
+    /// Reads the action with the kinds in `faults`; `place` is where the file has the fault.
     pub(crate) fn read(self, place: &Place, faults: &Faults) -> Result<Fault, Invalid> {
         Ok(Fault { what: faults.read(&place.key("what"), self.what)?, when: self.when })
     }
 }
 
 impl<'de> Deserialize<'de> for Fault {
-    /// By the kinds in [`FAULTS`].
+    /// Reads a fault with the kinds in [`FAULTS`].
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = RawFault::deserialize(deserializer)?;
         raw.read(&Place::default(), &Faults::default())

@@ -1,4 +1,4 @@
-//! Cuts every link between processes of different groups. A process in no group reaches all.
+//! Cuts every link between processes of different groups. A process in no group reaches all others.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use crate::world::process::ProcessId;
 pub struct Partition {
     /// The groups.
     pub groups: Vec<Vec<String>>,
-    /// Until it heals.
+    /// The time until it heals.
     pub lasts: Option<Span>,
 }
 
-/// Its row in the table.
+/// The row of this fault in the table.
 pub static KIND: FaultKind = FaultKind { verb: "partition", fields: &["for"], read, ways: &[&CLIENTS] };
 
-/// Some clients on one side, all else on the other.
+/// Puts some clients on one side and all other processes on the other.
 pub static CLIENTS: Way = Way { place: 90, weight: |scene| 2 + u64::from(scene.has_leader()), draw };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
@@ -46,7 +46,7 @@ fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
 }
 
 impl Partition {
-    /// The links between processes of different groups, in both directions.
+    /// Returns the links between processes of different groups, in both directions.
     fn links(&self, strike: &Strike) -> Vec<(ProcessId, ProcessId)> {
         let mut links = Vec::new();
         for (number, group) in self.groups.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Stops a process where it stands, as SIGSTOP, a garbage collection or a hypervisor does. Its clocks run on, and segments
-//! queue up.
+//! Pauses a process, as SIGSTOP, a garbage collection or a hypervisor does. Its clocks go on, and incoming
+//! segments queue up.
 
 use std::sync::Arc;
 
@@ -13,23 +13,23 @@ use super::trigger::Trigger;
 use crate::place::Invalid;
 use crate::span::{Span, in_whole_units};
 
-/// Stops a process where it stands.
+/// Pauses a process.
 #[derive(Clone, Debug)]
 pub struct Pause {
     /// The process.
     pub process: String,
-    /// How long it stands; without it, until a [`Resume`](super::Resume).
+    /// The length of the pause; if `None`, until a [`Resume`](super::Resume).
     pub lasts: Option<Span>,
 }
 
-/// Its row in the table.
+/// The row of this fault in the table.
 pub static KIND: FaultKind =
     FaultKind { verb: "pause", fields: &["for"], read, ways: &[&OF_HOLDER, &OF_ANY] };
 
-/// The classic: a holder stops between its grant and its write, often for longer than its lease.
+/// Pauses a holder between its grant and its write, often for longer than its lease.
 pub static OF_HOLDER: Way = Way { place: 10, weight: |_| 6, draw: draw_of_holder };
 
-/// Any process, at any time.
+/// Pauses any process at any time.
 pub static OF_ANY: Way =
     Way { place: 20, weight: |scene| 1 + u64::from(scene.has_leader()), draw: draw_of_any };
 

@@ -1,4 +1,5 @@
-//! Makes a replica the primary, with whatever had reached it. A primary that is still up becomes its replica.
+//! Makes a replica the primary, with the data that has reached it. A primary that is still up becomes its
+//! replica.
 
 use std::sync::Arc;
 
@@ -20,10 +21,10 @@ pub struct Promote {
     pub replica: String,
 }
 
-/// Its row in the table.
+/// The row of this fault in the table.
 pub static KIND: FaultKind = FaultKind { verb: "promote", fields: &[], read, ways: &[&ANY] };
 
-/// The replica, where there is one.
+/// Promotes the replica, if there is one.
 pub static ANY: Way = Way { place: 120, weight: |scene| u64::from(!scene.has_leader()), draw };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
@@ -68,7 +69,7 @@ impl Action for Promote {
         Some(Span::ZERO)
     }
 
-    /// A replica that lags has not seen the last grants and tokens, nor the last releases.
+    /// A replica that lags lacks the last grants, tokens and releases.
     fn excuses(&self, _: &dyn Scene) -> Vec<VerdictKind> {
         vec![VerdictKind::TokenRegressed, VerdictKind::TwoValid, VerdictKind::Unheld, VerdictKind::Leaked]
     }

@@ -1,4 +1,4 @@
-//! Makes both clocks of a process run faster or slower than true time. The faults of clocks are drawn here, all three.
+//! Runs both clocks of a process faster or slower than true time. This file also draws steps and slews.
 
 use std::sync::Arc;
 
@@ -16,25 +16,25 @@ use crate::place::Invalid;
 use crate::span::Span;
 use crate::world::clock::TRUE_RATE;
 
-/// A clock faster or slower than this says more about the schedule than about clocks.
+/// The largest factor, and the inverse of the smallest: beyond it a schedule is most likely wrong.
 const FACTOR_MAX: f64 = 1000.0;
 
-/// Makes both clocks of a process run faster or slower than true time.
+/// Runs both clocks of a process faster or slower than true time.
 #[derive(Clone, Debug)]
 pub struct Rate {
     /// The process.
     pub process: String,
-    /// Seconds of the clock in a second of true time.
+    /// Seconds of the clock in each second of true time.
     pub factor: f64,
-    /// Until they run true again, without making up for the difference.
+    /// The time until they run at the true rate again; they keep the difference.
     pub lasts: Option<Span>,
 }
 
-/// Its row in the table.
+/// The row of this fault in the table.
 pub static KIND: FaultKind =
     FaultKind { verb: "rate", fields: &["factor", "for"], read, ways: &[&ANY_CLOCK] };
 
-/// A step, a slew or a rate of any process.
+/// Draws a step, a slew or a rate of any process.
 pub static ANY_CLOCK: Way = Way { place: 110, weight: |_| 2, draw };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
@@ -55,7 +55,7 @@ fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
     })
 }
 
-/// A factor as of a bad oscillator, or of a broken one.
+/// Draws a factor: that of a bad oscillator or of a broken one.
 pub fn draw_factor(draw: &mut Draw<'_>) -> f64 {
     f64::from(draw.one_of(&[50, 90, 99, 101, 110, 200])) / 100.0
 }
@@ -100,7 +100,7 @@ impl Action for Rate {
         self.lasts
     }
 
-    /// A key that nobody releases lives by the server's clock.
+    /// A key that nobody releases expires by the server's clock.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
         let is_slow = self.factor < 1.0 && scene.expires_keys(&self.process);
         let mut excuses = if is_slow { vec![VerdictKind::Stuck] } else { Vec::new() };

@@ -1,5 +1,5 @@
-//! Breaks the connections between two processes: what is in flight is lost, and both ends see a reset. Aimed at a point
-//! of a server, it strikes after the command ran and before its reply left.
+//! Breaks the connections between two processes: segments in flight are lost, and both ends see a reset. With
+//! a server's point as trigger it strikes after the command ran and before its reply left.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ pub struct Reset {
     pub link: Link,
 }
 
-/// Its row in the table.
+/// The row of this fault in the table.
 pub static KIND: FaultKind = FaultKind { verb: "reset", fields: &[], read, ways: &[&LOST_REPLY] };
 
-/// A reset while a reply is on its way, from a server or from the resource.
+/// Breaks a connection just before a reply leaves a server or the resource.
 pub static LOST_REPLY: Way = Way { place: 30, weight: |_| 4, draw };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
@@ -38,7 +38,7 @@ fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
     let point = if is_server { draw.one_of(&points) } else { points.first().cloned().unwrap_or_default() };
     let nth = 1 + draw.site.below(3) as u32;
     let client = draw.client();
-    // One of its members answers what the cluster does.
+    // A point of a cluster names no member: one of them sends the reply.
     let is_cluster = is_server && draw.scene.role(&process).is_none();
     let server = if is_cluster { draw.server() } else { process.clone() };
     let when = Trigger::After { process, point, nth, plus: Span::ZERO };

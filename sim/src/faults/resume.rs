@@ -1,4 +1,4 @@
-//! Lets a paused process go on, as SIGCONT does.
+//! Resumes a paused process, as SIGCONT does.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use super::strike::Strike;
 use crate::place::Invalid;
 use crate::span::Span;
 
-/// Lets a paused process go on.
+/// Resumes a paused process.
 #[derive(Clone, Debug)]
 pub struct Resume {
     /// The process.
     pub process: String,
 }
 
-/// Its row in the table. A drawn pause ends by itself, so that nothing need be resumed.
+/// The row of this fault in the table. It is not drawn, since drawn pauses end by themselves.
 pub static KIND: FaultKind = FaultKind { verb: "resume", fields: &[], read, ways: &[] };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {

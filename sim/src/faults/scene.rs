@@ -1,8 +1,8 @@
-//! What faults are checked against and drawn for: the processes and links of a schedule.
+//! The processes and links of a schedule, against which faults are checked and for which they are drawn.
 
 use crate::span::Span;
 
-/// What a process is in its schedule.
+/// The role of a process in a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It uses the servers and the resource. The others must get on without it if it dies.
@@ -13,57 +13,56 @@ pub enum Role {
     Resource,
 }
 
-/// The processes and links of a schedule, as far as faults ask for them. What has no answer of its own has the one
-/// that restricts nothing.
+/// The processes and links of a schedule. The default of each method restricts no fault.
 pub trait Scene {
-    /// The names of all processes.
+    /// Returns the names of all processes.
     fn processes(&self) -> Vec<String>;
 
-    /// What the process is, if there is one of that name.
+    /// Returns the role of the process; `None` if there is no such process.
     fn role(&self, process: &str) -> Option<Role>;
 
-    /// Whether anything is sent between the two.
+    /// Checks that there is a link between the two processes.
     ///
     /// # Errors
     ///
-    /// Which links there are instead.
+    /// Names the links that exist.
     fn link(&self, from: &str, to: &str) -> Result<(), String> {
         let _ = (from, to);
         Ok(())
     }
 
-    /// Whether the process keeps anything on a disk.
+    /// Checks that the process keeps data on a disk.
     ///
     /// # Errors
     ///
-    /// Why it does not.
+    /// Says why it keeps none.
     fn disk(&self, process: &str) -> Result<(), String> {
         let _ = process;
         Ok(())
     }
 
-    /// Whether the process has an action of that name.
+    /// Checks that the process has the action.
     ///
     /// # Errors
     ///
-    /// Why it has not.
+    /// Says why it has not.
     fn action(&self, process: &str, action: &str) -> Result<(), String>;
 
-    /// Whether a call of the process to acquire may be dropped.
+    /// Checks that the process acquires locks, so that an acquire can be dropped.
     ///
     /// # Errors
     ///
-    /// Why it acquires nothing.
+    /// Says why it acquires none.
     fn acquires(&self, process: &str) -> Result<(), String>;
 
-    /// The keys that servers store, and that they may lose.
+    /// Returns the keys that servers may evict.
     ///
     /// # Errors
     ///
-    /// Which servers never lose one.
+    /// Names the servers that never evict a key.
     fn evictable(&self) -> Result<&[String], String>;
 
-    /// Whether a server whose process ends so may have lost what it acknowledged.
+    /// Whether the server may lose acknowledged data when its process ends, with or without power loss.
     fn forgets(&self, process: &str, power_loss: bool) -> bool {
         let _ = (process, power_loss);
         false
@@ -75,55 +74,55 @@ pub trait Scene {
         false
     }
 
-    /// Whether it excuses itself the verdicts on leases whose holder's clock runs slower than the server's, by more than
-    /// their margin. If not, every clock that runs fast or slow excuses them.
+    /// Whether the schedule's subject itself compares clock rates with the drift margins of leases, and
+    /// excuses verdicts by that. If not, each fault of a clock's rate excuses them.
     fn knows_margins(&self) -> bool {
         false
     }
 
-    /// The time by which drawn times are measured: that of a lease, where there is one.
+    /// Returns the unit of drawn times: the TTL of leases, if there are leases.
     fn scale(&self) -> Span {
         Span::from_secs(1)
     }
 
-    /// How often the process does its work: its points are passed as often.
+    /// Returns how many rounds the process works, and so how often it passes each of its points.
     fn rounds(&self, process: &str) -> u32 {
         let _ = process;
         3
     }
 
-    /// Whether the servers are one cluster with a leader. Drawn faults differ.
+    /// Whether the servers are one cluster with a leader. It changes the weights of drawn faults.
     fn has_leader(&self) -> bool {
         false
     }
 
-    /// The names under which the servers' points are passed: each its own, or one for a whole cluster.
+    /// Returns the names under which servers pass points: one for each server, or one for a cluster.
     fn speakers(&self) -> Vec<String> {
         self.with_role(Role::Server)
     }
 
-    /// The points of the process that most runs pass.
+    /// Returns the points of the process that most runs pass.
     fn points(&self, process: &str) -> Vec<String> {
         let _ = process;
         Vec::new()
     }
 
-    /// Those at which a client holds what others wait for.
+    /// Returns the points at which a client holds a lock.
     fn points_inside(&self, client: &str) -> Vec<String> {
         self.points(client)
     }
 
-    /// Those at which a reply is about to leave, each as often as its weight.
+    /// Returns the points at which a reply is about to leave. A point may occur several times, as its weight.
     fn points_of_reply(&self, process: &str) -> Vec<String> {
         self.points(process)
     }
 
-    /// Whether a drawn crash may take the power with it.
+    /// Whether a drawn crash may lose power.
     fn may_lose_power(&self, process: &str) -> bool {
         self.disk(process).is_ok()
     }
 
-    /// The names of the processes in that role.
+    /// Returns the names of the processes with the role.
     fn with_role(&self, role: Role) -> Vec<String> {
         self.processes().into_iter().filter(|name| self.role(name) == Some(role)).collect()
     }

@@ -1,4 +1,4 @@
-//! Moves a process's wall clock little by little. Its monotonic clock is slewed with it, as Linux does.
+//! Moves a process's wall clock gradually. Its monotonic clock moves with it, as on Linux.
 
 use std::sync::Arc;
 
@@ -14,21 +14,22 @@ use crate::place::Invalid;
 use crate::span::{Shift, Span, in_whole_units};
 use crate::world::clock::TRUE_RATE;
 
-/// Moves a process's wall clock little by little.
+/// Moves a process's wall clock gradually.
 #[derive(Clone, Debug)]
 pub struct Slew {
     /// The process.
     pub process: String,
-    /// How far in all.
+    /// The whole shift.
     pub by: Shift,
-    /// In how much true time.
+    /// The true time that it takes.
     pub over: Span,
 }
 
-/// Its row in the table. It is drawn together with the other faults of clocks: see [`rate`](super::rate).
+/// The row of this fault in the table. It is drawn together with the other faults of clocks: see
+/// [`rate`](super::rate).
 pub static KIND: FaultKind = FaultKind { verb: "slew", fields: &["by", "over"], read, ways: &[&ALONE] };
 
-/// Where clocks are only slewed: else [`rate`](super::rate) draws it, among all that clocks do.
+/// Draws a slew where slews are the only faults of clocks; elsewhere [`rate`](super::rate) draws it.
 static ALONE: Way = Way { place: 114, weight: |_| 0, draw };
 
 fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
@@ -73,7 +74,7 @@ impl Action for Slew {
         Some(self.over)
     }
 
-    /// A key that nobody releases lives by the server's clock.
+    /// A key that nobody releases expires by the server's clock.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
         let is_set_back = self.by.as_nanos() < 0 && scene.expires_keys(&self.process);
         let mut excuses = if is_set_back { vec![VerdictKind::Stuck] } else { Vec::new() };
@@ -84,7 +85,7 @@ impl Action for Slew {
     }
 }
 
-/// The rate at which a clock moves by `by` within `over` of true time.
+/// Returns the rate at which a clock moves by `by` within `over` of true time.
 fn rate(by: Shift, over: Span) -> u64 {
     let gained = i128::from(by.as_nanos()) * i128::from(TRUE_RATE) / i128::from(over.as_nanos().max(1));
     u64::try_from(i128::from(TRUE_RATE) + gained).unwrap_or(1).max(1)

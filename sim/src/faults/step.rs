@@ -18,14 +18,15 @@ use crate::span::{Shift, Span};
 pub struct Step {
     /// The process.
     pub process: String,
-    /// How far.
+    /// The shift.
     pub by: Shift,
 }
 
-/// Its row in the table. It is drawn together with the other faults of clocks: see [`rate`](super::rate).
+/// The row of this fault in the table. It is drawn together with the other faults of clocks: see
+/// [`rate`](super::rate).
 pub static KIND: FaultKind = FaultKind { verb: "step", fields: &["by"], read, ways: &[&ALONE] };
 
-/// Where clocks are only set: else [`rate`](super::rate) draws it, among all that clocks do.
+/// Draws a step where steps are the only faults of clocks; elsewhere [`rate`](super::rate) draws it.
 static ALONE: Way = Way { place: 112, weight: |_| 0, draw };
 
 fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
@@ -68,7 +69,7 @@ impl Action for Step {
         Some(Span::ZERO)
     }
 
-    /// A key that nobody releases lives by the server's clock.
+    /// A key that nobody releases expires by the server's clock.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
         match scene.expires_keys(&self.process) {
             true if self.by.as_nanos() < 0 => vec![VerdictKind::Stuck],

@@ -1,4 +1,4 @@
-//! Shuts a server down in order: what it has goes to its disk first.
+//! Shuts a server down cleanly: it first syncs its data to its disk.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use crate::place::Invalid;
 use crate::record::note;
 use crate::span::Span;
 
-/// Shuts a server down in order.
+/// Shuts a server down cleanly.
 #[derive(Clone, Debug)]
 pub struct Stop {
     /// The server, or the resource.
     pub process: String,
-    /// When it starts again, if it does.
+    /// The time until it starts again, if it does.
     pub restart_after: Option<Span>,
 }
 
-/// Its row in the table.
+/// The row of this fault in the table.
 pub static KIND: FaultKind =
     FaultKind { verb: "stop", fields: &["restart_after"], read, ways: &[&OF_SERVER] };
 
@@ -78,7 +78,7 @@ impl Action for Stop {
         self.restart_after
     }
 
-    /// A server that writes nothing to a disk counts its tokens from 1 again.
+    /// Without a disk, a server's tokens start at 1 again.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
         if scene.forgets(&self.process, false) {
             vec![VerdictKind::TokenRegressed, VerdictKind::TwoValid, VerdictKind::Unheld]

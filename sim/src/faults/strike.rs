@@ -1,4 +1,4 @@
-//! What a fault may do when it strikes.
+//! The operations that a fault may use when it strikes, and the faults in force.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex};
@@ -13,39 +13,39 @@ use crate::world::clock::TRUE_RATE;
 use crate::world::process::ProcessId;
 use crate::world::{World, lock};
 
-/// The name under which the history knows faults of links, which are no process's own.
+/// The process name in the history for faults of links, which belong to no process.
 pub const NETWORK: &str = "network";
 
-/// The processes and servers of a run, as faults change them.
+/// The operations of faults on the processes and servers of a run.
 pub trait Stage: Send + Sync {
-    /// The world that they are in.
+    /// Returns the world.
     fn world(&self) -> &World;
 
-    /// What the process is.
+    /// Returns the role of the process.
     fn role(&self, process: ProcessId) -> Role;
 
-    /// Kills a process, with what it had not synced if power is lost.
+    /// Kills a process. If power is lost, its disk loses what was not synced.
     fn kill(&self, process: ProcessId, power_loss: bool);
 
-    /// Starts a dead process anew.
+    /// Starts a dead process again.
     fn start(self: Arc<Self>, process: ProcessId);
 
-    /// A dead process stays away.
+    /// Notes that a dead process will not start again.
     fn leave_dead(&self, process: ProcessId);
 
-    /// Has a server write what it has to its disk, as a clean shutdown does.
+    /// Syncs a server's data to its disk, as a clean shutdown does.
     fn shut_down(&self, process: ProcessId);
 
-    /// The wall clock of a process was set.
+    /// Tells a process that its wall clock was set.
     fn clock_was_set(&self, process: ProcessId);
 
-    /// A process drops the acquire that it is waiting for.
+    /// Drops the acquire future of a process.
     fn cancel(&self, process: ProcessId);
 
-    /// Has a server do something of its own. Returns whether it did.
+    /// Runs an action of a server. Returns whether the server did it.
     fn act(&self, server: ProcessId, action: &str, arguments: &[String]) -> bool;
 
-    /// The servers that clients' keys are on.
+    /// Returns the servers that store the clients' keys.
     fn servers_of_keys(&self) -> Vec<ProcessId>;
 }
 
@@ -61,13 +61,13 @@ struct State {
     open: Vec<Open>,
     /// How many have been opened so far.
     opened: u64,
-    /// The true time at which the last fault that ended did so.
+    /// The true time at which a fault last ended.
     healed_at: u64,
 }
 
 /// A fault that is in force.
 struct Open {
-    /// Its place among all that were opened.
+    /// How many faults began before it.
     place: u64,
     /// The number of the fault in the schedule, and its verb.
     number: u64,
@@ -76,21 +76,21 @@ struct Open {
     scope: Scope,
     /// Whether it ends by itself.
     has_end: bool,
-    /// Whether others wait for its end.
+    /// Whether the run counts as broken until it ends.
     hinders: bool,
-    /// What the history says when it is over.
+    /// The text for the history when it ends.
     detail: String,
     undo: Undo,
 }
 
 type Undo = Box<dyn FnOnce(&Strike) + Send>;
 
-/// What a fault that is in force outlives.
+/// What ends a fault before its time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scope {
-    /// Nothing but its own end.
+    /// Nothing: it outlives its process.
     Run,
-    /// Not the death of its process.
+    /// The death of its process.
     Life,
 }
 
@@ -108,13 +108,13 @@ impl Ledger {
         Self { stage, state: Mutex::default() }
     }
 
-    /// When the last fault ended, if none is in force that others wait for.
+    /// Returns when the last fault ended, or `None` while a fault that hinders others is in force.
     pub(super) fn healed_at(&self) -> Option<u64> {
         let state = lock(&self.state);
         (!state.open.iter().any(|open| open.hinders)).then_some(state.healed_at)
     }
 
-    /// Does `deed` at the true time `at`.
+    /// Runs `deed` at the true time `at`.
     pub(super) fn later(&self, at: u64, deed: impl FnOnce() + Send + 'static) {
         let world = self.stage.world().clone();
         self.stage.world().spawn_harness(async move {
@@ -123,7 +123,8 @@ impl Ledger {
         });
     }
 
-    /// Undoes the first of the faults in force, in the order of their ranks, that has a rank. Returns whether there is one.
+    /// Undoes the fault with the lowest rank; those without a rank are skipped. Returns whether there was
+    /// one.
     fn end<R: Ord>(self: &Arc<Self>, rank: impl Fn(&Open) -> Option<R>) -> bool {
         let Some(open) = self.close(rank) else { return false };
         let strike = Strike { ledger: Arc::clone(self), number: open.number, verb: open.verb };
@@ -146,53 +147,54 @@ impl Strike {
         Self { ledger: Arc::clone(ledger), number: number as u64, verb }
     }
 
-    /// The world.
+    /// Returns the world.
     pub fn world(&self) -> &World {
         self.ledger.stage.world()
     }
 
-    /// The processes and servers.
+    /// Returns the processes and servers.
     pub fn stage(&self) -> &Arc<dyn Stage> {
         &self.ledger.stage
     }
 
-    /// The process of that name. The schedule was validated, so there is one.
+    /// Returns the process called `name`. The schedule was validated, so it exists.
     pub fn process(&self, name: &str) -> ProcessId {
         self.world().find(name).unwrap_or(ProcessId(0))
     }
 
-    /// The link in the direction that it names, or in `both`.
+    /// Returns the ends of the link: in its own direction, or in `both`.
     pub fn directions(&self, link: &Link, both: bool) -> Vec<(ProcessId, ProcessId)> {
         let (from, to) = (self.process(&link.from), self.process(&link.to));
         if both { vec![(from, to), (to, from)] } else { vec![(from, to)] }
     }
 
-    /// Records in words that the fault has begun, as happening in `process` or in the [`NETWORK`].
+    /// Records that the fault has begun in `process`, which may be [`NETWORK`]. `detail` is the text for
+    /// people.
     pub fn begins(&self, process: &str, detail: &str) {
         let (fault, verb) = (self.number, Name::from(self.verb));
         note(process, Kind::FaultApplied { fault, verb, detail: Name::from(detail) });
     }
 
-    /// Records in words that the fault is over.
+    /// Records that the fault has ended.
     fn heals(&self, process: &str, detail: &str) {
         let (fault, verb) = (self.number, Name::from(self.verb));
         note(process, Kind::FaultHealed { fault, verb, detail: Name::from(detail) });
     }
 
-    /// Does `deed` as soon as the event is over in which the fault strikes: a server that is told to do something
-    /// finishes what it is doing first.
+    /// Runs `deed` right after the event in which the fault strikes, so that a server finishes its command
+    /// first.
     pub fn soon(&self, deed: impl FnOnce(&Self) + Send + 'static) {
         self.after(Span::ZERO, deed);
     }
 
-    /// Does `deed` when the time `later` has passed.
+    /// Runs `deed` after the time `later`.
     pub fn after(&self, later: Span, deed: impl FnOnce(&Self) + Send + 'static) {
         let strike = self.clone();
         self.ledger.later(self.world().now() + later.as_nanos(), move || deed(&strike));
     }
 
-    /// Undoes the fault when its time is over, and records in the words of `detail` that it has healed. `process` is what
-    /// it was done to, or the [`NETWORK`]. Without an end it is in force until another fault ends it ([`Strike::end`]), or
+    /// Calls `undo` after the time `lasts`, and records that the fault in `process`, or in the [`NETWORK`],
+    /// has ended; `detail` is the text for people. Without `lasts` the fault stays until [`Strike::end`], or
     /// for the rest of the run.
     pub fn until(
         &self,
@@ -204,7 +206,7 @@ impl Strike {
         self.open(process, Scope::Run, lasts, detail, Box::new(undo));
     }
 
-    /// As [`Strike::until`], but it is over, and nothing is undone, when the process dies.
+    /// As [`Strike::until`]. The death of the process ends the fault without a call of `undo`.
     pub fn while_alive(
         &self,
         process: &str,
@@ -215,8 +217,8 @@ impl Strike {
         self.open(process, Scope::Life, lasts, detail, Box::new(undo));
     }
 
-    /// Undoes a fault with this verb that is in force on the process: one that does not end by itself, or else the one that
-    /// began last. Returns whether there is one.
+    /// Undoes a fault with this verb on the process: one that does not end by itself, or else the one that
+    /// began last. Returns whether there was one.
     pub fn end(&self, verb: &str, process: &str) -> bool {
         self.ledger.end(|open| {
             let is_meant = open.verb == verb && open.process == process;
@@ -226,7 +228,7 @@ impl Strike {
 
     fn open(&self, process: &str, scope: Scope, lasts: Option<Span>, detail: &str, undo: Undo) {
         let role = self.world().find(process).map(|id| self.ledger.stage.role(id));
-        // The others need not wait for a client that is gone for good.
+        // A client that is gone for good hinders nobody.
         let hinders = lasts.is_some() || role != Some(Role::Client);
         let place = {
             let mut state = lock(&self.ledger.state);
@@ -248,12 +250,13 @@ impl Strike {
         let Some(lasts) = lasts else { return };
         let ledger = Arc::clone(&self.ledger);
         self.ledger.later(self.world().now() + lasts.as_nanos(), move || {
-            // Unless another fault has ended it.
+            // It does nothing if another fault has ended this one.
             ledger.end(|open| (open.place == place).then_some(()));
         });
     }
 
-    /// Has both clocks of a process run at `rate`, in local nanoseconds in a billion true ones, until they run true again.
+    /// Runs both clocks of a process at `rate` for the time `lasts`. A rate is in local nanoseconds for each
+    /// billion true nanoseconds.
     pub fn set_clock_rate(&self, process: &str, rate: u64, detail: &str, lasts: Option<Span>) {
         let id = self.process(process);
         self.world().set_clock_rate(id, rate);
@@ -266,13 +269,13 @@ impl Strike {
         });
     }
 
-    /// Kills a process that starts again, if it does, `restart_after` later.
+    /// Kills a process, and starts it again after `restart_after`.
     pub fn kill(&self, process: &str, power_loss: bool, restart_after: Option<Span>) {
         let (stage, id) = (self.stage(), self.process(process));
         stage.kill(id, power_loss);
         let dies = |open: &Open| (open.scope == Scope::Life && open.process == process).then_some(());
         while self.ledger.close(dies).is_some() {}
-        // What the dead process held is dropped before its successor starts.
+        // The restart comes later than the drop of what the dead process held.
         let after = restart_after.map(|after| after.max(Span::from_millis(1)));
         if after.is_none() {
             stage.leave_dead(id);

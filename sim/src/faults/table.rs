@@ -22,31 +22,31 @@ impl fmt::Debug for Faults {
 }
 
 impl Faults {
-    /// The kinds in `table`, in this order.
+    /// Creates a table of these kinds, in this order.
     pub fn new(table: &[&'static FaultKind]) -> Self {
         Self(table.to_vec())
     }
 
-    /// The same and one more.
+    /// Adds a kind.
     #[must_use]
     pub fn with(mut self, kind: &'static FaultKind) -> Self {
         self.0.push(kind);
         self
     }
 
-    /// Those of its kinds that `verbs` name: a search then draws no others.
+    /// Keeps only the kinds that `verbs` name, so that a search draws no others.
     #[must_use]
     pub fn only(mut self, verbs: &[&str]) -> Self {
         self.0.retain(|kind| verbs.contains(&kind.verb));
         self
     }
 
-    /// The action that the fields of the table at `place` write.
+    /// Reads the action from its fields; `place` is where the file has them.
     ///
     /// # Errors
     ///
-    /// [`Invalid`] for a field that no fault has, for none or several that name a fault, and for those that do not belong to
-    /// the one that is named, or are of the wrong type.
+    /// [`Invalid`] if a field is unknown, of the wrong type or does not belong to the fault, and unless
+    /// exactly one field names a fault.
     pub fn read(&self, place: &Place, mut fields: Fields) -> Result<Arc<dyn Action>, Invalid> {
         self.check_known(place, &fields)?;
         let mut named = self.0.iter().filter(|kind| fields.keys().any(|key| key == kind.verb));
@@ -68,13 +68,13 @@ impl Faults {
         }
     }
 
-    /// A fault for `scene`, drawn from `site` and from nothing else. One that the scene can't have becomes one of the
-    /// first way.
+    /// Draws a fault for `scene` from `site` alone. If the scene can't have the drawn one, draws the first
+    /// way.
     pub fn draw(&self, scene: &dyn Scene, site: &mut Site) -> Option<Fault> {
         let ways = self.ways();
         let mut weighed: Vec<_> = ways.iter().map(|way| (*way, (way.weight)(scene))).collect();
         if weighed.iter().all(|(_, weight)| *weight == 0) {
-            // Nothing but ways that others stand for.
+            // Only ways with weight 0, which other ways stand for.
             weighed.iter_mut().for_each(|(_, weight)| *weight = 1);
         }
         let mut draw = Draw { scene, site };
@@ -84,7 +84,7 @@ impl Faults {
         drawn.filter(|fault| self.0.iter().any(|kind| kind.verb == fault.what.verb()))
     }
 
-    /// All ways in which faults are drawn, in the order of their places.
+    /// Returns all ways in the order of their places.
     fn ways(&self) -> Vec<&'static Way> {
         let mut ways: Vec<_> = self.0.iter().flat_map(|kind| kind.ways.iter().copied()).collect();
         ways.sort_by_key(|way| way.place);

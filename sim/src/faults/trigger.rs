@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::span::Span;
 
-/// When a fault strikes. It does so once.
+/// When a fault strikes, which it does once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "RawTrigger", into = "RawTrigger")]
 pub enum Trigger {
@@ -24,12 +24,12 @@ pub enum Trigger {
 }
 
 impl Trigger {
-    /// When `process` has passed `point` for the first time.
+    /// Creates a trigger at the first time that `process` passes `point`.
     pub fn after(process: &str, point: impl AsRef<str>) -> Self {
         Self::After { process: process.into(), point: point.as_ref().into(), nth: 1, plus: Span::ZERO }
     }
 
-    /// How long after the point, or after the start of the run, the fault strikes.
+    /// Returns the time from the point, or from the start of the run, to the strike.
     pub fn plus(&self) -> Span {
         match self {
             Self::At(at) => *at,

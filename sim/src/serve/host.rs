@@ -29,7 +29,7 @@ pub(super) struct LocalMachine {
     name: &'static str,
     started: Instant,
     disk: Disk,
-    /// Listens already, whatever port the server asks for: the user has chosen it.
+    /// A listener on the user's port; the port that the server asks for is ignored.
     listener: Arc<Mutex<Option<TcpListener>>>,
 }
 
@@ -95,12 +95,13 @@ impl Accept for TcpListener {
 
     async fn accept(&mut self) -> (TcpStream, String) {
         loop {
-            // It fails if a connection broke before it was accepted, or if sockets are short for a while.
+            // It fails if a connection broke before it was accepted, or while the machine is short of
+            // sockets.
             let Ok((stream, peer)) = TcpListener::accept(self).await else {
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 continue;
             };
-            // Without it, small replies wait for one another; a failure costs time only.
+            // Without it small replies wait for one another. A failure costs only time.
             let _ = stream.set_nodelay(true);
             return (stream, peer.to_string());
         }
@@ -117,7 +118,7 @@ pub struct Hosting {
 }
 
 impl Hosting {
-    /// Where it listens.
+    /// Returns the address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -127,13 +128,13 @@ impl Drop for Hosting {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It panics only with the server, which its clients have noticed.
+            // It panics only if the server did, which its clients have noticed.
             let _ = thread.join();
         }
     }
 }
 
-/// A simulated server that can be served here: its name for people, and how it is made once its address is
+/// A simulated server to serve: its name for people, and the function that makes it once its address is
 /// known.
 pub(super) struct Served<F> {
     pub(super) name: &'static str,
@@ -172,7 +173,7 @@ pub(super) fn host<H: Host<LocalMachine>>(
     let (stop, stopped) = oneshot::channel();
     let serve = move || {
         runtime.block_on(async {
-            // The order to stop is that the other end is dropped.
+            // Dropping the other end stops the server.
             let (Either::Left(_) | Either::Right(_)) = select(host.start(machine), stopped).await;
         });
     };

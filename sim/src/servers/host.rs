@@ -1,4 +1,4 @@
-//! How a simulated server is run: started in each life of its process, stopped, and asked to act.
+//! Runs a simulated server: starts it in each life of its process, stops it, and calls its actions.
 
 use futures_util::future::BoxFuture;
 
@@ -9,32 +9,32 @@ use crate::world::machine::{Machine, WorldMachine};
 ///
 /// `M` is the kind of machine that it runs on; the default is a process of a simulated world.
 pub trait Host<M: Machine = WorldMachine>: Send + Sync + 'static {
-    /// What kind of server it is, for error messages: "a Redis server".
+    /// Returns the kind of server for error messages: "a Redis server".
     fn noun(&self) -> &'static str;
 
     /// Starts a new life of its process. Returns the main task of that life, which ends with the process.
     fn start(&self, machine: M) -> BoxFuture<'static, ()>;
 
-    /// Shuts down in order: syncs what it wrote. The process is killed right afterwards.
+    /// Syncs what it wrote, for a clean shutdown. The process is killed right afterwards.
     fn shut_down(&self) {}
 
-    /// Forgets the present life: the process was killed.
+    /// Drops the state of the present life, after the process was killed.
     fn died(&self) {}
 
     /// Reacts to a change of its machine's wall clock.
     fn clock_set(&self) {}
 
-    /// The actions that [`Host::act`] knows.
+    /// Returns the actions that [`Host::act`] knows.
     fn actions(&self) -> &'static [Action] {
         &[]
     }
 
-    /// Whether it could do the action now: it is up, and in the role that the action needs.
+    /// Whether it can do the action now: it is up, and in the role that the action needs.
     fn offers(&self, action: &str) -> bool {
         self.actions().iter().any(|known| known.name == action)
     }
 
-    /// Does one of its [`Host::actions`].
+    /// Runs one of its [`Host::actions`].
     ///
     /// # Errors
     ///
@@ -70,12 +70,12 @@ pub trait Host<M: Machine = WorldMachine>: Send + Sync + 'static {
         false
     }
 
-    /// Requests that it has carried out, in all lives together.
+    /// Returns the number of requests that it has executed in all lives.
     fn executed(&self) -> u64 {
         0
     }
 
-    /// Drops what would keep the world alive: the run is over.
+    /// Drops, at the end of a run, what would keep the world alive.
     fn close(&self) {}
 }
 

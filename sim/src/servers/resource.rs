@@ -24,20 +24,20 @@ pub struct ResourceHost<M: Machine = WorldMachine> {
 }
 
 impl<M: Machine> ResourceHost<M> {
-    /// A resource that keeps values and tokens in memory: a restart forgets them.
+    /// Creates a resource that keeps values and tokens in memory: a restart forgets them.
     pub fn in_memory(config: Config) -> Self {
         Self::new(false, move |_| Ok(App::new(Arc::new(MemoryStore::new()), config)))
     }
 
-    /// A resource that keeps values and tokens in a redb database on its machine's disk, synced before a
-    /// write is acknowledged.
+    /// Creates a resource that keeps values and tokens in a redb database on its machine's disk, synced
+    /// before a write is acknowledged.
     pub fn on_disk(config: Config) -> Self {
         let open = |machine: &M| RedbStore::create(machine.disk().open());
         Self::new(true, move |machine| Ok(App::new(Arc::new(open(machine)?), config)))
     }
 
-    /// A resource on any store. `make` makes the service anew for each life of the process; `keeps_on_disk`
-    /// says whether the store survives a restart.
+    /// Creates a resource on any store. `make` makes the service anew for each life of the process;
+    /// `keeps_on_disk` says whether the store survives a restart.
     pub fn new(
         keeps_on_disk: bool,
         make: impl Fn(&M) -> Result<App, StoreError> + Send + Sync + 'static,
@@ -66,7 +66,7 @@ impl<M: Machine> Host<M> for ResourceHost<M> {
             let _ = machine
                 .serve(PORT, |stream, _| {
                     let serving = serve_connection(stream, &app);
-                    // A connection that breaks is its client's affair.
+                    // Ignores a broken connection: its client notices it.
                     async move { drop(serving.await) }
                 })
                 .await;

@@ -1,4 +1,4 @@
-//! A run as a person reads it: [`text`] has a line an event, [`side_by_side`] compares two runs.
+//! Runs as text for people: [`text`] writes a line for each event, [`side_by_side`] compares runs.
 
 mod side;
 pub mod text;

@@ -1,21 +1,21 @@
 //! The stories of two runs side by side.
 
-use resource::audit::Kind;
+use resource::audit::{Event, Kind};
 use resource::story;
 
-use crate::sim::Report;
+use super::text::Names;
 
-/// The reports' stories in columns, under their titles.
-pub fn side_by_side(columns: &[(&str, &Report)]) -> String {
-    let stories: Vec<Vec<String>> = columns.iter().map(|(_, report)| lines(report)).collect();
-    let titles = columns.iter().map(|(title, _)| *title);
+/// Writes the stories of runs in columns. A column has a title, the events of a run and its names.
+pub fn side_by_side(columns: &[(&str, &[Event], &Names)]) -> String {
+    let stories: Vec<Vec<String>> = columns.iter().map(|(_, events, names)| lines(events, names)).collect();
+    let titles = columns.iter().map(|(title, ..)| *title);
     let columns: Vec<_> = titles.zip(stories.iter().map(Vec::as_slice)).collect();
     story::side_by_side(&columns)
 }
 
-/// How each lease ended by a release is left out: its story is told by then.
-fn lines(report: &Report) -> Vec<String> {
+/// Tells a run's story, a line for each event. Releases are left out: by then the lease's story is told.
+fn lines(events: &[Event], names: &Names) -> Vec<String> {
     let is_told = |kind: &Kind| !matches!(kind, Kind::LeaseReleased { .. } | Kind::KeyDeleted { .. });
-    let events = report.events.iter().filter(|event| is_told(&event.kind));
-    events.filter_map(|event| story::line(event, |key| report.names.key(key))).collect()
+    let told = events.iter().filter(|event| is_told(&event.kind));
+    told.filter_map(|event| story::line(event, |key| names.key(key))).collect()
 }

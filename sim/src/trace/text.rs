@@ -1,4 +1,4 @@
-//! The text trace: a line an event, in the order of true time.
+//! Writes the text trace: a line for each event, in the order of true time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -8,28 +8,28 @@ pub use resource::story::holder;
 
 use crate::span::in_whole_units;
 
-/// What hashed ids and whole seconds look like to a reader.
+/// The names of locks and resources by their hashes.
 #[derive(Clone, Debug, Default)]
 pub struct Names(BTreeMap<Name, String>);
 
 impl Names {
-    /// The names of the resources `keys` (`orders:42`), under the hashes that events know them by.
+    /// Collects the names `keys` (`orders:42`) under the hashes that events contain.
     pub fn new<'a>(keys: impl IntoIterator<Item = &'a str>) -> Self {
         Self(keys.into_iter().map(|key| (Name::from(dlock::id_hash(key).as_str()), key.to_owned())).collect())
     }
 
-    /// The resource's name, or its hash if the run does not know it.
+    /// Returns the name behind a hash, or the hash if it is unknown.
     pub fn key<'a>(&'a self, hash: &'a Name) -> &'a str {
         self.0.get(hash).map_or(hash.as_str(), String::as_str)
     }
 }
 
-/// The whole trace. Each line ends with a line feed.
+/// Writes the whole trace. Each line ends with a line feed.
 pub fn trace(events: &[Event], names: &Names) -> String {
     let mut text = String::with_capacity(events.len() * 72);
     let mut paused = BTreeMap::new();
     for event in events {
-        // The fault behind it has a line that says so.
+        // The line of the fault says it.
         if matches!(event.kind, Kind::ClockRate { .. }) {
             continue;
         }
@@ -48,7 +48,8 @@ pub fn trace(events: &[Event], names: &Names) -> String {
     text
 }
 
-/// Keeps track of the pauses of each process, by the numbers of their faults: the lines of a paused one bear a mark.
+/// Tracks the pauses of each process by the numbers of their faults; `trace` marks the lines of a paused
+/// process.
 fn note_pause(paused: &mut BTreeMap<Name, BTreeSet<u64>>, event: &Event) {
     match &event.kind {
         Kind::FaultApplied { verb, fault, .. } if verb.as_str() == "pause" => {
@@ -64,7 +65,7 @@ fn note_pause(paused: &mut BTreeMap<Name, BTreeSet<u64>>, event: &Event) {
     }
 }
 
-/// An event in words. Every event has a line of its own here: one that is new to the vocabulary does not compile without.
+/// Describes an event. The match is exhaustive, so that a new event needs a line to compile.
 pub fn describe(kind: &Kind, names: &Names) -> String {
     let key = |key| names.key(key);
     let by = |owner: &Option<Name>| holder(owner.as_ref()).to_owned();
@@ -161,7 +162,7 @@ pub fn describe(kind: &Kind, names: &Names) -> String {
     }
 }
 
-/// The answer to a conditional write that was refused.
+/// Describes the answer to a refused conditional write.
 fn conflict(version: Option<u64>, seen: Option<u64>) -> String {
     match version {
         Some(current) => format!("412, version {current}"),
@@ -192,7 +193,7 @@ fn word(outcome: &Option<Name>) -> &str {
     }
 }
 
-/// An owner token's prefix with four digits, enough within one run: `a:7f3c`.
+/// Shortens an owner token's prefix to four digits, which are unique enough within one run: `a:7f3c`.
 pub fn short(owner: &Name) -> &str {
     let owner = owner.as_str();
     let digits = owner.rfind(':').map_or(0, |colon| colon + 1);

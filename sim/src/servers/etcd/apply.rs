@@ -1,4 +1,4 @@
-//! Carries out requests on the store, and passes the changes on to locks, members, watches and observers.
+//! Runs requests on the store, and passes the changes on to locks, members, watches and observers.
 
 use super::Cluster;
 use super::core::Core;
@@ -15,7 +15,7 @@ use crate::world::machine::Machine;
 const REVOKED_MAX: usize = 500;
 
 impl<M: Machine> Cluster<M> {
-    /// Carries out a request of `client` that the member may answer.
+    /// Runs a request of `client` that the member may answer.
     pub(super) fn apply<T>(
         &self,
         client: &str,
@@ -24,7 +24,7 @@ impl<M: Machine> Cluster<M> {
         self.apply_because(client, false, request)
     }
 
-    /// The leader revokes the leases that have ended on its clock.
+    /// Revokes, on the leader, the leases that have ended on its clock.
     pub(super) fn expire_leases(&self) {
         let now = self.now(self.leader());
         let expired = self.core().state.lessor.expired(now, REVOKED_MAX);
@@ -125,7 +125,7 @@ impl<M: Machine> Cluster<M> {
 }
 
 impl Core {
-    /// Every lease was extended by a new leader.
+    /// Records that a new leader has extended every lease.
     pub(super) fn all_extended(&mut self) {
         for (id, lease) in self.state.lessor.iter() {
             self.locks.extended(lease.keys.iter(), id, lease.ttl_millis(), &mut self.untold);

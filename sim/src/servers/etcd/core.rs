@@ -24,11 +24,11 @@ pub(super) struct Core {
     pub(super) streams: BTreeMap<u64, WatchStream>,
     stream_next: u64,
     lease_next: i64,
-    /// Changes that observers have not heard of yet.
+    /// Changes that observers have not received yet.
     pub(super) untold: Vec<LockChange>,
 }
 
-/// What the cluster knows of a member.
+/// The state of a member in the cluster.
 #[derive(Debug)]
 pub(super) struct Member {
     /// The last revision that reached it.
@@ -46,7 +46,7 @@ pub(super) struct Member {
 }
 
 impl Core {
-    /// A new cluster of `count` members.
+    /// Creates a cluster of `count` members.
     pub(super) fn new(count: usize) -> Self {
         let member = |_| Member {
             applied: 1,
@@ -69,7 +69,7 @@ impl Core {
         }
     }
 
-    /// The header of a member's answers, at the revision that it has applied.
+    /// Returns the header of a member's answers, at the revision that it has applied.
     pub(super) fn header(&self, member: usize) -> PbResponseHeader {
         PbResponseHeader {
             cluster_id: CLUSTER_ID,
@@ -85,7 +85,7 @@ impl Core {
         self.stream_next
     }
 
-    /// A lease id that is not in use.
+    /// Returns a lease id that is not in use.
     pub(super) fn free_lease_id(&mut self) -> i64 {
         loop {
             self.lease_next += 1;
@@ -97,7 +97,7 @@ impl Core {
     }
 }
 
-/// The member's id in headers and lists.
+/// Returns the member's id in headers and lists.
 pub(super) fn member_id(member: usize) -> u64 {
     0x8e9e_05c5_2164_694d + member as u64
 }

@@ -18,15 +18,15 @@ pub struct EtcdHost<M: Machine = WorldMachine> {
 }
 
 impl<M: Machine> EtcdHost<M> {
-    /// The one member of a cluster of its own. `address` is the address that it announces to clients, such as
-    /// `http://etcd-1:2379`.
+    /// Creates the one member of a cluster of its own. `address` is the address that it announces to clients,
+    /// such as `http://etcd-1:2379`.
     pub fn single(name: &str, address: String) -> Self {
         let members = vec![(name.to_owned(), address)];
         let options = ClusterOptions { members, ..ClusterOptions::new("etcd", [name]) };
         Self { cluster: Cluster::new(options), number: 0 }
     }
 
-    /// The cluster that it belongs to.
+    /// Returns the cluster that it belongs to.
     pub fn cluster(&self) -> &Cluster<M> {
         &self.cluster
     }

@@ -71,7 +71,7 @@ impl Lessor {
         self.leases.values_mut().for_each(|lease| lease.refresh(now, extra));
     }
 
-    /// The leases that have ended, the earliest first, at most `most`.
+    /// Returns the leases that have ended, the earliest first, at most `most`.
     pub(super) fn expired(&self, now: u64, most: usize) -> Vec<i64> {
         let ended = self.leases.iter().filter(|(_, lease)| lease.expires_at <= now);
         let mut ended: Vec<_> = ended.map(|(id, lease)| (lease.expires_at, *id)).collect();
@@ -84,7 +84,7 @@ impl Lessor {
         self.leases.remove(&id).ok_or(Refusal::LeaseNotFound)
     }
 
-    /// All leases in the order in which they end, as etcd lists them.
+    /// Returns all leases in the order in which they end, as etcd lists them.
     pub(super) fn by_end(&self) -> Vec<i64> {
         let mut leases: Vec<_> = self.leases.iter().map(|(id, lease)| (lease.expires_at, *id)).collect();
         leases.sort_unstable();
@@ -129,7 +129,7 @@ impl Lease {
         u64::try_from(self.ttl_seconds).unwrap_or(0).saturating_mul(1000)
     }
 
-    /// Remaining time in whole seconds.
+    /// Returns the remaining time in whole seconds.
     pub(super) fn remaining_seconds(&self, now: u64) -> i64 {
         i64::try_from(self.expires_at.saturating_sub(now) / SECOND).unwrap_or(i64::MAX)
     }

@@ -1,4 +1,4 @@
-//! The locks among the keys, as the history knows them.
+//! Finds the locks among the keys, for the history.
 //!
 //! A lock `NAME` is the queue of the keys `lock/v1/NAME/…`, in the order of their create revisions; the first
 //! one holds it. That is the layout of our lock library, and of etcd's own Lock service for the name
@@ -30,15 +30,15 @@ pub struct LockChange {
     pub what: LockEvent,
 }
 
-/// Tells the history what happens to locks, under the name of the cluster: it does not matter which member
-/// carried a request out.
+/// Records what happens to locks in the history, under the name of the cluster, whichever member ran the
+/// request.
 #[derive(Clone, Debug)]
 pub struct History {
     cluster: String,
 }
 
 impl History {
-    /// An observer of the cluster called `cluster`.
+    /// Creates an observer of the cluster called `cluster`.
     pub fn of(cluster: &str) -> Self {
         Self { cluster: cluster.to_owned() }
     }
@@ -83,8 +83,8 @@ pub enum LockEvent {
 }
 
 impl LockChange {
-    /// The event for the history; `client` caused it. A grant may be caused by another client than the one
-    /// that gets the lock.
+    /// Returns the event for the history; `client` caused it. The cause of a grant may be another client than
+    /// the new holder.
     pub fn kind(&self, client: &str) -> Kind {
         let key = Name::from(dlock::id_hash(&self.name).as_str());
         let owner = Name::from(prefix(&self.owner));
@@ -104,7 +104,7 @@ impl LockChange {
     }
 }
 
-/// The part of an owner token that may appear in the history: see [`dlock::Owner::prefix`].
+/// Returns the part of an owner token that may appear in the history: see [`dlock::Owner::prefix`].
 fn prefix(owner: &str) -> &str {
     let digits = owner.rfind(':').map_or(0, |colon| colon + 1);
     owner.char_indices().nth(digits + 8).map_or(owner, |(end, _)| &owner[..end])
@@ -185,7 +185,7 @@ impl Entry {
     }
 }
 
-/// The name of the lock whose queue the key is in, and the last part of the key.
+/// Returns the name of the lock in whose queue the key is, and the last part of the key.
 fn lock_name(key: &[u8]) -> Option<(&str, &str)> {
     let rest = std::str::from_utf8(key.strip_prefix(PREFIX)?).ok()?;
     rest.rsplit_once('/').filter(|(name, _)| !name.is_empty())

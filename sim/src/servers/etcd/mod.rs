@@ -37,22 +37,23 @@ use crate::world::machine::{Machine, WorldMachine};
 /// The port of every member.
 const PORT: u16 = 2379;
 
-/// Hears of everything that a cluster does, in order. It is called while no lock is held, so it may use the
+/// Receives everything that a cluster does, in order. It is called while no lock is held, so it may use the
 /// cluster.
 pub trait Observer: Send + Sync {
-    /// A request of `client` changed locks. Where the cluster itself did, `client` is the cluster's name.
+    /// Receives the changes of locks by a request of `client`. If the cluster itself caused them, `client` is
+    /// its name.
     fn locks_changed(&self, client: &str, changes: &[LockChange]) {
         let _ = (client, changes);
     }
 
-    /// A request of `client` was carried out by `member`, and its reply has not been sent. `call` is the
+    /// Receives a request of `client` that `member` has executed and not answered yet. `call` is the
     /// procedure's name: `Range`, `Put`, `DeleteRange`, `Txn`, `Compact`, `LeaseGrant`, `LeaseRevoke`,
     /// `LeaseKeepAlive`, `LeaseTimeToLive`, `LeaseLeases`, `Watch`, `Lock`, `Unlock`.
     fn executed(&self, member: usize, client: &str, call: &'static str) {
         let _ = (member, client, call);
     }
 
-    /// A member became the leader.
+    /// Receives a change of the leader.
     fn leader_changed(&self, member: usize, term: u64) {
         let _ = (member, term);
     }
@@ -61,18 +62,18 @@ pub trait Observer: Send + Sync {
 /// Ignores everything.
 impl Observer for () {}
 
-/// How a cluster is set up.
+/// The options of a cluster.
 pub struct ClusterOptions {
     /// The cluster's name. It stands for the client where the cluster itself caused a change.
     pub name: String,
     /// The members' names and the addresses at which clients reach them.
     pub members: Vec<(String, String)>,
-    /// etcd's `--election-timeout`. A leader that was not heard for 1 to 1.6 times of it is replaced.
+    /// etcd's `--election-timeout`. A leader that was not heard for 1 to 1.6 times this time is replaced.
     pub election_timeout: Duration,
     /// Whether the Lock service checks after a wait that the waiter's own lease still exists. etcd 3.4 does
     /// not, and grants the lock to a waiter whose lease has ended (etcd issue 11456); later versions do.
     pub rechecks_waiters: bool,
-    /// Hears of everything that the cluster does.
+    /// Receives everything that the cluster does.
     pub observer: Arc<dyn Observer>,
 }
 
@@ -108,7 +109,8 @@ struct Shared<M> {
 }
 
 impl<M: Machine> Cluster<M> {
-    /// A cluster whose first member leads, and whose members ([`Cluster::member`]) have not been started yet.
+    /// Creates a cluster whose first member leads, and whose members ([`Cluster::member`]) have not been
+    /// started yet.
     pub fn new(options: ClusterOptions) -> Self {
         let count = options.members.len();
         let machines = (0..count).map(|_| OnceLock::new()).collect();
@@ -116,7 +118,7 @@ impl<M: Machine> Cluster<M> {
         Self { shared: Arc::new(Shared { options, machines, core, changed: Notify::new() }) }
     }
 
-    /// The member called `name`; `None` if there is none.
+    /// Returns the member called `name`; `None` if there is none.
     pub fn member(&self, name: &str) -> Option<EtcdHost<M>> {
         let number = self.shared.options.members.iter().position(|(known, _)| known == name)?;
         Some(EtcdHost { cluster: self.clone(), number })
@@ -144,17 +146,17 @@ impl<M: Machine> Cluster<M> {
         service::serve(self.clone(), member, stream, client).await;
     }
 
-    /// The member that leads, or led last if no majority follows it.
+    /// Returns the member that leads, or led last if no majority follows it.
     pub fn leader(&self) -> usize {
         self.core().leader
     }
 
-    /// The term: the number of elections so far.
+    /// Returns the term: the number of elections so far.
     pub fn term(&self) -> u64 {
         self.core().term
     }
 
-    /// The store's revision.
+    /// Returns the store's revision.
     pub fn revision(&self) -> i64 {
         self.core().state.store.revision()
     }
@@ -164,7 +166,7 @@ impl<M: Machine> Cluster<M> {
         self.core().members.iter().map(|member| member.executed).sum()
     }
 
-    /// The monotonic clock of a member; 0 until it was started.
+    /// Returns the monotonic clock of a member; 0 until it was started.
     fn now(&self, member: usize) -> u64 {
         self.machine(member).map_or(0, Machine::monotonic_nanos)
     }
@@ -186,8 +188,8 @@ impl<M: Machine> Cluster<M> {
         u64::try_from(self.shared.options.election_timeout.as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// The shortest time to live of a lease: one and a half election timeouts, in whole seconds (server.go,
-    /// `minTTL`).
+    /// Returns the shortest time to live of a lease: one and a half election timeouts, in whole seconds
+    /// (server.go, `minTTL`).
     fn ttl_seconds_min(&self) -> i64 {
         i64::try_from((self.election_nanos() / 2 * 3).div_ceil(1_000_000_000)).unwrap_or(i64::MAX)
     }

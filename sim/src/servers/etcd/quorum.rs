@@ -1,9 +1,9 @@
-//! Who leads, and which members may answer.
+//! Decides who leads, and which members may answer.
 //!
-//! Not Raft itself is simulated, but its outcome. A member serves while it and a majority reach the leader in
-//! both directions. A leader that is not heard for an election timeout is replaced by a candidate that gets a
-//! majority of votes. A member votes if it has not heard the leader either, and has applied no more than the
-//! candidate.
+//! It simulates the outcome of Raft, not Raft itself. A member serves while it and a majority reach the
+//! leader in both directions. A leader that is not heard for an election timeout is replaced by a candidate
+//! that gets a majority of votes. A member votes if it has not heard the leader either, and has applied no
+//! more than the candidate.
 
 use std::pin::pin;
 
@@ -65,7 +65,7 @@ impl<M: Machine> Cluster<M> {
         true
     }
 
-    /// Whether the member may answer now.
+    /// Returns whether the member may answer now.
     pub fn is_serving(&self, member: usize) -> bool {
         self.serves(&self.core(), member)
     }
@@ -110,7 +110,7 @@ impl<M: Machine> Cluster<M> {
         }
     }
 
-    /// How long a request may wait for a quorum, in nanoseconds.
+    /// Returns how long a request may wait for a quorum, in nanoseconds.
     pub(super) fn request_nanos(&self) -> u64 {
         REQUEST_NANOS + 2 * self.election_nanos()
     }
@@ -125,7 +125,7 @@ impl<M: Machine> Cluster<M> {
         }
     }
 
-    /// The member's process has started.
+    /// Restarts the election timeout of a member whose process has started, and wakes waiting requests.
     pub(super) fn rejoin(&self, member: usize) {
         self.restart_timeout(member);
         self.reconsider();
@@ -140,7 +140,7 @@ impl<M: Machine> Cluster<M> {
         }
     }
 
-    /// The heartbeat of a member.
+    /// Runs the heartbeat of a member.
     pub(super) fn tick(&self, member: usize) {
         let now = self.now(member);
         let mut core = self.core();
@@ -212,8 +212,8 @@ impl<M: Machine> Cluster<M> {
         2 * (0..count).filter(votes).count() > count
     }
 
-    /// A member's election timeout in nanoseconds: 1 to 1.6 times the configured one, different for each
-    /// member in each term, so that elections have a winner.
+    /// Returns a member's election timeout in nanoseconds: 1 to 1.6 times the configured one, different for
+    /// each member in each term, so that elections have a winner.
     fn election_timeout(&self, member: usize, term: u64) -> u64 {
         let share = (3 * member as u64 + 5 * term) % 7;
         self.election_nanos() / 10 * (10 + share)

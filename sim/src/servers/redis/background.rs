@@ -15,7 +15,7 @@ const EXPIRY_TICK_MS: i64 = 100;
 const SYNC_MICROS: i64 = 1_000_000;
 
 impl Core {
-    /// When the next key expires or the next sync is due, in microseconds on the wall clock.
+    /// Returns when the next key expires or the next sync is due, in microseconds on the wall clock.
     fn next_task(&self) -> Option<i64> {
         let due_ms = self.state.keyspace.next_due().filter(|_| !self.state.is_replica);
         // The first tick after the key's expiry.
@@ -60,13 +60,13 @@ impl<M: Machine> Server<M> {
         }
     }
 
-    /// Call this when the server's wall clock was set: keys may be due earlier than the background task
-    /// believes.
+    /// Wakes the background task. Call this when the server's wall clock was set: keys may be due earlier
+    /// than before.
     pub fn clock_changed(&self) {
         self.shared.wake.notify_one();
     }
 
-    /// Waits for replicas, and returns how many have acknowledged (WAIT).
+    /// Waits for replicas (WAIT). Returns how many have acknowledged.
     pub(super) async fn wait(&self, wait: Wait) -> usize {
         loop {
             let acknowledged = pin!(self.shared.acknowledged.notified());
@@ -90,7 +90,7 @@ impl<M: Machine> Server<M> {
         self.shared.acknowledged.notify_waiters();
     }
 
-    /// How long the background task may sleep; `None` until it is woken.
+    /// Returns how long the background task may sleep; `None` means until it is woken.
     fn sleep_needed(&self) -> Option<Duration> {
         let now = self.now_micros();
         let mut core = self.core();

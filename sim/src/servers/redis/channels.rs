@@ -57,7 +57,7 @@ impl Channels {
         subscriber.channels.len()
     }
 
-    /// The channels of `client`.
+    /// Returns the channels of `client`.
     pub(crate) fn of(&self, client: u64) -> Vec<Box<[u8]>> {
         self.0.get(&client).map_or_else(Vec::new, |subscriber| subscriber.channels.iter().cloned().collect())
     }

@@ -8,9 +8,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::Server;
 use super::core::Client;
-use super::replication::feed_replica;
 use super::reply::Reply;
 use super::request::RequestParser;
+use super::stream::feed_replica;
 use crate::world::machine::Machine;
 
 /// Replies that pile up beyond this are sent before more requests are read.
@@ -23,8 +23,8 @@ pub(super) struct Connection<'a, M, S> {
     label: &'a str,
     client: Client,
     parser: RequestParser,
-    /// Bytes that were read and not answered yet. In a plain vector each request is read into the same
-    /// memory, which the processor still has in its cache.
+    /// Bytes that were read and not answered yet. A plain vector reuses the same memory for each request,
+    /// which stays in the processor's cache.
     input: Vec<u8>,
     output: Vec<u8>,
 }
@@ -64,7 +64,7 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
         Ok(())
     }
 
-    /// Reads what arrives and returns the number of bytes; `None` if published messages are to be sent first.
+    /// Reads bytes and returns their number; returns `None` if published messages are to be sent first.
     async fn read(&mut self) -> io::Result<Option<usize>> {
         let read = self.stream.read_buf(&mut self.input);
         let Some(wake) = &self.client.wake else { return read.await.map(Some) };

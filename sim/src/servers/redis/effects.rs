@@ -1,5 +1,4 @@
-//! What commands do to the keys: one stream of facts, which observers, the append-only file and the replicas
-//! read.
+//! The changes of keys by commands, as one stream that observers, the append-only file and replicas read.
 
 use std::sync::Arc;
 

@@ -17,34 +17,34 @@ const PORT: u16 = 6379;
 const PROMOTE: Action = Action { name: "promote", argument: None };
 const EVICT: Action = Action { name: "evict", argument: Some("the server's keys, separated by spaces") };
 
-/// A Redis server on port 6379 of its machine, restarted with what its append-only file holds. It tells the
-/// history what happens to locks.
+/// A Redis server on port 6379 of its machine, restarted with what its append-only file holds. It records in
+/// the history what happens to locks.
 ///
-/// Actions: `promote` makes a replica a primary; `evict` drops keys, as a server does that is short of
+/// Actions: `promote` makes a replica a primary; `evict` removes keys, as a server does that is short of
 /// memory.
 pub struct RedisHost<M: Machine = WorldMachine> {
     setup: Arc<Setup>,
     state: Arc<Mutex<State<M>>>,
 }
 
-/// How the server is set up, the same in every life.
+/// The options of the server, the same in every life.
 #[derive(Clone)]
 struct Setup {
     persistence: Persistence,
-    /// The address of the primary that it follows in its first life.
+    /// The address of the primary, which it follows in its first life.
     primary: Option<String>,
-    /// The name that leads to it while it is the primary.
+    /// A name that resolves to it while it is the primary.
     primary_name: Option<String>,
     /// Keys and values of the first life.
     presets: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The locks that keys of other clients than `dlock` stand for.
+    /// The keys of locks, besides those of `dlock`.
     locks: LockView,
     /// Observes the server in place of the history.
     observer: Option<Arc<dyn Observer>>,
 }
 
 struct State<M> {
-    /// How often the process was started.
+    /// The number of starts of the process.
     lives: u32,
     is_alive: bool,
     server: Option<Server<M>>,
@@ -53,7 +53,7 @@ struct State<M> {
 }
 
 impl<M: Machine> RedisHost<M> {
-    /// A primary that keeps nothing on disk.
+    /// Creates a primary without persistence.
     pub fn new() -> Self {
         let setup = Setup {
             persistence: Persistence::None,
@@ -67,7 +67,7 @@ impl<M: Machine> RedisHost<M> {
         Self { setup: Arc::new(setup), state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Writes to the disk by this policy.
+    /// Sets when it writes to the disk.
     #[must_use]
     pub fn persistence(self, persistence: Persistence) -> Self {
         self.with(|setup| setup.persistence = persistence)
@@ -81,8 +81,8 @@ impl<M: Machine> RedisHost<M> {
         self.with(|setup| setup.primary = Some(address))
     }
 
-    /// Has `name` lead to the server while it is the primary, as a virtual address does: from its first start
-    /// if it starts as one, and once it is promoted.
+    /// Gives the name `name` to the server while it is the primary, as a virtual address does: from its first
+    /// start if it starts as the primary, and when it is promoted.
     #[must_use]
     pub fn primary_name(self, name: impl Into<String>) -> Self {
         let name = name.into();
@@ -96,21 +96,21 @@ impl<M: Machine> RedisHost<M> {
         self.with(|setup| setup.presets.push(preset))
     }
 
-    /// Tells the history of the key `key` as the lock called `lock`: it is there while the lock is held, with the owner as
-    /// its value. The keys of `dlock` are known.
+    /// Records the key `key` in the history as the lock called `lock`. The key exists while the lock is held,
+    /// and its value is the owner. The keys of `dlock` need no such call.
     #[must_use]
     pub fn lock_key(self, key: impl Into<Vec<u8>>, lock: impl Into<String>) -> Self {
         let (key, lock) = (key.into(), lock.into());
         self.with(|setup| setup.locks.add(key, lock))
     }
 
-    /// Is observed by `observer` instead of the history.
+    /// Sets an observer, in place of the history.
     #[must_use]
     pub fn observer(self, observer: Arc<dyn Observer>) -> Self {
         self.with(|setup| setup.observer = Some(observer))
     }
 
-    /// The server in its present life; `None` while it is down.
+    /// Returns the server of the present life; `None` while it is down.
     pub fn server(&self) -> Option<Server<M>> {
         lock(&self.state).server.clone()
     }
@@ -135,12 +135,12 @@ impl<M: Machine> RedisHost<M> {
         is_first
     }
 
-    /// The main task of one life.
+    /// Runs the main task of one life.
     async fn run(self, machine: M, is_first: bool) {
         let server = self.new_server(&machine, is_first);
         {
             let mut state = lock(&self.state);
-            // A fault may have been aimed at what the server does as it starts, and have killed it.
+            // A fault at a point of the start may have killed the process.
             if !state.is_alive {
                 return;
             }
@@ -187,7 +187,7 @@ impl<M: Machine> RedisHost<M> {
     }
 }
 
-/// Has the server drop keys by itself, in a task of its own.
+/// Evicts keys in a task of its own.
 fn evict<M: Machine>(server: Server<M>, keys: &str) -> Acted {
     let machine = server.machine().clone();
     let text = format!("evicts {keys}");
@@ -224,7 +224,7 @@ impl<M: Machine> Host<M> for RedisHost<M> {
             state.executed += server.as_ref().map_or(0, Server::executed);
             server
         };
-        // Dropped while nothing is locked.
+        // Drop it while no lock is held.
         drop(server);
     }
 
@@ -238,7 +238,7 @@ impl<M: Machine> Host<M> for RedisHost<M> {
         &[PROMOTE, EVICT]
     }
 
-    /// A replica that serves nobody evicts nothing: its primary does.
+    /// Offers `evict` on a primary only: a replica evicts nothing.
     fn offers(&self, action: &str) -> bool {
         let is_up = self.server().is_some_and(|server| action != EVICT.name || !server.is_replica());
         is_up && self.actions().iter().any(|known| known.name == action)

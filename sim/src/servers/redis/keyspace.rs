@@ -33,7 +33,7 @@ impl Entry {
 }
 
 impl Keyspace {
-    /// What is stored under `key`, expired or not.
+    /// Returns what is stored under `key`, expired or not.
     pub(crate) fn entry(&self, key: &[u8]) -> Option<&Entry> {
         self.entries.get(key)
     }
@@ -84,7 +84,7 @@ impl Keyspace {
         self.entries.iter()
     }
 
-    /// A time before which no key falls due, or `None` if no key has an expiry.
+    /// Returns a time before which no key falls due, or `None` if no key has an expiry.
     pub(crate) fn next_due(&self) -> Option<i64> {
         self.due.peek().map(|Reverse((at, _))| *at)
     }

@@ -6,20 +6,20 @@
 //! not end is stopped with an error after twenty million instructions; Redis lets it run and answers BUSY to
 //! other clients.
 
-// Read `request` and `reply` for the wire protocol (RESP2), `command` for what each command does, `lua` for
-// scripts, `state` and `keyspace` for the data, `effects` for what leaves the server (observers, the
-// append-only file and replicas read one stream of effects), and `host` for how a server is started and
-// stopped.
+// Read `request` and `reply` for the wire protocol, `state` and `keyspace` for the data, `effects` for what
+// leaves the server (observers, the append-only file and replicas read one stream of effects), `command` for
+// the commands on keys, `lua` for scripts, `server_command` for all other commands, `dispatch` for how a
+// request is run, and `host` for how a server is started and stopped.
 
 mod background;
 mod channels;
 mod command;
 mod connection;
 mod core;
+mod dispatch;
 mod effects;
 mod glob;
 mod host;
-mod info;
 mod keyspace;
 mod lua;
 mod number;
@@ -30,7 +30,10 @@ mod replay;
 mod replication;
 mod reply;
 mod request;
+mod server_command;
 mod state;
+mod stream;
+mod transaction;
 mod watch;
 mod word;
 
@@ -54,16 +57,16 @@ use reply::Reply;
 use request::Args;
 use state::Record;
 
-/// How a server is set up.
+/// The options of a server.
 pub struct ServerOptions {
     /// The server's name. It stands for the client where the server itself caused an effect.
     pub name: String,
-    /// What is written to the disk.
+    /// What is written to the disk, and when.
     pub persistence: Persistence,
     /// Starts as a replica: refuses writes until it is promoted. [`Server::replicate`] connects it to its
     /// primary.
     pub is_replica: bool,
-    /// Hears of everything that the server does.
+    /// Receives everything that the server does.
     pub observer: Arc<dyn Observer>,
 }
 
@@ -79,12 +82,12 @@ struct Shared<M> {
     /// Wakes the background task.
     wake: Notify,
     promoted: Notify,
-    /// A replica has acknowledged more of the stream.
+    /// Notified when a replica has acknowledged more of the stream.
     acknowledged: Notify,
 }
 
 impl ServerOptions {
-    /// A primary called `name`, without persistence and without an observer.
+    /// Returns the options of a primary called `name`, without persistence and without an observer.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), persistence: Persistence::None, is_replica: false, observer: Arc::new(()) }
     }
@@ -97,7 +100,7 @@ impl<M: Machine> Server<M> {
         core.journal = Journal::open(options.persistence, &machine);
         core.replication.id = String::from_utf8_lossy(&lua::digest(options.name.as_bytes())).into_owned();
         core.state.is_replica = options.is_replica;
-        persistence::load(&mut core);
+        core.journal.restore(&mut core.state);
         core.state.record.clear();
         let (wake, promoted, acknowledged) = Default::default();
         let core = Mutex::new(core);
@@ -117,7 +120,7 @@ impl<M: Machine> Server<M> {
         let _ = Connection::new(self, stream, client).serve().await;
     }
 
-    /// Commands executed since the server started, those inside scripts included.
+    /// Returns the number of commands executed since the server started, those inside scripts included.
     pub fn executed(&self) -> u64 {
         self.core().state.executed
     }
@@ -142,7 +145,7 @@ impl<M: Machine> Server<M> {
         self.core().journal.sync();
     }
 
-    /// The machine that it runs on.
+    /// Returns the machine that it runs on.
     pub fn machine(&self) -> &M {
         &self.shared.machine
     }
@@ -152,7 +155,7 @@ impl<M: Machine> Server<M> {
         self.core().state.is_replica
     }
 
-    /// Does `work`, which no client asked for, and publishes its effects.
+    /// Runs `work`, which no client requested, and publishes its effects.
     fn act<T>(&self, work: impl FnOnce(&mut Core) -> T) -> T {
         let mut record = Record::default();
         let mut core = self.core();

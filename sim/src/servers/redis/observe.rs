@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use super::effects::{Effect, Removal};
 use super::number::parse_i64;
 
-/// Hears of everything that a server does, in order. It is called while no lock is held, so it may use the
+/// Receives everything that a server does, in order. It is called while no lock is held, so it may use the
 /// server.
 pub trait Observer: Send + Sync {
-    /// A command or script of `client` did this to the keys, `wall_ms` milliseconds after the Unix epoch on
-    /// the server's clock. Where the server itself caused it, `client` is the server's name.
+    /// Receives the effects of a command or script of `client`, at `wall_ms` milliseconds after the Unix
+    /// epoch on the server's clock. If the server itself caused them, `client` is the server's name.
     fn changed(&self, client: &str, wall_ms: i64, effects: &[Effect]) {
         let _ = (client, wall_ms, effects);
     }
 
-    /// A command of `client` was executed, and its reply has not been sent. Commands inside scripts are
-    /// included, after the script's own EVALSHA. `command` is in lower case.
+    /// Receives a command of `client` that was executed and whose reply has not been sent. Commands inside
+    /// scripts are included, after the script's own EVALSHA. `command` is in lower case.
     fn executed(&self, client: &str, command: &'static str) {
         let _ = (client, command);
     }
@@ -24,23 +24,25 @@ pub trait Observer: Send + Sync {
 /// Ignores everything.
 impl Observer for () {}
 
-/// Tells the history what happens to locks, in `tracing` events of the target `server`: `key_granted`,
-/// `key_extended`, `key_deleted`, `key_expired`.
+/// Records what happens to locks in `tracing` events of the target `server`: `key_granted`, `key_extended`,
+/// `key_deleted`, `key_expired`.
 ///
 /// It knows the keys of [`dlock::LockKey`] and those of [`LockView::add`], and ignores all others.
 #[derive(Clone, Debug, Default)]
 pub struct LockView {
-    /// The locks that other keys stand for.
+    /// Further keys, and the locks that they belong to.
     names: BTreeMap<Vec<u8>, String>,
 }
 
 impl LockView {
-    /// Knows that the server's key `key` is there while the lock called `lock` is held, with its owner as the value.
+    /// Adds the key `key` of the lock called `lock`. The key exists while the lock is held, and its value is
+    /// the owner.
     pub fn add(&mut self, key: impl Into<Vec<u8>>, lock: impl Into<String>) {
         self.names.insert(key.into(), lock.into());
     }
 
-    /// The lock's name ([`dlock::LockKey::name`]) and the part that `key` is, if it is a key of a lock.
+    /// Returns the lock's name ([`dlock::LockKey::name`]) and the part of the lock that `key` is; `None` for
+    /// other keys.
     fn lock_of<'a>(&'a self, key: &'a [u8]) -> Option<(&'a str, Part)> {
         match self.names.get(key) {
             Some(name) => Some((name, Part::Owner)),
@@ -51,7 +53,7 @@ impl LockView {
 
 impl Observer for LockView {
     fn changed(&self, client: &str, wall_ms: i64, effects: &[Effect]) {
-        // Names are hashed only if somebody listens.
+        // Hash names only if a subscriber wants the events.
         if tracing::enabled!(target: "server", tracing::Level::INFO) {
             let unit = Unit { view: self, client, wall_ms, effects };
             effects.iter().for_each(|effect| unit.tell(effect));
@@ -129,7 +131,7 @@ impl Unit<'_> {
         );
     }
 
-    /// The value to which the same command or script set the fence counter of the lock `name`.
+    /// Returns the value to which the same command or script set the fence counter of the lock `name`.
     fn fencing_token(&self, name: &str) -> Option<u64> {
         self.effects.iter().rev().find_map(|effect| {
             let (key, number) = match effect {
@@ -142,7 +144,7 @@ impl Unit<'_> {
     }
 }
 
-/// [`LockView::lock_of`] for the keys of [`dlock::LockKey`].
+/// As [`LockView::lock_of`], for the keys of [`dlock::LockKey`] alone.
 fn lock_of(key: &[u8]) -> Option<(&str, Part)> {
     let key = std::str::from_utf8(key).ok()?;
     let (name, part) = key.strip_prefix("lock:v1:{")?.rsplit_once("}:")?;

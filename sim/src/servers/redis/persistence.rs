@@ -7,13 +7,13 @@ use std::io;
 
 use redb::StorageBackend;
 
-use super::core::Core;
 use super::replay::Replay;
 use super::request::RequestParser;
+use super::state::State;
 use crate::world::disk::File;
 use crate::world::machine::Machine;
 
-/// What a server writes to its disk, and when (Redis' `appendonly` and `appendfsync`).
+/// What a server writes to its disk and when it syncs it (Redis' `appendonly` and `appendfsync`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Persistence {
     /// Nothing: a restarted server is empty.
@@ -41,6 +41,25 @@ impl Journal {
     pub(crate) fn open(persistence: Persistence, machine: &impl Machine) -> Self {
         let file = (persistence != Persistence::None).then(|| machine.disk().open());
         Self { file, syncs_always: persistence == Persistence::Always, ..Self::default() }
+    }
+
+    /// Restores the keys from the file, and removes an incomplete command that a crash left at its end.
+    pub(crate) fn restore(&self, state: &mut State) {
+        let Some(file) = &self.file else { return };
+        let contents = file.contents().unwrap_or_default();
+        let mut parser = RequestParser::default();
+        let mut replay = Replay::default();
+        let (mut read, mut applied) = (0, 0);
+        while let Ok(Some(size)) = parser.parse(&contents[read..]) {
+            replay.apply(state, parser.args(&contents[read..]));
+            read += size;
+            if replay.is_between_units() {
+                applied = read;
+            }
+        }
+        if applied < contents.len() {
+            ignore_if_dead(file.set_len(applied as u64));
+        }
     }
 
     /// Adds the encoded effects of one command or script.
@@ -84,25 +103,5 @@ impl Journal {
     }
 }
 
-/// Restores the keys from the file. An incomplete command at its end, left by a crash, is removed.
-pub(crate) fn load(core: &mut Core) {
-    let Some(file) = core.journal.file.clone() else { return };
-    let contents = file.contents().unwrap_or_default();
-    let mut parser = RequestParser::default();
-    let mut replay = Replay::default();
-    let (mut read, mut applied) = (0, 0);
-    while let Ok(Some(size)) = parser.parse(&contents[read..]) {
-        replay.apply(core, parser.args(&contents[read..]));
-        read += size;
-        if replay.is_between_units() {
-            applied = read;
-        }
-    }
-    if applied < contents.len() {
-        ignore_if_dead(file.set_len(applied as u64));
-    }
-}
-
-/// Ignores the error of a dead process's file: the task that was running when the process was killed may
-/// still write.
+/// Ignores an error: the file of a killed process fails, and its last running task may still write.
 fn ignore_if_dead(_: io::Result<()>) {}

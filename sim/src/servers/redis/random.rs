@@ -16,7 +16,7 @@ impl Rand48 {
         Self(u64::from(seed.cast_unsigned()) << 16 | 0x330E)
     }
 
-    /// The next number below 2^31.
+    /// Returns the next number below 2^31.
     pub(crate) fn next_u31(&mut self) -> u32 {
         self.0 = self.0.wrapping_mul(0x5_DEEC_E66D).wrapping_add(0xB) & 0xFFFF_FFFF_FFFF;
         // 48 less 17 bits are 31.

@@ -1,8 +1,8 @@
 //! Repeats effects that come from the append-only file or from the primary.
 
 use super::command::{self, Lookup, Run};
-use super::core::Core;
 use super::request::{ArgBuffer, Args};
+use super::state::State;
 
 /// Applies commands. Those between MULTI and EXEC are applied together when EXEC arrives.
 #[derive(Debug, Default)]
@@ -12,7 +12,7 @@ pub(crate) struct Replay {
 
 impl Replay {
     /// Takes one command. An unknown one is ignored: our own servers write none.
-    pub(crate) fn apply(&mut self, core: &mut Core, args: Args<'_>) {
+    pub(crate) fn apply(&mut self, state: &mut State, args: Args<'_>) {
         if args.is_empty() {
             return;
         }
@@ -20,13 +20,13 @@ impl Replay {
             self.unit = Some(Vec::new());
         } else if args.at(0).eq_ignore_ascii_case(b"exec") {
             let unit = self.unit.take().unwrap_or_default();
-            unit.iter().for_each(|command| run(core, command.args()));
+            unit.iter().for_each(|command| run(state, command.args()));
         } else if let Some(unit) = &mut self.unit {
             let mut command = ArgBuffer::default();
             args.iter().for_each(|arg| command.push(arg));
             unit.push(command);
         } else {
-            run(core, args);
+            run(state, args);
         }
     }
 
@@ -35,11 +35,10 @@ impl Replay {
     }
 }
 
-fn run(core: &mut Core, args: Args<'_>) {
+fn run(state: &mut State, args: Args<'_>) {
     if let Lookup::Found(command) = command::look_up(args)
         && let Run::Keys(run) = command.run
     {
-        let state = &mut core.state;
         state.is_replaying = true;
         run(state, args);
         state.is_replaying = false;

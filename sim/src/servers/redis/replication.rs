@@ -1,36 +1,18 @@
-//! Replicas: what a primary sends them, and how they follow it.
-//!
-//! The stream is that of Redis: commands with absolute times, scripts as their effects, sent asynchronously.
-//! The handshake is a short form: `PSYNC ? -1`, answered by `+FULLRESYNC id offset` and a snapshot in one
-//! bulk string, which holds commands and not an RDB file. So replicas can follow simulated servers only.
+//! The primary's end of replication: its replicas and the effects that it sends them.
 
-use std::io;
-use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::{Buf, BytesMut};
-use futures_util::future::{self, Either};
-use redis_protocol::resp2::decode::decode;
-use redis_protocol::resp2::types::{OwnedFrame, Resp2Frame};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::Server;
-use super::core::Core;
 use super::effects::Effect;
-use super::replay::Replay;
-use super::reply::{Protocol, Reply, push_command};
-use super::request::{ArgBuffer, RequestParser};
-use crate::world::machine::Machine;
+use super::keyspace::Keyspace;
+use super::reply::{Protocol, Reply};
+use super::state::State;
 
-/// How long a replica waits before it connects to its primary again.
-const RECONNECT: Duration = Duration::from_millis(100);
-
-/// What is still to be sent to a replica.
+/// The encoded effects that a replica has not been sent.
 pub(crate) type Feed = UnboundedReceiver<Arc<[u8]>>;
 
-/// The primary's part.
+/// The primary's replicas and its position in the stream.
 #[derive(Debug, Default)]
 pub(crate) struct Replication {
     /// Names the history of the data, as `master_replid` does.
@@ -46,11 +28,25 @@ pub(crate) struct Replication {
 struct Link {
     client: u64,
     sender: UnboundedSender<Arc<[u8]>>,
-    /// How much of the stream the replica says that it has applied.
+    /// The offset up to which the replica has acknowledged the stream.
     acknowledged: u64,
 }
 
 impl Replication {
+    /// Adds the replica behind `client`. Returns its feed: a snapshot, then all effects.
+    pub(crate) fn add(&mut self, client: u64, state: &State) -> Feed {
+        let Self { id, offset, links } = self;
+        let mut start = Vec::new();
+        Reply::Status(format!("FULLRESYNC {id} {offset}").into_bytes().into())
+            .encode(&mut start, Protocol::Resp2);
+        Reply::bulk(snapshot(&state.keyspace)).encode(&mut start, Protocol::Resp2);
+        let (sender, feed) = unbounded_channel();
+        // We hold the receiver, so it is not closed.
+        let _ = sender.send(start.into());
+        links.push(Link { client, sender, acknowledged: 0 });
+        feed
+    }
+
     /// Sends an encoded unit of effects to all replicas.
     pub(crate) fn send(&mut self, unit: &[u8]) {
         self.offset += unit.len() as u64;
@@ -71,219 +67,23 @@ impl Replication {
         self.links.retain(|link| link.client != client);
     }
 
-    /// How many replicas are connected.
+    /// Returns the number of connected replicas.
     pub(crate) fn connected(&self) -> usize {
         self.links.len()
     }
 
-    /// How many replicas have all of the stream up to `offset`.
+    /// Returns the number of replicas that have acknowledged the stream up to `offset`.
     pub(crate) fn acknowledged(&self, offset: u64) -> usize {
         self.links.iter().filter(|link| link.acknowledged >= offset).count()
     }
 }
 
-impl Core {
-    /// Starts to feed the replica behind `client`: first a snapshot, then all effects.
-    pub(crate) fn add_replica(&mut self, client: u64) -> Feed {
-        let snapshot = self.snapshot();
-        let Replication { id, offset, links } = &mut self.replication;
-        let mut start = Vec::new();
-        Reply::Status(format!("FULLRESYNC {id} {offset}").into_bytes().into())
-            .encode(&mut start, Protocol::Resp2);
-        Reply::bulk(snapshot).encode(&mut start, Protocol::Resp2);
-        let (sender, feed) = unbounded_channel();
-        // We hold the receiver, so it is not closed.
-        let _ = sender.send(start.into());
-        links.push(Link { client, sender, acknowledged: 0 });
-        feed
+/// Returns the commands that restore all keys.
+fn snapshot(keyspace: &Keyspace) -> Vec<u8> {
+    let mut snapshot = Vec::new();
+    for (key, entry) in keyspace.iter() {
+        let (key, value, expires_at) = (key.clone(), entry.value.clone(), entry.expires_at);
+        Effect::Set { key, value, expires_at, former: None }.encode(&mut snapshot);
     }
-
-    fn snapshot(&self) -> Vec<u8> {
-        let mut snapshot = Vec::new();
-        for (key, entry) in self.state.keyspace.iter() {
-            let (key, value, expires_at) = (key.clone(), entry.value.clone(), entry.expires_at);
-            Effect::Set { key, value, expires_at, former: None }.encode(&mut snapshot);
-        }
-        snapshot
-    }
-}
-
-/// Sends `feed` to a replica and reads its acknowledgements, until either direction ends.
-pub(crate) async fn feed_replica<M: Machine>(
-    server: &Server<M>,
-    client: u64,
-    stream: impl AsyncRead + AsyncWrite,
-    mut feed: Feed,
-) -> io::Result<()> {
-    let (mut reader, mut writer) = tokio::io::split(stream);
-    let sending = async {
-        while let Some(bytes) = feed.recv().await {
-            writer.write_all(&bytes).await?;
-            writer.flush().await?;
-        }
-        Ok(())
-    };
-    let receiving = async {
-        let (mut buffer, mut parser) = (BytesMut::new(), RequestParser::default());
-        while reader.read_buf(&mut buffer).await? > 0 {
-            while let Ok(Some(size)) = parser.parse(&buffer) {
-                let words: Vec<&[u8]> = parser.args(&buffer).iter().collect();
-                if let [_, _, offset] = words[..] {
-                    server.acknowledge(client, super::number::parse_i64(offset).unwrap_or(0).cast_unsigned());
-                }
-                buffer.advance(size);
-            }
-        }
-        Ok(())
-    };
-    match future::select(pin!(receiving), pin!(sending)).await {
-        Either::Left((ended, _)) | Either::Right((ended, _)) => ended,
-    }
-}
-
-/// The replica's part of the stream: reads frames and applies them.
-#[derive(Debug, Default)]
-struct Follower {
-    buffer: BytesMut,
-    replay: Replay,
-    /// The offset of the stream up to which everything is applied; `None` until the snapshot has come.
-    offset: Option<u64>,
-    announced: u64,
-}
-
-impl Follower {
-    /// Applies every frame that has arrived. Returns false if the stream breaks the protocol.
-    fn apply(&mut self, core: &mut Core) -> bool {
-        loop {
-            match decode(&self.buffer) {
-                Ok(Some((frame, size))) => {
-                    self.buffer.advance(size);
-                    if !self.apply_frame(core, &frame, size) {
-                        return false;
-                    }
-                }
-                Ok(None) => return true,
-                Err(_) => return false,
-            }
-        }
-    }
-
-    fn apply_frame(&mut self, core: &mut Core, frame: &OwnedFrame, size: usize) -> bool {
-        match (frame, self.offset) {
-            (OwnedFrame::SimpleString(line), None) => {
-                let words = line.split(|byte| *byte == b' ').collect::<Vec<_>>();
-                let [b"FULLRESYNC", id, offset] = words[..] else { return false };
-                core.replication.id = String::from_utf8_lossy(id).into_owned();
-                self.announced = super::number::parse_i64(offset).unwrap_or(0).cast_unsigned();
-                true
-            }
-            (OwnedFrame::BulkString(snapshot), None) => {
-                self.apply_snapshot(core, snapshot);
-                self.offset = Some(self.announced);
-                true
-            }
-            (OwnedFrame::Array(words), Some(offset)) => {
-                let mut command = ArgBuffer::default();
-                words.iter().filter_map(OwnedFrame::as_bytes).for_each(|word| command.push(word));
-                self.replay.apply(core, command.args());
-                self.offset = Some(offset + size as u64);
-                true
-            }
-            _ => false,
-        }
-    }
-
-    fn apply_snapshot(&mut self, core: &mut Core, snapshot: &[u8]) {
-        core.state.flush();
-        let (mut read, mut parser) = (0, RequestParser::default());
-        while let Ok(Some(size)) = parser.parse(&snapshot[read..]) {
-            self.replay.apply(core, parser.args(&snapshot[read..]));
-            read += size;
-        }
-    }
-
-    /// The acknowledgement for the primary.
-    fn acknowledgement(&self) -> Option<Vec<u8>> {
-        let offset = self.offset?.to_string();
-        let mut request = Vec::new();
-        push_command(&mut request, &[b"REPLCONF", b"ACK", offset.as_bytes()]);
-        Some(request)
-    }
-}
-
-impl<M: Machine> Server<M> {
-    /// Follows the primary at the other end of `stream` as its replica, until the stream breaks or the server
-    /// is promoted. A replica answers reads, refuses writes, and leaves the removal of expired keys to its
-    /// primary.
-    ///
-    /// Replication is asynchronous, as in Redis: a replica that is promoted loses what was still on its way.
-    ///
-    /// # Errors
-    ///
-    /// The stream's error, or `InvalidData` if the other end is no primary of this kind.
-    pub async fn follow(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin + Send) -> io::Result<()> {
-        self.core().state.is_replica = true;
-        stream.write_all(b"*3\r\n$5\r\nPSYNC\r\n$1\r\n?\r\n$2\r\n-1\r\n").await?;
-        stream.flush().await?;
-        let mut follower = Follower::default();
-        loop {
-            let read = {
-                let promoted = pin!(self.shared.promoted.notified());
-                let reading = pin!(stream.read_buf(&mut follower.buffer));
-                match future::select(promoted, reading).await {
-                    Either::Left(_) => return Ok(()),
-                    Either::Right((read, _)) => read?,
-                }
-            };
-            if read == 0 {
-                return Ok(());
-            }
-            if !self.apply_stream(&mut follower)? {
-                return Ok(());
-            }
-            if let Some(acknowledgement) = follower.acknowledgement() {
-                stream.write_all(&acknowledgement).await?;
-                stream.flush().await?;
-            }
-        }
-    }
-
-    /// Follows the primary at `address`, written `host:port`, and connects again when the connection breaks,
-    /// until the server is promoted.
-    pub async fn replicate(&self, address: &str) {
-        while self.is_replica() {
-            let connected = self.shared.machine.connect(address).await;
-            // It may have been promoted meanwhile: following would make it a replica again.
-            if let Ok(stream) = connected
-                && self.is_replica()
-            {
-                // A broken connection is replaced by the next.
-                let _ = self.follow(stream).await;
-            }
-            self.shared.machine.sleep(RECONNECT).await;
-        }
-    }
-
-    /// Makes a replica a primary: it takes writes and expires keys from now on. Nothing changes for a
-    /// primary.
-    pub fn promote(&self) {
-        let was_replica = std::mem::take(&mut self.core().state.is_replica);
-        if was_replica {
-            self.promoted();
-        }
-    }
-
-    fn apply_stream(&self, follower: &mut Follower) -> io::Result<bool> {
-        let mut core = self.core();
-        if !core.state.is_replica {
-            return Ok(false);
-        }
-        core.state.now_micros = self.now_micros();
-        let is_sound = follower.apply(&mut core);
-        // Observers heard of these effects from the primary.
-        core.publish();
-        core.state.record.clear();
-        core.journal.write();
-        if is_sound { Ok(true) } else { Err(io::ErrorKind::InvalidData.into()) }
-    }
+    snapshot
 }

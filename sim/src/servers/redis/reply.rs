@@ -79,7 +79,8 @@ impl Reply {
         matches!(self, Self::Error(_))
     }
 
-    /// The reply encoded in `protocol`, whatever the client speaks when it is sent.
+    /// Returns the reply encoded in `protocol`, even if the client has chosen another protocol by the time it
+    /// is sent.
     pub(crate) fn encoded(&self, protocol: Protocol) -> Self {
         let mut out = Vec::new();
         self.encode(&mut out, protocol);
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_between_the_protocols() {
+    fn nulls_maps_and_texts_differ_between_the_protocols() {
         let reply = Reply::Array(vec![
             Reply::Nil,
             Reply::NilArray,

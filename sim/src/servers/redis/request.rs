@@ -63,19 +63,19 @@ impl<'a> Args<'a> {
         self.spans.is_empty()
     }
 
-    /// The argument at `index`; the command's name is at 0. Callers stay within the arity, which is checked
-    /// before.
+    /// Returns the argument at `index`; the command's name is at 0. Callers stay within the arity, which was
+    /// checked before.
     pub(crate) fn at(self, index: usize) -> &'a [u8] {
         let span = self.spans[index];
         &self.bytes[span.start..span.end]
     }
 
-    /// The arguments from `index` on.
+    /// Returns the arguments from `index` on.
     pub(crate) fn skip(self, index: usize) -> Args<'a> {
         Args { bytes: self.bytes, spans: self.spans.get(index..).unwrap_or_default() }
     }
 
-    /// The first `count` arguments, or all if there are fewer.
+    /// Returns the first `count` arguments, or all if there are fewer.
     pub(crate) fn take(self, count: usize) -> Args<'a> {
         Args { bytes: self.bytes, spans: self.spans.get(..count).unwrap_or(self.spans) }
     }
@@ -130,7 +130,7 @@ impl RequestParser {
         Ok(Some(std::mem::take(&mut self.position)))
     }
 
-    /// The arguments of the request that [`RequestParser::parse`] found at the start of `buffer`.
+    /// Returns the arguments of the request that [`RequestParser::parse`] found at the start of `buffer`.
     pub(crate) fn args<'a>(&'a self, buffer: &'a [u8]) -> Args<'a> {
         if self.is_inline { self.inline.args() } else { Args { bytes: buffer, spans: &self.spans } }
     }
@@ -186,7 +186,7 @@ impl RequestParser {
     }
 }
 
-/// The line that begins at `start`, without its end, and where the next one begins.
+/// Returns the line that begins at `start`, without its end, and where the next one begins.
 fn line_at<'a>(
     buffer: &'a [u8],
     start: usize,
@@ -259,7 +259,7 @@ fn split_word<'a>(mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
     }
 }
 
-/// What follows a closing quote: a space or the end.
+/// Returns what follows a closing quote: a space or the end.
 fn closed(rest: &[u8]) -> Option<&[u8]> {
     match rest {
         [] | [0 | b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c, ..] => Some(rest),

@@ -1,4 +1,5 @@
-//! What commands act on: the keyspace, the time of the running command, and the record of what it did.
+//! The data that commands work on: the keyspace, the time of the running command, and the record of its
+//! effects.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ pub(crate) struct State {
     /// The running command comes from the append-only file or from the primary. It still sees expired keys:
     /// their removal comes as a command of its own.
     pub(crate) is_replaying: bool,
-    /// What has been done since the record was last taken.
+    /// The effects and commands since the record was last taken.
     pub(crate) record: Record,
     /// Commands executed since the server started, those inside scripts included.
     pub(crate) executed: u64,
@@ -52,7 +53,7 @@ impl State {
         self.now_micros / 1000
     }
 
-    /// Carries out a command on keys.
+    /// Runs a command on keys.
     pub(crate) fn execute(
         &mut self,
         name: &'static str,
@@ -68,7 +69,7 @@ impl State {
         self.record.commands.push(name);
     }
 
-    /// The entry of `key`, unless it has expired; a primary then removes it.
+    /// Returns the entry of `key`. A primary removes an expired one; it is not returned.
     pub(crate) fn lookup(&mut self, key: &[u8]) -> Option<&Entry> {
         let now_ms = self.now_ms();
         let none_is_due = self.keyspace.next_due().is_none_or(|at| now_ms <= at);

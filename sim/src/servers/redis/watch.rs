@@ -1,9 +1,9 @@
 //! Which connections watch which keys (WATCH).
 
-use super::core::Core;
 use super::effects::Effect;
+use super::state::State;
 
-/// The keys that connections watch.
+/// The watched keys of all connections.
 #[derive(Debug, Default)]
 pub(crate) struct Watches(Vec<Watch>);
 
@@ -32,17 +32,11 @@ impl Watches {
         }
     }
 
-    fn of(&self, client: u64) -> impl Iterator<Item = &Watch> {
-        self.0.iter().filter(move |watch| watch.client == client)
-    }
-}
-
-impl Core {
-    /// Whether a key that the client watches has changed or expired since.
-    pub(crate) fn watched_key_changed(&mut self, client: u64) -> bool {
-        let now_ms = self.state.now_ms();
-        self.watches.of(client).any(|watch| {
-            let entry = self.state.keyspace.entry(&watch.key);
+    /// Whether a key that the client watches has changed or expired.
+    pub(crate) fn have_changed(&self, client: u64, state: &State) -> bool {
+        let now_ms = state.now_ms();
+        self.0.iter().filter(|watch| watch.client == client).any(|watch| {
+            let entry = state.keyspace.entry(&watch.key);
             watch.is_touched || entry.is_some_and(|entry| entry.is_expired(now_ms))
         })
     }

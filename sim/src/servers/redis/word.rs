@@ -5,7 +5,7 @@
 pub(crate) struct Word(u128);
 
 impl Word {
-    /// The word `text`. If it is longer than any name, the result equals no word of [`Word::new`].
+    /// Returns the word `text`. If it is longer than any name, the result equals no word of [`Word::new`].
     pub(crate) fn of(text: &[u8]) -> Self {
         if text.is_empty() || text.len() > 16 {
             return Self(u128::MAX);
@@ -15,14 +15,14 @@ impl Word {
         Self(word << (8 * (16 - text.len())))
     }
 
-    /// The word's first place in a hash table of 256 places.
+    /// Returns the word's first place in a hash table of 256 places.
     pub(crate) const fn place(self) -> usize {
         let folded = (self.0 >> 64) as u64 ^ self.0 as u64;
         // Multiplying by the golden ratio spreads words with the same beginning.
         (folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
     }
 
-    /// The word for a name in lower case, at compile time.
+    /// Returns the word for a name in lower case, at compile time.
     pub(crate) const fn new(name: &str) -> Self {
         let name = name.as_bytes();
         assert!(name.len() <= 16);

@@ -1,4 +1,4 @@
-//! The state that the members share (tree, sessions, connections), and how a request is carried out.
+//! The state that the members share (tree, sessions, connections), and how a request is run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -111,8 +111,8 @@ impl Core {
         std::mem::take(&mut self.record)
     }
 
-    /// Carries out a request for `op`, or refuses one that could not be read, and sends the reply. The member
-    /// must be in touch if the operation needs the leader.
+    /// Runs a request for `op`, or refuses one that could not be read, and sends the reply. The member must
+    /// be in touch if the operation needs the leader.
     pub(crate) fn execute(
         &mut self,
         connection: u64,
@@ -335,7 +335,7 @@ impl Core {
         }
     }
 
-    /// Ends the sessions that have expired. For the leader only.
+    /// Ends the sessions that have expired. Only the leader calls it.
     pub(crate) fn expire(&mut self, now: Now) {
         let due = |session: &Session| session.expires_at <= now.leader;
         let over: Vec<i64> =

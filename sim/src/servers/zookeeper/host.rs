@@ -23,12 +23,13 @@ pub struct ZooKeeperHost<M: Machine = WorldMachine> {
 }
 
 impl<M: Machine> ZooKeeperHost<M> {
-    /// The first member of an ensemble of its own. With one name in the `options`, it is a standalone server.
+    /// Creates the first member of an ensemble of its own. With one name in the `options`, it is a standalone
+    /// server.
     pub fn first(options: EnsembleOptions) -> Self {
         Self { ensemble: Ensemble::new(options), number: 0 }
     }
 
-    /// The ensemble that it belongs to.
+    /// Returns the ensemble that it belongs to.
     pub fn ensemble(&self) -> &Ensemble<M> {
         &self.ensemble
     }

@@ -10,7 +10,7 @@ use super::member::{Behind, Member, Role};
 use super::session;
 
 impl Core {
-    /// The member that leads, if one does.
+    /// Returns the member that leads, if one does.
     pub(crate) fn leader(&self) -> Option<usize> {
         let epoch = self.epoch();
         self.members.iter().position(|member| member.role == Role::Leading { epoch })

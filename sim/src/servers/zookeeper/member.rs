@@ -41,7 +41,7 @@ pub(crate) struct Behind {
 }
 
 impl Member {
-    /// The latest transaction that the member knows of; `latest` is the ensemble's.
+    /// Returns the latest transaction that the member knows of; `latest` is the ensemble's.
     pub(crate) fn zxid(&self, latest: i64) -> i64 {
         self.behind.as_ref().map_or(latest, |behind| behind.zxid)
     }

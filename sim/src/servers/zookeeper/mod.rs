@@ -38,7 +38,7 @@ use crate::world::lock;
 use crate::world::machine::{Machine, WorldMachine};
 use connection::Connection;
 
-/// How an ensemble is set up.
+/// The options of an ensemble.
 pub struct EnsembleOptions {
     /// The members' names. With one name it is a standalone server.
     pub names: Vec<String>,
@@ -48,7 +48,7 @@ pub struct EnsembleOptions {
     pub session_timeouts: Option<RangeInclusive<Duration>>,
     /// ZooKeeper's `syncLimit`: the ticks for which a member goes on serving while it is out of touch.
     pub sync_limit: u32,
-    /// Hears of everything that the members do.
+    /// Receives everything that the members do.
     pub observer: Arc<dyn Observer>,
 }
 
@@ -78,8 +78,8 @@ struct Place<M> {
 }
 
 impl EnsembleOptions {
-    /// An ensemble of these members with ticks of 2 s and a `syncLimit` of 5, the defaults of ZooKeeper's own
-    /// sample. The observer is a [`LockView`].
+    /// Creates an ensemble of these members with ticks of 2 s and a `syncLimit` of 5, the defaults of
+    /// ZooKeeper's own sample. The observer is a [`LockView`].
     pub fn new<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
         let names = names.into_iter().map(Into::into).collect();
         let tick = Duration::from_secs(2);
@@ -88,7 +88,7 @@ impl EnsembleOptions {
 }
 
 impl<M: Machine> Ensemble<M> {
-    /// An ensemble none of whose members runs yet.
+    /// Creates an ensemble none of whose members runs yet.
     pub fn new(options: EnsembleOptions) -> Self {
         let members = options.names.len();
         let core = Mutex::new(Core::new(members, options.tick, options.sync_limit));
@@ -97,20 +97,20 @@ impl<M: Machine> Ensemble<M> {
         Self(Arc::new(Shared { options, members, core }))
     }
 
-    /// The member called `name`; `None` if there is none.
+    /// Returns the member called `name`; `None` if there is none.
     pub fn member(&self, name: &str) -> Option<ZooKeeperHost<M>> {
         let number = self.0.options.names.iter().position(|known| known == name)?;
         Some(ZooKeeperHost { ensemble: self.clone(), number })
     }
 
-    /// The server of a member in a new life of its process. It serves once [`Server::run`] runs.
+    /// Returns the server of a member in a new life of its process. It serves once [`Server::run`] runs.
     fn server(&self, member: usize, machine: M) -> Server<M> {
         // The machine is the same in every life of the process.
         let _ = self.0.members[member].machine.set(machine.clone());
         Server { shared: Arc::clone(&self.0), member, machine }
     }
 
-    /// The name of the member that leads, if one does.
+    /// Returns the name of the member that leads, if one does.
     pub fn leader(&self) -> Option<&str> {
         let leader = lock(&self.0.core).leader()?;
         self.0.options.names.get(leader).map(String::as_str)
@@ -139,7 +139,7 @@ impl<M: Machine> Ensemble<M> {
         lock(&self.0.core).tree.age(path, count)
     }
 
-    /// How many sessions there are.
+    /// Returns how many sessions there are.
     pub fn sessions(&self) -> usize {
         lock(&self.0.core).sessions.len()
     }
@@ -170,7 +170,7 @@ impl<M: Machine> Server<M> {
         let _ = Connection::new(self, stream, client).serve().await;
     }
 
-    /// The member's name.
+    /// Returns the member's name.
     fn name(&self) -> &str {
         &self.shared.options.names[self.member]
     }
@@ -188,7 +188,7 @@ impl<M: Machine> Server<M> {
         act(&mut core, self.shared.now(self.member, leader))
     }
 
-    /// Tells the observer what a request of `client` did, and that it was executed.
+    /// Passes the changes of a request of `client`, and the request, to the observer.
     fn tell(&self, client: &str, operation: &'static str) {
         self.publish(client);
         self.shared.members[self.member].executed.fetch_add(1, Ordering::Relaxed);
@@ -209,7 +209,7 @@ impl<M> Server<M> {
         lock(&self.shared.core)
     }
 
-    /// The session timeout of a client that asks for `millis`.
+    /// Returns the session timeout of a client that asks for `millis`.
     fn session_timeout(&self, millis: i32) -> Duration {
         let EnsembleOptions { tick, session_timeouts, .. } = &self.shared.options;
         let bounds = session_timeouts.clone().unwrap_or(*tick * 2..=*tick * 20);

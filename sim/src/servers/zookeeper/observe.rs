@@ -66,16 +66,17 @@ pub enum Removal {
     Expired,
 }
 
-/// Hears of everything that an ensemble does, in order. It is called while no lock is held, so it may use the
+/// Receives everything that an ensemble does, in order. It is called while no lock is held, so it may use the
 /// servers.
 pub trait Observer: Send + Sync {
-    /// A request of `client` made these changes. Where sessions expired, `client` is the name of the leader.
+    /// Receives the changes by a request of `client`. If sessions expired, `client` is the name of the
+    /// leader.
     fn changed(&self, client: &str, changes: &[Change]) {
         let _ = (client, changes);
     }
 
-    /// The member called `server` has executed a request of `client` and not answered it yet. `operation` is
-    /// its name in ZooKeeper's `ZooDefs`, such as `create2`.
+    /// Receives a request of `client` that the member called `server` has executed and not answered yet.
+    /// `operation` is its name in ZooKeeper's `ZooDefs`, such as `create2`.
     fn executed(&self, server: &str, client: &str, operation: &'static str) {
         let _ = (server, client, operation);
     }
@@ -84,12 +85,11 @@ pub trait Observer: Send + Sync {
 /// Ignores everything.
 impl Observer for () {}
 
-/// Tells the history what happens to locks. A lock is granted when an entry becomes the first of its queue,
-/// and ends when that entry is removed.
+/// Records what happens to locks in the history. A lock is granted when an entry becomes the first of its
+/// queue, and ends when that entry is removed.
 ///
 /// It knows the queues of [`dlock_zookeeper::path`], whose entries hold the owner token, and ignores all
-/// other nodes. The history has one name for the whole ensemble: it does not matter which member carried a
-/// request out.
+/// other nodes. The history has one name for the whole ensemble, whichever member ran the request.
 #[derive(Debug, Default)]
 pub struct LockView {
     queues: Mutex<BTreeMap<String, BTreeMap<u32, Entry>>>,
@@ -113,7 +113,7 @@ impl Observer for LockView {
 }
 
 impl LockView {
-    /// The events of locks that a change causes.
+    /// Returns the events of locks that a change causes.
     fn follow(&self, client: &str, change: &Change) -> Vec<Kind> {
         match change {
             Change::Created { path, data, zxid, timeout: Some(timeout) } => {
@@ -153,7 +153,7 @@ impl LockView {
     }
 }
 
-/// The name of the lock whose queue the node is in, and its number there.
+/// Returns the name of the lock in whose queue the node is, and the node's number there.
 fn lock_entry(node: &str) -> Option<(String, u32)> {
     let (_, entry) = node.rsplit_once('/')?;
     Some((path::lock_name(parent(node))?, path::entry_number(entry)?))

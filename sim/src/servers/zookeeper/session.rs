@@ -16,8 +16,8 @@ pub(crate) struct Session {
     pub(crate) member: usize,
 }
 
-/// When a session expires whose last message came at `now` (nanoseconds): sessions end in batches, at the
-/// tick after their timeout.
+/// Returns when a session expires whose last message came at `now` (nanoseconds): sessions end in batches, at
+/// the tick after their timeout.
 ///
 /// Source: `ExpiryQueue.roundToNextInterval`.
 pub(crate) fn expiry(now: u64, timeout: Duration, tick: Duration) -> u64 {
@@ -25,14 +25,14 @@ pub(crate) fn expiry(now: u64, timeout: Duration, tick: Duration) -> u64 {
     ((now + nanos(timeout)) / tick + 1) * tick
 }
 
-/// The timeout within `bounds` that is nearest to `millis`.
+/// Returns the timeout within `bounds` that is nearest to `millis`.
 pub(crate) fn negotiate(millis: i32, bounds: &RangeInclusive<Duration>) -> Duration {
     let wish = Duration::from_millis(u64::try_from(millis).unwrap_or_default());
     wish.max(*bounds.start()).min(*bounds.end())
 }
 
-/// The first session number of a member that starts when its clock shows `now` (nanoseconds): eight bits of
-/// the member's number, forty bits of milliseconds, and a counter.
+/// Returns the first session number of a member that starts when its clock shows `now` (nanoseconds): eight
+/// bits of the member's number, forty bits of milliseconds, and a counter.
 ///
 /// Source: `SessionTrackerImpl.initializeNextSessionId`.
 pub(crate) fn first_id(member: usize, now: u64) -> i64 {
@@ -41,7 +41,7 @@ pub(crate) fn first_id(member: usize, now: u64) -> i64 {
     i64::from_be_bytes(((server << 56) | ((millis << 24) >> 8)).to_be_bytes())
 }
 
-/// The password of a session, which every member can compute.
+/// Returns the password of a session, which every member can compute.
 ///
 /// Source: `ZooKeeperServer.generatePasswd`, on Java's `Random`.
 pub(crate) fn password(id: i64) -> [u8; PASSWORD_BYTES] {

@@ -44,7 +44,7 @@ pub(crate) struct Stamp {
 }
 
 impl Default for Tree {
-    /// The nodes of a new ensemble.
+    /// Creates the nodes of a new ensemble.
     fn default() -> Self {
         let mut tree = Self { nodes: BTreeMap::new() };
         for (path, children) in [
@@ -74,12 +74,12 @@ impl Tree {
         self.node(path).map(|node| (node.children.iter().cloned().collect(), node.stat()))
     }
 
-    /// How many nodes there are.
+    /// Returns how many nodes there are.
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The paths of a session's ephemeral nodes.
+    /// Returns the paths of a session's ephemeral nodes.
     pub(crate) fn ephemerals(&self, owner: i64) -> Vec<String> {
         let owned = self.nodes.iter().filter(|(_, node)| owner != 0 && node.owner == owner);
         owned.map(|(path, _)| path.clone()).collect()
@@ -205,7 +205,7 @@ impl Node {
     }
 }
 
-/// The path of the parent.
+/// Returns the path of the parent.
 pub(crate) fn parent(path: &str) -> &str {
     match path.rfind('/') {
         Some(0) | None => "/",
@@ -217,12 +217,12 @@ fn name(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
-/// The path of the parent, and the node's name. The empty path is the root's too.
+/// Returns the path of the parent, and the node's name. The empty path stands for the root, too.
 fn split(path: &str) -> Result<(&str, &str), Refusal> {
     path.rsplit_once('/').filter(|_| !path.contains('\0')).ok_or(code::BAD_ARGUMENTS)
 }
 
-/// The path under which a node is stored.
+/// Returns the path under which a node is stored.
 fn real(path: &str) -> &str {
     if path.is_empty() { "/" } else { path }
 }
@@ -264,7 +264,7 @@ mod tests {
 
     /// As in a live 3.8.0 whose `DataTree` was brought to that state.
     #[test]
-    fn a_count_of_children_stays_at_its_greatest() {
+    fn the_child_counter_saturates() {
         let mut tree = Tree::default();
         let create = |tree: &mut Tree, path: &str, zxid| {
             tree.create(path, Vec::new(), 0, path.ends_with('-'), Stamp { zxid, millis: 0 })

@@ -36,7 +36,7 @@ impl Watches {
         }
     }
 
-    /// The events that a change causes and their connections, in the order of the real server.
+    /// Returns the events that a change causes and their connections, in the order of the real server.
     ///
     /// Source: `DataTree.createNode`, `deleteNode`, `setData`.
     pub(crate) fn fire(&mut self, change: &Change) -> Vec<(u64, WatcherEvent)> {

@@ -4,7 +4,7 @@ use super::Server;
 use super::member::Role;
 use crate::world::machine::Machine;
 
-/// The answer to `input`, if it is a four-letter word.
+/// Returns the answer to `input`, if it is a four-letter word.
 pub(super) fn answer<M: Machine>(input: &[u8], server: &Server<M>) -> Option<String> {
     match input.get(..4)? {
         b"ruok" => Some("imok".to_owned()),

@@ -21,7 +21,7 @@ const NO_DATABASE: &str = "the simulated etcd keeps no database file";
 impl<M: Machine> PbMaintenanceService for Endpoint<M> {
     type SnapshotStream = Empty<Result<PbSnapshotResponse, Status>>;
 
-    /// There are no alarms.
+    /// Returns no alarms: there are none.
     async fn alarm(&self, _: Request<PbAlarmRequest>) -> Result<Response<PbAlarmResponse>, Status> {
         Ok(Response::new(PbAlarmResponse { header: self.header(), alarms: Vec::new() }))
     }

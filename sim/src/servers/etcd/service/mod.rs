@@ -164,7 +164,7 @@ impl<M: Machine> hyper::service::Service<Request<Incoming>> for Services<M> {
     }
 }
 
-/// The error for an unknown procedure, in the words of etcd.
+/// Creates the error for an unknown procedure, in the words of etcd.
 fn unknown_method(request: &Request<Incoming>) -> Status {
     let path = request.uri().path().trim_start_matches('/');
     match path.split_once('/') {

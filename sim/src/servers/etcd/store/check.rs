@@ -19,7 +19,8 @@ impl State {
         self.check_former(request)
     }
 
-    /// The same within a transaction, where the key is checked first (`checkRequestPut`).
+    /// Does the same as [`State::check_put`] within a transaction, where the key is checked first
+    /// (`checkRequestPut`).
     pub(super) fn check_put_in_txn(&self, request: &PbPutRequest) -> Result<(), Refusal> {
         self.check_former(request)?;
         self.check_lease(request)

@@ -72,7 +72,7 @@ impl Store {
         self.compacted
     }
 
-    /// The changes of the revisions `from` to `to`, both included, in order.
+    /// Returns the changes of the revisions `from` to `to`, both included, in order.
     pub(super) fn changes(&self, from: i64, to: i64) -> impl Iterator<Item = (i64, &[Change])> {
         let revisions = (from <= to).then(|| self.log.range(from..=to));
         revisions.into_iter().flatten().map(|(revision, changes)| (*revision, changes.as_slice()))

@@ -21,7 +21,7 @@ pub(in super::super) struct View {
 }
 
 impl View {
-    /// The view of a member that has applied `revision`.
+    /// Creates the view of a member that has applied `revision`.
     pub(in super::super) const fn at(revision: i64) -> Self {
         Self { newest: revision, last: revision }
     }
@@ -37,8 +37,8 @@ impl Store {
         }
     }
 
-    /// The same within a transaction, where only 0 is the newest revision: a negative one counts as compacted
-    /// (`checkRequestRange` in server/etcdserver/apply.go).
+    /// Does the same as [`Store::check_revision`] within a transaction, where only 0 is the newest revision:
+    /// a negative one counts as compacted (`checkRequestRange` in server/etcdserver/apply.go).
     pub(super) fn check_revision_in_txn(&self, revision: i64) -> Result<(), Refusal> {
         match revision {
             r if r > self.revision => Err(Refusal::FutureRevision),
@@ -47,12 +47,12 @@ impl Store {
         }
     }
 
-    /// The newest version of one key.
+    /// Returns the newest version of one key.
     pub(in super::super) fn latest(&self, key: &[u8]) -> Option<&Arc<PbKeyValue>> {
         self.keys.get(key)?.0.last()?.kv.as_ref()
     }
 
-    /// The keys of a span at a revision, in the order of their names.
+    /// Returns the keys of a span at a revision, in the order of their names.
     pub(in super::super) fn keys_at<'a>(
         &'a self,
         span: &'a Span<'_>,

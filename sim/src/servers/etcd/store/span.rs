@@ -20,7 +20,7 @@ impl<'a> Span<'a> {
         Span { key: Cow::Owned(self.key.into_owned()), end: Cow::Owned(self.end.into_owned()) }
     }
 
-    /// The key, if the span is a single key.
+    /// Returns the key, if the span is a single key.
     pub(in super::super) fn single(&self) -> Option<&[u8]> {
         self.end.is_empty().then_some(&*self.key)
     }
@@ -37,8 +37,8 @@ impl<'a> Span<'a> {
         }
     }
 
-    /// The bounds for a sorted map. Only for a span that is not empty: a sorted map refuses bounds in the
-    /// wrong order.
+    /// Returns the bounds for a sorted map. Only for a span that is not empty: a sorted map refuses bounds in
+    /// the wrong order.
     pub(in super::super) fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
         let end = match (&*self.end, self.is_open()) {
             ([], _) => Bound::Included(&*self.key),
@@ -53,7 +53,7 @@ impl<'a> Span<'a> {
     }
 }
 
-/// The end of the range of all keys that begin with `prefix`.
+/// Returns the end of the range of all keys that begin with `prefix`.
 pub(in super::super) fn prefix_end(prefix: &[u8]) -> Vec<u8> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {

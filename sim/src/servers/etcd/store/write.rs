@@ -28,7 +28,7 @@ impl<'a> Write<'a> {
         }
     }
 
-    /// The view of reads within the transaction, which includes its own writes.
+    /// Returns the view of reads within the transaction, which includes its own writes.
     pub(super) fn view(&self) -> View {
         View { newest: self.state.store.revision, last: self.revision() }
     }
@@ -99,7 +99,7 @@ impl<'a> Write<'a> {
         self.state.store.revision + i64::from(!self.changes.is_empty())
     }
 
-    /// The revision of this transaction's changes.
+    /// Returns the revision of this transaction's changes.
     fn next(&self) -> i64 {
         self.state.store.revision + 1
     }

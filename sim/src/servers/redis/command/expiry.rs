@@ -21,7 +21,7 @@ pub(super) const UNIX_SECONDS: Unit = Unit { in_seconds: true, is_absolute: true
 pub(super) const UNIX_MILLIS: Unit = Unit { in_seconds: false, is_absolute: true };
 
 impl Unit {
-    /// The absolute time in milliseconds that `number` stands for, or `None` out of range.
+    /// Returns the absolute time in milliseconds that `number` stands for, or `None` out of range.
     fn resolve(self, number: i64, now_ms: i64) -> Option<i64> {
         let millis = if self.in_seconds { number.checked_mul(1000)? } else { number };
         if self.is_absolute { Some(millis) } else { millis.checked_add(now_ms) }

@@ -21,6 +21,10 @@ pub(super) fn kind(state: &mut State, args: Args<'_>) -> Reply {
     Reply::status(if state.lookup(args.at(1)).is_some() { "string" } else { "none" })
 }
 
+pub(super) fn publish(state: &mut State, args: Args<'_>) -> Reply {
+    Reply::count(state.channels.publish(args.at(1), args.at(2)))
+}
+
 pub(super) fn dbsize(state: &mut State, _: Args<'_>) -> Reply {
     Reply::count(state.keyspace.len())
 }
@@ -62,7 +66,7 @@ pub(super) fn ping(_: &mut State, args: Args<'_>) -> Reply {
     }
 }
 
-/// There is one database, as in a Redis with the setting `databases 1`.
+/// SELECT: there is one database, as in a Redis with the setting `databases 1`.
 pub(super) fn select(_: &mut State, args: Args<'_>) -> Reply {
     match parse_i64(args.at(1)).map(i32::try_from) {
         Some(Ok(0)) => Reply::OK,
@@ -131,7 +135,7 @@ impl<'a> ScanOptions<'a> {
     }
 }
 
-/// The names that `takes` accepts, without those that have expired.
+/// Returns the names that `takes` accepts, without those that have expired.
 fn matching(state: &mut State, takes: impl Fn(&[u8]) -> bool) -> Vec<Reply> {
     let now_ms = state.now_ms();
     let live = state.keyspace.iter().filter(|(_, entry)| !entry.is_expired(now_ms));

@@ -1,14 +1,10 @@
-//! The commands: one table with each command's name, arity and rights, as `commands.def` of Redis 7.0 has
-//! them.
+//! The table of all commands with their names, arities and rights, as in `commands.def` of Redis 7.0, and the
+//! functions of the commands that work on keys.
 
-pub(crate) mod channels;
 mod expiry;
 mod keys;
-mod replica;
-pub(crate) mod server;
 mod strings;
 mod table;
-pub(crate) mod transaction;
 
 use std::borrow::Cow;
 
@@ -32,12 +28,12 @@ pub(crate) struct Command {
     pub(crate) run: Run,
 }
 
-/// The function that carries a command out.
+/// How a command is run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Run {
-    /// Works on the keys alone; scripts may call it.
+    /// Runs this function on the keys. Scripts may call it.
     Keys(fn(&mut State, Args<'_>) -> Reply),
-    /// Works on the connection or on the whole server; scripts may not call it.
+    /// Works on the connection or the whole server: `dispatch` knows the function. Scripts may not call it.
     Server(ServerCommand),
 }
 
@@ -132,8 +128,9 @@ pub(crate) fn unknown_command(args: Args<'_>) -> Reply {
     Reply::error_text(text)
 }
 
-/// The part of a text that Redis prints: up to the first zero byte, since Redis prints it as a C string.
-pub(super) fn shown(text: &[u8], bytes_max: usize) -> &[u8] {
+/// Returns the part of a text that Redis prints: up to the first zero byte, since Redis prints it as a C
+/// string.
+pub(crate) fn shown(text: &[u8], bytes_max: usize) -> &[u8] {
     let end = text.iter().take(bytes_max).position(|byte| *byte == 0);
     &text[..end.unwrap_or(text.len().min(bytes_max))]
 }

@@ -1,9 +1,9 @@
 //! The table itself, in order of names, and its search.
 
-use super::{Args, Command, Reply, Run, ServerCommand, State, channels, expiry, keys, strings};
+use super::{Args, Command, Reply, Run, ServerCommand, State, expiry, keys, strings};
 use crate::servers::redis::word::Word;
 
-/// A command on keys.
+/// Creates a command on keys.
 const fn keys_command(
     name: &'static str,
     arity: i32,
@@ -25,7 +25,7 @@ const fn server(name: &'static str, arity: i32, run: ServerCommand) -> Command {
     container(name, arity, run, &[])
 }
 
-/// A command whose second word says what to do.
+/// Creates a command whose second word says what to do.
 const fn container(
     name: &'static str,
     arity: i32,
@@ -83,7 +83,7 @@ pub(crate) static COMMANDS: [Command; 64] = [
     writes("psetex", 4, strings::psetex),
     server("psync", -3, ServerCommand::Psync),
     reads("pttl", 2, expiry::pttl),
-    reads("publish", 3, channels::publish),
+    reads("publish", 3, keys::publish),
     server("quit", -1, ServerCommand::Quit),
     server("replconf", -1, ServerCommand::ReplConf),
     server("replicaof", 3, ServerCommand::ReplicaOf),
@@ -120,7 +120,7 @@ static NAMES: [Word; COMMANDS.len()] = {
     names
 };
 
-/// The command called `name`, in any case.
+/// Returns the command called `name`, in any case.
 pub(super) fn find(name: &[u8]) -> Option<&'static Command> {
     let word = Word::of(name);
     let mut place = word.place();

@@ -1,11 +1,11 @@
-//! From Lua's numbers and errors to Redis' replies. Source: `script_lua.c` of Redis 7.0.
+//! Converts Lua's numbers and errors to Redis' replies. Source: `script_lua.c` of Redis 7.0.
 
 use mlua::{Table, Value};
 
 use super::Digest;
 use crate::servers::redis::reply::Reply;
 
-/// The reply to a script that failed: its error, its name and the line.
+/// Returns the reply to a failed script: its error, its name and the line.
 pub(super) fn failure(failure: &Value, script: &Digest) -> Reply {
     let table = failure.as_table();
     let mut text = match table {
@@ -21,7 +21,7 @@ pub(super) fn failure(failure: &Value, script: &Digest) -> Reply {
     Reply::error_text(text)
 }
 
-/// The reply when the interpreter itself failed, short of memory for instance.
+/// Returns the reply to a failure of the interpreter itself, such as lack of memory.
 pub(super) fn host_error(error: &mlua::Error, script: &Digest) -> Reply {
     Reply::error_text(format!("ERR {error} script: {}", String::from_utf8_lossy(script)))
 }
@@ -34,7 +34,7 @@ pub(super) fn compile_error(error: &mlua::Error) -> Reply {
     Reply::error_text(format!("ERR Error compiling script (new function): {text}"))
 }
 
-/// A field that holds a text.
+/// Returns the field `name`, if it is a string.
 fn field(table: &Table, name: &str) -> Option<Vec<u8>> {
     match table.raw_get(name) {
         Ok(Value::String(text)) => Some(text.as_bytes().to_vec()),
@@ -42,8 +42,8 @@ fn field(table: &Table, name: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// A number as C converts it on the machines that Redis runs on: towards zero, and the least one if it does
-/// not fit.
+/// Converts a number as C does on the machines that Redis runs on: towards zero, and to the minimum if it
+/// does not fit.
 pub(super) fn truncate(number: f64) -> i64 {
     // 2^63 is the first number above the range.
     let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number);

@@ -1,19 +1,18 @@
 //! Calls from Rust into a script and, by `redis.call`, back into Rust, on Lua's own C interface.
 //!
-//! A short script makes two calls and takes four strings. With mlua's functions, values and references this
-//! costs six times as much as Lua itself. What happens once an interpreter, or when a script fails, is left
-//! to mlua.
+//! A short script makes two calls and takes four strings. Through mlua's functions, values and references
+//! this costs six times as much as Lua itself. mlua does what happens once for each interpreter, or when a
+//! script fails.
 //!
-//! What keeps this sound:
+//! These rules keep it sound:
 //!
-//! 1. *Lua throws by `longjmp`, past Rust's destructors.* A function here either never calls what may throw,
-//!    or owns nothing that needs dropping: it is marked *may throw*, and holds numbers and pointers only.
-//!    What a throw must not lose lies in [`Running`] or in the [`Job`], which their owners drop.
-//! 2. *What may throw runs under a protected call.* [`Gate::run`] only pushes functions that are there
-//!    already and a pointer, which neither allocate nor throw, and calls [`run_script`] protected. [`call`]
-//!    is called by Lua.
+//! 1. *Lua throws by `longjmp`, past Rust's destructors.* A function here either calls nothing that may
+//!    throw, or owns nothing that needs dropping: it is marked *may throw*, and holds numbers and pointers
+//!    only. Values that a throw must not leak are in [`Running`] or in the [`Job`], which their owners drop.
+//! 2. *Code that may throw runs under a protected call.* [`Gate::run`] only pushes existing functions and a
+//!    pointer, which neither allocates nor throws, and calls [`run_script`] protected. Lua calls [`call`].
 //! 3. *No panic crosses Lua.* [`Running::answer`] catches and keeps it; [`PooledEngine`](super::PooledEngine)
-//!    resumes it once the script has ended, whatever the script made of the error it got instead.
+//!    resumes it once the script has ended, even if the script caught the error that it got instead.
 //! 4. *One thread at a time.* Running a script borrows the engine, and with it the interpreter, mutably.
 #![allow(unsafe_code, reason = "Lua's C interface; the rules above")]
 
@@ -38,7 +37,7 @@ pub(super) struct Gate {
     run: RegistryKey,
     /// The handler of a script's errors.
     explain: RegistryKey,
-    /// Where a script's failure is put: a slot that exists, so that putting it there can't fail.
+    /// The slot for a script's failure. It exists already, so that storing into it can't fail.
     failure: RegistryKey,
 }
 
@@ -50,7 +49,7 @@ unsafe impl Send for Gate {}
 enum Outcome {
     /// It returned a value.
     Returned(Reply),
-    /// It failed: why is in [`Gate::failure`].
+    /// It failed: [`Gate::failure`] has the error.
     Failed,
 }
 
@@ -63,7 +62,7 @@ struct Job<'a> {
 }
 
 impl Gate {
-    /// A gate to the scripts whose globals are in `builtins` and whose failures `explain` handles.
+    /// Creates the gate to scripts whose globals are in `builtins` and whose failures `explain` handles.
     pub(super) fn new(lua: &Lua, builtins: &Table, explain: &Function) -> mlua::Result<Self> {
         let (keys, argv) = (lua.create_table()?, lua.create_table()?);
         builtins.raw_set("KEYS", &keys)?;
@@ -114,7 +113,7 @@ impl Gate {
     }
 }
 
-/// `redis.call`, which throws error replies, or `redis.pcall`, which returns them.
+/// Creates `redis.call`, which throws error replies, or `redis.pcall`, which returns them.
 pub(super) fn call_function(
     lua: &Lua,
     running: &Arc<Mutex<Running>>,
@@ -153,7 +152,7 @@ unsafe extern "C-unwind" fn call(state: *mut lua_State) -> i32 {
     }
 }
 
-/// Carries out the command on the stack. Returns the protocol in which the script wants the reply. Never
+/// Runs the command on the stack. Returns its reply, and the protocol in which the script wants it. Never
 /// throws.
 ///
 /// # Safety
@@ -168,8 +167,7 @@ unsafe fn answer(state: *mut lua_State, running: *const Mutex<Running>) -> (*con
 }
 
 impl Running {
-    /// Leaves the reply that `work` makes, or an error if it panics; the panic goes on when the script has
-    /// ended.
+    /// Stores the reply of `work`, or an error if it panics. The panic is resumed once the script has ended.
     fn answer(&mut self, work: impl FnOnce(&mut Self) -> Reply) {
         let reply = catch_unwind(AssertUnwindSafe(|| work(self)));
         self.reply = reply.unwrap_or_else(|panic| {
@@ -178,8 +176,8 @@ impl Running {
         });
     }
 
-    /// The reply to the command whose words stand on the stack of `state`. Never throws: it asks for texts of
-    /// texts and numbers of numbers only, so that Lua converts nothing.
+    /// Runs the command whose words are on the stack of `state`, and returns its reply. Never throws: it
+    /// reads strings as strings and numbers as numbers, so that Lua converts nothing.
     ///
     /// # Safety
     ///
@@ -204,8 +202,8 @@ impl Running {
         self.execute()
     }
 
-    /// Lua has one kind of numbers. Whole ones of up to 17 digits have none behind the point; Redis writes
-    /// larger ones with an exponent.
+    /// Adds a number as Redis writes it: whole numbers of up to 17 digits as integers, larger ones with an
+    /// exponent.
     fn push_number(&mut self, number: f64) {
         let whole = number as i64;
         if (whole as f64).to_bits() == number.to_bits() && whole.unsigned_abs() < 100_000_000_000_000_000 {

@@ -10,18 +10,18 @@ use crate::servers::redis::command::{self, Lookup, Run};
 use crate::servers::redis::random::Rand48;
 use crate::servers::redis::reply::{Protocol, Reply};
 
-/// Thousands of instructions after which a script is stopped: about a tenth of a second. Redis lets a script
-/// run on and answers BUSY to other clients; a simulation would never end.
+/// The limit of a script in thousands of instructions, about a tenth of a second. Redis lets a script run on
+/// and answers BUSY to other clients; a simulation would never end.
 pub(super) const BUDGET_THOUSANDS: u32 = 20_000;
 
-/// An error reply that a script has been thrown; any other error is a message of Lua.
+/// An error reply, thrown into a script. All other errors are messages of Lua.
 #[derive(Debug)]
 struct ThrownReply(Vec<u8>);
 
-/// The table `host` of `sandbox.lua`.
+/// Creates the table `host` of `sandbox.lua`.
 ///
-/// The functions that scripts call stand in the script's environment as they are, without a wrapper in Lua: a
-/// tail call to a wrapper would take the script's own frame, and with it the line that errors name.
+/// The functions are in the script's environment without a wrapper in Lua: a tail call to a wrapper would
+/// replace the script's frame, and errors would lose their line.
 pub(super) fn host(lua: &Lua, running: &Arc<Mutex<Running>>) -> mlua::Result<Table> {
     let host = lua.create_table()?;
     host.raw_set("pcall", gate::call_function(lua, running, false)?)?;
@@ -65,7 +65,7 @@ pub(super) fn limit_instructions(lua: &Lua, running: &Arc<Mutex<Running>>) -> ml
 }
 
 impl Running {
-    /// The reply to the command in `arguments`.
+    /// Runs the command in `arguments` and returns its reply.
     pub(super) fn execute(&mut self) -> Reply {
         let args = self.arguments.args();
         let command = match command::look_up(args) {
@@ -116,7 +116,7 @@ fn log(_: &Lua, args: MultiValue) -> mlua::Result<()> {
     }
 }
 
-/// A number from 0 to 1, from 1 to the only bound, or between two.
+/// `math.random`: returns a number from 0 to 1, from 1 to the only bound, or between two bounds.
 fn random(lua: &Lua, drawn: u32, range: mlua::Variadic<f64>) -> mlua::Result<f64> {
     const RANGE: u32 = i32::MAX.cast_unsigned();
     let share = f64::from(drawn % RANGE) / f64::from(RANGE);
@@ -133,7 +133,7 @@ fn random(lua: &Lua, drawn: u32, range: mlua::Variadic<f64>) -> mlua::Result<f64
     Ok((share * (high - low + 1.0)).floor() + low)
 }
 
-/// The text of what Rust threw, and whether it is an error reply.
+/// Returns the text of an error that Rust threw, and whether it is an error reply.
 fn error_text(lua: &Lua, thrown: Value) -> mlua::Result<(LuaString, bool)> {
     let Value::Error(error) = &thrown else {
         return Ok((lua.create_string(thrown.to_string()?)?, false));
@@ -160,7 +160,7 @@ fn thrown(text: impl Into<Vec<u8>>) -> mlua::Error {
     mlua::Error::external(ThrownReply(text.into()))
 }
 
-/// An error of Lua with the place that Lua would put before it.
+/// Creates an error of Lua with the place that Lua would put before it.
 fn positioned(lua: &Lua, text: &str) -> mlua::Error {
     mlua::Error::runtime(match caller_line(lua) {
         Some(line) => format!("user_script:{line}: {text}"),
@@ -168,7 +168,7 @@ fn positioned(lua: &Lua, text: &str) -> mlua::Error {
     })
 }
 
-/// The line at which the innermost function of the script stands.
+/// Returns the current line of the script's innermost function.
 fn caller_line(lua: &Lua) -> Option<usize> {
     (0..200).find_map(|level| {
         lua.inspect_stack(level, |frame| {

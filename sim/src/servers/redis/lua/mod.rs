@@ -1,9 +1,9 @@
 //! Runs scripts in a real Lua 5.1, as Redis does.
 //!
-//! To make an interpreter takes a quarter of the time of a short run, so the program keeps a pool: a thread
-//! takes one for its first script and returns it when it ends. All servers of a thread use the same
-//! interpreter, whose memory is then in the processor's cache. It keeps nothing of a server but compiled
-//! functions, named by the digest of their text. Which scripts a server knows is kept by the server.
+//! Creating an interpreter takes a quarter of the time of a short run, so the program keeps a pool: a thread
+//! takes an interpreter for its first script and returns it when the thread ends. All servers of a thread
+//! share the interpreter, whose memory stays in the processor's cache. It keeps no data of a server except
+//! compiled functions, by the digest of their text. The server itself stores which scripts it knows.
 
 mod convert;
 mod gate;
@@ -69,7 +69,7 @@ struct Running {
     arguments: ArgBuffer,
     /// The reply to the script's last command, while Lua copies it.
     reply: Reply,
-    /// The panic of a command.
+    /// The panic of a command, if one panicked.
     panic: Option<Box<dyn Any + Send>>,
     /// Instructions that the script may still execute, in thousands.
     budget: u32,
@@ -97,7 +97,7 @@ pub(crate) fn digest(text: &[u8]) -> Digest {
 }
 
 impl PooledEngine {
-    /// The thread's interpreter, one from the pool, or a new one.
+    /// Returns the thread's interpreter, one from the pool, or a new one.
     pub(crate) fn take() -> mlua::Result<Self> {
         let own = OWN.try_with(|own| own.borrow_mut().0.take()).ok().flatten();
         if own.is_some() {
@@ -110,7 +110,7 @@ impl PooledEngine {
         }))))
     }
 
-    /// The digest of a script's text.
+    /// Returns the digest of a script's text.
     pub(crate) fn digest(&mut self, text: &[u8]) -> Digest {
         let digests = &mut self.engine().digests;
         if let Some(digest) = digests.get(text) {
@@ -171,7 +171,8 @@ impl Drop for PooledEngine {
         // After a panic the interpreter may hold half a script.
         let Some(engine) = self.0.take().filter(|_| !std::thread::panicking()) else { return };
         let mut left = Own(Some(engine));
-        // What the thread had is left to the pool; so is this one if the thread is ending.
+        // An interpreter that the thread already had goes to the pool. If the thread is ending, this one
+        // does.
         let _ = OWN.try_with(|own| std::mem::swap(&mut *own.borrow_mut(), &mut left));
     }
 }
@@ -197,7 +198,7 @@ impl Engine {
     }
 }
 
-/// The compiled function of a script, from `functions` or compiled now.
+/// Returns the compiled function of a script, from `functions` or compiled now.
 fn function<'a>(
     lua: &Lua,
     environment: &Table,
@@ -228,7 +229,7 @@ impl Running {
         self.protocol = Protocol::Resp2;
     }
 
-    /// Gives the state back, and what a command panicked with.
+    /// Gives the state back. Returns the panic of a command, if one panicked.
     fn end(&mut self, state: &mut Box<State>) -> Option<Box<dyn Any + Send>> {
         std::mem::swap(&mut self.state, state);
         self.panic.take()

@@ -1,9 +1,9 @@
--- What a script sees, built once for each interpreter: Redis' own functions, the libraries of Lua 5.1 that Redis
--- leaves in, and nothing that could leave a trace for the next script. Arguments: the functions that Rust provides.
--- Returns: the environment of scripts; the table behind it, which takes KEYS and ARGV; the handler of their errors.
+-- Builds the globals of scripts, once for each interpreter: Redis' functions and those libraries of Lua 5.1
+-- that Redis has. No script can change them for the next one. Argument: the functions that Rust provides.
+-- Returns: the globals; the table behind them, which takes KEYS and ARGV; the handler of scripts' errors.
 --
--- Redis marks tables read-only inside its patched Lua. Plain Lua has no such mark, so each table that scripts could
--- reach is hidden behind an empty proxy that reads through and refuses writes.
+-- Redis marks tables as read-only in its patched Lua. Plain Lua has no such mark, so each shared table is
+-- hidden behind an empty proxy that passes reads on and refuses writes.
 
 local host = ...
 
@@ -71,16 +71,16 @@ function redis.breakpoint() return false end
 
 function redis.debug() end
 
-local math_library = copy(math, [[abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp huge ldexp log log10
-  max min mod modf pi pow rad sin sinh sqrt tan tanh]])
+local math_library = copy(math, [[abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp huge ldexp
+  log log10 max min mod modf pi pow rad sin sinh sqrt tan tanh]])
 math_library.random, math_library.randomseed = host.random, host.randomseed
 
-local builtins = copy(_G, [[_VERSION assert collectgarbage error gcinfo ipairs next rawequal rawget select tonumber
-  tostring type unpack]])
+local builtins = copy(_G, [[_VERSION assert collectgarbage error gcinfo ipairs next rawequal rawget select
+  tonumber tostring type unpack]])
 local environment = guard(builtins)
 
--- What is thrown inside Rust arrives as an opaque value. Scripts shall see what Redis throws: a table for the error of
--- a command, a text for any other.
+-- Converts an error that Rust threw, an opaque value, to what Redis throws: a table for the error of a
+-- command, a string for any other.
 local function plain(failure)
   if type(failure) ~= 'userdata' then return failure end
   local text, is_reply = host.error_text(failure)
@@ -88,12 +88,12 @@ local function plain(failure)
   return text
 end
 
--- A script that used up its instructions shall not go on because it caught the error.
+-- Stops a script again that has used up its instructions and caught the error.
 local function rethrow_stop()
   if host.is_stopped() then error(STOPPED, 0) end
 end
 
--- Redis' pcall returns the text of an error table.
+-- Returns the text of an error table, as Redis' pcall does.
 local function unwrap(ok, failure, ...)
   if ok then return ok, failure, ... end
   rethrow_stop()
@@ -134,7 +134,9 @@ function coroutine_library.resume(...) return resumed(raw_resume(...)) end
 function builtins.next(t, key) return raw_next(contents_of[t] or t, key) end
 
 function builtins.pairs(t)
-  if type(t) ~= 'table' then error("bad argument #1 to 'pairs' (table expected, got " .. type(t) .. ")", 2) end
+  if type(t) ~= 'table' then
+    error("bad argument #1 to 'pairs' (table expected, got " .. type(t) .. ")", 2)
+  end
   return raw_next, contents_of[t] or t, nil
 end
 
@@ -158,7 +160,7 @@ function builtins.getmetatable(value)
   return raw_getmetatable(value)
 end
 
--- Compiled code could forge anything, so only text is loaded.
+-- Loads text only: compiled code could forge any value.
 local function load_text(text, name)
   if byte(text) == 27 then return nil, 'bad binary format' end
   local chunk, failure = raw_loadstring(text, name)
@@ -177,8 +179,8 @@ function builtins.load(read, name)
   end
 end
 
-string_library = guard(copy(string, [[byte char dump find format gfind gmatch gsub len lower match rep reverse sub
-  upper]]))
+string_library = guard(copy(string, [[byte char dump find format gfind gmatch gsub len lower match rep reverse
+  sub upper]]))
 raw_getmetatable('').__index = string_library
 
 builtins._G = environment
@@ -196,7 +198,7 @@ raw_setmetatable(builtins, {
   end,
 })
 
--- Adds where the script was when it failed.
+-- Adds the line at which the script failed.
 local function explain(failure)
   failure = plain(failure)
   if type(failure) ~= 'table' then failure = { err = 'ERR ' .. tostring(failure) } end

@@ -1,7 +1,6 @@
-//! Values on Lua's stack: replies that are pushed for a script, and the reply that a script's value stands
-//! for.
+//! Converts values on Lua's stack: pushes replies for a script, and reads the reply from a script's result.
 //!
-//! The rules at the head of [`gate`](super::gate) hold here: what is marked *may throw* owns nothing.
+//! The rules at the head of [`gate`](super::gate) hold here: a function that *may throw* owns nothing.
 #![allow(unsafe_code, reason = "Lua's C interface; the rules of `gate`")]
 
 use mlua::ffi::{self, lua_State};
@@ -11,9 +10,9 @@ use crate::servers::redis::number::format_f64;
 use crate::servers::redis::reply::{Protocol, Reply};
 use crate::servers::redis::request::Args;
 
-/// Tables inside tables that a reply may have; a table that holds itself ends here.
+/// The largest nesting of tables in a reply; a table that contains itself is cut off here.
 pub(super) const DEPTH_MAX: i32 = 1000;
-/// Tables inside tables for which a C function has stack without asking for more: one slot each, and two.
+/// The nesting of tables that fits the stack of a C function without a check: one slot each, and two more.
 pub(super) const SHALLOW: i32 = 4;
 
 /// KEYS and ARGV of up to this many elements are kept for the next script.
@@ -42,8 +41,8 @@ pub(super) mod call_slot {
     pub(in super::super) const COUNT: i32 = 4;
 }
 
-/// The reply that the value on top of the stack stands for; `levels` of tables may be in it. `None`, or an
-/// error in place of the innermost table if it `is_cut`, if there are more. Never throws. Source:
+/// Reads the reply from the value on top of the stack, with at most `levels` nested tables. For deeper ones
+/// returns `None` or, if `is_cut`, puts an error in place of the innermost table. Never throws. Source:
 /// `script_lua.c` of Redis 7.0.
 ///
 /// # Safety
@@ -109,8 +108,8 @@ unsafe fn table_reply(state: *mut lua_State, levels: i32, is_cut: bool) -> Optio
     }
 }
 
-/// Pushes what `redis.call` returns for a reply, to a script that speaks RESP2 with the server or, by
-/// `redis.setresp`, RESP3. *May throw*.
+/// Pushes the result of `redis.call` for a reply. `protocol` is what the script chose by `redis.setresp`.
+/// *May throw*.
 ///
 /// # Safety
 ///
@@ -166,11 +165,10 @@ pub(super) unsafe fn push_reply(state: *mut lua_State, reply: *const Reply, prot
     }
 }
 
-/// Makes the table that is kept in the upvalue `kept` an array of `texts`. If the script before left anything
-/// behind in it, a new one takes its place, and in BUILTINS that under the name in the upvalue `name`. *May
-/// throw*.
+/// Fills the table in the upvalue `kept` with `texts`. If the last script left anything else in it, a new
+/// table replaces it, in the upvalue and in BUILTINS under the name in the upvalue `name`. *May throw*.
 ///
-/// A script that has ended holds no table any more: nothing that it could have kept one in outlives it.
+/// A script that has ended has no reference to the table: nothing in which it could store one outlives it.
 ///
 /// # Safety
 ///
@@ -198,8 +196,8 @@ pub(super) unsafe fn set_texts(state: *mut lua_State, name: i32, kept: i32, text
     }
 }
 
-/// Empties the array on top of the stack, and tells whether that makes it as good as new: it has no metatable
-/// and nothing but its elements, few enough that their empty slots are no burden. Never throws.
+/// Empties the array on top of the stack. Returns whether it is as good as new: it had no metatable, no other
+/// fields, and few enough elements that the empty slots cost little. Never throws.
 unsafe fn empty(state: *mut lua_State) -> bool {
     // SAFETY: the caller has asked for the stack. Only what exists is set to nil, which allocates nothing;
     // asking a table for its first key neither.
@@ -231,7 +229,7 @@ pub(super) unsafe fn push_text(state: *mut lua_State, text: &[u8]) {
     unsafe { ffi::lua_pushlstring_(state, text.as_ptr().cast(), text.len()) }
 }
 
-/// The bytes of the text at `index`. Never throws, since it is a text and no number.
+/// Returns the bytes of the text at `index`. Never throws, since no number is converted.
 ///
 /// # Safety
 ///

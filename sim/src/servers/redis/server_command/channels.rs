@@ -1,8 +1,7 @@
-//! SUBSCRIBE, UNSUBSCRIBE and PUBLISH.
+//! SUBSCRIBE and UNSUBSCRIBE.
 
 use std::sync::Arc;
 
-use super::State;
 use crate::servers::redis::core::{Client, Core};
 use crate::servers::redis::reply::{Protocol, Reply};
 use crate::servers::redis::request::Args;
@@ -10,12 +9,8 @@ use crate::servers::redis::request::Args;
 /// The commands that a subscribed connection may send in RESP2.
 const ALLOWED: [&str; 5] = ["subscribe", "unsubscribe", "ping", "quit", "reset"];
 
-pub(super) fn publish(state: &mut State, args: Args<'_>) -> Reply {
-    Reply::count(state.channels.publish(args.at(1), args.at(2)))
-}
-
 /// SUBSCRIBE: one reply for each channel.
-pub(super) fn subscribe(core: &mut Core, client: &mut Client, args: Args<'_>) -> Reply {
+pub(crate) fn subscribe(core: &mut Core, client: &mut Client, args: Args<'_>) -> Reply {
     let wake = Arc::clone(client.wake.get_or_insert_default());
     let mut subscribe = |channel: &[u8]| {
         let count = core.state.channels.subscribe(client.id, client.protocol, &wake, channel);
@@ -26,7 +21,7 @@ pub(super) fn subscribe(core: &mut Core, client: &mut Client, args: Args<'_>) ->
 
 /// UNSUBSCRIBE: one reply for each channel. Without arguments it means all channels; if there are none, one
 /// reply says so.
-pub(super) fn unsubscribe(core: &mut Core, client: &Client, args: Args<'_>) -> Reply {
+pub(crate) fn unsubscribe(core: &mut Core, client: &Client, args: Args<'_>) -> Reply {
     let channels = &mut core.state.channels;
     let named = match args.len() {
         1 => channels.of(client.id),
@@ -46,8 +41,8 @@ fn confirmed(what: &str, channel: Reply, count: usize) -> Reply {
     Reply::Push(vec![Reply::bulk(what), channel, Reply::count(count)])
 }
 
-/// The reply of a subscribed connection in RESP2 to a command that it refuses or answers in another form;
-/// else `None`.
+/// Returns the reply of a subscribed connection in RESP2 to a command that it refuses or answers in another
+/// form; else `None`.
 pub(crate) fn while_listening(core: &Core, client: &Client, command: &str, args: Args<'_>) -> Option<Reply> {
     if client.protocol == Protocol::Resp3 || !core.state.channels.listens(client.id) {
         return None;

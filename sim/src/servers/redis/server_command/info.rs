@@ -1,15 +1,15 @@
-//! The text of INFO and CLIENT INFO.
+//! INFO and CLIENT INFO.
 
 use std::fmt::Write;
 
-use super::core::{Client, Core};
-use super::reply::Protocol;
-use super::request::Args;
+use crate::servers::redis::core::{Client, Core};
+use crate::servers::redis::reply::Protocol;
+use crate::servers::redis::request::Args;
 
-/// The Redis whose behaviour is modelled.
+/// The version of Redis that is simulated.
 pub(crate) const VERSION: &str = "7.0.15";
 
-/// The reply to INFO: the requested sections, or all.
+/// Returns the reply to INFO: the requested sections, or all.
 pub(crate) fn text(core: &Core, asked: Args<'_>) -> String {
     let wants = |section: &str| {
         let every = [&b"all"[..], b"everything", b"default"];
@@ -38,7 +38,7 @@ pub(crate) fn text(core: &Core, asked: Args<'_>) -> String {
     text
 }
 
-/// The line of CLIENT INFO.
+/// Returns the line of CLIENT INFO.
 pub(crate) fn client_line(client: &Client) -> String {
     let resp = if client.protocol == Protocol::Resp3 { 3 } else { 2 };
     format!("id={} name={} db=0 resp={resp}\n", client.id, String::from_utf8_lossy(&client.name))

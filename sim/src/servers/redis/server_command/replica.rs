@@ -1,21 +1,21 @@
 //! Commands on replication.
 
-use super::NOT_AN_INTEGER;
+use crate::servers::redis::command::NOT_AN_INTEGER;
 use crate::servers::redis::core::{Client, Core, Wait};
 use crate::servers::redis::number::parse_i64;
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
 
-pub(super) fn psync(core: &mut Core, client: &mut Client) -> Reply {
+pub(crate) fn psync(core: &mut Core, client: &mut Client) -> Reply {
     if core.state.is_replica {
         return Reply::error("NOMASTERLINK Can't SYNC while not connected with my master");
     }
-    client.feed = Some(core.add_replica(client.id));
+    client.feed = Some(core.replication.add(client.id, &core.state));
     Reply::Silence
 }
 
-/// Only the promotion, `REPLICAOF NO ONE`: which primary a replica follows is set from outside.
-pub(super) fn replica_of(core: &mut Core, args: Args<'_>) -> Reply {
+/// REPLICAOF: supports only the promotion, `REPLICAOF NO ONE`. Options of the server set the primary.
+pub(crate) fn replica_of(core: &mut Core, args: Args<'_>) -> Reply {
     if args.at(1).eq_ignore_ascii_case(b"no") && args.at(2).eq_ignore_ascii_case(b"one") {
         core.state.is_replica = false;
         return Reply::OK;
@@ -23,7 +23,7 @@ pub(super) fn replica_of(core: &mut Core, args: Args<'_>) -> Reply {
     Reply::error("ERR this server follows no address: only REPLICAOF NO ONE is supported")
 }
 
-pub(super) fn role(core: &Core) -> Reply {
+pub(crate) fn role(core: &Core) -> Reply {
     let offset = core.replication.offset.cast_signed();
     if core.state.is_replica {
         let fields = [Reply::bulk("slave"), Reply::bulk(""), Reply::Integer(0), Reply::bulk("connected")];
@@ -33,7 +33,7 @@ pub(super) fn role(core: &Core) -> Reply {
 }
 
 /// WAIT: blocks until enough replicas have the client's writes.
-pub(super) fn wait(core: &Core, client: &mut Client, args: Args<'_>) -> Reply {
+pub(crate) fn wait(core: &Core, client: &mut Client, args: Args<'_>) -> Reply {
     if core.state.is_replica {
         return Reply::error(
             "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a \
