@@ -80,11 +80,11 @@ fn a_watch_that_fails_is_followed_by_another_question_after_a_wait() {
 
 #[test]
 fn a_watch_that_fails_at_the_deadline_tells_of_the_server_only_if_it_had_the_time_of_a_request() {
-    let silent = |patience| {
+    let silent = |timeout| {
         let (world, fake, lock) = lock();
         fake.on_acquire([Order::Queued(7, ms(9999))]);
         fake.hide_turns();
-        world.run(lock.acquire(&key(), world.now() + patience)).unwrap_err()
+        world.run(lock.acquire(&key(), world.now() + timeout)).unwrap_err()
     };
     assert_eq!(silent(ms(499)), AcquireError::Contended { retry_after: None });
     assert_eq!(silent(ms(500)), AcquireError::Unavailable(BackendError::NoAnswer));

@@ -52,7 +52,7 @@ fn judge(arm: &Value) {
 
 #[test]
 fn redlock_with_nodes_away() {
-    let ran = experiment(2, &["--ttl", "1s", "--pause", "8s", "--set", "patience=\"500ms\""]);
+    let ran = experiment(2, &["--ttl", "1s", "--pause", "8s", "--set", "acquire_timeout=\"500ms\""]);
     let findings = ran.findings();
     let rows = |name: &str| findings[name].as_array().unwrap().len();
     assert_eq!((rows("availability"), rows("safety")), (7, 8));

@@ -72,7 +72,7 @@ fn a_load_that_shows_nothing_is_refused() {
 
 #[test]
 fn ten_million_locks_at_a_thousandth() {
-    let small = ["keys=20000", "shards=10", "expiry_ttl=\"3s\"", "every=\"200ms\"", "patience=\"60s\""];
+    let small = ["keys=20000", "shards=10", "expiry_ttl=\"3s\"", "every=\"200ms\"", "expiry_timeout=\"60s\""];
     let etcd = ["etcd_keys=2000", "etcd_rounds=300"];
     let arguments: Vec<_> = small.iter().chain(&etcd).flat_map(|change| ["--set", change]).collect();
     let ran = experiment(7, &arguments);

@@ -104,14 +104,14 @@ impl<'a> Stand<'a> {
         Ok(Actor::start(&self.stage, FOLDER, name, "worker", &arguments)?)
     }
 
-    /// Waits until every worker has been granted the lock once more; `false` if one was not within `bound`.
-    pub(super) fn all_served(&mut self, bound: Duration) -> Result<bool, ChaosError> {
+    /// Waits until every worker has been granted the lock once more; `false` if one was not within `timeout`.
+    pub(super) fn all_served(&mut self, timeout: Duration) -> Result<bool, ChaosError> {
         let begun = Instant::now();
         let mut waiting: Vec<_> = self.workers.iter().map(|worker| Tail::of(&worker.actor.history)).collect();
         while !waiting.is_empty() {
             self.all_live()?;
             waiting.retain_mut(|tail| !tail.tells(r#""event":"lease_acquired""#));
-            if begun.elapsed() > bound {
+            if begun.elapsed() > timeout {
                 return Ok(false);
             }
             thread::sleep(PAUSE);

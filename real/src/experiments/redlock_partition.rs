@@ -40,7 +40,7 @@ pub struct Configuration {
     ttl: Span,
     pause: Span,
     work: Span,
-    patience: Span,
+    acquire_timeout: Span,
     long_ttl: Span,
 }
 
@@ -112,9 +112,9 @@ impl Experiment for RedlockPartition {
     const BACKGROUND: &'static str = include_str!("redlock_partition.md");
 
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
-        let Configuration { ttl, pause, work, patience, long_ttl } = configuration;
-        if pause.0 <= ttl.0 + work.0 || long_ttl.0 <= 2 * patience.0 {
-            let help = "the pause must be longer than TTL and work, and long_ttl than twice the patience";
+        let Configuration { ttl, pause, work, acquire_timeout, long_ttl } = configuration;
+        if pause.0 <= ttl.0 + work.0 || long_ttl.0 <= 2 * acquire_timeout.0 {
+            let help = "the pause must be longer than TTL and work, and long_ttl than twice acquire_timeout";
             return Err(ExperimentError::Pointless(help.to_owned()));
         }
         let runs: Vec<_> =
@@ -194,9 +194,9 @@ impl<'a> Scene<'a> {
         let resource = ResourceActor::start(&self.stage, "ask", Fencing::On.as_str())?;
         self.apply(fault);
         let (far, near) = (self.links.addresses(), self.addresses());
-        let Configuration { patience, long_ttl, .. } = *self.configuration;
+        let Configuration { acquire_timeout, long_ttl, .. } = *self.configuration;
         let crew = self.crew("ask", &near, resource.address(), long_ttl.0);
-        let mut a = Crew { servers: &far, acquire_timeout: patience.0, ..crew }.worker("a", &[])?;
+        let mut a = Crew { servers: &far, acquire_timeout: acquire_timeout.0, ..crew }.worker("a", &[])?;
         a.ended()?;
         // Nodes that are stopped serve nobody. Links stay as they are: b does not use them.
         for node in &mut self.nodes {

@@ -15,7 +15,7 @@ use crate::runtime::TokioRuntime;
 use crate::timer;
 
 /// How long an acquire of a free lock may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One of our backends.
 pub(super) struct Ours {
@@ -52,7 +52,7 @@ async fn run<B: Backend<Runtime = TokioRuntime>>(backend: B, job: &Job) -> Resul
     let runtime = lock.backend().runtime().clone();
     // Opens the connection and the session, and loads the scripts.
     let warm = LockKey::new(&job.name, "warm-up")?;
-    lock.acquire(&warm, runtime.now() + PATIENCE).await?.release().await?;
+    lock.acquire(&warm, runtime.now() + ACQUIRE_TIMEOUT).await?.release().await?;
     match job.scenario {
         Scenario::Uncontended => uncontended(&lock, job).await,
         Scenario::Hot => hot(&lock, job).await,
@@ -67,7 +67,7 @@ async fn uncontended<B: Backend>(lock: &Lock<B>, job: &Job) -> Result<Slice, Sto
     let mut slice = Slice { completed: job.operations, ..Slice::default() };
     for _ in 0..job.operations {
         let called = runtime.now();
-        let handle = lock.acquire(&key, called + PATIENCE).await?;
+        let handle = lock.acquire(&key, called + ACQUIRE_TIMEOUT).await?;
         let granted = runtime.now();
         handle.release().await?;
         slice.acquire_ns.push(nanos(granted.saturating_since(called)));
@@ -146,7 +146,7 @@ async fn space<B: Backend>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> 
                     break;
                 }
                 let key = LockKey::new(&name, &number.to_string())?;
-                let handle = lock.acquire(&key, runtime.now() + PATIENCE).await?;
+                let handle = lock.acquire(&key, runtime.now() + ACQUIRE_TIMEOUT).await?;
                 match takes {
                     Some(_) => handle.leave(),
                     None => _ = handle.release().await?,

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use super::error::ServerError;
 use super::process::Process;
 
-/// How long a server may take. They need 12 ms to 2 s; a machine that also compiles may need far more.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a server may take until it is ready. Servers need 12 ms to 2 s; a machine that also compiles may need far more.
+const READY_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long to wait between two questions.
 const PAUSE: Duration = Duration::from_millis(10);
 /// How long one question may take.
-const ANSWER: Duration = Duration::from_secs(1);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// Among how many of a server's last lines the reason of its death is looked for: Java says it above its stack.
 const REASON_LINES: usize = 40;
 /// How servers say that another process has their port: Redis, etcd, Java, PostgreSQL.
@@ -36,7 +36,7 @@ pub(super) fn await_ready(
             return Ok(());
         }
         let waited = begun.elapsed();
-        if waited > PATIENCE {
+        if waited > READY_TIMEOUT {
             let (name, log) = (process.name().to_owned(), process.last_words());
             return Err(ServerError::Silent { name, waited, log });
         }
@@ -59,9 +59,9 @@ fn explain_death(process: &Process, port: u16, status: std::process::ExitStatus)
 ///
 /// Those of the connection; a second of silence is one.
 pub fn ask(port: u16, question: &str, whole: impl Fn(&str) -> bool) -> io::Result<String> {
-    let mut stream = TcpStream::connect_timeout(&SocketAddr::from(([127, 0, 0, 1], port)), ANSWER)?;
-    stream.set_read_timeout(Some(ANSWER))?;
-    stream.set_write_timeout(Some(ANSWER))?;
+    let mut stream = TcpStream::connect_timeout(&SocketAddr::from(([127, 0, 0, 1], port)), ANSWER_TIMEOUT)?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+    stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
     stream.write_all(question.as_bytes())?;
     let mut answer = Vec::new();
     let mut part = [0; 4096];

@@ -28,7 +28,7 @@ use crate::runtime::TokioRuntime;
 use crate::servers::{Persistence, Redis, Stage};
 
 /// How long any client waits for its cue. Enough for a machine that compiles beside it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// How long c asks for the lock. Longer than a takes to expire, shorter than b holds it.
 const C_ASKS: Duration = Duration::from_secs(1);
 /// b's lease, and so how long c would have to wait.
@@ -129,13 +129,13 @@ impl Scene<'_> {
         let script = &self.script;
         thread::scope(|scope| {
             let a = scope.spawn(|| {
-                let round = self.client("a", ttl.0, PATIENCE, None, HeldUp(script.clone()), ());
+                let round = self.client("a", ttl.0, TIMEOUT, None, HeldUp(script.clone()), ());
                 script.released.give();
                 round
             });
             let b = scope.spawn(|| {
                 let (read, pauses) = (Some(&script.read), Waits(script.clone()));
-                self.client("b", B_TTL, PATIENCE, read, (), pauses)
+                self.client("b", B_TTL, TIMEOUT, read, (), pauses)
             });
             let c = scope.spawn(|| {
                 let round = self.client("c", B_TTL, C_ASKS, Some(&script.released), (), ());
@@ -161,7 +161,7 @@ impl Scene<'_> {
         &self,
         name: &str,
         ttl: Duration,
-        patience: Duration,
+        acquire_timeout: Duration,
         cue: Option<&Cue>,
         gap: G,
         pauses: P,
@@ -178,13 +178,13 @@ impl Scene<'_> {
             let mut options = Options::new(ttl);
             options.instance = Some(name.to_owned());
             // A client that was held up is not one that gives up.
-            options.request_timeout = PATIENCE;
+            options.request_timeout = TIMEOUT;
             let lock = Lock::new(backend.map_err(|error| failed(&error))?, options);
             let client = Client::new(runtime, &self.resource);
             let worker = Worker::new(lock.map_err(|error| failed(&error))?, client, pauses);
             let key = LockKey::new("release", "0").map_err(|error| failed(&error))?;
             let mut job = Job::new(key, self.configuration.work.0);
-            job.acquire_timeout = patience;
+            job.acquire_timeout = acquire_timeout;
             Ok(worker.round(&job).await.is_ok())
         };
         tracing::dispatcher::with_default(&self.dispatch, || executor.block_on(round))
@@ -203,7 +203,7 @@ impl Cue {
     /// Whoever waits in vain goes on after a minute: the run then shows something else, and is not as expected.
     async fn wait(&self) {
         let mut given = self.0.subscribe();
-        let _ = tokio::time::timeout(PATIENCE, given.wait_for(|given| *given)).await;
+        let _ = tokio::time::timeout(TIMEOUT, given.wait_for(|given| *given)).await;
     }
 }
 

@@ -1,6 +1,7 @@
 //! Many locks on etcd: what it takes to hold them, and what their past takes.
 
 use std::fs;
+use std::time::Duration;
 
 use dlock::etcd::{Etcd, EtcdOptions};
 use dlock::{Lock, LockKey, Options, Runtime};
@@ -17,7 +18,9 @@ use crate::servers::{EtcdCluster, Stage};
 /// What the locks are called.
 const KEY: &str = "account";
 /// How long an acquire may take.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the session of the client lives on the server without a keepalive.
+const SESSION_TTL: Duration = Duration::from_secs(30);
 
 /// What locks cost.
 #[derive(Debug, Serialize, Deserialize)]
@@ -99,13 +102,13 @@ pub(super) fn grow(configuration: &Configuration) -> Result<Growth, ExperimentEr
 
 async fn take_turns(members: &[String], rounds: u64) -> Result<(), ExperimentError> {
     let runtime = TokioRuntime::new(Handle::current());
-    let backend = Etcd::new(runtime.clone(), members, EtcdOptions::new(PATIENCE));
-    let options = Options::new(PATIENCE / 2);
+    let backend = Etcd::new(runtime.clone(), members, EtcdOptions::new(SESSION_TTL));
+    let options = Options::new(SESSION_TTL / 2);
     let lock =
         Lock::new(backend.map_err(|error| failed(&error))?, options).map_err(|error| failed(&error))?;
     let key = LockKey::new(KEY, "0").map_err(|error| failed(&error))?;
     for _ in 0..rounds {
-        let handle = lock.acquire(&key, runtime.now() + PATIENCE).await.map_err(|error| failed(&error))?;
+        let handle = lock.acquire(&key, runtime.now() + ACQUIRE_TIMEOUT).await.map_err(|error| failed(&error))?;
         handle.release().await.map_err(|error| failed(&error))?;
     }
     Ok(())

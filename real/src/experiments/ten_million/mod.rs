@@ -36,7 +36,7 @@ pub struct Configuration {
     ttl: Span,
     expiry_ttl: Span,
     every: Span,
-    patience: Span,
+    expiry_timeout: Span,
     etcd_keys: u64,
     etcd_rounds: u64,
 }

@@ -160,7 +160,7 @@ impl Watch<'_> {
             order(self.redis, "DEBUG SET-ACTIVE-EXPIRE 1")?;
             from = self.runtime.now();
         }
-        self.sample_until(&mut curve, from + self.configuration.patience.0).await?;
+        self.sample_until(&mut curve, from + self.configuration.expiry_timeout.0).await?;
         if curve.samples.last().is_some_and(|sample| sample.dbsize == 0) {
             let after = self.runtime.now().saturating_since(from);
             curve.reclaimed_after_s = Some(after.as_secs_f64());
@@ -168,11 +168,11 @@ impl Watch<'_> {
         Ok(curve)
     }
 
-    /// Looks again and again, until `until` or until nothing is left.
-    async fn sample_until(&self, curve: &mut Curve, until: Instant) -> Result<(), ExperimentError> {
+    /// Samples the server until `deadline`, or until no lock is left.
+    async fn sample_until(&self, curve: &mut Curve, deadline: Instant) -> Result<(), ExperimentError> {
         loop {
             let sample = self.sample()?;
-            let is_over = sample.dbsize == 0 || self.runtime.now() >= until;
+            let is_over = sample.dbsize == 0 || self.runtime.now() >= deadline;
             curve.samples.push(sample);
             if is_over {
                 return Ok(());

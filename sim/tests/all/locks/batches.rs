@@ -20,11 +20,11 @@ fn numbered(number: usize) -> LockKey {
     LockKey::new("crowd", &number.to_string()).unwrap()
 }
 
-/// A crowd of tasks asks, each for its own key and with so much patience; the answers after two seconds.
+/// A crowd of tasks asks, each for its own key and with its timeout; the answers after two seconds.
 async fn crowd(
     lab: &Lab,
     member: &Arc<Member>,
-    patience: fn(usize) -> Option<Duration>,
+    timeout: fn(usize) -> Option<Duration>,
 ) -> BTreeMap<usize, Answer> {
     let answers = Arc::new(Mutex::new(BTreeMap::new()));
     for number in 0..CROWD {
@@ -32,8 +32,8 @@ async fn crowd(
         lab.world.spawn(member.id, async move {
             let key = numbered(number);
             let acquire = member.lock.try_acquire(&key);
-            let answer = match patience(number) {
-                Some(patience) => timeout_at(&member.runtime, member.within(patience), acquire).await.ok(),
+            let answer = match timeout(number) {
+                Some(timeout) => timeout_at(&member.runtime, member.within(timeout), acquire).await.ok(),
                 None => Some(acquire.await),
             };
             answers.lock().unwrap().insert(number, answer);

@@ -1,4 +1,4 @@
-//! The lock library when something fails: leases that outlive their holders' patience, answers that get lost, servers
+//! The lock library when something fails: grants that arrive after the caller's deadline, lost answers, servers
 //! that restart, callers that leave.
 //!
 //! The list is that of `distributed-coordination-part-018`, sections 31, "Failure Tests", and 32.
