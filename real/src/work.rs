@@ -12,10 +12,10 @@ use resource::client::Client;
 use resource::worker::{Ending, Job, Reading, Round, RoundError, Worker};
 use tokio::runtime::{Builder, Handle};
 
-use crate::backends::{self, BackendError, BackendKind};
 use crate::history::speak_as;
 use crate::pause::Pause;
 use crate::runtime::TokioRuntime;
+use crate::systems::{self, System, SystemError};
 
 /// What the contenders of one command do.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct Plan {
     /// What the history calls them: a single one by this name, several `NAME-1` and so on.
     pub name: String,
     /// The lock server.
-    pub backend: BackendKind,
+    pub system: System,
     /// Its addresses.
     pub servers: Vec<String>,
     /// The address of the resource.
@@ -79,7 +79,7 @@ pub enum PlanError {
     Options(#[from] OptionsError),
     /// The servers.
     #[error(transparent)]
-    Backend(#[from] BackendError),
+    System(#[from] SystemError),
     /// No contenders, or no keys.
     #[error("there is nobody to contend, or nothing to contend for: give --contenders and --keys at least 1")]
     Nobody,
@@ -120,7 +120,7 @@ fn contend(plan: &Plan, number: u64, tell: &impl Fn(Done)) -> Result<(), PlanErr
     executor.block_on(async {
         let runtime = TokioRuntime::new(Handle::current()).polling_busily(plan.busy_poll);
         let contender = Contender { plan, name, key, tell };
-        let backend = backends::backend(plan.backend, &plan.servers, plan.ttl, runtime)?;
+        let backend = systems::backend(plan.system, &plan.servers, plan.ttl, runtime)?;
         contender.run(backend).await
     })
 }

@@ -5,18 +5,18 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use real::backends::BackendKind;
 use real::chaos::{Configuration, Fault, FaultKind, Plan};
 use real::history::read;
 use real::judgement::{DATA_LOST, Judgement};
 use real::servers::Stage;
+use real::systems::System;
 use resource::Fencing;
 use resource::audit::{Event, Kind, Nanos, VerdictKind};
 use serde_json::Value;
 
 fn configuration(seed: u64) -> Configuration {
     Configuration {
-        backend: BackendKind::Redis,
+        system: System::Redis,
         fence: Fencing::On,
         seed,
         lasts: Duration::from_secs(600),
@@ -59,7 +59,7 @@ fn short_run(fence: &str, folder: &Path) -> (Value, bool) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_real"));
     command.args([
         "chaos",
-        "--backend",
+        "--system",
         "redis",
         "--faults",
         "pause-worker,cut-link",
@@ -105,9 +105,9 @@ fn without_fencing_writes_are_lost_and_with_it_they_are_not() {
 #[test]
 fn every_kind_of_fault_strikes_and_heals() {
     let stage = Stage::new().unwrap();
-    for backend in ["redis", "redlock", "etcd", "zookeeper"] {
+    for system in ["redis", "redlock", "etcd", "zookeeper"] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_real"));
-        command.args(["chaos", "--backend", backend, "--for", "12s", "--every", "500ms", "--ttl", "500ms"]);
+        command.args(["chaos", "--system", system, "--for", "12s", "--every", "500ms", "--ttl", "500ms"]);
         let output = command.arg("--out").arg(stage.directory()).output().unwrap();
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));

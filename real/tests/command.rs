@@ -73,7 +73,7 @@ fn nothing_is_left_when_the_command_is_killed() {
     let stage = Stage::new().unwrap();
     // The experiment's directory is in one of ours, where it can be found.
     let folder = stage.subdirectory("tmp").unwrap();
-    let mut command = real(&["experiment", "1", "--backend", "redis", "--out"]);
+    let mut command = real(&["experiment", "1", "--system", "redis", "--out"]);
     let mut child = command.arg(folder.join("out.json")).env("TMPDIR", &folder).spawn().unwrap();
     let inside =
         || fs::read_dir(&folder).unwrap().flatten().map(|entry| entry.path()).collect::<Vec<PathBuf>>();
@@ -220,7 +220,7 @@ fn mistakes_are_explained() {
     let (code, _, error) =
         run(&mut real(&["worker", "--servers", "127.0.0.1:1,127.0.0.1:2", "--resource", &address]));
     assert_eq!(code, Some(2));
-    assert!(error.contains("redis wants one server, and was given 2"), "{error}");
+    assert!(error.contains("redis needs one server, but --servers lists 2"), "{error}");
     let (code, _, error) = run(&mut real(&["worker", "--busy-poll", "2ms"]));
     assert_eq!(code, Some(2));
     assert!(error.contains("give 1ms or less"), "{error}");
@@ -235,7 +235,7 @@ fn mistakes_are_explained() {
     ]));
     assert_eq!(code, Some(1), "nothing was done");
     assert!(told.contains("no connection to the lock server at 127.0.0.1:1"), "{told}");
-    let mut missing = real(&["experiment", "1", "--backend", "redis", "--out", "/dev/null"]);
+    let mut missing = real(&["experiment", "1", "--system", "redis", "--out", "/dev/null"]);
     let (code, _, error) = run(missing.env("TMPDIR", "/no/such/directory"));
     assert_eq!(code, Some(2));
     assert!(error.contains("set TMPDIR"), "{error}");
@@ -261,7 +261,7 @@ fn the_environment_gives_the_flags() {
         .unwrap()
         .read_to_string(&mut output)
         .unwrap();
-    for flag in ["backend", "ttl", "work", "pause", "contenders", "keys", "claim", "check"] {
+    for flag in ["system", "ttl", "work", "pause", "contenders", "keys", "claim", "check"] {
         assert!(
             output.contains(&format!("DLOCK_{}", flag.to_uppercase())),
             "--{flag} has no variable:\n{output}"

@@ -165,7 +165,7 @@ fn what_was_not_expected_is_exit_code_1() {
 
 #[test]
 fn simulated_and_live() {
-    let small = ["--backend", "redis,etcd", "--set", "runs=2", "--set", "seeds=1"];
+    let small = ["--system", "redis,etcd", "--set", "runs=2", "--set", "seeds=1"];
     let ran = experiment(9, &small);
     let findings = ran.findings();
     assert_eq!(findings["cells"].as_array().unwrap().len(), 16, "four scenarios, two systems, two arms");

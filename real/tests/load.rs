@@ -7,17 +7,17 @@ use dlock::etcd::{Etcd, EtcdOptions};
 use dlock::redis::{Redis as Backend, RedisOptions};
 use dlock::{Lock, LockKey, Options, TryAcquireError};
 use real::TokioRuntime;
-use real::backends::BackendKind;
 use real::contend::{Arm, Load, LoadError, contend};
 use real::fill::etcd::{EtcdFill, Leases, fill_etcd};
 use real::fill::{Counters, Fill, fill};
 use real::servers::{EtcdCluster, Persistence, Postgres, Redis, Stage, ask};
+use real::systems::System;
 use tokio::runtime::Handle;
 
 fn load(redis: &Redis) -> Load {
     Load {
         arm: Arm::Lock,
-        backend: BackendKind::Redis,
+        system: System::Redis,
         servers: vec![redis.address()],
         ttl: Duration::from_secs(10),
         work: Duration::from_millis(20),

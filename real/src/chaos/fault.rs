@@ -5,7 +5,7 @@ use std::fmt;
 use clap::ValueEnum;
 use serde::Serialize;
 
-use crate::backends::BackendKind;
+use crate::systems::System;
 
 /// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
@@ -42,12 +42,12 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// Whether locks on such servers can meet it.
-    pub fn strikes(self, backend: BackendKind) -> bool {
-        use BackendKind::{Etcd, Redis, Redlock};
+    pub fn strikes(self, system: System) -> bool {
+        use System::{Etcd, Redis, Redlock};
         match self {
-            Self::LoseData | Self::StepClock => matches!(backend, Redis | Redlock),
-            Self::Failover => backend == Redis,
-            Self::MoveLeader => backend == Etcd,
+            Self::LoseData | Self::StepClock => matches!(system, Redis | Redlock),
+            Self::Failover => system == Redis,
+            Self::MoveLeader => system == Etcd,
             _ => true,
         }
     }

@@ -3,9 +3,9 @@
 use super::ChaosError;
 use super::Configuration;
 use super::fault::{FaultKind, Server};
-use crate::backends::BackendKind;
 use crate::faults::{Direction, Link, Proxy, WallClock};
 use crate::servers::{EtcdCluster, Persistence, Process, Redis, ServerError, Stage, ZooKeeperEnsemble};
+use crate::systems::System;
 
 /// The lock servers.
 pub(super) struct Locks {
@@ -32,7 +32,7 @@ impl Locks {
     /// and not by chance.
     pub(super) fn start(stage: &Stage, configuration: &Configuration) -> Result<Self, ChaosError> {
         let count = configuration.servers();
-        let name = configuration.backend.as_str();
+        let name = configuration.system.as_str();
         let names: Vec<_> = (1..=count).map(|n| format!("{name}-{n}")).collect();
         let clocks = if configuration.kinds().any(|kind| kind == FaultKind::StepClock) {
             names.iter().map(|name| WallClock::new(stage, name)).collect::<Result<_, _>>()?
@@ -46,8 +46,8 @@ impl Locks {
             };
             names.iter().enumerate().map(start).collect::<Result<Vec<_>, _>>()
         };
-        let kind = match configuration.backend {
-            BackendKind::Redis => {
+        let kind = match configuration.system {
+            System::Redis => {
                 let mut nodes = redis()?;
                 let replication = tokio::runtime::Handle::current()
                     .block_on(Proxy::start(&nodes[0].address()))
@@ -55,9 +55,9 @@ impl Locks {
                 nodes[1].follow(replication.port())?;
                 Kind::Redis { nodes, primary: 0, replication }
             }
-            BackendKind::Redlock => Kind::Redlock(redis()?),
-            BackendKind::Etcd => Kind::Etcd(EtcdCluster::start(stage)?),
-            BackendKind::Zookeeper => Kind::ZooKeeper(ZooKeeperEnsemble::start(stage)?),
+            System::Redlock => Kind::Redlock(redis()?),
+            System::Etcd => Kind::Etcd(EtcdCluster::start(stage)?),
+            System::Zookeeper => Kind::ZooKeeper(ZooKeeperEnsemble::start(stage)?),
         };
         Ok(Self { kind, names, clocks })
     }

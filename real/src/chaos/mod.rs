@@ -29,12 +29,12 @@ use resource::audit::Event;
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
-use crate::backends::BackendKind;
 use crate::faults::FaultError;
 use crate::history::{ReadError, read};
 use crate::judgement::Judgement;
 use crate::lab::LabError;
 use crate::servers::ServerError;
+use crate::systems::System;
 
 pub use fault::{End, Fault, FaultKind, Holds, Server};
 pub use plan::{Plan, Planned};
@@ -48,7 +48,7 @@ const SERVED_WITHIN: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug, Serialize)]
 pub struct Configuration {
     /// The lock servers: a Redis and its replica, five Redis, three etcd, three ZooKeeper.
-    pub backend: BackendKind,
+    pub system: System,
     /// Whether the resource refuses stale tokens. All else is the same.
     pub fence: Fencing,
     /// What the plan is drawn from.
@@ -80,16 +80,16 @@ fn as_millis<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::
 impl Configuration {
     /// The kinds of faults that strike.
     pub fn kinds(&self) -> impl Iterator<Item = FaultKind> + '_ {
-        self.faults.iter().copied().filter(|kind| kind.strikes(self.backend))
+        self.faults.iter().copied().filter(|kind| kind.strikes(self.system))
     }
 
     /// The command that repeats the run.
     pub fn command(&self) -> String {
-        let Self { backend, fence, seed, lasts, every, faults, workers, keys, ttl, work } = self;
+        let Self { system, fence, seed, lasts, every, faults, workers, keys, ttl, work } = self;
         let mut command = format!(
-            "real chaos --backend {} --fence {} --seed {seed} --for {}ms --every {}ms --workers {workers} --keys {keys} \
+            "real chaos --system {} --fence {} --seed {seed} --for {}ms --every {}ms --workers {workers} --keys {keys} \
              --ttl {}ms --work {}ms",
-            backend.as_str(),
+            system.as_str(),
             fence.as_str(),
             lasts.as_millis(),
             every.as_millis(),
@@ -106,17 +106,17 @@ impl Configuration {
 
     /// How many lock servers there are.
     pub const fn servers(&self) -> usize {
-        match self.backend {
-            BackendKind::Redis => 2,
-            BackendKind::Redlock => 5,
-            BackendKind::Etcd | BackendKind::Zookeeper => 3,
+        match self.system {
+            System::Redis => 2,
+            System::Redlock => 5,
+            System::Etcd | System::Zookeeper => 3,
         }
     }
 
     /// How many of them a worker knows: of a Redis and its replica, whichever is the primary.
     pub const fn places(&self) -> usize {
-        match self.backend {
-            BackendKind::Redis => 1,
+        match self.system {
+            System::Redis => 1,
             _ => self.servers(),
         }
     }

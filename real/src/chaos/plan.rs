@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Configuration;
 use super::fault::{End, Fault, FaultKind, Holds, Server};
-use crate::backends::BackendKind;
+use crate::systems::System;
 
 /// How often a fault is drawn anew whose victim is still busy with another.
 const TRIES: u32 = 8;
@@ -91,8 +91,8 @@ fn victim(configuration: &Configuration, fault: Fault) -> Victim {
         | Fault::KillServer { server }
         | Fault::LoseData { server }
         | Fault::StepClock { server, .. }
-        | Fault::IsolateServer { server } => match (configuration.backend, server) {
-            (BackendKind::Redlock, Server::Number(number)) => Victim::Server(number),
+        | Fault::IsolateServer { server } => match (configuration.system, server) {
+            (System::Redlock, Server::Number(number)) => Victim::Server(number),
             _ => Victim::Cluster,
         },
         Fault::MoveLeader { .. } | Fault::Failover { .. } => Victim::Cluster,
@@ -163,9 +163,9 @@ impl Draw<'_> {
     /// Redlock's nodes are all alike; of others it is the one that leads that matters, and now and then another.
     fn server(&mut self) -> Server {
         let another = self.between(0, 2) == 0;
-        match self.configuration.backend {
-            BackendKind::Redis => Server::Leader,
-            BackendKind::Etcd | BackendKind::Zookeeper if !another => Server::Leader,
+        match self.configuration.system {
+            System::Redis => Server::Leader,
+            System::Etcd | System::Zookeeper if !another => Server::Leader,
             _ => Server::Number(self.below(self.configuration.servers())),
         }
     }

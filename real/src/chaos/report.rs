@@ -152,7 +152,7 @@ impl fmt::Display for Report {
         writeln!(
             f,
             "{}, fencing {}, seed {}: {:.1} s, {} faults, {} events in {:.1} MB",
-            configuration.backend.as_str(),
+            configuration.system.as_str(),
             configuration.fence.as_str(),
             configuration.seed,
             seconds(self.lasted_ms),

@@ -86,15 +86,14 @@ impl<'a> Stand<'a> {
         to_servers: &[Proxy],
         to_resource: &Proxy,
     ) -> Result<Actor, ChaosError> {
-        let Configuration { backend, ttl, work, keys, .. } = self.configuration;
+        let Configuration { system, ttl, work, keys, .. } = self.configuration;
         let servers: Vec<_> = to_servers.iter().map(Proxy::address).collect();
         let (servers, resource) = (servers.join(","), to_resource.address());
         let millis = |time: &Duration| format!("{}ms", time.as_millis());
         let (ttl, rest, work) = (millis(ttl), millis(&(*work * 2)), millis(work));
         let (keys, rounds) = (keys.to_string(), u64::MAX.to_string());
         let check = if number.is_multiple_of(2) { "on" } else { "off" };
-        let mut arguments =
-            vec!["--backend", backend.as_str(), "--servers", &servers, "--resource", &resource];
+        let mut arguments = vec!["--system", system.as_str(), "--servers", &servers, "--resource", &resource];
         arguments
             .extend(["--ttl", &ttl, "--work", &work, "--keys", &keys, "--rounds", &rounds, "--rest", &rest]);
         arguments.extend(["--claim", "on", "--check", check]);

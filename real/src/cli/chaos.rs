@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use real::backends::BackendKind;
 use real::chaos::{self, Configuration, FaultKind, Plan};
+use real::systems::System;
 
 use resource::Fencing;
 
@@ -16,8 +16,8 @@ use super::{Outcome, fencing, print, span};
 #[derive(Args)]
 pub(crate) struct Chaos {
     /// On which lock servers, one after the other; by default on all kinds.
-    #[arg(long, env = "DLOCK_BACKEND", value_enum, value_delimiter = ',')]
-    backend: Vec<BackendKind>,
+    #[arg(long, env = "DLOCK_SYSTEM", value_enum, value_delimiter = ',')]
+    system: Vec<System>,
     /// For how long faults strike, on each.
     #[arg(long = "for", env = "DLOCK_FOR", value_parser = span::parse, default_value = "10m", value_name = "TIME")]
     lasts: Duration,
@@ -55,11 +55,11 @@ pub(crate) struct Chaos {
 
 impl Chaos {
     pub(crate) fn run(self) -> Outcome {
-        let all = BackendKind::value_variants();
-        let backends = if self.backend.is_empty() { all } else { &self.backend };
+        let all = System::value_variants();
+        let systems = if self.system.is_empty() { all } else { &self.system };
         let mut as_expected = true;
-        for backend in backends {
-            let configuration = self.configuration(*backend)?;
+        for system in systems {
+            let configuration = self.configuration(*system)?;
             if self.plan {
                 print(&Plan::draw(&configuration).to_string())?;
                 continue;
@@ -71,8 +71,8 @@ impl Chaos {
 
     fn run_one(&self, configuration: &Configuration) -> Outcome {
         let fence = configuration.fence.as_str();
-        let out = self.out.join(format!("{}-{fence}-{}", configuration.backend.as_str(), self.seed));
-        print(&format!("{}, fencing {fence}, seed {}\n", configuration.backend.as_str(), self.seed))?;
+        let out = self.out.join(format!("{}-{fence}-{}", configuration.system.as_str(), self.seed));
+        print(&format!("{}, fencing {fence}, seed {}\n", configuration.system.as_str(), self.seed))?;
         let report = chaos::run(configuration, &out, |fault| {
             // Nobody reads: nothing to tell.
             let _ = print(&format!("  {fault}\n"));
@@ -81,11 +81,11 @@ impl Chaos {
         Ok(report.is_as_expected())
     }
 
-    fn configuration(&self, backend: BackendKind) -> Result<Configuration, Box<dyn Error>> {
+    fn configuration(&self, system: System) -> Result<Configuration, Box<dyn Error>> {
         let all = FaultKind::value_variants();
         let faults = if self.faults.is_empty() { all } else { &self.faults };
         let configuration = Configuration {
-            backend,
+            system,
             fence: self.fence,
             seed: self.seed,
             lasts: self.lasts,
@@ -99,7 +99,7 @@ impl Chaos {
         if configuration.kinds().next().is_none() {
             return Err(format!(
                 "{} can meet none of those faults: give others to --faults",
-                backend.as_str()
+                system.as_str()
             )
             .into());
         }

@@ -80,7 +80,7 @@ impl Contend {
         let recording = self.identity.record(&self.identity.name_or("contend"))?;
         let load = Load {
             arm: self.arm.into(),
-            backend: self.lock.backend,
+            system: self.lock.system,
             servers: match (self.arm, &self.postgres) {
                 (ArmKind::Version | ArmKind::Jobs, Some(url)) => vec![url.clone()],
                 _ => self.lock.servers()?,

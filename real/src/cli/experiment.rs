@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use real::backends::BackendKind;
 use real::experiments::{Settings, find};
 use real::lab::{keep_histories, keep_text};
 use real::span::Span;
+use real::systems::System;
 use toml::Value;
 
 use super::{Outcome, print, span};
@@ -23,8 +23,8 @@ pub(crate) struct Experiment {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// On which lock servers.
-    #[arg(long, env = "DLOCK_BACKEND", value_enum, value_delimiter = ',')]
-    backend: Vec<BackendKind>,
+    #[arg(long, env = "DLOCK_SYSTEM", value_enum, value_delimiter = ',')]
+    system: Vec<System>,
     /// How long a lease lives.
     #[arg(long, env = "DLOCK_TTL", value_parser = span::parse)]
     ttl: Option<Duration>,
@@ -62,10 +62,10 @@ impl Experiment {
 
     fn settings(self) -> Result<Settings, Box<dyn Error>> {
         let mut changes = Vec::new();
-        if !self.backend.is_empty() {
-            let names = self.backend.iter().filter_map(ValueEnum::to_possible_value);
+        if !self.system.is_empty() {
+            let names = self.system.iter().filter_map(ValueEnum::to_possible_value);
             let names = names.map(|name| Value::from(name.get_name())).collect();
-            changes.push(("backends".to_owned(), Value::Array(names)));
+            changes.push(("systems".to_owned(), Value::Array(names)));
         }
         for (name, time) in [("ttl", self.ttl), ("pause", self.pause), ("work", self.work)] {
             changes.extend(time.map(|time| (name.to_owned(), Value::from(Span(time).to_string()))));

@@ -7,10 +7,10 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use real::TokioRuntime;
-use real::backends::BackendKind;
 use real::fill::etcd::{EtcdFill, Leases, fill_etcd};
 use real::fill::{Counters, Fill, fill};
 use real::lab::keep;
+use real::systems::System;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use super::metrics::MetricsArgs;
@@ -39,8 +39,8 @@ enum LeasesArg {
 #[derive(Args)]
 pub(crate) struct Gen {
     /// The kind of server.
-    #[arg(long, env = "DLOCK_BACKEND", value_enum, default_value = "redis")]
-    backend: Filled,
+    #[arg(long, env = "DLOCK_SYSTEM", value_enum, default_value = "redis")]
+    system: Filled,
     /// Its address, `host:port`; by default what `real up` has started.
     #[arg(long, env = "DLOCK_SERVER", value_delimiter = ',')]
     server: Vec<String>,
@@ -83,14 +83,14 @@ impl Gen {
         let bar = ProgressBar::new(self.keys).with_style(ProgressStyle::with_template(
             "{wide_bar} {human_pos}/{human_len} locks, {per_sec}, {eta} to go",
         )?);
-        match self.backend {
+        match self.system {
             Filled::Redis => self.fill_redis(&executor, &bar),
             Filled::Etcd => self.fill_etcd(&executor, &bar),
         }
     }
 
     fn fill_redis(self, executor: &Runtime, bar: &ProgressBar) -> Outcome {
-        let servers = self.servers(BackendKind::Redis)?;
+        let servers = self.servers(System::Redis)?;
         let [server] = servers.as_slice() else {
             return Err("give one --server: a Redis is filled alone".into());
         };
@@ -115,7 +115,7 @@ impl Gen {
     }
 
     fn fill_etcd(self, executor: &Runtime, bar: &ProgressBar) -> Outcome {
-        let servers = self.servers(BackendKind::Etcd)?;
+        let servers = self.servers(System::Etcd)?;
         let leases = match self.leases {
             LeasesArg::Each => Leases::Each,
             LeasesArg::Shared => Leases::Shared,
@@ -139,15 +139,16 @@ impl Gen {
         Ok(true)
     }
 
-    fn servers(&self, kind: BackendKind) -> Result<Vec<String>, Box<dyn Error>> {
+    fn servers(&self, system: System) -> Result<Vec<String>, Box<dyn Error>> {
         if !self.server.is_empty() {
             return Ok(self.server.clone());
         }
-        let kind = kind.as_str();
+        let system = system.as_str();
         let state = State::load(self.state.as_deref())?;
-        let servers = state.and_then(|state| state.servers.get(kind).cloned());
-        servers
-            .ok_or_else(|| format!("no {kind} to fill: run `real up {kind}` first, or give --server").into())
+        let servers = state.and_then(|state| state.servers.get(system).cloned());
+        servers.ok_or_else(|| {
+            format!("no {system} to fill: run `real up {system}` first, or give --server").into()
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use real::TokioRuntime;
-use real::backends::BackendKind;
+use real::systems::System;
 
 use super::span;
 use super::state::State;
@@ -14,9 +14,9 @@ use super::state::State;
 /// Which lock servers.
 #[derive(Args)]
 pub(crate) struct LockArgs {
-    /// The kind of lock server.
-    #[arg(long, env = "DLOCK_BACKEND", value_enum, default_value = "redis")]
-    pub(crate) backend: BackendKind,
+    /// The system of lock server.
+    #[arg(long, env = "DLOCK_SYSTEM", value_enum, default_value = "redis")]
+    pub(crate) system: System,
     /// Its addresses, `host:port` with commas between; by default those that `real up` has started.
     #[arg(long, env = "DLOCK_SERVERS", value_delimiter = ',')]
     servers: Vec<String>,
@@ -48,11 +48,11 @@ impl LockArgs {
         if !self.servers.is_empty() {
             return Ok(self.servers.clone());
         }
-        let kind = self.backend.as_str();
+        let system = self.system.as_str();
         let state = State::load(self.state.as_deref())?;
-        let servers = state.and_then(|state| state.servers.get(kind).cloned());
+        let servers = state.and_then(|state| state.servers.get(system).cloned());
         servers.ok_or_else(|| {
-            format!("no {kind} to talk to: run `real up {kind}` first, or give --servers").into()
+            format!("no {system} to talk to: run `real up {system}` first, or give --servers").into()
         })
     }
 }

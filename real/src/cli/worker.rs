@@ -91,7 +91,7 @@ impl Worker {
         let at = if check { Step::Checked } else { Step::Worked };
         Ok(Plan {
             name,
-            backend: self.lock.backend,
+            system: self.lock.system,
             servers: self.lock.servers()?,
             resource: self.resource,
             ttl: self.lock.ttl,

@@ -25,8 +25,8 @@ use tokio::task::JoinSet;
 
 use self::report::fairness;
 pub use self::report::{Latencies, Report};
-use crate::backends::{self, BackendError, BackendKind};
 use crate::runtime::TokioRuntime;
+use crate::systems::{self, System, SystemError};
 use crate::timer;
 
 /// What decides who may work.
@@ -45,11 +45,11 @@ pub enum Arm {
 /// What is offered to a lock.
 #[derive(Clone, Debug, Serialize)]
 pub struct Load {
-    /// What decides who may work. Where it is not a lock, `servers` has the address of a PostgreSQL, and `backend` means
+    /// What decides who may work. Where it is not a lock, `servers` has the address of a PostgreSQL, and `system` means
     /// nothing.
     pub arm: Arm,
     /// The lock server.
-    pub backend: BackendKind,
+    pub system: System,
     /// Its addresses.
     #[serde(skip)]
     pub servers: Vec<String>,
@@ -88,7 +88,7 @@ pub enum LoadError {
     Options(#[from] OptionsError),
     /// The servers.
     #[error(transparent)]
-    Backend(#[from] BackendError),
+    System(#[from] SystemError),
     /// The PostgreSQL that decides in place of a lock.
     #[error("PostgreSQL failed: {0}; check that it runs and lets this user create tables")]
     Postgres(String),
@@ -123,18 +123,18 @@ pub async fn contend(load: Load, runtime: TokioRuntime) -> Result<Report, LoadEr
     }
     // It is at most a billion, and whole.
     let offer = Offer { load, attempts: attempts as u64 };
-    let Load { backend, ttl, polled, ref servers, .. } = offer.load;
+    let Load { system, ttl, polled, ref servers, .. } = offer.load;
     let servers = servers.clone();
     if offer.load.arm != Arm::Lock {
         let [url] = servers.as_slice() else { return Err(LoadError::NoPostgres) };
         return conditional::contend(offer, url, runtime).await;
     }
-    if let (BackendKind::Redis, true, [server]) = (backend, polled, servers.as_slice()) {
+    if let (System::Redis, true, [server]) = (system, polled, servers.as_slice()) {
         let mut options = RedisOptions::default();
         options.waiting = Waiting::Polled;
-        return offer.run(Redis::new(runtime, server, options).map_err(BackendError::from)?).await;
+        return offer.run(Redis::new(runtime, server, options).map_err(SystemError::from)?).await;
     }
-    offer.run(backends::backend(backend, &servers, ttl, runtime)?).await
+    offer.run(systems::backend(system, &servers, ttl, runtime)?).await
 }
 
 struct Offer {

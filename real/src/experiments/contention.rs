@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};
-use crate::backends::BackendKind;
 use crate::lab::fleet::Fleet;
 use crate::lab::load::{HotKey, failures, millis};
 use crate::report::{Axis, Figure, Line, Scale, Section, Table};
 use crate::servers::Stage;
 use crate::span::Span;
+use crate::systems::System;
 
 /// A system serves what is offered if it serves so much of it.
 const KEEPS_UP: f64 = 0.95;
@@ -32,7 +32,7 @@ pub struct Contention;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
-    backends: Vec<BackendKind>,
+    systems: Vec<System>,
     contenders: Vec<u64>,
     rate: f64,
     work: Span,
@@ -49,7 +49,7 @@ pub struct Findings {
 /// One system under so many contenders.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Point {
-    backend: BackendKind,
+    system: System,
     contenders: u64,
     offered_per_second: f64,
     served_per_second: f64,
@@ -78,24 +78,24 @@ impl Experiment for Contention {
 
     /// One after the other: loads at the same time would measure each other.
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
-        let Configuration { backends, contenders, rate, work, ttl, lasts } = configuration;
+        let Configuration { systems, contenders, rate, work, ttl, lasts } = configuration;
         if contenders.len() < 2 || work.0.is_zero() {
             return Err(ExperimentError::Pointless(
                 "give at least two numbers of contenders to compare, and some work".to_owned(),
             ));
         }
         let mut points = Vec::new();
-        for &backend in backends {
+        for &system in systems {
             let stage = Stage::new()?;
-            let fleet = Fleet::start(&stage, backend)?;
+            let fleet = Fleet::start(&stage, system)?;
             for &contenders in contenders {
                 let rate = rate * contenders as f64;
                 let key = format!("contenders-{contenders}");
                 let (work, ttl, lasts) = (*work, *ttl, *lasts);
                 let load = HotKey { key: &key, contenders, rate, work, ttl, lasts, polled: false };
-                let report = load.offer(backend, &fleet)?;
+                let report = load.offer(system, &fleet)?;
                 points.push(Point {
-                    backend,
+                    system,
                     contenders,
                     offered_per_second: report.offered as f64 / lasts.seconds(),
                     served_per_second: report.served_per_second,
@@ -128,7 +128,7 @@ impl Experiment for Contention {
                 point.served_per_second <= ceiling + 1.0 / configuration.lasts.seconds().max(f64::EPSILON)
             }),
         );
-        let curves: Vec<_> = configuration.backends.iter().map(|&backend| findings.of(backend)).collect();
+        let curves: Vec<_> = configuration.systems.iter().map(|&system| findings.of(system)).collect();
         section.expect(
             "beyond what a system can serve, more contenders bought no more throughput",
             !curves.is_empty() && curves.iter().all(|points| is_flat_when_full(points)),
@@ -139,7 +139,7 @@ impl Experiment for Contention {
         );
         section.remarks.extend(curves.iter().filter_map(|points| remark(configuration, points)));
         section.remarks.extend(findings.points.iter().filter_map(|point| {
-            let whose = format!("{} with {} contenders", point.backend.as_str(), point.contenders);
+            let whose = format!("{} with {} contenders", point.system.as_str(), point.contenders);
             failures(&whose, &point.failures)
         }));
         section
@@ -147,8 +147,8 @@ impl Experiment for Contention {
 }
 
 impl Findings {
-    fn of(&self, backend: BackendKind) -> Vec<&Point> {
-        self.points.iter().filter(|point| point.backend == backend).collect()
+    fn of(&self, system: System) -> Vec<&Point> {
+        self.points.iter().filter(|point| point.system == system).collect()
     }
 }
 
@@ -172,7 +172,7 @@ fn waits_grow_when_full(points: &[&Point]) -> bool {
 /// Where more stop helping, and why.
 fn remark(configuration: &Configuration, points: &[&Point]) -> Option<String> {
     let full = points.iter().find(|point| is_full(point))?;
-    let (name, per_second) = (full.backend.as_str(), full.served_per_second);
+    let (name, per_second) = (full.system.as_str(), full.served_per_second);
     // Between two sections: the rest of a second that is not work, divided among them.
     let between_ms = (1e3 / per_second.max(f64::EPSILON) - configuration.work.seconds() * 1e3).max(0.0);
     Some(format!(
@@ -191,7 +191,7 @@ fn table(findings: &Findings) -> Table {
     for point in &findings.points {
         let one = |value: f64| format!("{value:.1}");
         table.row([
-            point.backend.as_str().to_owned(),
+            point.system.as_str().to_owned(),
             point.contenders.to_string(),
             one(point.offered_per_second),
             one(point.served_per_second),
@@ -206,12 +206,12 @@ fn table(findings: &Findings) -> Table {
 
 fn latency_figure(configuration: &Configuration, findings: &Findings) -> Figure {
     let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Log };
-    let lines = configuration.backends.iter().flat_map(|&backend| {
+    let lines = configuration.systems.iter().flat_map(|&system| {
         ["p50", "p99"].map(|quantile| {
             let of = |point: &Point| if quantile == "p50" { point.p50_ms } else { point.p99_ms };
-            let points = findings.of(backend).into_iter();
+            let points = findings.of(system).into_iter();
             let points = points.map(|point| (point.contenders as f64, of(point))).collect();
-            Line { name: format!("{} {quantile}", backend.as_str()), points }
+            Line { name: format!("{} {quantile}", system.as_str()), points }
         })
     });
     Figure {
@@ -224,10 +224,10 @@ fn latency_figure(configuration: &Configuration, findings: &Findings) -> Figure 
 }
 
 fn throughput_figure(configuration: &Configuration, findings: &Findings) -> Figure {
-    let line = |&backend: &BackendKind| {
-        let points = findings.of(backend).into_iter();
+    let line = |&system: &System| {
+        let points = findings.of(system).into_iter();
         let points = points.map(|point| (point.contenders as f64, point.served_per_second)).collect();
-        Line { name: backend.as_str().to_owned(), points }
+        Line { name: system.as_str().to_owned(), points }
     };
     Figure {
         name: "experiment-4-throughput".to_owned(),
@@ -236,6 +236,6 @@ fn throughput_figure(configuration: &Configuration, findings: &Findings) -> Figu
                 .to_owned(),
         x: Axis { label: "contenders".to_owned(), scale: Scale::Log },
         y: Axis { label: "served, per second".to_owned(), scale: Scale::Linear },
-        lines: configuration.backends.iter().map(line).collect(),
+        lines: configuration.systems.iter().map(line).collect(),
     }
 }

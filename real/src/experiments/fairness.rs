@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};
-use crate::backends::BackendKind;
 use crate::contend::Report;
 use crate::lab::fleet::Fleet;
 use crate::lab::load::{HotKey, failures, millis};
 use crate::report::{Axis, Figure, Line, Scale, Section, Table};
 use crate::servers::Stage;
 use crate::span::Span;
+use crate::systems::System;
 
 /// How many grants of a system the figure shows.
 const SHOWN: usize = 150;
@@ -33,7 +33,7 @@ pub struct Fairness;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
-    backends: Vec<BackendKind>,
+    systems: Vec<System>,
     contenders: u64,
     rate: f64,
     work: Span,
@@ -50,7 +50,7 @@ pub struct Findings {
 /// One way to wait.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Arm {
-    backend: BackendKind,
+    system: System,
     /// Redis without calls.
     polled: bool,
     served: u64,
@@ -87,22 +87,22 @@ impl Experiment for Fairness {
 
     /// One after the other: loads at the same time would measure each other.
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
-        let Configuration { backends, contenders, rate, work, lasts, ttl } = configuration;
+        let Configuration { systems, contenders, rate, work, lasts, ttl } = configuration;
         if work.0.is_zero() || *rate * work.seconds() <= 1.0 {
             return Err(ExperimentError::Pointless(
                 "give a rate above 1 / work: where nobody waits there is no order to keep".to_owned(),
             ));
         }
         let mut arms = Vec::new();
-        for &backend in backends {
+        for &system in systems {
             let stage = Stage::new()?;
-            let fleet = Fleet::start(&stage, backend)?;
-            let ways: &[bool] = if backend == BackendKind::Redis { &[true, false] } else { &[false] };
+            let fleet = Fleet::start(&stage, system)?;
+            let ways: &[bool] = if system == System::Redis { &[true, false] } else { &[false] };
             for &polled in ways {
                 let key = if polled { "polled" } else { "called" };
                 let (work, ttl, lasts) = (*work, *ttl, *lasts);
                 let load = HotKey { key, contenders: *contenders, rate: *rate, work, ttl, lasts, polled };
-                arms.push(Arm::of(backend, polled, &load.offer(backend, &fleet)?));
+                arms.push(Arm::of(system, polled, &load.offer(system, &fleet)?));
             }
         }
         Ok(Findings { arms })
@@ -135,9 +135,9 @@ impl Experiment for Fairness {
 }
 
 impl Arm {
-    fn of(backend: BackendKind, polled: bool, report: &Report) -> Self {
+    fn of(system: System, polled: bool, report: &Report) -> Self {
         Self {
-            backend,
+            system,
             polled,
             served: report.served,
             unserved: report.unserved,
@@ -154,21 +154,21 @@ impl Arm {
     }
 
     fn name(&self) -> String {
-        match (self.backend, self.polled) {
-            (BackendKind::Redis, true) => "redis, asking again".to_owned(),
-            (BackendKind::Redis, false) => "redis, called".to_owned(),
-            (backend, _) => backend.as_str().to_owned(),
+        match (self.system, self.polled) {
+            (System::Redis, true) => "redis, asking again".to_owned(),
+            (System::Redis, false) => "redis, called".to_owned(),
+            (system, _) => system.as_str().to_owned(),
         }
     }
 
     /// The server keeps a queue.
     fn has_queue(&self) -> bool {
-        matches!(self.backend, BackendKind::Etcd | BackendKind::Zookeeper)
+        matches!(self.system, System::Etcd | System::Zookeeper)
     }
 
     /// Waiters ask again at times of their own.
     fn polls(&self) -> bool {
-        self.polled || self.backend == BackendKind::Redlock
+        self.polled || self.system == System::Redlock
     }
 
     /// How many of a thousand pairs were served in the wrong order.

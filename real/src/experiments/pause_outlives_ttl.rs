@@ -20,7 +20,6 @@ use resource::story;
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};
-use crate::backends::BackendKind;
 use crate::lab::actors::{Actor, Crew, ResourceActor};
 use crate::lab::fleet::Fleet;
 use crate::lab::outcome::{Outcome, cell, writers};
@@ -28,6 +27,7 @@ use crate::lab::parallel::in_parallel;
 use crate::report::{Section, Table};
 use crate::servers::Stage;
 use crate::span::Span;
+use crate::systems::System;
 
 /// Experiment 1.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub struct PauseOutlivesTtl;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
-    backends: Vec<BackendKind>,
+    systems: Vec<System>,
     /// How long a lease lives.
     ttl: Span,
     /// How long worker a pauses.
@@ -65,7 +65,7 @@ pub struct Findings {
 /// One run.
 #[derive(Debug, Serialize, Deserialize)]
 struct Arm {
-    backend: BackendKind,
+    system: System,
     pause: PauseBy,
     fence: Fencing,
     #[serde(flatten)]
@@ -91,15 +91,15 @@ impl Experiment for PauseOutlivesTtl {
 
     /// All arms at the same time, on servers of each kind: fencing off and on, by a blocked thread and by SIGSTOP.
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
-        let Configuration { backends, ttl, pause, work } = configuration;
+        let Configuration { systems, ttl, pause, work } = configuration;
         if pause.0 <= ttl.0 + work.0 {
             let help = "the pause must be longer than TTL and work: that is the experiment; give --pause";
             return Err(ExperimentError::Pointless(help.to_owned()));
         }
-        let arms = in_parallel(backends, backends.len(), |&backend| {
+        let arms = in_parallel(systems, systems.len(), |&system| {
             let stage = Stage::new()?;
-            let fleet = Fleet::start(&stage, backend)?;
-            let scene = Scene { stage: &stage, backend, servers: fleet.addresses(), configuration };
+            let fleet = Fleet::start(&stage, system)?;
+            let scene = Scene { stage: &stage, system, servers: fleet.addresses(), configuration };
             scene.play_all()
         })?;
         Ok(Findings { arms: arms.into_iter().flatten().collect() })
@@ -133,7 +133,7 @@ impl Experiment for PauseOutlivesTtl {
 
 struct Scene<'a> {
     stage: &'a Stage,
-    backend: BackendKind,
+    system: System,
     servers: String,
     configuration: &'a Configuration,
 }
@@ -151,7 +151,7 @@ impl Scene<'_> {
         let resource = ResourceActor::start(self.stage, &run, fence.as_str())?;
         let crew = Crew {
             work: work.0,
-            ..Crew::new(self.stage, &run, self.backend, &self.servers, resource.address(), ttl.0)
+            ..Crew::new(self.stage, &run, self.system, &self.servers, resource.address(), ttl.0)
         };
         let span = pause.to_string();
         let mut a = match by {
@@ -192,7 +192,7 @@ impl Scene<'_> {
         });
         let answer = stale.map(|token| resource.write(key, token)).transpose()?;
         Ok(Arm {
-            backend: self.backend,
+            system: self.system,
             pause,
             fence,
             outcome,
@@ -269,7 +269,7 @@ fn table(arms: &[Arm]) -> Table {
     for arm in arms {
         let Outcome { accepted, refused, .. } = &arm.outcome;
         table.row([
-            arm.backend.as_str().to_owned(),
+            arm.system.as_str().to_owned(),
             arm.pause.as_str().to_owned(),
             arm.fence.as_str().to_owned(),
             cell(accepted),
@@ -282,11 +282,11 @@ fn table(arms: &[Arm]) -> Table {
     table
 }
 
-/// Both arms side by side, for each backend and each way to pause.
+/// Both arms side by side, for each system and each way to pause.
 fn stories(arms: &[Arm]) -> Vec<(String, String)> {
     let tell = |pair: &[Arm]| {
         let [off, on] = pair else { return None };
-        let heading = format!("{}, {}", off.backend.as_str(), off.pause.explain());
+        let heading = format!("{}, {}", off.system.as_str(), off.pause.explain());
         let mut text = story::side_by_side(&[("fencing off", &off.column()), ("fencing on", &on.column())]);
         if let Some(answer) = &on.answer_to_stale_token {
             let (status, body) = answer.split_once(" {").unwrap_or((answer, ""));

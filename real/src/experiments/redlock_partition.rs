@@ -14,7 +14,6 @@ use resource::story;
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};
-use crate::backends::BackendKind;
 use crate::faults::Direction;
 use crate::lab::actors::{Crew, ResourceActor};
 use crate::lab::network::Network;
@@ -23,6 +22,7 @@ use crate::lab::parallel::in_parallel;
 use crate::report::{Section, Table};
 use crate::servers::{Redis, Stage};
 use crate::span::Span;
+use crate::systems::System;
 
 /// Redlock outlives the failure of two.
 const NODES: usize = 5;
@@ -252,7 +252,7 @@ impl<'a> Scene<'a> {
 
     fn crew<'c>(&'c self, run: &'c str, servers: &'c str, resource: &'c str, ttl: Duration) -> Crew<'c> {
         let work = self.configuration.work.0;
-        Crew { work, ..Crew::new(&self.stage, run, BackendKind::Redlock, servers, resource, ttl) }
+        Crew { work, ..Crew::new(&self.stage, run, System::Redlock, servers, resource, ttl) }
     }
 }
 

@@ -13,7 +13,6 @@ use resource::audit::{Event, Kind, VerdictKind};
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};
-use crate::backends::BackendKind;
 use crate::lab::actors::{Crew, ResourceActor};
 use crate::lab::fleet::Fleet;
 use crate::lab::outcome::{Outcome, between, first};
@@ -22,6 +21,7 @@ use crate::lab::statistics::{median, most};
 use crate::report::{Axis, Figure, Line, Scale, Section, Table};
 use crate::servers::Stage;
 use crate::span::Span;
+use crate::systems::System;
 
 /// Longer than any run: the holder to be killed never finishes its work.
 const FOREVER: Duration = Duration::from_secs(3600);
@@ -36,7 +36,7 @@ pub struct TtlSweep;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
-    backends: Vec<BackendKind>,
+    systems: Vec<System>,
     ttls: Vec<Span>,
     rounds: u32,
     pause: Span,
@@ -53,7 +53,7 @@ pub struct Findings {
 /// One holder killed, with fencing on.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kill {
-    backend: BackendKind,
+    system: System,
     ttl: Span,
     /// From the holder's death to the grant of the waiter, in milliseconds; none if it was not served.
     blocked_ms: Option<f64>,
@@ -64,7 +64,7 @@ struct Kill {
 /// One holder away for a while.
 #[derive(Debug, Serialize, Deserialize)]
 struct Pause {
-    backend: BackendKind,
+    system: System,
     ttl: Span,
     fence: Fencing,
     #[serde(flatten)]
@@ -96,7 +96,7 @@ impl Experiment for TtlSweep {
 
     /// All runs at the same time, each with a key of its own.
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
-        let Configuration { backends, ttls, rounds, .. } = configuration;
+        let Configuration { systems, ttls, rounds, .. } = configuration;
         if ttls.len() < 2 || *rounds == 0 {
             return Err(ExperimentError::Pointless(
                 "give at least two TTLs and one round to compare".to_owned(),
@@ -107,10 +107,10 @@ impl Experiment for TtlSweep {
         // The longest first.
         let mut tasks: Vec<_> = kills.chain(pauses).collect();
         tasks.reverse();
-        let done = in_parallel(backends, backends.len(), |&backend| {
+        let done = in_parallel(systems, systems.len(), |&system| {
             let stage = Stage::new()?;
-            let fleet = Fleet::start(&stage, backend)?;
-            let scene = Scene { stage: &stage, backend, servers: fleet.addresses(), configuration };
+            let fleet = Fleet::start(&stage, system)?;
+            let scene = Scene { stage: &stage, system, servers: fleet.addresses(), configuration };
             in_parallel(&tasks, AT_ONCE, |&task| scene.play(task))
         })?;
         let mut findings = Findings { kills: Vec::new(), pauses: Vec::new() };
@@ -137,8 +137,8 @@ impl Experiment for TtlSweep {
         let (shortest, longest) = ends(configuration);
         section.expect(
             format!("on every system the lock stayed taken for longer with a TTL of {longest} than with {shortest}"),
-            configuration.backends.iter().all(|&backend| {
-                let blocked = |ttl| median(&findings.blocked(backend, ttl));
+            configuration.systems.iter().all(|&system| {
+                let blocked = |ttl| median(&findings.blocked(system, ttl));
                 blocked(longest).zip(blocked(shortest)).is_some_and(|(long, short)| long > short)
             }),
         );
@@ -179,7 +179,7 @@ fn expect_of_pauses(section: &mut Section, configuration: &Configuration, pauses
 
 struct Scene<'a> {
     stage: &'a Stage,
-    backend: BackendKind,
+    system: System,
     servers: String,
     configuration: &'a Configuration,
 }
@@ -205,7 +205,7 @@ impl Scene<'_> {
         b.ended()?;
         let (outcome, events) = Outcome::of(&[&a.history, &b.history, &resource.actor.history, &death])?;
         let blocked_ms = blocked(&events).map(|blocked| blocked.as_secs_f64() * 1e3);
-        Ok(Kill { backend: self.backend, ttl, blocked_ms, outcome })
+        Ok(Kill { system: self.system, ttl, blocked_ms, outcome })
     }
 
     /// The holder is away and comes back; another one waits.
@@ -219,12 +219,12 @@ impl Scene<'_> {
         b.ended()?;
         a.ended()?;
         let (outcome, _) = Outcome::of(&[&a.history, &b.history, &resource.actor.history])?;
-        Ok(Pause { backend: self.backend, ttl, fence, outcome })
+        Ok(Pause { system: self.system, ttl, fence, outcome })
     }
 
     fn crew<'a>(&'a self, run: &'a str, resource: &'a ResourceActor, ttl: Span) -> Crew<'a> {
         let work = self.configuration.work.0;
-        Crew { work, ..Crew::new(self.stage, run, self.backend, &self.servers, resource.address(), ttl.0) }
+        Crew { work, ..Crew::new(self.stage, run, self.system, &self.servers, resource.address(), ttl.0) }
     }
 }
 
@@ -243,8 +243,8 @@ fn ends(configuration: &Configuration) -> (Span, Span) {
 }
 
 impl Findings {
-    fn blocked(&self, backend: BackendKind, ttl: Span) -> Vec<f64> {
-        let of = self.kills.iter().filter(|kill| kill.backend == backend && kill.ttl == ttl);
+    fn blocked(&self, system: System, ttl: Span) -> Vec<f64> {
+        let of = self.kills.iter().filter(|kill| kill.system == system && kill.ttl == ttl);
         of.filter_map(|kill| kill.blocked_ms).collect()
     }
 }
@@ -253,7 +253,7 @@ impl Findings {
 fn whole_seconds(configuration: &Configuration, findings: &Findings) -> Option<String> {
     let (ttl, _) = ends(configuration);
     let session_ms = ttl.seconds().ceil() * 1e3;
-    let blocked_ms = median(&findings.blocked(BackendKind::Etcd, ttl))?;
+    let blocked_ms = median(&findings.blocked(System::Etcd, ttl))?;
     (session_ms > ttl.seconds() * 1e3 && blocked_ms > 0.9 * session_ms).then(|| {
         format!(
             "On etcd a TTL of {ttl} blocked the lock for {blocked_ms:.0} ms: a lock is tied to a session there, and a \
@@ -267,16 +267,16 @@ fn blocked_table(configuration: &Configuration, findings: &Findings) -> Table {
         "From the death of the holder, killed right after its grant, to the grant of the one who waits, fencing on.",
         &["system", "TTL", "killed", "served", "median ms", "longest ms", "violations"],
     );
-    for &backend in &configuration.backends {
+    for &system in &configuration.systems {
         for &ttl in &configuration.ttls {
-            let blocked = findings.blocked(backend, ttl);
-            let kills = findings.kills.iter().filter(|kill| kill.backend == backend && kill.ttl == ttl);
+            let blocked = findings.blocked(system, ttl);
+            let kills = findings.kills.iter().filter(|kill| kill.system == system && kill.ttl == ttl);
             let (killed, violations) = kills.fold((0, 0), |(killed, violations), kill| {
                 (killed + 1, violations + usize::from(!kill.outcome.is_safe()))
             });
             let millis = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.0}"));
             table.row([
-                backend.as_str().to_owned(),
+                system.as_str().to_owned(),
                 ttl.to_string(),
                 killed.to_string(),
                 blocked.len().to_string(),
@@ -298,18 +298,18 @@ fn pause_table(configuration: &Configuration, findings: &Findings) -> Table {
         caption,
         &["system", "TTL", "two holders", "stale, fence off", "stale, fence on", "refused"],
     );
-    for &backend in &configuration.backends {
+    for &system in &configuration.systems {
         for &ttl in &configuration.ttls {
             let of = |fence| {
                 findings
                     .pauses
                     .iter()
-                    .find(move |pause| pause.backend == backend && pause.ttl == ttl && pause.fence == fence)
+                    .find(move |pause| pause.system == system && pause.ttl == ttl && pause.fence == fence)
             };
             let stale = |fence| of(fence).map_or(0, |pause| pause.outcome.count(VerdictKind::StaleWrite));
             let overlap = of(Fencing::On).is_some_and(|pause| pause.outcome.has(VerdictKind::Overlap));
             table.row([
-                backend.as_str().to_owned(),
+                system.as_str().to_owned(),
                 ttl.to_string(),
                 if overlap { "yes" } else { "no" }.to_owned(),
                 stale(Fencing::Off).to_string(),
@@ -323,16 +323,16 @@ fn pause_table(configuration: &Configuration, findings: &Findings) -> Table {
 
 fn figure(configuration: &Configuration, findings: &Findings) -> Figure {
     let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Log };
-    let line = |&backend: &BackendKind| {
-        let point = |&ttl: &Span| Some((ttl.seconds(), median(&findings.blocked(backend, ttl))? / 1e3));
+    let line = |&system: &System| {
+        let point = |&ttl: &Span| Some((ttl.seconds(), median(&findings.blocked(system, ttl))? / 1e3));
         let points = configuration.ttls.iter().filter_map(point).collect();
-        Line { name: backend.as_str().to_owned(), points }
+        Line { name: system.as_str().to_owned(), points }
     };
     Figure {
         name: "experiment-6-blocked".to_owned(),
         caption: "Time blocked after the death of the holder, median, by TTL.".to_owned(),
         x: axis("TTL in s"),
         y: axis("blocked for, in s"),
-        lines: configuration.backends.iter().map(line).collect(),
+        lines: configuration.systems.iter().map(line).collect(),
     }
 }

@@ -12,10 +12,10 @@ use resource::ResourceKey;
 use resource::audit::{Event, Kind};
 
 use super::LabError;
-use crate::backends::BackendKind;
 use crate::clock::machine_time;
 use crate::servers::{Launch, Process, ServerError, Stage, ask_http};
 use crate::span::Span;
+use crate::systems::System;
 
 /// How long a process may take for any one thing. Enough for a machine that compiles beside it.
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);
@@ -105,7 +105,7 @@ pub(crate) struct Crew<'a> {
     pub(crate) stage: &'a Stage,
     /// The place of the run in the stage, and its key.
     pub(crate) run: &'a str,
-    pub(crate) backend: BackendKind,
+    pub(crate) system: System,
     /// The lock servers, as `--servers` takes them.
     pub(crate) servers: &'a str,
     /// The address of the resource.
@@ -121,7 +121,7 @@ impl<'a> Crew<'a> {
     pub(crate) fn new(
         stage: &'a Stage,
         run: &'a str,
-        backend: BackendKind,
+        system: System,
         servers: &'a str,
         resource: &'a str,
         ttl: Duration,
@@ -129,7 +129,7 @@ impl<'a> Crew<'a> {
         Self {
             stage,
             run,
-            backend,
+            system,
             servers,
             resource,
             ttl,
@@ -140,10 +140,10 @@ impl<'a> Crew<'a> {
 
     /// Starts a worker, with the flags in `more` besides those that all have.
     pub(crate) fn worker(&self, name: &str, more: &[&str]) -> Result<Actor, ServerError> {
-        let Self { stage, run, backend, servers, resource, .. } = *self;
+        let Self { stage, run, system, servers, resource, .. } = *self;
         let [ttl, work, acquire_timeout] =
             [self.ttl, self.work, self.acquire_timeout].map(|span| Span(span).to_string());
-        let mut arguments = vec!["--backend", backend.as_str(), "--servers", servers, "--key", run];
+        let mut arguments = vec!["--system", system.as_str(), "--servers", servers, "--key", run];
         arguments.extend([
             "--resource",
             resource,

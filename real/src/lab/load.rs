@@ -7,10 +7,10 @@ use tokio::runtime::{Builder, Handle};
 
 use super::LabError;
 use super::fleet::Fleet;
-use crate::backends::BackendKind;
 use crate::contend::{Arm, Load, Report, contend};
 use crate::runtime::TokioRuntime;
 use crate::span::Span;
+use crate::systems::System;
 
 /// A load on one key.
 #[derive(Clone, Copy, Debug)]
@@ -29,10 +29,10 @@ pub(crate) struct HotKey<'a> {
 
 impl HotKey<'_> {
     /// Offers the load to `fleet`.
-    pub(crate) fn offer(&self, backend: BackendKind, fleet: &Fleet) -> Result<Report, LabError> {
+    pub(crate) fn offer(&self, system: System, fleet: &Fleet) -> Result<Report, LabError> {
         let load = Load {
             arm: Arm::Lock,
-            backend,
+            system,
             servers: fleet.addresses().split(',').map(str::to_owned).collect(),
             ttl: self.ttl.0,
             work: self.work.0,
@@ -43,7 +43,7 @@ impl HotKey<'_> {
             lasts: self.lasts.0,
             polled: self.polled,
         };
-        let failed = |error: String| LabError::Failed(format!("the load on {}: {error}", backend.as_str()));
+        let failed = |error: String| LabError::Failed(format!("the load on {}: {error}", system.as_str()));
         let executor = Builder::new_current_thread().enable_all().build();
         let executor = executor.map_err(|error| failed(error.to_string()))?;
         let offered = executor.block_on(async { contend(load, TokioRuntime::new(Handle::current())).await });

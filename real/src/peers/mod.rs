@@ -17,9 +17,9 @@ pub mod table;
 use std::io;
 use std::time::Duration;
 
-use crate::backends::BackendKind;
 use crate::lab::Machine;
 use crate::servers::{EtcdCluster, Persistence, Redis, ServerError, Stage, ZooKeeper};
+use crate::systems::System;
 
 use crate::TokioRuntime;
 
@@ -114,9 +114,9 @@ fn enter(
         let place = entries.len();
         entries.push(Entry { peer, place, scenarios });
     };
-    let ours = |name, kind, servers: &[String]| {
+    let ours = |name, system, servers: &[String]| {
         let (servers, busy_poll) = (servers.to_vec(), TokioRuntime::BUSY_POLL);
-        Box::new(ours::Ours { name, kind, servers, busy_poll })
+        Box::new(ours::Ours { name, system, servers, busy_poll })
     };
     let mut foreign = |name: &str, start: &dyn Fn() -> Result<foreign::Foreign, PeerError>| {
         if without.iter().any(|left_out| left_out == name) {
@@ -135,8 +135,8 @@ fn enter(
     for acquires in [Acquires::Evalsha, Acquires::Set] {
         add(Box::new(raw_redis::RedisCrate { server: server.clone(), acquires }), &[Scenario::Uncontended]);
     }
-    add(ours("dlock, Redis", BackendKind::Redis, std::slice::from_ref(&server)), EVERY);
-    let mut sleepy = ours("dlock, Redis, never polling", BackendKind::Redis, std::slice::from_ref(&server));
+    add(ours("dlock, Redis", System::Redis, std::slice::from_ref(&server)), EVERY);
+    let mut sleepy = ours("dlock, Redis, never polling", System::Redis, std::slice::from_ref(&server));
     sleepy.busy_poll = Duration::ZERO;
     add(sleepy, EVERY);
     add(Box::new(raw_redis::RedisBenchmark { server: server.clone() }), &[Scenario::Take]);
@@ -149,9 +149,9 @@ fn enter(
     }
     let members = etcd.addresses();
     add(Box::new(raw_etcd::RawTxn { members: members.clone() }), &[Scenario::Uncontended]);
-    add(ours("dlock, etcd", BackendKind::Etcd, &members), LOCK);
+    add(ours("dlock, etcd", System::Etcd, &members), LOCK);
     add(Box::new(raw_etcd::LockService { members }), LOCK);
-    add(ours("dlock, ZooKeeper", BackendKind::Zookeeper, std::slice::from_ref(&keeper)), LOCK);
+    add(ours("dlock, ZooKeeper", System::Zookeeper, std::slice::from_ref(&keeper)), LOCK);
     if let Some(peer) = foreign("kazoo", &|| foreign::kazoo(&keeper)) {
         add(Box::new(peer), LOCK);
     }

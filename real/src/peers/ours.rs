@@ -10,8 +10,8 @@ use tokio::task::JoinSet;
 
 use super::PeerError;
 use super::slice::{Job, Peer, Scenario, Slice, nanos};
-use crate::backends::{self, BackendKind};
 use crate::runtime::TokioRuntime;
+use crate::systems::{self, System};
 use crate::timer;
 
 /// How long an acquire of a free lock may take.
@@ -20,7 +20,7 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 /// One of our backends.
 pub(super) struct Ours {
     pub(super) name: &'static str,
-    pub(super) kind: BackendKind,
+    pub(super) system: System,
     pub(super) servers: Vec<String>,
     /// How long its streams poll for an answer before its thread sleeps.
     pub(super) busy_poll: Duration,
@@ -37,7 +37,7 @@ impl Peer for Ours {
         let executor = executor.map_err(|error| failed(error.to_string()))?;
         let slice = executor.block_on(async {
             let runtime = TokioRuntime::new(Handle::current()).polling_busily(self.busy_poll);
-            let backend = backends::backend(self.kind, &self.servers, job.ttl(), runtime)?;
+            let backend = systems::backend(self.system, &self.servers, job.ttl(), runtime)?;
             run(backend, job).await
         });
         slice.map_err(|error| failed(error.to_string()))

@@ -21,7 +21,6 @@ use resource::audit::{Kind, VerdictKind};
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};
-use crate::backends::BackendKind;
 use crate::lab::actors::{Crew, ResourceActor};
 use crate::lab::fleet::Fleet;
 use crate::lab::network::Network;
@@ -30,6 +29,7 @@ use crate::lab::parallel::in_parallel;
 use crate::report::Section;
 use crate::servers::Stage;
 use crate::span::Span;
+use crate::systems::System;
 
 /// More than the time between the event `write_sent` and the write to the socket.
 const LEAVES: Duration = Duration::from_millis(50);
@@ -44,7 +44,7 @@ pub struct RenewalNarrows;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
-    backends: Vec<BackendKind>,
+    systems: Vec<System>,
     ttl: Span,
     /// In TTLs.
     pauses: Vec<f64>,
@@ -82,7 +82,7 @@ struct Paused {
 /// What distinguishes runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Cell {
-    backend: BackendKind,
+    system: System,
     renewing: bool,
     fence: Fencing,
     /// In TTLs.
@@ -92,7 +92,7 @@ struct Cell {
 /// A write that is on its way when the holder's host is cut off from the network, and arrives when the next one is done.
 #[derive(Debug, Serialize, Deserialize)]
 struct UnderWay {
-    backend: BackendKind,
+    system: System,
     renewing: bool,
     fence: Fencing,
     #[serde(flatten)]
@@ -102,7 +102,7 @@ struct UnderWay {
 /// Work that is longer than a TTL.
 #[derive(Debug, Serialize, Deserialize)]
 struct LongWork {
-    backend: BackendKind,
+    system: System,
     renewing: bool,
     /// How many grants it took.
     grants: usize,
@@ -123,17 +123,17 @@ impl Experiment for RenewalNarrows {
     const COMMITTED: &'static str = include_str!("../../../experiments/8.toml");
 
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
-        let Configuration { backends, pauses, phases, at_once, .. } = configuration;
+        let Configuration { systems, pauses, phases, at_once, .. } = configuration;
         if pauses.is_empty() || *phases == 0 || *at_once == 0 {
             let help = "give at least one pause, one phase, and one run at a time";
             return Err(ExperimentError::Pointless(help.to_owned()));
         }
         let mut findings = Findings { pauses: Vec::new(), under_way: Vec::new(), long_work: Vec::new() };
         // One after the other: the load of one must not be the pause of another.
-        for &backend in backends {
+        for &system in systems {
             let stage = Stage::new()?;
-            let fleet = Fleet::start(&stage, backend)?;
-            let scene = Scene { stage: &stage, backend, servers: fleet.addresses(), configuration };
+            let fleet = Fleet::start(&stage, system)?;
+            let scene = Scene { stage: &stage, system, servers: fleet.addresses(), configuration };
             findings.pauses.extend(scene.pauses()?);
             let arms = [false, true].map(|renewing| Fencing::BOTH.map(|fence| (renewing, fence)));
             findings.under_way.extend(in_parallel(arms.as_flattened(), 4, |&(renewing, fence)| {
@@ -151,7 +151,7 @@ impl Experiment for RenewalNarrows {
 
 struct Scene<'a> {
     stage: &'a Stage,
-    backend: BackendKind,
+    system: System,
     servers: String,
     configuration: &'a Configuration,
 }
@@ -163,7 +163,7 @@ impl Scene<'_> {
             .into_iter()
             .flat_map(|renewing| Fencing::BOTH.map(|fence| (renewing, fence)))
             .flat_map(|(renewing, fence)| {
-                pauses.iter().map(move |&pause| Cell { backend: self.backend, renewing, fence, pause })
+                pauses.iter().map(move |&pause| Cell { system: self.system, renewing, fence, pause })
             })
             .collect();
         let runs: Vec<_> =
@@ -219,7 +219,7 @@ impl Scene<'_> {
         a.ended()?;
         resource.heard(2)?;
         let outcome = Outcome::of(&[&a.history, &b.history, &resource.actor.history])?.0;
-        Ok(UnderWay { backend: self.backend, renewing, fence, outcome })
+        Ok(UnderWay { system: self.system, renewing, fence, outcome })
     }
 
     fn long_work(&self, renewing: bool) -> Result<LongWork, ExperimentError> {
@@ -241,13 +241,13 @@ impl Scene<'_> {
         };
         let grants = events.iter().filter(|event| matches!(event.kind, Kind::LeaseAcquired { .. })).count();
         let written = outcome.accepted.len();
-        Ok(LongWork { backend: self.backend, renewing, grants, written, expired: left("expired") })
+        Ok(LongWork { system: self.system, renewing, grants, written, expired: left("expired") })
     }
 
     fn crew<'a>(&'a self, run: &'a str, resource: &'a str) -> Crew<'a> {
         let ttl = self.configuration.ttl.0;
         // The one who waits is quick: what matters is when it gets in.
-        Crew { work: ttl / 50, ..Crew::new(self.stage, run, self.backend, &self.servers, resource, ttl) }
+        Crew { work: ttl / 50, ..Crew::new(self.stage, run, self.system, &self.servers, resource, ttl) }
     }
 }
 

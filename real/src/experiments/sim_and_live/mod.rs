@@ -18,12 +18,12 @@ use serde::{Deserialize, Serialize};
 use self::scenario::{Plot, Scenario};
 use self::simulator::Simulator;
 use super::{Experiment, ExperimentError};
-use crate::backends::BackendKind;
 use crate::lab::fleet::Fleet;
 use crate::lab::parallel::in_parallel;
 use crate::report::{Section, Table};
 use crate::servers::Stage;
 use crate::span::Span;
+use crate::systems::System;
 
 /// The shares of one set of verdicts may differ by so much.
 const TOLERANCE: f64 = 0.25;
@@ -38,7 +38,7 @@ pub struct SimAndLive;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
-    backends: Vec<BackendKind>,
+    systems: Vec<System>,
     scenarios: Vec<Scenario>,
     ttl: Span,
     runs: u32,
@@ -59,7 +59,7 @@ pub struct Findings {
 #[derive(Debug, Serialize, Deserialize)]
 struct Cell {
     scenario: Scenario,
-    backend: BackendKind,
+    system: System,
     fence: Fencing,
     simulated: BTreeMap<String, u32>,
     live: BTreeMap<String, u32>,
@@ -76,8 +76,8 @@ impl Experiment for SimAndLive {
     const COMMITTED: &'static str = include_str!("../../../experiments/9.toml");
 
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
-        let Configuration { backends, scenarios, runs, seeds, at_once, sim, ttl } = configuration;
-        if backends.is_empty() || scenarios.is_empty() || *runs == 0 || *seeds == 0 || *at_once == 0 {
+        let Configuration { systems, scenarios, runs, seeds, at_once, sim, ttl } = configuration;
+        if systems.is_empty() || scenarios.is_empty() || *runs == 0 || *seeds == 0 || *at_once == 0 {
             let help = "give at least one system, one scenario, one run, one seed, and one run at a time";
             return Err(ExperimentError::Pointless(help.to_owned()));
         }
@@ -88,9 +88,9 @@ impl Experiment for SimAndLive {
         let simulator = Simulator::find(sim.as_deref())?;
         let plots = plots(configuration);
         let simulated = simulate(&simulator, &plots, *seeds)?;
-        let live = in_parallel(backends, backends.len(), |&backend| {
-            let of: Vec<_> = plots.iter().filter(|plot| plot.backend == backend).copied().collect();
-            play(backend, &of, *at_once)
+        let live = in_parallel(systems, systems.len(), |&system| {
+            let of: Vec<_> = plots.iter().filter(|plot| plot.system == system).copied().collect();
+            play(system, &of, *at_once)
         })?;
         let live: Vec<_> = live.into_iter().flatten().collect();
         Ok(Findings { cells: cells(configuration, &simulated, &live) })
@@ -136,10 +136,10 @@ struct Played {
 }
 
 fn plots(configuration: &Configuration) -> Vec<Plot> {
-    let Configuration { backends, scenarios, runs, ttl, .. } = configuration;
-    let all = scenarios.iter().flat_map(|&scenario| backends.iter().map(move |&backend| (scenario, backend)));
-    all.flat_map(|(scenario, backend)| {
-        (0..*runs).map(move |run| Plot::new(scenario, backend, ttl.0, run, *runs))
+    let Configuration { systems, scenarios, runs, ttl, .. } = configuration;
+    let all = scenarios.iter().flat_map(|&scenario| systems.iter().map(move |&system| (scenario, system)));
+    all.flat_map(|(scenario, system)| {
+        (0..*runs).map(move |run| Plot::new(scenario, system, ttl.0, run, *runs))
     })
     .collect()
 }
@@ -160,9 +160,9 @@ fn simulate(simulator: &Simulator, plots: &[Plot], seeds: u32) -> Result<Vec<Pla
     Ok(played.into_iter().flatten().collect())
 }
 
-fn play(backend: BackendKind, plots: &[Plot], at_once: usize) -> Result<Vec<Played>, ExperimentError> {
+fn play(system: System, plots: &[Plot], at_once: usize) -> Result<Vec<Played>, ExperimentError> {
     let stage = Stage::new()?;
-    let fleet = Fleet::start(&stage, backend)?;
+    let fleet = Fleet::start(&stage, system)?;
     let servers = fleet.addresses();
     let runs: Vec<_> =
         plots.iter().enumerate().flat_map(|run| Fencing::BOTH.map(|fence| (run, fence))).collect();
@@ -180,11 +180,11 @@ fn name(kinds: &BTreeSet<VerdictKind>) -> String {
 }
 
 fn cells(configuration: &Configuration, simulated: &[Played], live: &[Played]) -> Vec<Cell> {
-    let Configuration { backends, scenarios, .. } = configuration;
-    let count = |played: &[Played], scenario, backend, fence| {
+    let Configuration { systems, scenarios, .. } = configuration;
+    let count = |played: &[Played], scenario, system, fence| {
         let mut counts = BTreeMap::new();
         for run in played {
-            if (run.plot.scenario, run.plot.backend, run.fence) == (scenario, backend, fence) {
+            if (run.plot.scenario, run.plot.system, run.fence) == (scenario, system, fence) {
                 *counts.entry(run.verdicts.clone()).or_default() += 1;
             }
         }
@@ -192,11 +192,11 @@ fn cells(configuration: &Configuration, simulated: &[Played], live: &[Played]) -
     };
     let mut cells = Vec::new();
     for &scenario in scenarios {
-        for &backend in backends {
+        for &system in systems {
             for fence in Fencing::BOTH {
-                let simulated = count(simulated, scenario, backend, fence);
-                let live = count(live, scenario, backend, fence);
-                cells.push(Cell { scenario, backend, fence, simulated, live });
+                let simulated = count(simulated, scenario, system, fence);
+                let live = count(live, scenario, system, fence);
+                cells.push(Cell { scenario, system, fence, simulated, live });
             }
         }
     }
@@ -241,7 +241,7 @@ fn table(findings: &Findings) -> Table {
         for verdicts in cell.verdicts() {
             table.row([
                 cell.scenario.as_str().to_owned(),
-                cell.backend.as_str().to_owned(),
+                cell.system.as_str().to_owned(),
                 cell.fence.as_str().to_owned(),
                 verdicts.to_owned(),
                 of(&cell.simulated, verdicts),

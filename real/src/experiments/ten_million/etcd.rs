@@ -108,7 +108,8 @@ async fn take_turns(members: &[String], rounds: u64) -> Result<(), ExperimentErr
         Lock::new(backend.map_err(|error| failed(&error))?, options).map_err(|error| failed(&error))?;
     let key = LockKey::new(KEY, "0").map_err(|error| failed(&error))?;
     for _ in 0..rounds {
-        let handle = lock.acquire(&key, runtime.now() + ACQUIRE_TIMEOUT).await.map_err(|error| failed(&error))?;
+        let handle =
+            lock.acquire(&key, runtime.now() + ACQUIRE_TIMEOUT).await.map_err(|error| failed(&error))?;
         handle.release().await.map_err(|error| failed(&error))?;
     }
     Ok(())
