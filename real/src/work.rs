@@ -28,7 +28,7 @@ pub struct Plan {
     pub servers: Vec<String>,
     /// The address of the resource.
     pub resource: String,
-    /// How long a lease lives.
+    /// The TTL of a lease.
     pub ttl: Duration,
     /// How long a contender works before it writes.
     pub work: Duration,

@@ -1,8 +1,9 @@
-//! Experiment 6: what a TTL costs.
+//! Experiment 6: the cost of a TTL.
 //!
-//! A holder is killed by SIGKILL, which leaves it no time to release: until the lease ends, nobody is served. A short TTL
-//! makes that short, and takes the lock from a holder that is not dead but slow. With fencing that costs a refused write,
-//! and without it a stale one: so with fencing the TTL may be chosen by the time blocked alone.
+//! A holder killed by SIGKILL does not release: until its lease expires, no other client is served. A short
+//! TTL shortens this time, and takes the lock away from a holder that is merely slow. With fencing that costs
+//! a refused write, without fencing a stale one: with fencing, only the time blocked matters for the choice
+//! of a TTL.
 //!
 //! Source: the lab text, section 10, experiment 6.
 
@@ -23,16 +24,16 @@ use crate::servers::Stage;
 use crate::span::Span;
 use crate::systems::System;
 
-/// Longer than any run: the holder to be killed never finishes its work.
+/// Longer than any run: the holder that is killed never completes its work.
 const FOREVER: Duration = Duration::from_secs(3600);
-/// Runs of one system at the same time. They only wait.
+/// Runs of one system at the same time. They mostly wait.
 const AT_ONCE: usize = 16;
 
 /// Experiment 6.
 #[derive(Debug)]
 pub struct TtlSweep;
 
-/// What it is run with.
+/// The configuration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
@@ -43,25 +44,25 @@ pub struct Configuration {
     work: Span,
 }
 
-/// All that was found.
+/// The raw findings.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Findings {
     kills: Vec<Kill>,
     pauses: Vec<Pause>,
 }
 
-/// One holder killed, with fencing on.
+/// A run in which the holder is killed, with fencing on.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kill {
     system: System,
     ttl: Span,
-    /// From the holder's death to the grant of the waiter, in milliseconds; none if it was not served.
+    /// From the holder's death to the waiter's grant, in milliseconds; `None` if it was not served.
     blocked_ms: Option<f64>,
     #[serde(flatten)]
     outcome: Outcome,
 }
 
-/// One holder away for a while.
+/// A run in which the holder pauses.
 #[derive(Debug, Serialize, Deserialize)]
 struct Pause {
     system: System,
@@ -71,14 +72,14 @@ struct Pause {
     outcome: Outcome,
 }
 
-/// One thing to do on the servers of one system.
+/// A run on the servers of one system.
 #[derive(Clone, Copy)]
 enum Task {
     Kill(Span, u32),
     Pause(Span, Fencing),
 }
 
-/// What came of it.
+/// The result of a task.
 enum Done {
     Kill(Kill),
     Pause(Pause),
@@ -94,17 +95,15 @@ impl Experiment for TtlSweep {
         "How long does a lock stay taken whose holder was killed, and what does a short TTL cost?";
     const COMMITTED: &'static str = include_str!("../../experiments/6.toml");
 
-    /// All runs at the same time, each with a key of its own.
+    /// Runs everything at the same time, each run with a key of its own.
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
         let Configuration { systems, ttls, rounds, .. } = configuration;
         if ttls.len() < 2 || *rounds == 0 {
-            return Err(ExperimentError::Pointless(
-                "give at least two TTLs and one round to compare".to_owned(),
-            ));
+            return Err(ExperimentError::Pointless("set at least two TTLs and one round".to_owned()));
         }
         let kills = ttls.iter().flat_map(|&ttl| (0..*rounds).map(move |round| Task::Kill(ttl, round)));
         let pauses = ttls.iter().flat_map(|&ttl| Fencing::BOTH.map(|fence| Task::Pause(ttl, fence)));
-        // The longest first.
+        // The longest runs first.
         let mut tasks: Vec<_> = kills.chain(pauses).collect();
         tasks.reverse();
         let done = in_parallel(systems, systems.len(), |&system| {
@@ -160,12 +159,12 @@ fn expect_of_pauses(section: &mut Section, configuration: &Configuration, pauses
     let safe = pauses.iter().filter(|pause| pause.fence == Fencing::On).all(|pause| pause.outcome.is_safe());
     let pause = configuration.pause;
     section.expect(
-        format!("with fencing no TTL let a holder that had paused for {pause} write over its successor"),
+        format!("with fencing, whatever the TTL, no holder that had paused for {pause} overwrote its successor's value"),
         !pauses.is_empty() && safe && stale(Fencing::On) == 0,
     );
     let short = configuration.ttls.iter().any(|ttl| *ttl < pause);
     section.expect(
-        "without fencing a TTL shorter than the pause did: the TTL then decides about safety, too",
+        "without fencing it did where the TTL was shorter than the pause: safety then depends on the TTL",
         !short || stale(Fencing::Off) > 0,
     );
     let refused: usize = pauses.iter().map(|pause| pause.outcome.refused.len()).sum();
@@ -192,7 +191,7 @@ impl Scene<'_> {
         }
     }
 
-    /// The holder is killed as soon as another one waits: all of its lease is left.
+    /// Kills the holder as soon as another worker waits, when nearly all of its lease is left.
     fn kill(&self, ttl: Span, round: u32) -> Result<Kill, ExperimentError> {
         let run = format!("kill-{ttl}-{round}");
         let resource = ResourceActor::start(self.stage, &run, Fencing::On.as_str())?;
@@ -208,7 +207,7 @@ impl Scene<'_> {
         Ok(Kill { system: self.system, ttl, blocked_ms, outcome })
     }
 
-    /// The holder is away and comes back; another one waits.
+    /// Pauses the holder for a while; another worker waits.
     fn pause(&self, ttl: Span, fence: Fencing) -> Result<Pause, ExperimentError> {
         let run = format!("pause-{ttl}-{}", fence.as_str());
         let resource = ResourceActor::start(self.stage, &run, fence.as_str())?;
@@ -228,14 +227,14 @@ impl Scene<'_> {
     }
 }
 
-/// From a's death to b's grant.
+/// Returns the time from a's death to b's grant.
 fn blocked(events: &[Event]) -> Option<Duration> {
     let death = first(events, "a", |kind| matches!(kind, Kind::ProcessCrashed { .. }))?;
     let grant = first(events, "b", |kind| matches!(kind, Kind::LeaseAcquired { .. }))?;
     Some(between(death, grant))
 }
 
-/// The shortest and the longest TTL.
+/// Returns the shortest and the longest TTL.
 fn ends(configuration: &Configuration) -> (Span, Span) {
     let ttls = || configuration.ttls.iter().copied();
     let none = Span(Duration::ZERO);
@@ -249,7 +248,7 @@ impl Findings {
     }
 }
 
-/// A session of etcd lasts whole seconds: a shorter TTL does not free the lock earlier.
+/// Explains that etcd's sessions last whole seconds: a shorter TTL does not free the lock earlier.
 fn whole_seconds(configuration: &Configuration, findings: &Findings) -> Option<String> {
     let (ttl, _) = ends(configuration);
     let session_ms = ttl.seconds().ceil() * 1e3;
@@ -264,7 +263,7 @@ fn whole_seconds(configuration: &Configuration, findings: &Findings) -> Option<S
 
 fn blocked_table(configuration: &Configuration, findings: &Findings) -> Table {
     let mut table = Table::new(
-        "From the death of the holder, killed right after its grant, to the grant of the one who waits, fencing on.",
+        "From the death of the holder, killed right after its grant, to the waiter's grant, with fencing on.",
         &["system", "TTL", "killed", "served", "median ms", "longest ms", "violations"],
     );
     for &system in &configuration.systems {
@@ -291,7 +290,7 @@ fn blocked_table(configuration: &Configuration, findings: &Findings) -> Table {
 
 fn pause_table(configuration: &Configuration, findings: &Findings) -> Table {
     let caption = format!(
-        "The price of a short TTL: a holder that is away for {} and then writes.",
+        "The price of a short TTL: a holder that pauses for {} and then writes.",
         configuration.pause
     );
     let mut table = Table::new(

@@ -38,7 +38,7 @@ pub enum LabError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
         /// What to do.
         help: &'static str,

@@ -20,7 +20,7 @@ pub struct Job {
     /// How long a lock is held, as exactly as the peer's language can, and how long its last holder stays away, for
     /// [`Scenario::Hot`].
     pub work_ms: u64,
-    /// How long a lease lives.
+    /// The TTL of a lease.
     pub ttl_ms: u64,
     /// For how long, but for [`Scenario::Uncontended`]; about so long for [`Scenario::Take`].
     pub millis: u64,

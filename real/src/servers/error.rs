@@ -21,7 +21,7 @@ pub enum ServerError {
     Spawn {
         /// The program.
         program: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// Another process listens on the port.
@@ -69,7 +69,7 @@ pub enum ServerError {
     Directory {
         /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A server program needs another user, and this machine lacks it.

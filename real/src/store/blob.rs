@@ -38,7 +38,7 @@ pub enum BlobError {
     Blob {
         /// Its name.
         name: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! What the findings of experiment 8 say.
+//! The section of experiment 8 in the report.
 
 use resource::Fencing;
 use resource::audit::VerdictKind;
@@ -49,32 +49,32 @@ fn expect_of_long_work(section: &mut Section, findings: &Findings) {
         work(true).count() > 0 && work(true).all(|work| work.written == work.grants && work.expired == 0),
     );
     section.expect(
-        "and at none by the one that acquired again",
+        "and at no grant by the holder that acquired again",
         work(false).count() > 0 && work(false).all(|work| work.written == 0 && work.expired == work.grants),
     );
 }
 
 impl Findings {
-    /// Over all pauses of one kind of holder in one arm.
+    /// Sums a count over all pauses, for one kind of holder in one arm.
     fn sum(&self, renewing: bool, fence: Fencing, of: fn(&Paused) -> u32) -> u32 {
         let is_one = |paused: &&Paused| paused.cell.renewing == renewing && paused.cell.fence == fence;
         self.pauses.iter().filter(is_one).map(of).sum()
     }
 
-    /// Runs of one kind of holder with two holders at once.
+    /// Returns the number of runs with two holders at once, for one kind of holder.
     fn overlaps(&self, renewing: bool) -> u32 {
         Fencing::BOTH.map(|fence| self.sum(renewing, fence, |cell| cell.overlaps)).iter().sum()
     }
 }
 
-/// What became of the holders that renewed and overslept.
+/// Describes the writes of holders that renewed and paused for too long.
 fn after_waking(stale: u32, overtaken: u32) -> String {
     match (stale, overtaken) {
         (_, 0) => "No holder that renewed was overtaken.".to_owned(),
         (0, _) => "None of the holders that renewed and overslept wrote after it woke: the watchdog looks at the clock \
                    before the work goes on, and drops it. That is of no help to a write that has left already."
             .to_owned(),
-        (stale, _) => format!("Of the holders that renewed and overslept, {stale} wrote after they woke, fencing off."),
+        (stale, _) => format!("Of the holders that renewed and paused for too long, {stale} wrote after the pause, with fencing off."),
     }
 }
 
@@ -105,7 +105,7 @@ fn pause_table(findings: &Findings) -> Table {
 
 fn under_way_table(findings: &Findings) -> Table {
     let mut table = Table::new(
-        "A write is on its way when the holder's host is cut off, and arrives when the next holder is done.",
+        "A write is in transit when its holder's host is cut off, and arrives after the next holder is done.",
         &["system", "holder", "fence", "taken", "refused", "stale"],
     );
     for UnderWay { system, renewing, fence, outcome } in &findings.under_way {

@@ -1,8 +1,8 @@
-//! Experiment 9: the same lock under the simulator and on live servers.
+//! Experiment 9: the same lock in the simulator and on live servers.
 //!
-//! Each scenario is made of the same numbers twice: as a schedule that `sim replay` runs, with many seeds, and as
-//! processes on live servers. The audit is the same. What each kind of run comes to is a set of verdicts; the shares of
-//! the sets are compared.
+//! Each scenario exists twice, with the same durations: as a schedule that `sim replay` runs with many seeds,
+//! and as processes on live servers. Both are judged by the same audit. The outcome of a run is a set of
+//! verdicts; the shares of these sets are compared.
 
 mod scenario;
 mod simulator;
@@ -25,7 +25,7 @@ use crate::servers::Stage;
 use crate::span::Span;
 use crate::systems::System;
 
-/// The shares of one set of verdicts may differ by so much.
+/// The largest difference allowed between the shares of one set of verdicts.
 const TOLERANCE: f64 = 0.25;
 /// Simulations at the same time.
 const SIMULATIONS_AT_ONCE: usize = 4;
@@ -34,7 +34,7 @@ const SIMULATIONS_AT_ONCE: usize = 4;
 #[derive(Debug)]
 pub struct SimAndLive;
 
-/// What it is run with.
+/// The configuration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
@@ -44,18 +44,19 @@ pub struct Configuration {
     runs: u32,
     seeds: u32,
     at_once: usize,
-    /// The simulator's program; by default the one beside this one.
+    /// The path of the simulator; by default it is beside this program.
     #[serde(skip_serializing_if = "Option::is_none")]
     sim: Option<PathBuf>,
 }
 
-/// All that was found.
+/// The raw findings.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Findings {
     cells: Vec<Cell>,
 }
 
-/// One scenario on one system, in one arm: how many runs came to which verdicts (`overlap stale_write`, `none`).
+/// One scenario on one system, in one arm: the count of runs for each set of verdicts (`overlap stale_write`,
+/// `none`).
 #[derive(Debug, Serialize, Deserialize)]
 struct Cell {
     scenario: Scenario,
@@ -78,11 +79,11 @@ impl Experiment for SimAndLive {
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
         let Configuration { systems, scenarios, runs, seeds, at_once, sim, ttl } = configuration;
         if systems.is_empty() || scenarios.is_empty() || *runs == 0 || *seeds == 0 || *at_once == 0 {
-            let help = "give at least one system, one scenario, one run, one seed, and one run at a time";
+            let help = "set at least one system, one scenario, one run, one seed, and one run at a time";
             return Err(ExperimentError::Pointless(help.to_owned()));
         }
         if ttl.0 < Duration::from_secs(2) {
-            let help = "give a TTL of 2 s at least: etcd's leases are no shorter in the simulator";
+            let help = "set a TTL of at least 2 s: the simulator's etcd grants no shorter leases";
             return Err(ExperimentError::Pointless(help.to_owned()));
         }
         let simulator = Simulator::find(sim.as_deref())?;
@@ -107,7 +108,7 @@ impl Experiment for SimAndLive {
         );
         let of = |fence| cells.iter().filter(move |cell| cell.fence == fence);
         section.expect(
-            "with fencing there is nothing but overlaps, in either world",
+            "with fencing there is no verdict but overlaps, simulated and live",
             of(Fencing::On).count() > 0 && of(Fencing::On).all(Cell::is_safe),
         );
         let stale = |runs: fn(&Cell) -> &BTreeMap<String, u32>| {
@@ -118,17 +119,17 @@ impl Experiment for SimAndLive {
                 .sum::<u32>()
         };
         let (simulated, live) = (stale(|cell| &cell.simulated), stale(|cell| &cell.live));
-        section.expect("without it there are stale writes in both", simulated > 0 && live > 0);
+        section.expect("without fencing there are stale writes in both", simulated > 0 && live > 0);
         let equal = cells.iter().filter(|cell| cell.distance() < f64::EPSILON).count();
         section.remarks.push(format!(
-            "Of {} combinations of scenario, system and arm, {equal} came to the very same shares.",
+            "Of {} combinations of scenario, system and arm, {equal} have exactly the same shares.",
             cells.len()
         ));
         section
     }
 }
 
-/// What was found of one run.
+/// The verdicts of one run.
 struct Played {
     plot: Plot,
     fence: Fencing,
@@ -204,12 +205,12 @@ fn cells(configuration: &Configuration, simulated: &[Played], live: &[Played]) -
 }
 
 impl Cell {
-    /// The verdicts that any run came to.
+    /// Returns the verdicts of all runs.
     fn verdicts(&self) -> BTreeSet<&str> {
         self.simulated.keys().chain(self.live.keys()).map(String::as_str).collect()
     }
 
-    /// The largest difference between the shares of any verdicts.
+    /// Returns the largest difference between the shares of any set of verdicts.
     fn distance(&self) -> f64 {
         let differences = self
             .verdicts()
@@ -230,7 +231,7 @@ fn share(counts: &BTreeMap<String, u32>, verdicts: &str) -> f64 {
 
 fn table(findings: &Findings) -> Table {
     let mut table = Table::new(
-        "How many of the runs came to which verdicts.",
+        "The number of runs for each set of verdicts.",
         &["scenario", "system", "fence", "verdicts", "simulated", "live"],
     );
     for cell in &findings.cells {

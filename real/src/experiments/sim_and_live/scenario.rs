@@ -1,4 +1,5 @@
-//! The scenarios: each as a schedule of the simulator, and as processes on live servers, from the same numbers.
+//! The scenarios: each as a schedule of the simulator and as processes on live servers, with the same
+//! durations.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -15,26 +16,26 @@ use crate::systems::System;
 
 /// How long worker b works.
 const B_WORKS: Duration = Duration::from_millis(20);
-/// How long worker a holds the lock before it is killed: by then b is waiting.
+/// How long worker a holds the lock before it is killed; b is waiting by then.
 const A_LIVES: Duration = Duration::from_millis(200);
-/// Redlock's nodes.
+/// The number of Redlock's nodes.
 const NODES: u32 = 5;
 
-/// Two workers on one lock, of whom something befalls the first.
+/// Two workers on one lock, of which the first meets a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Scenario {
     /// The holder pauses for two and a half TTLs after it has checked its lease.
     GcPause,
-    /// It pauses for half a TTL, at any point of its lease.
+    /// It pauses for half a TTL, at various points of its lease.
     PauseHalfTtl,
-    /// Nothing befalls it, but its work takes one and a half TTLs and nobody renews.
+    /// No fault, but its work takes one and a half TTLs without renewal.
     WorkLongerThanTtl,
     /// It is killed.
     SigkillHolder,
 }
 
-/// A scenario with its numbers: what worker a does, and what befalls it.
+/// A scenario with its durations: those of worker a and of its fault.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plot {
     pub(super) scenario: Scenario,
@@ -56,7 +57,7 @@ impl Scenario {
 }
 
 impl Plot {
-    /// The run numbered `run` of `runs`.
+    /// Returns run number `run` of `runs`.
     pub(super) fn new(scenario: Scenario, system: System, ttl: Duration, run: u32, runs: u32) -> Self {
         let phase = (f64::from(run) + 0.5) / f64::from(runs);
         let (work, pause) = match scenario {
@@ -68,13 +69,13 @@ impl Plot {
         Self { scenario, system, ttl, work: ttl.mul_f64(work), pause: ttl.mul_f64(pause) }
     }
 
-    /// As a schedule of the simulator, whose randomness comes from `seed`.
+    /// Returns it as a schedule of the simulator with the seed `seed`.
     pub(super) fn schedule(&self, seed: u64) -> String {
         let Self { scenario, system, ttl, work, pause } = self;
         let [ttl, work, pause, b_works, a_lives] =
             [*ttl, *work, *pause, B_WORKS, A_LIVES].map(|span| format!("\"{}\"", Span(span)));
         let (about, name) = (scenario.as_str(), system.as_str());
-        // `within`: whether anybody is served in time is not judged live, and not here.
+        // `within` is long, since the live runs don't judge the time to be served either.
         let mut text = format!(
             "about = \"{about}\"\nsystem = \"{name}\"\nseed = {seed}\nttl = {ttl}\nwithin = \"60m\"\n\n\
              [[worker]]\nname = \"a\"\nwork = {work}\n\n\
@@ -98,7 +99,7 @@ impl Plot {
         text
     }
 
-    /// As processes on live servers; `run` names it in the stage.
+    /// Runs it as processes on live servers; `run` is its name in the stage.
     pub(super) fn play(
         &self,
         stage: &Stage,
