@@ -1,9 +1,9 @@
-//! The lock servers of an experiment: for each system, as many as the lab has.
+//! The lock servers of an experiment, as many as the lab uses for each system.
 
 use crate::servers::{EtcdCluster, Persistence, Redis, ServerError, Stage, ZooKeeper};
 use crate::systems::System;
 
-/// Redlock outlives the failure of two of five.
+/// Redlock tolerates the failure of two of five.
 const REDLOCK_NODES: usize = 5;
 
 /// Running lock servers of one system.
@@ -15,7 +15,7 @@ pub(crate) enum Fleet {
 }
 
 impl Fleet {
-    /// Starts them and waits until they are ready.
+    /// Starts the servers and waits until they are ready.
     pub(crate) fn start(stage: &Stage, system: System) -> Result<Self, ServerError> {
         Ok(match system {
             System::Redis => Self::Redis(vec![Redis::start(stage, "redis", Persistence::None)?]),
@@ -25,7 +25,7 @@ impl Fleet {
         })
     }
 
-    /// Their addresses, as `--servers` takes them.
+    /// Returns their addresses, as `--servers` takes them.
     pub(crate) fn addresses(&self) -> String {
         let addresses = match self {
             Self::Redis(servers) => servers.iter().map(Redis::address).collect(),

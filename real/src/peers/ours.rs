@@ -1,4 +1,4 @@
-//! Our own locks, as a peer among others: an ordinary user of `dlock`, on a runtime of one thread.
+//! Our own locks as a peer: an ordinary user of `dlock` on a runtime of one thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use crate::timer;
 /// How long an acquire of a free lock may take.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// One of our backends.
+/// A peer on one of our systems.
 pub(super) struct Ours {
     pub(super) name: &'static str,
     pub(super) system: System,
@@ -44,7 +44,7 @@ impl Peer for Ours {
     }
 }
 
-/// What stopped a slice: the error of any step, for people.
+/// The error that stopped a slice.
 type Stopped = Box<dyn std::error::Error + Send + Sync>;
 
 async fn run<B: Backend<Runtime = TokioRuntime>>(backend: B, job: &Job) -> Result<Slice, Stopped> {
@@ -96,8 +96,8 @@ async fn hot<B: Backend>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
     Ok(all)
 }
 
-/// Acquires, works, releases and works without the lock, until `end`: whoever has released does not come back before others
-/// had a chance. The slice lasts from `begun` to its last release.
+/// Acquires, works, releases, and works without the lock, until `end`; a contender that released thus leaves
+/// the lock to the others for a while. The slice lasts from `begun` to its last release.
 async fn contend<B: Backend>(
     lock: Lock<B>,
     key: LockKey,
@@ -112,7 +112,7 @@ async fn contend<B: Backend>(
         let handle = match lock.acquire(&key, end).await {
             Ok(handle) => handle,
             Err(AcquireError::Contended { .. } | AcquireError::DeadlinePassed) => return Ok(slice),
-            // A question that the end has cut off.
+            // A request cut off by the end.
             Err(AcquireError::Unavailable(_)) if runtime.now() >= end => return Ok(slice),
             Err(error) => return Err(error.into()),
         };
