@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_poll_sees_the_end_but_not_in_an_empty_buffer() -> io::Result<()> {
+    async fn a_poll_with_an_empty_buffer_is_no_end() -> io::Result<()> {
         let (mut stream, peer) = asked(LONG).await?;
         drop(peer);
         assert_eq!(read_once(&mut stream, 8).transpose()?.as_deref(), Some(&b""[..]));

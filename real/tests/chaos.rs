@@ -43,7 +43,7 @@ fn a_plan_is_drawn_from_its_seed_alone() {
 }
 
 #[test]
-fn nothing_is_struck_twice_at_a_time() {
+fn a_victim_has_one_fault_at_a_time() {
     let plan = Plan::draw(&Configuration { every: Duration::from_millis(300), ..configuration(1) });
     let pauses =
         |worker| plan.faults.iter().filter(move |planned| planned.fault == Fault::PauseWorker { worker });
@@ -88,7 +88,7 @@ fn short_run(fence: &str, folder: &Path) -> (Value, bool) {
 }
 
 #[test]
-fn without_fencing_writes_are_lost_and_with_it_they_are_not() {
+fn writes_are_lost_only_without_fencing() {
     let stage = Stage::new().unwrap();
     let (off, as_expected) = short_run("off", stage.directory());
     assert!(as_expected, "{off}");
@@ -139,7 +139,7 @@ fn regress(between: Kind) -> Vec<Event> {
 }
 
 #[test]
-fn a_token_may_regress_where_a_server_has_lost_it_and_nowhere_else() {
+fn a_token_may_regress_only_after_a_servers_data_loss() {
     let stopped = |detail: &str| Kind::ServerStopped { detail: Some(detail.into()) };
     let promoted = Kind::ServerPromoted { detail: None };
     for (between, explained) in [(stopped(DATA_LOST), true), (promoted, true), (stopped("killed"), false)] {

@@ -45,7 +45,7 @@ fn serve(arguments: &[&str]) -> Served {
 }
 
 #[test]
-fn what_is_up_serves_a_worker_and_is_gone_after_down() {
+fn up_starts_a_server_and_down_stops_it() {
     let stage = Stage::new().unwrap();
     let state = stage.directory().join("state.json");
     let state = ["--state", state.to_str().unwrap()];
@@ -128,7 +128,7 @@ fn the_histories_of_several_processes_are_judged_as_one() {
 }
 
 #[test]
-fn a_violation_ends_in_exit_code_1_and_nonsense_in_2() {
+fn a_violation_exits_with_1_and_invalid_input_with_2() {
     let stage = Stage::new().unwrap();
     let (history, nonsense) = (stage.directory().join("h.jsonl"), stage.directory().join("n.jsonl"));
     let write = |at: u64, token: u64, version: u64| {
@@ -211,7 +211,7 @@ fn a_worker_shows_its_metrics() {
 }
 
 #[test]
-fn mistakes_are_explained() {
+fn errors_say_what_to_do() {
     let served = serve(&["--store", "memory"]);
     let address = format!("127.0.0.1:{}", served.1);
     let (code, _, error) = run(&mut real(&["resource", "--store", "memory", "--listen", &address]));

@@ -150,7 +150,7 @@ fn renewing_narrows_the_window_and_does_not_close_it() {
 }
 
 #[test]
-fn what_was_not_expected_is_exit_code_1() {
+fn an_unexpected_result_exits_with_1() {
     // No pause is long enough to show anything.
     let short = ["--ttl", "2s", "--set", "pauses=[0.01]", "--set", "phases=1", "--set", "attempts=1"];
     let ran = experiment(8, &short);
@@ -209,7 +209,7 @@ fn do_not_fence(runs: &mut Value) {
 }
 
 #[test]
-fn what_is_no_experiment_is_refused() {
+fn an_unknown_experiment_is_refused() {
     let cases: [(u32, &[&str], &str); 4] = [
         (99, &[], "real: there is no experiment 99: there are 1"),
         (1, &["--pause", "1s"], "the pause must be longer than TTL and work"),

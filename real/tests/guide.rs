@@ -22,7 +22,7 @@ enum Step {
 }
 
 #[test]
-fn a_crate_that_follows_the_guide_finds_the_naive_lock_guilty() {
+fn a_crate_made_by_the_guide_convicts_the_naive_lock() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     // Outside the checkout: cargo takes what lies inside for a part of the workspace.
     let folder = std::env::temp_dir().join(format!("guide-{}", std::process::id()));

@@ -45,7 +45,7 @@ async fn a_hot_key_is_charged_for_all_who_came() {
 }
 
 #[tokio::test]
-async fn a_lock_that_is_never_free_is_charged_for_those_who_could_not_even_ask() {
+async fn unserved_attempts_count_with_their_wait() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
     let key = LockKey::new("k", "0").unwrap();
@@ -61,7 +61,7 @@ async fn a_lock_that_is_never_free_is_charged_for_those_who_could_not_even_ask()
 }
 
 #[tokio::test]
-async fn silence_for_longer_than_a_request_may_take_is_a_failure() {
+async fn silence_beyond_the_request_timeout_is_a_failure() {
     // It takes connections, and never answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let stage = Stage::new().unwrap();
@@ -134,7 +134,7 @@ async fn a_seed_fills_two_servers_alike() {
 }
 
 #[tokio::test]
-async fn an_etcd_holds_a_lock_for_each_and_knows_its_owner() {
+async fn an_etcd_filled_with_locks_knows_their_owners() {
     let stage = Stage::new().unwrap();
     let etcd = EtcdCluster::start_one(&stage).unwrap();
     let runtime = TokioRuntime::new(Handle::current());

@@ -8,7 +8,7 @@ use experiments::experiment;
 use serde_json::Value;
 
 #[test]
-fn contention_has_a_point_for_each_system_and_number_of_contenders() {
+fn contention_measures_each_system_and_number_of_contenders() {
     let small = ["contenders=[4, 40, 80]", "rate=5.0", "lasts=\"2s\"", "work=\"20ms\""];
     let arguments: Vec<_> = small.iter().flat_map(|change| ["--set", change]).collect();
     let ran = experiment(4, &arguments);

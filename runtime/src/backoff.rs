@@ -49,7 +49,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_wait_is_between_half_and_the_whole_of_its_bound(
+        fn a_wait_is_between_half_and_all_of_its_bound(
             base in 1..10_000u64, max in 0..100_000u64, retry: u32, random: [u8; 8],
         ) {
             let base = Duration::from_millis(base);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_range_is_drawn_from() {
+    fn every_wait_in_the_range_is_possible() {
         let backoff = Backoff::default();
         assert_eq!(backoff.wait(0, [0; 8]), Duration::from_millis(25));
         assert_eq!(backoff.wait(0, [255; 8]), Duration::from_millis(50));

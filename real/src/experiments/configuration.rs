@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_that_the_experiment_has_no_use_for_is_an_error() {
+    fn a_flag_the_experiment_does_not_have_is_an_error() {
         let error = with(FILE, &[("pause", Value::from("5s"))]).unwrap_err();
         assert!(error.contains("the flags of experiment 7: unknown field `pause`"), "{error}");
     }

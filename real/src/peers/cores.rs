@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_and_its_client_have_each_a_core_and_then_all_again() {
+    fn server_and_client_are_pinned_and_unpinned() {
         let (mut server, mut client) = (sleeper(), sleeper());
         let all = sched_getaffinity(None).unwrap();
         let cores = Cores::with(server.id()).unwrap();

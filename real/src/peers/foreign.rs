@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_fails_tells_its_last_words_and_what_to_do() {
+    fn a_failed_command_shows_its_output_and_the_remedy() {
         let error = run(Command::new("sh").args(["-c", "echo why >&2; exit 3"]), "do this").unwrap_err();
         assert_eq!(error, "`sh` failed (exit status: 3): why; do this");
         let error = run(&mut Command::new("no-such-program"), "do that").unwrap_err();

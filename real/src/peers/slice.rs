@@ -62,9 +62,9 @@ pub struct Slice {
     pub error: Option<String>,
 }
 
-    /// Returns its name.
+/// A lock implementation on a server, its own or a shared one.
 pub trait Peer {
-    /// What it is called.
+    /// Returns its name.
     fn name(&self) -> &'static str;
 
     /// Returns the process that does the work, if it is not this one.

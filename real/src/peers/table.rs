@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_have_a_row_for_each_peer_and_name_the_missing() {
+    fn the_tables_list_each_peer_and_the_missing_ones() {
         let mut results = results(19.0);
         results.missing.push(("rslock", "no compiler".to_owned()));
         let text = results.tables();

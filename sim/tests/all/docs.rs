@@ -33,7 +33,7 @@ fn every_link_leads_somewhere() {
 }
 
 #[test]
-fn every_schedule_of_the_debate_has_its_link_and_its_claims() {
+fn every_schedule_of_the_debate_is_linked_and_claimed() {
     let page = Page::load();
     let linked: BTreeSet<_> = page.links().iter().filter_map(|(_, target)| schedule_of(target)).collect();
     let claimed: BTreeSet<_> = page.claims().iter().filter_map(|claim| claim.schedule.clone()).collect();
@@ -55,7 +55,7 @@ fn every_schedule_of_the_debate_has_its_link_and_its_claims() {
 }
 
 #[test]
-fn every_claim_is_what_the_schedule_demands_and_what_its_run_gives() {
+fn every_claim_agrees_with_its_schedule_and_its_run() {
     let page = Page::load();
     let mut problems = Vec::new();
     let claims = page.claims();
