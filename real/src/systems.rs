@@ -61,8 +61,8 @@ pub enum SystemError {
 
 /// Returns a backend of `system` on the servers at the addresses `servers`.
 ///
-/// Where a lease is tied to the client's session (etcd, ZooKeeper), `ttl` is also the session's timeout, so that a dead
-/// holder blocks others for no longer than its lease.
+/// Where a lease is tied to the client's session (etcd, ZooKeeper), `ttl` is also the session's timeout, so
+/// that a dead holder blocks others for no longer than its lease.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! The long run, kept short: without fencing it shows violations, with it none; and its judge knows what a fault explains.
+//! The long run, kept short: without fencing it shows violations, with it none; and its judge knows what a
+//! fault explains.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -164,7 +165,8 @@ fn a_loss_explains_nothing_that_happens_within_its_own_epoch() {
     early.insert(0, event(0, "redis-1", stopped()));
     early.insert(1, event(0, "redis-1", started()));
     assert!(!Judgement::of(&early, false, None).is_clean(false));
-    // Who asked while the server was losing its data may have been granted by what it was, or by what it became.
+    // Who asked while the server was losing its data may have been granted by what it was, or by what it
+    // became.
     early.remove(1);
     assert!(Judgement::of(&early, false, None).is_clean(false));
 }

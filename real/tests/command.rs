@@ -1,4 +1,5 @@
-//! The command as a person meets it: what it prints, what it leaves behind, what it says when something is wrong.
+//! The command as a person meets it: what it prints, what it leaves behind, what it says when something is
+//! wrong.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "support/eventually.rs"]

@@ -198,8 +198,8 @@ fn find(runs: &mut Value, is: impl Fn(&Value) -> bool) -> &mut Value {
     runs.as_array_mut().unwrap().iter_mut().find(|run| is(run)).unwrap()
 }
 
-/// What the same runs give with a resource that was told to fence and does not: the arm without fencing, twice. That with
-/// a stale write, since the others would be alike.
+/// What the same runs give with a resource that was told to fence and does not: the arm without fencing,
+/// twice. That with a stale write, since the others would be alike.
 fn do_not_fence(runs: &mut Value) {
     let stale = |run: &Value| run["fence"] == "off" && run["verdicts"].to_string().contains("stale_write");
     let unfenced = find(runs, stale).clone();

@@ -37,7 +37,8 @@ async fn a_hot_key_is_charged_for_all_who_came() {
     let report = contend(load(&redis), TokioRuntime::new(Handle::current())).await.unwrap();
     assert_eq!((report.offered, report.failed), (200, 0), "{report}");
     assert_eq!(report.served + report.unserved, 200, "{report}");
-    // The lock is held for 20 ms at a time: no more than 50 fit into the second, and one more that began in it.
+    // The lock is held for 20 ms at a time: no more than 50 fit into the second, and one more that began in
+    // it.
     assert!((1..=51).contains(&report.served), "{report}");
     let counts = [&report.acquire_served, &report.acquire_from_call, &report.acquire_all].map(|of| of.count);
     assert_eq!(counts, [report.served, report.served, 200], "{report}");
@@ -164,7 +165,8 @@ async fn an_etcd_filled_with_locks_knows_their_owners() {
         let free = lock.try_acquire(&LockKey::new(key, "300").unwrap()).await;
         free.unwrap().release().await.unwrap();
     }
-    // The same seed gives the same locks, but never another fill's leases. Each of our clients has had one besides.
+    // The same seed gives the same locks, but never another fill's leases. Each of our clients has had one
+    // besides.
     let mut client = etcd_client::Client::connect(etcd.addresses(), None).await.unwrap();
     let all = client.leases().await.unwrap().leases().len();
     assert!((601..=604).contains(&all), "{all} leases");
@@ -187,7 +189,8 @@ async fn without_a_lock_a_conditional_update_lets_one_win() {
         let query = format!("SELECT version FROM {table}");
         let version: i64 = client.query_one(&query, &[]).await.unwrap().get(0);
         assert_eq!(u64::try_from(version).unwrap(), report.served, "{report}");
-        // Either way sections of 20 ms exclude each other: no more than 50 fit into the second, and one that began in it.
+        // Either way sections of 20 ms exclude each other: no more than 50 fit into the second, and one that
+        // began in it.
         assert!(report.served <= 51, "{report}");
     }
     drop(connection);

@@ -12,8 +12,8 @@ fn contention_measures_each_system_and_number_of_contenders() {
     let small = ["contenders=[4, 40, 80]", "rate=5.0", "lasts=\"2s\"", "work=\"20ms\""];
     let arguments: Vec<_> = small.iter().flat_map(|change| ["--set", change]).collect();
     let ran = experiment(4, &arguments);
-    // Whether throughput is flat and waits grow is a matter of times, which mean nothing on a machine that is busy with other
-    // tests: only what no machine can excuse is asserted of them.
+    // Whether throughput is flat and waits grow is a matter of times, which mean nothing on a machine that is
+    // busy with other tests: only what no machine can excuse is asserted of them.
     assert!(matches!(ran.code, Some(0 | 1)), "{}", ran.told);
     let record: Value = serde_json::from_str(&ran.record).unwrap();
     let findings = &record["findings"];

@@ -7,8 +7,8 @@
 //!   is lost. A worker that dies keeps its job until `lease_until`; the next worker to take it raises the
 //!   version, so that a late update of the first worker changes no row.
 //!
-//! Source: "distributed-coordination-part-018", sections 22, "Database Optimistic Lock Alternative", and 25, "Job Ownership
-//! Pattern".
+//! Source: "distributed-coordination-part-018", sections 22, "Database Optimistic Lock Alternative", and 25,
+//! "Job Ownership Pattern".
 
 use std::error::Error;
 use std::str::FromStr;

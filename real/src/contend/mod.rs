@@ -38,7 +38,8 @@ pub enum Arm {
     /// A lock.
     #[default]
     Lock,
-    /// No lock: the version column of a row in PostgreSQL, read before the work and compared by the write after it.
+    /// No lock: the version column of a row in PostgreSQL, read before the work and compared by the write
+    /// after it.
     Version,
     /// No lock: the status column of a job in PostgreSQL, which a conditional update sets.
     Jobs,

@@ -5,8 +5,9 @@
 //! name of its own, which contains the token, so that no other grant can overwrite it; the row's value is the
 //! name of the current blob.
 //!
-//! Source: Palma, "Distributed locks and fencing tokens: why TTL alone is not enough", "Practical example: lock, fence,
-//! and guarded blob write". The name with the token closes the window that is left there between steps 4 and 5.
+//! Source: Palma, "Distributed locks and fencing tokens: why TTL alone is not enough", "Practical example:
+//! lock, fence, and guarded blob write". The name with the token closes the window that is left there between
+//! steps 4 and 5.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -83,8 +84,9 @@ impl<S: Store> GuardedBlobs<S> {
     }
 }
 
-/// Key, token, sequence (of a conditional write zero and the version) and digest: no two accepted writes share it, and the names of a key sort by token. With the digest
-/// a retry is told from another body under the same token, which the row then refuses.
+/// Key, token, sequence (of a conditional write zero and the version) and digest: no two accepted writes
+/// share it, and the names of a key sort by token. With the digest a retry is told from another body under
+/// the same token, which the row then refuses.
 fn name_of(key: &ResourceKey, write: &Write) -> String {
     let (token, number) = write.guard.to_parts();
     let digest = BodyDigest::of(&write.body).short();

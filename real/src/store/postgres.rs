@@ -5,8 +5,9 @@
 //! unlocked. No other connection, of this process or another, can come between check and write. PostgreSQL
 //! syncs its log before a commit returns, so an accepted token survives a crash.
 //!
-//! Source: Palma, "Distributed locks and fencing tokens: why TTL alone is not enough", "Wiring fencing into a relational
-//! database". There the rule is a condition in SQL; here it is the library's own, which also knows claims and retries.
+//! Source: Palma, "Distributed locks and fencing tokens: why TTL alone is not enough", "Wiring fencing into a
+//! relational database". There the rule is a condition in SQL; here it is the library's own, which also knows
+//! claims and retries.
 
 use std::error::Error;
 use std::future::Future;

@@ -54,7 +54,8 @@ fn the_lock_makes_no_vain_attempt_but_more_requests() {
         assert_eq!(summary.refused, []);
         assert!(report.commands > 2 * UPDATES, "an acquire and a release for each: {}", report.commands);
     }
-    // Without contention both take their time from the schedule; the lock's polling costs more than attempts in vain.
+    // Without contention both take their time from the schedule; the lock's polling costs more than attempts
+    // in vain.
     assert!(took(report("cas-high-contention")) < took(high));
 }
 

@@ -1,8 +1,9 @@
 //! What `docs/redlock.md` says of the schedules is what they demand and what their runs give.
 //!
-//! Three things in the page are read here. *Links*, as `](target)`. *Claims*, as code that reads
-//! `verdicts; accepted worker:token, …; refused worker:token, …`, in the line of a link to the schedule: first with fencing
-//! off, then on. *Traces*, as blocks that begin with three backticks and `trace seeds/NAME.toml off` (or `on`).
+//! Three things in the page are read here. *Links*, as `](target)`. *Claims*, as code that reads `verdicts;
+//! accepted worker:token, …; refused worker:token, …`, in the line of a link to the schedule: first with
+//! fencing off, then on. *Traces*, as blocks that begin with three backticks and `trace seeds/NAME.toml off`
+//! (or `on`).
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -219,7 +220,8 @@ struct Claim {
     line: usize,
     /// The last schedule that the line has linked to.
     schedule: Option<String>,
-    /// Fencing off in the first claim of a schedule in a line, on in the second; there is no third, nor only one.
+    /// Fencing off in the first claim of a schedule in a line, on in the second; there is no third, nor only
+    /// one.
     arm: Option<Arm>,
     text: String,
 }

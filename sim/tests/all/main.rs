@@ -26,6 +26,7 @@ mod determinism;
 mod docs;
 mod harness;
 mod hosts;
+mod lines;
 mod mutants;
 mod schedule;
 mod trace;

@@ -58,7 +58,8 @@ impl Side {
         }
     }
 
-    /// Carries out a request, and returns what the answer says. `unlock` is the key of the lock to be given back.
+    /// Carries out a request, and returns what the answer says. `unlock` is the key of the lock to be given
+    /// back.
     pub(crate) async fn carry_out(&mut self, op: &Op, unlock: Option<&str>) -> String {
         let (origin, revision) = (self.origin, self.origin.revision);
         let client = &mut self.client;

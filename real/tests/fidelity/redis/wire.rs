@@ -77,7 +77,8 @@ impl Connection {
         }
     }
 
-    /// Sends a request and returns all that comes, up to the answer to a PING behind it or the end of the connection.
+    /// Sends a request and returns all that comes, up to the answer to a PING behind it or the end of the
+    /// connection.
     pub(crate) fn say_all(&mut self, request: &[u8]) -> io::Result<Vec<Reply>> {
         let ping = self::request(&[b"PING".to_vec(), MARK.to_vec()]);
         let mut replies = vec![self.say(&[request, &ping].concat())?];

@@ -1,5 +1,5 @@
-//! Many tasks of one process ask at the same time, over one connection and in shared calls: each is served as if it were
-//! alone.
+//! Many tasks of one process ask at the same time, over one connection and in shared calls: each is served as
+//! if it were alone.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -96,7 +96,8 @@ fn a_counter_that_is_broken_fails_its_own_lock_only() {
 fn whoever_leaves_at_any_time_holds_nothing_and_the_others_their_own() {
     in_lab(1, |lab| async move {
         let member = opened(&lab).await;
-        // Every second one leaves, some at once, some after a time in which the call is sent, executed and answered.
+        // Every second one leaves, some at once, some after a time in which the call is sent, executed and
+        // answered.
         let answers = crowd(&lab, &member, |number| {
             let step = ROUND_TRIP * u32::try_from(number).unwrap() / 150;
             number.is_multiple_of(2).then_some(step)

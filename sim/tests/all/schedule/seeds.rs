@@ -1,4 +1,5 @@
-//! Every file of the corpus parses, says what it shows and what it must give, and is the same after a round trip.
+//! Every file of the corpus parses, says what it shows and what it must give, and is the same after a round
+//! trip.
 
 use std::collections::BTreeMap;
 use std::path::Path;

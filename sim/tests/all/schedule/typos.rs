@@ -1,4 +1,5 @@
-//! A schedule file with a mistake in it is refused: with the file, the line, the name at fault, and what is known instead.
+//! A schedule file with a mistake in it is refused: with the file, the line, the name at fault, and what is
+//! known instead.
 
 use sim::Schedule;
 

@@ -1,4 +1,5 @@
-//! Requests whose answers don't come: what the client says of them, and how a protected name finds the node that they made.
+//! Requests whose answers don't come: what the client says of them, and how a protected name finds the node
+//! that they made.
 
 use super::support::{SERVERS, Zoo, in_zoo};
 use dlock_zookeeper::{Client, CreateMode, Error, path};
