@@ -1,4 +1,4 @@
-"""Runs slices of work: reads each as a line of JSON, and answers with one. A peer adds its acquire and release."""
+"""Runs slices of work: reads each as a line of JSON and answers with one. A peer adds acquire and release."""
 
 import json
 import sys
