@@ -105,10 +105,10 @@ impl<'a, B: Backend> Attempt<'a, B> {
         }
     }
 
-    /// Waits until `until`, or until the server reports that the lease may be free.
-    pub(crate) async fn wait_for_release(&mut self, until: Instant) {
-        if self.acquisition.wait(until).await.is_err() {
-            self.context.runtime().sleep_until(until).await;
+    /// Waits until `deadline`, or until the server reports that the lease may be free.
+    pub(crate) async fn wait_for_release(&mut self, deadline: Instant) {
+        if self.acquisition.wait(deadline).await.is_err() {
+            self.context.runtime().sleep_until(deadline).await;
         }
     }
 

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_older_than_its_lease_is_not_valid_at_all() {
+    fn a_grant_older_than_its_lease_is_not_valid() {
         let terms = Terms { ttl: Duration::from_millis(10), drift: Duration::from_millis(3) };
         let since = Instant::from_nanos(5 * MILLI);
         assert_eq!(terms.valid_until(since, Duration::from_millis(2)), since);

@@ -19,7 +19,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_waiter_comes_after_the_lease_ended_or_by_its_own_backoff(wait in 0..10_000u64, left in 0..10_000u64) {
+        fn a_waiter_retries_at_the_leases_end_or_earlier(wait in 0..10_000u64, left in 0..10_000u64) {
             let (wait, left) = (Duration::from_millis(wait), Duration::from_millis(left));
             let chosen = wait_for_holder(wait, Some(left));
             prop_assert!(chosen >= Duration::from_millis(1), "none spins");

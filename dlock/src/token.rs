@@ -120,7 +120,7 @@ mod tests {
         }
 
         #[test]
-        fn a_prefix_shows_no_more_than_eight_digits_of_the_secret(name in "\\PC{0,12}", bytes: [u8; 16]) {
+        fn a_prefix_shows_at_most_eight_digits_of_the_secret(name in "\\PC{0,12}", bytes: [u8; 16]) {
             let text = [&name, ":", hex_digits(&bytes, &mut [0; 32])].concat();
             let shown = owner_prefix(&text);
             prop_assert!(text.starts_with(shown));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_is_128_bits_behind_the_name_of_its_process() {
+    fn an_owner_is_its_processs_name_and_128_bits() {
         let owner = |text: &str| Owner(text.into());
         assert_eq!(owner("a:7f3c9e12ffffffffffffffffffffffff").prefix(), "a:7f3c9e12");
         assert_eq!(owner("7f3c9e12ffffffffffffffffffffffff").prefix(), "7f3c9e12");

@@ -16,7 +16,7 @@ fn lock(world: &World) -> (Lock<Fake>, Fake) {
 }
 
 #[test]
-fn a_ttl_that_no_lease_can_have_is_refused_before_anything_is_sent() {
+fn an_invalid_ttl_is_refused_before_any_request() {
     let world = World::default();
     let refused = |ttl| Lock::new(Fake::new(&world), Options::new(ttl)).unwrap_err();
     assert!(matches!(refused(Duration::ZERO), OptionsError::TtlZero { .. }));
@@ -75,7 +75,7 @@ fn contention_ends_at_the_deadline_and_not_later() {
 }
 
 #[test]
-fn a_deadline_during_a_call_reports_what_was_in_the_way_before() {
+fn a_deadline_during_a_call_reports_the_earlier_obstacle() {
     let world = World::default();
     let (lock, fake) = lock(&world);
     fake.on_acquire([Order::Held(None), Order::LoseAnswer]);
@@ -86,7 +86,7 @@ fn a_deadline_during_a_call_reports_what_was_in_the_way_before() {
 }
 
 #[test]
-fn a_lost_answer_is_asked_for_again_by_the_same_owner() {
+fn after_a_lost_answer_the_same_owner_retries() {
     let world = World::default();
     let (lock, fake) = lock(&world);
     fake.on_acquire([Order::LoseAnswer]);
@@ -98,7 +98,7 @@ fn a_lost_answer_is_asked_for_again_by_the_same_owner() {
 }
 
 #[test]
-fn giving_up_on_a_silent_server_cleans_up_without_delay_to_the_caller() {
+fn giving_up_on_a_silent_server_cleans_up_in_background() {
     let world = World::default();
     let (lock, fake) = lock(&world);
     fake.on_acquire(std::iter::repeat_n(Order::LoseAnswer, 9));
@@ -111,7 +111,7 @@ fn giving_up_on_a_silent_server_cleans_up_without_delay_to_the_caller() {
 }
 
 #[test]
-fn a_grant_that_comes_too_late_is_given_back_and_asked_for_under_a_new_name() {
+fn a_late_grant_is_released_and_retried_by_a_new_owner() {
     let world = World::default();
     let fake = Fake::new(&world);
     let mut options = Options::new(ms(100));
@@ -149,7 +149,7 @@ fn try_acquire_asks_once() {
 }
 
 #[test]
-fn owners_are_unlike() {
+fn owner_tokens_differ() {
     let world = World::default();
     let (lock, _) = lock(&world);
     let owners: std::collections::BTreeSet<_> =

@@ -84,7 +84,7 @@ fn a_lease_that_is_lost_and_then_released() {
 }
 
 #[test]
-fn a_lease_that_runs_out_at_its_cap_is_lost_though_nobody_watches() {
+fn a_lease_ended_by_its_cap_is_reported_lost() {
     let meter = observed(|world, _, lock, events| {
         let handle = world.run(lock.try_acquire(&key())).unwrap();
         handle.keep_alive(Cap(ms(100)));

@@ -20,7 +20,7 @@ fn lock() -> (World, Fake, Lock<InSession>) {
 }
 
 #[test]
-fn one_in_line_is_served_when_its_turn_comes_and_not_by_a_wait_of_its_own() {
+fn a_queued_waiter_is_granted_by_its_watch_not_by_backoff() {
     let (world, fake, lock) = lock();
     fake.on_acquire([Order::Queued(7, ms(333)), Order::Queued(7, ms(3))]);
     let start = world.now();
@@ -33,7 +33,7 @@ fn one_in_line_is_served_when_its_turn_comes_and_not_by_a_wait_of_its_own() {
 }
 
 #[test]
-fn one_whose_deadline_passes_in_line_leaves_it() {
+fn a_waiter_leaves_the_queue_at_its_deadline() {
     let (world, fake, lock) = lock();
     fake.on_acquire([Order::Queued(7, ms(9999))]);
     let start = world.now();
@@ -45,7 +45,7 @@ fn one_whose_deadline_passes_in_line_leaves_it() {
 }
 
 #[test]
-fn one_that_does_not_wait_leaves_the_line_at_once() {
+fn try_acquire_leaves_the_queue_at_once() {
     let (world, fake, lock) = lock();
     fake.on_acquire([Order::Queued(7, ms(9999))]);
     let error = world.run(lock.try_acquire(&key())).unwrap_err();
@@ -55,7 +55,7 @@ fn one_that_does_not_wait_leaves_the_line_at_once() {
 }
 
 #[test]
-fn a_waiter_whose_future_is_dropped_leaves_the_line() {
+fn a_dropped_waiter_leaves_the_queue() {
     let (world, fake, lock) = lock();
     fake.on_acquire([Order::Queued(7, ms(9999))]);
     {
@@ -69,7 +69,7 @@ fn a_waiter_whose_future_is_dropped_leaves_the_line() {
 }
 
 #[test]
-fn a_watch_that_fails_is_followed_by_another_question_after_a_wait() {
+fn a_failed_watch_is_followed_by_a_retry_after_backoff() {
     let (world, fake, lock) = lock();
     fake.on_acquire([Order::Queued(7, ms(1))]);
     fake.on_turn(BackendError::NoAnswer);
@@ -79,19 +79,19 @@ fn a_watch_that_fails_is_followed_by_another_question_after_a_wait() {
 }
 
 #[test]
-fn a_watch_that_fails_at_the_deadline_tells_of_the_server_only_if_it_had_the_time_of_a_request() {
-    let silent = |patience| {
+fn a_watch_unanswered_for_a_request_timeout_reports_the_server() {
+    let silent = |timeout| {
         let (world, fake, lock) = lock();
         fake.on_acquire([Order::Queued(7, ms(9999))]);
         fake.hide_turns();
-        world.run(lock.acquire(&key(), world.now() + patience)).unwrap_err()
+        world.run(lock.acquire(&key(), world.now() + timeout)).unwrap_err()
     };
     assert_eq!(silent(ms(499)), AcquireError::Contended { retry_after: None });
     assert_eq!(silent(ms(500)), AcquireError::Unavailable(BackendError::NoAnswer));
 }
 
 #[test]
-fn what_no_ttl_ends_is_asked_for_until_the_server_confirms() {
+fn a_release_without_ttl_is_retried_until_confirmed() {
     let (world, fake, lock) = lock();
     let handle = world.run(lock.try_acquire(&key())).unwrap();
     fake.on_release(std::iter::repeat_n(Order::LoseAnswer, 20));
@@ -102,7 +102,7 @@ fn what_no_ttl_ends_is_asked_for_until_the_server_confirms() {
 }
 
 #[test]
-fn a_dropped_handle_that_no_ttl_ends_is_asked_for_until_the_server_confirms() {
+fn a_dropped_handle_without_ttl_is_released_until_confirmed() {
     let (world, fake, lock) = lock();
     let handle = world.run(lock.try_acquire(&key())).unwrap();
     fake.on_release(std::iter::repeat_n(Order::LoseAnswer, 20));
@@ -112,7 +112,7 @@ fn a_dropped_handle_that_no_ttl_ends_is_asked_for_until_the_server_confirms() {
 }
 
 #[test]
-fn a_lease_that_is_left_ends_when_its_ttl_would_have_ended_it() {
+fn an_abandoned_lease_ends_at_the_end_of_its_ttl() {
     let (world, fake, lock) = lock();
     let handle = world.run(lock.try_acquire(&key())).unwrap();
     let valid_until = handle.valid_until();

@@ -87,7 +87,7 @@ fn a_script_is_sent_by_its_text_once_a_connection() {
 }
 
 #[test]
-fn a_script_that_the_server_refused_to_run_is_sent_by_its_text_again() {
+fn a_script_the_server_refused_is_sent_as_text_again() {
     let (world, server, lock) = world();
     server.faults([Fault::Error("LOADING Redis is loading the dataset in memory")]);
     acquire(&world, &lock);
@@ -110,7 +110,7 @@ fn contend(world: &World, lock: &Redlike, count: usize) -> usize {
 }
 
 #[test]
-fn of_a_hundred_acquirers_one_wins_and_all_share_one_connection() {
+fn one_of_a_hundred_acquires_wins_on_one_shared_connection() {
     let (world, server, lock) = world();
     assert_eq!(contend(&world, &lock, 100), 1);
     assert_eq!(server.connections(), 1);
@@ -118,7 +118,7 @@ fn of_a_hundred_acquirers_one_wins_and_all_share_one_connection() {
 }
 
 #[test]
-fn those_who_waited_for_one_connection_share_its_failure() {
+fn waiters_for_one_connection_share_its_failure() {
     let (world, server, lock) = world();
     server.refuse_connections(true);
     assert_eq!(contend(&world, &lock, 100), 0);
@@ -151,7 +151,7 @@ fn a_connection_that_never_opens_is_given_up_in_time() {
 }
 
 #[test]
-fn a_lost_answer_gives_the_same_lease_and_token_valid_from_the_first_request() {
+fn a_lost_answer_keeps_the_lease_valid_from_the_first_request() {
     for fault in [Fault::LoseAnswer, Fault::Reset] {
         let (world, server, lock) = world();
         acquire(&world, &lock);
@@ -230,7 +230,7 @@ fn a_wrong_password_ends_the_wait() {
 }
 
 #[test]
-fn a_key_without_end_does_not_put_the_waiter_to_sleep_for_ever() {
+fn a_waiter_polls_a_key_without_ttl() {
     let (world, server, lock) = world();
     server.set(&key().owner_key(), "an operator");
     let deadline = world.now() + ms(4000);
@@ -240,7 +240,7 @@ fn a_key_without_end_does_not_put_the_waiter_to_sleep_for_ever() {
 }
 
 #[test]
-fn unlike_resources_do_not_meet() {
+fn different_resources_have_different_keys() {
     let (world, _, lock) = world();
     let _first = acquire(&world, &lock);
     let other = LockKey::for_tenant("acme", "orders", "42").unwrap();

@@ -76,7 +76,7 @@ fn a_crowd_shares_calls_and_each_is_granted_its_own() {
 }
 
 #[test]
-fn few_at_a_time_send_calls_of_their_own() {
+fn few_concurrent_claims_send_single_calls() {
     let (world, server, lock) = opened();
     assert_eq!(granted(&crowd(&world, &lock, FIRST)), FIRST);
     assert_eq!(shared(&server), 0);
@@ -86,7 +86,7 @@ fn few_at_a_time_send_calls_of_their_own() {
 }
 
 #[test]
-fn what_fails_for_one_fails_for_no_other() {
+fn an_error_of_one_claim_does_not_affect_others() {
     let (world, server, lock) = opened();
     server.set(&numbered(10).fence_key(), "many");
     let answers = crowd(&world, &lock, FIRST + 16);
@@ -96,7 +96,7 @@ fn what_fails_for_one_fails_for_no_other() {
 }
 
 #[test]
-fn a_server_that_runs_no_shared_calls_is_asked_one_by_one() {
+fn a_server_without_shared_calls_gets_single_calls() {
     let (world, server, lock) = opened();
     let cross = "CROSSSLOT Keys in request don't hash to the same slot";
     server.faults([Fault::None, Fault::None, Fault::None, Fault::None, Fault::Error(cross)]);
@@ -108,7 +108,7 @@ fn a_server_that_runs_no_shared_calls_is_asked_one_by_one() {
 }
 
 #[test]
-fn an_error_that_passes_is_no_reason_to_ask_one_by_one_for_good() {
+fn a_transient_error_does_not_end_shared_calls() {
     let (world, server, lock) = opened();
     server.faults([
         Fault::None,
@@ -125,7 +125,7 @@ fn an_error_that_passes_is_no_reason_to_ask_one_by_one_for_good() {
 }
 
 #[test]
-fn a_server_that_has_forgotten_the_script_is_given_it_again() {
+fn a_script_the_server_forgot_is_loaded_again() {
     let (world, server, lock) = opened();
     let answers = crowd(&world, &lock, FIRST + 16);
     assert_eq!((granted(&answers), shared(&server)), (FIRST + 16, 16));
@@ -140,7 +140,7 @@ fn a_server_that_has_forgotten_the_script_is_given_it_again() {
 }
 
 #[test]
-fn those_whose_shared_call_was_cut_off_hear_of_it_and_leave_nothing_behind() {
+fn claims_of_a_broken_shared_call_fail_without_leaving_keys() {
     let (world, server, lock) = opened();
     server.faults([Fault::None, Fault::None, Fault::None, Fault::None, Fault::Reset]);
     let answers = crowd(&world, &lock, FIRST + 16);
@@ -171,7 +171,7 @@ fn abandon(world: &World, lock: &Redlike, count: usize, after: Option<usize>) {
 }
 
 #[test]
-fn whoever_leaves_before_or_after_the_call_was_sent_holds_nothing() {
+fn a_dropped_claim_holds_nothing_before_or_after_the_call() {
     for after in [None, Some(FIRST + 3), Some(FIRST + 15), Some(FIRST + 19)] {
         let (world, server, lock) = opened();
         abandon(&world, &lock, FIRST + 20, after);
@@ -185,7 +185,7 @@ fn whoever_leaves_before_or_after_the_call_was_sent_holds_nothing() {
 }
 
 #[test]
-fn who_has_left_is_not_asked_for_with_those_who_stay() {
+fn a_dropped_claim_is_left_out_of_the_call() {
     let (world, server, lock) = opened();
     let keys: Vec<_> = (0..FIRST + 3).map(numbered).collect();
     let mut asking: Vec<_> = keys.iter().map(|key| Box::pin(lock.try_acquire(key))).collect();

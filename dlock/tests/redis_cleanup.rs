@@ -32,7 +32,7 @@ fn a_cleanup_follows_the_request_whose_answer_is_missing() {
 }
 
 #[test]
-fn a_cleanup_is_repeated_when_the_way_of_the_request_is_gone() {
+fn a_cleanup_is_repeated_if_the_requests_connection_is_lost() {
     let (world, server, lock) = world();
     acquire(&world, &lock);
     world.pass(ms(10));
@@ -97,7 +97,7 @@ fn cancel<F: Future>(world: &World, future: F, polls: usize) {
 }
 
 #[test]
-fn a_grant_whose_future_was_dropped_before_it_was_read_is_given_back() {
+fn an_unread_grant_of_a_dropped_future_is_released() {
     let (world, server, lock) = world();
     world.run(acquire(&world, &lock).release()).unwrap();
     {
@@ -114,7 +114,7 @@ fn a_grant_whose_future_was_dropped_before_it_was_read_is_given_back() {
 }
 
 #[test]
-fn a_program_that_is_about_to_end_can_wait_for_its_cleanups() {
+fn a_program_can_wait_for_its_cleanups() {
     let (world, server, lock) = world();
     server.faults([Fault::LoseAnswer]);
     let deadline = world.now() + ms(100);
@@ -147,7 +147,7 @@ fn a_cleanup_that_found_the_only_grant_is_over() {
 }
 
 #[test]
-fn a_connection_whose_writes_are_stuck_does_not_outlive_its_users() {
+fn a_connection_with_stuck_writes_ends_with_its_users() {
     let (world, server, lock) = world();
     server.stop_reading(true);
     assert!(world.run(lock.try_acquire(&key())).is_err());

@@ -32,14 +32,14 @@ fn a_release_tells_whether_the_lease_was_still_owned() {
 }
 
 #[test]
-fn a_lease_that_was_gone_when_asked_for_again_was_ended_by_the_lost_release() {
+fn a_repeated_release_that_finds_nothing_was_released() {
     let (world, fake, handle) = held();
     fake.on_release([Order::LoseAnswer, Order::NotOwner]);
     assert_eq!(world.run(handle.release()).unwrap(), Released::Done);
 }
 
 #[test]
-fn a_lease_that_may_have_expired_before_the_second_release_is_not_called_released() {
+fn a_lease_expired_before_the_second_release_is_not_released() {
     for (start, second) in [(1900, Order::NotOwner), (1300, Order::NotOwnerAfter(ms(300)))] {
         let (world, fake, handle) = held();
         world.pass(ms(start));
@@ -49,7 +49,7 @@ fn a_lease_that_may_have_expired_before_the_second_release_is_not_called_release
 }
 
 #[test]
-fn an_unconfirmed_release_ends_within_its_bound_and_says_that_the_ttl_does_the_rest() {
+fn an_unconfirmed_release_times_out_and_names_the_ttl() {
     let (world, fake, handle) = held();
     fake.on_release(std::iter::repeat_n(Order::LoseAnswer, 99));
     let start = world.now();

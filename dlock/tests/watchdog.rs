@@ -45,7 +45,7 @@ fn renews_every_third_of_the_ttl_while_there_is_work() {
 }
 
 #[test]
-fn work_is_dropped_when_the_validity_is_over_and_not_later() {
+fn work_is_dropped_exactly_when_the_validity_ends() {
     let (world, fake, handle) = held();
     fake.on_renew(std::iter::repeat_n(Order::LoseAnswer, 99));
     let guard = Arc::new(());
@@ -82,7 +82,7 @@ fn another_owner_ends_the_work_at_once() {
 }
 
 #[test]
-fn the_cap_ends_the_work_while_the_lease_is_still_valid() {
+fn the_cap_ends_the_work_of_a_valid_lease() {
     let (world, fake, handle) = held();
     let lost = world.run(handle.while_held(Cap(ms(2500)), pending::<()>())).unwrap_err();
     assert_eq!(lost, LostError::Capped);

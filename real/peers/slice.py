@@ -1,4 +1,4 @@
-"""One slice of work at a time: a line of JSON in, a line of JSON out. What a peer adds is how it acquires and releases."""
+"""Runs slices of work: reads each as a line of JSON and answers with one. A peer adds acquire and release."""
 
 import json
 import sys

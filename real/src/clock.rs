@@ -1,15 +1,16 @@
-//! The clocks of the machine, for what is recorded of a run. No lock reads them: its time comes through `dlock::Runtime`.
+//! The machine's clocks, for timestamps in a history. No lock reads them: its time comes from
+//! `dlock::Runtime`.
 
 use resource::audit::Nanos;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// The machine's monotonic clock: nanoseconds since it was started. All processes of the machine read the same, so that
-/// their histories can be put in one order.
+/// Returns the machine's monotonic clock, in nanoseconds since boot. All processes of the machine read the
+/// same clock, so their histories can be merged into one order.
 pub(crate) fn machine_time() -> Nanos {
     Nanos(nanos(clock_gettime(ClockId::Monotonic)))
 }
 
-/// The wall clock, in microseconds since 1970: for those who look for an event in other logs. It may step.
+/// Returns the wall clock, in microseconds since 1970, for comparison with other logs. It may step.
 pub(crate) fn wall_unix_micros() -> u64 {
     nanos(clock_gettime(ClockId::Realtime)) / 1000
 }

@@ -1,4 +1,4 @@
-//! What a live history comes to: its verdicts, its counts, and what it can't tell.
+//! The judgement of a live history: its verdicts, its counts, and what can't be judged.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,31 +12,32 @@ use crate::limits::explain;
 /// A history, judged.
 #[derive(Debug, Serialize)]
 pub struct Judgement {
-    /// What was violated.
+    /// The verdicts.
     pub verdicts: Vec<Verdict>,
-    /// Who wrote and who was refused.
+    /// Writes accepted and refused, and by which worker.
     pub summary: Summary,
-    /// Order of arrival against order of grant.
+    /// The order of arrival compared with the order of grants.
     pub fairness: Fairness,
-    /// How many events there are.
+    /// The number of events.
     pub events: usize,
-    /// What could not be judged, and what is missing for it.
+    /// The verdicts that can't be judged, and why.
     pub not_judged: Vec<NotJudged>,
-    /// For each verdict the fault that explains it, if one does: it broke no promise then.
+    /// For each verdict, the fault that explains it, if any: then no promise is broken.
     pub explanations: Vec<Option<&'static str>>,
 }
 
-/// A kind of verdict that a history can't give.
+/// A kind of verdict that this history can't show.
 #[derive(Debug, Serialize)]
 pub struct NotJudged {
-    /// Which.
+    /// The kind.
     pub kind: VerdictKind,
     /// Why.
     pub why: &'static str,
 }
 
 impl Judgement {
-    /// Judges `history`. With `fifo` also its order; with a bound also its progress, since the last fault healed.
+    /// Judges `history`. With `fifo` it judges the order of grants, with `served_within` also the progress
+    /// since the last fault healed.
     pub fn of(history: &[Event], fifo: bool, served_within: Option<Duration>) -> Self {
         let end = history.last().map_or(Nanos(0), |event| event.at);
         let healed_at = served_within.and(healed_at(history));
@@ -52,8 +53,8 @@ impl Judgement {
         }
     }
 
-    /// Whether nothing was violated. An overlap is a finding and no violation, unless `strict`: any lease allows it
-    /// when its holder is paused for longer than it lasts. So is what a fault explains.
+    /// Returns whether there is no violation. An overlap is none unless `strict`: any lease allows it when
+    /// its holder pauses for longer than the lease. A verdict that a fault explains is none either.
     pub fn is_clean(&self, strict: bool) -> bool {
         let is_allowed = |(verdict, explanation): (&Verdict, Option<_>)| {
             verdict.kind == VerdictKind::Overlap || explanation.is_some()
@@ -61,13 +62,13 @@ impl Judgement {
         if strict { self.verdicts.is_empty() } else { self.explained().all(is_allowed) }
     }
 
-    /// The verdicts, each with the fault that explains it, if one does.
+    /// Returns each verdict with the fault that explains it, if any.
     pub fn explained(&self) -> impl Iterator<Item = (&Verdict, Option<&'static str>)> {
         self.verdicts.iter().zip(self.explanations.iter().copied())
     }
 }
 
-/// When the last fault had healed: zero without faults, `None` while one lasts.
+/// Returns the time at which the last fault healed: zero without faults, `None` while one is in force.
 fn healed_at(history: &[Event]) -> Option<Nanos> {
     let mut open = 0_u32;
     let mut healed = Nanos(0);
@@ -84,7 +85,8 @@ fn healed_at(history: &[Event]) -> Option<Nanos> {
     (open == 0).then_some(healed)
 }
 
-/// A live history has what clients and the resource said. What only a lock server knows is not in it.
+/// Returns the verdicts that a live history can't show: it has the events of clients and the resource, not
+/// the lock server's.
 fn not_judged(history: &[Event], rules: &Rules) -> Vec<NotJudged> {
     let has = |wanted: fn(&Kind) -> bool| history.iter().any(|event| wanted(&event.kind));
     let server = has(|kind| matches!(kind, Kind::KeyGranted { .. }));
@@ -105,9 +107,9 @@ fn not_judged(history: &[Event], rules: &Rules) -> Vec<NotJudged> {
         (
             rules.healed_at.is_none(),
             VerdictKind::Stuck,
-            "give --served-within; and every fault must have healed",
+            "set --served-within, and wait until every fault has healed",
         ),
-        (!rules.fifo || !queued, VerdictKind::Unfair, "give --fifo, for a lock that queues"),
+        (!rules.fifo || !queued, VerdictKind::Unfair, "set --fifo for a lock with a queue"),
         (!rules.exact, VerdictKind::TwoValid, "live events are stamped when they are recorded"),
         (!rules.exact, VerdictKind::Unheld, "live events are stamped when they are recorded"),
         (rules.servers.is_empty(), VerdictKind::Leaked, "only the lock server's own events show its keys"),

@@ -1,13 +1,13 @@
-//! The same locks on tokio and live servers: nothing of the protocols is written a second time here.
+//! The same locks on tokio and live servers; the protocols are those of the library.
 //!
-//! To read it: [`TokioRuntime`] is the seam's other side (the operating system's clock, sockets, scheduler and random
-//! source); [`servers`] starts and ends the servers that a lock needs, [`faults`] breaks them; [`backends`] is the one place
-//! that knows all kinds of them; [`work`] is the worker and [`pause`] what stops it, [`store`] and [`serve`] the resource;
-//! [`history`] records what each process says, and [`judgement`] what it comes to; [`mod@contend`] is the load,
-//! [`mod@fill`] ten million locks, [`lab`] what the following share: [`experiments`], [`chaos`] (the long run under faults)
-//! and [`peers`] (the comparison with other locks). [`report`] makes text, tables and figures of what was found.
+//! [`TokioRuntime`] implements the runtime on the operating system's clock, sockets, scheduler and random
+//! source. [`servers`] starts and stops lock servers, [`faults`] breaks them, and [`systems`] makes a backend
+//! for each system. [`work`] is the worker and [`pause`] its pauses; [`store`] and [`serve`] are the
+//! resource. [`history`] records the events of each process, and [`judgement`] judges them. [`mod@contend`]
+//! is the load, [`mod@fill`] makes millions of locks. [`experiments`], [`chaos`] (the long run under faults)
+//! and [`peers`] (the comparison with other locks) share [`lab`]; [`report`] renders text, tables and
+//! figures.
 
-pub mod backends;
 pub mod chaos;
 mod clock;
 pub mod contend;
@@ -27,6 +27,7 @@ pub mod servers;
 pub mod span;
 pub mod store;
 mod stream;
+pub mod systems;
 mod timer;
 pub mod work;
 

@@ -1,20 +1,21 @@
-//! What a fault explains: where a lock server has lost what it had acknowledged, tokens may regress.
+//! Explains verdicts by faults: where a lock server loses acknowledged data, tokens may regress.
 //!
-//! Between two losses they may not. So the history is cut at each loss, and what is violated within a piece is explained by
-//! none. An acquire that ran while a server was losing its data may have been granted before or after: it is no evidence.
+//! Between two such losses they may not. The history is therefore cut at each loss, and no fault explains a
+//! violation within a piece. An acquire that ran during a loss may have been granted before or after it: it
+//! proves nothing.
 
 use std::collections::BTreeSet;
 
 use resource::audit::{Event, Kind, Name, Nanos, Rules, Verdict, VerdictKind, audit};
 
-/// What the event `server_stopped` says of a lock server that comes back without what it had acknowledged.
+/// The detail of the event `server_stopped` for a lock server that restarts without its acknowledged data.
 pub const DATA_LOST: &str = "killed, its data lost";
 
 const LOST: &str = "a lock server had lost what it had acknowledged";
 const LAGGED: &str = "a replica had taken over that may have lagged";
 
-/// For each of `verdicts` the fault that explains it, if one does. Nothing explains what the resource accepts: it has the
-/// fence.
+/// Returns, for each of `verdicts`, the fault that explains it, if any. No fault explains a verdict on the
+/// resource, since it checks the fence.
 pub(crate) fn explain(history: &[Event], verdicts: &[Verdict]) -> Vec<Option<&'static str>> {
     let losses: Vec<_> = history.iter().filter_map(|event| Some((event.at, loss(&event.kind)?))).collect();
     let broken = if losses.is_empty() { BTreeSet::new() } else { regressed_without_loss(history) };
@@ -35,7 +36,7 @@ fn loss(kind: &Kind) -> Option<&'static str> {
     }
 }
 
-/// Who got a token that regressed, and when, in the pieces between the losses.
+/// Returns the processes and times of tokens that regressed within a piece between two losses.
 fn regressed_without_loss(history: &[Event]) -> BTreeSet<(Nanos, Name)> {
     let mut piece = Vec::new();
     let mut broken = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! The `real` command: parses its arguments, calls the library, prints what it says.
+//! The `real` command: parses its arguments, calls the library and prints the result.
 //!
 //! Exit codes: 0 as expected, 1 not as expected, 2 bad input or a server that failed.
 
@@ -8,9 +8,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Distributed locks on live servers: the same code that the simulator breaks.
+/// Distributed locks on live servers, with the same code that runs in the simulator.
 ///
-/// Every flag may come from the environment: --ttl from DLOCK_TTL, and so on.
+/// Every flag can also be set by an environment variable: --ttl by DLOCK_TTL, and so on.
 #[derive(Parser)]
 #[command(name = "real", version)]
 struct Arguments {
@@ -20,27 +20,27 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Starts lock servers on free ports, and leaves them running.
+    /// Starts servers on free ports and leaves them running.
     Up(cli::up::Up),
-    /// Ends what `up` started.
+    /// Stops the servers that `up` has started.
     Down(cli::up::Down),
     /// Serves the protected resource over HTTP.
     Resource(cli::resource::Resource),
     /// Acquires a lock, works, writes to the resource and releases.
     Worker(cli::worker::Worker),
-    /// Offers attempts to acquire at a fixed rate, and measures how they are served.
+    /// Offers acquires at a fixed rate and measures latency, throughput and fairness.
     Contend(cli::contend::Contend),
-    /// Fills a Redis with locks by the million, all drawn from a seed.
+    /// Fills a server with millions of locks, all drawn from a seed.
     Gen(cli::fill::Gen),
-    /// Runs workers for a long time, with a fault every few seconds, and judges what happened.
+    /// Runs workers for a long time with a fault every few seconds, and judges the history.
     Chaos(cli::chaos::Chaos),
-    /// Judges the history that the processes of a run have left.
+    /// Judges the histories that the processes of a run have written.
     Audit(cli::audit::Audit),
-    /// Measures our locks and those of others, side by side.
+    /// Measures these locks and other libraries side by side.
     Peers(cli::peers::Peers),
-    /// Repeats an experiment of the lab on servers of its own.
+    /// Runs an experiment of the lab on servers of its own.
     Experiment(cli::experiment::Experiment),
-    /// Makes the page docs/experiments.md of the results of the experiments.
+    /// Writes the page docs/experiments.md from the results of the experiments.
     Report(cli::report::Report),
 }
 

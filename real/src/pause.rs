@@ -1,4 +1,4 @@
-//! How a live worker is made to pause: as by a garbage collection, or by SIGSTOP.
+//! Pauses of a live worker: as by a garbage collection, or by SIGSTOP.
 #![allow(clippy::disallowed_methods, reason = "to block the thread is the point")]
 
 use std::time::Duration;
@@ -7,23 +7,23 @@ use resource::worker::{Pauses, Step};
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// A pause at each step `at`, that stops everything the worker does beside it: its renewals and its session too.
+/// Pauses at each step `at`, and stops everything in the worker: its renewals and its session too.
 #[derive(Clone, Copy, Debug)]
 pub struct Pause {
-    /// Where in its round.
+    /// The step.
     pub at: Step,
-    /// How.
+    /// The kind of pause.
     pub how: How,
 }
 
-/// What stops the worker.
+/// The kind of pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// Nothing.
+    /// No pause.
     Not,
-    /// Its thread sleeps, with the whole of its runtime: a garbage collection that stops the world.
+    /// Blocks its thread with its whole runtime, as a stop-the-world garbage collection does.
     World(Duration),
-    /// Its process stops itself by SIGSTOP, until somebody sends it SIGCONT.
+    /// Stops its process by SIGSTOP, until it receives SIGCONT.
     Stop,
 }
 
@@ -45,11 +45,11 @@ impl Pauses for Pause {
     }
 }
 
-/// The signal is the process's: another thread may take it, and this one run on for a moment before all are stopped. So
-/// it goes on only when SIGCONT has come.
+/// Stops the process and waits for SIGCONT. The signal goes to the whole process: another thread may take it,
+/// and this one may run for a moment before all are stopped.
 async fn stop_until_continued() {
     let continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()));
-    // To stop oneself can't fail.
+    // Sending a signal to oneself can't fail.
     let _ = kill_process(getpid(), Signal::STOP);
     if let Ok(mut continued) = continued {
         continued.recv().await;

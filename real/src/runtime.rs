@@ -1,4 +1,4 @@
-//! `dlock::Runtime` on tokio: the one place outside the simulator where a clock is read and a socket opened.
+//! `dlock::Runtime` on tokio: the only place outside the simulator that reads a clock and opens a socket.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "this is the seam's live side")]
 
 use std::future::Future;
@@ -16,27 +16,27 @@ use crate::stream::Stream;
 #[derive(Clone, Debug)]
 pub struct TokioRuntime {
     handle: Handle,
-    /// The monotonic clock's reading that counts as zero.
+    /// The reading of the monotonic clock that counts as zero.
     origin: std::time::Instant,
     /// How long a stream polls for an answer before its thread may sleep.
     busy_poll: Duration,
 }
 
 impl TokioRuntime {
-    /// How long a stream polls for an answer if nothing else is said, 100 µs: most of those over loopback come sooner.
+    /// The default time to poll for an answer, 100 µs: most answers over loopback arrive within it.
     pub const BUSY_POLL: Duration = Duration::from_micros(100);
 
-    /// The longest busy polling, 1 ms: no timer goes off meanwhile, and no lease is renewed.
+    /// The longest time to poll, 1 ms: while a thread polls, no timer fires and no lease is renewed.
     pub const BUSY_POLL_MAX: Duration = Duration::from_millis(1);
 
-    /// The runtime behind `handle`, for instance [`Handle::current`]. Its clock starts at zero.
+    /// Creates a runtime on `handle`, for instance [`Handle::current`]. Its clock starts at zero.
     pub fn new(handle: Handle) -> Self {
         Self { handle, origin: std::time::Instant::now(), busy_poll: Self::BUSY_POLL }
     }
 
-    /// The same, with streams that poll for an answer for up to `busy_poll` (and [`Self::BUSY_POLL_MAX`] at most) before
-    /// their thread may sleep; zero: never. A stream does so only while its answers come within that time. The thread takes
-    /// a processor meanwhile, and none of its other tasks goes on.
+    /// Sets how long its streams poll for an answer before their thread may sleep: `busy_poll`, at most
+    /// [`Self::BUSY_POLL_MAX`]; zero never polls. A stream polls only while its answers arrive within that
+    /// time. Meanwhile the thread occupies a processor, and its other tasks wait.
     #[must_use]
     pub fn polling_busily(self, busy_poll: Duration) -> Self {
         Self { busy_poll: busy_poll.min(Self::BUSY_POLL_MAX), ..self }
@@ -52,7 +52,7 @@ impl Runtime for TokioRuntime {
     }
 
     async fn sleep_until(&self, deadline: Instant) {
-        // tokio counts whole milliseconds, rounded up: never early.
+        // tokio rounds up to whole milliseconds: never early.
         let deadline = self.origin.checked_add(Duration::from_nanos(deadline.as_nanos()));
         match deadline {
             Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
@@ -62,7 +62,8 @@ impl Runtime for TokioRuntime {
 
     async fn connect(&self, address: &str) -> io::Result<Stream> {
         let stream = TcpStream::connect(address).await?;
-        // A lock's commands are small and waited for: Nagle's algorithm would hold them back for an acknowledgement.
+        // A lock's commands are small and urgent: Nagle's algorithm would delay them until an
+        // acknowledgement.
         stream.set_nodelay(true)?;
         Ok(Stream::new(stream, self.busy_poll))
     }
@@ -72,9 +73,9 @@ impl Runtime for TokioRuntime {
     }
 
     fn fill_random(&self, bytes: &mut [u8]) {
-        // ChaCha with a key of the operating system's, and another one from time to time: as hard to guess as the system's own
-        // source, without a system call for each owner token. A process that forks and goes on without exec would repeat
-        // its parent's; none of ours does.
+        // ChaCha, keyed by the operating system and rekeyed from time to time: as hard to guess as the
+        // system's random source, without a system call for each owner token. A process that forks without
+        // exec would repeat its parent's values; this program does not.
         rand::rng().fill_bytes(bytes);
     }
 }

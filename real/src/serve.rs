@@ -1,4 +1,4 @@
-//! Serving over TCP: the resource, and the metrics of the other commands.
+//! Serves the resource, and the metrics of other commands, over TCP.
 #![allow(clippy::disallowed_methods, reason = "this is where live connections come from")]
 
 use std::io;
@@ -11,27 +11,27 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// The largest head of a request for the metrics, in bytes.
 const HEAD_BYTES_MAX: usize = 8 * 1024;
-/// How long a request for the metrics may take.
+/// Timeout for a request for the metrics.
 const SCRAPE: Duration = Duration::from_secs(10);
-/// How long to wait when no connection can be accepted: as a rule this process has too many open.
+/// How long to wait after a failed accept: usually this process has too many open files.
 const RELIEF: Duration = Duration::from_millis(50);
 /// The buckets of all durations, in milliseconds: from a round trip to a long wait.
 const MILLIS: [f64; 16] = [
     0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0, 10_000.0, 60_000.0,
 ];
 
-/// Listens on `address`, `host:port`, where port 0 is a free one.
+/// Listens on `address`, `host:port`; port 0 picks a free one.
 ///
 /// # Errors
 ///
-/// One sentence that says what to do.
+/// An error that says what to do.
 pub async fn listen(address: &str) -> io::Result<TcpListener> {
     TcpListener::bind(address).await.map_err(|error| {
         let help = match error.kind() {
             io::ErrorKind::AddrInUse => {
                 "stop the process that listens there, or give port 0 to pick a free one"
             }
-            io::ErrorKind::PermissionDenied => "give a port from 1024 on",
+            io::ErrorKind::PermissionDenied => "give a port above 1023",
             _ => "give host:port, such as 127.0.0.1:8080",
         };
         io::Error::new(error.kind(), format!("can't listen on {address}: {error}; {help}"))
@@ -44,17 +44,17 @@ pub async fn serve_resource(listener: TcpListener, app: App) {
         let stream = accept(&listener).await;
         let connection = serve_connection(stream, &app);
         tokio::spawn(async move {
-            // A connection that breaks is its client's to notice.
+            // A broken connection is reported to its client.
             let _ = connection.await;
         });
     }
 }
 
-/// Makes this process count what its locks do, with the help texts of [`dlock::metrics`].
+/// Starts counting this process's lock metrics, with the help texts of [`dlock::metrics`].
 ///
 /// # Errors
 ///
-/// If something counts already.
+/// If another recorder is installed.
 pub fn count() -> io::Result<PrometheusHandle> {
     let builder = PrometheusBuilder::new().set_buckets(&MILLIS).map_err(io::Error::other)?;
     let handle = builder.install_recorder().map_err(io::Error::other)?;
@@ -68,7 +68,7 @@ pub async fn serve_metrics(listener: TcpListener, metrics: PrometheusHandle) {
         let stream = accept(&listener).await;
         let metrics = metrics.clone();
         tokio::spawn(async move {
-            // Whoever asks too slowly, or for too much, gets nothing.
+            // A client that is too slow, or sends too much, gets no answer.
             let _ = tokio::time::timeout(SCRAPE, answer_scrape(stream, &metrics)).await;
         });
     }
@@ -78,7 +78,7 @@ async fn accept(listener: &TcpListener) -> TcpStream {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                // It only makes answers slower, and the connection is as good without.
+                // On failure the connection works, only slower.
                 let _ = stream.set_nodelay(true);
                 return stream;
             }

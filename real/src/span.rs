@@ -1,4 +1,4 @@
-//! Spans of time as people write them: `500ms`, `2s`, `1.5s`, `10m`, `1h`. On the command line and in configurations.
+//! Parses durations: `500ms`, `2s`, `1.5s`, `10m`, `1h`, on the command line and in configurations.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,15 +9,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 const UNITS: [(&str, f64); 6] =
     [("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
 
-/// A span of time in a configuration.
+/// A duration in a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(pub Duration);
 
-/// Reads a number and its unit.
+/// Parses a number and its unit.
 ///
 /// # Errors
 ///
-/// What to write instead.
+/// A description of the expected format.
 pub fn parse(text: &str) -> Result<Duration, String> {
     let read = || {
         let (unit, seconds) = UNITS.into_iter().find(|(unit, _)| text.ends_with(unit))?;
@@ -28,11 +28,11 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     };
     read()
         .or_else(|| (text == "0").then_some(Duration::ZERO))
-        .ok_or_else(|| "give a number and a unit: 500ms, 2s, 10m".to_owned())
+        .ok_or_else(|| "expected a number and a unit, give 500ms, 2s or 10m".to_owned())
 }
 
 impl Span {
-    /// In seconds.
+    /// Returns it in seconds.
     pub fn seconds(self) -> f64 {
         self.0.as_secs_f64()
     }
@@ -53,9 +53,7 @@ impl Serialize for Span {
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        parse(&text)
-            .map(Self)
-            .map_err(|help| D::Error::custom(format!("`{text}` is no span of time: {help}")))
+        parse(&text).map(Self).map_err(|help| D::Error::custom(format!("`{text}` is not a duration: {help}")))
     }
 }
 
@@ -74,14 +72,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_duration_is_refused() {
+    fn an_invalid_duration_is_refused() {
         for text in ["", "2", "s", "-1s", "+1s", "infs", "nans", "1e400s", "2 s", "2sec", "1d"] {
             assert!(parse(text).is_err(), "{text}");
         }
     }
 
     #[test]
-    fn what_is_written_can_be_read() {
+    fn a_written_duration_can_be_parsed() {
         for text in ["500ms", "2s", "1.5s", "250us", "90s", "0ns"] {
             let span = Span(parse(text).unwrap());
             assert_eq!(span.to_string(), text);

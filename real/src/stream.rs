@@ -1,10 +1,10 @@
-//! A TCP stream that may look for its answer a while before it lets its thread sleep.
+//! A TCP stream that can poll for its answer before it lets its thread sleep.
 //!
-//! A thread that sleeps until the answer comes must be woken, and where the server is near that takes nearly as long as all
-//! the rest. Busy polling asks the kernel again and again instead: a processor is paid for it, and nothing else on the thread
-//! goes on in that time. The kernel does the same for network cards, as `SO_BUSY_POLL` (socket(7)), which loopback has not. It
-//! is done only where the last answers came within the time for which it would be done, as KVM does before it halts a virtual
-//! processor (Documentation/virt/kvm/halt-polling.rst).
+//! Waking a sleeping thread takes nearly as long as the rest of a request if the server is near. Busy polling
+//! asks the kernel repeatedly instead; it occupies a processor, and the thread's other tasks wait. The kernel
+//! does the same for network cards with `SO_BUSY_POLL` (socket(7)), which loopback lacks. A stream polls only
+//! if its last answers arrived within the polling time, as KVM does before it halts a virtual processor
+//! (Documentation/virt/kvm/halt-polling.rst).
 #![allow(
     clippy::disallowed_methods,
     reason = "the seam's live side: how long to poll is told by the machine's clock"
@@ -21,11 +21,12 @@ use rustix::net::{RecvFlags, recv};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// How much is taken when an answer was polled for; the rest of a longer one is read the usual way.
+/// How many bytes one busy poll reads; the rest of a longer answer is read the usual way.
 const POLLED_BYTES: usize = 1024;
 
-/// So many answers in a row must have come soon before the next one is polled for. Where polling is in vain, because the server
-/// is far or has no processor while we have it, no more than one answer in so many pays for it.
+/// How many answers in a row must have arrived soon before the next is polled for. Where polling is useless,
+/// because the server is far or lacks a processor while we occupy it, at most one answer in this many pays
+/// for it.
 const TRUSTED: u8 = 16;
 
 /// The byte stream of [`TokioRuntime`](crate::TokioRuntime).
@@ -33,21 +34,22 @@ const TRUSTED: u8 = 16;
 pub struct Stream {
     inner: TcpStream,
     busy_poll: Duration,
-    /// When something was written first to which no answer has come.
+    /// The time of the first write that has no answer yet.
     asked: Option<Instant>,
-    /// Something was written since the last read, and is to be polled for: an answer may be near.
+    /// Whether the next read should poll: something was written since the last read.
     is_to_poll: bool,
-    /// How many of the last answers came within `busy_poll`, up to [`TRUSTED`].
+    /// How many of the last answers arrived within `busy_poll`, up to [`TRUSTED`].
     soon: u8,
 }
 
 impl Stream {
-    /// A stream that polls for an answer for `busy_poll` before it sleeps, where those before came as soon.
+    /// Wraps a stream that polls for an answer for `busy_poll` before it sleeps, if the answers before
+    /// arrived as soon.
     pub(crate) fn new(inner: TcpStream, busy_poll: Duration) -> Self {
         Self { inner, busy_poll, asked: None, is_to_poll: false, soon: 0 }
     }
 
-    /// Something was written.
+    /// Notes a write.
     fn ask(&mut self, cx: &Context<'_>) {
         if self.busy_poll.is_zero() {
             return;
@@ -55,12 +57,13 @@ impl Stream {
         self.asked.get_or_insert_with(Instant::now);
         if self.soon == TRUSTED {
             self.is_to_poll = true;
-            // Whoever drives a connection reads before it writes, and would wait now to be woken by the answer.
+            // A connection's driver reads before it writes, and would now sleep until the answer: have it
+            // poll once more.
             cx.waker().wake_by_ref();
         }
     }
 
-    /// Something was read.
+    /// Notes a read.
     fn hear(&mut self) {
         if let Some(asked) = self.asked.take() {
             let is_soon = asked.elapsed() <= self.busy_poll;
@@ -68,12 +71,12 @@ impl Stream {
         }
     }
 
-    /// Asks the kernel until bytes are there, the stream has ended or failed, or the time is over.
+    /// Asks the kernel until bytes arrive, the stream ends or fails, or the time is over.
     fn poll_busily(&self, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let most = buf.remaining().min(POLLED_BYTES);
         let begun = Instant::now();
         loop {
-            // tokio would answer by what the kernel has told it last; so the kernel itself is asked.
+            // tokio would answer from its last notification, so ask the kernel directly.
             match recv(&self.inner, buf.initialize_unfilled_to(most), RecvFlags::DONTWAIT) {
                 Ok((_, received)) => {
                     buf.advance(received);
@@ -95,9 +98,9 @@ impl AsyncRead for Stream {
     ) -> Poll<io::Result<()>> {
         let mut read = Pin::new(&mut self.inner).poll_read(cx, buf);
         let is_to_poll = std::mem::take(&mut self.is_to_poll);
-        // Nothing received into no room would look like the stream's end.
+        // Reading into an empty buffer would look like the stream's end.
         if is_to_poll && read.is_pending() && buf.remaining() > 0 {
-            // The task stays registered with tokio meanwhile: bytes that come too late for this wake it.
+            // The task stays registered with tokio: bytes that arrive later wake it.
             read = self.poll_busily(buf);
             if read.is_pending() {
                 self.soon = 0;
@@ -154,20 +157,20 @@ mod tests {
 
     const LONG: Duration = Duration::from_millis(1);
 
-    /// A stream and its other end.
+    /// Returns a stream and its peer.
     async fn pair(busy_poll: Duration) -> io::Result<(Stream, Peer)> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let stream = TcpStream::connect(listener.local_addr()?).await?;
         Ok((Stream::new(stream, busy_poll), listener.accept()?.0))
     }
 
-    /// Asks something that the other end hears.
+    /// Sends a request that the peer receives.
     async fn ask(stream: &mut Stream, peer: &mut Peer) -> io::Result<()> {
         stream.write_all(b"ping").await?;
         peer.read_exact(&mut [0; 4])
     }
 
-    /// A stream whose answers have come soon, on which something was asked that its other end has heard.
+    /// Returns a stream whose answers arrived soon, with a request that its peer has received.
     async fn asked(busy_poll: Duration) -> io::Result<(Stream, Peer)> {
         let (mut stream, mut peer) = pair(busy_poll).await?;
         stream.soon = TRUSTED;
@@ -175,7 +178,8 @@ mod tests {
         Ok((stream, peer))
     }
 
-    /// What a single read finds. The kernel has told tokio of nothing: no test awaits anything between answer and read.
+    /// Returns the result of a single read. No test awaits between answer and read, so tokio has no
+    /// notification.
     fn read_once(stream: &mut Stream, room: usize) -> Option<io::Result<Vec<u8>>> {
         let mut bytes = vec![0; room];
         let mut buf = ReadBuf::new(&mut bytes);
@@ -187,7 +191,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_is_polled_for_once_and_only_if_it_is_wanted() -> io::Result<()> {
+    async fn a_stream_polls_once_for_an_answer_it_expects() -> io::Result<()> {
         let (mut sleepy, mut peer) = asked(Duration::ZERO).await?;
         peer.write_all(b"pong")?;
         assert!(read_once(&mut sleepy, 8).is_none());
@@ -199,12 +203,12 @@ mod tests {
         Ok(())
     }
 
-    /// Reads what was not polled for. There is room for more: tokio knows then that nothing is left.
+    /// Reads an answer without polling. The buffer has room left, so tokio knows that nothing remains.
     async fn read_late(stream: &mut Stream) -> io::Result<()> {
         stream.read(&mut [0; 8]).await.map(|_| ())
     }
 
-    /// Whether the next answer, which is there at once, is polled for.
+    /// Returns whether the next answer, which is already there, is polled for.
     async fn is_polled_for(stream: &mut Stream, peer: &mut Peer) -> io::Result<bool> {
         ask(stream, peer).await?;
         peer.write_all(b"pong")?;
@@ -217,7 +221,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_are_polled_for_once_enough_have_come_soon() -> io::Result<()> {
+    async fn a_stream_polls_after_enough_soon_answers() -> io::Result<()> {
         // Soon on any machine.
         let (mut stream, mut peer) = pair(Duration::from_secs(60)).await?;
         for _ in 0..TRUSTED {
@@ -225,7 +229,7 @@ mod tests {
         }
         assert!(is_polled_for(&mut stream, &mut peer).await?);
         assert!(is_polled_for(&mut stream, &mut peer).await?);
-        // This one is late.
+        // A late answer.
         stream.busy_poll = Duration::from_nanos(1);
         is_polled_for(&mut stream, &mut peer).await?;
         stream.busy_poll = Duration::from_secs(60);
@@ -234,10 +238,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_polled_for_in_vain_is_not_polled_for_again() -> io::Result<()> {
+    async fn a_vain_poll_is_not_repeated() -> io::Result<()> {
         let (mut stream, mut peer) = asked(LONG).await?;
         assert!(read_once(&mut stream, 8).is_none());
-        // To this the other end answers.
+        // The peer answers this one.
         assert!(!is_polled_for(&mut stream, &mut peer).await?);
         Ok(())
     }
@@ -251,7 +255,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_has_written_is_called_back_to_read_if_it_is_to_poll() -> io::Result<()> {
+    async fn a_write_wakes_the_reader_if_it_should_poll() -> io::Result<()> {
         for busy_poll in [Duration::ZERO, LONG] {
             let (mut stream, _peer) = asked(busy_poll).await?;
             let woken = Arc::new(Woken(AtomicBool::new(false)));
@@ -264,7 +268,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_end_is_polled_for_too_and_no_room_is_no_end() -> io::Result<()> {
+    async fn a_poll_with_an_empty_buffer_is_no_end() -> io::Result<()> {
         let (mut stream, peer) = asked(LONG).await?;
         drop(peer);
         assert_eq!(read_once(&mut stream, 8).transpose()?.as_deref(), Some(&b""[..]));
@@ -275,7 +279,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_comes_later_or_is_long_is_read_all_the_same() -> io::Result<()> {
+    async fn late_and_long_answers_are_read() -> io::Result<()> {
         let (mut stream, mut peer) = asked(LONG).await?;
         let answer: Vec<u8> = (0..100_000_u32).map(|byte| byte as u8).collect();
         let sent = answer.clone();

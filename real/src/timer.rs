@@ -1,10 +1,10 @@
-//! A sleep that is exact to some microseconds, for work that others are measured against.
+//! A sleep accurate to some microseconds, for the work in measurements.
 //!
-//! tokio's timer counts whole milliseconds and rounds up, and so does the wait of its driver: 10 ms of work take 11 on a
-//! runtime that has nothing else to do, and less on one that polls all the time. So a lock would be charged for the timer, and
-//! the one that keeps its runtime busier would seem to be the faster. The kernel's `timerfd` rounds nothing.
+//! tokio's timer counts whole milliseconds and rounds up, as does the wait of its driver: 10 ms of work take
+//! 11 on an idle runtime, and less on one that polls all the time. A lock would be charged for the timer, and
+//! one that keeps its runtime busier would seem faster. The kernel's `timerfd` does not round.
 //!
-//! Each sleep takes a file descriptor while it lasts: for those who work, of whom there are few, and not for those who wait.
+//! Each sleep occupies a file descriptor: use it for the few that work, not for waiters.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,7 +16,8 @@ use rustix::time::{
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Sleeps for `duration`, and some microseconds more. Where the system has no timer left, up to two milliseconds more.
+/// Sleeps for `duration` and some microseconds; up to two milliseconds longer if no timer descriptor is
+/// available.
 #[allow(clippy::disallowed_methods, reason = "it measures live servers: there is no other clock")]
 pub(crate) async fn sleep(duration: Duration) {
     if duration.is_zero() {
@@ -47,7 +48,7 @@ fn start(duration: Duration) -> io::Result<AsyncFd<OwnedFd>> {
 
 async fn expired(timer: &AsyncFd<OwnedFd>) -> io::Result<()> {
     loop {
-        // tokio may take a timer for readable that is not: the read decides.
+        // tokio may report a timer as readable that is not: the read decides.
         let mut ready = timer.readable().await?;
         let count = ready.try_io(|timer| Ok(rustix::io::read(timer, &mut [0; 8])?));
         if let Ok(count) = count {
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_sleep_does_not_keep_others_from_ending() {
+    async fn a_sleep_does_not_block_shorter_ones() {
         let (long, short) = (pin!(sleep(Duration::from_secs(600))), pin!(sleep(Duration::from_millis(1))));
         assert!(matches!(select(long, short).await, Either::Right(_)));
     }

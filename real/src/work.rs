@@ -1,6 +1,6 @@
 //! The worker on live servers: contenders that acquire a lock, work, write to the resource and release.
 //!
-//! Each contender is as a process of its own: a thread with its own runtime, its own connections and its own name.
+//! Each contender is like a process: a thread with its own runtime, its own connections and its own name.
 #![allow(clippy::disallowed_methods, reason = "each contender has a thread of its own")]
 
 use std::io;
@@ -12,87 +12,89 @@ use resource::client::Client;
 use resource::worker::{Ending, Job, Reading, Round, RoundError, Worker};
 use tokio::runtime::{Builder, Handle};
 
-use crate::backends::{self, BackendError, BackendKind};
 use crate::history::speak_as;
 use crate::pause::Pause;
 use crate::runtime::TokioRuntime;
+use crate::systems::{self, System, SystemError};
 
-/// What the contenders of one command do.
+/// The work of a command's contenders.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What the history calls them: a single one by this name, several `NAME-1` and so on.
+    /// Their name in the history: a single contender has this name, several are `NAME-1` and so on.
     pub name: String,
-    /// The lock server.
-    pub backend: BackendKind,
+    /// The lock system.
+    pub system: System,
     /// Its addresses.
     pub servers: Vec<String>,
     /// The address of the resource.
     pub resource: String,
-    /// How long a lease lives.
+    /// The TTL of a lease.
     pub ttl: Duration,
     /// How long a contender works before it writes.
     pub work: Duration,
-    /// How it pauses.
+    /// The pause.
     pub pause: Pause,
-    /// How many there are.
+    /// The number of contenders.
     pub contenders: u64,
-    /// The name of the keys.
+    /// The prefix of the keys.
     pub key: String,
-    /// How many keys there are: contender `i` uses key `i` modulo so many.
+    /// The number of keys: contender `i` uses key `i` modulo this number.
     pub keys: u64,
-    /// Whether each begins with a read that claims the resource by its token.
+    /// Whether each begins with a read that claims the resource with its token.
     pub claim: bool,
     /// Whether it checks that its lease is still valid before it writes.
     pub check: bool,
-    /// Renews the lease beside the work, for so long at most.
+    /// Renews the lease while working, for at most this time.
     pub renew: Option<Duration>,
-    /// How many rounds each does.
+    /// The number of rounds of each.
     pub rounds: u64,
-    /// How long it rests between two rounds. Without rest, a lock that does not queue may be got by the same one again
-    /// and again.
+    /// How long it rests between two rounds. Without rest, one contender may acquire a lock without a queue
+    /// again and again.
     pub rest: Duration,
     /// How long it waits for the lock.
     pub acquire_timeout: Duration,
-    /// How long it asks for an answer before it sleeps until it comes, see [`TokioRuntime::polling_busily`].
+    /// How long it polls for an answer before it sleeps: see [`TokioRuntime::polling_busily`].
     pub busy_poll: Duration,
 }
 
-/// What a round came to.
+/// The result of a round.
 #[derive(Debug)]
 pub struct Done {
-    /// Whose it was.
+    /// The contender.
     pub contender: String,
-    /// The lock, and the resource.
+    /// The key of the lock and of the resource.
     pub key: String,
-    /// The round, or why there was none.
+    /// The round, or the error.
     pub round: Result<Round, RoundError>,
 }
 
-/// A plan that can't be carried out.
+/// Why a plan can't be carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// The keys' name.
+    /// The prefix is no valid key.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// The TTL.
+    /// The TTL is invalid.
     #[error(transparent)]
     Options(#[from] OptionsError),
-    /// The servers.
+    /// The servers are invalid.
     #[error(transparent)]
-    Backend(#[from] BackendError),
-    /// No contenders, or no keys.
-    #[error("there is nobody to contend, or nothing to contend for: give --contenders and --keys at least 1")]
+    System(#[from] SystemError),
+    /// There are no contenders, or no keys.
+    #[error("no contenders or no keys: set --contenders and --keys to at least 1")]
     Nobody,
-    /// No thread or no runtime.
-    #[error("a contender could not be started: {0}; lower --contenders or raise the limits of this user")]
+    /// A thread or a runtime could not be started.
+    #[error(
+        "a contender could not be started: {0}; lower --contenders or raise this user's limits (ulimit -u)"
+    )]
     Start(#[from] io::Error),
 }
 
-/// Does all rounds of all contenders, and tells each as it ends.
+/// Runs all rounds of all contenders and calls `tell` with each result.
 ///
 /// # Errors
 ///
-/// [`PlanError`]; a round that fails is told and is no error.
+/// [`PlanError`]. A failed round is reported and is not an error.
 pub fn carry_out(plan: &Plan, tell: impl Fn(Done) + Sync) -> Result<(), PlanError> {
     if plan.contenders == 0 || plan.keys == 0 {
         return Err(PlanError::Nobody);
@@ -120,7 +122,7 @@ fn contend(plan: &Plan, number: u64, tell: &impl Fn(Done)) -> Result<(), PlanErr
     executor.block_on(async {
         let runtime = TokioRuntime::new(Handle::current()).polling_busily(plan.busy_poll);
         let contender = Contender { plan, name, key, tell };
-        let backend = backends::backend(plan.backend, &plan.servers, plan.ttl, runtime)?;
+        let backend = systems::backend(plan.system, &plan.servers, plan.ttl, runtime)?;
         contender.run(backend).await
     })
 }
@@ -150,7 +152,7 @@ impl<T: Fn(Done)> Contender<'_, T> {
                 runtime.sleep_until(runtime.now() + plan.rest).await;
             }
         }
-        // What was given up is released in the background, which ends with this runtime.
+        // Background releases end with this runtime: wait for them.
         lock.settled(runtime.now() + request_timeout).await;
         Ok(())
     }
@@ -166,7 +168,7 @@ fn job(plan: &Plan, key: LockKey) -> Job {
 }
 
 impl Done {
-    /// One line for people: `a: account:0 token 7: done, released`.
+    /// Returns one line of text: `a: account:0 token 7: done, released`.
     pub fn line(&self) -> String {
         let Self { contender, key, round } = self;
         match round {

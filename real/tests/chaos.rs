@@ -1,22 +1,23 @@
-//! The long run, kept short: without fencing it shows violations, with it none; and its judge knows what a fault explains.
+//! The long run, kept short: without fencing it shows violations, with it none; and its judge knows what a
+//! fault explains.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use real::backends::BackendKind;
 use real::chaos::{Configuration, Fault, FaultKind, Plan};
 use real::history::read;
 use real::judgement::{DATA_LOST, Judgement};
 use real::servers::Stage;
+use real::systems::System;
 use resource::Fencing;
 use resource::audit::{Event, Kind, Nanos, VerdictKind};
 use serde_json::Value;
 
 fn configuration(seed: u64) -> Configuration {
     Configuration {
-        backend: BackendKind::Redis,
+        system: System::Redis,
         fence: Fencing::On,
         seed,
         lasts: Duration::from_secs(600),
@@ -43,7 +44,7 @@ fn a_plan_is_drawn_from_its_seed_alone() {
 }
 
 #[test]
-fn nothing_is_struck_twice_at_a_time() {
+fn a_victim_has_one_fault_at_a_time() {
     let plan = Plan::draw(&Configuration { every: Duration::from_millis(300), ..configuration(1) });
     let pauses =
         |worker| plan.faults.iter().filter(move |planned| planned.fault == Fault::PauseWorker { worker });
@@ -59,7 +60,7 @@ fn short_run(fence: &str, folder: &Path) -> (Value, bool) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_real"));
     command.args([
         "chaos",
-        "--backend",
+        "--system",
         "redis",
         "--faults",
         "pause-worker,cut-link",
@@ -88,7 +89,7 @@ fn short_run(fence: &str, folder: &Path) -> (Value, bool) {
 }
 
 #[test]
-fn without_fencing_writes_are_lost_and_with_it_they_are_not() {
+fn writes_are_lost_only_without_fencing() {
     let stage = Stage::new().unwrap();
     let (off, as_expected) = short_run("off", stage.directory());
     assert!(as_expected, "{off}");
@@ -105,9 +106,9 @@ fn without_fencing_writes_are_lost_and_with_it_they_are_not() {
 #[test]
 fn every_kind_of_fault_strikes_and_heals() {
     let stage = Stage::new().unwrap();
-    for backend in ["redis", "redlock", "etcd", "zookeeper"] {
+    for system in ["redis", "redlock", "etcd", "zookeeper"] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_real"));
-        command.args(["chaos", "--backend", backend, "--for", "12s", "--every", "500ms", "--ttl", "500ms"]);
+        command.args(["chaos", "--system", system, "--for", "12s", "--every", "500ms", "--ttl", "500ms"]);
         let output = command.arg("--out").arg(stage.directory()).output().unwrap();
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
@@ -139,7 +140,7 @@ fn regress(between: Kind) -> Vec<Event> {
 }
 
 #[test]
-fn a_token_may_regress_where_a_server_has_lost_it_and_nowhere_else() {
+fn a_token_may_regress_only_after_a_servers_data_loss() {
     let stopped = |detail: &str| Kind::ServerStopped { detail: Some(detail.into()) };
     let promoted = Kind::ServerPromoted { detail: None };
     for (between, explained) in [(stopped(DATA_LOST), true), (promoted, true), (stopped("killed"), false)] {
@@ -164,7 +165,8 @@ fn a_loss_explains_nothing_that_happens_within_its_own_epoch() {
     early.insert(0, event(0, "redis-1", stopped()));
     early.insert(1, event(0, "redis-1", started()));
     assert!(!Judgement::of(&early, false, None).is_clean(false));
-    // Who asked while the server was losing its data may have been granted by what it was, or by what it became.
+    // Who asked while the server was losing its data may have been granted by what it was, or by what it
+    // became.
     early.remove(1);
     assert!(Judgement::of(&early, false, None).is_clean(false));
 }

@@ -1,4 +1,5 @@
-//! The command as a person meets it: what it prints, what it leaves behind, what it says when something is wrong.
+//! The command as a person meets it: what it prints, what it leaves behind, what it says when something is
+//! wrong.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "support/eventually.rs"]
@@ -45,7 +46,7 @@ fn serve(arguments: &[&str]) -> Served {
 }
 
 #[test]
-fn what_is_up_serves_a_worker_and_is_gone_after_down() {
+fn up_starts_a_server_and_down_stops_it() {
     let stage = Stage::new().unwrap();
     let state = stage.directory().join("state.json");
     let state = ["--state", state.to_str().unwrap()];
@@ -73,7 +74,7 @@ fn nothing_is_left_when_the_command_is_killed() {
     let stage = Stage::new().unwrap();
     // The experiment's directory is in one of ours, where it can be found.
     let folder = stage.subdirectory("tmp").unwrap();
-    let mut command = real(&["experiment", "1", "--backend", "redis", "--out"]);
+    let mut command = real(&["experiment", "1", "--system", "redis", "--out"]);
     let mut child = command.arg(folder.join("out.json")).env("TMPDIR", &folder).spawn().unwrap();
     let inside =
         || fs::read_dir(&folder).unwrap().flatten().map(|entry| entry.path()).collect::<Vec<PathBuf>>();
@@ -128,7 +129,7 @@ fn the_histories_of_several_processes_are_judged_as_one() {
 }
 
 #[test]
-fn a_violation_ends_in_exit_code_1_and_nonsense_in_2() {
+fn a_violation_exits_with_1_and_invalid_input_with_2() {
     let stage = Stage::new().unwrap();
     let (history, nonsense) = (stage.directory().join("h.jsonl"), stage.directory().join("n.jsonl"));
     let write = |at: u64, token: u64, version: u64| {
@@ -211,7 +212,7 @@ fn a_worker_shows_its_metrics() {
 }
 
 #[test]
-fn mistakes_are_explained() {
+fn errors_say_what_to_do() {
     let served = serve(&["--store", "memory"]);
     let address = format!("127.0.0.1:{}", served.1);
     let (code, _, error) = run(&mut real(&["resource", "--store", "memory", "--listen", &address]));
@@ -220,7 +221,7 @@ fn mistakes_are_explained() {
     let (code, _, error) =
         run(&mut real(&["worker", "--servers", "127.0.0.1:1,127.0.0.1:2", "--resource", &address]));
     assert_eq!(code, Some(2));
-    assert!(error.contains("redis wants one server, and was given 2"), "{error}");
+    assert!(error.contains("redis needs one server, but --servers lists 2"), "{error}");
     let (code, _, error) = run(&mut real(&["worker", "--busy-poll", "2ms"]));
     assert_eq!(code, Some(2));
     assert!(error.contains("give 1ms or less"), "{error}");
@@ -235,7 +236,7 @@ fn mistakes_are_explained() {
     ]));
     assert_eq!(code, Some(1), "nothing was done");
     assert!(told.contains("no connection to the lock server at 127.0.0.1:1"), "{told}");
-    let mut missing = real(&["experiment", "1", "--backend", "redis", "--out", "/dev/null"]);
+    let mut missing = real(&["experiment", "1", "--system", "redis", "--out", "/dev/null"]);
     let (code, _, error) = run(missing.env("TMPDIR", "/no/such/directory"));
     assert_eq!(code, Some(2));
     assert!(error.contains("set TMPDIR"), "{error}");
@@ -261,7 +262,7 @@ fn the_environment_gives_the_flags() {
         .unwrap()
         .read_to_string(&mut output)
         .unwrap();
-    for flag in ["backend", "ttl", "work", "pause", "contenders", "keys", "claim", "check"] {
+    for flag in ["system", "ttl", "work", "pause", "contenders", "keys", "claim", "check"] {
         assert!(
             output.contains(&format!("DLOCK_{}", flag.to_uppercase())),
             "--{flag} has no variable:\n{output}"

@@ -52,7 +52,7 @@ fn judge(arm: &Value) {
 
 #[test]
 fn redlock_with_nodes_away() {
-    let ran = experiment(2, &["--ttl", "1s", "--pause", "8s", "--set", "patience=\"500ms\""]);
+    let ran = experiment(2, &["--ttl", "1s", "--pause", "8s", "--set", "acquire_timeout=\"500ms\""]);
     let findings = ran.findings();
     let rows = |name: &str| findings[name].as_array().unwrap().len();
     assert_eq!((rows("availability"), rows("safety")), (7, 8));
@@ -150,7 +150,7 @@ fn renewing_narrows_the_window_and_does_not_close_it() {
 }
 
 #[test]
-fn what_was_not_expected_is_exit_code_1() {
+fn an_unexpected_result_exits_with_1() {
     // No pause is long enough to show anything.
     let short = ["--ttl", "2s", "--set", "pauses=[0.01]", "--set", "phases=1", "--set", "attempts=1"];
     let ran = experiment(8, &short);
@@ -165,7 +165,7 @@ fn what_was_not_expected_is_exit_code_1() {
 
 #[test]
 fn simulated_and_live() {
-    let small = ["--backend", "redis,etcd", "--set", "runs=2", "--set", "seeds=1"];
+    let small = ["--system", "redis,etcd", "--set", "runs=2", "--set", "seeds=1"];
     let ran = experiment(9, &small);
     let findings = ran.findings();
     assert_eq!(findings["cells"].as_array().unwrap().len(), 16, "four scenarios, two systems, two arms");
@@ -198,8 +198,8 @@ fn find(runs: &mut Value, is: impl Fn(&Value) -> bool) -> &mut Value {
     runs.as_array_mut().unwrap().iter_mut().find(|run| is(run)).unwrap()
 }
 
-/// What the same runs give with a resource that was told to fence and does not: the arm without fencing, twice. That with
-/// a stale write, since the others would be alike.
+/// What the same runs give with a resource that was told to fence and does not: the arm without fencing,
+/// twice. That with a stale write, since the others would be alike.
 fn do_not_fence(runs: &mut Value) {
     let stale = |run: &Value| run["fence"] == "off" && run["verdicts"].to_string().contains("stale_write");
     let unfenced = find(runs, stale).clone();
@@ -209,7 +209,7 @@ fn do_not_fence(runs: &mut Value) {
 }
 
 #[test]
-fn what_is_no_experiment_is_refused() {
+fn an_unknown_experiment_is_refused() {
     let cases: [(u32, &[&str], &str); 4] = [
         (99, &[], "real: there is no experiment 99: there are 1"),
         (1, &["--pause", "1s"], "the pause must be longer than TTL and work"),

@@ -1,5 +1,5 @@
-//! Faults between hosts: a cable pulled, packets dropped in one direction, connections reset, packets lost at random. Seen by
-//! a real lock and by the members of a real cluster. Needs root, `ip` and `nft`.
+//! Faults between hosts: a cable pulled, packets dropped in one direction, connections reset, packets lost at
+//! random. Seen by a real lock and by the members of a real cluster. Needs root, `ip` and `nft`.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -49,7 +49,8 @@ impl Scene {
         self.server().run(answer).unwrap() == ":1\r\n"
     }
 
-    /// Acquires one lock on the client's host, whose connection stands; then `fault` strikes, and another is tried.
+    /// Acquires one lock on the client's host, whose connection stands; then `fault` strikes, and another is
+    /// tried.
     fn try_after(&self, id: &str, fault: impl FnOnce() + Send) -> Result<(), TryAcquireError> {
         let address = self.redis.address();
         self.client()

@@ -14,7 +14,7 @@ fn pttl(redis: &Redis, key: &str) -> i64 {
 }
 
 #[test]
-fn a_step_forward_ends_a_lease_at_once_and_one_back_prolongs_it() {
+fn a_step_forward_ends_a_lease_and_back_prolongs_it() {
     let stage = Stage::new().unwrap();
     let clock = WallClock::new(&stage, "redis").unwrap();
     let mut redis = Redis::start_with(&stage, "redis", Persistence::None, &clock.environment()).unwrap();

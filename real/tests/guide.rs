@@ -1,5 +1,5 @@
-//! The guide `docs/test-your-own-lock.md`, followed word for word: its files are written, its commands run, in a folder beside
-//! a link to this checkout.
+//! The guide `docs/test-your-own-lock.md`, followed word for word: its files are written, its commands run,
+//! in a folder beside a link to this checkout.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test; it runs the guide's commands")]
 
 use std::fs;
@@ -22,7 +22,7 @@ enum Step {
 }
 
 #[test]
-fn a_crate_that_follows_the_guide_finds_the_naive_lock_guilty() {
+fn a_crate_made_by_the_guide_convicts_the_naive_lock() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     // Outside the checkout: cargo takes what lies inside for a part of the workspace.
     let folder = std::env::temp_dir().join(format!("guide-{}", std::process::id()));
@@ -49,7 +49,8 @@ fn a_crate_that_follows_the_guide_finds_the_naive_lock_guilty() {
 fn run(folder: &Path, commands: &str, fails: bool) -> String {
     let mut shell = Command::new("bash");
     shell.args(["-euo", "pipefail", "-c", commands]).current_dir(folder);
-    // The crate's own settings count, not those of this test; what it builds outlives the test, as on a user's machine.
+    // The crate's own settings count, not those of this test; what it builds outlives the test, as on a
+    // user's machine.
     for variable in ["RUSTFLAGS", "SEED", "SEEDS", "PROTOC", "CARGO_MANIFEST_DIR"] {
         shell.env_remove(variable);
     }

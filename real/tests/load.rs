@@ -7,17 +7,17 @@ use dlock::etcd::{Etcd, EtcdOptions};
 use dlock::redis::{Redis as Backend, RedisOptions};
 use dlock::{Lock, LockKey, Options, TryAcquireError};
 use real::TokioRuntime;
-use real::backends::BackendKind;
 use real::contend::{Arm, Load, LoadError, contend};
 use real::fill::etcd::{EtcdFill, Leases, fill_etcd};
 use real::fill::{Counters, Fill, fill};
 use real::servers::{EtcdCluster, Persistence, Postgres, Redis, Stage, ask};
+use real::systems::System;
 use tokio::runtime::Handle;
 
 fn load(redis: &Redis) -> Load {
     Load {
         arm: Arm::Lock,
-        backend: BackendKind::Redis,
+        system: System::Redis,
         servers: vec![redis.address()],
         ttl: Duration::from_secs(10),
         work: Duration::from_millis(20),
@@ -37,7 +37,8 @@ async fn a_hot_key_is_charged_for_all_who_came() {
     let report = contend(load(&redis), TokioRuntime::new(Handle::current())).await.unwrap();
     assert_eq!((report.offered, report.failed), (200, 0), "{report}");
     assert_eq!(report.served + report.unserved, 200, "{report}");
-    // The lock is held for 20 ms at a time: no more than 50 fit into the second, and one more that began in it.
+    // The lock is held for 20 ms at a time: no more than 50 fit into the second, and one more that began in
+    // it.
     assert!((1..=51).contains(&report.served), "{report}");
     let counts = [&report.acquire_served, &report.acquire_from_call, &report.acquire_all].map(|of| of.count);
     assert_eq!(counts, [report.served, report.served, 200], "{report}");
@@ -45,7 +46,7 @@ async fn a_hot_key_is_charged_for_all_who_came() {
 }
 
 #[tokio::test]
-async fn a_lock_that_is_never_free_is_charged_for_those_who_could_not_even_ask() {
+async fn unserved_attempts_count_with_their_wait() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
     let key = LockKey::new("k", "0").unwrap();
@@ -61,7 +62,7 @@ async fn a_lock_that_is_never_free_is_charged_for_those_who_could_not_even_ask()
 }
 
 #[tokio::test]
-async fn silence_for_longer_than_a_request_may_take_is_a_failure() {
+async fn silence_beyond_the_request_timeout_is_a_failure() {
     // It takes connections, and never answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let stage = Stage::new().unwrap();
@@ -134,7 +135,7 @@ async fn a_seed_fills_two_servers_alike() {
 }
 
 #[tokio::test]
-async fn an_etcd_holds_a_lock_for_each_and_knows_its_owner() {
+async fn an_etcd_filled_with_locks_knows_their_owners() {
     let stage = Stage::new().unwrap();
     let etcd = EtcdCluster::start_one(&stage).unwrap();
     let runtime = TokioRuntime::new(Handle::current());
@@ -164,7 +165,8 @@ async fn an_etcd_holds_a_lock_for_each_and_knows_its_owner() {
         let free = lock.try_acquire(&LockKey::new(key, "300").unwrap()).await;
         free.unwrap().release().await.unwrap();
     }
-    // The same seed gives the same locks, but never another fill's leases. Each of our clients has had one besides.
+    // The same seed gives the same locks, but never another fill's leases. Each of our clients has had one
+    // besides.
     let mut client = etcd_client::Client::connect(etcd.addresses(), None).await.unwrap();
     let all = client.leases().await.unwrap().leases().len();
     assert!((601..=604).contains(&all), "{all} leases");
@@ -187,7 +189,8 @@ async fn without_a_lock_a_conditional_update_lets_one_win() {
         let query = format!("SELECT version FROM {table}");
         let version: i64 = client.query_one(&query, &[]).await.unwrap().get(0);
         assert_eq!(u64::try_from(version).unwrap(), report.served, "{report}");
-        // Either way sections of 20 ms exclude each other: no more than 50 fit into the second, and one that began in it.
+        // Either way sections of 20 ms exclude each other: no more than 50 fit into the second, and one that
+        // began in it.
         assert!(report.served <= 51, "{report}");
     }
     drop(connection);

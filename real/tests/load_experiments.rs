@@ -8,12 +8,12 @@ use experiments::experiment;
 use serde_json::Value;
 
 #[test]
-fn contention_has_a_point_for_each_system_and_number_of_contenders() {
+fn contention_measures_each_system_and_number_of_contenders() {
     let small = ["contenders=[4, 40, 80]", "rate=5.0", "lasts=\"2s\"", "work=\"20ms\""];
     let arguments: Vec<_> = small.iter().flat_map(|change| ["--set", change]).collect();
     let ran = experiment(4, &arguments);
-    // Whether throughput is flat and waits grow is a matter of times, which mean nothing on a machine that is busy with other
-    // tests: only what no machine can excuse is asserted of them.
+    // Whether throughput is flat and waits grow is a matter of times, which mean nothing on a machine that is
+    // busy with other tests: only what no machine can excuse is asserted of them.
     assert!(matches!(ran.code, Some(0 | 1)), "{}", ran.told);
     let record: Value = serde_json::from_str(&ran.record).unwrap();
     let findings = &record["findings"];
@@ -72,7 +72,7 @@ fn a_load_that_shows_nothing_is_refused() {
 
 #[test]
 fn ten_million_locks_at_a_thousandth() {
-    let small = ["keys=20000", "shards=10", "expiry_ttl=\"3s\"", "every=\"200ms\"", "patience=\"60s\""];
+    let small = ["keys=20000", "shards=10", "expiry_ttl=\"3s\"", "every=\"200ms\"", "expiry_timeout=\"60s\""];
     let etcd = ["etcd_keys=2000", "etcd_rounds=300"];
     let arguments: Vec<_> = small.iter().chain(&etcd).flat_map(|change| ["--set", change]).collect();
     let ran = experiment(7, &arguments);

@@ -80,7 +80,7 @@ fn a_peer_that_does_not_exist_is_named() {
 }
 
 #[test]
-fn a_peer_that_can_not_be_had_is_in_the_table_and_fails_the_command() {
+fn a_missing_peer_is_listed_and_fails_the_command() {
     let stage = Stage::new().unwrap();
     // No interpreter is found where there is nothing but the servers.
     let output = Command::new(env!("CARGO_BIN_EXE_real"))

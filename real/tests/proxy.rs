@@ -48,7 +48,7 @@ fn key(id: &str) -> LockKey {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn replies_that_are_cut_off_leave_the_lock_taken_and_requests_do_not() {
+async fn only_a_cut_of_replies_leaves_the_lock_taken() {
     let scene = scene().await;
     let lock = scene.lock();
     // The connection stands, and the scripts are known.

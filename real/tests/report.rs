@@ -1,4 +1,5 @@
-//! The page of the experiments: that the committed one agrees with the committed results, and that it can disagree.
+//! The page of the experiments: that the committed one agrees with the committed results, and that it can
+//! disagree.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;

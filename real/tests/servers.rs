@@ -31,7 +31,7 @@ fn five_redis_are_independent() {
 }
 
 #[test]
-fn a_redis_keeps_over_a_restart_what_it_was_told_to() {
+fn a_restarted_redis_has_the_data_it_persists() {
     for (persistence, answer) in [(Persistence::None, "$-1\r\n"), (Persistence::Always, "$1\r\nv\r\n")] {
         let stage = Stage::new().unwrap();
         let mut redis = Redis::start(&stage, "redis", persistence).unwrap();
@@ -156,7 +156,7 @@ fn nothing_is_left_of_a_stage_that_is_dropped() {
 }
 
 #[test]
-fn a_stage_that_was_left_ends_when_it_is_told_to() {
+fn a_left_stage_can_be_stopped_later() {
     let stage = Stage::new().unwrap();
     let directory = stage.directory().to_owned();
     let mut redis = Redis::start(&stage, "redis", Persistence::None).unwrap();

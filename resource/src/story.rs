@@ -1,4 +1,5 @@
-//! A history in few words, for a reader in a hurry: a line an event, and several histories side by side in 80 columns.
+//! A history in few words, for a reader in a hurry: a line an event, and several histories side by side in 80
+//! columns.
 
 use crate::audit::{Event, Kind, Name};
 

@@ -71,7 +71,7 @@ fn writes_and_reads_share_one_connection() {
 }
 
 #[test]
-fn refusals_say_what_was_seen() {
+fn a_refusal_names_the_highest_token() {
     run(&app(), &[], async |world| {
         let client = client(&world);
         let deadline = World::at(9);
@@ -91,7 +91,7 @@ fn refusals_say_what_was_seen() {
 }
 
 #[test]
-fn any_bytes_come_back_as_they_went() {
+fn any_bytes_are_read_as_written() {
     run(&app(), &[], async |world| {
         let client = client(&world);
         for (number, body) in [(1, &b"\xff\x00\xfe"[..]), (2, b""), (3, "\"ö\u{0}\n".as_bytes())] {
@@ -215,7 +215,7 @@ fn a_connection_that_ends_as_it_is_used_is_replaced() {
 /// Drops a call after each number of polls, until it needs no more. The next call must not read the dropped
 /// one's answer.
 #[test]
-fn a_dropped_call_takes_its_connection_with_it() {
+fn a_dropped_call_closes_its_connection() {
     let dropped = (1..).take_while(|polls| drop_after(*polls)).count();
     assert!(dropped >= 1, "no call was dropped while its answer was out");
 }
@@ -243,7 +243,7 @@ fn drop_after(polls: usize) -> bool {
 }
 
 #[test]
-fn calls_at_the_same_time_have_connections_of_their_own() {
+fn concurrent_calls_use_separate_connections() {
     run(&app(), &[], async |world| {
         let client = client(&world);
         let (one, two, write) = (key(), ResourceKey::new("other").unwrap(), write(33, "a"));
@@ -291,7 +291,7 @@ fn conditional(expected: u64, name: &str) -> Write {
 }
 
 #[test]
-fn conditional_writes_say_what_stood_in_their_way() {
+fn a_refused_conditional_write_names_the_reason() {
     run(&app(), &[], async |world| {
         let client = client(&world);
         let put_if =
@@ -307,7 +307,7 @@ fn conditional_writes_say_what_stood_in_their_way() {
 }
 
 #[test]
-fn an_update_whose_reply_is_lost_is_not_in_conflict_with_itself() {
+fn an_update_with_a_lost_reply_does_not_conflict_with_itself() {
     for link in [Link::LosesReplies, Link::ResetsBeforeReply] {
         run(&app(), &[link], async |world| {
             let client = client(&world);

@@ -146,7 +146,7 @@ proptest! {
     }
 
     #[test]
-    fn without_fencing_every_write_is_applied_and_the_highest_token_kept(asks in asks()) {
+    fn without_fencing_every_write_is_applied(asks in asks()) {
         let mut fence = Fence::default();
         for (at, ask) in asks.iter().enumerate() {
             let writes = asks[..=at].iter().filter(|ask| !ask.is_claim()).count() as u64;
@@ -167,7 +167,7 @@ fn owner(name: &str) -> Option<OwnerToken> {
 
 /// The story of DESIGN §7: B acquires 34 and reads, then A's delayed write of 33 arrives.
 #[test]
-fn a_claim_shuts_the_older_holder_out_and_lets_its_own_in() {
+fn a_claim_refuses_the_older_holder_and_admits_its_own() {
     let mut fence = Fence::default();
     let body = BodyDigest::of(b"b");
     let write = |fence: &mut Fence, number, name| {

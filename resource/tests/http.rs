@@ -181,7 +181,7 @@ fn bad_requests_are_explained_and_store_nothing() {
 }
 
 #[test]
-fn a_body_above_the_limit_is_refused_however_it_is_sent() {
+fn a_body_above_the_limit_is_refused() {
     let app = App::new(Arc::new(MemoryStore::new()), Config { body_bytes_max: 8, ..Config::default() });
     let put = |headers: &[&str], body: &[u8]| {
         let headers: Vec<&str> = [&["X-Fence-Token: 1"], headers].concat();

@@ -265,7 +265,7 @@ proptest! {
     /// The power fails at some operation of the disk. Afterwards the store holds all that it acknowledged;
     /// what it was about when the power failed is there whole or not at all.
     #[test]
-    fn what_was_acknowledged_survives_a_loss_of_power(steps in steps(), power in 0..200u64, survivors: u64) {
+    fn acknowledged_writes_survive_a_loss_of_power(steps in steps(), power in 0..200u64, survivors: u64) {
         let disk = Disk::default();
         let store = RedbStore::create(disk.clone()).unwrap();
         disk.fail_after(power);

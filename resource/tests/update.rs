@@ -72,7 +72,7 @@ async fn value(world: &World) -> Bytes {
 }
 
 #[test]
-fn each_attempt_begins_with_what_the_last_writer_left() {
+fn each_attempt_reads_the_latest_value() {
     run(&app(), &[], async |world| {
         let updated = updater(&world, 2).update(&update(), append).await;
         assert_eq!(updated, Ok(Updated { version: 3, attempts: 3 }));
@@ -81,7 +81,7 @@ fn each_attempt_begins_with_what_the_last_writer_left() {
 }
 
 #[test]
-fn it_gives_up_after_so_many_attempts() {
+fn it_gives_up_after_the_maximum_of_attempts() {
     run(&app(), &[], async |world| {
         let given_up = updater(&world, 3).update(&update(), append).await;
         assert_eq!(given_up, Err(UpdateError::Contended { attempts: 3, current: 3 }));

@@ -1,12 +1,11 @@
-//! The wait between two attempts. Pure: randomness comes in as bytes.
+//! The wait between two attempts. A pure function: random bytes are an argument.
 
 use std::time::Duration;
 
 /// Bounded exponential backoff with jitter.
 ///
-/// The wait before retry *n* is drawn from the upper half of `base · 2ⁿ`, which is at most `max`: enough
-/// randomness to part clients that were turned away together, and never a wait of nearly nothing, which would
-/// spin.
+/// The wait before retry *n* is drawn from the upper half of `base · 2ⁿ`, which is at most `max`: random
+/// enough to separate clients that were refused together, and never so short that a client spins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     /// The longest first wait.
@@ -16,21 +15,21 @@ pub struct Backoff {
 }
 
 impl Default for Backoff {
-    /// 50 ms, then twice as much each time, to 2 s.
+    /// 50 ms, doubled each time, up to 2 s.
     fn default() -> Self {
         Self { base: Duration::from_millis(50), max: Duration::from_secs(2) }
     }
 }
 
 impl Backoff {
-    /// The longest wait before the retry numbered `retry`, counted from 0.
+    /// Returns the longest wait before retry number `retry`, counted from 0.
     pub fn longest(self, retry: u32) -> Duration {
         let factor = 1u32.checked_shl(retry).unwrap_or(u32::MAX);
         self.base.saturating_mul(factor).min(self.max)
     }
 
-    /// The wait before the retry numbered `retry`, from half of [`Backoff::longest`] to the whole, as
-    /// `random` says.
+    /// Returns the wait before retry number `retry`: between half of [`Backoff::longest`] and all of it,
+    /// chosen by `random`.
     pub fn wait(self, retry: u32, random: [u8; 8]) -> Duration {
         let longest = u64::try_from(self.longest(retry).as_nanos()).unwrap_or(u64::MAX);
         let shortest = longest / 2;
@@ -49,7 +48,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_wait_is_between_half_and_the_whole_of_its_bound(
+        fn a_wait_is_between_half_and_all_of_its_bound(
             base in 1..10_000u64, max in 0..100_000u64, retry: u32, random: [u8; 8],
         ) {
             let base = Duration::from_millis(base);
@@ -67,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_range_is_drawn_from() {
+    fn every_wait_in_the_range_is_possible() {
         let backoff = Backoff::default();
         assert_eq!(backoff.wait(0, [0; 8]), Duration::from_millis(25));
         assert_eq!(backoff.wait(0, [255; 8]), Duration::from_millis(50));

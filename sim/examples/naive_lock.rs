@@ -1,5 +1,5 @@
-//! A lock as many tutorials show it, `SET key NX PX` and later a bare `DEL`, is found guilty of releasing the lock of
-//! somebody else.
+//! A lock as many tutorials show it, `SET key NX PX` and later a bare `DEL`, is found guilty of releasing the
+//! lock of somebody else.
 //!
 //! `cargo run -p sim --example naive_lock`
 

@@ -1,5 +1,5 @@
-//! A service of one's own with a check of one's own: it hands out numbers, each once, and keeps the last one on its disk. It
-//! answers before it syncs, so a loss of power makes it hand out a number twice.
+//! A service of one's own with a check of one's own: it hands out numbers, each once, and keeps the last one
+//! on its disk. It answers before it syncs, so a loss of power makes it hand out a number twice.
 //!
 //! `cargo run -p sim --example own_service`
 

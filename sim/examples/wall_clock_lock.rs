@@ -1,5 +1,5 @@
-//! A lock that is found guilty only under a clock fault: the holder works for as long as its lease is valid, and measures
-//! that on the wall clock. No pause and no partition breaks it, a clock that is set back does.
+//! A lock that is found guilty only under a clock fault: the holder works for as long as its lease is valid,
+//! and measures that on the wall clock. No pause and no partition breaks it, a clock that is set back does.
 //!
 //! `cargo run -p sim --example wall_clock_lock`
 

@@ -1,5 +1,5 @@
-//! Workers that do without a lock: each write names the version that was read, and the resource refuses it if another one
-//! was first. No schedule loses an update.
+//! Workers that do without a lock: each write names the version that was read, and the resource refuses it if
+//! another one was first. No schedule loses an update.
 //!
 //! `cargo run -p sim --example without_a_lock`
 

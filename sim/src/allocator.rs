@@ -9,8 +9,8 @@ use libmimalloc_sys as mi;
 /// What mimalloc aligns to by itself, if the size is no less.
 const ALIGNED: usize = 16;
 
-/// mimalloc, as the crate of that name has it, but for one thing: that asks for an alignment with each request, and
-/// mimalloc then finds out each time that it needs to do nothing for it.
+/// mimalloc, as the crate of that name has it, but for one thing: that asks for an alignment with each
+/// request, and mimalloc then finds out each time that it needs to do nothing for it.
 #[derive(Debug)]
 pub struct Allocator;
 
@@ -54,8 +54,8 @@ unsafe impl GlobalAlloc for Allocator {
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let (old, align) = (layout.size(), layout.align());
-        // SAFETY: the caller's promise: the block is from here. mimalloc may leave it where it is, so it must have been
-        // aligned well enough, too.
+        // SAFETY: the caller's promise: the block is from here. mimalloc may leave it where it is, so it must
+        // have been aligned well enough, too.
         let block = unsafe {
             if is_aligned_anyway(old, align) && is_aligned_anyway(size, align) {
                 mi::mi_realloc(block.cast(), size)

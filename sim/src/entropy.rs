@@ -1,8 +1,10 @@
-//! Keyed randomness: every site of randomness (a link, a node, a client, a fault) draws from a stream of its own.
+//! Keyed randomness: every site of randomness (a link, a node, a client, a fault) draws from a stream of its
+//! own.
 //!
-//! A generator that is drawn from in sequence couples everything to everything: take one fault out of a schedule, and all
-//! that follows changes. Here a draw depends on the seed, the site's name and how often that site has drawn before, and on
-//! nothing else. That is what makes a shrunk schedule fail in the same way as the one it came from.
+//! A generator that is drawn from in sequence couples everything to everything: take one fault out of a
+//! schedule, and all that follows changes. Here a draw depends on the seed, the site's name and how often
+//! that site has drawn before, and on nothing else. That is what makes a shrunk schedule fail in the same way
+//! as the one it came from.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -32,8 +34,8 @@ impl Entropy {
         Self { key: ChaCha8Rng::from_seed(key) }
     }
 
-    /// The stream of the site called `name`, from its beginning. The stream's number is the name's XXH3 hash, which is
-    /// the same on every machine and in every release.
+    /// The stream of the site called `name`, from its beginning. The stream's number is the name's XXH3 hash,
+    /// which is the same on every machine and in every release.
     pub fn site(&self, name: &str) -> Site {
         let mut stream = self.key.clone();
         stream.set_stream(xxh3_64(name.as_bytes()));
@@ -42,15 +44,16 @@ impl Entropy {
 }
 
 impl Site {
-    /// The next 64 bits. Every draw below but [`Site::fill`] takes exactly one of these, whatever its arguments.
+    /// The next 64 bits. Every draw below but [`Site::fill`] takes exactly one of these, whatever its
+    /// arguments.
     pub fn u64(&mut self) -> u64 {
         self.stream.next_u64()
     }
 
     /// A number from 0 to `bound` - 1, or 0 if `bound` is 0.
     ///
-    /// Lemire's multiplication without the rejection step ("Fast random integer generation in an interval", 2019): the
-    /// bias is below `bound` / 2⁶⁴, and the number of draws stays fixed.
+    /// Lemire's multiplication without the rejection step ("Fast random integer generation in an interval",
+    /// 2019): the bias is below `bound` / 2⁶⁴, and the number of draws stays fixed.
     pub fn below(&mut self, bound: u64) -> u64 {
         let wide = u128::from(self.u64()) * u128::from(bound);
         (wide >> 64) as u64

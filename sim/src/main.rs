@@ -83,7 +83,8 @@ enum Command {
         #[arg(long, default_value = "docs/comparison.md")]
         out: PathBuf,
     },
-    /// Sets up a crate of your own, so that `sim` builds as its dependency: writes .cargo/config.toml and .cargo/protoc.
+    /// Sets up a crate of your own, so that `sim` builds as its dependency: writes .cargo/config.toml and
+    /// .cargo/protoc.
     Init {
         /// The folder of your crate.
         folder: PathBuf,

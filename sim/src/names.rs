@@ -15,8 +15,8 @@ impl UnknownName {
     }
 }
 
-/// Declares an enum together with the name of each variant in schedule files: one list serves reading, printing and the
-/// error that lists what is known.
+/// Declares an enum together with the name of each variant in schedule files: one list serves reading,
+/// printing and the error that lists what is known.
 macro_rules! names {
     ($(#[$meta:meta])* pub enum $name:ident as $what:literal {
         $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)+

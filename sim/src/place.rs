@@ -48,7 +48,8 @@ impl Place {
         Invalid { place: self.clone(), problem: problem.into() }
     }
 
-    /// The line of the field in the file with this text, or of the nearest table around it if the file leaves it out.
+    /// The line of the field in the file with this text, or of the nearest table around it if the file leaves
+    /// it out.
     pub fn line(&self, text: &str) -> usize {
         let offset = DeTable::parse(text).map_or(0, |table| self.offset(&table));
         line_at(text, offset)

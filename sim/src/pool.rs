@@ -7,8 +7,8 @@ use std::thread::{ScopedJoinHandle, scope};
 
 use crate::world::lock;
 
-/// Runs `work` on each task, on `threads` threads, in the order in which threads become free. `work` may break the loop:
-/// tasks that have begun are finished, and no other one begins.
+/// Runs `work` on each task, on `threads` threads, in the order in which threads become free. `work` may
+/// break the loop: tasks that have begun are finished, and no other one begins.
 ///
 /// # Errors
 ///

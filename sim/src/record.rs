@@ -1,7 +1,8 @@
-//! Recording: `dlock`, `resource` and the simulated servers say what happens in `tracing` events; one global layer stamps
-//! each with true time and process and keeps it for the run of the thread it happened on.
+//! Recording: `dlock`, `resource` and the simulated servers say what happens in `tracing` events; one global
+//! layer stamps each with true time and process and keeps it for the run of the thread it happened on.
 //!
-//! One layer for all runs, since a subscriber of its own for every run would rebuild tracing's call-site caches each time.
+//! One layer for all runs, since a subscriber of its own for every run would rebuild tracing's call-site
+//! caches each time.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -40,7 +41,8 @@ struct Recording {
     names: Vec<Name>,
     events: Vec<Event>,
     hash: Box<Xxh3Default>,
-    /// The last events' bytes, on their way to the hash: many small updates would cost more than all else here.
+    /// The last events' bytes, on their way to the hash: many small updates would cost more than all else
+    /// here.
     bytes: Vec<u8>,
     /// The fields of the event that is being read; empty between events.
     record: Record,
@@ -97,7 +99,8 @@ pub fn finish() -> Option<Recorded> {
     })
 }
 
-/// Records an event of the harness itself, such as a fault, as happening in `process`. The listener does not hear of it.
+/// Records an event of the harness itself, such as a fault, as happening in `process`. The listener does not
+/// hear of it.
 pub fn note(process: &str, kind: Kind) {
     RUN.with_borrow_mut(|run| {
         if let Some(run) = run {
@@ -106,7 +109,8 @@ pub fn note(process: &str, kind: Kind) {
     });
 }
 
-/// Records an event of a cluster as a whole, whichever of its members it happened in. The listener hears of it.
+/// Records an event of a cluster as a whole, whichever of its members it happened in. The listener hears of
+/// it.
 pub fn tell(cluster: &str, kind: Kind) {
     RUN.with_borrow_mut(|run| {
         if let Some(run) = run {
@@ -116,8 +120,8 @@ pub fn tell(cluster: &str, kind: Kind) {
     hear();
 }
 
-/// Has the last event heard. The recording is free meanwhile: what the listener does may be recorded too, and stands behind
-/// the event that caused it.
+/// Has the last event heard. The recording is free meanwhile: what the listener does may be recorded too, and
+/// stands behind the event that caused it.
 fn hear() {
     let taken = RUN.with_borrow_mut(|run| {
         run.as_mut().map(|run| (mem::take(&mut run.events), Rc::clone(&run.listener)))
@@ -155,7 +159,8 @@ impl<S: Subscriber> Layer<S> for RecordLayer {
         if is_ours(metadata) { Interest::always() } else { Interest::never() }
     }
 
-    // Asked too: a call site that another thread is registering at this moment answers "sometimes" to all others.
+    // Asked too: a call site that another thread is registering at this moment answers "sometimes" to all
+    // others.
     fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
         is_ours(metadata)
     }
@@ -210,7 +215,8 @@ impl Recording {
         })
     }
 
-    /// Keeps an event that did not come as one of `tracing`. There are few: hashing their `Debug` is cheap enough.
+    /// Keeps an event that did not come as one of `tracing`. There are few: hashing their `Debug` is cheap
+    /// enough.
     fn keep(&mut self, process: &str, kind: Kind) {
         let event = Event { at: Nanos(self.world.now()), process: Name::from(process), kind };
         let mut bytes = Bytes(&mut self.bytes);
@@ -240,8 +246,8 @@ struct Visitor<'a> {
 struct Bytes<'a>(&'a mut Vec<u8>);
 
 impl Bytes<'_> {
-    /// A field of an event. Its place stands for its name: the first field is the event's name, which tells what stands
-    /// where.
+    /// A field of an event. Its place stands for its name: the first field is the event's name, which tells
+    /// what stands where.
     fn field(&mut self, field: &Field, value: &str) {
         let [a, b, c, d] = (value.len() as u32).to_le_bytes();
         self.0.reserve(5 + value.len());

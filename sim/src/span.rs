@@ -12,8 +12,8 @@ const UNITS: [(&str, u64); 5] =
 
 /// A length of simulated time, exact to the nanosecond, at most 584 years.
 ///
-/// Written as a number and a unit without a space: `m`, `s`, `ms`, `us` or `ns`. A fraction is taken if it is a whole
-/// number of nanoseconds (`1.5s`). Printed so that it reads back as the same span.
+/// Written as a number and a unit without a space: `m`, `s`, `ms`, `us` or `ns`. A fraction is taken if it is
+/// a whole number of nanoseconds (`1.5s`). Printed so that it reads back as the same span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(u64);
 

@@ -1,8 +1,9 @@
-//! The determinism guard convicts: something that is not keyed by the seed gets into a run, and the guard names the first
-//! event that differs.
+//! The determinism guard convicts: something that is not keyed by the seed gets into a run, and the guard
+//! names the first event that differs.
 //!
-//! The leak is a metrics recorder: the resource calls it within the run, and it answers with an event that holds a number
-//! out of a counter of the whole process. The recorder is global, so this is a program of its own, with one test.
+//! The leak is a metrics recorder: the resource calls it within the run, and it answers with an event that
+//! holds a number out of a counter of the whole process. The recorder is global, so this is a program of its
+//! own, with one test.
 #![allow(unreachable_pub, reason = "in a program `pub` only says that other modules use it")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

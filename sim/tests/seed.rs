@@ -1,4 +1,5 @@
-//! Random schedules keep every promise: with fencing on, no stale write is accepted; no verdict is without an explanation.
+//! Random schedules keep every promise: with fencing on, no stale write is accepted; no verdict is without an
+//! explanation.
 #![allow(unreachable_pub, reason = "in a program `pub` only says that other modules use it")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

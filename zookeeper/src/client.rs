@@ -1,4 +1,4 @@
-//! A session, as its users see it.
+//! The client of a session.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,34 +16,33 @@ use super::wire::{CreateMode, Reply, Request, Stat, WireError};
 
 /// One ZooKeeper session. Clones share it; when the last one is dropped, the session is closed.
 ///
-/// Requests go out in the order in which they are made and are executed in that order. Each waits until
-/// `deadline` for a connection and an answer. A request whose future is dropped before it was sent is never
-/// sent.
+/// Requests are sent and executed in the order in which they are made. Each waits until `deadline` for a
+/// connection and an answer. A request whose future is dropped before it was sent is never sent.
 pub struct Client<R: Runtime> {
     shared: Arc<Shared<R>>,
     orders: mpsc::UnboundedSender<Order>,
 }
 
-/// A node that was created.
+/// A created node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Created {
-    /// Its path, with the digits that the server has appended to a sequential one.
+    /// Its path, with the digits that the server appends to a sequential node.
     pub path: String,
-    /// Its stat; `czxid` grows from creation to creation.
+    /// Its stat; `czxid` grows with each creation.
     pub stat: Stat,
 }
 
 /// The children of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Children {
-    /// Their names without the parent's path, in no order.
+    /// Their names without the parent's path, in no particular order.
     pub names: Vec<String>,
     /// The parent's stat.
     pub stat: Stat,
 }
 
 impl<R: Runtime> Client<R> {
-    /// Begins a session: the servers are tried one by one, for as long as a client lives.
+    /// Opens a session: tries the servers one by one, for as long as a client exists.
     pub fn new(runtime: R, options: ClientOptions) -> Self {
         let shared = Arc::new(Shared::new(runtime.clone(), options));
         let (orders, receiver) = mpsc::unbounded_channel();
@@ -51,41 +50,41 @@ impl<R: Runtime> Client<R> {
         Self { shared, orders }
     }
 
-    /// How the session stands.
+    /// Returns the state of the session.
     pub fn state(&self) -> State {
         self.shared.state()
     }
 
-    /// Waits until the state is another than `known`, and returns it. States that passed quickly may be
-    /// missed.
+    /// Waits until the state differs from `known` and returns it. Short-lived states may be missed.
     pub async fn state_after(&self, known: State) -> State {
         self.shared.state_after(known).await
     }
 
-    /// The session, once a server has granted it. It stays known when it is over.
+    /// Returns the session once a server has granted it, even after it is over.
     pub fn session(&self) -> Option<Session> {
         self.shared.session()
     }
 
-    /// Until when the session may be trusted to live at the servers: the negotiated timeout, counted from the
-    /// sending of the last message that was answered. It grows with every answer, pings' included. `None`
-    /// before the first.
+    /// Returns the time until which the session is known to live at the servers: the negotiated timeout,
+    /// counted from the sending of the last acknowledged message. It grows with every answer, also to pings.
+    /// `None` before the first.
     ///
-    /// It says nothing when the session is over by a server's word: see [`Client::state`].
+    /// It does not reflect a session that a server has ended: see [`Client::state`].
     pub fn valid_until(&self) -> Option<Instant> {
         self.shared.valid_until()
     }
 
-    /// The outside world, as the client sees it.
+    /// Returns the runtime of the client.
     pub fn runtime(&self) -> &R {
         &self.shared.runtime
     }
 
-    /// Waits for the first connection, and returns the session.
+    /// Waits for the first connection and returns the session.
     ///
     /// # Errors
     ///
-    /// [`Error::NotSent`] if there is none by `deadline`; [`Error::SessionExpired`] or [`Error::Closed`].
+    /// [`Error::NotSent`] if no connection is open by `deadline`; [`Error::SessionExpired`] or
+    /// [`Error::Closed`].
     pub async fn established(&self, deadline: Instant) -> Result<Session, Error> {
         let wait = async {
             let mut state = self.state();
@@ -105,7 +104,7 @@ impl<R: Runtime> Client<R> {
     /// # Errors
     ///
     /// [`Error::NoNode`] without a parent, [`Error::NodeExists`], [`Error::NoChildrenForEphemerals`],
-    /// [`Error::BadArguments`]; and what every request may meet: see [`Error`].
+    /// [`Error::BadArguments`]; and those of every request: see [`Error`].
     pub async fn create(
         &self,
         path: &str,
@@ -120,31 +119,31 @@ impl<R: Runtime> Client<R> {
         }
     }
 
-    /// Deletes a node; with a version, only if its data still has that one.
+    /// Deletes a node; with a version, only if its data has this version.
     ///
     /// # Errors
     ///
-    /// [`Error::NoNode`], [`Error::BadVersion`], [`Error::NotEmpty`], and the general ones.
+    /// [`Error::NoNode`], [`Error::BadVersion`], [`Error::NotEmpty`], and those of every request.
     pub async fn delete(&self, path: &str, version: Option<i32>, deadline: Instant) -> Result<(), Error> {
         let request = Request::Delete { path: path.to_owned(), version: version.unwrap_or(-1) };
         self.ask(request, deadline).await.map(drop)
     }
 
-    /// The stat of a node, or `None` if there is no such node.
+    /// Returns the stat of a node, or `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// The general ones.
+    /// Those of every request.
     pub async fn exists(&self, path: &str, deadline: Instant) -> Result<Option<Stat>, Error> {
         let request = Request::Exists { path: path.to_owned(), watch: false };
         stat(self.ask(request, deadline).await?.reply)
     }
 
-    /// The same, and a watch for when the node comes, goes or gets other data.
+    /// As [`Client::exists`], and sets a watch for the node's creation, deletion and change of data.
     ///
     /// # Errors
     ///
-    /// The general ones.
+    /// Those of every request.
     pub async fn exists_watched(
         &self,
         path: &str,
@@ -155,22 +154,22 @@ impl<R: Runtime> Client<R> {
         Ok((stat(reply)?, watch))
     }
 
-    /// A node's data and stat.
+    /// Returns a node's data and stat.
     ///
     /// # Errors
     ///
-    /// [`Error::NoNode`], and the general ones.
+    /// [`Error::NoNode`], and those of every request.
     pub async fn data(&self, path: &str, deadline: Instant) -> Result<(Vec<u8>, Stat), Error> {
         let request = Request::Data { path: path.to_owned(), watch: false };
         data(self.ask(request, deadline).await?.reply)
     }
 
-    /// The same, and a watch for when the node goes or gets other data. Nothing is watched if there is no
-    /// node.
+    /// As [`Client::data`], and sets a watch for the node's deletion and change of data. It sets none if the
+    /// node does not exist.
     ///
     /// # Errors
     ///
-    /// [`Error::NoNode`], and the general ones.
+    /// [`Error::NoNode`], and those of every request.
     pub async fn data_watched(&self, path: &str, deadline: Instant) -> Result<(Vec<u8>, Stat, Watch), Error> {
         let request = Request::Data { path: path.to_owned(), watch: true };
         let (reply, watch) = self.ask_watched(request, deadline).await?;
@@ -178,11 +177,11 @@ impl<R: Runtime> Client<R> {
         Ok((data, stat, watch))
     }
 
-    /// Sets a node's data; with a version, only if it still has that one.
+    /// Sets a node's data; with a version, only if the data has this version.
     ///
     /// # Errors
     ///
-    /// [`Error::NoNode`], [`Error::BadVersion`], and the general ones.
+    /// [`Error::NoNode`], [`Error::BadVersion`], and those of every request.
     pub async fn set_data(
         &self,
         path: &str,
@@ -195,43 +194,43 @@ impl<R: Runtime> Client<R> {
         stat(self.ask(request, deadline).await?.reply)?.ok_or_else(unexpected)
     }
 
-    /// A node's children.
+    /// Returns a node's children.
     ///
     /// # Errors
     ///
-    /// [`Error::NoNode`], and the general ones.
+    /// [`Error::NoNode`], and those of every request.
     pub async fn children(&self, path: &str, deadline: Instant) -> Result<Children, Error> {
         let request = Request::Children { path: path.to_owned(), watch: false, with_stat: true };
         children(self.ask(request, deadline).await?.reply)
     }
 
-    /// The same, and a watch for when a child comes or goes, or the node goes.
+    /// As [`Client::children`], and sets a watch for the creation and deletion of children, and the node's
+    /// deletion.
     ///
     /// # Errors
     ///
-    /// [`Error::NoNode`], and the general ones.
+    /// [`Error::NoNode`], and those of every request.
     pub async fn children_watched(&self, path: &str, deadline: Instant) -> Result<(Children, Watch), Error> {
         let request = Request::Children { path: path.to_owned(), watch: true, with_stat: true };
         let (reply, watch) = self.ask_watched(request, deadline).await?;
         Ok((children(reply)?, watch))
     }
 
-    /// Has the server catch up with the leader, so that a read that follows sees all that was written before
-    /// this.
+    /// Makes the server catch up with the leader, so that a later read sees all writes made before this call.
     ///
     /// # Errors
     ///
-    /// The general ones.
+    /// Those of every request.
     pub async fn sync(&self, path: &str, deadline: Instant) -> Result<(), Error> {
         self.ask(Request::Sync { path: path.to_owned() }, deadline).await.map(drop)
     }
 
-    /// Ends the session: its ephemeral nodes are deleted. What was asked before is executed first.
+    /// Ends the session: its ephemeral nodes are deleted. Earlier requests are executed first.
     ///
     /// # Errors
     ///
-    /// The general ones. After [`Error::NotSent`] the session goes on, after all others it is over for this
-    /// client, and at the servers when its timeout has passed at the latest.
+    /// Those of every request. After [`Error::NotSent`] the session continues; after any other error it is
+    /// over for this client, and at the servers after its timeout at the latest.
     pub async fn close(&self, deadline: Instant) -> Result<(), Error> {
         self.ask(Request::Close, deadline).await.map(drop)
     }
@@ -304,7 +303,8 @@ fn children(reply: Option<Reply>) -> Result<Children, Error> {
     }
 }
 
-/// A reply is read by the operation that was asked for, so this can't happen; and if it does, it is no panic.
+/// Replies are read according to their request, so this can't happen; if it does, it is an error and no
+/// panic.
 fn unexpected() -> Error {
     Error::Protocol(WireError::Truncated)
 }

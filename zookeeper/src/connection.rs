@@ -1,4 +1,4 @@
-//! One connection of a session: frames out, frames in, and when to ping.
+//! One connection of a session: sends and receives frames, and decides when to ping.
 
 use std::collections::VecDeque;
 use std::future::{Future, pending};
@@ -22,15 +22,15 @@ pub(super) struct Connection<R: Runtime> {
     writer: WriteHalf<R::Stream>,
     frames: Frames,
     output: Output,
-    /// Sent and not answered, oldest first.
+    /// Requests without an answer, oldest first.
     pub(super) pending: VecDeque<Pending>,
-    /// When the ping was sent that has not been answered.
+    /// Send time of the ping that is not answered yet.
     pub(super) ping: Option<Instant>,
     pub(super) watches: Watches,
     xid: i32,
     last_sent: Instant,
     last_heard: Instant,
-    /// A third of the session timeout: how long to send nothing, and how long to wait for what must come.
+    /// A third of the session timeout: the longest silence before a ping, and the timeout for its answer.
     third: Duration,
     timer: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
@@ -41,25 +41,25 @@ pub(super) struct Pending {
     pub(super) order: Order,
 }
 
-/// Bytes on their way out.
+/// Bytes to be written.
 #[derive(Default)]
 struct Output {
     bytes: BytesMut,
     unflushed: bool,
 }
 
-/// What a connection has to be looked after for.
+/// Why [`Connection::wait`] returned.
 pub(super) enum Wake {
     /// Bytes have arrived: see [`Connection::frame`].
     Arrived,
-    /// A client asks for something; `None`: no client is left.
+    /// A client's request; `None` if no client is left.
     Order(Option<Order>),
     /// The connection is lost.
     Lost,
 }
 
 impl<R: Runtime> Connection<R> {
-    /// A connection over a stream on which nothing was sent yet.
+    /// Wraps a fresh stream.
     pub(super) fn new(runtime: R, stream: R::Stream, timeout: Duration) -> Self {
         let (reader, writer) = split(stream);
         let now = runtime.now();
@@ -81,31 +81,31 @@ impl<R: Runtime> Connection<R> {
         }
     }
 
-    /// Sends a whole frame; returns the time before.
+    /// Queues a whole frame; returns the current time.
     pub(super) fn send(&mut self, frame: &[u8]) -> Instant {
         self.last_sent = self.runtime.now();
         self.output.bytes.extend_from_slice(frame);
         self.last_sent
     }
 
-    /// Sends a request, unless its caller has withdrawn it.
+    /// Sends a request unless its caller has withdrawn it.
     pub(super) fn order(&mut self, order: Order) {
         if !order.ticket.take() {
             return;
         }
-        // Negative xids have meanings of their own.
+        // Negative xids are reserved.
         self.xid = self.xid.checked_add(1).unwrap_or(1);
         let sent = self.send(&order.request.encode(self.xid));
         self.pending.push_back(Pending { xid: self.xid, sent, order });
     }
 
-    /// The timeout that the server has settled on.
+    /// Sets the timeout negotiated with the server.
     pub(super) fn set_timeout(&mut self, timeout: Duration) {
         self.third = timeout / 3;
         self.set_timer();
     }
 
-    /// Waits until there is something to do, while bytes go out and the session is kept alive.
+    /// Waits for the next event; meanwhile writes bytes and keeps the session alive.
     pub(super) async fn wake(&mut self, orders: &mut UnboundedReceiver<Order>) -> Wake {
         loop {
             match self.next(orders).await {
@@ -122,13 +122,13 @@ impl<R: Runtime> Connection<R> {
         }
     }
 
-    /// The next frame that has arrived in full.
+    /// Returns the next complete frame.
     pub(super) fn frame(&mut self) -> Result<Option<Bytes>, WireError> {
         self.frames.take()
     }
 
     async fn next(&mut self, orders: &mut UnboundedReceiver<Order>) -> Next {
-        // Left before right: what has arrived is heard before a deadline that has passed.
+        // Left before right: a frame that has arrived wins over a deadline that has passed.
         let read = pin!(self.reader.read_buf(self.frames.input()));
         let write = pin!(self.output.write(&mut self.writer));
         let order = pin!(orders.recv());
@@ -140,7 +140,8 @@ impl<R: Runtime> Connection<R> {
         }
     }
 
-    /// Whether an answer is overdue. A process that was paused asks first, before it calls the server silent.
+    /// Returns whether an answer is overdue. After a pause of the process it sends a ping before it calls the
+    /// server silent.
     fn is_silent(&self) -> bool {
         self.oldest_unanswered()
             .is_some_and(|sent| self.runtime.now() >= sent.max(self.last_heard) + self.third)
@@ -158,8 +159,8 @@ impl<R: Runtime> Connection<R> {
         self.set_timer();
     }
 
-    /// Every deadline is a third of the timeout after something that happened, so none can come before the
-    /// timer that is set already: it is set anew only when it has struck.
+    /// Every deadline is a third of the timeout after an event, so none can be earlier than the timer already
+    /// set: set it again only after it fires.
     fn set_timer(&mut self) {
         let ping = if self.ping.is_none() { Some(self.last_sent) } else { None };
         let answer = self.oldest_unanswered().map(|sent| sent.max(self.last_heard));
@@ -176,7 +177,7 @@ enum Next {
 }
 
 impl Output {
-    /// Writes and flushes what there is, else waits for ever. Nothing is lost if it is dropped half-way.
+    /// Writes and flushes pending bytes, then waits for ever. Dropping it half-way loses nothing.
     async fn write(&mut self, writer: &mut (impl tokio::io::AsyncWrite + Unpin)) -> io::Result<()> {
         if self.bytes.is_empty() && !self.unflushed {
             return pending().await;

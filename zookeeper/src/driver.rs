@@ -1,4 +1,4 @@
-//! The task behind a session: it connects, serves the connection until it is lost, and connects again.
+//! The task behind a session: it connects, serves the connection until it is lost, and reconnects.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,23 +20,23 @@ use super::wire::{
 pub(super) struct Driver<R: Runtime> {
     shared: Arc<Shared<R>>,
     orders: UnboundedReceiver<Order>,
-    /// Orders that came while there was no connection, oldest first.
+    /// Requests made without a connection, oldest first.
     waiting: VecDeque<Order>,
     session: Option<(Session, [u8; PASSWORD_BYTES])>,
     last_zxid: i64,
-    /// Counts the attempts to connect; the server to try is this, modulo their number.
+    /// Counts the attempts to connect; modulo the number of servers it is the next server's index.
     attempts: usize,
     /// Attempts since the last connection.
     failures: usize,
 }
 
-/// How a connection, or the attempt to get one, ended.
+/// How a connection, or an attempt to connect, ended.
 enum End {
-    /// Another may do better.
+    /// Reconnect, perhaps to another server.
     Lost(String),
-    /// The server says that the session is over.
+    /// The server reports that the session is over.
     Expired,
-    /// The session was closed, or is to be.
+    /// The session is closed, or about to be.
     Closed,
 }
 
@@ -69,7 +69,7 @@ impl<R: Runtime> Driver<R> {
         self.shared.set_state(end);
     }
 
-    /// Opens a connection to the next server and takes the session up there, or begins it.
+    /// Connects to the next server and resumes the session there, or opens it.
     async fn connect(&mut self) -> Result<Connection<R>, End> {
         let shared = Arc::clone(&self.shared);
         let servers = &shared.options.servers;
@@ -78,7 +78,7 @@ impl<R: Runtime> Driver<R> {
         };
         self.attempts = self.attempts.wrapping_add(1);
         self.failures += 1;
-        // Three attempts fit into a session.
+        // Three attempts fit into a session timeout.
         let deadline = shared.runtime.now() + self.timeout() / 3;
         match timeout_at(&shared.runtime, deadline, self.log_in(address)).await {
             Ok(result) => result,
@@ -108,7 +108,7 @@ impl<R: Runtime> Driver<R> {
                 Ok(None) => {}
                 Err(error) => break Err(error),
             }
-            // No order is taken before the session stands.
+            // No request is sent before the session is established.
             let (_sender, mut none) = tokio::sync::mpsc::unbounded_channel();
             if !matches!(connection.wake(&mut none).await, Wake::Arrived) {
                 return Err(End::Lost(format!("{address} closed the connection")));
@@ -126,7 +126,7 @@ impl<R: Runtime> Driver<R> {
         Ok(connection)
     }
 
-    /// Serves a connection until its end. Whatever it leaves unanswered has an unknown outcome.
+    /// Serves a connection until it ends. Requests without an answer then have an unknown outcome.
     async fn serve(&mut self, mut connection: Connection<R>) -> End {
         self.failures = 0;
         self.shared.set_state(State::Connected);
@@ -186,7 +186,7 @@ impl<R: Runtime> Driver<R> {
         Ok(None)
     }
 
-    /// Gives a reply to the caller of its request.
+    /// Delivers a reply to the caller of its request.
     fn settle(
         &self,
         connection: &mut Connection<R>,
@@ -216,7 +216,7 @@ impl<R: Runtime> Driver<R> {
         Ok(end)
     }
 
-    /// No client is left: ends the session, so that nobody has to wait for its timeout. At best effort.
+    /// Ends the session when no client is left, so that its nodes don't wait for the timeout. Best effort.
     async fn say_goodbye(&mut self, connection: &mut Connection<R>) {
         connection.send(&Request::Close.encode(0));
         let (_sender, mut none) = tokio::sync::mpsc::unbounded_channel();
@@ -225,7 +225,7 @@ impl<R: Runtime> Driver<R> {
         let _ = timeout_at(&self.shared.runtime, deadline, closed).await;
     }
 
-    /// Forgets orders that were withdrawn; false if no client is left.
+    /// Drops withdrawn requests; returns false if no client is left.
     fn keep_waiting(&mut self) -> bool {
         loop {
             match self.orders.try_recv() {
@@ -238,7 +238,7 @@ impl<R: Runtime> Driver<R> {
         true
     }
 
-    /// Every server gets its try at once; then a wait.
+    /// Tries every server once without a wait, then backs off.
     async fn back_off(&self) {
         let Shared { runtime, options, .. } = &*self.shared;
         let Some(round) = self.failures.checked_sub(options.servers.len().max(1)) else { return };
@@ -253,7 +253,7 @@ impl<R: Runtime> Driver<R> {
     }
 }
 
-/// The body of a reply. That a node does not exist is an answer to exists, not an error.
+/// Returns the body of a reply. For exists, a missing node is an answer and not an error.
 fn read_result(
     request: &Request,
     err: i32,

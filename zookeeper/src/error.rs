@@ -1,20 +1,20 @@
-//! Why a request gave no result.
+//! The errors of requests.
 
 use super::wire::{WireError, code};
 
-/// Why a request to ZooKeeper gave no result.
+/// Why a request to ZooKeeper failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No connection came about in time: the request was never sent and never will be.
+    /// No connection was open in time: the request was not sent and never will be.
     #[error(
         "no connection to ZooKeeper in time ({reason}); check that a majority of its servers runs and can be reached"
     )]
     NotSent {
-        /// What the last attempt to connect said.
+        /// The error of the last attempt to connect.
         reason: String,
     },
-    /// The request was sent and not answered in time. It may have been executed, or still be.
+    /// The request was sent and not answered in time. It may have been executed, or may still be.
     #[error(
         "ZooKeeper did not answer in time; the request may have been executed: look before you send it again"
     )]
@@ -24,23 +24,23 @@ pub enum Error {
         "the connection to ZooKeeper broke before its answer; the request may have been executed: sync and look"
     )]
     ConnectionLoss,
-    /// The session is over, and so are its ephemeral nodes.
+    /// The session is over, and its ephemeral nodes are deleted.
     #[error("the ZooKeeper session has expired, its ephemeral nodes are gone: open another client")]
     SessionExpired,
     /// The session was closed by this client.
     #[error("the ZooKeeper session was closed: open another client")]
     Closed,
-    /// The session goes on at another server; the request was not executed.
+    /// The session continues at another server; the request was not executed.
     #[error("the ZooKeeper session has moved to another server; the request was not executed, send it again")]
     SessionMoved,
-    /// No node has the path; for a create: its parent is missing.
+    /// No node has the path; for a create, its parent is missing.
     #[error("ZooKeeper has no node {path}, or no parent for it: create the parent first")]
     NoNode {
         /// The path of the request.
         path: String,
     },
-    /// The path is taken.
-    #[error("ZooKeeper has a node {path} already")]
+    /// The node exists already.
+    #[error("the ZooKeeper node {path} exists already: read it, or create another")]
     NodeExists {
         /// The path of the request.
         path: String,
@@ -51,8 +51,8 @@ pub enum Error {
         /// The path of the request.
         path: String,
     },
-    /// The node's data was set by another since.
-    #[error("the ZooKeeper node {path} has another version than the one that was named: read it again")]
+    /// The node's data has changed.
+    #[error("the ZooKeeper node {path} does not have the expected version: read it again")]
     BadVersion {
         /// The path of the request.
         path: String,
@@ -65,7 +65,7 @@ pub enum Error {
         /// The path of the request.
         path: String,
     },
-    /// The path can't be one.
+    /// The path is invalid.
     #[error(
         "ZooKeeper refuses the path {path}: it must begin with `/`, not end with it, and hold no control characters"
     )]
@@ -73,7 +73,7 @@ pub enum Error {
         /// The path of the request.
         path: String,
     },
-    /// The queue of a lock can't number any more entries.
+    /// The lock's queue can't number further entries.
     #[error(
         "the ZooKeeper queue {path} has numbered 2147483647 entries and can't number more; it is deleted with the last \
          of those in line, and counts anew: try again when the lock has been free for a moment"
@@ -82,7 +82,7 @@ pub enum Error {
         /// The path of the queue.
         path: String,
     },
-    /// The node's access list forbids it.
+    /// The node's access list forbids the request.
     #[error(
         "ZooKeeper's access list of {path} forbids this: grant the right to `world:anyone`, or use another path"
     )]
@@ -90,40 +90,40 @@ pub enum Error {
         /// The path of the request.
         path: String,
     },
-    /// Another error of the server's.
-    #[error("ZooKeeper refused with the error {code}: look it up in its KeeperException.Code")]
+    /// Another error of the server.
+    #[error("ZooKeeper refused the request with error {code}: see its KeeperException.Code")]
     Refused {
         /// Its number.
         code: i32,
     },
-    /// The server sent what the protocol does not allow; the connection was given up.
-    #[error("the ZooKeeper server broke the protocol: {0}")]
+    /// The server violated the protocol; the connection was closed.
+    #[error("the ZooKeeper server violated the protocol: {0}")]
     Protocol(#[from] WireError),
 }
 
 impl Error {
-    /// Whether the request may have been executed all the same, or may still be.
+    /// Returns whether the request may have been executed, or may still be.
     pub const fn is_unknown(&self) -> bool {
         matches!(self, Self::NoAnswer | Self::ConnectionLoss | Self::Protocol(_))
     }
 
-    /// Whether the request was certainly not executed, and never will be.
+    /// Returns whether the request was certainly not executed and never will be.
     pub const fn is_refusal(&self) -> bool {
-        // Other codes may come of servers that failed half-way.
+        // Other codes may come from servers that failed half-way.
         !self.is_unknown() && !matches!(self, Self::Refused { .. } | Self::QueueUsedUp { .. })
     }
 
-    /// Whether the same request of the same session may succeed later.
+    /// Returns whether the same request of the same session may succeed later.
     pub const fn is_passing(&self) -> bool {
         matches!(self, Self::NotSent { .. } | Self::NoAnswer | Self::ConnectionLoss | Self::SessionMoved)
     }
 
-    /// Whether the session is over.
+    /// Returns whether the session is over.
     pub const fn is_session_over(&self) -> bool {
         matches!(self, Self::SessionExpired | Self::Closed)
     }
 
-    /// The error behind the code of a reply to a request about `path`.
+    /// Converts the code of a reply to a request about `path`.
     pub(super) fn of(code: i32, path: &str) -> Self {
         let path = path.to_owned();
         match code {

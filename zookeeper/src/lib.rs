@@ -3,24 +3,24 @@
 //! Other clients open their own sockets and read their own clocks, and could not run in a simulation. `dlock`
 //! uses this one for its locks; a simulated server can use [`wire`] for its own end of the protocol.
 //!
-//! # What a session is worth
+//! # How long a session lives
 //!
-//! The server counts a session's timeout from the last message that reached it, the client from the sending
-//! of the last message that was answered ([`Client::valid_until`]): never from the arrival of the answer,
-//! which may be late. So a session lasts at the server at least as long as here, with one limit that is
-//! ZooKeeper's own: a follower answers pings by itself, and one that has just lost its leader goes on doing
-//! so for up to `syncLimit` ticks, while the leader, which receives no ping, lets the session expire.
+//! The server counts a session's timeout from the last message it received, the client from the sending of
+//! the last acknowledged message ([`Client::valid_until`]), and never from the arrival of an answer, which
+//! may be late. A session therefore lives at the server at least as long as here, with one limit of
+//! ZooKeeper's own: a follower answers pings by itself, and after losing its leader continues to for up to
+//! `syncLimit` ticks, while the leader, which receives no ping, lets the session expire.
 //!
-//! # What a lost connection means
+//! # What to do after a lost connection
 //!
 //! A request that was sent and not answered may have been executed ([`Error::is_unknown`]). The server
-//! executes none of an old connection's requests once it has answered on a newer one: after a loss,
-//! [`Client::sync`] and then look. Watches end with their connection ([`Fired::Disconnected`]): read again if
+//! executes no request of an old connection after it has answered on a newer one: after a loss, call
+//! [`Client::sync`] and then read. Watches end with their connection ([`Fired::Disconnected`]): read again if
 //! you still need one.
 
-// client.rs is a session as its users see it; order.rs a request on its way to driver.rs, which keeps the
-// session alive from connection to connection; connection.rs is one connection; session.rs what client and
-// driver both know; watches.rs remembers who waits for which node.
+// client.rs is the session for its users; order.rs a request on its way to driver.rs, which keeps the session
+// alive across connections; connection.rs a single connection; session.rs the state shared by client and
+// driver; watches.rs the watches set on a connection.
 
 mod client;
 mod connection;

@@ -1,23 +1,22 @@
-//! Where and how to open a session.
+//! The options of a session.
 
 use std::time::Duration;
 
 use dlock_runtime::Backoff;
 
-/// Where and how to open a session.
+/// The options of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientOptions {
-    /// The servers, each written `host:port`. The first to be tried is drawn at random, so that clients
-    /// spread.
+    /// The servers, each written `host:port`. The first one tried is drawn at random, to spread the clients.
     pub servers: Vec<String>,
-    /// The session timeout to ask for; the server may answer with another. Whole milliseconds count.
+    /// The session timeout to request, in whole milliseconds; the server may grant another.
     pub session_timeout: Duration,
-    /// The wait after all servers were tried without success.
+    /// The backoff after all servers failed.
     pub backoff: Backoff,
 }
 
 impl ClientOptions {
-    /// A session of `session_timeout` at these servers, with the usual backoff.
+    /// A session with timeout `session_timeout` at these servers, with the default backoff.
     pub fn new<S: Into<String>>(servers: impl IntoIterator<Item = S>, session_timeout: Duration) -> Self {
         let servers = servers.into_iter().map(Into::into).collect();
         Self { servers, session_timeout, backoff: Backoff::default() }

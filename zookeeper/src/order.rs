@@ -9,7 +9,7 @@ use super::error::Error;
 use super::watches::Watch;
 use super::wire::{Reply, Request};
 
-/// A request, and where its answer goes.
+/// A request, and the channel for its answer.
 pub(super) struct Order {
     pub(super) request: Request,
     pub(super) ticket: Arc<Ticket>,
@@ -24,15 +24,15 @@ pub(super) struct Ticket(AtomicBool);
 #[derive(Default)]
 pub(super) struct Withdrawal(Arc<Ticket>);
 
-/// What came of a request that was executed.
+/// The result of an executed request.
 pub(super) struct Answer {
-    /// `None`: an exists on a node that is missing.
+    /// `None` for an exists on a missing node.
     pub(super) reply: Option<Reply>,
     pub(super) watch: Option<Watch>,
 }
 
 impl Ticket {
-    /// Whether the caller of this is the one who may decide.
+    /// Takes the ticket; returns whether this caller was the first.
     pub(super) fn take(&self) -> bool {
         !self.0.swap(true, Ordering::AcqRel)
     }

@@ -1,8 +1,7 @@
-//! Where locks lie in the tree: `/locks/<name>/_c_<guid>-lock-<ten digits>`, one node for each who holds or
-//! waits.
+//! The paths of locks: `/locks/<name>/_c_<guid>-lock-<ten digits>`, a node for each holder and waiter.
 //!
-//! Source: the ZooKeeper recipe for locks, and the protected names of Apache Curator (`ProtectedMode`): the
-//! guid in front lets a client find the node whose creation was not answered among the children of the queue.
+//! Source: the ZooKeeper recipe for locks, and the protected names of Apache Curator (`ProtectedMode`). The
+//! guid lets a client find its node among the queue's children if the answer to the creation was lost.
 
 use std::fmt::Write;
 
@@ -11,26 +10,26 @@ use dlock_runtime::Runtime;
 /// The parent of all queues.
 pub const ROOT: &str = "/locks";
 
-/// What stands between the guid and the digits of an entry.
+/// The text between the guid and the digits of an entry.
 const MIDDLE: &str = "-lock-";
 
-/// How many characters the server appends at least: digits, with zeros in front.
+/// The least number of digits that the server appends, with leading zeros.
 const DIGITS: usize = 10;
 
-/// Returns the node whose children queue for the lock of that name.
+/// Returns the node whose children are the queue of the lock `name`.
 pub fn queue(name: &str) -> String {
     format!("{ROOT}/{}", escape(name))
 }
 
-/// The name of the lock whose queue is `path`, if it is one: the inverse of [`queue`].
+/// Returns the name of the lock with the queue `path`: the inverse of [`queue`].
 pub fn lock_name(path: &str) -> Option<String> {
     unescape(path.strip_prefix(ROOT)?.strip_prefix('/')?)
 }
 
-/// `name` as one component of a path: `/`, `%` and all that is not printable ASCII become `%` and two
-/// hexadecimal digits for each byte. Unlike names stay unlike.
+/// Escapes `name` as one component of a path: `/`, `%` and bytes other than printable ASCII become `%` and
+/// two hexadecimal digits. Different names stay different.
 pub fn escape(name: &str) -> String {
-    // `.` and `..` mean directories and are refused.
+    // `.` and `..` are refused by servers.
     let dots = matches!(name, "." | "..");
     let mut escaped = String::with_capacity(name.len());
     for byte in name.bytes() {
@@ -44,7 +43,7 @@ pub fn escape(name: &str) -> String {
     escaped
 }
 
-/// The inverse of [`escape`]; `None` for what it never gives.
+/// Returns the inverse of [`escape`]; `None` for text that it never returns.
 pub fn unescape(component: &str) -> Option<String> {
     let mut name = Vec::with_capacity(component.len());
     let mut rest = component.bytes();
@@ -57,7 +56,7 @@ pub fn unescape(component: &str) -> Option<String> {
     String::from_utf8(name).ok().filter(|name| !component.contains('/') && escape(name) == component)
 }
 
-/// 128 random bits in hexadecimal: the guid of one entry.
+/// Returns the guid of one entry: 128 random bits in hexadecimal.
 pub fn guid<R: Runtime>(runtime: &R) -> String {
     let mut bytes = [0; 16];
     runtime.fill_random(&mut bytes);
@@ -69,16 +68,16 @@ pub fn guid<R: Runtime>(runtime: &R) -> String {
     guid
 }
 
-/// What the name of the entry with that guid begins with: the server appends the digits.
+/// Returns the prefix of the entry with this guid: the server appends the digits.
 pub fn entry_prefix(guid: &str) -> String {
     format!("_c_{guid}{MIDDLE}")
 }
 
-/// The number of an entry, by which the queue is ordered; `None` for a node that is no entry.
+/// Returns the number of an entry, which orders the queue; `None` for another node.
 ///
 /// The server counts a queue's entries in 32 bits with a sign. This number is that count without its sign:
-/// compare two by the sign of their wrapping difference. From 2 147 483 647 on, numbers are not in order and
-/// may come twice: no lock is granted on them.
+/// compare two by the sign of their wrapping difference. From 2 147 483 647 on, numbers are out of order and
+/// may repeat: no lock is granted on them.
 pub fn entry_number(name: &str) -> Option<u32> {
     let (_, count) = name.rsplit_once(MIDDLE)?;
     let digits = count.strip_prefix('-').unwrap_or(count);

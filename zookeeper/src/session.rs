@@ -1,4 +1,4 @@
-//! What the client and its driver both know of the session.
+//! The state of a session, shared by client and driver.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,26 +9,25 @@ use tokio::sync::watch;
 use super::error::Error;
 use super::options::ClientOptions;
 
-/// How a session stands.
+/// The state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// No connection: the session may go on, or be over without our knowing. The servers are tried one by
-    /// one.
+    /// No connection: the session may continue, or be over. The servers are tried one by one.
     Disconnected,
-    /// A server answers for the session.
+    /// A server has confirmed the session on this connection.
     Connected,
-    /// A server has said that the session is over. Final.
+    /// A server has reported the end of the session. Final.
     Expired,
     /// This client has closed the session. Final.
     Closed,
 }
 
-/// A session that a server has granted.
+/// A session granted by a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Session {
     /// Its number: the `ephemeral_owner` of its ephemeral nodes.
     pub id: i64,
-    /// The timeout that the server settled on.
+    /// The negotiated timeout.
     pub timeout: Duration,
 }
 
@@ -43,7 +42,7 @@ pub(super) struct Shared<R> {
 struct Facts {
     session: Option<Session>,
     valid_until: Option<Instant>,
-    /// What the last attempt to connect failed with.
+    /// The error of the last attempt to connect.
     failure: Option<String>,
 }
 
@@ -60,7 +59,7 @@ impl<R: Runtime> Shared<R> {
         self.state.send_replace(state);
     }
 
-    /// Waits until the state is another than `known`.
+    /// Waits until the state differs from `known`.
     pub(super) async fn state_after(&self, known: State) -> State {
         let mut states = self.state.subscribe();
         // The sender lives as long as `self`.
@@ -75,15 +74,14 @@ impl<R: Runtime> Shared<R> {
         self.facts().valid_until
     }
 
-    /// Notes the session that a server has granted, or taken up again.
+    /// Records a session that a server has granted or resumed.
     pub(super) fn established(&self, session: Session) {
         let mut facts = self.facts();
         facts.session = Some(session);
         facts.failure = None;
     }
 
-    /// Notes that a message was answered which was sent at `sent`: the server has counted the timeout from
-    /// then, or later.
+    /// Records the answer to a message sent at `sent`: the server counts the timeout from then, or later.
     pub(super) fn answered(&self, sent: Instant) {
         let mut facts = self.facts();
         let Some(Session { timeout, .. }) = facts.session else { return };
@@ -94,7 +92,7 @@ impl<R: Runtime> Shared<R> {
         self.facts().failure = Some(reason);
     }
 
-    /// Why a request was not sent.
+    /// Returns why a request was not sent.
     pub(super) fn not_sent(&self) -> Error {
         match self.state() {
             State::Expired => Error::SessionExpired,

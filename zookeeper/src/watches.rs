@@ -1,4 +1,4 @@
-//! Who waits for which node. A watch fires once.
+//! The watches of a connection. A watch fires once.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -9,23 +9,22 @@ use tokio::sync::oneshot;
 
 use super::wire::{EventKind, Op, WatcherEvent};
 
-/// A change to come: completes once, when the watched node changes or the connection is lost. Dropping it is
-/// free.
+/// A watch: completes once, when the watched node changes or the connection is lost. Dropping it is free.
 #[derive(Debug)]
 pub struct Watch(oneshot::Receiver<Fired>);
 
 /// Why a [`Watch`] completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fired {
-    /// The node came to be.
+    /// The node was created.
     Created,
-    /// The node is gone.
+    /// The node was deleted.
     Deleted,
     /// The node's data was set.
     DataChanged,
-    /// A child of the node came or went.
+    /// A child of the node was created or deleted.
     ChildrenChanged,
-    /// The connection was lost, and the watch with it: anything may have happened. Read again.
+    /// The connection was lost, and the watch with it: any change may have been missed. Read again.
     Disconnected,
 }
 
@@ -37,10 +36,10 @@ impl Future for Watch {
     }
 }
 
-/// The watches that one connection's server keeps for us.
+/// The watches that the server keeps for one connection.
 ///
-/// A server keeps one watch for all that are set on the same node on one connection, and tells once: so does
-/// this.
+/// A server keeps one watch for all that are set on a node over one connection, and fires once: this mirrors
+/// it.
 #[derive(Default)]
 pub(super) struct Watches {
     /// Set by exists and getData.
@@ -50,7 +49,7 @@ pub(super) struct Watches {
 }
 
 impl Watches {
-    /// Notes a watch that the reply to `op` on `path` has confirmed.
+    /// Records a watch that the reply to `op` on `path` confirms.
     pub(super) fn add(&mut self, op: Op, path: &str) -> Watch {
         let (fire, watch) = oneshot::channel();
         let map =
@@ -61,7 +60,7 @@ impl Watches {
         Watch(watch)
     }
 
-    /// Completes the watches that the event concerns.
+    /// Completes the watches that the event fires.
     pub(super) fn fire(&mut self, event: &WatcherEvent) {
         let (fired, data, child) = match event.kind {
             EventKind::Created => (Fired::Created, true, false),

@@ -140,7 +140,7 @@ fn an_event_has_the_bytes_of_the_real_server() {
 }
 
 #[test]
-fn a_length_beyond_all_measure_is_refused_before_it_arrives() {
+fn an_excessive_length_is_refused_at_once() {
     for length in [-1, i32::try_from(FRAME_BYTES_MAX).unwrap() + 1, i32::from_be_bytes(*b"HTTP")] {
         let mut frames = Frames::default();
         frames.input().extend_from_slice(&length.to_be_bytes());
@@ -275,7 +275,7 @@ proptest! {
     }
 
     #[test]
-    fn replies_come_back_as_they_went((op, reply) in replies()) {
+    fn replies_survive_a_round_trip((op, reply) in replies()) {
         let mut writer = Writer::default();
         reply.write(&mut writer);
         let frame = body(writer.finish());
@@ -283,7 +283,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_upset_the_reader(frame in prop::collection::vec(any::<u8>(), 0..80), number in -12..110) {
+    fn arbitrary_bytes_do_not_panic_the_reader(frame in prop::collection::vec(any::<u8>(), 0..80), number in -12..110) {
         let _ = ConnectRequest::decode(&frame);
         let _ = WatcherEvent::read(&mut Reader::new(&frame));
         if let Some(op) = Op::from_number(number) {

@@ -31,8 +31,8 @@
 //! One member serves at a time, in the order in which they are given: give each process an order of its own
 //! to spread the load. If a member can't be reached, stays silent or knows no leader, the client goes to the
 //! next one ([`BackendError::Isolated`](crate::BackendError::Isolated)). Watches move with the requests: the
-//! keepalives, which only the leader can answer, show every third of a session that the member that serves the
-//! watches is in touch with it.
+//! keepalives, which only the leader can answer, show every third of a session that the member that serves
+//! the watches is in touch with it.
 
 // acquisition.rs is the recipe, place.rs the keys and transactions of the queue, trail.rs what was sent for a
 // claim; session.rs is a session, keeper.rs keeps it alive, sessions.rs shares it; connector.rs and stream.rs

@@ -1,17 +1,17 @@
-//! A claim's place in the queue: the keys, the transactions that make, look at and end it, and how to read
-//! their answers.
+//! A claim's place in the queue: its keys, the transactions that create, read and delete them, and the
+//! reading of their answers.
 //!
-//! A lock is the queue of the keys `lock/v1/NAME/…`, in the order of their create revisions; the first holds
-//! it. A claim's key ends with the random digits of its owner token, and its value is the whole token.
+//! A lock is the queue of the keys `lock/v1/NAME/…`, ordered by create revision; the first holds the lock. A
+//! claim's key ends with the random digits of its owner token, and its value is the whole token.
 //!
-//! # A put that comes late
+//! # Late puts
 //!
-//! Each request has a stream of its own, and members answer each on its own: a delete may overtake the put
-//! that it is to undo, and the key would then stand in the queue for as long as the session lives. So each
-//! put is conditional on the revision of a *guard*, one key of the session's. A release that can't know of a
-//! put writes the guard in the transaction that deletes the key: a put from before finds another revision
-//! than the one it was sent with, and does nothing, however late it comes. Puts of other claims that were
-//! under way then are told the new revision, and sent again.
+//! Each request has a stream of its own, and members answer them independently: a delete may overtake the put
+//! that it undoes, and the key would then stay in the queue for as long as the session lives. Each put is
+//! therefore conditional on the revision of a *guard*, a key of the session. A release that may have an
+//! unanswered put writes the guard in the transaction that deletes the key: a late put then finds another
+//! revision and does nothing. Puts of other claims in flight at that time receive the new revision, and are
+//! sent again.
 
 use etcd_client::{
     Compare, CompareOp, GetOptions, GetResponse, KeyValue, PutOptions, SortOrder, SortTarget, Txn, TxnOp,
@@ -21,42 +21,42 @@ use etcd_client::{
 use super::session::Session;
 use crate::backend::Claim;
 
-/// What the keys of all locks begin with: the version of the layout, as in Redis.
+/// The prefix of the keys of all locks, with the version of the layout, as in Redis.
 const LOCKS: &str = "lock/v1/";
 
-/// What the guard keys of all sessions begin with.
+/// The prefix of the guard keys of all sessions.
 const GUARDS: &str = "lock/guard/";
 
 /// The keys of one claim.
 pub(super) struct Place {
-    /// What the keys of the queue begin with.
+    /// The prefix of the keys of the queue.
     queue: String,
     key: String,
     owner: String,
 }
 
-/// What came of [`Place::enter`].
+/// The result of [`Place::enter`].
 pub(super) enum Entry {
-    /// The key stands in the queue, at this create revision.
+    /// The key was put, at this create revision.
     New { position: i64, ahead: Option<Ahead> },
-    /// It stood there already.
+    /// The key was there already.
     Known { position: i64 },
-    /// The guard has another revision than the request was sent with; nothing was done.
+    /// The guard's revision differs from the one sent; nothing was done.
     Fenced { guard: i64 },
 }
 
-/// What came of [`Place::look`].
+/// The result of [`Place::look`].
 pub(super) enum Sight {
     /// The key stands in the queue.
     Standing(Option<Ahead>),
-    /// It is gone: with its lease, or by somebody's hand.
+    /// The key is gone, with its lease or deleted by another client.
     Gone,
 }
 
-/// Who stands right before a claim.
+/// The claim directly ahead in the queue.
 pub(super) struct Ahead {
     pub(super) key: Vec<u8>,
-    /// The revision of the store at which it stood there.
+    /// The revision of the store at which it was there.
     pub(super) seen: i64,
 }
 
@@ -73,8 +73,8 @@ impl Place {
         &self.key
     }
 
-    /// Puts the key at the end of the queue, unless it stands there or the guard has moved on. One round trip
-    /// tells all that there is to know when nobody else stands there.
+    /// Puts the key at the end of the queue, unless it is there or the guard has changed. If the queue was
+    /// empty, one round trip is enough.
     pub(super) fn enter(&self, session: &Session) -> Txn {
         let guard = guard_key(session);
         let put = PutOptions::new().with_lease(session.lease());
@@ -109,7 +109,7 @@ impl Place {
         }
     }
 
-    /// Looks who stands before the key, if it stands at `position`.
+    /// Reads the key ahead of this one, if this one is at `position`.
     pub(super) fn look(&self, position: i64) -> Txn {
         let before = newest_first().with_prefix().with_max_create_revision(position - 1).with_limit(1);
         Txn::new()
@@ -125,14 +125,14 @@ impl Place {
         Sight::Standing(ahead(queue, self.key.as_bytes(), revision(answer)))
     }
 
-    /// Deletes the key, if it stands at `position`. For claims all of whose requests have been answered.
+    /// Deletes the key, if it is at `position`. For claims whose requests have all been answered.
     pub(super) fn leave(&self, position: i64) -> Txn {
         Txn::new()
             .when([Compare::create_revision(self.key.as_str(), CompareOp::Equal, position)])
             .and_then([TxnOp::delete(self.key.as_str(), None)])
     }
 
-    /// Deletes the key, if there is one, and moves the guard on, so that none comes later.
+    /// Deletes the key, if it exists, and rewrites the guard, so that no late put creates it.
     pub(super) fn leave_for_good(&self, session: &Session) -> Txn {
         let move_on = || {
             let options = PutOptions::new().with_lease(session.lease());
@@ -145,7 +145,7 @@ impl Place {
     }
 }
 
-/// The revision of the store after the transaction: that of everything that it wrote.
+/// Returns the revision of the store after the transaction, which all its writes have.
 pub(super) fn revision(answer: &TxnResponse) -> i64 {
     answer.header().map_or(0, etcd_client::ResponseHeader::revision)
 }
@@ -163,7 +163,7 @@ fn ahead(queue: Vec<KeyValue>, own: &[u8], seen: i64) -> Option<Ahead> {
     Some(Ahead { key: next.into_key_value().0, seen })
 }
 
-/// What each range of a transaction found.
+/// Returns the result of each range request of a transaction.
 fn ranges(answer: &TxnResponse) -> impl Iterator<Item = Vec<KeyValue>> {
     let found = |answer| match answer {
         TxnOpResponse::Get(mut range) => Some(GetResponse::take_kvs(&mut range)),

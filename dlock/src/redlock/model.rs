@@ -256,7 +256,7 @@ fn search(rule: Rule, steps: impl Strategy<Value = Vec<Step>>) -> Result<(), Tes
 }
 
 #[test]
-fn no_two_grants_share_a_token_and_later_ones_have_larger_ones() {
+fn tokens_of_later_grants_are_larger() {
     let result = search(Rule::Raised, steps());
     assert!(result.is_ok(), "{result:?}");
 }
@@ -325,7 +325,7 @@ fn the_shared_node_that_forgets_breaks_it() {
 }
 
 #[test]
-fn a_token_raised_on_a_minority_is_passed_over_by_the_next_round_of_its_owner() {
+fn a_token_raised_on_a_minority_is_not_granted_again() {
     let mut model = Model::new(Rule::Raised);
     model.begin();
     // All vote, and one raises before the others' votes have expired.
@@ -352,7 +352,7 @@ fn serve(model: &mut Model, attempt: usize, round: u32, nodes: &[usize]) {
 }
 
 #[test]
-fn a_node_that_reached_the_token_for_another_does_not_confirm_it() {
+fn a_node_that_raised_for_another_owner_does_not_confirm() {
     let mut model = Model::new(Rule::Raised);
     model.begin();
     // A's first round fails; its request to node 2 is still on its way.

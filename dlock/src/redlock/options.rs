@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_waited_for_no_longer_than_a_share_of_the_ttl() {
+    fn the_node_timeout_is_a_share_of_the_ttl() {
         let ms = Duration::from_millis;
         let timeout = |node, ttl| {
             let options = RedlockOptions { node_timeout: node, ..RedlockOptions::default() };

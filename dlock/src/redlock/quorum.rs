@@ -1,4 +1,4 @@
-//! Counting votes: when a round is decided, and what it came to. Pure: answers come in, decisions go out.
+//! Counts votes and decides a round. Pure: answers in, decisions out.
 
 use std::time::Duration;
 
@@ -15,18 +15,18 @@ pub(super) struct Quorum {
 }
 
 impl Quorum {
-    /// The smallest majority. Any two majorities share a node.
+    /// Returns the size of the smallest majority. Any two majorities share a node.
     pub(super) fn needed(self) -> usize {
         self.nodes / 2 + 1
     }
 
-    /// The smallest number of nodes without which the others are no majority.
+    /// Returns the smallest number of nodes without which the others are no majority.
     pub(super) fn blocking(self) -> usize {
         self.nodes - self.needed() + 1
     }
 
-    /// Too few answered: `failures` says what the others did. If those that refuse for good are enough to
-    /// block, no retry helps, and the error is one of theirs.
+    /// Returns the error of a round that too few nodes answered; `failures` are the errors of the others. If
+    /// enough of them are final to block a majority, no retry helps, and the error is one of theirs.
     fn missed(self, answered: usize, failures: &[&BackendError]) -> BackendError {
         let passing = failures.iter().filter(|failure| failure.is_passing()).count();
         let is_final = failures.len() - passing >= self.blocking();
@@ -40,7 +40,8 @@ impl Quorum {
     }
 }
 
-/// One attempt to acquire: each node's vote, then each node's word that its counter was raised to the token.
+/// One attempt to acquire: a vote of each node, then each node's confirmation that it raised its counter to
+/// the token.
 #[derive(Debug)]
 pub(super) struct Round {
     quorum: Quorum,
@@ -48,7 +49,7 @@ pub(super) struct Round {
     token: Option<FencingToken>,
 }
 
-/// What a node answered to the first phase.
+/// A node's answer to the first phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Vote {
     Given(Given),
@@ -62,27 +63,27 @@ pub(super) enum Vote {
 /// A vote for us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Given {
-    /// The lowest token that the node lets pass.
+    /// The lowest token that the node accepts.
     pub(super) lowest: FencingToken,
-    /// Until when it is given at least, on the client's clock.
+    /// The earliest end of the vote, on the client's clock.
     pub(super) until: Instant,
 }
 
-/// Where a node stands in the round.
+/// The state of a node in the round.
 #[derive(Debug)]
 enum Ballot {
     Asked,
     Given(Given),
-    /// It was told the token and has not answered.
+    /// The node was sent the token and has not answered.
     Told(Given),
-    /// Its counter was raised while its vote was ours.
+    /// It raised its counter while its vote was ours.
     Raised(Given),
     Held {
         left: Option<Duration>,
         by: Option<Box<str>>,
     },
-    /// It had voted for us and refused to raise its counter: the vote has ended, or a token as large was
-    /// granted.
+    /// It had voted for us and refused to raise its counter: the vote has ended, or a token at least as large
+    /// was granted.
     Withdrawn,
     Failed(BackendError),
 }
@@ -93,7 +94,7 @@ impl Round {
         Self { quorum, ballots, token: None }
     }
 
-    /// Notes a node's answer to the first phase.
+    /// Records a node's answer to the first phase.
     pub(super) fn voted(&mut self, node: usize, answer: Result<Vote, BackendError>) {
         self.ballots[node] = match answer {
             Ok(Vote::Given(given)) => Ballot::Given(given),
@@ -102,7 +103,7 @@ impl Round {
         };
     }
 
-    /// Notes a node's answer to the second phase: whether it raised its counter.
+    /// Records a node's answer to the second phase: whether it raised its counter.
     pub(super) fn raised(&mut self, node: usize, answer: Result<bool, BackendError>) {
         self.ballots[node] = match (&self.ballots[node], answer) {
             (Ballot::Told(given), Ok(true)) => Ballot::Raised(*given),
@@ -111,8 +112,8 @@ impl Round {
         };
     }
 
-    /// The next node that is to raise its counter, and the token: none before a majority has voted for us.
-    /// The token is chosen then and stays; later votes are told the same one.
+    /// Returns the next node that must raise its counter, and the token; `None` before a majority has voted
+    /// for us. The token is chosen then and does not change: later votes get the same one.
     pub(super) fn tell(&mut self) -> Option<(usize, FencingToken)> {
         if self.token.is_none()
             && self.count(|ballot| matches!(ballot, Ballot::Given(_))) >= self.quorum.needed()
@@ -127,7 +128,7 @@ impl Round {
         Some((next, token))
     }
 
-    /// What the round, begun at `began`, came to, once nothing that is still to come can change it.
+    /// Returns the outcome of the round begun at `began`, once no further answer can change it.
     pub(super) fn outcome(&self, began: Instant) -> Option<Result<Answer, BackendError>> {
         if let Some(granted) = self.granted(began) {
             return Some(Ok(granted));
@@ -144,8 +145,7 @@ impl Round {
         (answered + waiting < self.quorum.needed()).then(|| Err(self.quorum.missed(answered, &failures)))
     }
 
-    /// The grant, if a majority has raised its counter. It lives while a majority of the votes does: until
-    /// the one ends that is the last to leave a majority without it.
+    /// Returns the grant, if a majority has raised its counter. It lives while a majority of the votes does.
     fn granted(&self, began: Instant) -> Option<Answer> {
         let token = self.token?;
         let raised = |ballot: &Ballot| match ballot {
@@ -158,15 +158,15 @@ impl Round {
         Some(Answer::Granted { token, since: began, left: until.saturating_since(began) })
     }
 
-    /// Whether a grant is possible still.
+    /// Returns whether a grant is still possible.
     fn is_open(&self) -> bool {
         let lost =
             |ballot: &Ballot| matches!(ballot, Ballot::Held { .. } | Ballot::Withdrawn | Ballot::Failed(_));
         self.count(lost) < self.quorum.blocking()
     }
 
-    /// When a majority of the votes will be free, if one owner has a majority now. After a split vote nobody
-    /// has: all give their votes back at once, so there is no time to wait for.
+    /// Returns the time until a majority of the votes is free, if one owner has a majority now. After a split
+    /// vote there is none: all losers release their votes at once.
     fn holder_left(&self) -> Option<Duration> {
         let has_majority = |owner: &Option<Box<str>>| {
             owner.is_some()
@@ -201,7 +201,7 @@ impl Ballot {
         }
     }
 
-    /// In what time the vote can be had, if that is known.
+    /// Returns the time until the vote is free, if it is known.
     fn free_in(&self) -> Option<Duration> {
         match self {
             Self::Held { left, .. } => *left,
@@ -211,7 +211,7 @@ impl Ballot {
     }
 }
 
-/// The answers to a renewal or a release: which nodes had our vote.
+/// The answers to a renewal or a release: the nodes that had our vote.
 #[derive(Debug)]
 pub(super) struct Tally {
     quorum: Quorum,
@@ -225,7 +225,7 @@ impl Tally {
         Self { quorum, yes: 0, no: 0, failures: Vec::new() }
     }
 
-    /// Notes one node's answer: whether the vote was ours.
+    /// Records one node's answer: whether the vote was ours.
     pub(super) fn answered(&mut self, answer: Result<bool, BackendError>) {
         match answer {
             Ok(true) => self.yes += 1,
@@ -234,7 +234,7 @@ impl Tally {
         }
     }
 
-    /// Whether a majority was ours; known as soon as one said so, or so many said no that none is left.
+    /// Returns whether a majority of votes was ours, as soon as the answers decide it.
     pub(super) fn majority(&self) -> Option<Result<bool, BackendError>> {
         if self.yes >= self.quorum.needed() {
             return Some(Ok(true));
@@ -245,9 +245,8 @@ impl Tally {
         (self.waiting() == 0).then(|| Err(self.missed()))
     }
 
-    /// The same for a release. A lease has ended when so few votes may be left that they are no majority:
-    /// nodes that did not answer need not have their word in it. It was ours until now unless a majority says
-    /// otherwise.
+    /// As [`Self::majority`], for a release. The lease has ended when the votes that may remain are no
+    /// majority, whether or not the other nodes answer. It was ours until now unless a majority denies it.
     pub(super) fn released(&self) -> Option<Result<bool, BackendError>> {
         match self.majority() {
             Some(Err(_)) if self.yes + self.no >= self.quorum.blocking() => Some(Ok(true)),

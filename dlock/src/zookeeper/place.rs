@@ -1,4 +1,4 @@
-//! One entry in a queue: how it is created, looked at and deleted.
+//! One entry in a queue: creates, reads and deletes it.
 
 use dlock_runtime::{Instant, Runtime};
 use dlock_zookeeper::path::{entry_number, entry_prefix};
@@ -9,43 +9,43 @@ use futures_util::future::{join, join3};
 use super::queue;
 use crate::token::{FencingToken, Owner};
 
-/// An entry, and the session that it lives by.
+/// An entry, and the session that owns it.
 pub(super) struct Place<R: Runtime> {
     client: Client<R>,
     /// The path of the queue.
     queue: String,
-    /// What the name of the entry is recognised by.
+    /// The guid in the entry's name.
     guid: String,
-    /// `None`: its creation was not answered.
+    /// `None` while its creation is not answered.
     entry: Option<Entry>,
 }
 
-/// What a server has told of an entry.
+/// What a server has reported about an entry.
 struct Entry {
     path: String,
     number: u32,
-    /// From the transaction that created it.
+    /// The transaction that created it.
     token: FencingToken,
-    /// The path of the entry directly ahead, as last seen.
+    /// The path of the entry directly ahead, when last read.
     ahead: Option<String>,
 }
 
-/// Where an entry stands.
+/// The entry's position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
     pub(super) token: FencingToken,
     pub(super) is_first: bool,
-    /// The queue has counted to its end: it can't be told who is ahead.
+    /// The queue's counter has overflowed: the order is unknown.
     pub(super) is_used_up: bool,
 }
 
 impl<R: Runtime> Place<R> {
-    /// An entry of that guid which was never asked for.
+    /// Makes an entry with a new guid, without a request.
     pub(super) fn new(client: Client<R>, queue: &str, guid: String) -> Self {
         Self { client, queue: queue.to_owned(), guid, entry: None }
     }
 
-    /// Whether a server has told of the entry.
+    /// Returns whether a server has reported the entry.
     pub(super) fn is_known(&self) -> bool {
         self.entry.is_some()
     }
@@ -54,12 +54,12 @@ impl<R: Runtime> Place<R> {
         &self.client
     }
 
-    /// Creates the entry, and looks who is ahead of it: one round trip, since a server answers in order and
-    /// shows a client all that it was told before.
+    /// Creates the entry and reads the entry ahead of it, in one round trip: a server answers in order, and
+    /// shows a client everything it was told before.
     ///
     /// # Errors
     ///
-    /// [`Error::NoNode`] if there is no queue, or the entry is gone again.
+    /// [`Error::NoNode`] if the queue does not exist, or the entry is gone again.
     pub(super) async fn create(&mut self, owner: &Owner, deadline: Instant) -> Result<Standing, Error> {
         let Self { client, queue, .. } = &*self;
         let path = format!("{queue}/{}", entry_prefix(&self.guid));
@@ -75,11 +75,12 @@ impl<R: Runtime> Place<R> {
         self.stand(&names)
     }
 
-    /// Looks whether the entry is in the queue and who is ahead of it; `None` if it is not and never will be.
+    /// Reads whether the entry is in the queue and which entry is ahead; `None` if it is not there and never
+    /// will be.
     ///
-    /// The sync comes first. It is answered by the leader's leave, so nothing that is seen is older than this
-    /// call; and whatever was sent before it was executed before it, or has no effect any more: if the
-    /// creation was not answered, what is missing now stays missing.
+    /// It syncs first. The sync is answered with the leader's consent, so nothing read is older than this
+    /// call; and every earlier request has been executed by then, or never will be: if the creation was not
+    /// answered, an entry missing now stays missing.
     pub(super) async fn look(&mut self, deadline: Instant) -> Result<Option<Standing>, Error> {
         let Self { client, queue, entry, .. } = &*self;
         let stat = async {
@@ -106,7 +107,7 @@ impl<R: Runtime> Place<R> {
         self.stand(&names).map(Some)
     }
 
-    /// Whether the leader has the entry as our session's.
+    /// Returns whether the leader has the entry as our session's.
     pub(super) async fn is_held(&self, deadline: Instant) -> Result<bool, Error> {
         let Some(Entry { path, .. }) = &self.entry else { return Ok(false) };
         let (synced, stat) = join(self.client.sync(path, deadline), self.client.exists(path, deadline)).await;
@@ -116,8 +117,8 @@ impl<R: Runtime> Place<R> {
 
     /// Watches the entry directly ahead; `None` if it is gone.
     ///
-    /// By its data: an exists on a node that is gone would leave a watch behind at the server, for as long as
-    /// the connection lasts.
+    /// It watches the data: an exists on a missing node would leave a watch at the server for as long as the
+    /// connection lasts.
     pub(super) async fn watch_ahead(&self, deadline: Instant) -> Result<Option<Watch>, Error> {
         let ahead = self.entry.as_ref().and_then(|entry| entry.ahead.as_deref());
         let Some(ahead) = ahead else { return Ok(None) };
@@ -128,7 +129,7 @@ impl<R: Runtime> Place<R> {
         }
     }
 
-    /// Deletes the entry; false if it was gone already. After an answer it is gone for good.
+    /// Deletes the entry; returns false if it was gone already. After an answer it is gone for good.
     pub(super) async fn leave(&mut self, deadline: Instant) -> Result<bool, Error> {
         if self.entry.is_none() {
             self.look(deadline).await?;
@@ -140,14 +141,14 @@ impl<R: Runtime> Place<R> {
             Err(error) => return Err(error),
         };
         if queue::is_used_up(*number) {
-            // As a rule others are still in line, and one of them will succeed.
+            // Usually other entries remain, and one of them will succeed.
             let _ = self.client.delete(&self.queue, None, deadline).await;
         }
         Ok(left)
     }
 
-    /// The session keeps its number from connection to connection: an entry of another one is no proof of
-    /// ours.
+    /// Returns whether the entry belongs to this session. A session keeps its number across connections: an
+    /// entry of another session proves nothing.
     fn is_ours(&self, stat: &Stat) -> bool {
         self.client.session().is_some_and(|session| session.id == stat.ephemeral_owner)
     }
@@ -155,7 +156,7 @@ impl<R: Runtime> Place<R> {
     fn note(&mut self, path: &str, stat: Stat) -> Result<(), Error> {
         let number = entry_number(path);
         let token = u64::try_from(stat.czxid).ok().and_then(FencingToken::new);
-        // No server that keeps to the protocol gives another name or a transaction below 1.
+        // A server that follows the protocol gives no other name, and no transaction below 1.
         let (Some(number), Some(token)) = (number, token) else {
             return Err(Error::Protocol(WireError::Truncated));
         };

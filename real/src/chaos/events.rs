@@ -1,4 +1,4 @@
-//! What is done to a run, as events of its history, beside those of its processes.
+//! Records the faults of a run as events of its history, beside the events of its processes.
 
 use std::fs::File;
 use std::io;
@@ -16,7 +16,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// A new one at `path`.
+    /// Creates the history at `path`.
     pub(super) fn new(path: PathBuf) -> io::Result<Self> {
         Ok(Self { file: File::create(&path)?, path })
     }
@@ -25,34 +25,34 @@ impl Events {
         &self.path
     }
 
-    /// Notes that the fault numbered `number` in the plan has struck.
+    /// Records that the plan's fault `number` strikes.
     pub(super) fn applied(&self, number: u64, fault: Fault) -> io::Result<()> {
         let (verb, detail) = (verb(fault), Name::from(fault.to_string().as_str()));
         self.note("chaos", Kind::FaultApplied { fault: number, verb, detail })
     }
 
-    /// Notes that it is over.
+    /// Records that the fault is healed.
     pub(super) fn healed(&self, number: u64, fault: Fault) -> io::Result<()> {
         let (verb, detail) = (verb(fault), Name::from(fault.to_string().as_str()));
         self.note("chaos", Kind::FaultHealed { fault: number, verb, detail })
     }
 
-    /// That process was killed.
+    /// Records that a process was killed.
     pub(super) fn crashed(&self, process: &str) -> io::Result<()> {
         self.note(process, Kind::ProcessCrashed { detail: Some("killed".into()) })
     }
 
-    /// A lock server was killed; `detail` says if its data is lost.
+    /// Records that a lock server was killed; `detail` says whether its data is lost.
     pub(super) fn stopped(&self, server: &str, detail: &str) -> io::Result<()> {
         self.note(server, Kind::ServerStopped { detail: Some(detail.into()) })
     }
 
-    /// A lock server came back.
+    /// Records that a lock server restarted.
     pub(super) fn started(&self, server: &str) -> io::Result<()> {
         self.note(server, Kind::ServerStarted { detail: None })
     }
 
-    /// A replica took over.
+    /// Records that a replica was promoted.
     pub(super) fn promoted(&self, server: &str, detail: &str) -> io::Result<()> {
         self.note(server, Kind::ServerPromoted { detail: Some(detail.into()) })
     }
@@ -63,7 +63,7 @@ impl Events {
     }
 }
 
-/// What a fault does, in a word: the name of its kind.
+/// Returns the verb of the fault in the history: the name of its kind.
 fn verb(fault: Fault) -> Name {
     Name::from(fault.kind().name().as_str())
 }

@@ -1,107 +1,107 @@
-//! What can fail in a long run, as data.
+//! The faults of a long run, as data.
 
 use std::fmt;
 
 use clap::ValueEnum;
 use serde::Serialize;
 
-use crate::backends::BackendKind;
+use crate::systems::System;
 
 /// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[value(rename_all = "kebab-case")]
 pub enum FaultKind {
-    /// SIGSTOP on a worker, SIGCONT later.
+    /// Stops a worker by SIGSTOP, and continues it later by SIGCONT.
     PauseWorker,
-    /// SIGKILL on a worker, and a new one under its name later.
+    /// Kills a worker by SIGKILL, and starts a new one under its name later.
     KillWorker,
-    /// SIGSTOP on a lock server (one that leads, if any does), SIGCONT later.
+    /// Stops a lock server (the leader, if there is one) by SIGSTOP, and continues it later.
     PauseServer,
-    /// SIGKILL on a lock server, and a restart with its data.
+    /// Kills a lock server by SIGKILL, and restarts it with its data.
     KillServer,
-    /// SIGKILL on a Redis, and a restart without its data.
+    /// Kills a Redis by SIGKILL, and restarts it without its data.
     LoseData,
-    /// Another member of the cluster leads.
+    /// Makes another member of the cluster the leader.
     MoveLeader,
-    /// The primary dies, its replica takes over, having lagged.
+    /// Kills the primary and promotes its replica, which lags behind.
     Failover,
-    /// The wall clock of a Redis is set, and set right later.
+    /// Steps the wall clock of a Redis, and sets it right later.
     StepClock,
-    /// A worker's link to a lock server or to the resource holds back requests, answers, or both.
+    /// Holds back requests, answers or both on a worker's link to a lock server or to the resource.
     CutLink,
-    /// A worker's link to a lock server or to the resource is slow.
+    /// Slows down a worker's link to a lock server or to the resource.
     SlowLink,
-    /// A worker's connections to a lock server or to the resource are reset.
+    /// Resets a worker's connections to a lock server or to the resource.
     ResetLink,
-    /// A lock server is cut off from all workers.
+    /// Cuts a lock server off from all workers.
     IsolateServer,
-    /// SIGKILL on the resource, and a restart with its data.
+    /// Kills the resource by SIGKILL, and restarts it with its data.
     KillResource,
 }
 
 impl FaultKind {
-    /// Whether locks on such servers can meet it.
-    pub fn strikes(self, backend: BackendKind) -> bool {
-        use BackendKind::{Etcd, Redis, Redlock};
+    /// Returns whether this fault can strike servers of `system`.
+    pub fn strikes(self, system: System) -> bool {
+        use System::{Etcd, Redis, Redlock};
         match self {
-            Self::LoseData | Self::StepClock => matches!(backend, Redis | Redlock),
-            Self::Failover => backend == Redis,
-            Self::MoveLeader => backend == Etcd,
+            Self::LoseData | Self::StepClock => matches!(system, Redis | Redlock),
+            Self::Failover => system == Redis,
+            Self::MoveLeader => system == Etcd,
             _ => true,
         }
     }
 
-    /// Its name, as the flag `--faults` has it.
+    /// Returns its name, as the flag `--faults` takes it.
     pub fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 }
 
-/// One fault: its kind, and whom it strikes. Workers and servers count from zero.
+/// One fault: its kind and its victim. Workers and servers count from zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Fault {
     /// See [`FaultKind::PauseWorker`].
     PauseWorker {
-        /// Which.
+        /// The worker.
         worker: usize,
     },
     /// See [`FaultKind::KillWorker`].
     KillWorker {
-        /// Which.
+        /// The worker.
         worker: usize,
     },
     /// See [`FaultKind::PauseServer`].
     PauseServer {
-        /// Which.
+        /// The server.
         server: Server,
     },
     /// See [`FaultKind::KillServer`].
     KillServer {
-        /// Which.
+        /// The server.
         server: Server,
     },
     /// See [`FaultKind::LoseData`].
     LoseData {
-        /// Which.
+        /// The server.
         server: Server,
     },
     /// See [`FaultKind::MoveLeader`].
     MoveLeader {
-        /// The member that is to lead.
+        /// The member that becomes the leader.
         to: usize,
     },
     /// See [`FaultKind::Failover`].
     Failover {
-        /// For how long the replica has heard nothing when it takes over.
+        /// How long the replica has received nothing when it is promoted.
         lag_ms: u64,
     },
     /// See [`FaultKind::StepClock`].
     StepClock {
-        /// Whose.
+        /// The server whose clock steps.
         server: Server,
-        /// By how much; back if negative.
+        /// The size of the step; negative steps back.
         by_ms: i64,
     },
     /// See [`FaultKind::CutLink`].
@@ -110,7 +110,7 @@ pub enum Fault {
         worker: usize,
         /// The other end.
         to: End,
-        /// What is held back.
+        /// The direction that is held back.
         holds: Holds,
     },
     /// See [`FaultKind::SlowLink`].
@@ -119,7 +119,7 @@ pub enum Fault {
         worker: usize,
         /// The other end.
         to: End,
-        /// By how much, in each direction.
+        /// The delay in each direction.
         by_ms: u64,
     },
     /// See [`FaultKind::ResetLink`].
@@ -131,20 +131,20 @@ pub enum Fault {
     },
     /// See [`FaultKind::IsolateServer`].
     IsolateServer {
-        /// Which.
+        /// The server.
         server: Server,
     },
     /// See [`FaultKind::KillResource`].
     KillResource,
 }
 
-/// A lock server.
+/// Which lock server a fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Server {
-    /// The one that leads, or the primary, when the fault strikes.
+    /// The leader, or the primary, at the moment of the fault.
     Leader,
-    /// This one.
+    /// The server with this number.
     Number(usize),
 }
 
@@ -152,7 +152,7 @@ pub enum Server {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum End {
-    /// A lock server, by the place that the worker knows it by.
+    /// The lock server at this place in the worker's list of addresses.
     Server(usize),
     /// The resource.
     Resource,
@@ -162,16 +162,16 @@ pub enum End {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Holds {
-    /// What the worker sends.
+    /// The worker's requests.
     Requests,
-    /// What it is sent.
+    /// The answers to the worker.
     Answers,
-    /// All.
+    /// Both directions.
     Both,
 }
 
 impl Fault {
-    /// Its kind.
+    /// Returns its kind.
     pub const fn kind(self) -> FaultKind {
         match self {
             Self::PauseWorker { .. } => FaultKind::PauseWorker,
@@ -190,12 +190,12 @@ impl Fault {
         }
     }
 
-    /// Whether it is over as soon as it has struck.
+    /// Returns whether it needs no healing: it is over as soon as it strikes.
     pub const fn is_instant(self) -> bool {
         matches!(self, Self::MoveLeader { .. } | Self::ResetLink { .. })
     }
 
-    /// The worker that it can be aimed at: one that is in its critical section.
+    /// Returns the worker that the fault can be aimed at, inside its critical section.
     pub const fn worker(self) -> Option<usize> {
         match self {
             Self::PauseWorker { worker }
@@ -207,7 +207,7 @@ impl Fault {
         }
     }
 
-    /// The same fault on the server that leads now, if it was aimed at whichever does.
+    /// Returns the same fault with [`Server::Leader`] replaced by the current leader.
     pub(super) fn on(self, leader: usize) -> Self {
         let fix = |server| match server {
             Server::Leader => Server::Number(leader),
@@ -224,7 +224,7 @@ impl Fault {
     }
 }
 
-/// What the history calls a worker: `a`, `b` and so on.
+/// Returns the worker's name in the history: `a`, `b` and so on.
 pub(super) fn worker_name(number: usize) -> String {
     let letter = u8::try_from(number).ok().map(|number| b'a'.saturating_add(number));
     letter

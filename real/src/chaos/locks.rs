@@ -1,22 +1,22 @@
-//! The lock servers of a long run, whichever kind they are.
+//! The lock servers of a long run, of any system.
 
 use super::ChaosError;
 use super::Configuration;
 use super::fault::{FaultKind, Server};
-use crate::backends::BackendKind;
 use crate::faults::{Direction, Link, Proxy, WallClock};
 use crate::servers::{EtcdCluster, Persistence, Process, Redis, ServerError, Stage, ZooKeeperEnsemble};
+use crate::systems::System;
 
 /// The lock servers.
 pub(super) struct Locks {
     kind: Kind,
     names: Vec<String>,
-    /// One for each Redis, where clocks are to be set.
+    /// One clock for each Redis, if the plan steps clocks.
     clocks: Vec<WallClock>,
 }
 
 enum Kind {
-    /// A primary and a replica, which changes places with it.
+    /// A primary and its replica, which change places at a failover.
     Redis {
         nodes: Vec<Redis>,
         primary: usize,
@@ -28,11 +28,11 @@ enum Kind {
 }
 
 impl Locks {
-    /// Starts them and waits until they are ready. What Redis acknowledges is on its disk: it is lost when a fault says so
-    /// and not by chance.
+    /// Starts the servers and waits until they are ready. Redis syncs its file before it answers, so that
+    /// data is lost only by a fault that says so.
     pub(super) fn start(stage: &Stage, configuration: &Configuration) -> Result<Self, ChaosError> {
         let count = configuration.servers();
-        let name = configuration.backend.as_str();
+        let name = configuration.system.as_str();
         let names: Vec<_> = (1..=count).map(|n| format!("{name}-{n}")).collect();
         let clocks = if configuration.kinds().any(|kind| kind == FaultKind::StepClock) {
             names.iter().map(|name| WallClock::new(stage, name)).collect::<Result<_, _>>()?
@@ -46,8 +46,8 @@ impl Locks {
             };
             names.iter().enumerate().map(start).collect::<Result<Vec<_>, _>>()
         };
-        let kind = match configuration.backend {
-            BackendKind::Redis => {
+        let kind = match configuration.system {
+            System::Redis => {
                 let mut nodes = redis()?;
                 let replication = tokio::runtime::Handle::current()
                     .block_on(Proxy::start(&nodes[0].address()))
@@ -55,19 +55,19 @@ impl Locks {
                 nodes[1].follow(replication.port())?;
                 Kind::Redis { nodes, primary: 0, replication }
             }
-            BackendKind::Redlock => Kind::Redlock(redis()?),
-            BackendKind::Etcd => Kind::Etcd(EtcdCluster::start(stage)?),
-            BackendKind::Zookeeper => Kind::ZooKeeper(ZooKeeperEnsemble::start(stage)?),
+            System::Redlock => Kind::Redlock(redis()?),
+            System::Etcd => Kind::Etcd(EtcdCluster::start(stage)?),
+            System::Zookeeper => Kind::ZooKeeper(ZooKeeperEnsemble::start(stage)?),
         };
         Ok(Self { kind, names, clocks })
     }
 
-    /// The name of a server, as the history has it.
+    /// Returns the server's name in the history.
     pub(super) fn name(&self, server: usize) -> &str {
         self.names.get(server).map_or("?", String::as_str)
     }
 
-    /// The addresses that workers are to reach, each in its place: of Redis that of the primary alone.
+    /// Returns the addresses for the workers, in order; for Redis the primary's alone.
     pub(super) fn places(&self) -> Vec<String> {
         match &self.kind {
             Kind::Redis { nodes, primary, .. } => vec![nodes[*primary].address()],
@@ -77,12 +77,12 @@ impl Locks {
         }
     }
 
-    /// In which place workers know a server.
+    /// Returns the server's position among the workers' addresses.
     pub(super) fn place(&self, server: usize) -> usize {
         if let Kind::Redis { .. } = self.kind { 0 } else { server }
     }
 
-    /// The one that leads; the first if none does, or all are alike.
+    /// Returns the leader; the first server if there is none, or if all are equal.
     pub(super) fn leader(&self) -> usize {
         match &self.kind {
             Kind::Redis { primary, .. } => *primary,
@@ -100,7 +100,7 @@ impl Locks {
         }
     }
 
-    /// Starts a killed server again, with its data, or without where it is a Redis.
+    /// Restarts a killed server, with its data, or (Redis only) without.
     pub(super) fn restart(&mut self, server: usize, keeps_data: bool) -> Result<(), ServerError> {
         match &mut self.kind {
             Kind::Redis { nodes, .. } | Kind::Redlock(nodes) if keeps_data => nodes[server].restart(),
@@ -110,12 +110,12 @@ impl Locks {
         }
     }
 
-    /// Sets the wall clock of a server.
+    /// Steps the wall clock of a server.
     pub(super) fn step_clock(&self, server: usize, by_ms: i64) -> Result<(), ChaosError> {
         Ok(self.clocks.get(server).map_or(Ok(()), |clock| clock.step(by_ms))?)
     }
 
-    /// Makes a member the leader, if the cluster has one to tell.
+    /// Makes a member the leader; returns false if the cluster has no leader to replace.
     pub(super) fn move_leader(&self, to: usize) -> bool {
         match &self.kind {
             Kind::Etcd(cluster) => cluster.move_leader(to).is_ok(),
@@ -123,26 +123,26 @@ impl Locks {
         }
     }
 
-    /// From now on the replica hears nothing more of the primary.
+    /// Stops the replication: from now on the replica receives nothing from the primary.
     pub(super) fn cut_replication(&self) {
         if let Kind::Redis { replication, .. } = &self.kind {
             replication.set(Direction::ToClient, Link::Cut);
         }
     }
 
-    /// The primary is gone, and the replica takes its place with what it has. Returns the old primary and the new one.
+    /// Promotes the replica with the data that it has. Returns the old primary and the new one.
     pub(super) fn fail_over(&mut self) -> Result<Option<(usize, usize)>, ServerError> {
         let Kind::Redis { nodes, primary, replication } = &mut self.kind else { return Ok(None) };
         let (old, new) = (*primary, 1 - *primary);
         nodes[old].process().kill();
-        // What was under way is lost.
+        // Replication data in transit is lost.
         replication.reset();
         nodes[new].promote()?;
         *primary = new;
         Ok(Some((old, new)))
     }
 
-    /// The old primary comes back as the replica of the new one.
+    /// Restarts the old primary as the replica of the new one.
     pub(super) fn rejoin(&mut self) -> Result<(), ServerError> {
         let Kind::Redis { nodes, primary, replication } = &mut self.kind else { return Ok(()) };
         replication.set(Direction::ToClient, Link::Open);
@@ -154,7 +154,7 @@ impl Locks {
 }
 
 impl Server {
-    /// The number of a server that is known.
+    /// Returns the number of a server, once the leader is resolved.
     pub(super) const fn number(self) -> usize {
         match self {
             Self::Leader => 0,

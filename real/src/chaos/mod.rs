@@ -1,12 +1,13 @@
 //! The long run: workers on live servers, and a fault every few seconds, drawn from a seed.
 //!
-//! [`Plan`] is what will fail when, all drawn before anything begins; `stand.rs` is all that takes part, and how each
-//! [`Fault`] is made and healed; [`run`] carries the plan out, then heals everything and waits until every worker has been
-//! served again (safety first, then liveness, as TigerBeetle's simulator has it). The processes' histories and the faults,
-//! which are events too, are put together and judged: [`Report`].
+//! [`Plan`] is the faults and their times, all drawn before the run begins. `stand.rs` holds the servers,
+//! workers and links, and strikes and heals each [`Fault`]. [`run`] carries out the plan, then heals
+//! everything and waits until every worker has been served again: first safety, then liveness. The histories
+//! of the processes and the faults, which are events too, are merged and judged: [`Report`].
 //!
-//! Workers reach servers and resource through proxies, so that any link can fail and the run needs no root.
-#![allow(clippy::disallowed_methods, reason = "a run on live processes goes by real time")]
+//! Workers reach the servers and the resource through proxies, so that any link can fail and the run needs no
+//! root.
+#![allow(clippy::disallowed_methods, reason = "a run on live processes uses real time")]
 
 mod events;
 mod fault;
@@ -29,43 +30,43 @@ use resource::audit::Event;
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
-use crate::backends::BackendKind;
 use crate::faults::FaultError;
 use crate::history::{ReadError, read};
 use crate::judgement::Judgement;
 use crate::lab::LabError;
 use crate::servers::ServerError;
+use crate::systems::System;
 
 pub use fault::{End, Fault, FaultKind, Holds, Server};
 pub use plan::{Plan, Planned};
 pub use report::{Count, Report};
 use stand::Stand;
 
-/// How long every worker may take to be served, before the first fault and after the last.
+/// Timeout for every worker to be served, before the first fault and after the last.
 const SERVED_WITHIN: Duration = Duration::from_secs(60);
 
-/// What a run is made of.
+/// The options of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Configuration {
-    /// The lock servers: a Redis and its replica, five Redis, three etcd, three ZooKeeper.
-    pub backend: BackendKind,
-    /// Whether the resource refuses stale tokens. All else is the same.
+    /// The lock system: one Redis with a replica, five Redis for Redlock, three etcd, or three ZooKeeper.
+    pub system: System,
+    /// Whether the resource refuses stale tokens. Nothing else depends on it.
     pub fence: Fencing,
-    /// What the plan is drawn from.
+    /// The seed from which the plan is drawn.
     pub seed: u64,
-    /// For how long faults strike.
+    /// How long faults strike.
     #[serde(rename = "lasts_ms", serialize_with = "as_millis")]
     pub lasts: Duration,
-    /// How often, on average.
+    /// The mean time between faults.
     #[serde(rename = "every_ms", serialize_with = "as_millis")]
     pub every: Duration,
-    /// Which kinds of faults; those that such servers can't meet are left out.
+    /// The kinds of faults; those that the system can't have are left out.
     pub faults: Vec<FaultKind>,
-    /// How many workers, each a process.
+    /// The number of workers, each a process.
     pub workers: usize,
-    /// How many locks they contend for.
+    /// The number of locks they contend for.
     pub keys: u64,
-    /// How long a lease lives.
+    /// The TTL of a lease.
     #[serde(rename = "ttl_ms", serialize_with = "as_millis")]
     pub ttl: Duration,
     /// How long a worker works before it writes.
@@ -78,18 +79,18 @@ fn as_millis<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::
 }
 
 impl Configuration {
-    /// The kinds of faults that strike.
+    /// Returns the kinds of faults that can strike this system.
     pub fn kinds(&self) -> impl Iterator<Item = FaultKind> + '_ {
-        self.faults.iter().copied().filter(|kind| kind.strikes(self.backend))
+        self.faults.iter().copied().filter(|kind| kind.strikes(self.system))
     }
 
-    /// The command that repeats the run.
+    /// Returns the command that repeats the run.
     pub fn command(&self) -> String {
-        let Self { backend, fence, seed, lasts, every, faults, workers, keys, ttl, work } = self;
+        let Self { system, fence, seed, lasts, every, faults, workers, keys, ttl, work } = self;
         let mut command = format!(
-            "real chaos --backend {} --fence {} --seed {seed} --for {}ms --every {}ms --workers {workers} --keys {keys} \
+            "real chaos --system {} --fence {} --seed {seed} --for {}ms --every {}ms --workers {workers} --keys {keys} \
              --ttl {}ms --work {}ms",
-            backend.as_str(),
+            system.as_str(),
             fence.as_str(),
             lasts.as_millis(),
             every.as_millis(),
@@ -104,80 +105,81 @@ impl Configuration {
         command
     }
 
-    /// How many lock servers there are.
+    /// Returns the number of lock servers.
     pub const fn servers(&self) -> usize {
-        match self.backend {
-            BackendKind::Redis => 2,
-            BackendKind::Redlock => 5,
-            BackendKind::Etcd | BackendKind::Zookeeper => 3,
+        match self.system {
+            System::Redis => 2,
+            System::Redlock => 5,
+            System::Etcd | System::Zookeeper => 3,
         }
     }
 
-    /// How many of them a worker knows: of a Redis and its replica, whichever is the primary.
+    /// Returns the number of addresses that a worker knows: for Redis one, that of the primary.
     pub const fn places(&self) -> usize {
-        match self.backend {
-            BackendKind::Redis => 1,
+        match self.system {
+            System::Redis => 1,
             _ => self.servers(),
         }
     }
 }
 
-/// A run that could not be carried out.
+/// Why a run could not be carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum ChaosError {
-    /// There are no workers, locks or faults.
-    #[error(
-        "there is nothing to run: give --workers and --keys at least 1, and --every and --work more than 0"
-    )]
+    /// There are no workers, no locks, or no time.
+    #[error("nothing to run: set --workers and --keys at least 1, and --every and --work more than 0")]
     Nothing,
-    /// A server.
+    /// A server failed.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// A fault.
+    /// A fault could not be made.
     #[error(transparent)]
     Fault(#[from] FaultError),
-    /// A process of ours.
+    /// A process of this project failed.
     #[error(transparent)]
     Process(#[from] LabError),
-    /// A worker ended by itself.
-    #[error("{name} ended, which no fault explains; its last words:\n{words}")]
+    /// A worker exited without a fault that kills it.
+    #[error("{name} exited, though no fault killed it; its last output:\n{words}")]
     Ended {
-        /// Which.
+        /// The worker.
         name: String,
         /// The last lines of its log.
         words: String,
     },
-    /// The system worked for nobody, before the first fault.
-    #[error("not all workers were granted the lock within {} s, before the first fault: give the machine less to do", SERVED_WITHIN.as_secs())]
+    /// The workers were not served before the first fault.
+    #[error(
+        "not every worker was granted the lock within {} s before the first fault: reduce the load on the machine",
+        SERVED_WITHIN.as_secs()
+    )]
     Idle,
-    /// No proxy.
-    #[error("no port for a link: {0}; raise the limits of this user")]
+    /// A proxy found no port.
+    #[error("no port for a link: {0}; raise this user's limits (ulimit -n)")]
     Proxy(io::Error),
-    /// The faults could not be told, or a process's history not be kept.
-    #[error("the history is not whole: {0}; set TMPDIR to another disk")]
+    /// The history could not be written.
+    #[error("the history is incomplete: {0}; set TMPDIR to a disk with space")]
     Events(io::Error),
-    /// The history of a process.
+    /// The history of a process could not be read.
     #[error(transparent)]
     History(#[from] ReadError),
-    /// The results could not be kept.
-    #[error("{}: {source}; give --out another place", .path.display())]
+    /// The results could not be written.
+    #[error("{}: {source}; give another folder to --out", .path.display())]
     Results {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// No threads for the links.
-    #[error("the links could not be started: {0}; raise the limits of this user")]
+    /// The threads of the links could not be started.
+    #[error("the links' threads could not be started: {0}; raise this user's limits (ulimit -u)")]
     Runtime(io::Error),
 }
 
-/// Carries out the plan that `configuration` draws, and leaves in the folder `out`: `plan.json`, `history.jsonl` with all
-/// events in one order, and `report.json`. `tell` hears of each fault as it strikes.
+/// Carries out the plan drawn from `configuration` and writes to the folder `out`: `plan.json`;
+/// `history.jsonl`, all events in one order; and `report.json`. Calls `tell` with each fault as it strikes.
 ///
 /// # Errors
 ///
-/// [`ChaosError`] if the run could not be carried out; verdicts are none.
+/// [`ChaosError`] if the run could not be carried out. Verdicts are not errors.
 pub fn run(
     configuration: &Configuration,
     out: &Path,
@@ -205,7 +207,7 @@ pub fn run(
         return Err(ChaosError::Idle);
     }
     carry_out(&mut stand, &plan, &mut tell)?;
-    // If they are not, the history says so.
+    // If a worker is not served, the history shows it.
     stand.all_served(SERVED_WITHIN)?;
     let (files, _stage) = stand.end()?;
     let history = read(&files)?;
@@ -217,7 +219,7 @@ pub fn run(
     Ok(report)
 }
 
-/// Strikes and heals, each at its time, or as soon after as can be.
+/// Strikes and heals each fault at its time, or as soon after it as possible.
 fn carry_out(stand: &mut Stand<'_>, plan: &Plan, tell: &mut impl FnMut(&str)) -> Result<(), ChaosError> {
     let begun = Instant::now();
     let mut coming: VecDeque<_> = plan.faults.iter().collect();
@@ -252,7 +254,7 @@ fn keep(value: &impl Serialize, path: &Path) -> Result<(), ChaosError> {
     written.map_err(|source| ChaosError::Results { path: path.to_owned(), source })
 }
 
-/// Returns how long the file is, in bytes.
+/// Writes the history and returns the file's length in bytes.
 fn write_history(history: &[Event], path: &Path) -> io::Result<u64> {
     let mut file = BufWriter::new(File::create(path)?);
     history.iter().try_for_each(|event| event.write_json(&mut file))?;

@@ -1,4 +1,4 @@
-//! The plan of a long run: which faults strike when, all drawn from a seed before anything begins.
+//! The plan of a long run: the faults and their times, all drawn from a seed before the run begins.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,35 +9,35 @@ use serde::Serialize;
 
 use super::Configuration;
 use super::fault::{End, Fault, FaultKind, Holds, Server};
-use crate::backends::BackendKind;
+use crate::systems::System;
 
-/// How often a fault is drawn anew whose victim is still busy with another.
+/// How often a fault is redrawn if its victim is already under another fault.
 const TRIES: u32 = 8;
 
 /// The faults of a run, in the order in which they strike.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Plan {
-    /// What they were drawn from.
+    /// The seed they were drawn from.
     pub seed: u64,
     /// The faults.
     pub faults: Vec<Planned>,
 }
 
-/// A fault with its time.
+/// A fault and its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Planned {
-    /// When it strikes, counted from when all workers work.
+    /// When it strikes, in milliseconds since all workers began to work.
     pub at_ms: u64,
-    /// Whether it waits, for a moment, until its worker has entered its critical section.
+    /// Whether it waits briefly for its worker to enter its critical section.
     pub aimed: bool,
-    /// When it heals, counted from when it strikes.
+    /// When it heals, in milliseconds after it strikes.
     pub lasts_ms: u64,
-    /// What it does.
+    /// The fault.
     #[serde(flatten)]
     pub fault: Fault,
 }
 
-/// What a fault keeps busy, and until when.
+/// A victim, and until when it is under a fault.
 struct Busy {
     what: Victim,
     until_ms: u64,
@@ -47,14 +47,14 @@ struct Busy {
 enum Victim {
     Worker(usize),
     Link(usize, End),
-    /// All lock servers: more than one at a time would take away the majority, or the replica.
+    /// All lock servers: two at once would cost the majority, or the replica.
     Cluster,
     Server(usize),
     Resource,
 }
 
 impl Plan {
-    /// Draws the plan. The same configuration gives the same one, on any machine.
+    /// Draws the plan. The same configuration gives the same plan on any machine.
     pub fn draw(configuration: &Configuration) -> Self {
         let mut draw = Draw { random: ChaCha8Rng::seed_from_u64(configuration.seed), configuration };
         let every_ms = millis(configuration.every).max(2);
@@ -79,7 +79,7 @@ impl Plan {
     }
 }
 
-/// What nobody else may strike meanwhile.
+/// Returns the victim that no other fault may strike at the same time.
 fn victim(configuration: &Configuration, fault: Fault) -> Victim {
     match fault {
         Fault::PauseWorker { worker } | Fault::KillWorker { worker } => Victim::Worker(worker),
@@ -91,8 +91,8 @@ fn victim(configuration: &Configuration, fault: Fault) -> Victim {
         | Fault::KillServer { server }
         | Fault::LoseData { server }
         | Fault::StepClock { server, .. }
-        | Fault::IsolateServer { server } => match (configuration.backend, server) {
-            (BackendKind::Redlock, Server::Number(number)) => Victim::Server(number),
+        | Fault::IsolateServer { server } => match (configuration.system, server) {
+            (System::Redlock, Server::Number(number)) => Victim::Server(number),
             _ => Victim::Cluster,
         },
         Fault::MoveLeader { .. } | Fault::Failover { .. } => Victim::Cluster,
@@ -105,12 +105,12 @@ struct Draw<'a> {
 }
 
 impl Draw<'_> {
-    /// `None` if no kind of fault is wanted.
+    /// Draws the fault at `at_ms`; `None` if no kind is allowed.
     fn planned(&mut self, at_ms: u64) -> Option<Planned> {
         let kinds: Vec<_> = self.configuration.kinds().collect();
         let mut kind = *self.one_of(&kinds)?;
-        // After a lost counter the resource refuses every grant until the counter is back where it was: one in a while is
-        // enough.
+        // After a lost counter the resource refuses every grant until the counter has caught up. Strike so
+        // seldom.
         while kind == FaultKind::LoseData && kinds.len() > 1 && self.between(0, 3) > 0 {
             kind = *self.one_of(&kinds)?;
         }
@@ -150,7 +150,7 @@ impl Draw<'_> {
         }
     }
 
-    /// Half of all faults end within the TTL, and half outlive it.
+    /// Draws a duration: half of them end within the TTL, half outlive it.
     fn length_ms(&mut self) -> u64 {
         let ttl_ms = millis(self.configuration.ttl);
         if self.between(0, 1) == 0 {
@@ -160,17 +160,17 @@ impl Draw<'_> {
         }
     }
 
-    /// Redlock's nodes are all alike; of others it is the one that leads that matters, and now and then another.
+    /// Draws a server: for Redlock any node, since all are equal; otherwise mostly the leader.
     fn server(&mut self) -> Server {
         let another = self.between(0, 2) == 0;
-        match self.configuration.backend {
-            BackendKind::Redis => Server::Leader,
-            BackendKind::Etcd | BackendKind::Zookeeper if !another => Server::Leader,
+        match self.configuration.system {
+            System::Redis => Server::Leader,
+            System::Etcd | System::Zookeeper if !another => Server::Leader,
             _ => Server::Number(self.below(self.configuration.servers())),
         }
     }
 
-    /// The end of a link: the resource as often as any lock server.
+    /// Draws the far end of a link: the resource is as likely as any one lock server.
     fn end(&mut self) -> End {
         let places = self.configuration.places();
         if self.between(0, 1) == 0 { End::Resource } else { End::Server(self.below(places)) }
@@ -185,7 +185,8 @@ impl Draw<'_> {
         usize::try_from(self.between(0, count - 1)).unwrap_or(0)
     }
 
-    /// A number from `low` to `high`, both included. So few values show nothing of the modulus.
+    /// Draws a number from `low` to `high`, both included. The bias of the modulus is negligible for such
+    /// ranges.
     fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.random.next_u64() % (high.saturating_sub(low) + 1)
     }

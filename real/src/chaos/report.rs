@@ -1,4 +1,4 @@
-//! What a long run came to.
+//! The report of a long run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,48 +13,48 @@ use super::fault::FaultKind;
 use super::plan::Plan;
 use crate::judgement::{Judgement, NotJudged};
 
-/// How many verdicts of each kind are quoted.
+/// How many verdicts of each kind the report quotes.
 const QUOTED: usize = 2;
 
-/// The counts of a run, and what was violated.
+/// The counts of a run, and its violations.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// The command that repeats the run.
     pub command: String,
-    /// What the run was made of.
+    /// The options of the run.
     pub configuration: Configuration,
     /// How many faults of each kind struck.
     pub faults: BTreeMap<FaultKind, u64>,
     /// How many verdicts of each kind there were; those without one are left out.
     pub verdicts: BTreeMap<VerdictKind, Count>,
-    /// The first of each kind, in words.
+    /// The first verdicts of each kind, as text.
     pub examples: Vec<String>,
-    /// Leases that workers got.
+    /// Leases granted to workers.
     pub grants: u64,
-    /// Writes that the resource took.
+    /// Writes accepted by the resource.
     pub writes_accepted: usize,
-    /// Writes that it refused.
+    /// Writes refused by the resource.
     pub writes_refused: usize,
-    /// Claims (fenced reads) that it refused.
+    /// Claims (fenced reads) refused by the resource.
     pub claims_refused: usize,
-    /// The longest time in which somebody waited for a lock and nobody got it, in milliseconds.
+    /// The longest time in which a worker waited for a lock and no worker was granted one, in milliseconds.
     pub longest_unserved_ms: u64,
-    /// How long the history lasts, in milliseconds.
+    /// The duration of the history, in milliseconds.
     pub lasted_ms: u64,
-    /// How many events it has.
+    /// The number of events in the history.
     pub events: usize,
-    /// How long its file is.
+    /// The length of the history's file.
     pub history_bytes: u64,
-    /// What could not be judged.
+    /// The verdicts that could not be judged.
     pub not_judged: Vec<NotJudged>,
 }
 
-/// How many verdicts of one kind.
+/// The number of verdicts of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Count {
-    /// All.
+    /// All of them.
     pub all: u64,
-    /// Those that a fault explains: a known limit, and no broken promise.
+    /// Those that a fault explains: a known limit, not a broken promise.
     pub explained: u64,
 }
 
@@ -99,13 +99,14 @@ impl Report {
         }
     }
 
-    /// How many verdicts break a promise: all but overlaps, and what a fault explains.
+    /// Returns the number of verdicts that break a promise: all but overlaps and those that a fault explains.
     pub fn violations(&self) -> u64 {
         let broken = self.verdicts.iter().filter(|(kind, _)| **kind != VerdictKind::Overlap);
         broken.map(|(_, count)| count.all - count.explained).sum()
     }
 
-    /// With fencing no promise is broken; without it one is, or the run was too short or too gentle to show anything.
+    /// Returns whether fencing kept every promise; without fencing, whether a promise was broken. An unfenced
+    /// run without a violation was too short or too gentle to show anything.
     pub fn is_as_expected(&self) -> bool {
         match self.configuration.fence {
             Fencing::On => self.violations() == 0,
@@ -114,7 +115,7 @@ impl Report {
     }
 }
 
-/// In nanoseconds.
+/// Returns the longest time without a grant while a worker waited, in nanoseconds.
 fn longest_unserved(history: &[Event]) -> u64 {
     let mut waiting: BTreeMap<&Name, BTreeSet<&Name>> = BTreeMap::new();
     let mut since: BTreeMap<&Name, Nanos> = BTreeMap::new();
@@ -152,7 +153,7 @@ impl fmt::Display for Report {
         writeln!(
             f,
             "{}, fencing {}, seed {}: {:.1} s, {} faults, {} events in {:.1} MB",
-            configuration.backend.as_str(),
+            configuration.system.as_str(),
             configuration.fence.as_str(),
             configuration.seed,
             seconds(self.lasted_ms),

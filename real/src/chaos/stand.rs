@@ -1,5 +1,6 @@
-//! All that takes part in a long run: lock servers, resource, workers, and the links between, each of which can fail.
-#![allow(clippy::disallowed_methods, reason = "a run on live processes goes by real time")]
+//! The participants of a long run: lock servers, resource, workers, and the links between them. Each can
+//! fail.
+#![allow(clippy::disallowed_methods, reason = "a run on live processes uses real time")]
 
 use std::fs;
 use std::io;
@@ -19,9 +20,9 @@ use crate::judgement::DATA_LOST;
 use crate::lab::actors::{Actor, ResourceActor};
 use crate::servers::Stage;
 
-/// The directory of the run's processes in the stage.
+/// The folder of the run's processes in the stage.
 const FOLDER: &str = "chaos";
-/// For how long an aimed fault waits for its worker.
+/// How long an aimed fault waits for its worker's critical section.
 const AIM: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -32,25 +33,25 @@ pub(super) struct Stand<'a> {
     resource: ResourceActor,
     workers: Vec<Worker>,
     events: Events,
-    /// How many faults have struck.
+    /// The number of faults so far.
     struck: u64,
-    /// The faults that have struck and not healed, with their numbers in the plan.
+    /// The faults in force, with their numbers in the plan.
     lasting: Vec<(u64, Fault)>,
-    /// What killed processes have left.
+    /// The histories of killed processes.
     past: Vec<PathBuf>,
 }
 
-/// A worker, and its links.
+/// A worker and its links.
 struct Worker {
     name: String,
     actor: Actor,
-    /// One for each place that it finds a lock server in.
+    /// One proxy for each lock server that the worker knows.
     to_servers: Vec<Proxy>,
     to_resource: Proxy,
 }
 
 impl<'a> Stand<'a> {
-    /// Starts everything.
+    /// Starts the servers, the resource, the workers and the links.
     pub(super) fn set_up(configuration: &'a Configuration) -> Result<Self, ChaosError> {
         let stage = Stage::new()?;
         let locks = Locks::start(&stage, configuration)?;
@@ -78,7 +79,8 @@ impl<'a> Stand<'a> {
         Ok(Worker { name, actor, to_servers, to_resource })
     }
 
-    /// Workers differ, as a fleet's do: every other one never looks at its lease again, one in three renews it.
+    /// Starts a worker. Workers differ, as in a fleet: every second one does not check its lease before it
+    /// writes, every third renews it.
     fn start_worker(
         &self,
         number: usize,
@@ -86,15 +88,14 @@ impl<'a> Stand<'a> {
         to_servers: &[Proxy],
         to_resource: &Proxy,
     ) -> Result<Actor, ChaosError> {
-        let Configuration { backend, ttl, work, keys, .. } = self.configuration;
+        let Configuration { system, ttl, work, keys, .. } = self.configuration;
         let servers: Vec<_> = to_servers.iter().map(Proxy::address).collect();
         let (servers, resource) = (servers.join(","), to_resource.address());
         let millis = |time: &Duration| format!("{}ms", time.as_millis());
         let (ttl, rest, work) = (millis(ttl), millis(&(*work * 2)), millis(work));
         let (keys, rounds) = (keys.to_string(), u64::MAX.to_string());
         let check = if number.is_multiple_of(2) { "on" } else { "off" };
-        let mut arguments =
-            vec!["--backend", backend.as_str(), "--servers", &servers, "--resource", &resource];
+        let mut arguments = vec!["--system", system.as_str(), "--servers", &servers, "--resource", &resource];
         arguments
             .extend(["--ttl", &ttl, "--work", &work, "--keys", &keys, "--rounds", &rounds, "--rest", &rest]);
         arguments.extend(["--claim", "on", "--check", check]);
@@ -104,14 +105,15 @@ impl<'a> Stand<'a> {
         Ok(Actor::start(&self.stage, FOLDER, name, "worker", &arguments)?)
     }
 
-    /// Waits until every worker has been granted the lock once more; `false` if one was not within `bound`.
-    pub(super) fn all_served(&mut self, bound: Duration) -> Result<bool, ChaosError> {
+    /// Waits until every worker has been granted the lock once more; returns false if one was not within
+    /// `timeout`.
+    pub(super) fn all_served(&mut self, timeout: Duration) -> Result<bool, ChaosError> {
         let begun = Instant::now();
         let mut waiting: Vec<_> = self.workers.iter().map(|worker| Tail::of(&worker.actor.history)).collect();
         while !waiting.is_empty() {
             self.all_live()?;
             waiting.retain_mut(|tail| !tail.tells(r#""event":"lease_acquired""#));
-            if begun.elapsed() > bound {
+            if begun.elapsed() > timeout {
                 return Ok(false);
             }
             thread::sleep(PAUSE);
@@ -119,7 +121,7 @@ impl<'a> Stand<'a> {
         Ok(true)
     }
 
-    /// A worker that ends by itself has nothing to say in a history.
+    /// Fails if a worker exited by itself: its history would not show it.
     fn all_live(&mut self) -> Result<(), ChaosError> {
         let killed =
             |number| self.lasting.iter().any(|(_, fault)| *fault == Fault::KillWorker { worker: number });
@@ -132,7 +134,7 @@ impl<'a> Stand<'a> {
         Ok(())
     }
 
-    /// The fault strikes. What has struck is returned, to be healed: it is known now which server led.
+    /// Strikes the fault. Returns it for healing, with the current leader in place of [`Server::Leader`].
     pub(super) fn strike(&mut self, fault: Fault, aimed: bool) -> Result<Fault, ChaosError> {
         self.all_live()?;
         let fault = fault.on(self.locks.leader());
@@ -168,9 +170,9 @@ impl<'a> Stand<'a> {
         Ok(())
     }
 
-    /// The fault is over.
+    /// Heals the fault.
     pub(super) fn heal(&mut self, fault: Fault) -> Result<(), ChaosError> {
-        // No two faults that are in force at the same time are alike.
+        // No two faults in force are equal.
         let place = self.lasting.iter().position(|(_, lasting)| *lasting == fault);
         let number = place.map_or(self.struck, |place| self.lasting.remove(place).0);
         self.lay_links();
@@ -205,7 +207,7 @@ impl<'a> Stand<'a> {
         Ok((self.past, self.stage))
     }
 
-    /// Waits, for a moment, until the worker is inside its critical section and has read the resource.
+    /// Waits briefly until the worker is inside its critical section and has read the resource.
     fn await_section(&self, worker: usize) {
         let mut tail = Tail::of(&self.workers[worker].actor.history);
         let begun = Instant::now();
@@ -214,7 +216,7 @@ impl<'a> Stand<'a> {
         }
     }
 
-    /// Sets every link as the faults that last want it.
+    /// Sets every link according to the faults in force.
     fn lay_links(&self) {
         for (number, worker) in self.workers.iter().enumerate() {
             let places = (0..worker.to_servers.len()).map(End::Server);
@@ -231,7 +233,7 @@ impl<'a> Stand<'a> {
         }
     }
 
-    /// What a fault wants of a link.
+    /// Returns the link that a fault demands.
     fn link(&self, fault: Fault, number: usize, end: End, direction: Direction) -> Option<Link> {
         match fault {
             Fault::CutLink { worker, to, holds } if (worker, to) == (number, end) => {
@@ -265,7 +267,7 @@ impl<'a> Stand<'a> {
         Ok(())
     }
 
-    /// It comes back on another port, as a new address behind the same name.
+    /// Restarts the resource on another port. The workers keep the address of their proxy.
     fn restart_resource(&mut self) -> Result<(), ChaosError> {
         self.resource = ResourceActor::start(&self.stage, FOLDER, self.configuration.fence.as_str())?;
         let address = self.resource.address();
@@ -289,7 +291,7 @@ impl<'a> Stand<'a> {
         self.locks.cut_replication();
         thread::sleep(Duration::from_millis(lag_ms));
         let (primary, replica) = (self.locks.leader(), 1 - self.locks.leader());
-        // Told before it is done: what the new primary grants comes after it.
+        // Recorded before the promotion, since the new primary's grants come after it.
         self.events.stopped(self.locks.name(primary), "killed").map_err(ChaosError::Events)?;
         let detail = format!("{lag_ms} ms behind");
         self.events.promoted(self.locks.name(replica), &detail).map_err(ChaosError::Events)?;
@@ -321,8 +323,8 @@ const fn severity(link: &Link) -> u8 {
     }
 }
 
-/// Keeps what a killed process has written from its successor: the history, whose last line may be torn, and the log.
-/// Returns where the history is now, if there was one.
+/// Moves a killed process's history, whose last line may be torn, and its log out of its successor's way.
+/// Returns the history's new path, if there was a history.
 fn put_away(actor: &Actor, number: usize) -> Result<Option<PathBuf>, ChaosError> {
     let put = |path: &Path| {
         let away = path.with_extension(number.to_string());

@@ -1,32 +1,32 @@
-//! What a running process adds to its history.
+//! Reads the lines that a running process appends to its history.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// The end of a file that grows.
+/// The end of a growing file.
 pub(super) struct Tail {
     path: PathBuf,
     read_bytes: u64,
-    /// What the last look ended with: it may be the beginning of a line.
+    /// The incomplete line at the end of the last read.
     rest: String,
 }
 
 impl Tail {
-    /// What is added to the file at `path` from now on. It may not be there yet.
+    /// Follows the file at `path` from its current end. The file need not exist yet.
     pub(super) fn of(path: &Path) -> Self {
         let read_bytes = path.metadata().map_or(0, |file| file.len());
         Self { path: path.to_owned(), read_bytes, rest: String::new() }
     }
 
-    /// Whether a line that was added since the last look has `text`.
+    /// Returns whether a line appended since the last call contains `text`.
     pub(super) fn tells(&mut self, text: &str) -> bool {
         let mut added = Vec::new();
         let read = File::open(&self.path).and_then(|mut file| {
             file.seek(SeekFrom::Start(self.read_bytes))?;
             file.read_to_end(&mut added)
         });
-        // A file that is not there yet has nothing to tell.
+        // A file that does not exist yet has no lines.
         self.read_bytes += u64::try_from(read.unwrap_or(0)).unwrap_or(0);
         self.rest.push_str(&String::from_utf8_lossy(&added));
         let whole = self.rest.rfind('\n').map_or(0, |end| end + 1);

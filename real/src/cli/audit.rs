@@ -1,4 +1,4 @@
-//! `audit`: the judgement of a live history.
+//! `audit`: judges a live history.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use super::{Outcome, print, span};
 /// The flags of `audit`.
 #[derive(Args)]
 pub(crate) struct Audit {
-    /// The histories of the processes of one run, on one machine.
+    /// The history files of the processes of one run, all on one machine.
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Demands that the lock serves in the order in which it has queued.
+    /// Demands that the lock serves waiters in the order in which they queued.
     #[arg(long)]
     fifo: bool,
-    /// Demands that every request is served within this time after it began and the last fault healed.
+    /// Demands that every request is served within this time after it began and after the last fault healed.
     #[arg(long, value_parser = span::parse, value_name = "TIME")]
     served_within: Option<Duration>,
-    /// Counts an overlap as a violation, too: what no lease can promise.
+    /// Counts overlaps as violations, too. No lease can rule them out.
     #[arg(long)]
     strict: bool,
     /// Prints one JSON object instead of text.

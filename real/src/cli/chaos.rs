@@ -1,12 +1,12 @@
-//! `chaos`: the long run under faults.
+//! `chaos`: a long run under faults.
 
 use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use real::backends::BackendKind;
 use real::chaos::{self, Configuration, FaultKind, Plan};
+use real::systems::System;
 
 use resource::Fencing;
 
@@ -15,31 +15,31 @@ use super::{Outcome, fencing, print, span};
 /// The flags of `chaos`.
 #[derive(Args)]
 pub(crate) struct Chaos {
-    /// On which lock servers, one after the other; by default on all kinds.
-    #[arg(long, env = "DLOCK_BACKEND", value_enum, value_delimiter = ',')]
-    backend: Vec<BackendKind>,
-    /// For how long faults strike, on each.
+    /// The lock systems, one run after the other; by default all.
+    #[arg(long, env = "DLOCK_SYSTEM", value_enum, value_delimiter = ',')]
+    system: Vec<System>,
+    /// How long faults strike in each run.
     #[arg(long = "for", env = "DLOCK_FOR", value_parser = span::parse, default_value = "10m", value_name = "TIME")]
     lasts: Duration,
-    /// How often a fault strikes, on average.
+    /// The mean time between faults.
     #[arg(long, env = "DLOCK_EVERY", value_parser = span::parse, default_value = "3s", value_name = "TIME")]
     every: Duration,
-    /// What the plan of faults is drawn from.
+    /// The seed from which the plan of faults is drawn.
     #[arg(long, env = "DLOCK_SEED", default_value_t = 1)]
     seed: u64,
     /// Whether the resource refuses stale tokens.
     #[arg(long, env = "DLOCK_FENCE", value_parser = fencing::parser(), default_value = "on")]
     fence: Fencing,
-    /// Which kinds of faults; by default all that the lock servers can meet.
+    /// The kinds of faults; by default all that the system can have.
     #[arg(long, env = "DLOCK_FAULTS", value_enum, value_delimiter = ',', value_name = "KIND")]
     faults: Vec<FaultKind>,
-    /// How many workers, each a process.
+    /// The number of workers, each a process.
     #[arg(long, env = "DLOCK_WORKERS", default_value_t = 4)]
     workers: usize,
-    /// How many locks they contend for.
+    /// The number of locks they contend for.
     #[arg(long, env = "DLOCK_KEYS", default_value_t = 1)]
     keys: u64,
-    /// How long a lease lives.
+    /// The TTL of a lease.
     #[arg(long, env = "DLOCK_TTL", value_parser = span::parse, default_value = "1s")]
     ttl: Duration,
     /// How long a worker works before it writes.
@@ -48,18 +48,18 @@ pub(crate) struct Chaos {
     /// Prints the plan and runs nothing.
     #[arg(long)]
     plan: bool,
-    /// Where histories, plans and reports go: a folder for each lock server and arm.
+    /// The folder for histories, plans and reports: one folder for each system and each value of --fence.
     #[arg(long, value_name = "FOLDER", default_value = "target/chaos")]
     out: PathBuf,
 }
 
 impl Chaos {
     pub(crate) fn run(self) -> Outcome {
-        let all = BackendKind::value_variants();
-        let backends = if self.backend.is_empty() { all } else { &self.backend };
+        let all = System::value_variants();
+        let systems = if self.system.is_empty() { all } else { &self.system };
         let mut as_expected = true;
-        for backend in backends {
-            let configuration = self.configuration(*backend)?;
+        for system in systems {
+            let configuration = self.configuration(*system)?;
             if self.plan {
                 print(&Plan::draw(&configuration).to_string())?;
                 continue;
@@ -71,21 +71,21 @@ impl Chaos {
 
     fn run_one(&self, configuration: &Configuration) -> Outcome {
         let fence = configuration.fence.as_str();
-        let out = self.out.join(format!("{}-{fence}-{}", configuration.backend.as_str(), self.seed));
-        print(&format!("{}, fencing {fence}, seed {}\n", configuration.backend.as_str(), self.seed))?;
+        let out = self.out.join(format!("{}-{fence}-{}", configuration.system.as_str(), self.seed));
+        print(&format!("{}, fencing {fence}, seed {}\n", configuration.system.as_str(), self.seed))?;
         let report = chaos::run(configuration, &out, |fault| {
-            // Nobody reads: nothing to tell.
+            // Ignore a closed stdout.
             let _ = print(&format!("  {fault}\n"));
         })?;
         print(&format!("{report}  real audit {}\n", out.join("history.jsonl").display()))?;
         Ok(report.is_as_expected())
     }
 
-    fn configuration(&self, backend: BackendKind) -> Result<Configuration, Box<dyn Error>> {
+    fn configuration(&self, system: System) -> Result<Configuration, Box<dyn Error>> {
         let all = FaultKind::value_variants();
         let faults = if self.faults.is_empty() { all } else { &self.faults };
         let configuration = Configuration {
-            backend,
+            system,
             fence: self.fence,
             seed: self.seed,
             lasts: self.lasts,
@@ -98,8 +98,8 @@ impl Chaos {
         };
         if configuration.kinds().next().is_none() {
             return Err(format!(
-                "{} can meet none of those faults: give others to --faults",
-                backend.as_str()
+                "none of these faults can strike {}: give others to --faults",
+                system.as_str()
             )
             .into());
         }

@@ -1,4 +1,4 @@
-//! `contend`: a fixed offered rate against a lock.
+//! `contend`: offers a fixed rate of acquires to a lock.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,34 +18,34 @@ use super::{Identity, Outcome, print, span};
 pub(crate) struct Contend {
     #[command(flatten)]
     lock: LockArgs,
-    /// What decides who may work.
+    /// The mechanism that decides which contender may work.
     #[arg(long, env = "DLOCK_ARM", value_enum, default_value = "lock")]
     arm: ArmKind,
-    /// The database of the arms without a lock.
+    /// The database for the mechanisms without a lock: postgresql://user@host:port/database.
     #[arg(long, env = "DLOCK_POSTGRES", value_name = "URL", required_if_eq_any([("arm", "version"), ("arm", "jobs")]))]
     postgres: Option<String>,
-    /// How many can wait or hold at a time.
+    /// The number of contenders: at most so many attempts wait or hold at a time.
     #[arg(long, env = "DLOCK_CONTENDERS", default_value_t = 50)]
     contenders: u64,
-    /// How many keys there are: 1 is the hot key.
+    /// The number of keys; 1 is a single hot key.
     #[arg(long, env = "DLOCK_KEYS", default_value_t = 1)]
     keys: u64,
-    /// What the keys are called: NAME:0, NAME:1 and so on.
+    /// The prefix of the keys: NAME:0, NAME:1 and so on.
     #[arg(long, env = "DLOCK_KEY", default_value = "contend", value_name = "NAME")]
     key: String,
-    /// How many attempts a second, whether the earlier ones were served or not.
+    /// Attempts a second, offered whether the earlier ones were served or not.
     #[arg(long, env = "DLOCK_RATE", default_value_t = 100.0)]
     rate: f64,
     /// How long a lease is held.
     #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
     work: Duration,
-    /// On a single Redis, has those who wait ask from time to time only, where a release would call them.
+    /// With one Redis: waiters only poll, and are not woken by a release.
     #[arg(long, env = "DLOCK_POLLED")]
     polled: bool,
-    /// How long attempts are made.
+    /// How long attempts are offered.
     #[arg(long = "for", env = "DLOCK_FOR", value_parser = span::parse, default_value = "10s", value_name = "TIME")]
     lasts: Duration,
-    /// Writes the report to this file too, as JSON.
+    /// Also writes the report to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -54,7 +54,7 @@ pub(crate) struct Contend {
     identity: Identity,
 }
 
-/// What decides who may work.
+/// The mechanism that decides which contender may work.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ArmKind {
     /// A lock.
@@ -80,7 +80,7 @@ impl Contend {
         let recording = self.identity.record(&self.identity.name_or("contend"))?;
         let load = Load {
             arm: self.arm.into(),
-            backend: self.lock.backend,
+            system: self.lock.system,
             servers: match (self.arm, &self.postgres) {
                 (ArmKind::Version | ArmKind::Jobs, Some(url)) => vec![url.clone()],
                 _ => self.lock.servers()?,

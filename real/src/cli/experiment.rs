@@ -1,31 +1,31 @@
-//! `experiment N`: the lab's experiments.
+//! `experiment N`: runs an experiment of the lab.
 
 use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use real::backends::BackendKind;
 use real::experiments::{Settings, find};
 use real::lab::{keep_histories, keep_text};
 use real::span::Span;
+use real::systems::System;
 use toml::Value;
 
 use super::{Outcome, print, span};
 
-/// The flags of `experiment`. Each replaces a field of the configuration; one that the experiment has no use for is an
-/// error.
+/// The flags of `experiment`. Each replaces a field of the configuration; a field that the experiment does
+/// not have is an error.
 #[derive(Args)]
 pub(crate) struct Experiment {
-    /// Which; docs/experiments.md has them all.
+    /// The number of the experiment; docs/experiments.md lists them.
     number: u32,
-    /// Another configuration than the committed real/experiments/N.toml.
+    /// A configuration file to use instead of the committed real/experiments/N.toml.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// On which lock servers.
-    #[arg(long, env = "DLOCK_BACKEND", value_enum, value_delimiter = ',')]
-    backend: Vec<BackendKind>,
-    /// How long a lease lives.
+    /// The lock systems.
+    #[arg(long, env = "DLOCK_SYSTEM", value_enum, value_delimiter = ',')]
+    system: Vec<System>,
+    /// The TTL of a lease.
     #[arg(long, env = "DLOCK_TTL", value_parser = span::parse)]
     ttl: Option<Duration>,
     /// How long the holder pauses.
@@ -34,13 +34,13 @@ pub(crate) struct Experiment {
     /// How long a worker works before it writes.
     #[arg(long, env = "DLOCK_WORK", value_parser = span::parse)]
     work: Option<Duration>,
-    /// Any other field of the configuration, in TOML: --set rounds=3, --set 'ttls=["1s", "2s"]'.
+    /// Sets any other field of the configuration, in TOML: --set rounds=3, --set 'ttls=["1s", "2s"]'.
     #[arg(long, value_name = "FIELD=VALUE")]
     set: Vec<String>,
-    /// Where the raw results go; by default to real/results/.
+    /// The folder for the raw results; by default real/results/.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Keeps the history of each run there, for `real audit`.
+    /// Keeps the history of each run in this folder, for `real audit`.
     #[arg(long, env = "DLOCK_HISTORIES", value_name = "FOLDER")]
     histories: Option<PathBuf>,
 }
@@ -62,10 +62,10 @@ impl Experiment {
 
     fn settings(self) -> Result<Settings, Box<dyn Error>> {
         let mut changes = Vec::new();
-        if !self.backend.is_empty() {
-            let names = self.backend.iter().filter_map(ValueEnum::to_possible_value);
+        if !self.system.is_empty() {
+            let names = self.system.iter().filter_map(ValueEnum::to_possible_value);
             let names = names.map(|name| Value::from(name.get_name())).collect();
-            changes.push(("backends".to_owned(), Value::Array(names)));
+            changes.push(("systems".to_owned(), Value::Array(names)));
         }
         for (name, time) in [("ttl", self.ttl), ("pause", self.pause), ("work", self.work)] {
             changes.extend(time.map(|time| (name.to_owned(), Value::from(Span(time).to_string()))));
@@ -73,14 +73,14 @@ impl Experiment {
         for change in &self.set {
             let table: toml::Table = change
                 .parse()
-                .map_err(|error| format!("--set {change}: give FIELD=VALUE, such as rounds=3: {error}"))?;
+                .map_err(|error| format!("--set {change}: {error}; give FIELD=VALUE, such as rounds=3"))?;
             changes.extend(table);
         }
         Ok(Settings { file: self.config, changes })
     }
 }
 
-/// The command that was given, as one would repeat it.
+/// Returns the command line that repeats this command.
 pub(super) fn command() -> String {
     let arguments = std::env::args().skip(1).map(|argument| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:".contains(c);

@@ -1,4 +1,4 @@
-//! `gen`: locks by the million.
+//! `gen`: fills a server with millions of locks.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -7,31 +7,31 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use real::TokioRuntime;
-use real::backends::BackendKind;
 use real::fill::etcd::{EtcdFill, Leases, fill_etcd};
 use real::fill::{Counters, Fill, fill};
 use real::lab::keep;
+use real::systems::System;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use super::metrics::MetricsArgs;
 use super::state::State;
 use super::{Outcome, print, span};
 
-/// Which kind of server is filled.
+/// The kind of server to fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Filled {
-    /// A Redis: ten million locks take some 3 GB.
+    /// One Redis: ten million locks take some 3 GB.
     Redis,
-    /// An etcd: each lease takes about 1 KB of its memory, and a database may have 2 GB.
+    /// One etcd: each lease takes about 1 KB of memory, and the database is limited to 2 GB.
     Etcd,
 }
 
-/// Whose the leases on etcd are.
+/// How locks on etcd share leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum LeasesArg {
-    /// Each lock has one of its own.
+    /// One lease for each lock.
     Each,
-    /// All locks are under one, as those of one client are.
+    /// One lease for all locks, as a client has.
     Shared,
 }
 
@@ -39,39 +39,39 @@ enum LeasesArg {
 #[derive(Args)]
 pub(crate) struct Gen {
     /// The kind of server.
-    #[arg(long, env = "DLOCK_BACKEND", value_enum, default_value = "redis")]
-    backend: Filled,
-    /// Its address, `host:port`; by default what `real up` has started.
+    #[arg(long, env = "DLOCK_SYSTEM", value_enum, default_value = "redis")]
+    system: Filled,
+    /// The server's address, host:port; by default the server that `real up` has started.
     #[arg(long, env = "DLOCK_SERVER", value_delimiter = ',')]
     server: Vec<String>,
-    /// Where `real up` has noted what it started.
+    /// The state file of `real up`.
     #[arg(long, env = "DLOCK_STATE", value_name = "FILE")]
     state: Option<PathBuf>,
-    /// How many locks.
+    /// The number of locks.
     #[arg(long, env = "DLOCK_KEYS", default_value_t = 10_000_000)]
     keys: u64,
-    /// What they are called: NAME:0, NAME:1 and so on.
+    /// The prefix of the keys: NAME:0, NAME:1 and so on.
     #[arg(long, env = "DLOCK_KEY", default_value = "account", value_name = "NAME")]
     key: String,
-    /// What owner tokens and TTLs are drawn from.
+    /// The seed from which owner tokens and TTLs are drawn.
     #[arg(long, env = "DLOCK_SEED", default_value_t = 1)]
     seed: u64,
     /// The shortest TTL.
     #[arg(long, env = "DLOCK_TTL", value_parser = span::parse, default_value = "10m")]
     ttl: Duration,
-    /// How much longer the longest TTL is, on Redis; between, all are as likely.
+    /// How much longer the longest TTL may be, on Redis; TTLs are drawn evenly between.
     #[arg(long, env = "DLOCK_SPREAD", value_parser = span::parse, default_value = "0")]
     spread: Duration,
-    /// Where grants are counted, on Redis: `none`, `key` (each key has a counter, as in the lock), or the number of shared
-    /// ones.
+    /// The fencing counters, on Redis: `none`, `key` (a counter for each key, as the lock has), or a number
+    /// of shared counters.
     #[arg(long, env = "DLOCK_COUNTERS", value_parser = counters, default_value = "key")]
     counters: Counters,
-    /// Whose the leases are, on etcd.
+    /// How locks share leases, on etcd.
     #[arg(long, env = "DLOCK_LEASES", value_enum, default_value = "each")]
     leases: LeasesArg,
     #[command(flatten)]
     metrics: MetricsArgs,
-    /// Writes the report to this file too, as JSON.
+    /// Also writes the report to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -83,16 +83,16 @@ impl Gen {
         let bar = ProgressBar::new(self.keys).with_style(ProgressStyle::with_template(
             "{wide_bar} {human_pos}/{human_len} locks, {per_sec}, {eta} to go",
         )?);
-        match self.backend {
+        match self.system {
             Filled::Redis => self.fill_redis(&executor, &bar),
             Filled::Etcd => self.fill_etcd(&executor, &bar),
         }
     }
 
     fn fill_redis(self, executor: &Runtime, bar: &ProgressBar) -> Outcome {
-        let servers = self.servers(BackendKind::Redis)?;
+        let servers = self.servers(System::Redis)?;
         let [server] = servers.as_slice() else {
-            return Err("give one --server: a Redis is filled alone".into());
+            return Err("give exactly one --server: only one Redis is filled at a time".into());
         };
         let Self { keys, key, seed, ttl, spread, counters, .. } = self;
         let order = Fill { server: server.clone(), keys, key, seed, ttl, spread, counters };
@@ -101,7 +101,7 @@ impl Gen {
         })?;
         bar.finish_and_clear();
         print(&format!(
-            "{keys} locks in {:.1?} ({:.0}/s): {} keys more, {} bytes more, {:.1} bytes a lock\n",
+            "{keys} locks in {:.1?} ({:.0}/s): {} keys and {} bytes added, {:.1} bytes a lock\n",
             filled.took,
             filled.per_second(),
             filled.keys_added,
@@ -115,7 +115,7 @@ impl Gen {
     }
 
     fn fill_etcd(self, executor: &Runtime, bar: &ProgressBar) -> Outcome {
-        let servers = self.servers(BackendKind::Etcd)?;
+        let servers = self.servers(System::Etcd)?;
         let leases = match self.leases {
             LeasesArg::Each => Leases::Each,
             LeasesArg::Shared => Leases::Shared,
@@ -127,7 +127,7 @@ impl Gen {
         })?;
         bar.finish_and_clear();
         print(&format!(
-            "{keys} locks in {:.1?} ({:.0}/s): the database has {} bytes more, {:.1} bytes a lock\n",
+            "{keys} locks in {:.1?} ({:.0}/s): the database grew by {} bytes, {:.1} bytes a lock\n",
             filled.took,
             filled.per_second(),
             filled.database_bytes_added,
@@ -139,15 +139,16 @@ impl Gen {
         Ok(true)
     }
 
-    fn servers(&self, kind: BackendKind) -> Result<Vec<String>, Box<dyn Error>> {
+    fn servers(&self, system: System) -> Result<Vec<String>, Box<dyn Error>> {
         if !self.server.is_empty() {
             return Ok(self.server.clone());
         }
-        let kind = kind.as_str();
+        let system = system.as_str();
         let state = State::load(self.state.as_deref())?;
-        let servers = state.and_then(|state| state.servers.get(kind).cloned());
-        servers
-            .ok_or_else(|| format!("no {kind} to fill: run `real up {kind}` first, or give --server").into())
+        let servers = state.and_then(|state| state.servers.get(system).cloned());
+        servers.ok_or_else(|| {
+            format!("no {system} is running: run `real up {system}` first, or give --server").into()
+        })
     }
 }
 
@@ -158,6 +159,6 @@ fn counters(text: &str) -> Result<Counters, String> {
         number => number
             .parse()
             .map(Counters::Shards)
-            .map_err(|_| "give none, key, or a number of counters".to_owned()),
+            .map_err(|_| "expected none, key, or a number of counters".to_owned()),
     }
 }

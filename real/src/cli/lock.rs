@@ -1,4 +1,4 @@
-//! The flags that say which lock servers, and how long a lease lives.
+//! The flags that choose the lock servers and the TTL of a lease.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -6,53 +6,55 @@ use std::time::Duration;
 
 use clap::Args;
 use real::TokioRuntime;
-use real::backends::BackendKind;
+use real::systems::System;
 
 use super::span;
 use super::state::State;
 
-/// Which lock servers.
+/// The lock servers and the TTL.
 #[derive(Args)]
 pub(crate) struct LockArgs {
-    /// The kind of lock server.
-    #[arg(long, env = "DLOCK_BACKEND", value_enum, default_value = "redis")]
-    pub(crate) backend: BackendKind,
-    /// Its addresses, `host:port` with commas between; by default those that `real up` has started.
+    /// The lock system.
+    #[arg(long, env = "DLOCK_SYSTEM", value_enum, default_value = "redis")]
+    pub(crate) system: System,
+    /// Its addresses, host:port, separated by commas; by default those that `real up` has started.
     #[arg(long, env = "DLOCK_SERVERS", value_delimiter = ',')]
     servers: Vec<String>,
-    /// Where `real up` has noted what it started.
+    /// The state file of `real up`.
     #[arg(long, env = "DLOCK_STATE", value_name = "FILE")]
     state: Option<PathBuf>,
-    /// How long a lease lives.
+    /// The TTL of a lease.
     #[arg(long, env = "DLOCK_TTL", value_parser = span::parse, default_value = "2s")]
     pub(crate) ttl: Duration,
-    /// How long to poll for an answer before sleeping until it comes, while the server is so near that its answers come within
-    /// that time: to be woken takes as long as all the rest. A thread that polls takes a processor. At most 1ms; 0 for never.
+    /// How long a thread polls for an answer before it sleeps, as long as the server answers within that
+    /// time. It saves the time of a wake-up and takes a processor while it polls. At most 1ms; 0 never polls.
     #[arg(long, env = "DLOCK_BUSY_POLL", value_parser = busy_poll, default_value = "100us")]
     pub(crate) busy_poll: Duration,
 }
 
-/// Reads how long to poll busily.
+/// Parses the time to poll.
 fn busy_poll(text: &str) -> Result<Duration, String> {
     let most = TokioRuntime::BUSY_POLL_MAX;
     let busy_poll = span::parse(text)?;
     match busy_poll <= most {
         true => Ok(busy_poll),
-        false => Err(format!("give {most:?} or less: no lease is renewed while a thread polls")),
+        false => {
+            Err(format!("{busy_poll:?} is more than {most:?}: no lease is renewed while a thread polls"))
+        }
     }
 }
 
 impl LockArgs {
-    /// The addresses of the lock servers.
+    /// Returns the addresses of the lock servers.
     pub(crate) fn servers(&self) -> Result<Vec<String>, Box<dyn Error>> {
         if !self.servers.is_empty() {
             return Ok(self.servers.clone());
         }
-        let kind = self.backend.as_str();
+        let system = self.system.as_str();
         let state = State::load(self.state.as_deref())?;
-        let servers = state.and_then(|state| state.servers.get(kind).cloned());
+        let servers = state.and_then(|state| state.servers.get(system).cloned());
         servers.ok_or_else(|| {
-            format!("no {kind} to talk to: run `real up {kind}` first, or give --servers").into()
+            format!("no {system} is running: run `real up {system}` first, or give --servers").into()
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The flag that serves what this process counts.
+//! The flag that serves the metrics of this process.
 
 use std::error::Error;
 
@@ -6,17 +6,17 @@ use clap::Args;
 use real::serve::{count, listen, serve_metrics};
 use tokio::runtime::Runtime;
 
-/// Whether `/metrics` is served, and where.
+/// Whether and where `/metrics` is served.
 #[derive(Args)]
 pub(crate) struct MetricsArgs {
-    /// Serves /metrics in Prometheus' format: on this port of 127.0.0.1, or on HOST:PORT. Port 0 is a free one, which is
-    /// printed.
+    /// Serves /metrics in Prometheus' format on this port of 127.0.0.1, or on HOST:PORT. Port 0 picks a free
+    /// one and prints it.
     #[arg(long = "metrics", env = "DLOCK_METRICS", value_name = "PORT")]
     address: Option<String>,
 }
 
 impl MetricsArgs {
-    /// Begins to count, and to serve for as long as `executor` runs.
+    /// Starts counting, and serves the metrics for as long as `executor` runs.
     pub(crate) fn serve(&self, executor: &Runtime) -> Result<(), Box<dyn Error>> {
         let Some(address) = &self.address else { return Ok(()) };
         let counts = count()?;

@@ -1,4 +1,4 @@
-//! The commands, one file each. Each returns whether all was as expected.
+//! The commands, one file each. Each returns whether the outcome was as expected.
 
 pub(crate) mod audit;
 pub(crate) mod chaos;
@@ -23,10 +23,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use real::history::{Recorder, Recording};
 
-/// Whether all was as expected, or why the input was bad.
+/// Whether the outcome was as expected, or why the input is invalid.
 pub(crate) type Outcome = Result<bool, Box<dyn Error>>;
 
-/// Prints to standard output. A reader that has gone away (`| head`) is no error.
+/// Prints to standard output. A closed pipe (`| head`) is no error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     match io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -47,13 +47,13 @@ impl Switch {
     }
 }
 
-/// Who this process is, and where it writes its history.
+/// The process's name, and the file of its history.
 #[derive(Args)]
 pub(crate) struct Identity {
     /// The name of this process in the history and in owner tokens.
     #[arg(long, env = "DLOCK_NAME")]
     pub(crate) name: Option<String>,
-    /// Writes every event to this file, a line of JSON each; `-` is the standard output.
+    /// Writes every event to this file, one line of JSON each; `-` is the standard output.
     #[arg(long, env = "DLOCK_HISTORY", value_name = "FILE")]
     history: Option<PathBuf>,
 }
@@ -72,10 +72,13 @@ impl Identity {
     }
 }
 
-/// A history with a hole proves nothing: the command fails then.
+/// Fails if an event could not be written: an incomplete history proves nothing.
 pub(crate) fn finish(recording: Option<Recording>) -> Result<(), Box<dyn Error>> {
     match recording.and_then(|recording| recording.failure()) {
-        Some(error) => Err(format!("the history is not whole: {error}; give --history another disk").into()),
+        Some(error) => {
+            Err(format!("the history is incomplete: {error}; give a file on another disk to --history")
+                .into())
+        }
         None => Ok(()),
     }
 }

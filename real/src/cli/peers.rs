@@ -1,4 +1,4 @@
-//! `peers`: our locks and others', side by side.
+//! `peers`: compares these locks with other libraries.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,45 +11,45 @@ use real::peers::{OPTIONAL, compare};
 
 use super::{Outcome, print, span};
 
-/// Where the page is.
+/// The page that `--write` writes.
 const PAGE: &str = "docs/peers.md";
 
 /// The flags of `peers`.
 #[derive(Args)]
 pub(crate) struct Peers {
-    /// How many slices each peer does of each measurement; all take turns.
+    /// The number of slices of each measurement for each peer; peers take turns.
     #[arg(long, env = "DLOCK_ROUNDS", default_value_t = 5)]
     rounds: u64,
-    /// How many acquires and releases a slice has where nobody contends.
+    /// The number of acquires and releases in a slice without contention.
     #[arg(long, env = "DLOCK_OPERATIONS", default_value_t = 3000)]
     operations: u64,
-    /// How many contend for one key.
+    /// The number of contenders for one key.
     #[arg(long, env = "DLOCK_CONTENDERS", value_delimiter = ',', default_value = "50,200")]
     contenders: Vec<u64>,
-    /// How long they hold it.
+    /// How long they hold the lock.
     #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
     work: Duration,
-    /// How long a slice of the one key lasts.
+    /// The duration of a slice with one key.
     #[arg(long, env = "DLOCK_HOT", value_parser = span::parse, default_value = "4s", value_name = "TIME")]
     hot: Duration,
-    /// How many acquire and release at the same time over the key space.
+    /// The number of tasks that acquire and release at the same time over the key space.
     #[arg(long, env = "DLOCK_TASKS", default_value_t = 200)]
     tasks: u64,
-    /// How many acquire at the same time where nobody releases, beside the 3200 commands that redis-benchmark -P 64 has under
-    /// way on its 50 connections.
+    /// The number of tasks that only acquire, compared with the 3200 commands in flight of redis-benchmark -P
+    /// 64 on its 50 connections.
     #[arg(long, env = "DLOCK_TAKERS", default_value_t = 1000)]
     takers: u64,
-    /// How long a slice of the key space lasts.
+    /// The duration of a slice over the key space.
     #[arg(long, env = "DLOCK_SPACE", value_parser = span::parse, default_value = "1s", value_name = "TIME")]
     space: Duration,
-    /// Leaves a peer out: redis-py, node-redlock, rslock, kazoo. One that is not left out and can't be had makes the
-    /// command exit with 1.
+    /// Leaves a peer out: redis-py, node-redlock, rslock, kazoo. If a peer is neither left out nor installed,
+    /// the command exits with 1.
     #[arg(long, env = "DLOCK_WITHOUT", value_delimiter = ',', value_name = "NAME")]
     without: Vec<String>,
-    /// Writes docs/peers.md, too.
+    /// Also writes docs/peers.md.
     #[arg(long)]
     write: bool,
-    /// Where the raw results go.
+    /// The file for the raw results.
     #[arg(long, default_value = "real/results/peers.json", value_name = "FILE")]
     out: PathBuf,
 }
@@ -70,7 +70,9 @@ impl Peers {
         let Configuration { rounds, operations, tasks, takers, hot_ms, .. } = configuration;
         let numbers = [rounds, operations, tasks, takers, hot_ms];
         if numbers.iter().chain(&configuration.contenders).any(|number| *number == 0) {
-            return Err("rounds, operations, contenders, tasks, takers and times must be above zero".into());
+            return Err(
+                "rounds, operations, contenders, tasks, takers and times must each be above zero".into()
+            );
         }
         let results = compare(configuration, &self.without, |progress| eprintln!("{progress}"))?;
         keep(&results, &self.out)?;
@@ -84,7 +86,7 @@ impl Peers {
     }
 }
 
-/// The page that `--write` keeps.
+/// Returns the page for `--write`.
 fn page(results: &Results) -> String {
     let machine = &results.machine;
     let left_out: Vec<_> =

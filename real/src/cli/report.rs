@@ -1,4 +1,4 @@
-//! `report`: the page of all experiments.
+//! `report`: writes the page of all experiments.
 
 use std::path::PathBuf;
 
@@ -10,13 +10,13 @@ use super::{Outcome, print};
 /// The flags of `report`.
 #[derive(Args)]
 pub(crate) struct Report {
-    /// Where the raw results are: `experiment-N.json`.
+    /// The folder of the raw results, `experiment-N.json`.
     #[arg(long, value_name = "FOLDER", default_value = "real/results")]
     results: PathBuf,
-    /// Where the page goes, and its figures beside it.
+    /// The page to write; its figures go into a folder beside it.
     #[arg(long, value_name = "FOLDER", default_value = "docs")]
     out: PathBuf,
-    /// Writes nothing, and says whether the page that is there agrees with the results.
+    /// Writes nothing; exits with 1 if the page differs from the results.
     #[arg(long)]
     check: bool,
 }
@@ -27,7 +27,7 @@ impl Report {
         if !results.is_dir() {
             let results = results.display();
             return Err(
-                format!("{results} is no folder: run this in the repository, or give --results").into()
+                format!("{results} is not a folder: run this in the repository, or give --results").into()
             );
         }
         let page = Page::of(&results)?;
@@ -38,7 +38,7 @@ impl Report {
         }
         let differing = page.differing(&out);
         for path in &differing {
-            print(&format!("{} is not what the results say: run `real report`\n", path.display()))?;
+            print(&format!("{} differs from the results: run `real report`\n", path.display()))?;
         }
         Ok(differing.is_empty())
     }

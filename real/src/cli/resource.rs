@@ -1,4 +1,4 @@
-//! `resource`: the protected resource as a process of its own.
+//! `resource`: serves the protected resource as a process of its own.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -16,10 +16,10 @@ use super::{Identity, Outcome, fencing, print};
 /// The flags of `resource`.
 #[derive(Args)]
 pub(crate) struct Resource {
-    /// Where to listen; port 0 is a free one, which is printed.
+    /// The address to listen on; port 0 picks a free one and prints it.
     #[arg(long, env = "DLOCK_LISTEN", default_value = "127.0.0.1:8080")]
     listen: String,
-    /// Where values and fences are kept.
+    /// The store of values and fences.
     #[arg(long, env = "DLOCK_STORE", value_enum, default_value = "redb")]
     store: StoreKind,
     /// The file of the redb store.
@@ -37,11 +37,11 @@ pub(crate) struct Resource {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum StoreKind {
-    /// Forgets all when the process ends.
+    /// Keeps everything in memory; all is lost when the process ends.
     Memory,
-    /// A file on a disk, synced before a write is acknowledged.
+    /// A file on disk, synced before a write is acknowledged.
     Redb,
-    /// Tables of a PostgreSQL: the fence check and the write in one transaction, and a log of the writes.
+    /// Tables in PostgreSQL: checks the fence, writes and logs the write in one transaction.
     Postgres,
 }
 

@@ -1,3 +1,3 @@
-//! Spans of time on the command line: [`real::span`].
+//! Parses durations on the command line: [`real::span`].
 
 pub(crate) use real::span::parse;

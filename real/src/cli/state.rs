@@ -1,4 +1,4 @@
-//! What `up` leaves to `down`, and to the commands between.
+//! The state file that `up` writes and other commands read.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// The servers that run.
+/// The running servers.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct State {
-    /// Their directory, by which they are found again.
+    /// The folder of their processes, by which `down` finds them.
     pub(crate) directory: PathBuf,
-    /// The addresses of each kind.
+    /// Their addresses, by system.
     pub(crate) servers: BTreeMap<String, Vec<String>>,
     /// Their process ids, by name.
     pub(crate) pids: BTreeMap<String, u32>,
 }
 
 impl State {
-    /// What the file says; `None` if there is none.
+    /// Reads the file; `None` if it does not exist.
     pub(crate) fn load(file: Option<&Path>) -> Result<Option<Self>, Box<dyn Error>> {
         let path = path(file);
         let text = match fs::read(&path) {
@@ -48,7 +48,7 @@ fn elsewhere(path: &Path, error: &io::Error) -> String {
     format!("{}: {error}; give a file that this user can write to --state", path.display())
 }
 
-/// One for each user: `--state` for more.
+/// Returns the path of the state file: by default one for each user.
 fn path(file: Option<&Path>) -> PathBuf {
     let user = rustix::process::getuid().as_raw();
     file.map_or_else(|| std::env::temp_dir().join(format!("dlock-real-{user}.json")), Path::to_owned)

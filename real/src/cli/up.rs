@@ -1,4 +1,4 @@
-//! `up` and `down`: servers for a shell.
+//! `up` and `down`: start and stop servers for use from a shell.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,10 +15,10 @@ use super::{Outcome, print};
 /// The flags of `up`.
 #[derive(Args)]
 pub(crate) struct Up {
-    /// What to start.
+    /// The servers to start.
     #[arg(value_enum, default_values = ["redis", "redlock", "etcd", "zookeeper", "postgres"])]
     what: Vec<What>,
-    /// Where to note what was started.
+    /// The state file to write, for the other commands.
     #[arg(long, env = "DLOCK_STATE", value_name = "FILE")]
     state: Option<PathBuf>,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Up {
 /// The flags of `down`.
 #[derive(Args)]
 pub(crate) struct Down {
-    /// Where `up` has noted what it started.
+    /// The state file of `up`.
     #[arg(long, env = "DLOCK_STATE", value_name = "FILE")]
     state: Option<PathBuf>,
 }
@@ -68,7 +68,7 @@ impl Up {
         if let Some(state) = State::load(self.state.as_deref())?
             && state.directory.exists()
         {
-            return Err("servers are up already: run `real down` first, or give another --state".into());
+            return Err("servers are already running: run `real down` first, or give another --state".into());
         }
         let stage = Stage::new()?;
         let mut state = State {
@@ -89,11 +89,11 @@ impl Up {
             state.servers.insert(what.as_str().to_owned(), addresses);
             running.extend(servers);
         }
-        // Up to here a failure, or Ctrl-C, ends them all.
+        // Until this point a failure, or Ctrl-C, stops all servers.
         state.save(self.state.as_deref())?;
         running.iter_mut().for_each(|server| server.process().leave());
         stage.leave();
-        print("`real down` ends them.\n")?;
+        print("`real down` stops them.\n")?;
         Ok(true)
     }
 }
@@ -101,9 +101,9 @@ impl Up {
 impl Down {
     pub(crate) fn run(self) -> Outcome {
         let Some(state) = State::load(self.state.as_deref())? else {
-            return Err("nothing is up: `real up` starts servers".into());
+            return Err("no servers are running: start them with `real up`".into());
         };
-        // After a restart of the machine the directory may be gone, and the servers are.
+        // After a reboot the folder may be gone, and the servers are too.
         if state.directory.exists() {
             end_left_stage(&state.directory)?;
         }

@@ -1,4 +1,4 @@
-//! `worker`: the lab's worker, with its flags.
+//! `worker`: runs the lab's worker.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -17,42 +17,42 @@ use super::{Identity, Outcome, Switch, print, span};
 pub(crate) struct Worker {
     #[command(flatten)]
     lock: LockArgs,
-    /// The address of the resource: what `real resource` has printed.
+    /// The address of the resource, as `real resource` prints it.
     #[arg(long, env = "DLOCK_RESOURCE", default_value = "127.0.0.1:8080")]
     resource: String,
-    /// How long to work, between the grant and the write.
+    /// How long to work between the grant and the write.
     #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
     work: Duration,
-    /// How long to pause between the check of the lease (or the work, with --check off) and the write, as a garbage
-    /// collection does: everything in the contender stops.
+    /// Pauses the whole contender before the write, as a garbage collection does: after the check of the
+    /// lease, or after the work with --check off.
     #[arg(long, env = "DLOCK_PAUSE", value_parser = span::parse, default_value = "0")]
     pause: Duration,
-    /// Stops the process by SIGSTOP where --pause would pause; `kill -CONT` lets it go on.
+    /// Stops the process by SIGSTOP instead of --pause; `kill -CONT` continues it.
     #[arg(long, env = "DLOCK_STOP", conflicts_with = "pause")]
     stop: bool,
-    /// How many contend, each with a thread and connections of its own.
+    /// The number of contenders, each with a thread and connections of its own.
     #[arg(long, env = "DLOCK_CONTENDERS", default_value_t = 1)]
     contenders: u64,
-    /// What the keys are called: NAME:0, NAME:1 and so on.
+    /// The prefix of the keys: NAME:0, NAME:1 and so on.
     #[arg(long, env = "DLOCK_KEY", default_value = "account", value_name = "NAME")]
     key: String,
-    /// How many keys they contend for.
+    /// The number of keys they contend for.
     #[arg(long, env = "DLOCK_KEYS", default_value_t = 1)]
     keys: u64,
-    /// How many times each acquires.
+    /// The number of rounds of each contender.
     #[arg(long, env = "DLOCK_ROUNDS", default_value_t = 1)]
     rounds: u64,
-    /// How long each rests between two rounds.
+    /// How long a contender rests between two rounds.
     #[arg(long, env = "DLOCK_REST", value_parser = span::parse, default_value = "0")]
     rest: Duration,
-    /// Whether a contender claims the resource before it works, by a read with its fencing token: from then on the
-    /// resource refuses writes of older grants.
+    /// Whether a contender claims the resource before it works, by a read with its fencing token: from then
+    /// on the resource refuses writes with older tokens.
     #[arg(long, env = "DLOCK_CLAIM", value_enum, default_value = "off")]
     claim: Switch,
-    /// Whether a contender checks before it writes that its lease is still valid.
+    /// Whether a contender checks that its lease is still valid before it writes.
     #[arg(long, env = "DLOCK_CHECK", value_enum, default_value = "on")]
     check: Switch,
-    /// Renews the lease beside the work, for so long at most.
+    /// Renews the lease while working, for at most this time.
     #[arg(long, env = "DLOCK_RENEW", value_parser = span::parse, value_name = "CAP")]
     renew: Option<Duration>,
     /// How long to wait for the lock before giving up.
@@ -73,7 +73,7 @@ impl Worker {
         let idle = AtomicBool::new(false);
         carry_out(&self.plan(name)?, |done| {
             idle.fetch_or(done.round.is_err(), Ordering::Relaxed);
-            // Nobody reads: nothing to tell.
+            // Ignore a closed stdout.
             let _ = print(&format!("{}\n", done.line()));
         })?;
         super::finish(recording)?;
@@ -87,11 +87,11 @@ impl Worker {
             (false, pause) => How::World(pause),
         };
         let check = self.check.is_on();
-        // Without a check the end of the work is the last step before the write.
+        // Without a check, the end of the work is the last step before the write.
         let at = if check { Step::Checked } else { Step::Worked };
         Ok(Plan {
             name,
-            backend: self.lock.backend,
+            system: self.lock.system,
             servers: self.lock.servers()?,
             resource: self.resource,
             ttl: self.lock.ttl,

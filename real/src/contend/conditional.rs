@@ -1,14 +1,14 @@
-//! Two ways without a lock, on PostgreSQL, under the same load: a conditional update decides who won, in the place where the
-//! state lives.
+//! Two mechanisms without a lock, on PostgreSQL, under the same load: a conditional update decides, in the
+//! database that holds the data.
 //!
-//! - *Version*: read the row and its version, work, and write if the version is still the same. Work is done in vain when
-//!   somebody else was faster, but nobody waits, and there is no lease that could end.
-//! - *Jobs*: take a job that is ready by marking it as running, work, and mark it as ready again. Nobody works in vain. A worker
-//!   that dies keeps its job until `lease_until`; whoever takes it over then raises the version, and the first one's
-//!   last word changes no row.
+//! - *Version*: reads the row and its version, works, and writes if the version is unchanged. The work is
+//!   lost if another contender was faster, but nobody waits, and no lease can expire.
+//! - *Jobs*: takes a job that is ready by marking it as running, works, and marks it as ready again. No work
+//!   is lost. A worker that dies keeps its job until `lease_until`; the next worker to take it raises the
+//!   version, so that a late update of the first worker changes no row.
 //!
-//! Source: "distributed-coordination-part-018", sections 22, "Database Optimistic Lock Alternative", and 25, "Job Ownership
-//! Pattern".
+//! Source: "distributed-coordination-part-018", sections 22, "Database Optimistic Lock Alternative", and 25,
+//! "Job Ownership Pattern".
 
 use std::error::Error;
 use std::str::FromStr;
@@ -24,10 +24,10 @@ use super::{Arm, Book, LoadError, Offer, Report};
 use crate::runtime::TokioRuntime;
 use crate::timer;
 
-/// How many connections there are at most: as many transactions as a small machine commits at the same time.
+/// The largest number of connections: a small machine commits about as many transactions at once.
 const CONNECTIONS_MAX: usize = 32;
 
-/// Two tables, as the source has them, with a row for each key.
+/// Creates two tables, as in the source, with a row for each key.
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS contend_cases (
     case_id     text PRIMARY KEY,
@@ -46,14 +46,14 @@ const INSERT_JOB: &str = "INSERT INTO contend_jobs (job_id) VALUES ($1) ON CONFL
 const READ_CASE: &str = "SELECT version FROM contend_cases WHERE case_id = $1";
 const WRITE_CASE: &str =
     "UPDATE contend_cases SET assigned_to = $2, version = version + 1 WHERE case_id = $1 AND version = $3";
-/// A job whose worker is long gone is ready, too.
+/// A job whose lease is over is ready, too.
 const TAKE_JOB: &str = "UPDATE contend_jobs SET status = 'RUNNING', worker_id = $2, \
      lease_until = now() + $3 * interval '1 millisecond', version = version + 1 \
      WHERE job_id = $1 AND (status = 'READY' OR lease_until < now()) RETURNING version";
 const END_JOB: &str = "UPDATE contend_jobs SET status = 'READY', worker_id = NULL, lease_until = NULL \
      WHERE job_id = $1 AND worker_id = $2 AND version = $3";
 
-/// A try, and what became of it.
+/// The outcome of one try.
 enum Try {
     Won,
     Lost,
@@ -128,7 +128,8 @@ impl Contender {
         Ok(())
     }
 
-    /// Reads, works, and writes if nobody else has written meanwhile. No connection is kept while it works.
+    /// Reads, works, and writes if no other contender has written since. It keeps no connection while it
+    /// works.
     async fn write_by_version(
         &self,
         key: &str,
@@ -152,7 +153,7 @@ impl Contender {
         Ok(Try::Won)
     }
 
-    /// Takes the job, works, and gives it back.
+    /// Takes the job, works, and returns the job.
     async fn work_as_job(&self, key: &str, attempt: u64, called: dlock::Instant) -> Result<Try, LoadError> {
         let worker = attempt.to_string();
         let ttl_ms = self.book.offer.load.ttl.as_millis() as f64;
@@ -178,7 +179,7 @@ impl Contender {
         timer::sleep(self.book.offer.load.work).await;
     }
 
-    /// As long as our locks wait.
+    /// Waits as long as the lock library backs off.
     async fn back_off(&self, retry: u32) {
         let mut random = [0; 8];
         self.runtime.fill_random(&mut random);
@@ -187,7 +188,7 @@ impl Contender {
     }
 }
 
-/// PostgreSQL's own words are in the cause.
+/// Converts an error; PostgreSQL's own message is in its source.
 fn failed(error: &(dyn Error + 'static)) -> LoadError {
     let cause = error.source().map_or(String::new(), |cause| format!(": {cause}"));
     LoadError::Postgres(format!("{error}{cause}"))

@@ -1,13 +1,15 @@
-//! The load: acquisitions at a fixed rate, whatever the lock makes of them.
+//! The load: acquires at a fixed rate, however fast they are served.
 //!
-//! The model is open: attempt `i` is due at `i / rate`, whether those before it were served or not, and its latency counts
-//! from when it was due. So a lock that stalls is charged for all who would have come meanwhile, and not only for those
-//! who had come already ("coordinated omission", Tene, "How NOT to Measure Latency", 2015). The contenders are a pool:
-//! an attempt that finds none free waits for one, and is charged for that too. Attempts that are not served at the end, or
-//! fail before, count with the time they have waited by then, which is less than they would have.
+//! The load is open: attempt `i` is due at `i / rate`, whether those before it were served or not, and its
+//! latency counts from the time at which it was due. A lock that stalls is thus charged for every attempt due
+//! in the meantime, not only for those already sent ("coordinated omission", Tene, "How NOT to Measure
+//! Latency", 2015). The contenders are a pool: an attempt that finds none free waits for one, and that wait
+//! counts. An attempt that fails, or is not served by the end, counts with the time that it has waited until
+//! then, a lower bound.
 //!
-//! tokio's timer counts whole milliseconds, so an attempt begins up to 1 ms after it was due. Where locks are free at once
-//! that is most of its latency: there, read the latency from the call. The work is as long as it should be (`timer.rs`).
+//! tokio's timer counts whole milliseconds, so an attempt begins up to 1 ms after it is due. Where the lock
+//! is free, that is most of its latency: read the latency from the call there. The duration of the work is
+//! exact (`timer.rs`).
 
 mod conditional;
 mod report;
@@ -25,92 +27,94 @@ use tokio::task::JoinSet;
 
 use self::report::fairness;
 pub use self::report::{Latencies, Report};
-use crate::backends::{self, BackendError, BackendKind};
 use crate::runtime::TokioRuntime;
+use crate::systems::{self, System, SystemError};
 use crate::timer;
 
-/// What decides who may work.
+/// The mechanism that decides which contender may work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arm {
     /// A lock.
     #[default]
     Lock,
-    /// No lock: the version column of a row in PostgreSQL, read before the work and compared by the write after it.
+    /// No lock: the version column of a row in PostgreSQL, read before the work and compared by the write
+    /// after it.
     Version,
     /// No lock: the status column of a job in PostgreSQL, which a conditional update sets.
     Jobs,
 }
 
-/// What is offered to a lock.
+/// The load to offer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Load {
-    /// What decides who may work. Where it is not a lock, `servers` has the address of a PostgreSQL, and `backend` means
-    /// nothing.
+    /// The mechanism. Without a lock, `servers` holds the URL of a PostgreSQL, and `system` is ignored.
     pub arm: Arm,
-    /// The lock server.
-    pub backend: BackendKind,
+    /// The lock system.
+    pub system: System,
     /// Its addresses.
     #[serde(skip)]
     pub servers: Vec<String>,
-    /// How long a lease lives.
+    /// The TTL of a lease.
     pub ttl: Duration,
     /// How long a lease is held.
     pub work: Duration,
-    /// How many can wait or hold at a time.
+    /// The number of contenders: at most so many attempts wait or hold at a time.
     pub contenders: u64,
-    /// What the keys are called.
+    /// The prefix of the keys.
     pub key: String,
-    /// How many keys there are; attempt `i` is for key `i` modulo so many.
+    /// The number of keys; attempt `i` uses key `i` modulo this number.
     pub keys: u64,
-    /// How many attempts a second.
+    /// Attempts a second.
     pub rate: f64,
-    /// For how long.
+    /// How long attempts are offered.
     pub lasts: Duration,
-    /// Whether those who wait on a single Redis only ask from time to time, and are not called when the lock is given up.
+    /// Whether waiters on a single Redis only poll, and are not woken by a release.
     pub polled: bool,
 }
 
-/// A load that can't be offered.
+/// Why a load can't be offered.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// Nothing would happen.
-    #[error("{0} must be above zero")]
+    /// A number is zero, so that nothing would happen.
+    #[error("{0} is zero: set it above zero")]
     Zero(&'static str),
-    /// Too much to keep account of.
+    /// The attempts are too many to record.
     #[error("{0} attempts are too many for one run: lower --rate or --for")]
     TooMany(f64),
-    /// The keys' name.
+    /// The prefix is no valid key.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// The TTL.
+    /// The TTL is invalid.
     #[error(transparent)]
     Options(#[from] OptionsError),
-    /// The servers.
+    /// The servers are invalid.
     #[error(transparent)]
-    Backend(#[from] BackendError),
-    /// The PostgreSQL that decides in place of a lock.
-    #[error("PostgreSQL failed: {0}; check that it runs and lets this user create tables")]
+    System(#[from] SystemError),
+    /// The PostgreSQL failed.
+    #[error("PostgreSQL failed: {0}; check that it is running and that this user may create tables")]
     Postgres(String),
-    /// No such, or several.
-    #[error("without a lock one PostgreSQL decides: give its address, postgresql://user@host:port/database")]
+    /// There is no PostgreSQL, or more than one.
+    #[error(
+        "without a lock, exactly one PostgreSQL is needed: give its address, postgresql://user@host:port/database"
+    )]
     NoPostgres,
-    /// A contender failed by a mistake of ours.
+    /// A contender panicked: a defect of this program.
     #[error("a contender panicked: {0}")]
     Panicked(#[from] tokio::task::JoinError),
-    /// A latency beyond what the histogram was made for.
+    /// A latency is out of the histogram's range.
     #[error("a latency can't be recorded: {0}")]
     Histogram(#[from] RecordError),
 }
 
-/// More attempts than any machine of ours serves in an hour.
+/// More attempts than a machine serves in an hour.
 const ATTEMPTS_MAX: f64 = 1e9;
 
 /// Offers `load` and waits until it is over.
 ///
 /// # Errors
 ///
-/// [`LoadError`]; attempts that fail are counted and are none.
+/// [`LoadError`]. Failed attempts are counted, and are not errors.
 pub async fn contend(load: Load, runtime: TokioRuntime) -> Result<Report, LoadError> {
     let zero = |zero: bool, what| if zero { Err(LoadError::Zero(what)) } else { Ok(()) };
     zero(load.contenders == 0, "--contenders")?;
@@ -121,20 +125,20 @@ pub async fn contend(load: Load, runtime: TokioRuntime) -> Result<Report, LoadEr
     if attempts > ATTEMPTS_MAX {
         return Err(LoadError::TooMany(attempts));
     }
-    // It is at most a billion, and whole.
+    // The value is whole and at most a billion.
     let offer = Offer { load, attempts: attempts as u64 };
-    let Load { backend, ttl, polled, ref servers, .. } = offer.load;
+    let Load { system, ttl, polled, ref servers, .. } = offer.load;
     let servers = servers.clone();
     if offer.load.arm != Arm::Lock {
         let [url] = servers.as_slice() else { return Err(LoadError::NoPostgres) };
         return conditional::contend(offer, url, runtime).await;
     }
-    if let (BackendKind::Redis, true, [server]) = (backend, polled, servers.as_slice()) {
+    if let (System::Redis, true, [server]) = (system, polled, servers.as_slice()) {
         let mut options = RedisOptions::default();
         options.waiting = Waiting::Polled;
-        return offer.run(Redis::new(runtime, server, options).map_err(BackendError::from)?).await;
+        return offer.run(Redis::new(runtime, server, options).map_err(SystemError::from)?).await;
     }
-    offer.run(backends::backend(backend, &servers, ttl, runtime)?).await
+    offer.run(systems::backend(system, &servers, ttl, runtime)?).await
 }
 
 struct Offer {
@@ -159,7 +163,8 @@ impl Offer {
     }
 }
 
-/// The connection is opened and the scripts are loaded before the clock runs. What fails here fails again, and is told then.
+/// Opens the connection and loads the scripts before the clock starts. An error is ignored: it recurs under
+/// load and is counted there.
 async fn warm_up<B: Backend>(lock: &Lock<B>, load: &Load) -> Result<(), LoadError> {
     let key = LockKey::new(&load.key, "warm-up")?;
     if let Ok(handle) = lock.try_acquire(&key).await {
@@ -168,7 +173,7 @@ async fn warm_up<B: Backend>(lock: &Lock<B>, load: &Load) -> Result<(), LoadErro
     Ok(())
 }
 
-/// What the contenders share.
+/// State shared by the contenders.
 struct Book {
     offer: Offer,
     start: Instant,
@@ -183,13 +188,13 @@ struct Tally {
     calls: Vec<Duration>,
     unserved: Vec<Duration>,
     release: Vec<Duration>,
-    /// Conditional updates that found another state.
+    /// Conditional updates that found another version or status.
     conflicts: u64,
     /// Key and attempt, in the order of the grants.
     grants: Vec<(u64, u64)>,
-    /// How long those had waited that failed.
+    /// How long failed attempts had waited.
     failed: Vec<Duration>,
-    /// Why, and how many.
+    /// The reasons of failures, with their counts.
     failures: BTreeMap<String, u64>,
 }
 
@@ -216,7 +221,7 @@ async fn serve_attempts<B: Backend>(lock: Lock<B>, book: Arc<Book>) -> Result<()
     Ok(())
 }
 
-/// An attempt that got no lock.
+/// An attempt that was not granted the lock.
 struct Unserved {
     due: Instant,
     called: Instant,
@@ -224,8 +229,8 @@ struct Unserved {
 }
 
 impl Unserved {
-    /// Whether it was only waiting when the `end` came. A question that was not answered by then counts as one that the end has
-    /// cut off, unless it had been left without an answer for as long as a request may take: then something is wrong.
+    /// Returns whether the attempt was merely waiting at the `end`. A request without an answer counts as cut
+    /// off by the end, unless it was unanswered for the whole request timeout: then something is wrong.
     fn waited(&self, end: Instant, request_timeout: Duration) -> bool {
         match self.error {
             AcquireError::Contended { .. } | AcquireError::DeadlinePassed => true,
@@ -238,20 +243,19 @@ impl Unserved {
 }
 
 impl Book {
-    /// The clock starts now.
+    /// Starts the clock.
     fn open(offer: Offer, runtime: &TokioRuntime) -> Self {
         let start = runtime.now();
         let end = start + offer.load.lasts;
         Self { offer, start, end, next: AtomicU64::new(0), tally: Mutex::default() }
     }
 
-    /// How many contenders there is something to do for.
+    /// Returns the number of contenders that have something to do.
     fn contenders(&self) -> u64 {
         self.offer.load.contenders.min(self.offer.attempts)
     }
 
-    /// Waits until the next attempt is due, and hands it out; `None` when there are no more. Those that come after the end are
-    /// not served.
+    /// Waits until the next attempt is due and returns it; `None` after the last one, or after the end.
     async fn next(&self, runtime: &impl Runtime) -> Option<(u64, Instant)> {
         loop {
             let attempt = self.next.fetch_add(1, Ordering::Relaxed);
@@ -321,7 +325,7 @@ impl Book {
             acquire_all: Latencies::of(all)?,
             release: Latencies::of(&tally.release)?,
             fairness: fairness(&tally.grants),
-            // Both were noted at each grant.
+            // Each grant records both.
             grants: tally
                 .grants
                 .iter()

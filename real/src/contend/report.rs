@@ -1,4 +1,4 @@
-//! What became of a load, in numbers and for people.
+//! The report of a load.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,41 +10,42 @@ use serde::Serialize;
 
 use super::{Arm, Load};
 
-/// Latencies are kept to three digits.
+/// Significant digits of a latency.
 const DIGITS: u8 = 3;
 /// The quantiles that a report shows.
 const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
 
-/// What became of it.
+/// The results of a load.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// What was offered.
+    /// The load.
     pub load: Load,
-    /// How many attempts were due.
+    /// Attempts that were due.
     pub offered: u64,
-    /// How many got the lock.
+    /// Attempts that were granted the lock.
     pub served: u64,
-    /// How many were still waiting at the end.
+    /// Attempts still waiting at the end.
     pub unserved: u64,
-    /// How many failed.
+    /// Attempts that failed.
     pub failed: u64,
-    /// With what, and how many with each.
+    /// The reasons of failures, with their counts.
     pub failures: BTreeMap<String, u64>,
-    /// How often a conditional update found another state than it asked for: work in vain, or a question.
+    /// Conditional updates that found another version or status: lost work, or a vain look for a job.
     pub conflicts: u64,
     /// Critical sections a second.
     pub served_per_second: f64,
-    /// From when an attempt was due to its grant, over those that were served.
+    /// From the time at which an attempt was due to its grant, over those served.
     pub acquire_served: Latencies,
-    /// From the call to the grant, over those that were served: blind to those who could not call.
+    /// From the call to the grant, over those served; it omits the wait for a free contender.
     pub acquire_from_call: Latencies,
-    /// From when an attempt was due, over all, where those not served, or failed, count with the time that they have waited.
+    /// From the time at which an attempt was due, over all attempts; those unserved or failed count with the
+    /// time they waited.
     pub acquire_all: Latencies,
     /// From the call of release to its answer.
     pub release: Latencies,
-    /// Order of arrival against order of grant.
+    /// The order of arrival compared with the order of grants.
     pub fairness: Fairness,
-    /// Each attempt that was served, in the order of the grants, and how long it had waited since it was due.
+    /// Each attempt served, in the order of grants, and its wait since it was due.
     #[serde(skip)]
     pub grants: Vec<(u64, Duration)>,
 }
@@ -52,15 +53,15 @@ pub struct Report {
 /// Quantiles, in microseconds.
 #[derive(Debug, Serialize)]
 pub struct Latencies {
-    /// How many there were.
+    /// The number of latencies.
     pub count: u64,
-    /// Quantile and latency.
+    /// Each quantile with its latency.
     pub quantiles: Vec<(f64, u64)>,
 }
 
 impl Latencies {
     pub(super) fn of<'a>(durations: impl IntoIterator<Item = &'a Duration>) -> Result<Self, RecordError> {
-        // Up to an hour, in microseconds.
+        // The histogram's range is one hour, in microseconds.
         let mut histogram = Histogram::<u64>::new_with_bounds(1, 3_600_000_000, DIGITS)
             .map_err(|_| RecordError::ValueOutOfRangeResizeDisabled)?;
         for duration in durations {
@@ -71,7 +72,7 @@ impl Latencies {
     }
 }
 
-/// By the audit's own measure: attempts arrive in their order, and are served in that of the grants.
+/// Returns the audit's measure of fairness: attempts arrive in the order of their numbers.
 pub(super) fn fairness(grants: &[(u64, u64)]) -> Fairness {
     let name = |number: u64| Name::from(number.to_string().as_str());
     let event = |kind| Event { at: Nanos(0), process: Name::from("contend"), kind };
@@ -90,12 +91,12 @@ pub(super) fn fairness(grants: &[(u64, u64)]) -> Fairness {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Load { arm, backend, contenders, keys, rate, ttl, work, .. } = &self.load;
+        let Load { arm, system, contenders, keys, rate, ttl, work, .. } = &self.load;
         writeln!(
             f,
             "{}: {contenders} contenders, {keys} keys, {rate}/s offered, TTL {ttl:?}, work {work:?}",
             match arm {
-                Arm::Lock => backend.as_str(),
+                Arm::Lock => system.as_str(),
                 Arm::Version => "version column",
                 Arm::Jobs => "job pick-up",
             }
@@ -111,8 +112,8 @@ impl fmt::Display for Report {
             "milliseconds", "p50", "p90", "p99", "p99.9", "max"
         )?;
         for (name, latencies) in [
-            ("acquire, those served", &self.acquire_served),
-            ("acquire, all who came", &self.acquire_all),
+            ("acquire, served only", &self.acquire_served),
+            ("acquire, all attempts", &self.acquire_all),
             ("acquire, from the call", &self.acquire_from_call),
             ("release", &self.release),
         ] {

@@ -1,4 +1,4 @@
-//! The configuration of an experiment: its committed file or another one, with what the flags say on top.
+//! Reads the configuration of an experiment: its committed file or another one, overridden by flags.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,16 +9,16 @@ use toml::{Table, Value};
 use super::ExperimentError;
 use crate::lab::LabError;
 
-/// Which configuration to use, and what to change in it.
+/// Which configuration to use, and the changes to it.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Another file than the committed one.
+    /// A file to use instead of the committed one.
     pub file: Option<PathBuf>,
-    /// Fields and their values, which replace those of the file. Of one field, the last counts.
+    /// Fields and values that replace those of the file. Of several values for one field, the last counts.
     pub changes: Vec<(String, Value)>,
 }
 
-/// Reads it strictly: an unknown field, or a value of the wrong kind, is an error with its line.
+/// Reads it strictly: an unknown field, or a value of the wrong type, is an error that names the line.
 pub(super) fn load<C: DeserializeOwned>(
     number: u32,
     committed: &str,
@@ -37,7 +37,7 @@ pub(super) fn load<C: DeserializeOwned>(
         let name = name.to_owned();
         move |source| ExperimentError::Configuration { name, source: Box::new(source) }
     };
-    // First by itself: only then do errors name a line of the file.
+    // Parse the file alone first: only then do errors name its lines.
     let unchanged = toml::from_str::<C>(&text).map_err(wrong(&name))?;
     if settings.changes.is_empty() {
         return Ok(unchanged);
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_that_the_experiment_has_no_use_for_is_an_error() {
+    fn a_flag_the_experiment_does_not_have_is_an_error() {
         let error = with(FILE, &[("pause", Value::from("5s"))]).unwrap_err();
         assert!(error.contains("the flags of experiment 7: unknown field `pause`"), "{error}");
     }

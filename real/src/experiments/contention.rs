@@ -1,9 +1,10 @@
-//! Experiment 4: what contention does to the latency of an acquire, and what more contenders buy.
+//! Experiment 4: how contention affects the latency of an acquire and the throughput.
 //!
-//! The model is open: each contender wants the lock at a fixed rate, so their number is the offered load. Up to what the lock
-//! can serve, more contenders are more critical sections; beyond it they only make a longer queue, for critical sections
-//! exclude each other: no more than 1 / (work + what passes from a release to the next grant) fit into a second.
-//! Latencies count from when an attempt was due, over all who came, those not served included (see [`crate::contend`]).
+//! The load is open: each contender wants the lock at a fixed rate, so their number is the offered load. Up
+//! to the lock's capacity, more contenders mean more critical sections; beyond it, only a longer queue, since
+//! critical sections exclude each other: at most 1 / (work + time from a release to the next grant) fit into
+//! a second. Latencies count from the time at which an attempt was due, over all attempts, unserved ones
+//! included (see [`crate::contend`]).
 //!
 //! Source: the lab text, section 10, experiment 4.
 
@@ -12,27 +13,27 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};
-use crate::backends::BackendKind;
 use crate::lab::fleet::Fleet;
 use crate::lab::load::{HotKey, failures, millis};
 use crate::report::{Axis, Figure, Line, Scale, Section, Table};
 use crate::servers::Stage;
 use crate::span::Span;
+use crate::systems::System;
 
-/// A system serves what is offered if it serves so much of it.
+/// A system keeps up if it serves this share of the offered load.
 const KEEPS_UP: f64 = 0.95;
-/// Twice as many buy no throughput if they buy less than this: the measure of the machine's noise.
+/// A larger load raises the throughput if it does so by more than this factor, the noise of the machine.
 const NOISE: f64 = 1.15;
 
 /// Experiment 4.
 #[derive(Debug)]
 pub struct Contention;
 
-/// What it is run with.
+/// The configuration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
-    backends: Vec<BackendKind>,
+    systems: Vec<System>,
     contenders: Vec<u64>,
     rate: f64,
     work: Span,
@@ -40,28 +41,28 @@ pub struct Configuration {
     lasts: Span,
 }
 
-/// All that was found.
+/// The raw findings.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Findings {
     points: Vec<Point>,
 }
 
-/// One system under so many contenders.
+/// One system with one number of contenders.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Point {
-    backend: BackendKind,
+    system: System,
     contenders: u64,
     offered_per_second: f64,
     served_per_second: f64,
-    /// Over all who came, in milliseconds.
+    /// Over all attempts, in milliseconds.
     p50_ms: f64,
     p99_ms: f64,
     p999_ms: f64,
-    /// Of the calls of release.
+    /// Latency of the calls of release.
     release_p50_ms: f64,
     #[serde(default)]
     failed: u64,
-    /// Why, and how many.
+    /// The reasons of failures, with their counts.
     #[serde(default)]
     failures: BTreeMap<String, u64>,
 }
@@ -76,26 +77,26 @@ impl Experiment for Contention {
                                     more contenders only wait?";
     const COMMITTED: &'static str = include_str!("../../experiments/4.toml");
 
-    /// One after the other: loads at the same time would measure each other.
+    /// Runs the loads one after the other, since they would disturb each other.
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
-        let Configuration { backends, contenders, rate, work, ttl, lasts } = configuration;
+        let Configuration { systems, contenders, rate, work, ttl, lasts } = configuration;
         if contenders.len() < 2 || work.0.is_zero() {
             return Err(ExperimentError::Pointless(
-                "give at least two numbers of contenders to compare, and some work".to_owned(),
+                "set at least two numbers of contenders to compare, and work above zero".to_owned(),
             ));
         }
         let mut points = Vec::new();
-        for &backend in backends {
+        for &system in systems {
             let stage = Stage::new()?;
-            let fleet = Fleet::start(&stage, backend)?;
+            let fleet = Fleet::start(&stage, system)?;
             for &contenders in contenders {
                 let rate = rate * contenders as f64;
                 let key = format!("contenders-{contenders}");
                 let (work, ttl, lasts) = (*work, *ttl, *lasts);
                 let load = HotKey { key: &key, contenders, rate, work, ttl, lasts, polled: false };
-                let report = load.offer(backend, &fleet)?;
+                let report = load.offer(system, &fleet)?;
                 points.push(Point {
-                    backend,
+                    system,
                     contenders,
                     offered_per_second: report.offered as f64 / lasts.seconds(),
                     served_per_second: report.served_per_second,
@@ -123,23 +124,23 @@ impl Experiment for Contention {
         let ceiling = 1.0 / configuration.work.seconds();
         section.expect(
             format!("no system served more than 1 / work, {ceiling:.0} critical sections a second"),
-            // The last one may begin in the last moment, and reach beyond the end.
+            // The last critical section may begin just before the end and outlast it.
             findings.points.iter().all(|point| {
                 point.served_per_second <= ceiling + 1.0 / configuration.lasts.seconds().max(f64::EPSILON)
             }),
         );
-        let curves: Vec<_> = configuration.backends.iter().map(|&backend| findings.of(backend)).collect();
+        let curves: Vec<_> = configuration.systems.iter().map(|&system| findings.of(system)).collect();
         section.expect(
             "beyond what a system can serve, more contenders bought no more throughput",
             !curves.is_empty() && curves.iter().all(|points| is_flat_when_full(points)),
         );
         section.expect(
-            "and waited longer: the median of those who came grew with their number",
+            "and their waits were longer: the median wait grew with their number",
             !curves.is_empty() && curves.iter().all(|points| waits_grow_when_full(points)),
         );
         section.remarks.extend(curves.iter().filter_map(|points| remark(configuration, points)));
         section.remarks.extend(findings.points.iter().filter_map(|point| {
-            let whose = format!("{} with {} contenders", point.backend.as_str(), point.contenders);
+            let whose = format!("{} with {} contenders", point.system.as_str(), point.contenders);
             failures(&whose, &point.failures)
         }));
         section
@@ -147,8 +148,8 @@ impl Experiment for Contention {
 }
 
 impl Findings {
-    fn of(&self, backend: BackendKind) -> Vec<&Point> {
-        self.points.iter().filter(|point| point.backend == backend).collect()
+    fn of(&self, system: System) -> Vec<&Point> {
+        self.points.iter().filter(|point| point.system == system).collect()
     }
 }
 
@@ -156,7 +157,7 @@ fn is_full(point: &Point) -> bool {
     point.served_per_second < KEEPS_UP * point.offered_per_second
 }
 
-/// Pairs of neighbours that are both offered more than they serve.
+/// Returns neighbouring points of which both are offered more than they serve.
 fn full_pairs<'a>(points: &'a [&Point]) -> impl Iterator<Item = (&'a Point, &'a Point)> {
     points.windows(2).filter(|pair| is_full(pair[0])).map(|pair| (pair[0], pair[1]))
 }
@@ -169,11 +170,11 @@ fn waits_grow_when_full(points: &[&Point]) -> bool {
     full_pairs(points).all(|(few, many)| many.p50_ms > few.p50_ms)
 }
 
-/// Where more stop helping, and why.
+/// Describes where more contenders raise the throughput no more, and why.
 fn remark(configuration: &Configuration, points: &[&Point]) -> Option<String> {
     let full = points.iter().find(|point| is_full(point))?;
-    let (name, per_second) = (full.backend.as_str(), full.served_per_second);
-    // Between two sections: the rest of a second that is not work, divided among them.
+    let (name, per_second) = (full.system.as_str(), full.served_per_second);
+    // The time between two critical sections: the rest of a second, divided among them.
     let between_ms = (1e3 / per_second.max(f64::EPSILON) - configuration.work.seconds() * 1e3).max(0.0);
     Some(format!(
         "On {name} {} contenders were the first that got less than they asked for, {per_second:.1} a second of {:.1}. Sections \
@@ -185,13 +186,13 @@ fn remark(configuration: &Configuration, points: &[&Point]) -> Option<String> {
 
 fn table(findings: &Findings) -> Table {
     let mut table = Table::new(
-        "Over all who came, counted from when they were due; those not served, or failed, count with the time they had waited.",
+        "Over all attempts, from the time at which each was due; one that failed or was not served counts with the time it waited.",
         &["system", "contenders", "offered/s", "served/s", "failed", "p50 ms", "p99 ms", "p99.9 ms"],
     );
     for point in &findings.points {
         let one = |value: f64| format!("{value:.1}");
         table.row([
-            point.backend.as_str().to_owned(),
+            point.system.as_str().to_owned(),
             point.contenders.to_string(),
             one(point.offered_per_second),
             one(point.served_per_second),
@@ -206,17 +207,17 @@ fn table(findings: &Findings) -> Table {
 
 fn latency_figure(configuration: &Configuration, findings: &Findings) -> Figure {
     let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Log };
-    let lines = configuration.backends.iter().flat_map(|&backend| {
+    let lines = configuration.systems.iter().flat_map(|&system| {
         ["p50", "p99"].map(|quantile| {
             let of = |point: &Point| if quantile == "p50" { point.p50_ms } else { point.p99_ms };
-            let points = findings.of(backend).into_iter();
+            let points = findings.of(system).into_iter();
             let points = points.map(|point| (point.contenders as f64, of(point))).collect();
-            Line { name: format!("{} {quantile}", backend.as_str()), points }
+            Line { name: format!("{} {quantile}", system.as_str()), points }
         })
     });
     Figure {
         name: "experiment-4-latency".to_owned(),
-        caption: "Latency of an acquire over all who came, by the number of contenders.".to_owned(),
+        caption: "Latency of an acquire over all attempts, by the number of contenders.".to_owned(),
         x: axis("contenders"),
         y: axis("acquire, in ms"),
         lines: lines.collect(),
@@ -224,18 +225,18 @@ fn latency_figure(configuration: &Configuration, findings: &Findings) -> Figure 
 }
 
 fn throughput_figure(configuration: &Configuration, findings: &Findings) -> Figure {
-    let line = |&backend: &BackendKind| {
-        let points = findings.of(backend).into_iter();
+    let line = |&system: &System| {
+        let points = findings.of(system).into_iter();
         let points = points.map(|point| (point.contenders as f64, point.served_per_second)).collect();
-        Line { name: backend.as_str().to_owned(), points }
+        Line { name: system.as_str().to_owned(), points }
     };
     Figure {
         name: "experiment-4-throughput".to_owned(),
         caption:
-            "Critical sections a second, by the number of contenders: where a curve bends, more only wait."
+            "Critical sections a second, by the number of contenders: beyond the bend of a curve, more contenders only wait longer."
                 .to_owned(),
         x: Axis { label: "contenders".to_owned(), scale: Scale::Log },
         y: Axis { label: "served, per second".to_owned(), scale: Scale::Linear },
-        lines: configuration.backends.iter().map(line).collect(),
+        lines: configuration.systems.iter().map(line).collect(),
     }
 }

@@ -1,43 +1,43 @@
-//! Why an experiment could not be carried out, or its results not be read.
+//! The errors of experiments and of reading their results.
 
 use crate::history::ReadError;
 use crate::lab::LabError;
 use crate::servers::ServerError;
 
-/// An experiment that could not be carried out. A result that was not expected is none.
+/// Why an experiment could not be carried out. An unexpected result is not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum ExperimentError {
-    /// No experiment has the number.
+    /// No experiment has this number.
     #[error("there is no experiment {number}: there are {}", .known.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))]
     Unknown {
         /// The number.
         number: u32,
-        /// Those that exist.
+        /// The numbers that exist.
         known: Vec<u32>,
     },
-    /// A configuration that can't be read, with the line.
+    /// The configuration is invalid; the error names the line.
     #[error("{name}: {source}")]
     Configuration {
         /// The file, or the flags.
         name: String,
-        /// Where, and what is wrong.
+        /// The line and the error.
         source: Box<toml::de::Error>,
     },
-    /// A configuration with which the experiment shows nothing.
+    /// With this configuration the experiment shows nothing.
     #[error("{0}")]
     Pointless(String),
-    /// What experiments share.
+    /// The lab failed.
     #[error(transparent)]
     Lab(#[from] LabError),
-    /// A part of the experiment failed in a way of its own.
+    /// A part of the experiment failed.
     #[error("{0}")]
     Failed(String),
-    /// Results that are not (or no longer) those of the experiment.
-    #[error("these are no results of experiment {number}: {source}; run `real experiment {number}` again")]
+    /// The results don't fit the experiment, or no longer do.
+    #[error("these results don't fit experiment {number}: {source}; run `real experiment {number}` again")]
     Results {
         /// The experiment.
         number: u32,
-        /// What is wrong.
+        /// The error.
         source: serde_json::Error,
     },
 }

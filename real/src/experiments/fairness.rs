@@ -1,9 +1,9 @@
-//! Experiment 5: order of arrival against order of grant.
+//! Experiment 5: order of arrival compared with order of grants.
 //!
-//! More want one lock than can have it, so that a queue stands. etcd and ZooKeeper keep it on the server, in the order in
-//! which the waiters came. Redis keeps none: those who wait ask again at random times, and whoever asks first after a release is
-//! served. Where a release calls them, each client calls its own in their order, which is fair among the waiters of one client
-//! and a matter of luck between clients.
+//! The offered load exceeds the capacity of the lock, so that a queue builds up. etcd and ZooKeeper keep it
+//! on the server, in the order of arrival. Redis keeps none: waiters poll at random times, and the first
+//! request after a release is served. Where a release wakes waiters, each client wakes its own in their
+//! order: fair among the waiters of one client, random between clients.
 //!
 //! Source: the lab text, section 10, experiment 5.
 
@@ -12,28 +12,29 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};
-use crate::backends::BackendKind;
 use crate::contend::Report;
 use crate::lab::fleet::Fleet;
 use crate::lab::load::{HotKey, failures, millis};
 use crate::report::{Axis, Figure, Line, Scale, Section, Table};
 use crate::servers::Stage;
 use crate::span::Span;
+use crate::systems::System;
 
 /// How many grants of a system the figure shows.
 const SHOWN: usize = 150;
-/// A queue on the server may still let two pass each other on their way to it: so many of a thousand pairs.
+/// Even with a queue on the server, requests may overtake each other on the way to it: in this many of a
+/// thousand pairs.
 const ON_THE_WAY_PER_MILLE: f64 = 10.0;
 
 /// Experiment 5.
 #[derive(Debug)]
 pub struct Fairness;
 
-/// What it is run with.
+/// The configuration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
-    backends: Vec<BackendKind>,
+    systems: Vec<System>,
     contenders: u64,
     rate: f64,
     work: Span,
@@ -41,37 +42,37 @@ pub struct Configuration {
     ttl: Span,
 }
 
-/// All that was found.
+/// The raw findings.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Findings {
     arms: Vec<Arm>,
 }
 
-/// One way to wait.
+/// One system and one kind of waiting.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Arm {
-    backend: BackendKind,
-    /// Redis without calls.
+    system: System,
+    /// Redis with polling alone, without wake-ups.
     polled: bool,
     served: u64,
-    /// Who had come and was not served by the end.
+    /// Attempts not served by the end.
     unserved: u64,
     #[serde(default)]
     failed: u64,
-    /// Why, and how many.
+    /// The reasons of failures, with their counts.
     #[serde(default)]
     failures: BTreeMap<String, u64>,
-    /// Pairs of which the later was served first.
+    /// Pairs in which the later attempt was served first.
     inversions: u64,
-    /// The most later ones that were served before one and the same earlier one.
+    /// The largest number of later attempts served before one earlier attempt.
     overtaken_max: u64,
-    /// Of those served, in milliseconds.
+    /// Over attempts served, in milliseconds.
     wait_p50_ms: f64,
     wait_p99_ms: f64,
     wait_max_ms: f64,
-    /// Of all who came, those not served included.
+    /// Over all attempts, unserved ones included.
     wait_all_max_ms: f64,
-    /// The numbers of the first arrivals that were served, in the order of their grants.
+    /// The numbers of the first attempts served, in the order of their grants.
     order: Vec<u64>,
 }
 
@@ -82,27 +83,27 @@ impl Experiment for Fairness {
     const NUMBER: u32 = 5;
     const TITLE: &'static str = "Fairness: order of arrival, order of grant";
     const QUESTION: &'static str =
-        "Who is served in what order when many wait, and what does it do to the longest waits?";
+        "In which order are waiters served, and how does it affect the longest waits?";
     const COMMITTED: &'static str = include_str!("../../experiments/5.toml");
 
-    /// One after the other: loads at the same time would measure each other.
+    /// Runs the loads one after the other, since they would disturb each other.
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
-        let Configuration { backends, contenders, rate, work, lasts, ttl } = configuration;
+        let Configuration { systems, contenders, rate, work, lasts, ttl } = configuration;
         if work.0.is_zero() || *rate * work.seconds() <= 1.0 {
             return Err(ExperimentError::Pointless(
-                "give a rate above 1 / work: where nobody waits there is no order to keep".to_owned(),
+                "set a rate above 1 / work: without waiters there is no order to compare".to_owned(),
             ));
         }
         let mut arms = Vec::new();
-        for &backend in backends {
+        for &system in systems {
             let stage = Stage::new()?;
-            let fleet = Fleet::start(&stage, backend)?;
-            let ways: &[bool] = if backend == BackendKind::Redis { &[true, false] } else { &[false] };
+            let fleet = Fleet::start(&stage, system)?;
+            let ways: &[bool] = if system == System::Redis { &[true, false] } else { &[false] };
             for &polled in ways {
                 let key = if polled { "polled" } else { "called" };
                 let (work, ttl, lasts) = (*work, *ttl, *lasts);
                 let load = HotKey { key, contenders: *contenders, rate: *rate, work, ttl, lasts, polled };
-                arms.push(Arm::of(backend, polled, &load.offer(backend, &fleet)?));
+                arms.push(Arm::of(system, polled, &load.offer(system, &fleet)?));
             }
         }
         Ok(Findings { arms })
@@ -116,15 +117,15 @@ impl Experiment for Fairness {
         };
         let queues = || findings.arms.iter().filter(|arm| arm.has_queue());
         section.expect(
-            "etcd and ZooKeeper served in the order of arrival, but for those who passed each other on their way there",
+            "etcd and ZooKeeper served in the order of arrival, except requests that overtook each other on the way to the server",
             queues().all(|arm| arm.inverted_per_mille() <= ON_THE_WAY_PER_MILLE),
         );
         let polled = || findings.arms.iter().filter(|arm| arm.polls());
         section.expect(
-            "those who ask again and again were served out of order",
+            "polling waiters were served out of order",
             polled().all(|arm| arm.inverted_per_mille() > ON_THE_WAY_PER_MILLE),
         );
-        section.expect("there was a queue to be served from", {
+        section.expect("there was always a queue", {
             !findings.arms.is_empty() && findings.arms.iter().all(|arm| arm.served > 1 && arm.unserved > 0)
         });
         section.remarks.extend(findings.arms.iter().map(Arm::remark));
@@ -135,9 +136,9 @@ impl Experiment for Fairness {
 }
 
 impl Arm {
-    fn of(backend: BackendKind, polled: bool, report: &Report) -> Self {
+    fn of(system: System, polled: bool, report: &Report) -> Self {
         Self {
-            backend,
+            system,
             polled,
             served: report.served,
             unserved: report.unserved,
@@ -154,24 +155,24 @@ impl Arm {
     }
 
     fn name(&self) -> String {
-        match (self.backend, self.polled) {
-            (BackendKind::Redis, true) => "redis, asking again".to_owned(),
-            (BackendKind::Redis, false) => "redis, called".to_owned(),
-            (backend, _) => backend.as_str().to_owned(),
+        match (self.system, self.polled) {
+            (System::Redis, true) => "redis, polling".to_owned(),
+            (System::Redis, false) => "redis, called".to_owned(),
+            (system, _) => system.as_str().to_owned(),
         }
     }
 
-    /// The server keeps a queue.
+    /// Returns whether the server keeps a queue.
     fn has_queue(&self) -> bool {
-        matches!(self.backend, BackendKind::Etcd | BackendKind::Zookeeper)
+        matches!(self.system, System::Etcd | System::Zookeeper)
     }
 
-    /// Waiters ask again at times of their own.
+    /// Returns whether waiters poll.
     fn polls(&self) -> bool {
-        self.polled || self.backend == BackendKind::Redlock
+        self.polled || self.system == System::Redlock
     }
 
-    /// How many of a thousand pairs were served in the wrong order.
+    /// Returns how many of a thousand pairs were served in the wrong order.
     fn inverted_per_mille(&self) -> f64 {
         let pairs = self.served as f64 * (self.served as f64 - 1.0) / 2.0;
         1e3 * self.inversions as f64 / pairs.max(1.0)
@@ -194,7 +195,7 @@ impl Arm {
 
 fn table(findings: &Findings) -> Table {
     let mut table = Table::new(
-        "Over those who were served: waits in ms, from when they were due.",
+        "Waits in ms, from the time at which an attempt was due, over those served.",
         &["system", "served", "failed", "inversions", "overtaken by", "p50", "p99", "max"],
     );
     for arm in &findings.arms {
@@ -221,7 +222,7 @@ fn order_figure(findings: &Findings) -> Figure {
     };
     Figure {
         name: "experiment-5-order".to_owned(),
-        caption: "Who was served when: a queue is a straight line, and whoever is above it has overtaken those below.".to_owned(),
+        caption: "Order of arrival by order of grant: a queue is a straight line; a point above it has overtaken those below.".to_owned(),
         x: axis("order of grant"),
         y: axis("order of arrival"),
         lines: findings.arms.iter().map(line).collect(),

@@ -1,6 +1,7 @@
-//! What an experiment is: a question, a configuration, a run, and what its findings say.
+//! The frame of an experiment: its question, configuration, run and findings.
 //!
-//! [`Experiment`] is written for each; [`Registered`] is the same for whoever knows only its number.
+//! Each experiment implements [`Experiment`]; [`Registered`] is the same without the types, for use by
+//! number.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -12,31 +13,31 @@ use crate::report::{Chapter, Section};
 
 /// An experiment of the lab.
 pub trait Experiment: Sync {
-    /// What it is run with: all that its file in `real/experiments/` says. Deny unknown fields.
+    /// The configuration, as read from its file in `real/experiments/`. Deny unknown fields.
     type Configuration: Serialize + DeserializeOwned;
-    /// What it found, raw: all that its section of the report is made from.
+    /// The raw findings, from which its section of the report is made.
     type Findings: Serialize + DeserializeOwned;
 
     /// Its number in the lab's list.
     const NUMBER: u32;
     /// Its name.
     const TITLE: &'static str;
-    /// What it answers, as one question.
+    /// Its question, in one sentence.
     const QUESTION: &'static str;
     /// The committed configuration, as TOML.
     const COMMITTED: &'static str;
-    /// What to know before one reads the findings, as Markdown for the page: arguments, and no numbers.
+    /// An introduction to the findings, as Markdown for the page: arguments, without figures.
     const BACKGROUND: &'static str = "";
 
-    /// Carries it out, on servers of its own.
+    /// Runs it on servers of its own.
     ///
     /// # Errors
     ///
-    /// [`ExperimentError`] if it could not be carried out; a result that was not expected is none.
+    /// [`ExperimentError`] if it could not be carried out. An unexpected result is not an error.
     fn run(configuration: &Self::Configuration) -> Result<Self::Findings, ExperimentError>;
 
-    /// What the findings say: expectations with whether each holds, tables, figures. Made from the findings alone, so that
-    /// it can be made again from the file of the results.
+    /// Makes its section of the report: expectations and whether each holds, tables, figures. It uses the
+    /// findings alone, so that the report can be made again from the file of the results.
     fn section(configuration: &Self::Configuration, findings: &Self::Findings) -> Section;
 }
 
@@ -45,7 +46,7 @@ pub trait Experiment: Sync {
 struct Record<C, F> {
     experiment: u32,
     title: String,
-    /// The command that gives such results.
+    /// The command that repeats the run.
     command: String,
     machine: Machine,
     configuration: C,
@@ -53,34 +54,34 @@ struct Record<C, F> {
     findings: F,
 }
 
-/// A run that is over.
+/// A finished run.
 #[derive(Debug)]
 pub struct Run {
-    /// The file of its results: JSON.
+    /// The contents of its results file: JSON.
     pub record: String,
-    /// The same for people.
+    /// The same as a chapter of the report.
     pub chapter: Chapter,
 }
 
-/// An experiment by its number: what every [`Experiment`] is.
+/// An [`Experiment`] without its types, for use by number.
 pub trait Registered: Sync {
     /// Its number in the lab's list.
     fn number(&self) -> u32;
     /// Its name.
     fn title(&self) -> &'static str;
-    /// What it answers.
+    /// Its question.
     fn question(&self) -> &'static str;
     /// Its committed configuration.
     fn committed(&self) -> &'static str;
 
-    /// Carries it out with `settings`, as told by `command`.
+    /// Runs it with `settings`; `command` is recorded in the results.
     ///
     /// # Errors
     ///
     /// [`ExperimentError`].
     fn run(&self, settings: &Settings, command: String) -> Result<Run, ExperimentError>;
 
-    /// What the file of its results, `record`, says.
+    /// Makes the chapter from the results file `record`.
     ///
     /// # Errors
     ///
@@ -125,7 +126,7 @@ impl<E: Experiment> Registered for E {
     }
 }
 
-/// `as_expected` of the record is for other readers: here it is made anew from the findings.
+/// Ignores `as_expected` of the record, which is for other readers: it is computed from the findings.
 fn chapter<E: Experiment>(record: Record<E::Configuration, E::Findings>) -> Chapter {
     let section = E::section(&record.configuration, &record.findings);
     Chapter {
@@ -134,7 +135,7 @@ fn chapter<E: Experiment>(record: Record<E::Configuration, E::Findings>) -> Chap
         question: E::QUESTION,
         background: E::BACKGROUND,
         command: record.command,
-        // What was read as TOML can be written as such.
+        // A configuration read from TOML can be written as TOML.
         configuration: toml::to_string(&record.configuration).unwrap_or_default(),
         machine: record.machine.to_string(),
         section,

@@ -1,11 +1,10 @@
-//! The lab's experiments on live servers, one file each. Each starts its own servers, runs this very program as the
-//! processes that the experiment is about, judges their histories, and keeps the raw results as JSON.
+//! The lab's experiments on live servers, one file each. Each starts its own servers, runs this program as
+//! the processes under test, judges their histories, and keeps the raw results as JSON.
 //!
-//! To read it: [`Experiment`] is what one is (`frame`), `registry` has them all by number, `configuration` reads their
-//! files in `real/experiments/`. Then the experiments, each a file: [`pause_outlives_ttl`] (1),
-//! [`redlock_partition`] (2), [`safe_release`] (3), [`contention`] (4), [`fairness`] (5),
-//! [`ttl_sweep`] (6), [`ten_million`] (7), [`renewal`] (8), [`sim_and_live`] (9). What they share is in
-//! [`lab`](crate::lab), and `page` makes the Markdown page of all.
+//! [`Experiment`] is the trait of all (`frame`), `registry` lists them by number, and `configuration` reads
+//! their files in `real/experiments/`. The experiments are [`pause_outlives_ttl`] (1), [`redlock_partition`]
+//! (2), [`safe_release`] (3), [`contention`] (4), [`fairness`] (5), [`ttl_sweep`] (6), [`ten_million`] (7),
+//! [`renewal`] (8) and [`sim_and_live`] (9). They share [`lab`](crate::lab); `page` makes the Markdown page.
 
 mod configuration;
 pub mod contention;

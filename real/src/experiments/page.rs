@@ -10,37 +10,37 @@ use crate::lab::{LabError, keep_text};
 /// The page's name in its folder.
 const PAGE: &str = "experiments.md";
 
-/// A page that can't be made.
+/// Why the page can't be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PageError {
-    /// A file of results.
+    /// The results of an experiment are invalid.
     #[error("{}: {source}", .path.display())]
     Record {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         source: Box<ExperimentError>,
     },
-    /// A file that can't be read or written.
+    /// A file can't be read or written.
     #[error(transparent)]
     File(#[from] LabError),
-    /// A figure that can't be drawn.
+    /// A figure can't be drawn.
     #[error("{0}")]
     Figure(String),
 }
 
-/// The page and its figures: each file's name, relative to the page's folder, and its text.
+/// The page and its figures: each file's name, relative to the page's folder, and its contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
     files: BTreeMap<String, String>,
 }
 
 impl Page {
-    /// Makes it of the files `experiment-N.json` in the folder `results`.
+    /// Makes the page from the files `experiment-N.json` in the folder `results`.
     ///
     /// # Errors
     ///
-    /// [`PageError`]; an experiment without results is none, the page says so.
+    /// [`PageError`]. An experiment without results is no error: the page says that there are none.
     pub fn of(results: &Path) -> Result<Self, PageError> {
         let mut files = BTreeMap::new();
         let mut text = HEAD.to_owned();
@@ -62,7 +62,7 @@ impl Page {
         Ok(Self { files })
     }
 
-    /// Writes it into `folder`.
+    /// Writes the page into `folder`.
     ///
     /// # Errors
     ///
@@ -74,7 +74,7 @@ impl Page {
         Ok(())
     }
 
-    /// The files in `folder` that are not as this page has them.
+    /// Returns the files in `folder` that differ from this page.
     pub fn differing(&self, folder: &Path) -> Vec<PathBuf> {
         let is_other = |(name, text): (&String, &String)| {
             let path = folder.join(name);

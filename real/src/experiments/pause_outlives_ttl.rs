@@ -1,11 +1,12 @@
 //! Experiment 1: the holder pauses for longer than its TTL.
 //!
-//! Two workers, each a process, and a resource, a third. Worker a acquires, finds its lease valid, and pauses before it
-//! writes; its lease expires, worker b acquires, writes and releases; a goes on and writes. Without fencing the resource
-//! takes both writes, the later from the holder whose turn was over; with it, it answers a with 409.
+//! Two workers and a resource, each a process. Worker a acquires, checks its lease, and pauses before it
+//! writes. Its lease expires; worker b acquires, writes and releases. Then a continues and writes. Without
+//! fencing the resource accepts both writes, the later one from the former holder; with fencing it answers a
+//! with 409.
 //!
-//! The pause is made in two ways: the worker's thread is blocked, as by a garbage collection, or the whole process is
-//! stopped by SIGSTOP and continued by SIGCONT.
+//! The pause is made in two ways: the worker's thread is blocked, as by a garbage collection, or the whole
+//! process is stopped by SIGSTOP and continued by SIGCONT.
 //!
 //! Source: the lab text, section 10, experiment 1; Kleppmann, "How to do distributed locking" (2016).
 #![allow(clippy::disallowed_methods, reason = "an experiment on live processes runs in real time")]
@@ -20,7 +21,6 @@ use resource::story;
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};
-use crate::backends::BackendKind;
 use crate::lab::actors::{Actor, Crew, ResourceActor};
 use crate::lab::fleet::Fleet;
 use crate::lab::outcome::{Outcome, cell, writers};
@@ -28,17 +28,18 @@ use crate::lab::parallel::in_parallel;
 use crate::report::{Section, Table};
 use crate::servers::Stage;
 use crate::span::Span;
+use crate::systems::System;
 
 /// Experiment 1.
 #[derive(Debug)]
 pub struct PauseOutlivesTtl;
 
-/// What it is run with.
+/// The configuration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
-    backends: Vec<BackendKind>,
-    /// How long a lease lives.
+    systems: Vec<System>,
+    /// The TTL of a lease.
     ttl: Span,
     /// How long worker a pauses.
     pause: Span,
@@ -46,17 +47,17 @@ pub struct Configuration {
     work: Span,
 }
 
-/// What makes worker a pause.
+/// How worker a is paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum PauseBy {
-    /// Its thread is blocked: a garbage collection that stops the world.
+    /// Its thread is blocked, as by a stop-the-world garbage collection.
     World,
     /// SIGSTOP, and SIGCONT when the pause is over.
     Sigstop,
 }
 
-/// All that was found.
+/// The raw findings.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Findings {
     arms: Vec<Arm>,
@@ -65,14 +66,14 @@ pub struct Findings {
 /// One run.
 #[derive(Debug, Serialize, Deserialize)]
 struct Arm {
-    backend: BackendKind,
+    system: System,
     pause: PauseBy,
     fence: Fencing,
     #[serde(flatten)]
     outcome: Outcome,
     /// What `GET /r/KEY` answers at the end.
     resource: String,
-    /// Whose value the resource holds at the end.
+    /// The worker whose value the resource holds at the end.
     value_of: String,
     stale_token_rejections_total: u64,
     /// With fencing: the answer to one more write with the stale token.
@@ -89,17 +90,18 @@ impl Experiment for PauseOutlivesTtl {
         "A holder pauses for longer than its lease lives, and then writes: who stops it?";
     const COMMITTED: &'static str = include_str!("../../experiments/1.toml");
 
-    /// All arms at the same time, on servers of each kind: fencing off and on, by a blocked thread and by SIGSTOP.
+    /// Runs all arms at the same time on the servers of each system: fencing off and on, with a blocked
+    /// thread and with SIGSTOP.
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
-        let Configuration { backends, ttl, pause, work } = configuration;
+        let Configuration { systems, ttl, pause, work } = configuration;
         if pause.0 <= ttl.0 + work.0 {
-            let help = "the pause must be longer than TTL and work: that is the experiment; give --pause";
+            let help = "the pause must be longer than TTL and work together: set a longer --pause";
             return Err(ExperimentError::Pointless(help.to_owned()));
         }
-        let arms = in_parallel(backends, backends.len(), |&backend| {
+        let arms = in_parallel(systems, systems.len(), |&system| {
             let stage = Stage::new()?;
-            let fleet = Fleet::start(&stage, backend)?;
-            let scene = Scene { stage: &stage, backend, servers: fleet.addresses(), configuration };
+            let fleet = Fleet::start(&stage, system)?;
+            let scene = Scene { stage: &stage, system, servers: fleet.addresses(), configuration };
             scene.play_all()
         })?;
         Ok(Findings { arms: arms.into_iter().flatten().collect() })
@@ -110,7 +112,7 @@ impl Experiment for PauseOutlivesTtl {
         let mut section = Section { tables: vec![table(arms)], stories: stories(arms), ..Section::default() };
         let of = |fence| arms.iter().filter(move |arm| arm.fence == fence);
         section.expect(
-            "without fencing the resource took b's write and then, from the holder whose turn was over, a's",
+            "without fencing the resource accepted b's write and then a's, whose lease had expired",
             of(Fencing::Off).count() > 0 && of(Fencing::Off).all(Arm::is_corrupted),
         );
         section.expect(
@@ -119,7 +121,7 @@ impl Experiment for PauseOutlivesTtl {
         );
         let overlaps = arms.iter().filter(|arm| arm.outcome.has(VerdictKind::Overlap)).count();
         section.expect(
-            "the lock alone prevented neither: two holders at once in every run, with fencing as without",
+            "the lock alone did not prevent it: every run had two holders at once, with and without fencing",
             overlaps == arms.len(),
         );
         let Configuration { ttl, pause, .. } = configuration;
@@ -133,13 +135,13 @@ impl Experiment for PauseOutlivesTtl {
 
 struct Scene<'a> {
     stage: &'a Stage,
-    backend: BackendKind,
+    system: System,
     servers: String,
     configuration: &'a Configuration,
 }
 
 impl Scene<'_> {
-    /// The arms share the lock server, and nothing else.
+    /// Runs all arms. They share the lock server and nothing else.
     fn play_all(&self) -> Result<Vec<Arm>, ExperimentError> {
         let arms = [PauseBy::World, PauseBy::Sigstop].map(|by| Fencing::BOTH.map(|fence| (by, fence)));
         in_parallel(arms.as_flattened(), 4, |&(by, fence)| self.play(by, fence))
@@ -151,7 +153,7 @@ impl Scene<'_> {
         let resource = ResourceActor::start(self.stage, &run, fence.as_str())?;
         let crew = Crew {
             work: work.0,
-            ..Crew::new(self.stage, &run, self.backend, &self.servers, resource.address(), ttl.0)
+            ..Crew::new(self.stage, &run, self.system, &self.servers, resource.address(), ttl.0)
         };
         let span = pause.to_string();
         let mut a = match by {
@@ -192,7 +194,7 @@ impl Scene<'_> {
         });
         let answer = stale.map(|token| resource.write(key, token)).transpose()?;
         Ok(Arm {
-            backend: self.backend,
+            system: self.system,
             pause,
             fence,
             outcome,
@@ -205,7 +207,7 @@ impl Scene<'_> {
 }
 
 impl Arm {
-    /// Both writes were taken, the stale one last.
+    /// Returns whether both writes were accepted, the stale one last.
     fn is_corrupted(&self) -> bool {
         let Outcome { accepted, refused, .. } = &self.outcome;
         writers(accepted) == "b a"
@@ -214,7 +216,7 @@ impl Arm {
             && self.value_of == "a"
     }
 
-    /// The stale write was refused and counted, and would be again.
+    /// Returns whether the stale write was refused and counted, and is refused again when repeated.
     fn is_saved(&self) -> bool {
         let Outcome { accepted, refused, .. } = &self.outcome;
         let refuses =
@@ -237,7 +239,7 @@ impl Arm {
     fn column(&self) -> Vec<String> {
         let mut lines = self.outcome.story.clone();
         lines.push(String::new());
-        lines.push(format!("writes taken: {}", cell(&self.outcome.accepted)));
+        lines.push(format!("writes accepted: {}", cell(&self.outcome.accepted)));
         lines.push(format!("the value is {}'s", self.value_of));
         lines.push(format!("stale token rejections: {}", self.stale_token_rejections_total));
         lines.push(if self.is_as_expected() { "as expected" } else { "NOT AS EXPECTED" }.to_owned());
@@ -263,13 +265,13 @@ impl PauseBy {
 
 fn table(arms: &[Arm]) -> Table {
     let mut table = Table::new(
-        "The writes that the resource took and refused, as worker:token, and whose value it holds at the end.",
+        "Writes that the resource accepted and refused, as worker:token, and the worker whose value it holds at the end.",
         &["system", "pause", "fence", "taken", "refused", "value", "409s", "stale"],
     );
     for arm in arms {
         let Outcome { accepted, refused, .. } = &arm.outcome;
         table.row([
-            arm.backend.as_str().to_owned(),
+            arm.system.as_str().to_owned(),
             arm.pause.as_str().to_owned(),
             arm.fence.as_str().to_owned(),
             cell(accepted),
@@ -282,11 +284,11 @@ fn table(arms: &[Arm]) -> Table {
     table
 }
 
-/// Both arms side by side, for each backend and each way to pause.
+/// Renders both arms side by side, for each system and each kind of pause.
 fn stories(arms: &[Arm]) -> Vec<(String, String)> {
     let tell = |pair: &[Arm]| {
         let [off, on] = pair else { return None };
-        let heading = format!("{}, {}", off.backend.as_str(), off.pause.explain());
+        let heading = format!("{}, {}", off.system.as_str(), off.pause.explain());
         let mut text = story::side_by_side(&[("fencing off", &off.column()), ("fencing on", &on.column())]);
         if let Some(answer) = &on.answer_to_stale_token {
             let (status, body) = answer.split_once(" {").unwrap_or((answer, ""));
@@ -297,7 +299,7 @@ fn stories(arms: &[Arm]) -> Vec<(String, String)> {
     arms.chunks(2).filter_map(tell).collect()
 }
 
-/// The worker that wrote the value: `{"value":"b:7f3c9e12 2.1",…}`.
+/// Returns the worker that wrote the value: `{"value":"b:7f3c9e12 2.1",…}`.
 fn writer_of(answer: &str) -> String {
     let value = answer.split(r#""value":""#).nth(1).unwrap_or_default();
     value.split([':', '"']).next().unwrap_or_default().to_owned()

@@ -1,10 +1,12 @@
 //! Experiment 2: Redlock under a partition.
 //!
-//! Five independent Redis. Client a reaches them through links that can be cut; nodes can be stopped by SIGSTOP. First,
-//! what the majority is for: with a minority away the lock is to be had, with a majority away it is not, and nobody holds
-//! it then. Then what it is not for: the same, and the holder pauses for longer than its TTL, as in experiment 1.
+//! Five independent Redis servers. Client a reaches them through links that can be cut; nodes can be stopped
+//! by SIGSTOP. The first part shows what the majority achieves: without a minority of the nodes the lock can
+//! be acquired, without a majority it can't, and no client holds it then. The second part shows what it does
+//! not achieve: under the same faults the holder pauses for longer than its TTL, as in experiment 1.
 //!
-//! Source: the lab text, section 10, experiment 2; the arguments: `redlock_partition.md`, which the report prints.
+//! Source: the lab text, section 10, experiment 2; the arguments are in `redlock_partition.md`, which the
+//! report prints.
 
 use std::time::Duration;
 
@@ -14,7 +16,6 @@ use resource::story;
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};
-use crate::backends::BackendKind;
 use crate::faults::Direction;
 use crate::lab::actors::{Crew, ResourceActor};
 use crate::lab::network::Network;
@@ -23,8 +24,9 @@ use crate::lab::parallel::in_parallel;
 use crate::report::{Section, Table};
 use crate::servers::{Redis, Stage};
 use crate::span::Span;
+use crate::systems::System;
 
-/// Redlock outlives the failure of two.
+/// Redlock tolerates the failure of two of them.
 const NODES: usize = 5;
 /// Runs at the same time, each with five Redis of its own.
 const AT_ONCE: usize = 5;
@@ -33,33 +35,33 @@ const AT_ONCE: usize = 5;
 #[derive(Debug)]
 pub struct RedlockPartition;
 
-/// What it is run with.
+/// The configuration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
     ttl: Span,
     pause: Span,
     work: Span,
-    patience: Span,
+    acquire_timeout: Span,
     long_ttl: Span,
 }
 
-/// What is wrong with how many of the nodes.
+/// The fault, and the number of nodes it affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Fault {
     None,
-    /// Client a and they don't reach each other.
+    /// Client a and the nodes can't reach each other.
     CutOff(usize),
-    /// Their replies don't reach client a.
+    /// The nodes' replies don't reach client a.
     RepliesHeld(usize),
-    /// SIGSTOP.
+    /// The nodes are stopped by SIGSTOP.
     Stopped(usize),
-    /// As `CutOff`, from when client a holds the lock.
+    /// As `CutOff`, from the moment at which client a holds the lock.
     CutOffLater(usize),
 }
 
-/// The faults under which the lock is asked for.
+/// The faults under which the lock is requested.
 const AVAILABILITY: [Fault; 7] = [
     Fault::None,
     Fault::CutOff(2),
@@ -72,26 +74,26 @@ const AVAILABILITY: [Fault; 7] = [
 /// The faults under which the holder pauses.
 const SAFETY: [Fault; 4] = [Fault::None, Fault::CutOff(2), Fault::Stopped(1), Fault::CutOffLater(3)];
 
-/// All that was found.
+/// The raw findings.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Findings {
     availability: Vec<Availability>,
     safety: Vec<Safety>,
 }
 
-/// Whether the lock was to be had.
+/// Whether the lock could be acquired.
 #[derive(Debug, Serialize, Deserialize)]
 struct Availability {
     fault: Fault,
-    /// How long client a took to get it; none if it did not.
+    /// The time until client a was granted the lock; `None` if it was not.
     granted_after_ms: Option<f64>,
-    /// How long client b, whom nothing keeps from the nodes, took to get it afterwards.
+    /// The time until client b, which reaches all nodes, was then granted the lock.
     next_after_ms: Option<f64>,
     #[serde(flatten)]
     outcome: Outcome,
 }
 
-/// A holder that pauses.
+/// A run in which the holder pauses.
 #[derive(Debug, Serialize, Deserialize)]
 struct Safety {
     fault: Fault,
@@ -112,9 +114,9 @@ impl Experiment for RedlockPartition {
     const BACKGROUND: &'static str = include_str!("redlock_partition.md");
 
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
-        let Configuration { ttl, pause, work, patience, long_ttl } = configuration;
-        if pause.0 <= ttl.0 + work.0 || long_ttl.0 <= 2 * patience.0 {
-            let help = "the pause must be longer than TTL and work, and long_ttl than twice the patience";
+        let Configuration { ttl, pause, work, acquire_timeout, long_ttl } = configuration;
+        if pause.0 <= ttl.0 + work.0 || long_ttl.0 <= 2 * acquire_timeout.0 {
+            let help = "set a pause longer than TTL and work together, and a long_ttl longer than twice acquire_timeout";
             return Err(ExperimentError::Pointless(help.to_owned()));
         }
         let runs: Vec<_> =
@@ -150,7 +152,7 @@ impl Experiment for RedlockPartition {
             run.next_after_ms.is_some_and(|ms| ms < configuration.long_ttl.seconds() * 500.0)
         };
         section.expect(
-            "and nobody held it then: the next client who reached the nodes was served long before a TTL was over",
+            "and no client held it then: the next client with all links was served long before a TTL was over",
             availability.iter().all(served),
         );
         section.expect(
@@ -159,7 +161,7 @@ impl Experiment for RedlockPartition {
         );
         let of = |fence| safety.iter().filter(move |run| run.fence == fence);
         section.expect(
-            "without fencing the stale write was taken each time",
+            "without fencing the stale write was accepted each time",
             of(Fencing::Off).all(|run| {
                 writers(&run.outcome.accepted) == "b a" && run.outcome.has(VerdictKind::StaleWrite)
             }),
@@ -172,12 +174,12 @@ impl Experiment for RedlockPartition {
     }
 }
 
-/// Five Redis, and client a's links to them.
+/// Five Redis servers, and client a's links to them.
 struct Scene<'a> {
     configuration: &'a Configuration,
     nodes: Vec<Redis>,
     links: Network,
-    /// The last to be dropped: the others live in it.
+    /// Dropped last, since the other fields use its folder.
     stage: Stage,
 }
 
@@ -189,16 +191,16 @@ impl<'a> Scene<'a> {
         Ok(Self { configuration, nodes, links: Network::to(&addresses)?, stage })
     }
 
-    /// Client a asks for the lock; when it has given up, or has released, client b does.
+    /// Requests the lock for client a; when a has given up or released, requests it for client b.
     fn ask(mut self, fault: Fault) -> Result<Availability, ExperimentError> {
         let resource = ResourceActor::start(&self.stage, "ask", Fencing::On.as_str())?;
         self.apply(fault);
         let (far, near) = (self.links.addresses(), self.addresses());
-        let Configuration { patience, long_ttl, .. } = *self.configuration;
+        let Configuration { acquire_timeout, long_ttl, .. } = *self.configuration;
         let crew = self.crew("ask", &near, resource.address(), long_ttl.0);
-        let mut a = Crew { servers: &far, acquire_timeout: patience.0, ..crew }.worker("a", &[])?;
+        let mut a = Crew { servers: &far, acquire_timeout: acquire_timeout.0, ..crew }.worker("a", &[])?;
         a.ended()?;
-        // Nodes that are stopped serve nobody. Links stay as they are: b does not use them.
+        // Stopped nodes continue. The links stay cut, since b does not use them.
         for node in &mut self.nodes {
             node.process().resume();
         }
@@ -215,7 +217,7 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// Client a holds the lock and pauses for longer than its TTL; client b waits for it.
+    /// Client a holds the lock and pauses for longer than its TTL while client b waits for it.
     fn pause(mut self, fault: Fault, fence: Fencing) -> Result<Safety, ExperimentError> {
         let resource = ResourceActor::start(&self.stage, "pause", fence.as_str())?;
         self.apply(fault);
@@ -252,11 +254,11 @@ impl<'a> Scene<'a> {
 
     fn crew<'c>(&'c self, run: &'c str, servers: &'c str, resource: &'c str, ttl: Duration) -> Crew<'c> {
         let work = self.configuration.work.0;
-        Crew { work, ..Crew::new(&self.stage, run, BackendKind::Redlock, servers, resource, ttl) }
+        Crew { work, ..Crew::new(&self.stage, run, System::Redlock, servers, resource, ttl) }
     }
 }
 
-/// From a process's first request to its grant.
+/// Returns the time from a process's first request to its grant.
 fn waited(events: &[Event], process: &str) -> Option<Duration> {
     let asked = first(events, process, |kind| matches!(kind, Kind::LeaseRequested { .. }))?;
     let granted = first(events, process, |kind| matches!(kind, Kind::LeaseAcquired { .. }))?;
@@ -279,7 +281,7 @@ impl Safety {
 }
 
 impl Fault {
-    /// Whether most of the nodes and client a reach each other.
+    /// Returns whether client a and a majority of the nodes reach each other.
     const fn has_majority(self) -> bool {
         match self {
             Self::None | Self::CutOffLater(_) => true,
@@ -335,7 +337,7 @@ fn safety_table(runs: &[Safety]) -> Table {
     table
 }
 
-/// Both arms of one fault side by side.
+/// Renders both arms of one fault side by side.
 fn stories(runs: &[Safety]) -> Vec<(String, String)> {
     let pair = runs.chunks(2).find(|pair| pair[0].fault == Fault::CutOff(2));
     let told = pair.and_then(|pair| {

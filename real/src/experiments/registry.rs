@@ -1,4 +1,4 @@
-//! All experiments, by their numbers.
+//! The list of all experiments, by number.
 
 use super::ExperimentError;
 use super::contention::Contention;
@@ -25,11 +25,11 @@ pub const ALL: &[&dyn Registered] = &[
     &SimAndLive,
 ];
 
-/// The experiment of that number.
+/// Returns the experiment with this number.
 ///
 /// # Errors
 ///
-/// [`ExperimentError::Unknown`], with those that exist.
+/// [`ExperimentError::Unknown`], which lists those that exist.
 pub fn find(number: u32) -> Result<&'static dyn Registered, ExperimentError> {
     let known = || ALL.iter().map(|experiment| experiment.number()).collect();
     let found = ALL.iter().find(|experiment| experiment.number() == number);
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_named() {
+    fn a_missing_file_is_named() {
         for experiment in ALL {
             let settings = Settings { file: Some("no/such.toml".into()), changes: Vec::new() };
             let error = experiment.run(&settings, String::new()).unwrap_err().to_string();

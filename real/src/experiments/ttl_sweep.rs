@@ -1,8 +1,9 @@
-//! Experiment 6: what a TTL costs.
+//! Experiment 6: the cost of a TTL.
 //!
-//! A holder is killed by SIGKILL, which leaves it no time to release: until the lease ends, nobody is served. A short TTL
-//! makes that short, and takes the lock from a holder that is not dead but slow. With fencing that costs a refused write,
-//! and without it a stale one: so with fencing the TTL may be chosen by the time blocked alone.
+//! A holder killed by SIGKILL does not release: until its lease expires, no other client is served. A short
+//! TTL shortens this time, and takes the lock away from a holder that is merely slow. With fencing that costs
+//! a refused write, without fencing a stale one: with fencing, only the time blocked matters for the choice
+//! of a TTL.
 //!
 //! Source: the lab text, section 10, experiment 6.
 
@@ -13,7 +14,6 @@ use resource::audit::{Event, Kind, VerdictKind};
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};
-use crate::backends::BackendKind;
 use crate::lab::actors::{Crew, ResourceActor};
 use crate::lab::fleet::Fleet;
 use crate::lab::outcome::{Outcome, between, first};
@@ -22,63 +22,64 @@ use crate::lab::statistics::{median, most};
 use crate::report::{Axis, Figure, Line, Scale, Section, Table};
 use crate::servers::Stage;
 use crate::span::Span;
+use crate::systems::System;
 
-/// Longer than any run: the holder to be killed never finishes its work.
+/// Longer than any run: the holder that is killed never completes its work.
 const FOREVER: Duration = Duration::from_secs(3600);
-/// Runs of one system at the same time. They only wait.
+/// Runs of one system at the same time. They mostly wait.
 const AT_ONCE: usize = 16;
 
 /// Experiment 6.
 #[derive(Debug)]
 pub struct TtlSweep;
 
-/// What it is run with.
+/// The configuration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
-    backends: Vec<BackendKind>,
+    systems: Vec<System>,
     ttls: Vec<Span>,
     rounds: u32,
     pause: Span,
     work: Span,
 }
 
-/// All that was found.
+/// The raw findings.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Findings {
     kills: Vec<Kill>,
     pauses: Vec<Pause>,
 }
 
-/// One holder killed, with fencing on.
+/// A run in which the holder is killed, with fencing on.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kill {
-    backend: BackendKind,
+    system: System,
     ttl: Span,
-    /// From the holder's death to the grant of the waiter, in milliseconds; none if it was not served.
+    /// From the holder's death to the waiter's grant, in milliseconds; `None` if it was not served.
     blocked_ms: Option<f64>,
     #[serde(flatten)]
     outcome: Outcome,
 }
 
-/// One holder away for a while.
+/// A run in which the holder pauses.
 #[derive(Debug, Serialize, Deserialize)]
 struct Pause {
-    backend: BackendKind,
+    system: System,
     ttl: Span,
     fence: Fencing,
     #[serde(flatten)]
     outcome: Outcome,
 }
 
-/// One thing to do on the servers of one system.
+/// A run on the servers of one system.
 #[derive(Clone, Copy)]
 enum Task {
     Kill(Span, u32),
     Pause(Span, Fencing),
 }
 
-/// What came of it.
+/// The result of a task.
 enum Done {
     Kill(Kill),
     Pause(Pause),
@@ -94,23 +95,21 @@ impl Experiment for TtlSweep {
         "How long does a lock stay taken whose holder was killed, and what does a short TTL cost?";
     const COMMITTED: &'static str = include_str!("../../experiments/6.toml");
 
-    /// All runs at the same time, each with a key of its own.
+    /// Runs everything at the same time, each run with a key of its own.
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
-        let Configuration { backends, ttls, rounds, .. } = configuration;
+        let Configuration { systems, ttls, rounds, .. } = configuration;
         if ttls.len() < 2 || *rounds == 0 {
-            return Err(ExperimentError::Pointless(
-                "give at least two TTLs and one round to compare".to_owned(),
-            ));
+            return Err(ExperimentError::Pointless("set at least two TTLs and one round".to_owned()));
         }
         let kills = ttls.iter().flat_map(|&ttl| (0..*rounds).map(move |round| Task::Kill(ttl, round)));
         let pauses = ttls.iter().flat_map(|&ttl| Fencing::BOTH.map(|fence| Task::Pause(ttl, fence)));
-        // The longest first.
+        // The longest runs first.
         let mut tasks: Vec<_> = kills.chain(pauses).collect();
         tasks.reverse();
-        let done = in_parallel(backends, backends.len(), |&backend| {
+        let done = in_parallel(systems, systems.len(), |&system| {
             let stage = Stage::new()?;
-            let fleet = Fleet::start(&stage, backend)?;
-            let scene = Scene { stage: &stage, backend, servers: fleet.addresses(), configuration };
+            let fleet = Fleet::start(&stage, system)?;
+            let scene = Scene { stage: &stage, system, servers: fleet.addresses(), configuration };
             in_parallel(&tasks, AT_ONCE, |&task| scene.play(task))
         })?;
         let mut findings = Findings { kills: Vec::new(), pauses: Vec::new() };
@@ -137,8 +136,8 @@ impl Experiment for TtlSweep {
         let (shortest, longest) = ends(configuration);
         section.expect(
             format!("on every system the lock stayed taken for longer with a TTL of {longest} than with {shortest}"),
-            configuration.backends.iter().all(|&backend| {
-                let blocked = |ttl| median(&findings.blocked(backend, ttl));
+            configuration.systems.iter().all(|&system| {
+                let blocked = |ttl| median(&findings.blocked(system, ttl));
                 blocked(longest).zip(blocked(shortest)).is_some_and(|(long, short)| long > short)
             }),
         );
@@ -160,12 +159,12 @@ fn expect_of_pauses(section: &mut Section, configuration: &Configuration, pauses
     let safe = pauses.iter().filter(|pause| pause.fence == Fencing::On).all(|pause| pause.outcome.is_safe());
     let pause = configuration.pause;
     section.expect(
-        format!("with fencing no TTL let a holder that had paused for {pause} write over its successor"),
+        format!("with fencing, whatever the TTL, no holder that had paused for {pause} overwrote its successor's value"),
         !pauses.is_empty() && safe && stale(Fencing::On) == 0,
     );
     let short = configuration.ttls.iter().any(|ttl| *ttl < pause);
     section.expect(
-        "without fencing a TTL shorter than the pause did: the TTL then decides about safety, too",
+        "without fencing it did where the TTL was shorter than the pause: safety then depends on the TTL",
         !short || stale(Fencing::Off) > 0,
     );
     let refused: usize = pauses.iter().map(|pause| pause.outcome.refused.len()).sum();
@@ -179,7 +178,7 @@ fn expect_of_pauses(section: &mut Section, configuration: &Configuration, pauses
 
 struct Scene<'a> {
     stage: &'a Stage,
-    backend: BackendKind,
+    system: System,
     servers: String,
     configuration: &'a Configuration,
 }
@@ -192,7 +191,7 @@ impl Scene<'_> {
         }
     }
 
-    /// The holder is killed as soon as another one waits: all of its lease is left.
+    /// Kills the holder as soon as another worker waits, when nearly all of its lease is left.
     fn kill(&self, ttl: Span, round: u32) -> Result<Kill, ExperimentError> {
         let run = format!("kill-{ttl}-{round}");
         let resource = ResourceActor::start(self.stage, &run, Fencing::On.as_str())?;
@@ -205,10 +204,10 @@ impl Scene<'_> {
         b.ended()?;
         let (outcome, events) = Outcome::of(&[&a.history, &b.history, &resource.actor.history, &death])?;
         let blocked_ms = blocked(&events).map(|blocked| blocked.as_secs_f64() * 1e3);
-        Ok(Kill { backend: self.backend, ttl, blocked_ms, outcome })
+        Ok(Kill { system: self.system, ttl, blocked_ms, outcome })
     }
 
-    /// The holder is away and comes back; another one waits.
+    /// Pauses the holder for a while; another worker waits.
     fn pause(&self, ttl: Span, fence: Fencing) -> Result<Pause, ExperimentError> {
         let run = format!("pause-{ttl}-{}", fence.as_str());
         let resource = ResourceActor::start(self.stage, &run, fence.as_str())?;
@@ -219,23 +218,23 @@ impl Scene<'_> {
         b.ended()?;
         a.ended()?;
         let (outcome, _) = Outcome::of(&[&a.history, &b.history, &resource.actor.history])?;
-        Ok(Pause { backend: self.backend, ttl, fence, outcome })
+        Ok(Pause { system: self.system, ttl, fence, outcome })
     }
 
     fn crew<'a>(&'a self, run: &'a str, resource: &'a ResourceActor, ttl: Span) -> Crew<'a> {
         let work = self.configuration.work.0;
-        Crew { work, ..Crew::new(self.stage, run, self.backend, &self.servers, resource.address(), ttl.0) }
+        Crew { work, ..Crew::new(self.stage, run, self.system, &self.servers, resource.address(), ttl.0) }
     }
 }
 
-/// From a's death to b's grant.
+/// Returns the time from a's death to b's grant.
 fn blocked(events: &[Event]) -> Option<Duration> {
     let death = first(events, "a", |kind| matches!(kind, Kind::ProcessCrashed { .. }))?;
     let grant = first(events, "b", |kind| matches!(kind, Kind::LeaseAcquired { .. }))?;
     Some(between(death, grant))
 }
 
-/// The shortest and the longest TTL.
+/// Returns the shortest and the longest TTL.
 fn ends(configuration: &Configuration) -> (Span, Span) {
     let ttls = || configuration.ttls.iter().copied();
     let none = Span(Duration::ZERO);
@@ -243,17 +242,17 @@ fn ends(configuration: &Configuration) -> (Span, Span) {
 }
 
 impl Findings {
-    fn blocked(&self, backend: BackendKind, ttl: Span) -> Vec<f64> {
-        let of = self.kills.iter().filter(|kill| kill.backend == backend && kill.ttl == ttl);
+    fn blocked(&self, system: System, ttl: Span) -> Vec<f64> {
+        let of = self.kills.iter().filter(|kill| kill.system == system && kill.ttl == ttl);
         of.filter_map(|kill| kill.blocked_ms).collect()
     }
 }
 
-/// A session of etcd lasts whole seconds: a shorter TTL does not free the lock earlier.
+/// Explains that etcd's sessions last whole seconds: a shorter TTL does not free the lock earlier.
 fn whole_seconds(configuration: &Configuration, findings: &Findings) -> Option<String> {
     let (ttl, _) = ends(configuration);
     let session_ms = ttl.seconds().ceil() * 1e3;
-    let blocked_ms = median(&findings.blocked(BackendKind::Etcd, ttl))?;
+    let blocked_ms = median(&findings.blocked(System::Etcd, ttl))?;
     (session_ms > ttl.seconds() * 1e3 && blocked_ms > 0.9 * session_ms).then(|| {
         format!(
             "On etcd a TTL of {ttl} blocked the lock for {blocked_ms:.0} ms: a lock is tied to a session there, and a \
@@ -264,19 +263,19 @@ fn whole_seconds(configuration: &Configuration, findings: &Findings) -> Option<S
 
 fn blocked_table(configuration: &Configuration, findings: &Findings) -> Table {
     let mut table = Table::new(
-        "From the death of the holder, killed right after its grant, to the grant of the one who waits, fencing on.",
+        "From the death of the holder, killed right after its grant, to the waiter's grant, with fencing on.",
         &["system", "TTL", "killed", "served", "median ms", "longest ms", "violations"],
     );
-    for &backend in &configuration.backends {
+    for &system in &configuration.systems {
         for &ttl in &configuration.ttls {
-            let blocked = findings.blocked(backend, ttl);
-            let kills = findings.kills.iter().filter(|kill| kill.backend == backend && kill.ttl == ttl);
+            let blocked = findings.blocked(system, ttl);
+            let kills = findings.kills.iter().filter(|kill| kill.system == system && kill.ttl == ttl);
             let (killed, violations) = kills.fold((0, 0), |(killed, violations), kill| {
                 (killed + 1, violations + usize::from(!kill.outcome.is_safe()))
             });
             let millis = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.0}"));
             table.row([
-                backend.as_str().to_owned(),
+                system.as_str().to_owned(),
                 ttl.to_string(),
                 killed.to_string(),
                 blocked.len().to_string(),
@@ -291,25 +290,25 @@ fn blocked_table(configuration: &Configuration, findings: &Findings) -> Table {
 
 fn pause_table(configuration: &Configuration, findings: &Findings) -> Table {
     let caption = format!(
-        "The price of a short TTL: a holder that is away for {} and then writes.",
+        "The price of a short TTL: a holder that pauses for {} and then writes.",
         configuration.pause
     );
     let mut table = Table::new(
         caption,
         &["system", "TTL", "two holders", "stale, fence off", "stale, fence on", "refused"],
     );
-    for &backend in &configuration.backends {
+    for &system in &configuration.systems {
         for &ttl in &configuration.ttls {
             let of = |fence| {
                 findings
                     .pauses
                     .iter()
-                    .find(move |pause| pause.backend == backend && pause.ttl == ttl && pause.fence == fence)
+                    .find(move |pause| pause.system == system && pause.ttl == ttl && pause.fence == fence)
             };
             let stale = |fence| of(fence).map_or(0, |pause| pause.outcome.count(VerdictKind::StaleWrite));
             let overlap = of(Fencing::On).is_some_and(|pause| pause.outcome.has(VerdictKind::Overlap));
             table.row([
-                backend.as_str().to_owned(),
+                system.as_str().to_owned(),
                 ttl.to_string(),
                 if overlap { "yes" } else { "no" }.to_owned(),
                 stale(Fencing::Off).to_string(),
@@ -323,16 +322,16 @@ fn pause_table(configuration: &Configuration, findings: &Findings) -> Table {
 
 fn figure(configuration: &Configuration, findings: &Findings) -> Figure {
     let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Log };
-    let line = |&backend: &BackendKind| {
-        let point = |&ttl: &Span| Some((ttl.seconds(), median(&findings.blocked(backend, ttl))? / 1e3));
+    let line = |&system: &System| {
+        let point = |&ttl: &Span| Some((ttl.seconds(), median(&findings.blocked(system, ttl))? / 1e3));
         let points = configuration.ttls.iter().filter_map(point).collect();
-        Line { name: backend.as_str().to_owned(), points }
+        Line { name: system.as_str().to_owned(), points }
     };
     Figure {
         name: "experiment-6-blocked".to_owned(),
         caption: "Time blocked after the death of the holder, median, by TTL.".to_owned(),
         x: axis("TTL in s"),
         y: axis("blocked for, in s"),
-        lines: configuration.backends.iter().map(line).collect(),
+        lines: configuration.systems.iter().map(line).collect(),
     }
 }

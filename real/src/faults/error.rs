@@ -1,33 +1,33 @@
-//! Why a fault can't be made here, in one sentence that says what to do.
+//! The errors of faults. Each says what to do.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::servers::ServerError;
 
-/// A fault that can't be made, or not on this machine.
+/// Why a fault can't be made on this machine.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FaultError {
-    /// A program that makes it is not on this machine.
+    /// A program that it needs is not installed.
     #[error("{what} need `{program}`, which is not installed: run `apt-get install {package}`")]
     Missing {
-        /// What needs it.
+        /// The fault that needs it.
         what: &'static str,
         /// The program.
         program: &'static str,
-        /// The Debian package that has it.
+        /// The Debian package that contains it.
         package: &'static str,
     },
-    /// Only root may make it.
+    /// It needs root.
     #[error("network namespaces need root: run as root, or use the TCP proxy, which does not")]
     NotRoot,
-    /// The program that makes it says no.
+    /// The program that makes the fault failed.
     #[error("`{command}` failed: {words}")]
     Failed {
         /// The command.
         command: String,
-        /// What it said.
+        /// The program's output.
         words: String,
     },
     /// A file of the fault can't be used.
@@ -35,10 +35,10 @@ pub enum FaultError {
     File {
         /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The server that it is made on.
+    /// The server failed.
     #[error(transparent)]
     Server(#[from] ServerError),
 }

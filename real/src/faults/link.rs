@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What a link does to bytes, in one direction.
+/// The state of a link in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Link {
     /// Passes bytes on at once.
@@ -10,7 +10,7 @@ pub enum Link {
     Open,
     /// Passes each byte on after this delay.
     Slow(Duration),
-    /// Holds them until the link is open again.
+    /// Holds bytes back until the link is open again.
     Cut,
 }
 

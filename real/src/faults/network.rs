@@ -1,11 +1,11 @@
-//! Hosts of our own on this machine: network namespaces whose cables can be pulled, and which lose what arrives.
+//! Hosts on this machine: network namespaces whose cables can be pulled, and which can drop incoming packets.
 //!
-//! Each [`Host`] is a namespace with an address, joined to the others by a bridge in a namespace of its own: nothing of it
-//! touches the machine's network. What runs on a host reaches the others by the kernel's own TCP, so that a partition is
-//! one: packets are sent again, connections time out, servers of a cluster lose each other. It needs root, `ip` and `nft`;
-//! where they are not to be had, [`Proxy`](super::Proxy) breaks the links of one client at a time.
+//! Each [`Host`] is a namespace with an address, joined to the others by a bridge in a namespace of its own;
+//! the machine's network is untouched. Hosts communicate over the kernel's TCP, so that a partition is a real
+//! one: packets are retransmitted, connections time out, members of a cluster lose each other. It needs root,
+//! `ip` and `nft`; without them, [`Proxy`](super::Proxy) breaks the links of one client at a time.
 //!
-//! When the value is dropped the namespaces are gone; after a crash of ours the stage's guard removes them.
+//! Dropping the value removes the namespaces; after a crash of this process the stage's guard removes them.
 
 use std::fs;
 use std::io::{self, Write};
@@ -17,12 +17,12 @@ use rustix::process::geteuid;
 use super::error::FaultError;
 use crate::servers::{Cable, Host, Stage};
 
-/// What needs the programs, for messages.
+/// The feature that needs the programs, for messages.
 const WHAT: &str = "network namespaces";
 /// Tells this process's networks apart.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// Hosts that reach each other, and nobody else.
+/// Hosts that reach each other and nothing else.
 #[derive(Debug)]
 pub struct Network {
     hosts: Vec<Host>,
@@ -31,19 +31,19 @@ pub struct Network {
     _stage: Stage,
 }
 
-/// What happens to what arrives.
+/// The fate of incoming packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filter {
-    /// It is dropped, and nobody told.
+    /// They are dropped silently.
     Drop,
     /// Connections are reset, old and new.
     Reset,
-    /// So many packets in a hundred are dropped, at random.
+    /// This percentage of packets is dropped at random.
     Lose(u32),
 }
 
 impl Network {
-    /// As many hosts as `count`.
+    /// Creates `count` hosts.
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ impl Network {
         let mut namespaces: Vec<_> = hosts.iter().map(|host| host.namespace().to_owned()).collect();
         namespaces.push(bridge.clone());
         note(stage, &namespaces)?;
-        // From here on a failure removes what there is.
+        // From here on, dropping this value removes the namespaces made so far.
         let network = Self { hosts, namespaces, _stage: stage.clone() };
         ip(&["netns", "add", &bridge])?;
         ip(&["-n", &bridge, "link", "add", "bridge", "type", "bridge"])?;
@@ -72,7 +72,7 @@ impl Network {
         Ok(network)
     }
 
-    /// The hosts.
+    /// Returns the hosts.
     pub fn hosts(&self) -> &[Host] {
         &self.hosts
     }
@@ -81,7 +81,7 @@ impl Network {
 impl Drop for Network {
     fn drop(&mut self) {
         for namespace in &self.namespaces {
-            // One that was never made, as after a failure, is no loss.
+            // A namespace that was never made can be ignored.
             let _ = ip(&["netns", "del", namespace]);
         }
     }
@@ -103,7 +103,7 @@ impl Host {
         self.nft("add chain inet dlock arriving { type filter hook input priority 0; }")
     }
 
-    /// Pulls its cable: nothing leaves it, nothing arrives.
+    /// Pulls its cable: no packet leaves or arrives.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl Host {
         self.set_cable("down")
     }
 
-    /// Plugs it in again.
+    /// Plugs its cable in again.
     ///
     /// # Errors
     ///
@@ -126,7 +126,7 @@ impl Host {
         ip(&["-n", bridge, "link", "set", name, state])
     }
 
-    /// From now on `filter` is applied to what arrives here from `sender`: one direction, also of open connections.
+    /// Applies `filter` to packets from `sender`: in one direction, open connections included.
     ///
     /// # Errors
     ///
@@ -140,7 +140,7 @@ impl Host {
         self.nft(&format!("add rule inet dlock arriving ip saddr {} {effect}", sender.address()))
     }
 
-    /// Takes all filters of this host away.
+    /// Removes all filters of this host.
     ///
     /// # Errors
     ///
@@ -155,7 +155,7 @@ impl Host {
     }
 }
 
-/// Tells the guard of the namespaces, before they are there.
+/// Registers the namespaces with the guard before they exist.
 fn note(stage: &Stage, namespaces: &[String]) -> Result<(), FaultError> {
     let path = stage.directory().join("namespaces");
     let opened = fs::OpenOptions::new().create(true).append(true).open(&path);
@@ -168,7 +168,7 @@ fn ip(arguments: &[&str]) -> Result<(), FaultError> {
 }
 
 fn run(command: &mut Command, program: &'static str, package: &'static str) -> Result<(), FaultError> {
-    // Debian keeps them where only root's PATH leads.
+    // Debian installs the programs in folders that only root's PATH has.
     let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
     let asked = format!("{command:?}").replace('"', "");
     match command.env("PATH", path).output() {

@@ -1,8 +1,8 @@
 //! A TCP proxy between a client and a server, whose links can be made slow, cut and reset.
 //!
-//! It works without root, and on one connection at a time, which network namespaces do not. A cut holds bytes back as a
-//! network does: the sender's TCP goes on trying, and what was sent arrives when the link heals. A reset loses what is
-//! under way.
+//! It needs no root and works on single links, unlike network namespaces. A cut holds bytes back as a network
+//! does: the sender's TCP retransmits, and the bytes arrive when the link heals. A reset loses the bytes in
+//! transit.
 #![allow(clippy::disallowed_methods, reason = "live sockets")]
 
 use std::io;
@@ -16,10 +16,10 @@ use tokio::task::{AbortHandle, JoinSet};
 use super::link::{Direction, Link};
 use super::pump::pump;
 
-/// How long to wait when no connection can be accepted.
+/// How long to wait before the next accept after one failed.
 const RELIEF: Duration = Duration::from_millis(50);
 
-/// A port of this machine that leads to a server. Dropped, it closes with all its connections.
+/// A port of this machine that forwards to a server. Dropping it closes the port and its connections.
 #[derive(Debug)]
 pub struct Proxy {
     port: u16,
@@ -29,20 +29,21 @@ pub struct Proxy {
 
 #[derive(Debug)]
 struct Controls {
-    /// Where new connections lead.
+    /// The server for new connections.
     server: watch::Sender<Arc<str>>,
     to_server: watch::Sender<Link>,
     to_client: watch::Sender<Link>,
-    /// Counts the resets.
+    /// The number of resets.
     resets: watch::Sender<u64>,
 }
 
 impl Proxy {
-    /// A free port that leads to `server`, `host:port`. The server need not run: each client's connection opens one to it.
+    /// Opens a free port that forwards to `server`, `host:port`. The server need not run: each client's
+    /// connection opens one to it.
     ///
     /// # Errors
     ///
-    /// If no port is to be had.
+    /// If no port is free.
     pub async fn start(server: &str) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let port = listener.local_addr()?.port();
@@ -56,23 +57,23 @@ impl Proxy {
         Ok(Self { port, controls, accepting })
     }
 
-    /// `127.0.0.1:PORT`.
+    /// Returns `127.0.0.1:PORT`.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Its port.
+    /// Returns its port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Leads new connections to another server, `host:port`, as a name does that now stands for another address. Those that
-    /// are open stay: [`Proxy::reset`] ends them.
+    /// Forwards new connections to another server, `host:port`, as after a change in the DNS. Open
+    /// connections stay; [`Proxy::reset`] ends them.
     pub fn redirect(&self, server: &str) {
         self.controls.server.send_replace(server.into());
     }
 
-    /// Changes the link in one direction, for the connections that are open too.
+    /// Sets the state of the link in one direction, for open connections too.
     pub fn set(&self, direction: Direction, link: Link) {
         let control = match direction {
             Direction::ToServer => &self.controls.to_server,
@@ -81,13 +82,13 @@ impl Proxy {
         control.send_replace(link);
     }
 
-    /// Changes the link in both directions.
+    /// Sets the state of the link in both directions.
     pub fn set_both(&self, link: Link) {
         self.set(Direction::ToServer, link);
         self.set(Direction::ToClient, link);
     }
 
-    /// Resets all connections that are open (RST, on both sides). New ones are not affected.
+    /// Resets all open connections (RST, on both sides). New ones are not affected.
     pub fn reset(&self) {
         self.controls.resets.send_modify(|resets| *resets += 1);
     }
@@ -100,12 +101,12 @@ impl Drop for Proxy {
 }
 
 async fn accept(listener: TcpListener, controls: Arc<Controls>) {
-    // Dropped with this task: so are the connections.
+    // Dropping this task drops the connections.
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
         let Ok((client, _)) = listener.accept().await else {
-            // As a rule this process has too many files open.
+            // Usually, this process has too many open files.
             tokio::time::sleep(RELIEF).await;
             continue;
         };
@@ -118,7 +119,7 @@ async fn serve(client: TcpStream, controls: Arc<Controls>) {
     let server = Arc::clone(&controls.server.borrow());
     let server = match TcpStream::connect(&*server).await {
         Ok(server) => server,
-        // As the server itself would answer: refused, or gone.
+        // Reset, as the server's own refusal would.
         Err(_) => return reset(&client),
     };
     let sockets = [&client, &server];
@@ -138,6 +139,6 @@ async fn serve(client: TcpStream, controls: Arc<Controls>) {
 
 /// Makes the close that follows a reset.
 fn reset(socket: &TcpStream) {
-    // It fails only on a socket that is closed.
+    // It fails only on a closed socket.
     let _ = socket.set_zero_linger();
 }

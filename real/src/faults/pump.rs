@@ -10,17 +10,17 @@ use tokio::sync::{mpsc, watch};
 
 use super::link::Link;
 
-/// How many pieces may be on their way. Then the sender has to wait, as for a full pipe.
+/// The largest number of chunks in transit; then the sender waits, as for a full pipe.
 const UNDER_WAY_MAX: usize = 1024;
 const PIECE_BYTES: usize = 16 * 1024;
 
-/// A piece and when it was read.
+/// A chunk and the time at which it was read.
 type Piece = (Instant, Vec<u8>);
 
-/// Carries bytes from `from` to `to` as `link` says, until one of them ends; then `to` hears of the end, too.
+/// Forwards bytes from `from` to `to` according to `link`, until one of them closes; then closes `to`.
 pub(super) async fn pump(from: &TcpStream, to: &TcpStream, link: watch::Receiver<Link>) {
     let (sender, receiver) = mpsc::channel(UNDER_WAY_MAX);
-    // What fails has ended: whoever talks finds out on its own socket.
+    // An error ends the connection: each peer sees that on its own socket.
     let _ = join(read(from, sender), write(to, receiver, link)).await;
 }
 
@@ -59,12 +59,12 @@ async fn write(
             }
         }
     }
-    // The end takes the same way as the bytes before it.
+    // The close is delayed like the bytes before it.
     let_pass(&mut link, Instant::now()).await;
     rustix::net::shutdown(to, rustix::net::Shutdown::Write).map_err(io::Error::from)
 }
 
-/// Completes when a piece that was read at `read_at` may pass. The link may change while it waits.
+/// Waits until a chunk read at `read_at` may pass. The state of the link may change meanwhile.
 async fn let_pass(link: &mut watch::Receiver<Link>, read_at: Instant) {
     loop {
         let now = *link.borrow_and_update();
@@ -76,7 +76,7 @@ async fn let_pass(link: &mut watch::Receiver<Link>, read_at: Instant) {
         if wait.is_zero() {
             return;
         }
-        // Whoever could change the link is gone with the proxy: then the connection ends with this task.
+        // The sender is dropped with the proxy: then the connection ends with this task.
         if tokio::time::timeout(wait, link.changed()).await.is_ok_and(|changed| changed.is_err()) {
             return;
         }

@@ -1,5 +1,5 @@
-/* The wall clock of one process, set by another: preloaded, it adds the offset in the file DLOCK_WALL_CLOCK, nanoseconds
- * as a 64-bit number, to what the C library says of the time of day. The monotonic clock is left alone, as by a step. */
+/* Steps the wall clock of the process that preloads this library: adds the offset in the file
+ * DLOCK_WALL_CLOCK, a 64-bit number of nanoseconds, to the C library's time of day. The monotonic clock is unchanged. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

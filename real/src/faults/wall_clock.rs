@@ -1,10 +1,11 @@
-//! The wall clock of one server, which can be set while it runs.
+//! The wall clock of one server, which can be set while the server runs.
 //!
-//! A library of some forty lines of C (`wall_clock.c`) is preloaded into the server and adds an offset to the time of day;
-//! the offset is a number in a file that both have mapped. It is built where it is used, into the stage, and goes with it.
+//! A small C library (`wall_clock.c`) is preloaded into the server and adds an offset to the time of day. The
+//! offset is a number in a file mapped by both processes. The library is compiled into the stage, and removed
+//! with it.
 //!
-//! It works on programs that ask the C library for the time: Redis, Java. etcd asks the kernel itself and does not notice.
-//! The monotonic clock stays what it is, as when a machine's time is set.
+//! It affects programs that ask the C library for the time: Redis, Java. etcd asks the kernel directly and is
+//! not affected. The monotonic clock is unchanged, as when a machine's time is set.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -19,7 +20,7 @@ use crate::servers::Stage;
 
 const SOURCE: &str = include_str!("wall_clock.c");
 
-/// A wall clock, as far as it differs from the machine's.
+/// The offset of a server's wall clock from the machine's.
 #[derive(Debug)]
 pub struct WallClock {
     library: PathBuf,
@@ -29,11 +30,11 @@ pub struct WallClock {
 }
 
 impl WallClock {
-    /// A clock that shows the machine's time, for the server `name`.
+    /// Creates a clock with the machine's time, for the server `name`.
     ///
     /// # Errors
     ///
-    /// [`FaultError::Missing`] where there is no C compiler.
+    /// [`FaultError::Missing`] if there is no C compiler.
     pub fn new(stage: &Stage, name: &str) -> Result<Self, FaultError> {
         let directory = stage.subdirectory("wall-clocks")?;
         let path = directory.join(name);
@@ -46,7 +47,7 @@ impl WallClock {
         Ok(clock)
     }
 
-    /// What a process must have in its environment to go by this clock.
+    /// Returns the environment variables that make a process use this clock.
     pub fn environment(&self) -> [(OsString, OsString); 2] {
         [
             ("LD_PRELOAD".into(), self.library.clone().into()),
@@ -54,7 +55,8 @@ impl WallClock {
         ]
     }
 
-    /// Sets it forward by so many milliseconds, or back by a negative number. The process sees it at its next look.
+    /// Steps it forward by `by_ms` milliseconds, or back if negative. The process sees it the next time it
+    /// reads the clock.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Locks by the hundred thousand on an etcd: what it takes to hold one, each under a lease of its own or all under one.
+//! Fills an etcd with locks, each under a lease of its own or all under one.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -14,77 +14,77 @@ use serde::{Deserialize, Serialize};
 use super::FILLED;
 use crate::runtime::TokioRuntime;
 
-/// How many requests are under way: etcd writes those that come together to its disk at once.
+/// Requests in flight: etcd syncs concurrent ones to disk together.
 const AT_ONCE: u64 = 200;
-/// How often a request is made that etcd has no time for, and how long it is left alone before the second time; twice as long
-/// before each further one.
+/// Attempts for a request that etcd is too busy for, and the wait before the second; it doubles with each
+/// further one.
 const ATTEMPTS: u32 = 8;
 const BREATH: Duration = Duration::from_millis(100);
-/// gRPC's code for that.
+/// gRPC's code for a busy server.
 const UNAVAILABLE: i32 = 14;
-/// etcd grants leases in whole seconds.
+/// The shortest lease: etcd counts in whole seconds.
 const TTL_MIN: Duration = Duration::from_secs(1);
 
-/// What to fill an etcd with.
+/// The order to fill an etcd.
 #[derive(Clone, Debug, Serialize)]
 pub struct EtcdFill {
     /// The addresses of its members.
     pub servers: Vec<String>,
-    /// How many locks.
+    /// The number of locks.
     pub keys: u64,
-    /// What they are called: NAME:0 and so on.
+    /// The prefix of the keys: NAME:0 and so on.
     pub key: String,
-    /// What owner tokens are drawn from.
+    /// The seed of the owner tokens.
     pub seed: u64,
-    /// How long the leases live.
+    /// The TTL of the leases.
     pub ttl: Duration,
-    /// Whose they are.
+    /// How locks share leases.
     pub leases: Leases,
 }
 
-/// What the keys of locks are tied to.
+/// How locks share leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Leases {
     /// A lease for each lock, as with etcd's Lock service and a session for each claim.
     Each,
-    /// One lease for all, as a client of [`dlock::etcd`] has it.
+    /// One lease for all locks, as a client of [`dlock::etcd`] has.
     Shared,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Serialize)]
 pub struct EtcdFilled {
-    /// What was asked for.
+    /// The order.
     pub fill: EtcdFill,
-    /// By how many bytes the database of the first member grew.
+    /// Growth of the first member's database, in bytes.
     pub database_bytes_added: u64,
     /// How long it took.
     pub took: Duration,
 }
 
-/// The etcd could not be filled.
+/// Why the etcd could not be filled.
 #[derive(Debug, thiserror::Error)]
 pub enum EtcdFillError {
-    /// The etcd refused, or went away.
+    /// The etcd refused a request, or is gone.
     #[error("the etcd failed: {0}; it refuses writes when its database has reached its quota of 2 GB")]
     Etcd(#[from] Error),
-    /// The keys' name.
+    /// The prefix is no valid key.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// A lease that etcd does not grant.
-    #[error("--ttl must be at least {TTL_MIN:?} for etcd, which counts leases in seconds")]
+    /// The TTL is too short for etcd.
+    #[error("the TTL is too short: etcd counts leases in seconds, set --ttl to at least {TTL_MIN:?}")]
     Ttl,
-    /// Nowhere to send it.
+    /// No address is given.
     #[error("no member to fill: give --servers")]
     Nowhere,
 }
 
-/// Fills the etcd, and tells of each lock.
+/// Fills the etcd and calls `tell` for each lock.
 ///
 /// # Errors
 ///
-/// [`EtcdFillError`]; what is filled in by then stays.
+/// [`EtcdFillError`]. Locks made until then stay.
 pub async fn fill_etcd(
     runtime: &TokioRuntime,
     fill: EtcdFill,
@@ -101,7 +101,7 @@ pub async fn fill_etcd(
         Leases::Each => None,
         Leases::Shared => Some(client.lease_grant(seconds(fill.ttl), None).await?.id()),
     };
-    // Numbers that no other fill uses, not even one from the same seed: its leases may live already, and not for so long.
+    // Random lease ids, so that no other fill uses them, not even one with the same seed.
     let leases = rand::random::<i64>() & (i64::MAX >> 1);
     let begun = runtime.now();
     let next = Cell::new(0..fill.keys);
@@ -113,7 +113,7 @@ pub async fn fill_etcd(
     Ok(EtcdFilled { fill, database_bytes_added: after.saturating_sub(before), took })
 }
 
-/// The bytes of a member's database file, free pages included.
+/// Returns the size of a member's database file in bytes, free pages included.
 ///
 /// # Errors
 ///
@@ -140,8 +140,8 @@ async fn fill_next(
                 id
             }
         };
-        // By a transaction, as our locks are put: for a put by itself etcd 3.4 goes over all keys of the lease (source: its
-        // `checkLeasePuts`), and made 50 a second once 100,000 had one lease.
+        // By a transaction, as the library puts locks: for a plain put, etcd 3.4 iterates over all keys of
+        // the lease (its `checkLeasePuts`), which allowed 50 puts a second with 100,000 keys under one lease.
         let under = || Some(PutOptions::new().with_lease(lease));
         let put = || Txn::new().and_then([TxnOp::put(key.as_str(), owner.as_str(), under())]);
         patiently(runtime, async || client.txn(put()).await.map(|_| ())).await?;
@@ -151,7 +151,7 @@ async fn fill_next(
     Ok(())
 }
 
-/// Grants a lease of that id. One that is there already was granted by a request whose answer got lost.
+/// Grants a lease with this id. If it exists, an earlier request created it and its answer was lost.
 async fn grant(client: &mut Client, id: i64, ttl: Duration) -> Result<(), Error> {
     match client.lease_grant(seconds(ttl), Some(LeaseGrantOptions::new().with_id(id))).await {
         Err(Error::GRpcStatus(status)) if status.message().contains("lease already exists") => Ok(()),
@@ -159,7 +159,7 @@ async fn grant(client: &mut Client, id: i64, ttl: Duration) -> Result<(), Error>
     }
 }
 
-/// Makes a request again, as long as etcd has no time for it: a request may be repeated here, since it names what it makes.
+/// Repeats a request while etcd is too busy. That is safe: each request names what it creates.
 async fn patiently(
     runtime: &TokioRuntime,
     mut request: impl AsyncFnMut() -> Result<(), Error>,
@@ -182,10 +182,10 @@ fn take(next: &Cell<Range<u64>>) -> Option<u64> {
     number
 }
 
-/// The key in the lock's queue and its value, as [`dlock::etcd`] writes them.
+/// Returns the key in the lock's queue and its value, as [`dlock::etcd`] writes them.
 fn place(fill: &EtcdFill, number: u64) -> Result<(String, String), KeyError> {
     let mut random = ChaCha8Rng::seed_from_u64(fill.seed);
-    // A stream of its own, so that a lock does not depend on the order of those before it.
+    // A random stream for each lock, so that it does not depend on the locks before it.
     random.set_stream(number);
     let lock = LockKey::new(&fill.key, &number.to_string())?;
     let owner = format!("{:016x}{:016x}", random.next_u64(), random.next_u64());
@@ -197,12 +197,12 @@ fn seconds(ttl: Duration) -> i64 {
 }
 
 impl EtcdFilled {
-    /// How many bytes of the database a lock takes.
+    /// Returns the bytes of the database for each lock.
     pub fn bytes_per_lock(&self) -> f64 {
         self.database_bytes_added as f64 / self.fill.keys.max(1) as f64
     }
 
-    /// How many locks were filled in a second.
+    /// Returns the locks made a second.
     pub fn per_second(&self) -> f64 {
         self.fill.keys as f64 / self.took.as_secs_f64().max(f64::EPSILON)
     }
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_a_server_that_has_no_time_is_asked_again() {
+    async fn only_a_busy_server_is_asked_again() {
         let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
         for (code, asked) in [(tonic::Code::Unavailable, 3), (tonic::Code::ResourceExhausted, 1)] {
             let mut count = 0;

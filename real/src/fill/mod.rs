@@ -1,7 +1,8 @@
-//! Locks by the million: what a Redis holds when every account has one.
+//! Fills a Redis with millions of locks.
 //!
-//! All is drawn from a seed, batch by batch, so that the same seed fills two servers alike, whatever the number of
-//! connections. [`etcd`] is the same for an etcd. The keys are those that [`dlock::redis`] uses: a lock that is filled in is held.
+//! All values are drawn from a seed, batch by batch, so that one seed gives the same locks with any number of
+//! connections. [`etcd`] does the same for etcd. The keys are those of [`dlock::redis`]: each lock made here
+//! is held.
 
 pub mod etcd;
 
@@ -18,87 +19,87 @@ use serde::{Deserialize, Serialize};
 
 use crate::runtime::TokioRuntime;
 
-/// How many locks go into one pipeline: some 50 KB, which neither side has to wait for.
+/// Locks in a pipeline: some 50 KB, which fit the socket buffers.
 const BATCH: u64 = 500;
-/// How many pipelines are under way: one is written while the server works on another.
+/// Pipelines in flight: one is written while the server works on the other.
 const CONNECTIONS: u64 = 2;
 
-/// How many locks were filled in: a metric.
+/// The metric that counts the locks made.
 pub(crate) const FILLED: &str = "lock_generator_locks_total";
 
-/// What to fill a Redis with.
+/// The order to fill a Redis.
 #[derive(Clone, Debug, Serialize)]
 pub struct Fill {
     /// Its address.
     pub server: String,
-    /// How many locks.
+    /// The number of locks.
     pub keys: u64,
-    /// What they are called: NAME:0 and so on.
+    /// The prefix of the keys: NAME:0 and so on.
     pub key: String,
-    /// What owner tokens and TTLs are drawn from.
+    /// The seed of the owner tokens and TTLs.
     pub seed: u64,
     /// The shortest TTL.
     pub ttl: Duration,
-    /// How much longer the longest is.
+    /// How much longer the longest TTL may be.
     pub spread: Duration,
-    /// How grants are counted.
+    /// The fencing counters to make.
     pub counters: Counters,
 }
 
-/// Where the fencing tokens of the locks are counted.
+/// Where the fencing tokens are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Counters {
-    /// Nowhere: what the owners alone cost.
+    /// No counters: measures the cost of the owner keys alone.
     None,
-    /// In a counter for each key, as the lock does.
+    /// A counter for each key, as the lock has.
     Key,
-    /// In so many counters, shared by the keys that fall to them.
+    /// This number of counters, shared by all keys.
     Shards(u64),
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Serialize)]
 pub struct Filled {
-    /// What was asked for.
+    /// The order.
     pub fill: Fill,
-    /// How many keys the server holds more than before, counters included.
+    /// Growth of the number of keys, counters included.
     pub keys_added: u64,
-    /// How many bytes it uses more than before (`used_memory`).
+    /// Growth of the memory in use (`used_memory`), in bytes.
     pub bytes_added: u64,
     /// How long it took.
     pub took: Duration,
 }
 
-/// The server could not be filled.
+/// Why the server could not be filled.
 #[derive(Debug, thiserror::Error)]
 pub enum FillError {
-    /// No connection.
+    /// The connection failed.
     #[error(
         "no connection to the Redis at {server}: {source}; check that it runs, or start one by `real up redis`"
     )]
     Connect {
         /// Its address.
         server: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The server refused, or went away.
-    #[error("the Redis failed: {0}; with too little memory it refuses: give it more, or fewer --keys")]
+    /// The server refused a command, or is gone.
+    #[error("the Redis failed: {0}; if it is out of memory, raise its limit or lower --keys")]
     Redis(#[from] RedisError),
-    /// The keys' name.
+    /// The prefix is no valid key.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// Nothing to do, or nothing that lasts.
-    #[error("{0} must be above zero")]
+    /// A number is zero.
+    #[error("{0} is zero: set it above zero")]
     Zero(&'static str),
 }
 
-/// Fills the server, and tells after each batch how many locks it held.
+/// Fills the server and calls `tell` after each batch with the number of its locks.
 ///
 /// # Errors
 ///
-/// [`FillError`]; what is filled in by then stays.
+/// [`FillError`]. Locks made until then stay.
 pub async fn fill(runtime: &TokioRuntime, fill: Fill, tell: impl Fn(u64)) -> Result<Filled, FillError> {
     if fill.ttl.as_millis() == 0 {
         return Err(FillError::Zero("--ttl"));
@@ -118,7 +119,7 @@ pub async fn fill(runtime: &TokioRuntime, fill: Fill, tell: impl Fn(u64)) -> Res
     Ok(Filled { fill, keys_added, bytes_added, took })
 }
 
-/// Every second batch, or whatever share one of the connections has.
+/// Sends the batches of one connection.
 async fn fill_batches(
     runtime: &TokioRuntime,
     fill: &Fill,
@@ -137,10 +138,10 @@ async fn fill_batches(
     Ok(())
 }
 
-/// The commands of a batch, and how many locks they make.
+/// Returns the commands of a batch, and the number of its locks.
 fn compose(fill: &Fill, batch: u64) -> Result<(Pipeline, u64), KeyError> {
     let mut random = ChaCha8Rng::seed_from_u64(fill.seed);
-    // A stream of its own, so that a batch does not depend on those before it.
+    // A random stream for each batch, so that it does not depend on the batches before it.
     random.set_stream(batch);
     let mut pipeline = Pipeline::with_capacity(2 * BATCH as usize);
     let end = fill.keys.min((batch + 1) * BATCH);
@@ -163,7 +164,7 @@ fn compose(fill: &Fill, batch: u64) -> Result<(Pipeline, u64), KeyError> {
     Ok((pipeline, end - batch * BATCH))
 }
 
-/// How many keys there are, and how much memory is used.
+/// Returns the number of keys and the memory in use.
 async fn census(connection: &mut MultiplexedConnection) -> Result<(u64, u64), FillError> {
     let keys = redis::cmd("DBSIZE").query_async(connection).await?;
     let info: InfoDict = redis::cmd("INFO").arg("memory").query_async(connection).await?;
@@ -173,7 +174,7 @@ async fn census(connection: &mut MultiplexedConnection) -> Result<(u64, u64), Fi
 async fn connect(runtime: &TokioRuntime, server: &str) -> Result<MultiplexedConnection, FillError> {
     let stream = runtime.connect(server).await;
     let stream = stream.map_err(|source| FillError::Connect { server: server.to_owned(), source })?;
-    // A Redis that grows a hash table of millions is silent for a while.
+    // No timeout: a Redis that resizes a hash table of millions does not answer for a while.
     let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
     let info = RedisConnectionInfo::default().set_skip_set_lib_name();
     let (connection, driver) = MultiplexedConnection::new_with_config(&info, stream, config).await?;
@@ -182,12 +183,12 @@ async fn connect(runtime: &TokioRuntime, server: &str) -> Result<MultiplexedConn
 }
 
 impl Filled {
-    /// How many bytes a lock takes, its share of the counters included.
+    /// Returns the bytes for each lock, its share of the counters included.
     pub fn bytes_per_lock(&self) -> f64 {
         self.bytes_added as f64 / self.fill.keys.max(1) as f64
     }
 
-    /// How many locks were filled in a second.
+    /// Returns the locks made a second.
     pub fn per_second(&self) -> f64 {
         self.fill.keys as f64 / self.took.as_secs_f64().max(f64::EPSILON)
     }

@@ -1,7 +1,8 @@
-//! The history of a live run: each process writes its own events, and the audit reads them all in one order.
+//! The history of a live run: each process writes its own events, and the audit reads them in one order.
 //!
-//! [`Recorder`] is the `tracing` layer that writes, a line an event as it happens; [`read`] puts the files of several
-//! processes together. The times are those of the machine's monotonic clock, which all its processes share.
+//! [`Recorder`] is the `tracing` layer that writes one line for each event as it happens; [`read`] merges the
+//! files of several processes. Times are those of the machine's monotonic clock, which all its processes
+//! share.
 
 mod read;
 mod recorder;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use resource::audit::{History, HistoryError, Nanos};
 
-/// A file that holds no history.
+/// Why a file can't be read as a history.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// It could not be read.
@@ -14,22 +14,22 @@ pub enum ReadError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// It holds something else.
+    /// It is not a history.
     #[error("{}: {source}", .path.display())]
     History {
         /// The file.
         path: PathBuf,
-        /// The line, and what is wrong with it.
+        /// The line and its error.
         source: HistoryError,
     },
 }
 
-/// The events of all files, in the order of their times, which count from the first.
+/// Merges the events of all files in the order of their times, which count from the first event.
 ///
-/// A last line without an end is what a killed process was about to write: it is left out.
+/// An incomplete last line, as a killed process leaves it, is ignored.
 ///
 /// # Errors
 ///
@@ -39,7 +39,7 @@ pub fn read(paths: &[impl AsRef<Path>]) -> Result<History, ReadError> {
     for path in paths {
         whole.events.extend(read_one(path.as_ref())?.events);
     }
-    // Stable: the events of one process keep their order.
+    // A stable sort, so that the events of one process keep their order.
     whole.events.sort_by_key(|event| event.at);
     let first = whole.events.first().map_or(0, |event| event.at.0);
     for event in &mut whole.events {

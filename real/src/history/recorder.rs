@@ -1,4 +1,4 @@
-//! The layer that writes the events of this process, as JSON lines.
+//! The `tracing` layer that writes the events of this process as JSON lines.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -17,21 +17,22 @@ thread_local! {
     static SPEAKER: RefCell<Option<Arc<str>>> = const { RefCell::new(None) };
 }
 
-/// From now on this thread's events are those of the process `name`. A worker's contenders have a thread each.
+/// Attributes the events of this thread to the process `name`. Each contender of a worker has a thread.
 pub fn speak_as(name: &str) {
     SPEAKER.set(Some(name.into()));
 }
 
-/// A `tracing` layer that writes each event of the vocabulary as one line of JSON: its time, its process, its fields.
+/// A `tracing` layer that writes each event of the vocabulary as one line of JSON: its time, its process and
+/// its fields.
 ///
-/// Each line is one write to the operating system, before the emitter goes on: a process that is killed leaves all that
-/// it has told, and the lines of a process stand in the order of their times.
+/// Each line is written by one system call before the emitter continues: a killed process leaves all of its
+/// events, and its lines are in the order of their times.
 pub struct Recorder {
     process: Arc<str>,
     output: Arc<Mutex<Output>>,
 }
 
-/// What [`Recorder::install`] leaves to whoever installed it.
+/// The handle that [`Recorder::install`] returns, to check for errors.
 pub struct Recording(Arc<Mutex<Output>>);
 
 struct Output {
@@ -49,12 +50,12 @@ struct Line<'a> {
 }
 
 impl Recorder {
-    /// Makes the file at `path` the history of this process, whose name is `process`; `-` is the standard output. A file
-    /// that is there is continued.
+    /// Makes the file at `path` the history of this process, named `process`; `-` is the standard output. An
+    /// existing file is appended to.
     ///
     /// # Errors
     ///
-    /// Those of the file, and one if events go elsewhere already.
+    /// Those of the file, and one if another subscriber is installed.
     pub fn install(process: &str, path: &Path) -> io::Result<Recording> {
         let (recorder, recording) = Self::open(process, path)?;
         tracing::subscriber::set_global_default(tracing_subscriber::registry().with(recorder))
@@ -62,7 +63,8 @@ impl Recorder {
         Ok(recording)
     }
 
-    /// As [`Recorder::install`], for whoever says by itself which threads' events it is to hear.
+    /// As [`Recorder::install`], without installing it: the caller chooses the threads whose events it
+    /// receives.
     ///
     /// # Errors
     ///
@@ -79,7 +81,7 @@ impl Recorder {
 
     fn write(&self, process: &str, record: &Record) {
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-        // Read under the lock: the order of the lines is that of their times.
+        // Read under the lock, so that lines are in the order of their times.
         let line = Line { at: machine_time(), wall_unix_micros: wall_unix_micros(), process, record };
         let written = serde_json::to_vec(&line).map_err(io::Error::from).and_then(|mut bytes| {
             bytes.push(b'\n');
@@ -92,7 +94,7 @@ impl Recorder {
 }
 
 impl Recording {
-    /// Why the history has a hole, if it has one. To be asked at the end of the run.
+    /// Returns why the history is incomplete, if it is. Call it at the end of the run.
     pub fn failure(&self) -> Option<io::Error> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).failure.take()
     }

@@ -12,24 +12,24 @@ use resource::ResourceKey;
 use resource::audit::{Event, Kind};
 
 use super::LabError;
-use crate::backends::BackendKind;
 use crate::clock::machine_time;
 use crate::servers::{Launch, Process, ServerError, Stage, ask_http};
 use crate::span::Span;
+use crate::systems::System;
 
-/// How long a process may take for any one thing. Enough for a machine that compiles beside it.
+/// Timeout for a single step of a process; long enough for a machine under load.
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// A process of this program.
 pub(crate) struct Actor {
     pub(crate) process: Process,
-    /// Where its history is.
+    /// The file of its history.
     pub(crate) history: PathBuf,
 }
 
 impl Actor {
-    /// Starts `real COMMAND ARGUMENTS…`; `folder` names its place in the stage, `name` it in the history.
+    /// Starts `real COMMAND ARGUMENTS…`; `folder` is its place in the stage, `name` its name in the history.
     pub(crate) fn start(
         stage: &Stage,
         folder: &str,
@@ -37,7 +37,7 @@ impl Actor {
         command: &str,
         arguments: &[&str],
     ) -> Result<Self, ServerError> {
-        // This very program, also when its file has been replaced since, as by a build.
+        // The running program, even if its file has been replaced since, as by a build.
         let program = format!("/proc/{}/exe", std::process::id());
         let directory = stage.subdirectory(folder)?;
         let history = directory.join(format!("{name}.jsonl"));
@@ -48,12 +48,12 @@ impl Actor {
         Ok(Self { process: stage.spawn(&launch)?, history })
     }
 
-    /// Waits until it has ended.
+    /// Waits until it exits.
     pub(crate) fn ended(&mut self) -> Result<(), LabError> {
         self.until("end", |actor| actor.process.exited().map(|_| ()))
     }
 
-    /// Waits until its history has an event of that name.
+    /// Waits until its history has an event of this name.
     pub(crate) fn told(&mut self, event: &str) -> Result<(), LabError> {
         let line = format!(r#""event":"{event}""#);
         self.until("come to where it was waited for", |actor| {
@@ -61,13 +61,13 @@ impl Actor {
         })
     }
 
-    /// Waits until SIGSTOP holds it.
+    /// Waits until it is stopped by SIGSTOP.
     pub(crate) fn stopped(&mut self) -> Result<(), LabError> {
         self.until("stop itself", |actor| actor.process.is_paused().then_some(()))
     }
 
-    /// Kills it, and notes that in a history of its own, whose path it returns: what it was about to write itself may be
-    /// half a line.
+    /// Kills it and records the crash in a history of its own, whose path it returns: the process's last line
+    /// may be incomplete.
     pub(crate) fn crash(&mut self) -> Result<PathBuf, LabError> {
         self.process.kill();
         let process = self.history.file_stem().unwrap_or_default().to_string_lossy();
@@ -99,13 +99,13 @@ impl Actor {
     }
 }
 
-/// What the workers of one run have in common.
+/// The options that the workers of one run share.
 #[derive(Clone, Copy)]
 pub(crate) struct Crew<'a> {
     pub(crate) stage: &'a Stage,
     /// The place of the run in the stage, and its key.
     pub(crate) run: &'a str,
-    pub(crate) backend: BackendKind,
+    pub(crate) system: System,
     /// The lock servers, as `--servers` takes them.
     pub(crate) servers: &'a str,
     /// The address of the resource.
@@ -117,11 +117,11 @@ pub(crate) struct Crew<'a> {
 }
 
 impl<'a> Crew<'a> {
-    /// Workers that don't work, and wait for the lock for as long as it takes.
+    /// Workers whose work takes no time, with a long acquire timeout.
     pub(crate) fn new(
         stage: &'a Stage,
         run: &'a str,
-        backend: BackendKind,
+        system: System,
         servers: &'a str,
         resource: &'a str,
         ttl: Duration,
@@ -129,7 +129,7 @@ impl<'a> Crew<'a> {
         Self {
             stage,
             run,
-            backend,
+            system,
             servers,
             resource,
             ttl,
@@ -138,12 +138,12 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Starts a worker, with the flags in `more` besides those that all have.
+    /// Starts a worker with the shared flags and those in `more`.
     pub(crate) fn worker(&self, name: &str, more: &[&str]) -> Result<Actor, ServerError> {
-        let Self { stage, run, backend, servers, resource, .. } = *self;
+        let Self { stage, run, system, servers, resource, .. } = *self;
         let [ttl, work, acquire_timeout] =
             [self.ttl, self.work, self.acquire_timeout].map(|span| Span(span).to_string());
-        let mut arguments = vec!["--backend", backend.as_str(), "--servers", servers, "--key", run];
+        let mut arguments = vec!["--system", system.as_str(), "--servers", servers, "--key", run];
         arguments.extend([
             "--resource",
             resource,
@@ -158,7 +158,7 @@ impl<'a> Crew<'a> {
         Actor::start(stage, run, name, "worker", &arguments)
     }
 
-    /// What its key is called, as a resource.
+    /// Returns the key of its resource.
     pub(crate) fn key(&self) -> Result<ResourceKey, LabError> {
         let no_key = |error: String| LabError::Resource(io::Error::other(error));
         let key = LockKey::new(self.run, "0").map_err(|error| no_key(error.to_string()))?;
@@ -174,7 +174,7 @@ pub(crate) struct ResourceActor {
 }
 
 impl ResourceActor {
-    /// Starts one on a free port, on a disk, and waits until it listens.
+    /// Starts a resource with a store on disk, on a free port, and waits until it listens.
     pub(crate) fn start(stage: &Stage, folder: &str, fence: &str) -> Result<Self, LabError> {
         let arguments =
             ["--listen", "127.0.0.1:0", "--store", "redb", "--path", "resource.redb", "--fence", fence];
@@ -183,12 +183,12 @@ impl ResourceActor {
         Ok(Self { actor, port, address: format!("127.0.0.1:{port}") })
     }
 
-    /// `127.0.0.1:PORT`.
+    /// Returns `127.0.0.1:PORT`.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
 
-    /// Waits until it has accepted or refused so many writes.
+    /// Waits until it has accepted or refused `writes` writes.
     pub(crate) fn heard(&mut self, writes: usize) -> Result<(), LabError> {
         const ANSWERS: [&str; 2] = [r#""event":"write_accepted""#, r#""event":"write_rejected""#];
         self.actor.until("hear of all writes", |actor| {
@@ -199,18 +199,18 @@ impl ResourceActor {
         })
     }
 
-    /// The answer to `GET /r/KEY`.
+    /// Returns the answer to `GET /r/KEY`.
     pub(crate) fn read(&self, key: &ResourceKey) -> Result<String, LabError> {
         self.ask("GET", &format!("/r/{}", key.to_path_segment()), "", "").map(|(_, body)| body)
     }
 
-    /// Status line and body of the answer to a `PUT /r/KEY` with that token.
+    /// Returns the status line and body of the answer to a `PUT /r/KEY` with this token.
     pub(crate) fn write(&self, key: &ResourceKey, token: u64) -> Result<(String, String), LabError> {
         let path = format!("/r/{}", key.to_path_segment());
         self.ask("PUT", &path, &format!("X-Fence-Token: {token}\r\n"), "once more")
     }
 
-    /// The sample of a metric without labels.
+    /// Returns the value of a metric without labels.
     pub(crate) fn metric(&self, name: &str) -> Result<u64, LabError> {
         let (_, text) = self.ask("GET", "/metrics", "", "")?;
         let sample = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());

@@ -1,4 +1,4 @@
-//! Why a run on live servers could not be carried out.
+//! The errors of runs on live servers.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,31 +6,31 @@ use std::path::PathBuf;
 use crate::history::ReadError;
 use crate::servers::ServerError;
 
-/// A run that could not be carried out. A result that was not expected is none.
+/// Why a run could not be carried out. An unexpected result is not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// A server, or one of our own processes.
+    /// A server, or a process of this program, failed.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// A history.
+    /// A history could not be read.
     #[error(transparent)]
     History(#[from] ReadError),
-    /// A process did not do in time what it should.
-    #[error("{name} did not {what} within {seconds} s; its last words:\n{words}")]
+    /// A process did not complete a step in time.
+    #[error("{name} did not {what} within {seconds} s; its last output:\n{words}")]
     Stuck {
         /// The process.
         name: String,
-        /// What it should have done.
+        /// The step.
         what: &'static str,
-        /// How long it was waited for.
+        /// The time waited.
         seconds: u64,
         /// The last lines of its log.
         words: String,
     },
-    /// The resource gave no answer to a question.
+    /// The resource did not answer.
     #[error("the resource did not answer: {0}")]
     Resource(io::Error),
-    /// A part of a run failed in a way of its own.
+    /// A part of the run failed.
     #[error("{0}")]
     Failed(String),
     /// A file could not be read or written.
@@ -38,9 +38,9 @@ pub enum LabError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
-        /// What to do.
+        /// The remedy.
         help: &'static str,
     },
 }

@@ -1,4 +1,4 @@
-//! Files that a command leaves.
+//! The files that commands write.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::LabError;
 
-/// Keeps results in a file, as JSON.
+/// Writes results to a file, as JSON.
 ///
 /// # Errors
 ///
@@ -16,7 +16,7 @@ pub fn keep(results: &impl Serialize, path: &Path) -> Result<(), LabError> {
     keep_text(&(text + "\n"), path)
 }
 
-/// Keeps a text in a file, whose folder is made if need be.
+/// Writes a text to a file, creating its folder if needed.
 ///
 /// # Errors
 ///
@@ -29,5 +29,5 @@ pub fn keep_text(text: &str, path: &Path) -> Result<(), LabError> {
 }
 
 fn failed(path: &Path) -> impl Fn(std::io::Error) -> LabError {
-    |source| LabError::File { path: path.to_owned(), source, help: "give --out another place" }
+    |source| LabError::File { path: path.to_owned(), source, help: "give another path to --out" }
 }

@@ -1,12 +1,12 @@
-//! The lock servers of an experiment: for each kind, as many as the lab has.
+//! The lock servers of an experiment, as many as the lab uses for each system.
 
-use crate::backends::BackendKind;
 use crate::servers::{EtcdCluster, Persistence, Redis, ServerError, Stage, ZooKeeper};
+use crate::systems::System;
 
-/// Redlock outlives the failure of two of five.
+/// Redlock tolerates the failure of two of five.
 const REDLOCK_NODES: usize = 5;
 
-/// Running lock servers of one kind.
+/// Running lock servers of one system.
 #[derive(Debug)]
 pub(crate) enum Fleet {
     Redis(Vec<Redis>),
@@ -15,17 +15,17 @@ pub(crate) enum Fleet {
 }
 
 impl Fleet {
-    /// Starts them and waits until they are ready.
-    pub(crate) fn start(stage: &Stage, kind: BackendKind) -> Result<Self, ServerError> {
-        Ok(match kind {
-            BackendKind::Redis => Self::Redis(vec![Redis::start(stage, "redis", Persistence::None)?]),
-            BackendKind::Redlock => Self::Redis(Redis::start_many(stage, REDLOCK_NODES)?),
-            BackendKind::Etcd => Self::Etcd(EtcdCluster::start(stage)?),
-            BackendKind::Zookeeper => Self::ZooKeeper(Box::new(ZooKeeper::start(stage)?)),
+    /// Starts the servers and waits until they are ready.
+    pub(crate) fn start(stage: &Stage, system: System) -> Result<Self, ServerError> {
+        Ok(match system {
+            System::Redis => Self::Redis(vec![Redis::start(stage, "redis", Persistence::None)?]),
+            System::Redlock => Self::Redis(Redis::start_many(stage, REDLOCK_NODES)?),
+            System::Etcd => Self::Etcd(EtcdCluster::start(stage)?),
+            System::Zookeeper => Self::ZooKeeper(Box::new(ZooKeeper::start(stage)?)),
         })
     }
 
-    /// Their addresses, as `--servers` takes them.
+    /// Returns their addresses, as `--servers` takes them.
     pub(crate) fn addresses(&self) -> String {
         let addresses = match self {
             Self::Redis(servers) => servers.iter().map(Redis::address).collect(),

@@ -1,4 +1,4 @@
-//! The histories of an experiment's runs, kept where somebody wants to look at them.
+//! Keeps the histories of an experiment's runs in a folder, if one is given.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -9,23 +9,23 @@ use resource::audit::History;
 
 use super::LabError;
 
-/// Where they are kept, if they are. One for the process: the experiments are told nothing that is not in their configuration.
+/// The folder, if any. It is global, since experiments receive nothing but their configuration.
 static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 
-/// Keeps the history of every run from now on in `folder`, which is made: a file in JSON lines for each, as `real audit` reads
-/// it, with the events of all processes in one order. Has to be asked for once, before the runs.
+/// Keeps the history of every later run in `folder`, which is created: for each run a file of JSON lines, as
+/// `real audit` reads it, with the events of all processes in one order. Call it once, before the runs.
 ///
 /// # Errors
 ///
-/// [`LabError::File`] if there can be no such folder.
+/// [`LabError::File`] if the folder can't be created.
 pub fn keep_histories(folder: &Path) -> Result<(), LabError> {
     fs::create_dir_all(folder).map_err(failed(folder))?;
     FOLDER.get_or_init(|| folder.to_owned());
     Ok(())
 }
 
-/// Keeps the history of a run whose processes wrote these files; the folder of the last, which is a resource's or one beside
-/// it, has the run's name.
+/// Keeps the history of a run whose processes wrote these files. The run's name is the folder of the last
+/// file.
 pub(crate) fn keep(history: &History, files: &[impl AsRef<Path>]) -> Result<(), LabError> {
     let Some(folder) = FOLDER.get() else { return Ok(()) };
     let run = files.last().and_then(|file| file.as_ref().parent()?.file_name());
@@ -35,7 +35,7 @@ pub(crate) fn keep(history: &History, files: &[impl AsRef<Path>]) -> Result<(), 
     written.and_then(|()| file.flush()).map_err(failed(&path))
 }
 
-/// A new file: runs of the same name are numbered.
+/// Creates a new file; runs of the same name are numbered.
 fn create(folder: &Path, run: &str) -> Result<(BufWriter<File>, PathBuf), LabError> {
     let mut number = 1;
     loop {

@@ -1,4 +1,4 @@
-//! What experiments on a load share: the servers of a kind, and a load on one hot key of theirs.
+//! A load on one hot key of an experiment's servers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,32 +7,32 @@ use tokio::runtime::{Builder, Handle};
 
 use super::LabError;
 use super::fleet::Fleet;
-use crate::backends::BackendKind;
 use crate::contend::{Arm, Load, Report, contend};
 use crate::runtime::TokioRuntime;
 use crate::span::Span;
+use crate::systems::System;
 
 /// A load on one key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HotKey<'a> {
-    /// What the key is called: another name for each load on the same servers.
+    /// The prefix of the key: a different one for each load on the same servers.
     pub(crate) key: &'a str,
     pub(crate) contenders: u64,
-    /// How many attempts a second.
+    /// Attempts a second.
     pub(crate) rate: f64,
     pub(crate) work: Span,
     pub(crate) ttl: Span,
     pub(crate) lasts: Span,
-    /// Those who wait on a single Redis are not called.
+    /// Whether waiters on a single Redis only poll.
     pub(crate) polled: bool,
 }
 
 impl HotKey<'_> {
     /// Offers the load to `fleet`.
-    pub(crate) fn offer(&self, backend: BackendKind, fleet: &Fleet) -> Result<Report, LabError> {
+    pub(crate) fn offer(&self, system: System, fleet: &Fleet) -> Result<Report, LabError> {
         let load = Load {
             arm: Arm::Lock,
-            backend,
+            system,
             servers: fleet.addresses().split(',').map(str::to_owned).collect(),
             ttl: self.ttl.0,
             work: self.work.0,
@@ -43,12 +43,12 @@ impl HotKey<'_> {
             lasts: self.lasts.0,
             polled: self.polled,
         };
-        let failed = |error: String| LabError::Failed(format!("the load on {}: {error}", backend.as_str()));
+        let failed = |error: String| LabError::Failed(format!("the load on {}: {error}", system.as_str()));
         let executor = Builder::new_current_thread().enable_all().build();
         let executor = executor.map_err(|error| failed(error.to_string()))?;
         let offered = executor.block_on(async { contend(load, TokioRuntime::new(Handle::current())).await });
         let report = offered.map_err(|error| failed(error.to_string()))?;
-        // Those who were still waiting release what they get in the background: the next load shall not find them.
+        // Waiters left over release their grants in the background: the next load must not find them.
         executor.shutdown_timeout(Duration::from_secs(1));
         match report.failures.keys().next() {
             Some(failure) if report.served == 0 => Err(failed(failure.clone())),
@@ -57,13 +57,13 @@ impl HotKey<'_> {
     }
 }
 
-/// The latency at `quantile` of a report, in milliseconds.
+/// Returns the latency at `quantile`, in milliseconds.
 pub(crate) fn millis(latencies: &crate::contend::Latencies, quantile: f64) -> f64 {
     let found = latencies.quantiles.iter().find(|(other, _)| (other - quantile).abs() < 1e-9);
     found.map_or(0.0, |(_, micros)| *micros as f64 / 1e3)
 }
 
-/// Which attempts of a load failed, and why; nothing if none did. `whose` says of which load.
+/// Describes the failed attempts of the load `whose`; `None` if there are none.
 pub(crate) fn failures(whose: &str, failures: &BTreeMap<String, u64>) -> Option<String> {
     let reasons: Vec<_> =
         failures.iter().map(|(reason, count)| format!("{count} with \"{reason}\"")).collect();

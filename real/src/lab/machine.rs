@@ -1,4 +1,4 @@
-//! What the numbers were measured on.
+//! The machine of a measurement.
 
 use std::fmt;
 use std::fs;
@@ -9,22 +9,23 @@ use serde::{Deserialize, Serialize};
 /// The machine of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Machine {
-    /// How many cores it has.
+    /// The number of cores.
     pub cores: usize,
-    /// What the processor calls itself.
+    /// The processor's name.
     pub processor: String,
     /// The kernel's release.
     pub kernel: String,
     /// The memory, in MiB.
     pub memory_mib: u64,
-    /// How many processes wanted to run when this began: the mean of one minute. Much above zero, others were at work too.
+    /// The mean number of runnable processes in the minute before the start. If it is far above zero, the
+    /// machine was busy.
     pub load_average: f64,
-    /// How this program was built: `release` or `debug`.
+    /// The build profile of this program: `release` or `debug`.
     pub build: String,
 }
 
 impl Machine {
-    /// This one.
+    /// Describes this machine.
     pub fn this() -> Self {
         let read = |file| fs::read_to_string(file).unwrap_or_default();
         let kib = value_of("/proc/meminfo", "MemTotal")

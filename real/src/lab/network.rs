@@ -1,4 +1,4 @@
-//! The links between one process of an experiment and its servers, which can be cut.
+//! The links between one process of an experiment and its servers. They can be cut.
 
 use std::io;
 
@@ -7,18 +7,21 @@ use tokio::runtime::{Builder, Runtime};
 use super::LabError;
 use crate::faults::{Direction, Link, Proxy};
 
-/// The way of one process to some servers: a proxy before each.
+/// A proxy before each server, for one process.
 pub(crate) struct Network {
     proxies: Vec<Proxy>,
-    /// Where they run. Dropped after them.
+    /// Runs the proxies, and is dropped after them.
     _runtime: Runtime,
 }
 
 impl Network {
-    /// Open links to `servers`.
+    /// Opens links to `servers`.
     pub(crate) fn to(servers: &[String]) -> Result<Self, LabError> {
-        let failed =
-            |error: io::Error| LabError::Failed(format!("no proxy: {error}; raise the limits of this user"));
+        let failed = |error: io::Error| {
+            LabError::Failed(format!(
+                "no proxy could be started: {error}; raise this user's limits (ulimit -n)"
+            ))
+        };
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(failed)?;
         let start = async {
             let mut proxies = Vec::with_capacity(servers.len());
@@ -31,22 +34,22 @@ impl Network {
         Ok(Self { proxies, _runtime: runtime })
     }
 
-    /// The servers as this process must call them, as `--servers` takes them.
+    /// Returns the proxies' addresses, as `--servers` takes them.
     pub(crate) fn addresses(&self) -> String {
         self.proxies.iter().map(Proxy::address).collect::<Vec<_>>().join(",")
     }
 
-    /// Holds back all that is sent to and from the first `count` servers.
+    /// Holds back all traffic to and from the first `count` servers.
     pub(crate) fn cut(&self, count: usize) {
         self.proxies.iter().take(count).for_each(|proxy| proxy.set_both(Link::Cut));
     }
 
-    /// Holds back what is sent in one direction, to or from the first `count` servers.
+    /// Holds back the traffic in one direction, to or from the first `count` servers.
     pub(crate) fn cut_one_way(&self, count: usize, direction: Direction) {
         self.proxies.iter().take(count).for_each(|proxy| proxy.set(direction, Link::Cut));
     }
 
-    /// Opens all links: what was held back arrives.
+    /// Opens all links: bytes held back arrive.
     pub(crate) fn heal(&self) {
         self.proxies.iter().for_each(|proxy| proxy.set_both(Link::Open));
     }

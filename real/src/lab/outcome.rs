@@ -1,4 +1,4 @@
-//! What one run came to, by its history.
+//! The outcome of one run, from its history.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,23 +10,23 @@ use super::{LabError, histories, story};
 use crate::history;
 use crate::judgement::Judgement;
 
-/// What one run came to.
+/// The outcome of one run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Outcome {
-    /// Writes that the resource took, in order: worker and token.
+    /// Writes that the resource accepted, in order: worker and token.
     pub(crate) accepted: Vec<WriteBy>,
     /// Writes that it refused.
     pub(crate) refused: Vec<WriteBy>,
-    /// What the audit says of the history, by kind.
+    /// The kinds of the audit's verdicts.
     pub(crate) verdicts: Vec<VerdictKind>,
-    /// The same with names and times.
+    /// The same verdicts with names and times.
     pub(crate) details: Vec<String>,
-    /// The histories of all processes, in one order, for people.
+    /// The events of all processes in one order, as text.
     pub(crate) story: Vec<String>,
 }
 
 impl Outcome {
-    /// Reads and judges the histories in `files`, the files of one run.
+    /// Reads and judges the history files of one run.
     pub(crate) fn of(files: &[impl AsRef<Path>]) -> Result<(Self, Vec<Event>), LabError> {
         let history = history::read(files)?;
         histories::keep(&history, files)?;
@@ -45,41 +45,41 @@ impl Outcome {
         }
     }
 
-    /// How many verdicts of that kind there are.
+    /// Returns the number of verdicts of this kind.
     pub(crate) fn count(&self, kind: VerdictKind) -> usize {
         self.verdicts.iter().filter(|found| **found == kind).count()
     }
 
-    /// Whether there is a verdict of that kind.
+    /// Returns whether there is a verdict of this kind.
     pub(crate) fn has(&self, kind: VerdictKind) -> bool {
         self.verdicts.contains(&kind)
     }
 
-    /// Whether nothing was violated: an overlap is what any lease allows.
+    /// Returns whether there is no verdict but overlaps, which any lease allows.
     pub(crate) fn is_safe(&self) -> bool {
         self.verdicts.iter().all(|kind| *kind == VerdictKind::Overlap)
     }
 }
 
-/// Who wrote, in order: `b a`.
+/// Lists the writers in order: `b a`.
 pub(crate) fn writers(writes: &[WriteBy]) -> String {
     let names: Vec<_> = writes.iter().map(|write| write.worker.as_str()).collect();
     names.join(" ")
 }
 
-/// Writes as a cell of a table: `b:2 a:1`, or `none`.
+/// Formats writes for a table: `b:2 a:1`, or `none`.
 pub(crate) fn cell(writes: &[WriteBy]) -> String {
     let names: Vec<_> = writes.iter().map(ToString::to_string).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(" ") }
 }
 
-/// When `process` first did what `is` wants.
+/// Returns the time of the first event of `process` that satisfies `is`.
 pub(crate) fn first(events: &[Event], process: &str, is: impl Fn(&Kind) -> bool) -> Option<Nanos> {
     let event = events.iter().find(|event| event.process.as_str() == process && is(&event.kind));
     event.map(|event| event.at)
 }
 
-/// From one time to a later one.
+/// Returns the time between two events.
 pub(crate) fn between(begin: Nanos, end: Nanos) -> Duration {
     Duration::from_nanos(end.0.saturating_sub(begin.0))
 }

@@ -1,12 +1,12 @@
-//! Several runs at a time.
+//! Parallel runs.
 #![allow(clippy::disallowed_methods, reason = "each run waits for processes, on a thread of its own")]
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::thread;
 
-/// What `job` makes of each of `items`, in their order, at most `at_once` at a time. The first error ends it: what runs is
-/// finished, and nothing more begun.
+/// Runs `job` for each of `items`, at most `at_once` at a time, and returns the results in the order of the
+/// items. After the first error it starts no further job, and waits for those running.
 pub(crate) fn in_parallel<I: Sync, T: Send, E: Send>(
     items: &[I],
     at_once: usize,
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_results_stand_in_the_order_of_the_items() {
+    fn results_are_in_the_order_of_the_items() {
         let items: Vec<u32> = (0..20).collect();
         assert_eq!(
             in_parallel(&items, 3, |item| Ok::<_, String>(item * 2)).unwrap(),

@@ -1,6 +1,6 @@
-//! Of a handful of numbers.
+//! Statistics of a few numbers.
 
-/// The middle one, or the mean of the two in the middle.
+/// Returns the median: the middle value, or the mean of the two in the middle.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -12,7 +12,7 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// The largest.
+/// Returns the largest value.
 pub(crate) fn most(values: &[f64]) -> Option<f64> {
     values.iter().copied().max_by(f64::total_cmp)
 }
@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_handful() {
+    fn median_and_maximum_of_a_few_numbers() {
         assert_eq!((median(&[]), most(&[])), (None, None));
         assert_eq!((median(&[3.0, 1.0, 2.0]), most(&[3.0, 1.0, 2.0])), (Some(2.0), Some(3.0)));
         assert_eq!(median(&[4.0, 1.0]), Some(2.5));

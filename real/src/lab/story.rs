@@ -1,11 +1,11 @@
-//! The events of a run as lines for people.
+//! The events of a run as lines of text.
 
 use std::collections::BTreeSet;
 
 use resource::audit::{Event, Kind};
 use resource::story;
 
-/// One line for each event that a reader must know. A client that asks again and again does so in one line.
+/// Returns one line for each event of interest. Repeated requests of one client become one line.
 pub(crate) fn lines(history: &[Event]) -> Vec<String> {
     let mut asking = BTreeSet::new();
     let is_news = |event: &&Event| match event.kind {
@@ -14,7 +14,7 @@ pub(crate) fn lines(history: &[Event]) -> Vec<String> {
             asking.remove(&event.process);
             true
         }
-        // Only some of the servers under test tell of these.
+        // Omitted, since only some of the servers under test report them.
         Kind::LeaseNotAcquired { .. } | Kind::KeyExpired { .. } | Kind::WriteRepeated { .. } => false,
         _ => true,
     };

@@ -1,7 +1,8 @@
-//! Who runs on which core.
+//! Pins peers and the Redis to cores.
 //!
-//! A round trip to a Redis takes 12 µs where client and server share a core, and 57 where a wake-up must cross to another. Left to
-//! the scheduler one peer would have the one and the next the other, four times the difference between any two locks.
+//! A round trip to a Redis takes 12 µs if client and server share a core, and 57 µs if a wake-up crosses
+//! cores. The scheduler would give one peer the first and another the second, a difference four times that
+//! between any two locks.
 
 use std::fs;
 use std::io;
@@ -9,7 +10,7 @@ use std::io;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// The cores of this machine, and the server that may get one of them for itself.
+/// The cores of this machine, and the server that may be pinned to one.
 #[derive(Debug)]
 pub(super) struct Cores {
     server: u32,
@@ -17,7 +18,7 @@ pub(super) struct Cores {
 }
 
 impl Cores {
-    /// Those that this process may run on.
+    /// Uses the cores that this process may run on.
     ///
     /// # Errors
     ///
@@ -26,8 +27,8 @@ impl Cores {
         Ok(Self { server, all: sched_getaffinity(None)? })
     }
 
-    /// Gives the server one core, as a lock server has a machine of its own, and its client another: this thread with all
-    /// that it starts from here on, or the process `client`. Where there is but one core they share it.
+    /// Pins the server to one core, and its client to another: this thread and those it starts later, or the
+    /// process `client`. On a machine with one core they share it.
     ///
     /// # Errors
     ///
@@ -40,7 +41,7 @@ impl Cores {
         }
     }
 
-    /// Gives all cores to both: where many are under way, all of the machine is theirs.
+    /// Unpins both: with many requests in flight, each may use the whole machine.
     ///
     /// # Errors
     ///
@@ -56,12 +57,12 @@ impl Cores {
     }
 }
 
-/// Places all threads of a process.
+/// Pins all threads of a process.
 fn place(process: u32, cores: &CpuSet) -> io::Result<()> {
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {
         let number = thread?.file_name().to_string_lossy().parse().ok();
         match sched_setaffinity(number.and_then(Pid::from_raw), cores) {
-            // It has ended since.
+            // The thread has exited.
             Err(rustix::io::Errno::SRCH) => {}
             other => other?,
         }
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_and_its_client_have_each_a_core_and_then_all_again() {
+    fn server_and_client_are_pinned_and_unpinned() {
         let (mut server, mut client) = (sleeper(), sleeper());
         let all = sched_getaffinity(None).unwrap();
         let cores = Cores::with(server.id()).unwrap();

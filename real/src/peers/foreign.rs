@@ -1,6 +1,6 @@
-//! Peers in other languages, and those that want a build of their own: processes that take jobs as lines of JSON.
+//! Peers in other languages, or with a build of their own: processes that read jobs as lines of JSON.
 //!
-//! What they are made of is fetched once, in the pinned versions that `real/peers/` names, into `target/peers`.
+//! Their dependencies are fetched once, in the versions pinned in `real/peers/`, into `target/peers`.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -10,14 +10,14 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use super::PeerError;
 use super::slice::{Job, Peer, Slice};
 
-/// Where the sources of the peers are.
+/// The folder of the peers' sources.
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers");
-/// Where what is fetched and built for them is kept.
+/// The folder of their dependencies and builds.
 const CACHE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/peers");
-/// How much of the output of a command that failed is told.
+/// How many lines of a failed command's output the error quotes.
 const LAST_LINES: usize = 3;
 
-/// A peer that is a process. It ends with this value.
+/// A peer in a process of its own. Dropping it kills the process.
 pub(super) struct Foreign {
     name: &'static str,
     child: Child,
@@ -70,7 +70,7 @@ impl Peer for Foreign {
 
 impl Drop for Foreign {
     fn drop(&mut self) {
-        // It fails only if the process is gone.
+        // It fails only if the process has exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -134,7 +134,7 @@ fn source(file: &str) -> PathBuf {
     Path::new(SOURCES).join(file)
 }
 
-/// Calls `install` with the list of versions `pins`, unless what is in `home` was installed from the same.
+/// Calls `install` with the file of versions `pins`, unless `home` was installed from the same file.
 fn prepare(
     name: &'static str,
     pins: &str,
@@ -151,7 +151,7 @@ fn prepare(
     fs::write(&note, versions).map_err(|error| missing(error.to_string()))
 }
 
-/// Runs a command to its end. `advice` says what to do if it fails.
+/// Runs a command to completion; `advice` is the remedy if it fails.
 fn run(command: &mut Command, advice: &str) -> Result<(), String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = match command.stdin(Stdio::null()).output() {
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_peer_gets_a_job_and_answers_with_a_slice() {
-        // It answers only to what it should be told.
+        // It answers only to the job expected.
         let script = r#"read -r job; case $job in *'"scenario":"hot"'*'"contenders":2'*)
             echo '{"acquire_ns":[1,2],"completed":2,"elapsed_ns":9}';; esac"#;
         let slice = shell(script).run(&job()).unwrap();
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_fails_tells_its_last_words_and_what_to_do() {
+    fn a_failed_command_shows_its_output_and_the_remedy() {
         let error = run(Command::new("sh").args(["-c", "echo why >&2; exit 3"]), "do this").unwrap_err();
         assert_eq!(error, "`sh` failed (exit status: 3): why; do this");
         let error = run(&mut Command::new("no-such-program"), "do that").unwrap_err();

@@ -1,4 +1,4 @@
-//! Goes round the peers, slice by slice, and puts together what each measured.
+//! Measures the peers slice by slice, in turns, and combines the slices.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -9,63 +9,64 @@ use super::{Entry, OPTIONAL, PeerError};
 use crate::lab::Machine;
 use crate::servers::ask;
 
-/// Where one request after the other is timed, each slice is done in so many parts, in turns with the other peers' parts: a
-/// moment of the machine's that is slow hits all alike then, also in the 99th percentile.
+/// Where single requests are timed, each slice is split into this many parts, in turns with the other peers':
+/// a slow moment of the machine then affects all alike, also in the 99th percentile.
 pub const PARTS: u64 = 10;
-/// So many times is a slice of acquires alone done, in turns: what it is held against asks the same of the same server, so the
-/// two differ by hundredths, where the machine differs by tenths from one second to the next.
+/// A slice of acquires alone is repeated this often, in turns: it is compared with a peer that sends the same
+/// requests to the same server. The two differ by hundredths, the machine by tenths from one second to the
+/// next.
 pub const TAKES: u64 = 4;
-/// How long the leases of all peers live.
+/// The TTL of all peers.
 const TTL_MS: u64 = 10_000;
-/// Latencies are kept to three digits.
+/// Significant digits of a latency.
 const DIGITS: u8 = 3;
-/// The longest latency that is kept: ten minutes.
+/// The longest latency recorded: ten minutes.
 const LATENCY_NS_MAX: u64 = 600_000_000_000;
 
-/// How much is measured.
+/// The amount of work to measure.
 #[derive(Clone, Debug, Serialize)]
 pub struct Configuration {
-    /// How many slices each peer does of each arm.
+    /// The number of slices of each arm for each peer.
     pub rounds: u64,
-    /// How many acquires and releases a slice has where nobody contends.
+    /// The number of acquires and releases in a slice without contention.
     pub operations: u64,
-    /// How many contend for the one key: an arm each.
+    /// The numbers of contenders for one key: an arm each.
     pub contenders: Vec<u64>,
-    /// How long they hold it.
+    /// How long they hold the lock.
     pub work_ms: u64,
-    /// How long a slice of the one key lasts.
+    /// The duration of a slice with one key.
     pub hot_ms: u64,
-    /// How many acquire and release at the same time over the key space.
+    /// The number of tasks that acquire and release at the same time over the key space.
     pub tasks: u64,
-    /// How many acquire at the same time where nobody releases.
+    /// The number of tasks that only acquire.
     pub takers: u64,
-    /// How long a turn over the key space lasts.
+    /// The duration of a slice over the key space.
     pub space_ms: u64,
 }
 
-/// What was measured.
+/// The measurements.
 #[derive(Debug, Serialize)]
 pub struct Results {
-    /// On what.
+    /// The machine.
     pub machine: Machine,
-    /// How much.
+    /// The amount of work.
     pub configuration: Configuration,
     /// A row for each peer in each arm.
     pub rows: Vec<Row>,
-    /// Who could not be measured, and why.
+    /// The peers that could not be measured, and why.
     pub missing: Vec<(&'static str, String)>,
 }
 
-/// What one peer came to in one arm.
+/// The measurement of one peer in one arm.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// What was done.
+    /// The scenario.
     pub scenario: Scenario,
-    /// How many contended.
+    /// The number of contenders.
     pub contenders: u64,
-    /// Who did it.
+    /// The peer.
     pub peer: &'static str,
-    /// Median of the acquires, in nanoseconds; 0 if they were not timed one by one.
+    /// Median of the acquires, in nanoseconds; 0 if they were not timed singly.
     pub acquire_p50_ns: u64,
     /// Their 99th percentile.
     pub acquire_p99_ns: u64,
@@ -75,11 +76,12 @@ pub struct Row {
     pub release_p99_ns: u64,
     /// Locks a second.
     pub per_second: f64,
-    /// How many there were.
+    /// The number of locks.
     pub completed: u64,
 }
 
-/// Measures all entries on `machine`, with the Redis that has this port and these cores. `tell` hears of each round.
+/// Measures all entries on `machine`, with the Redis on this port and these cores. Calls `tell` for each
+/// round.
 pub(super) fn measure(
     machine: Machine,
     configuration: Configuration,
@@ -113,7 +115,8 @@ pub(super) fn measure(
                     cores: &cores,
                 };
                 slices.all(&mut entries, &mut tallies, &mut missing)?;
-                // Whoever comes first may find the machine otherwise than whoever comes last.
+                // Reverse the order, since the first peer may find the machine in another state than the
+                // last.
                 entries.reverse();
             }
         }
@@ -140,14 +143,14 @@ pub(super) fn title(scenario: Scenario, contenders: u64) -> String {
     }
 }
 
-/// One slice of every peer that takes part in an arm, or a part of one.
+/// A slice, or a part of one, of every peer in an arm.
 struct Turn<'a> {
     configuration: &'a Configuration,
     scenario: Scenario,
     contenders: u64,
-    /// How many turns a slice takes; the operations are shared out among them.
+    /// The number of turns that share a slice's operations.
     parts: u64,
-    /// Which of the arm's turns it is.
+    /// The number of this turn within the arm.
     number: u64,
     redis: u16,
     cores: &'a Cores,
@@ -194,7 +197,7 @@ impl Turn<'_> {
         };
         let slice = self.placed(entry, &job)?;
         if matches!(self.scenario, Scenario::Space | Scenario::Take) {
-            // Else later slices would find a server that is full.
+            // Otherwise later slices would find a full server.
             ask(self.redis, "FLUSHALL\r\n", |answer| answer.ends_with("\r\n"))?;
         }
         if let Some(tally) = tallies.iter_mut().find(|tally| tally.place == place) {
@@ -207,7 +210,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Runs the job: where one request after the other is timed, on a core apart from the server's.
+    /// Runs the job; where single requests are timed, on a core apart from the server's.
     fn placed(&self, entry: &mut Entry, job: &Job) -> Result<Slice, PeerError> {
         if self.scenario != Scenario::Uncontended {
             return entry.peer.run(job);
@@ -215,15 +218,15 @@ impl Turn<'_> {
         let process = entry.peer.process();
         self.cores.part(process)?;
         let slice = entry.peer.run(job);
-        // A peer that has died is told of by the slice.
+        // If the peer has died, the slice's error says so.
         let shared = self.cores.share(process.filter(|_| slice.is_ok()));
         shared.map_err(PeerError::from).and(slice)
     }
 }
 
-/// What a peer has measured in an arm so far.
+/// The sums of one peer in one arm.
 struct Tally {
-    /// Where its row stands: the arm, its contenders, and the peer's place.
+    /// The order of its row: the arm, its contenders, and the peer's place.
     place: (u64, u64, usize),
     row: Row,
     elapsed_ns: u64,

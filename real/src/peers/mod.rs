@@ -1,9 +1,10 @@
-//! Our locks and others', side by side in one run.
+//! Compares these locks with other libraries, side by side in one run.
 //!
-//! Each peer does the same work in small slices, all in turns, so that whatever else the machine does hits all alike; what
-//! counts is the ratio between them. [`mod@slice`] says what a slice is; `ours`, `raw_redis`, `raw_etcd` and `foreign` are the
-//! peers; `cores` gives the Redis a core and its client another where one request after the other is timed; [`measure`] goes
-//! round and keeps what they measured; [`table`] sets it against the targets.
+//! Each peer does the same work in small slices, all in turns, so that disturbances of the machine affect all
+//! alike; the result is the ratio between peers. [`mod@slice`] defines a slice. `ours`, `raw_redis`,
+//! `raw_etcd` and `foreign` are the peers. `cores` pins the Redis and its client to different cores where
+//! single requests are timed. [`measure`] runs the slices and combines them, and [`table`] compares the
+//! results with the targets.
 
 mod cores;
 mod foreign;
@@ -17,9 +18,9 @@ pub mod table;
 use std::io;
 use std::time::Duration;
 
-use crate::backends::BackendKind;
 use crate::lab::Machine;
 use crate::servers::{EtcdCluster, Persistence, Redis, ServerError, Stage, ZooKeeper};
+use crate::systems::System;
 
 use crate::TokioRuntime;
 
@@ -31,29 +32,29 @@ use self::slice::{Peer, Scenario};
 /// A comparison that could not be made, or a peer that is not in it.
 #[derive(Debug, thiserror::Error)]
 pub enum PeerError {
-    /// The peer is not on this machine and could not be had.
-    #[error("{name} could not be had: {why}; or leave it out by --without {name}")]
+    /// The peer is not installed on this machine and could not be installed.
+    #[error("{name} could not be installed: {why}; or leave it out with --without {name}")]
     Missing {
-        /// Which.
+        /// The peer.
         name: &'static str,
-        /// Why, and what to do.
+        /// The reason and the remedy.
         why: String,
     },
-    /// The peer did not get through its work.
+    /// The peer failed during its work.
     #[error("{name} failed: {what}")]
     Failed {
-        /// Which.
+        /// The peer.
         name: &'static str,
-        /// What it said.
+        /// Its message.
         what: String,
     },
-    /// No such peer to leave out.
+    /// No peer of this name can be left out.
     #[error("there is no peer `{0}`: see `real peers --help` for their names")]
     Unknown(String),
-    /// A server.
+    /// A server failed.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// The machine.
+    /// The operating system failed.
     #[error(transparent)]
     System(#[from] io::Error),
 }
@@ -61,24 +62,25 @@ pub enum PeerError {
 /// The names of the peers that can be left out.
 pub const OPTIONAL: [&str; 4] = ["redis-py", "node-redlock", "rslock", "kazoo"];
 
-/// One peer, and what it is measured at.
+/// One peer and its scenarios.
 pub(crate) struct Entry {
     pub(crate) peer: Box<dyn Peer>,
-    /// Where its rows stand in the tables.
+    /// The place of its rows in the tables.
     pub(crate) place: usize,
     pub(crate) scenarios: &'static [Scenario],
 }
 
-/// What our locks on Redis do.
+/// The scenarios of our locks on Redis.
 const EVERY: &[Scenario] = &[Scenario::Uncontended, Scenario::Hot, Scenario::Space, Scenario::Take];
 
 const LOCK: &[Scenario] = &[Scenario::Uncontended, Scenario::Hot, Scenario::Space];
 
-/// Starts the servers and the peers, but for those in `without`, and measures them.
+/// Starts the servers and the peers, except those in `without`, and measures them.
 ///
 /// # Errors
 ///
-/// [`PeerError`] if a server or one of our own arms failed. A peer that could not be had is in the results, with the reason.
+/// [`PeerError`] if a server or one of our own peers failed. A peer that could not be installed is listed in
+/// the results with the reason.
 pub fn compare(
     configuration: Configuration,
     without: &[String],
@@ -100,7 +102,8 @@ pub fn compare(
     Ok(results)
 }
 
-/// Those that share a server stand next to each other, so that they are measured right after one another.
+/// Lists the peers. Those that share a server are neighbours, so that they are measured one right after the
+/// other.
 fn enter(
     redis: &Redis,
     etcd: &EtcdCluster,
@@ -114,9 +117,9 @@ fn enter(
         let place = entries.len();
         entries.push(Entry { peer, place, scenarios });
     };
-    let ours = |name, kind, servers: &[String]| {
+    let ours = |name, system, servers: &[String]| {
         let (servers, busy_poll) = (servers.to_vec(), TokioRuntime::BUSY_POLL);
-        Box::new(ours::Ours { name, kind, servers, busy_poll })
+        Box::new(ours::Ours { name, system, servers, busy_poll })
     };
     let mut foreign = |name: &str, start: &dyn Fn() -> Result<foreign::Foreign, PeerError>| {
         if without.iter().any(|left_out| left_out == name) {
@@ -135,8 +138,8 @@ fn enter(
     for acquires in [Acquires::Evalsha, Acquires::Set] {
         add(Box::new(raw_redis::RedisCrate { server: server.clone(), acquires }), &[Scenario::Uncontended]);
     }
-    add(ours("dlock, Redis", BackendKind::Redis, std::slice::from_ref(&server)), EVERY);
-    let mut sleepy = ours("dlock, Redis, never polling", BackendKind::Redis, std::slice::from_ref(&server));
+    add(ours("dlock, Redis", System::Redis, std::slice::from_ref(&server)), EVERY);
+    let mut sleepy = ours("dlock, Redis, never polling", System::Redis, std::slice::from_ref(&server));
     sleepy.busy_poll = Duration::ZERO;
     add(sleepy, EVERY);
     add(Box::new(raw_redis::RedisBenchmark { server: server.clone() }), &[Scenario::Take]);
@@ -149,9 +152,9 @@ fn enter(
     }
     let members = etcd.addresses();
     add(Box::new(raw_etcd::RawTxn { members: members.clone() }), &[Scenario::Uncontended]);
-    add(ours("dlock, etcd", BackendKind::Etcd, &members), LOCK);
+    add(ours("dlock, etcd", System::Etcd, &members), LOCK);
     add(Box::new(raw_etcd::LockService { members }), LOCK);
-    add(ours("dlock, ZooKeeper", BackendKind::Zookeeper, std::slice::from_ref(&keeper)), LOCK);
+    add(ours("dlock, ZooKeeper", System::Zookeeper, std::slice::from_ref(&keeper)), LOCK);
     if let Some(peer) = foreign("kazoo", &|| foreign::kazoo(&keeper)) {
         add(Box::new(peer), LOCK);
     }

@@ -1,4 +1,4 @@
-//! Our own locks, as a peer among others: an ordinary user of `dlock`, on a runtime of one thread.
+//! Our own locks as a peer: an ordinary user of `dlock` on a runtime of one thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,17 +10,17 @@ use tokio::task::JoinSet;
 
 use super::PeerError;
 use super::slice::{Job, Peer, Scenario, Slice, nanos};
-use crate::backends::{self, BackendKind};
 use crate::runtime::TokioRuntime;
+use crate::systems::{self, System};
 use crate::timer;
 
 /// How long an acquire of a free lock may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// One of our backends.
+/// A peer on one of our systems.
 pub(super) struct Ours {
     pub(super) name: &'static str,
-    pub(super) kind: BackendKind,
+    pub(super) system: System,
     pub(super) servers: Vec<String>,
     /// How long its streams poll for an answer before its thread sleeps.
     pub(super) busy_poll: Duration,
@@ -37,14 +37,14 @@ impl Peer for Ours {
         let executor = executor.map_err(|error| failed(error.to_string()))?;
         let slice = executor.block_on(async {
             let runtime = TokioRuntime::new(Handle::current()).polling_busily(self.busy_poll);
-            let backend = backends::backend(self.kind, &self.servers, job.ttl(), runtime)?;
+            let backend = systems::backend(self.system, &self.servers, job.ttl(), runtime)?;
             run(backend, job).await
         });
         slice.map_err(|error| failed(error.to_string()))
     }
 }
 
-/// What stopped a slice: the error of any step, for people.
+/// The error that stopped a slice.
 type Stopped = Box<dyn std::error::Error + Send + Sync>;
 
 async fn run<B: Backend<Runtime = TokioRuntime>>(backend: B, job: &Job) -> Result<Slice, Stopped> {
@@ -52,7 +52,7 @@ async fn run<B: Backend<Runtime = TokioRuntime>>(backend: B, job: &Job) -> Resul
     let runtime = lock.backend().runtime().clone();
     // Opens the connection and the session, and loads the scripts.
     let warm = LockKey::new(&job.name, "warm-up")?;
-    lock.acquire(&warm, runtime.now() + PATIENCE).await?.release().await?;
+    lock.acquire(&warm, runtime.now() + ACQUIRE_TIMEOUT).await?.release().await?;
     match job.scenario {
         Scenario::Uncontended => uncontended(&lock, job).await,
         Scenario::Hot => hot(&lock, job).await,
@@ -67,7 +67,7 @@ async fn uncontended<B: Backend>(lock: &Lock<B>, job: &Job) -> Result<Slice, Sto
     let mut slice = Slice { completed: job.operations, ..Slice::default() };
     for _ in 0..job.operations {
         let called = runtime.now();
-        let handle = lock.acquire(&key, called + PATIENCE).await?;
+        let handle = lock.acquire(&key, called + ACQUIRE_TIMEOUT).await?;
         let granted = runtime.now();
         handle.release().await?;
         slice.acquire_ns.push(nanos(granted.saturating_since(called)));
@@ -96,8 +96,8 @@ async fn hot<B: Backend>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
     Ok(all)
 }
 
-/// Acquires, works, releases and works without the lock, until `end`: whoever has released does not come back before others
-/// had a chance. The slice lasts from `begun` to its last release.
+/// Acquires, works, releases, and works without the lock, until `end`; a contender that released thus leaves
+/// the lock to the others for a while. The slice lasts from `begun` to its last release.
 async fn contend<B: Backend>(
     lock: Lock<B>,
     key: LockKey,
@@ -112,7 +112,7 @@ async fn contend<B: Backend>(
         let handle = match lock.acquire(&key, end).await {
             Ok(handle) => handle,
             Err(AcquireError::Contended { .. } | AcquireError::DeadlinePassed) => return Ok(slice),
-            // A question that the end has cut off.
+            // A request cut off by the end.
             Err(AcquireError::Unavailable(_)) if runtime.now() >= end => return Ok(slice),
             Err(error) => return Err(error.into()),
         };
@@ -146,7 +146,7 @@ async fn space<B: Backend>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> 
                     break;
                 }
                 let key = LockKey::new(&name, &number.to_string())?;
-                let handle = lock.acquire(&key, runtime.now() + PATIENCE).await?;
+                let handle = lock.acquire(&key, runtime.now() + ACQUIRE_TIMEOUT).await?;
                 match takes {
                     Some(_) => handle.leave(),
                     None => _ = handle.release().await?,

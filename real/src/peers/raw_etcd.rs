@@ -1,5 +1,5 @@
-//! What an etcd can do at best: the one transaction that a lock needs; and etcd's own Lock service. Both through
-//! etcd-client as its manual shows it, on one lease a client.
+//! The fastest that an etcd allows: the single transaction that a lock needs; and etcd's own Lock service.
+//! Both use etcd-client as its manual shows, with one lease for each client.
 #![allow(clippy::disallowed_methods, reason = "peers are measured on the machine's own clock and scheduler")]
 
 use std::sync::Arc;
@@ -16,10 +16,11 @@ use super::PeerError;
 use super::slice::{Job, Peer, Scenario, Slice, nanos};
 use crate::timer;
 
-/// Long enough for any slice: it is not kept alive.
+/// Longer than any slice, since it is not kept alive.
 const LEASE_SECONDS: i64 = 120;
 
-/// The transaction that puts a key into a lock's queue under the session's lease, and looks who stands there.
+/// The transaction that puts a key into a lock's queue under the session's lease, and reads the queue's first
+/// key.
 pub(super) struct RawTxn {
     pub(super) members: Vec<String>,
 }
@@ -68,7 +69,7 @@ fn block_on(
 }
 
 async fn open(members: &[String]) -> Result<(Client, i64), Error> {
-    // As ours does: one member serves.
+    // One member, as our peer uses.
     let mut client = Client::connect(&members[..1], None).await?;
     let lease = client.lease_grant(LEASE_SECONDS, None).await?.id();
     Ok((client, lease))
@@ -87,7 +88,7 @@ async fn transactions(members: &[String], job: &Job) -> Result<Slice, Error> {
         kv.txn(enter).await?;
         let granted = Instant::now();
         kv.delete(key, None).await?;
-        // The first one waits for the connection.
+        // The first round includes the connection's setup.
         if round > 0 {
             slice.acquire_ns.push(nanos(granted - called));
             slice.release_ns.push(nanos(granted.elapsed()));
@@ -128,8 +129,8 @@ async fn uncontended(members: &[String], job: &Job) -> Result<Slice, Error> {
     Ok(slice)
 }
 
-/// The service names a waiter after its lease, so each contender has one of its own; and a connection, since a call that waits
-/// takes one of the few streams that a connection may have.
+/// Contends for one key. The service identifies a waiter by its lease, so each contender has one of its own,
+/// and a connection, since a waiting call occupies one of a connection's few streams.
 async fn hot(members: &[String], job: &Job) -> Result<Slice, Error> {
     let mut clients = Vec::new();
     for _ in 0..job.contenders {
@@ -143,7 +144,7 @@ async fn hot(members: &[String], job: &Job) -> Result<Slice, Error> {
     }
     let mut all = Slice::default();
     while let Some(ended) = contenders.join_next().await {
-        // A panic is a mistake of ours, and goes on as one.
+        // A panic is a defect of this program: propagate it.
         let slice = ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))?;
         all.acquire_ns.extend(slice.acquire_ns);
         all.release_ns.extend(slice.release_ns);

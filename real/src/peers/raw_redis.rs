@@ -1,9 +1,9 @@
-//! What a Redis can do at best: the shipping scripts through the redis crate, the same by one socket that blocks, a lease
-//! without a token, and redis-benchmark's pipelines.
+//! The fastest that a Redis allows: the library's scripts through the redis crate, the same over a blocking
+//! socket, a lease without a token, and redis-benchmark's pipelines.
 //!
-//! The crate is what an acquire is held against, as a lock on etcd is held against a transaction of etcd-client: the same
-//! client library on the same runtime, without a lock around it. The socket shows what library and runtime cost: it parses
-//! nothing, asks one at a time, knows no deadline, and waits in the kernel.
+//! An acquire is compared with the crate, as a lock on etcd is compared with a transaction of etcd-client:
+//! the same client library on the same runtime, without a lock. The socket shows the cost of library and
+//! runtime: it parses nothing, sends one request at a time, has no deadlines, and waits in the kernel.
 #![allow(clippy::disallowed_methods, reason = "the yardstick is measured on the machine's own clock")]
 
 use std::io::{self, Read, Write};
@@ -19,14 +19,14 @@ use tokio::runtime::Builder;
 use super::PeerError;
 use super::slice::{Job, Peer, Scenario, Slice, nanos};
 
-/// The script that [`dlock::redis`] acquires by.
+/// The script with which [`dlock::redis`] acquires.
 const ACQUIRE: &str = include_str!("../../../dlock/src/redis/acquire.lua");
-/// The script that it releases by.
+/// The script with which it releases.
 const RELEASE: &str = include_str!("../../../dlock/src/redis/release.lua");
-/// An owner token, as long as ours.
+/// An owner token of the library's length.
 const OWNER: &str = "0123456789abcdef0123456789abcdef";
 
-/// The keys of the lock that our own would use, and the channel on which it tells of a release.
+/// The keys that our lock uses, and the channel of its release notifications.
 struct Keys {
     owner: String,
     fence: String,
@@ -40,18 +40,19 @@ impl Keys {
     }
 }
 
-/// One lease after the other through the redis crate, by the connection that our locks use: no timeout, no retry, no owner
-/// token of its own.
+/// Acquires and releases through the redis crate over one connection, as our locks do, without timeouts,
+/// retries or new owner tokens.
 pub(super) struct RedisCrate {
     pub(super) server: String,
     pub(super) acquires: Acquires,
 }
 
-/// How a lease is taken; it is given back by the script that [`dlock::redis`] releases by.
+/// How a lease is acquired; it is released by the script of [`dlock::redis`].
 pub(super) enum Acquires {
-    /// By the script that [`dlock::redis`] acquires by.
+    /// By the script with which [`dlock::redis`] acquires.
     Evalsha,
-    /// By a command of the server's own, as locks without fencing tokens do. The difference is what the token costs.
+    /// By the server's SET command, as locks without fencing tokens do. The difference is the cost of the
+    /// token.
     Set,
 }
 
@@ -122,7 +123,7 @@ impl RedisCrate {
     }
 }
 
-/// One EVALSHA after the other: a write, and a read that blocks.
+/// Sends one EVALSHA after the other: a write, and a blocking read.
 pub(super) struct SocketEvalsha {
     pub(super) server: String,
 }
@@ -173,13 +174,13 @@ impl Wire {
         Ok(Self { stream, answer: Vec::with_capacity(256) })
     }
 
-    /// Loads a script, and returns its digest.
+    /// Loads a script and returns its digest.
     fn load(&mut self, script: &str) -> io::Result<String> {
         self.ask(&command(&["SCRIPT", "LOAD", script]), 2, "$40\r\n")?;
         Ok(String::from_utf8_lossy(&self.answer[5..45]).into_owned())
     }
 
-    /// Sends a command and reads an answer of so many lines, which must begin as it should.
+    /// Sends a command and reads an answer of `lines` lines, which must begin with `begins`.
     fn ask(&mut self, command: &[u8], lines: usize, begins: &str) -> io::Result<()> {
         self.stream.write_all(command)?;
         self.answer.clear();
@@ -205,11 +206,11 @@ fn command(words: &[&str]) -> Vec<u8> {
     format!("*{count}\r\n{}", words.collect::<String>()).into_bytes()
 }
 
-/// What stands in for the tail of [`OWNER`] where each acquire has a token of its own: redis-benchmark puts twelve digits in
-/// its place. A token that is always the same costs the server less: Lua knows the text already.
+/// [`OWNER`] with a placeholder, which redis-benchmark replaces by twelve digits, so that each acquire has a
+/// token of its own. A constant token would cost the server less: Lua interns the string.
 const OWNERS: &str = "0123456789abcdef0123__rand_int__";
 
-/// redis-benchmark with 64 commands under way on each of its 50 connections.
+/// redis-benchmark with 64 commands in flight on each of its 50 connections.
 pub(super) struct RedisBenchmark {
     pub(super) server: String,
 }
@@ -246,7 +247,7 @@ impl RedisBenchmark {
     }
 }
 
-/// The second field of the last line: `"EVALSHA …","136054.42","0.4",…`.
+/// Returns the second field of the last line: `"EVALSHA …","136054.42","0.4",…`.
 fn requests_per_second(csv: &str) -> Option<f64> {
     let line = csv.lines().rfind(|line| line.starts_with("\"EVALSHA"))?;
     let rate: f64 = line.split("\",\"").nth(1)?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! One slice of work of one peer: what it is to do, and what it measured.
+//! A slice of work for one peer, and its measurements.
 
 use std::time::Duration;
 
@@ -6,41 +6,43 @@ use serde::{Deserialize, Serialize};
 
 use super::PeerError;
 
-/// What a peer does for a while. Peers in other languages get it as a line of JSON, and answer with a [`Slice`].
+/// A slice of work. Peers in other languages read it as a line of JSON and answer with a [`Slice`].
 #[derive(Clone, Debug, Serialize)]
 pub struct Job {
-    /// What is done.
+    /// The scenario.
     pub scenario: Scenario,
-    /// What the keys are called, `NAME:0` and so on: another name for each slice, so that none inherits a lock.
+    /// The prefix of the keys, `NAME:0` and so on; different for each slice, so that none finds the locks of
+    /// another.
     pub name: String,
-    /// How many times, for [`Scenario::Uncontended`].
+    /// The number of operations, for [`Scenario::Uncontended`].
     pub operations: u64,
-    /// How many do it at the same time, for the other scenarios.
+    /// The number of contenders, for the other scenarios.
     pub contenders: u64,
-    /// How long a lock is held, as exactly as the peer's language can, and how long its last holder stays away, for
-    /// [`Scenario::Hot`].
+    /// How long a lock is held (as precisely as the peer's language allows), and how long its last holder
+    /// stays away, for [`Scenario::Hot`].
     pub work_ms: u64,
-    /// How long a lease lives.
+    /// The TTL of a lease.
     pub ttl_ms: u64,
-    /// For how long, but for [`Scenario::Uncontended`]; about so long for [`Scenario::Take`].
+    /// The duration, except for [`Scenario::Uncontended`]; approximate for [`Scenario::Take`].
     pub millis: u64,
 }
 
-/// What is measured.
+/// A scenario to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scenario {
-    /// One client acquires and releases one key, again and again.
+    /// One client acquires and releases one key repeatedly.
     Uncontended,
-    /// Many want one key, work while they hold it, and work as long without it before they come back.
+    /// Many contenders for one key, which work while they hold it, and as long again without it.
     Hot,
-    /// Many acquire and release, each time another key.
+    /// Many contenders acquire and release, another key each time.
     Space,
-    /// Many acquire, each time another key, and leave the lease to its TTL: [`Job::takes`] in all.
+    /// Many contenders acquire another key each time, and leave the lease to its TTL: [`Job::takes`] in
+    /// total.
     Take,
 }
 
-/// What came of it.
+/// The measurements.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Slice {
     /// From each call of acquire to the grant, in nanoseconds.
@@ -49,41 +51,41 @@ pub struct Slice {
     /// From each call of release to its answer.
     #[serde(default)]
     pub release_ns: Vec<u64>,
-    /// How many locks were acquired, and released if that was to be.
+    /// The number of locks acquired, and released where the scenario says so.
     #[serde(default)]
     pub completed: u64,
-    /// How long that took.
+    /// The duration.
     #[serde(default)]
     pub elapsed_ns: u64,
-    /// What went wrong.
+    /// The error, if any.
     #[serde(default)]
     pub error: Option<String>,
 }
 
-/// A way to lock, with a server of its own or a shared one.
+/// A lock implementation on a server, its own or a shared one.
 pub trait Peer {
-    /// What it is called.
+    /// Returns its name.
     fn name(&self) -> &'static str;
 
-    /// The process that does the work, if it is not this one.
+    /// Returns the process that does the work, if it is not this one.
     fn process(&self) -> Option<u32> {
         None
     }
 
-    /// Does a slice of work.
+    /// Runs a slice of work.
     ///
     /// # Errors
     ///
-    /// [`PeerError::Failed`] if it did not get through.
+    /// [`PeerError::Failed`] if it did not complete.
     fn run(&mut self, job: &Job) -> Result<Slice, PeerError>;
 }
 
-/// About as many leases as a server gives in a millisecond.
+/// Roughly the number of leases that a server grants in a millisecond.
 const TAKES_PER_MILLI: u64 = 180;
 
 impl Job {
-    /// How many acquires [`Scenario::Take`] has, for all peers alike: the server takes longer over a key the more there are,
-    /// and much longer while a table of its keys grows.
+    /// Returns the number of acquires of [`Scenario::Take`], the same for all peers: the server gets slower
+    /// with the number of keys, and much slower while it resizes its table of keys.
     pub fn takes(&self) -> u64 {
         (self.millis * TAKES_PER_MILLI).max(1000)
     }

@@ -1,34 +1,34 @@
-//! The tables, and whether the targets hold.
+//! The tables, and the targets.
 
 use std::fmt::Write as _;
 
 use super::measure::{Results, Row, title};
 use super::slice::Scenario;
 
-/// Our locks, by the name of their rows.
+/// Our locks, by the names of their rows.
 const REDIS: &str = "dlock, Redis";
 const SLEEPY: &str = "dlock, Redis, never polling";
 const ETCD: &str = "dlock, etcd";
-/// The yardsticks, which are no locks.
+/// The yardsticks, which are not locks.
 const RAW_EVALSHA: &str = "raw EVALSHA, redis crate";
 const RAW_SET: &str = "raw SET, redis crate";
 const RAW_SOCKET: &str = "raw EVALSHA, bare socket";
 const RAW_TXN: &str = "raw etcd transaction";
 const BENCHMARK: &str = "redis-benchmark -P 64";
 
-/// One target, and what was measured.
+/// A target, and its measurement.
 #[derive(Debug)]
 pub struct Target {
-    /// What is demanded.
+    /// The demand.
     pub demand: String,
-    /// What was measured.
+    /// The measured value.
     pub measured: String,
-    /// Whether it holds; `None` if what it needs was not measured.
+    /// Whether it is met; `None` if a measurement is missing.
     pub holds: Option<bool>,
 }
 
 impl Results {
-    /// All targets.
+    /// Returns all targets.
     pub fn targets(&self) -> Vec<Target> {
         let mut targets = self.uncontended();
         targets.push(at_least(
@@ -58,7 +58,8 @@ impl Results {
             let sleepy = self.row(Scenario::Uncontended, SLEEPY).map(of);
             let peers = self.others(Scenario::Uncontended, 1).map(of).reduce(f64::min);
             let demand = |what: &str| format!("Redis, acquire {name}, nobody contends: {what}");
-            // The raw call sleeps until its answer comes: what the lock adds to it is told by our row that does so, too.
+            // The raw call sleeps until its answer arrives; the row "never polling" shows what the lock adds
+            // to it.
             for (ours, how) in [(ours, ""), (sleepy, ", never polling")] {
                 let bound = "at most 1.15 times the raw EVALSHA through the redis crate";
                 let mut by_crate = at_most(demand(&format!("{bound}{how}")), ours, raw, 1.15);
@@ -81,7 +82,7 @@ impl Results {
         targets
     }
 
-    /// The most that contend: a lock can't be held more often than its work and the two calls allow.
+    /// Targets for the largest number of contenders: a lock's rate is limited by its work and the two calls.
     fn hot(&self) -> Vec<Target> {
         let Some(contenders) = self.configuration.contenders.iter().max() else { return Vec::new() };
         let row = |peer| {
@@ -110,7 +111,7 @@ impl Results {
         self.rows.iter().find(|row| row.peer == peer && row.scenario == scenario)
     }
 
-    /// The rows of those who are neither ours nor a yardstick.
+    /// Returns the rows that are neither ours nor a yardstick.
     fn others(&self, scenario: Scenario, contenders: u64) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(move |row| {
             let is_other = !row.peer.starts_with("dlock")
@@ -119,7 +120,7 @@ impl Results {
         })
     }
 
-    /// Tables for people, in Markdown.
+    /// Returns the tables in Markdown.
     pub fn tables(&self) -> String {
         let mut text = String::new();
         // Writing to a String can't fail.
@@ -142,7 +143,7 @@ impl Results {
     }
 }
 
-/// The rows of one arm. The ratios are to our lock on Redis.
+/// Returns the table of one arm. Ratios are relative to our lock on Redis.
 fn table(rows: &[Row]) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let ours = rows.iter().find(|row| row.peer == REDIS).unwrap_or(first);
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_have_a_row_for_each_peer_and_name_the_missing() {
+    fn the_tables_list_each_peer_and_the_missing_ones() {
         let mut results = results(19.0);
         results.missing.push(("rslock", "no compiler".to_owned()));
         let text = results.tables();
@@ -279,7 +280,7 @@ mod tests {
         assert!(text.contains("| redis-benchmark -P 64 | 160000 | 1.07 |"), "{text}");
         assert!(text.contains("Not measured: rslock: no compiler"), "{text}");
         assert!(text.contains("150000 against 160000: 0.94 | **no** |"), "{text}");
-        // What is held is the ratio to the same client library; the other is told.
+        // The target is the ratio to the same client library; the other ratio is only shown.
         assert!(
             text.contains("| 114 µs against 100 µs: 1.14 (1.43 of a bare socket's 80 µs) | yes |"),
             "{text}"

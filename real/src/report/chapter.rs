@@ -1,4 +1,4 @@
-//! An experiment's results as text: for a terminal, and in Markdown.
+//! An experiment's results as text for a terminal, and as Markdown.
 
 use std::fmt::Write as _;
 
@@ -9,24 +9,24 @@ use super::{Section, WIDTH};
 pub struct Chapter {
     /// The experiment.
     pub number: u32,
-    /// Its name.
+    /// Its title.
     pub title: &'static str,
-    /// What it answers.
+    /// Its question.
     pub question: &'static str,
-    /// What to know before one reads the findings, as Markdown.
+    /// The introduction to the findings, as Markdown.
     pub background: &'static str,
-    /// The command that gives it.
+    /// The command that repeats it.
     pub command: String,
-    /// What it was run with, as TOML.
+    /// Its configuration, as TOML.
     pub configuration: String,
-    /// The machine that it was run on, in words.
+    /// A description of the machine.
     pub machine: String,
-    /// What was found.
+    /// The findings.
     pub section: Section,
 }
 
 impl Chapter {
-    /// The chapter for a terminal.
+    /// Renders the chapter for a terminal.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (heading, story) in &self.section.stories {
@@ -51,7 +51,7 @@ impl Chapter {
         text
     }
 
-    /// The chapter in Markdown.
+    /// Renders the chapter in Markdown.
     pub fn markdown(&self) -> String {
         let Self { number, title, question, background, command, configuration, machine, section } = self;
         let mut text = format!("\n## {number}. {title}\n\n{question}\n\n```\n{command}\n```\n\n");
@@ -83,7 +83,7 @@ impl Chapter {
     }
 }
 
-/// Lines of at most 80 columns.
+/// Wraps text at 80 columns.
 fn wrapped(text: &str, first: &str, next: &str) -> String {
     let options = textwrap::Options::new(WIDTH).initial_indent(first).subsequent_indent(next);
     textwrap::fill(text, options) + "\n"

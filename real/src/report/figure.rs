@@ -1,7 +1,7 @@
-//! Curves as SVG.
+//! Draws curves as SVG.
 //!
-//! A page may be read on white or on black, and an image does not know which: there is no background, and all colours
-//! are of a middle lightness.
+//! A page may have a light or a dark background, which an image can't detect: the figure has no background,
+//! and all colours are of medium lightness.
 
 use std::ops::Range;
 
@@ -12,10 +12,10 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
 const SIZE: (u32, u32) = (760, 420);
-/// Axes and words.
+/// The colour of axes and labels.
 const INK: RGBColor = RGBColor(0x80, 0x86, 0x8c);
-/// Of Okabe and Ito, "Color Universal Design" (2008): those that can be told apart with any eyes, on white and on black; and
-/// two more, since a median and a tail of each of four systems make eight lines.
+/// From Okabe and Ito, "Color Universal Design" (2008): colours that people with any colour vision can tell
+/// apart, on white and on black; and two more, since a median and a tail of four systems make eight lines.
 const COLOURS: [RGBColor; 8] = [
     RGBColor(0x00, 0x82, 0xc8),
     RGBColor(0xd5, 0x5e, 0x00),
@@ -26,77 +26,77 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(0x8c, 0x56, 0x4b),
     RGBColor(0x7f, 0x7f, 0x7f),
 ];
-/// What a scale of powers of ten begins at, where a value is zero.
+/// The start of a logarithmic axis, where a value is zero.
 const LOG_FLOOR: f64 = 1e-6;
 
-/// The logarithms of 1, 2 and 5: where an axis by powers of ten may begin and end.
+/// The logarithms of 1, 2 and 5: where a logarithmic axis may begin and end.
 const STEPS: [f64; 3] = [0.0, std::f64::consts::LOG10_2, 1.0 - std::f64::consts::LOG10_2];
-/// Numbers from here on are written as so many of it, with an M: an axis has no room for more digits.
+/// Numbers from here on are written in millions, with an M: an axis has no room for more digits.
 const MILLION: f64 = 1e6;
-/// How much of the width and of the height of the frame a legend may need.
+/// The share of the frame's width and height that a legend may need.
 const LEGEND_SHARE: (f64, f64) = (0.4, 0.4);
-/// Up to so many powers of ten, an axis is marked at 2 and 5 times each, too.
+/// An axis of at most this many powers of ten is also marked at 2 and 5 times each.
 const DECADES_WITH_STEPS: f64 = 2.5;
 
-/// Curves in one frame.
+/// A figure: curves in one frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Its file, in docs/figures/, without the ending.
+    /// The name of its file in docs/figures/, without the extension.
     pub name: String,
-    /// What it shows, as a sentence.
+    /// Its caption, as a sentence.
     pub caption: String,
-    /// Along.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Up.
+    /// The vertical axis.
     pub y: Axis,
     /// The curves.
     pub lines: Vec<Line>,
 }
 
-/// An axis. Its label should be ASCII.
+/// An axis. Its label must be ASCII.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// What it counts, and in which unit.
+    /// The quantity and its unit.
     pub label: String,
-    /// How.
+    /// The scale.
     pub scale: Scale,
 }
 
 /// The scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// Evenly, from zero.
+    /// Linear, from zero.
     Linear,
-    /// By powers of ten.
+    /// Logarithmic.
     Log,
 }
 
 /// A curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// What the legend calls it.
+    /// Its name in the legend.
     pub name: String,
     /// Its points.
     pub points: Vec<(f64, f64)>,
 }
 
-/// An axis as the frame draws it: positions are values, or their logarithms.
+/// An axis as it is drawn: positions are values, or their logarithms.
 struct Ruler {
     scale: Scale,
     positions: RangedCoordf64,
 }
 
 impl Figure {
-    /// Its file, relative to the folder of the page.
+    /// Returns the path of its file, relative to the folder of the page.
     pub fn file(&self) -> String {
         format!("figures/{}.svg", self.name)
     }
 
-    /// The figure as SVG.
+    /// Draws the figure as SVG.
     ///
     /// # Errors
     ///
-    /// What the drawing library says.
+    /// The message of the drawing library.
     pub fn svg(&self) -> Result<String, String> {
         let mut text = String::new();
         {
@@ -119,7 +119,7 @@ impl Figure {
         let legend = self.emptiest_corner(&x, &y);
         let mut chart = ChartBuilder::on(area)
             .margin(12)
-            // Half of the last number of the axis stands beyond it.
+            // Half of the axis's last number extends beyond it.
             .margin_right(28)
             .x_label_area_size(44)
             .y_label_area_size(64)
@@ -141,7 +141,7 @@ impl Figure {
         chart.configure_series_labels().position(legend).label_font(words).border_style(TRANSPARENT).draw()
     }
 
-    /// The corner that the fewest points are in; in doubt the upper left, since most of these curves rise.
+    /// Returns the corner with the fewest points; in doubt the upper left, since most of these curves rise.
     fn emptiest_corner(&self, x: &Ruler, y: &Ruler) -> SeriesLabelPosition {
         let corners = [
             (SeriesLabelPosition::UpperLeft, false, true),
@@ -206,21 +206,21 @@ impl Ruler {
         Self { scale, positions: (low..high).into() }
     }
 
-    /// How far along the axis a value is, from 0 to 1.
+    /// Returns the position of a value on the axis, from 0 to 1.
     fn share(&self, value: f64) -> f64 {
         let Range { start, end } = self.positions.range();
         (self.scale.position(value) - start) / (end - start)
     }
 }
 
-/// The last step at or below a logarithm.
+/// Returns the last step at or below a logarithm.
 fn step_below(logarithm: f64) -> f64 {
     let decade = logarithm.floor();
     let mut steps = STEPS.iter().map(|step| decade + step).filter(|step| *step <= logarithm);
     steps.next_back().unwrap_or(decade)
 }
 
-/// The first step at or above a logarithm.
+/// Returns the first step at or above a logarithm.
 fn step_above(logarithm: f64) -> f64 {
     let decade = logarithm.floor();
     let mut steps = STEPS.iter().map(|step| decade + step).filter(|step| *step >= logarithm);
@@ -245,7 +245,7 @@ impl Ranged for Ruler {
                 let marks = decades
                     .take_while(|decade| *decade <= end)
                     .flat_map(|decade| steps.iter().map(move |step| decade + step));
-                // What is computed in two ways may differ in the last digit.
+                // Two computations of a value may differ in the last digit.
                 marks.filter(|mark| (start - 1e-9..=end + 1e-9).contains(mark)).collect()
             }
         }
@@ -263,7 +263,7 @@ impl ValueFormatter<f64> for Ruler {
             Scale::Log => 10_f64.powf(*position),
         };
         let (value, unit) = if value >= MILLION { (value / MILLION, "M") } else { (value, "") };
-        // To six digits: what comes after is the arithmetic's.
+        // To six digits: the rest is rounding error.
         let text = format!("{value:.6}");
         text.trim_end_matches('0').trim_end_matches('.').to_owned() + unit
     }
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn an_axis_by_powers_of_ten_is_marked_at_them() {
         let svg = figure(Scale::Log, vec![(50.0, 0.4), (1000.0, 2000.0)]).svg().unwrap();
-        // Along: 1.3 powers of ten, from 50 to 1000. Up: 3.7, from 0.2 to 2000.
+        // The horizontal axis spans 1.3 powers of ten, from 50 to 1000, the vertical 3.7, from 0.2 to 2000.
         for mark in
             ["\n50\n", "\n100\n", "\n200\n", "\n500\n", "\n1\n", "\n10\n", "\n1000\n", "redis", "contenders"]
         {

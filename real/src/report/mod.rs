@@ -1,7 +1,8 @@
-//! What experiments found, for people: on the terminal at 80 columns, and as the page `docs/experiments.md`.
+//! The findings of experiments as text: for a terminal of 80 columns, and as the page `docs/experiments.md`.
 //!
-//! To read it: a [`Section`] is what an experiment says of its findings: [`Expectation`]s (sentences that hold or do not),
-//! [`Table`]s and [`Figure`]s. A [`Chapter`] is that with the question, the command and the machine, and writes it as text.
+//! A [`Section`] holds the findings of an experiment: [`Expectation`]s (sentences that hold or not),
+//! [`Table`]s and [`Figure`]s. A [`Chapter`] adds the question, the command and the machine, and renders
+//! text.
 
 mod chapter;
 mod figure;

@@ -1,45 +1,45 @@
-//! What an experiment says of its findings.
+//! The section of an experiment in the report.
 
 use super::{Figure, Table};
 
-/// What an experiment says of its findings, made from them.
+/// The section of an experiment, made from its findings.
 #[derive(Clone, Debug, Default)]
 pub struct Section {
-    /// What the lab demands, and whether the findings show it.
+    /// The expectations, and whether the findings meet them.
     pub expectations: Vec<Expectation>,
-    /// What else they show, a paragraph each. Words for numbers must come from the numbers.
+    /// Further observations, a paragraph each. Statements about numbers must be computed from them.
     pub remarks: Vec<String>,
-    /// Before and after.
+    /// The tables.
     pub tables: Vec<Table>,
-    /// Curves.
+    /// The figures.
     pub figures: Vec<Figure>,
-    /// Runs told event by event: heading and text. The page shows the first alone.
+    /// Runs told event by event: heading and text. The page shows only the first.
     pub stories: Vec<(String, String)>,
 }
 
-/// A sentence that the findings bear out, or do not.
+/// An expected finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expectation {
-    /// The sentence, as it reads when it holds.
+    /// The claim, as it reads if it holds.
     pub claim: String,
-    /// Whether it does.
+    /// Whether it holds.
     pub holds: bool,
 }
 
 impl Section {
-    /// Adds a sentence and whether it holds.
+    /// Adds a claim and whether it holds.
     pub fn expect(&mut self, claim: impl Into<String>, holds: bool) {
         self.expectations.push(Expectation { claim: claim.into(), holds });
     }
 
-    /// Whether all that the lab demands was found. What expects nothing is not as expected.
+    /// Returns whether all expectations hold. A section without expectations is not as expected.
     pub fn as_expected(&self) -> bool {
         !self.expectations.is_empty() && self.expectations.iter().all(|expectation| expectation.holds)
     }
 }
 
 impl Expectation {
-    /// The sentence, never without its denial where it does not hold.
+    /// Returns the claim, prefixed by a denial if it does not hold.
     pub fn sentence(&self) -> String {
         if self.holds {
             self.claim.clone()

@@ -1,31 +1,31 @@
-//! Tables, on the terminal and in Markdown.
+//! Tables for a terminal and in Markdown.
 
 use std::fmt::Write as _;
 
-/// A table. Columns of numbers are aligned to the right.
+/// A table. Columns of numbers are right-aligned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
-    /// What it shows, as a sentence.
+    /// Its caption, as a sentence.
     pub caption: String,
     headings: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub fn new(caption: impl Into<String>, headings: &[&str]) -> Self {
         let headings = headings.iter().map(|heading| (*heading).to_owned()).collect();
         Self { caption: caption.into(), headings, rows: Vec::new() }
     }
 
-    /// Adds a row. What it lacks is empty; what it has beyond the headings is not shown.
+    /// Adds a row. Missing cells are empty; cells beyond the headings are dropped.
     pub fn row(&mut self, cells: impl IntoIterator<Item = impl ToString>) {
         let mut row: Vec<_> = cells.into_iter().map(|cell| cell.to_string()).collect();
         row.resize(self.headings.len(), String::new());
         self.rows.push(row);
     }
 
-    /// For a terminal.
+    /// Renders it for a terminal.
     pub fn text(&self) -> String {
         let columns: Vec<_> =
             (0..self.headings.len()).map(|column| (self.width(column), self.is_numeric(column))).collect();
@@ -41,7 +41,7 @@ impl Table {
         text
     }
 
-    /// For a page.
+    /// Renders it in Markdown.
     pub fn markdown(&self) -> String {
         let line = |cells: &[String]| {
             let cells = cells.iter().map(|cell| cell.replace('|', "\\|"));

@@ -1,19 +1,19 @@
-//! Why a server does not run, in one sentence that says what to do.
+//! The errors of servers. Each says what to do.
 
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A server could not be started, or is not what it should be.
+/// Why a server could not be started, or does not work.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// The program is not on this machine.
+    /// The program is not installed.
     #[error("`{program}` is not installed: run `apt-get install {package}`")]
     Missing {
         /// The program, or the file that it needs.
         program: String,
-        /// The Debian package that has it.
+        /// The Debian package that contains it.
         package: &'static str,
     },
     /// The operating system did not start the program.
@@ -21,7 +21,7 @@ pub enum ServerError {
     Spawn {
         /// The program.
         program: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// Another process listens on the port.
@@ -30,36 +30,36 @@ pub enum ServerError {
         /// The port.
         port: u16,
     },
-    /// The server ended by itself.
-    #[error("{name} died ({status}): mend what its last words complain of, and try again:\n{log}")]
+    /// The server exited by itself.
+    #[error("{name} exited ({status}): fix the cause that its last output names, and try again:\n{log}")]
     Died {
-        /// Which one.
+        /// The server.
         name: String,
         /// Its exit status.
         status: String,
         /// The last lines of it.
         log: String,
     },
-    /// The server runs, and is not ready.
+    /// The server runs but is not ready.
     #[error(
-        "{name} was not ready after {waited:?}: give it a faster disk or less company; its last words:\n{log}"
+        "{name} was not ready after {waited:?}: use a faster disk or reduce the machine's load; its last output:\n{log}"
     )]
     Silent {
-        /// Which one.
+        /// The server.
         name: String,
-        /// How long it was waited for.
+        /// The time waited.
         waited: Duration,
         /// The last lines of it.
         log: String,
     },
-    /// A server refused an order that it must follow, such as one to form a cluster.
-    #[error("{name} refused `{order}`: {answer}; its last words:\n{log}")]
+    /// A server refused a command, such as one to form a cluster.
+    #[error("{name} refused `{order}`: {answer}; its last output:\n{log}")]
     Refused {
-        /// Which one.
+        /// The server.
         name: String,
-        /// What it was told.
+        /// The command.
         order: String,
-        /// What it answered.
+        /// Its answer.
         answer: String,
         /// The last lines of its log.
         log: String,
@@ -69,10 +69,10 @@ pub enum ServerError {
     Directory {
         /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A server program needs another user, and this machine lacks it.
+    /// A server must run as another user, and this machine has none.
     #[error(
         "PostgreSQL does not run as root and there is no user `postgres`: run `apt-get install postgresql`, or run as another user"
     )]

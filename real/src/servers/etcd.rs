@@ -1,4 +1,4 @@
-//! Three etcd members, or one.
+//! An etcd cluster of three members, or of one.
 
 use super::error::ServerError;
 use super::guard::Stage;
@@ -10,10 +10,10 @@ use super::ready::{ask_http, await_ready};
 
 const PACKAGE: &str = "etcd-server";
 const LOCAL: &str = "127.0.0.1";
-/// Members talk twenty times a second; without a leader for half a second, they elect another.
+/// Members send heartbeats twenty times a second; after half a second without a leader they elect one.
 const TIMING: [&str; 4] = ["--heartbeat-interval", "50", "--election-timeout", "500"];
 
-/// What a member logs when it has its port and its cluster.
+/// The log line of a member that has its port and has joined its cluster.
 const READY: &str = "ready to serve client requests";
 
 /// A member of an etcd cluster.
@@ -33,7 +33,7 @@ pub struct EtcdCluster {
 }
 
 impl EtcdCluster {
-    /// Starts a cluster of three on free ports, and waits until every member serves.
+    /// Starts a cluster of three on free ports and waits until every member serves.
     ///
     /// # Errors
     ///
@@ -51,8 +51,8 @@ impl EtcdCluster {
         on_free_ports(|| Self::on_ports::<1>(stage, free()?, free()?, [None]))
     }
 
-    /// As [`EtcdCluster::start`], each member on a host of a [`Network`](crate::faults::Network): a fault there parts
-    /// the members from each other.
+    /// As [`EtcdCluster::start`], with each member on a host of a [`Network`](crate::faults::Network), whose
+    /// faults can separate the members.
     ///
     /// # Errors
     ///
@@ -74,11 +74,11 @@ impl EtcdCluster {
         let mut members = Vec::with_capacity(N);
         for (n, port) in ports.into_iter().enumerate() {
             let name = format!("etcd-{}", n + 1);
-            // A start anew, on other ports, is another cluster: it must not find the data of this one.
+            // A restart on other ports is another cluster: it must not find this one's data.
             let directory = stage.subdirectory(&format!("{name}-{port}"))?;
             let (here, peer) = (url(LOCAL, port), peer_url(n));
             let client = hosts[n].map_or_else(|| here.clone(), |host| url(host.address(), port));
-            // We ask it from its own host.
+            // Our requests come from its own host.
             let listen = if client == here { here } else { format!("{client},{here}") };
             let launch = Launch::new(&name, &program, &directory)
                 .args(["--name", &name, "--data-dir", "data", "--initial-cluster-state", "new"])
@@ -90,17 +90,17 @@ impl EtcdCluster {
             let process = stage.spawn(&launch)?;
             members.push(Etcd { process, port, launch, stage: stage.clone() });
         }
-        // No member serves before most of them run: all are started before any is waited for.
+        // No member serves before a majority runs: start all before waiting for any.
         members.iter_mut().try_for_each(Etcd::await_ready)?;
         Ok(Self { members })
     }
 
-    /// The addresses of all members.
+    /// Returns the addresses of all members.
     pub fn addresses(&self) -> Vec<String> {
         self.members.iter().map(Etcd::address).collect()
     }
 
-    /// Which member leads, by its place in [`EtcdCluster::members`], as far as those that answer know.
+    /// Returns the leader's index in [`EtcdCluster::members`], as reported by the members that answer.
     pub fn leader(&self) -> Option<usize> {
         let status: Vec<_> = self.members.iter().map(Etcd::status).collect();
         let leader = status.iter().flatten().map(|status| &status.leader).next()?;
@@ -111,7 +111,7 @@ impl EtcdCluster {
     ///
     /// # Errors
     ///
-    /// [`ServerError::Refused`] if there is no leader to tell, or it does not follow.
+    /// [`ServerError::Refused`] if there is no leader to ask, or it refuses.
     pub fn move_leader(&self, member: usize) -> Result<(), ServerError> {
         let order = "MoveLeader";
         let refused = |answer: &str| ServerError::Refused {
@@ -141,22 +141,22 @@ struct Status {
 }
 
 impl Etcd {
-    /// `127.0.0.1:PORT`, or that of its host, for clients.
+    /// Returns the address for clients: `127.0.0.1:PORT`, or that of its host.
     pub fn address(&self) -> String {
         format!("{}:{}", self.launch.address(), self.port)
     }
 
-    /// Its port for clients.
+    /// Returns its port for clients.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Its process, to pause or kill.
+    /// Returns its process, to pause or kill.
     pub fn process(&mut self) -> &mut Process {
         &mut self.process
     }
 
-    /// Kills it if it lives, and starts it again with its data.
+    /// Kills it if it runs, and restarts it with its data.
     ///
     /// # Errors
     ///
@@ -167,7 +167,8 @@ impl Etcd {
         self.await_ready()
     }
 
-    /// Its own log must say so too: another etcd that has the port would be as healthy.
+    /// Waits until it is ready. It also checks the member's own log: another etcd on the port would look
+    /// healthy too.
     fn await_ready(&mut self) -> Result<(), ServerError> {
         let (port, log) = (self.port, self.process.log().to_owned());
         let serves = || std::fs::read_to_string(&log).is_ok_and(|log| log.contains(READY));

@@ -1,11 +1,12 @@
-//! The stage: a temporary directory, and a guard that leaves nothing of it behind.
+//! The stage: a temporary directory, and a guard that removes it with its processes.
 //!
-//! The guard is a shell that reads from a pipe whose other end only we hold. However we end (a return, a panic, Ctrl-C,
-//! SIGKILL), the pipe closes; the guard then kills what runs in the directory, and removes it. There is no other way out,
-//! so what happens after a crash is what happens every day.
+//! The guard is a shell that reads from a pipe whose other end only this process holds. However this process
+//! ends (a return, a panic, Ctrl-C, SIGKILL), the pipe closes; the guard then kills the processes of the
+//! directory and removes it. There is no other cleanup, so the cleanup after a crash is exercised in every
+//! run.
 //!
-//! A process of the stage writes its pid to a file before it becomes the server, so that there is no moment in which it
-//! runs and the guard does not know of it.
+//! A process of the stage writes its pid to a file before it executes the server, so that the guard knows of
+//! it whenever it runs.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::Write;
@@ -17,12 +18,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::error::ServerError;
 
-/// `$1`: the directory. A line `leave` on the standard input says that the processes are to live on.
+/// `$1` is the directory. A line `leave` on standard input lets the processes live on.
 const GUARD: &str = include_str!("guard.sh");
-/// The names of directories that we made begin so: nothing else is ever removed.
+/// The prefix of the directories: no directory without it is ever removed.
 const PREFIX: &str = "dlock-real-";
 
-/// A temporary directory and the processes in it, for as long as a clone of this value lives.
+/// A temporary directory and its processes. They live as long as a clone of this value.
 #[derive(Clone, Debug)]
 pub struct Stage(Arc<Inner>);
 
@@ -33,11 +34,11 @@ struct Inner {
 }
 
 impl Stage {
-    /// A stage in the directory for temporary files (`TMPDIR`).
+    /// Creates a stage in the directory for temporary files (`TMPDIR`).
     ///
     /// # Errors
     ///
-    /// [`ServerError`] if no directory can be made there, or no shell be started.
+    /// [`ServerError`] if the directory can't be created or the shell can't be started.
     pub fn new() -> Result<Self, ServerError> {
         let parent = std::env::temp_dir();
         let directory =
@@ -47,18 +48,18 @@ impl Stage {
         Ok(Self(Arc::new(Inner { directory, guard: Mutex::new(Some(guard)) })))
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn directory(&self) -> &Path {
         &self.0.directory
     }
 
-    /// Lets the processes live on when this value is gone; [`end_left_stage`] ends them. Those that are values still
-    /// must be left, too: [`super::Process::leave`].
+    /// Lets the processes live on after this value is dropped; [`end_left_stage`] stops them. Processes held
+    /// as values must also be left: [`super::Process::leave`].
     pub fn leave(&self) {
         if let Some((mut guard, mut words)) =
             self.0.guard.lock().unwrap_or_else(PoisonError::into_inner).take()
         {
-            // A guard that is gone already can't be told, and need not be.
+            // If the guard is gone, there is nothing to tell it.
             let _ = words.write_all(b"leave\n");
             drop(words);
             let _ = guard.wait();
@@ -80,11 +81,11 @@ impl Drop for Inner {
     }
 }
 
-/// Ends what runs in the directory of a stage that was left, and removes it.
+/// Stops the processes of a stage that was left, and removes its directory.
 ///
 /// # Errors
 ///
-/// [`ServerError`] if `directory` is no stage, or no shell can be started.
+/// [`ServerError`] if `directory` is no stage, or the shell can't be started.
 pub fn end_left_stage(directory: &Path) -> Result<(), ServerError> {
     let failed = |source| ServerError::Directory { path: directory.to_owned(), source };
     let directory = directory.canonicalize().map_err(failed)?;
@@ -104,7 +105,7 @@ pub fn end_left_stage(directory: &Path) -> Result<(), ServerError> {
 fn make_directory(parent: &Path) -> std::io::Result<PathBuf> {
     let directory = parent.join(format!("{PREFIX}{}-{:016x}", std::process::id(), rand::random::<u64>()));
     DirBuilder::new().mode(0o755).create(&directory)?;
-    // PostgreSQL runs as another user where we are root, and notes its pid here like the others.
+    // PostgreSQL runs as another user if this process is root, and writes its pid here like the others.
     let pids = directory.join("pids");
     fs::create_dir(&pids)?;
     fs::set_permissions(&pids, Permissions::from_mode(0o1777))?;
@@ -115,7 +116,7 @@ fn start_guard(directory: &Path) -> std::io::Result<(Child, ChildStdin)> {
     let mut guard = Command::new("sh")
         .args(["-c", GUARD, "dlock-real-guard"])
         .arg(directory)
-        // Out of reach of the terminal's Ctrl-C, which is meant for us.
+        // In a group of its own, so that the terminal's Ctrl-C does not reach it.
         .process_group(0)
         .current_dir("/")
         .stdin(Stdio::piped())

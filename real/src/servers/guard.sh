@@ -1,7 +1,7 @@
 # Waits until its creator is gone, then kills what runs in the directory $1 and removes it.
 #
-# Each process of the directory leads a process group and has a file pids/PID with the signal that ends it. Its working
-# directory lies in $1: a pid that by now is another's is left alone.
+# Each process of the directory leads a process group and has a file pids/PID with the signal that ends it.
+# Its working directory lies in $1: a pid that by now is another's is left alone.
 read -r word
 [ "$word" = leave ] && exit 0
 

@@ -1,4 +1,4 @@
-//! A host of a network of ours, on which servers can run: a network namespace of this machine.
+//! A host on which servers can run: a network namespace of this machine.
 #![allow(clippy::disallowed_methods, reason = "a thread changes its namespace, and must be one of its own")]
 
 use std::fs::File;
@@ -10,11 +10,11 @@ use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// Where `ip netns` keeps the names.
+/// The folder in which `ip netns` keeps the namespaces' names.
 const NAMES: &str = "/run/netns";
 
-/// A host. Clones are the same one. [`Network`](crate::faults::Network) makes it, and what it offers to break the host's
-/// links are methods here.
+/// A host. Clones are the same host. [`Network`](crate::faults::Network) makes hosts, and adds methods that
+/// break a host's links.
 #[derive(Clone, Debug)]
 pub struct Host(Arc<Inner>);
 
@@ -25,10 +25,10 @@ struct Inner {
     cable: Cable,
 }
 
-/// The cable that joins a host to its network.
+/// The cable between a host and its network.
 #[derive(Debug)]
 pub(crate) struct Cable {
-    /// The namespace with the bridge that it leads to.
+    /// The namespace of the bridge.
     pub(crate) bridge: String,
     /// Its name there.
     pub(crate) name: String,
@@ -39,7 +39,7 @@ impl Host {
         Self(Arc::new(Inner { namespace, address, cable }))
     }
 
-    /// Its address, for the other hosts.
+    /// Returns its address, as seen by other hosts.
     pub fn address(&self) -> &str {
         &self.0.address
     }
@@ -52,14 +52,14 @@ impl Host {
         &self.0.cable
     }
 
-    /// Runs `job` on this host: its sockets, and the processes that it starts, are the host's.
+    /// Runs `job` on this host: its sockets, and the processes it starts, belong to the host.
     ///
     /// # Errors
     ///
-    /// If the host is gone, with its network.
+    /// If the host was removed with its network.
     pub fn run<T: Send>(&self, job: impl FnOnce() -> T + Send) -> io::Result<T> {
         let namespace = File::open(Path::new(NAMES).join(&self.0.namespace))?;
-        // The thread ends with the job, and its namespace with it: no other code comes to run there.
+        // The thread ends with the job, so that no other code runs in its namespace.
         let on_host = || {
             move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
             Ok(job())

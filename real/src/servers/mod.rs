@@ -1,11 +1,10 @@
 //! Live servers as child processes, on free ports, in one temporary directory.
 //!
-//! A [`Stage`] is the directory and the guard that watches it: when the stage is dropped, and also when this process is
-//! killed or interrupted, every process of the stage is killed and the directory removed. The servers are values: one
-//! started is ready, one dropped is gone.
+//! A [`Stage`] is the directory and its guard: when the stage is dropped, and also when this process is
+//! killed or interrupted, all processes of the stage are killed and the directory is removed. Servers are
+//! values: a started one is ready, a dropped one is gone.
 //!
-//! The calls block for as long as a server needs: from async code, call
-//! them on a thread that may block.
+//! The calls block until the server is ready: from async code, call them on a thread that may block.
 
 mod error;
 mod etcd;

@@ -1,4 +1,4 @@
-//! PostgreSQL, which runs as the user `postgres` where we are root.
+//! PostgreSQL. If this process is root, it runs as the user `postgres`.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -14,7 +14,7 @@ use super::process::{Launch, Process};
 use super::program;
 use super::ready::await_ready;
 
-/// A PostgreSQL server with one superuser, `postgres`, whom it trusts.
+/// A PostgreSQL server with one superuser, `postgres`, who needs no password.
 #[derive(Debug)]
 pub struct Postgres {
     process: Process,
@@ -24,8 +24,8 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Makes a database cluster, starts a server on it on a free port, and waits until it serves. It syncs to disk, as in
-    /// production.
+    /// Creates a database cluster, starts a server on a free port, and waits until it serves. It syncs to
+    /// disk, as in production.
     ///
     /// # Errors
     ///
@@ -43,10 +43,10 @@ impl Postgres {
             let text = port.to_string();
             let mut launch = Launch::new("postgres", program::find_postgres("postgres")?, &directory)
                 .args(["-D", "data", "-p", &text, "-c", "listen_addresses=127.0.0.1"])
-                // As many as an ordinary pool, and the waiters of an experiment beside it.
+                // As many connections as an ordinary pool and the waiters of an experiment need.
                 .args(["-c", "unix_socket_directories=", "-c", "max_connections=200"]);
             launch.user = user;
-            // At once, and without leaving shared memory behind: "immediate shutdown".
+            // "Immediate shutdown": at once, and without leaving shared memory behind.
             launch.quits_by = Some(Signal::QUIT);
             let process = stage.spawn(&launch)?;
             let mut server = Self { process, port, launch, stage: stage.clone() };
@@ -55,40 +55,40 @@ impl Postgres {
         })
     }
 
-    /// `127.0.0.1:PORT`.
+    /// Returns `127.0.0.1:PORT`.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// How clients reach it: `postgresql://postgres@127.0.0.1:PORT/postgres`.
+    /// Returns the URL for clients: `postgresql://postgres@127.0.0.1:PORT/postgres`.
     pub fn url(&self) -> String {
         format!("postgresql://postgres@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// Its port.
+    /// Returns its port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Its process, to pause or kill.
+    /// Returns its process, to pause or kill.
     pub fn process(&mut self) -> &mut Process {
         &mut self.process
     }
 
-    /// Stops it without a checkpoint, as a crash would, and starts it again; it then recovers from its log.
+    /// Stops it without a checkpoint, as a crash does, and restarts it; it then recovers from its log.
     ///
     /// # Errors
     ///
     /// [`ServerError`] says what to do.
     pub fn restart(&mut self) -> Result<(), ServerError> {
         self.process.quit(Signal::QUIT);
-        // The server that was killed can't say it is gone.
+        // A killed server leaves its pid file.
         let _ = fs::remove_file(self.pid_file());
         self.process = self.stage.spawn(&self.launch)?;
         self.await_ready()
     }
 
-    /// The last line of its pid file says `ready`: `pg_ctl -w` waits for the same.
+    /// Waits until the last line of its pid file says `ready`, as `pg_ctl -w` does.
     fn await_ready(&mut self) -> Result<(), ServerError> {
         let (port, file) = (self.port, self.pid_file());
         await_ready(&mut self.process, port, || {
@@ -132,7 +132,7 @@ fn initialise(
     if status.success() { Ok(()) } else { Err(process.died(status)) }
 }
 
-/// User and group `postgres`, by the tool that also asks directories other than /etc/passwd.
+/// Looks up user and group `postgres` by a tool that reads other directories than /etc/passwd, too.
 fn postgres_user() -> Result<(u32, u32), ServerError> {
     let asked = Command::new("getent").args(["passwd", "postgres"]).stderr(Stdio::null()).output();
     let answer = asked.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();

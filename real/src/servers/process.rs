@@ -1,4 +1,4 @@
-//! One process of a stage: started, stopped and continued by signals, killed when dropped.
+//! A process of a stage: started, stopped and continued by signals, killed when dropped.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -12,16 +12,17 @@ use super::error::ServerError;
 use super::guard::Stage;
 use super::host::Host;
 
-/// Notes its pid with the signal that ends it, then becomes the program: `$0` is the directory of the pids, `$1` the signal.
+/// Writes its pid and the signal that stops it, then executes the program: `$0` is the directory of the pids,
+/// `$1` the signal.
 const NOTE_PID: &str = r#"signal=$1; shift; echo "$signal" >"$0/$$" && exec "$@""#;
 
-/// How many lines of its log a dead process is quoted with.
+/// How many lines of its log an error quotes.
 const LAST_WORDS: usize = 12;
 
-/// What to start, and how.
+/// A program and its options.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// What messages call it: `redis-2`.
+    /// Its name in messages: `redis-2`.
     pub name: String,
     /// The program.
     pub program: PathBuf,
@@ -31,16 +32,16 @@ pub struct Launch {
     pub environment: Vec<(OsString, OsString)>,
     /// Its working directory, in the stage.
     pub directory: PathBuf,
-    /// On which host it runs, if not on this machine's own.
+    /// The host it runs on, if not this machine.
     pub host: Option<Host>,
-    /// User and group, if not ours.
+    /// User and group, if not this process's.
     pub user: Option<(u32, u32)>,
-    /// Ends it in good order; else it is killed at once.
+    /// The signal for an orderly shutdown; without one it is killed.
     pub quits_by: Option<Signal>,
 }
 
 impl Launch {
-    /// `program`, to run in `directory` as this user.
+    /// Runs `program` in `directory` as this user.
     pub fn new(name: &str, program: impl Into<PathBuf>, directory: &Path) -> Self {
         Self {
             name: name.to_owned(),
@@ -54,25 +55,25 @@ impl Launch {
         }
     }
 
-    /// With these arguments added.
+    /// Adds arguments.
     #[must_use]
     pub fn args(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         self.arguments.extend(arguments.into_iter().map(Into::into));
         self
     }
 
-    /// To run on `host`, if there is one.
+    /// Runs it on `host`, if there is one.
     #[must_use]
     pub fn on(mut self, host: Option<&Host>) -> Self {
         self.host = host.cloned();
         self
     }
 
-    /// Does `job` where the process runs: there the ports of 127.0.0.1 are its own.
+    /// Runs `job` on the process's host, where 127.0.0.1 is the host's own.
     ///
     /// # Errors
     ///
-    /// [`ServerError::Spawn`] if the host is gone.
+    /// [`ServerError::Spawn`] if the host was removed.
     pub(super) fn there<T: Send>(&self, job: impl FnOnce() -> T + Send) -> Result<T, ServerError> {
         match &self.host {
             None => Ok(job()),
@@ -82,7 +83,7 @@ impl Launch {
         }
     }
 
-    /// The address that others reach it by: that of its host.
+    /// Returns the address at which others reach it: that of its host.
     pub(super) fn address(&self) -> &str {
         self.host.as_ref().map_or("127.0.0.1", Host::address)
     }
@@ -96,13 +97,13 @@ pub struct Process {
     pid: Pid,
     log: PathBuf,
     note: PathBuf,
-    /// Keeps the directory for as long as the process may use it.
+    /// Keeps the directory while the process may use it.
     _stage: Stage,
     left: bool,
 }
 
 impl Stage {
-    /// Makes the directory `name` in the stage, if it is not there.
+    /// Creates the directory `name` in the stage if it does not exist.
     ///
     /// # Errors
     ///
@@ -115,7 +116,7 @@ impl Stage {
         }
     }
 
-    /// Starts a process. Its output goes to the file `NAME.log` in the stage, after what is there.
+    /// Starts a process. Its output is appended to the file `NAME.log` in the stage.
     ///
     /// # Errors
     ///
@@ -143,47 +144,47 @@ impl Stage {
 }
 
 impl Process {
-    /// What messages call it.
+    /// Returns its name in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its process id.
+    /// Returns its process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Its log.
+    /// Returns the path of its log.
     pub fn log(&self) -> &Path {
         &self.log
     }
 
-    /// Stops it in its tracks (SIGSTOP), its children too. Its connections stay open and silent.
+    /// Stops it and its children by SIGSTOP. Its connections stay open and silent.
     pub fn pause(&self) {
         self.signal(Signal::STOP);
     }
 
-    /// Lets it go on (SIGCONT).
+    /// Continues it by SIGCONT.
     pub fn resume(&self) {
         self.signal(Signal::CONT);
     }
 
-    /// Whether a SIGSTOP holds it. Linux says so in /proc.
+    /// Returns whether it is stopped by SIGSTOP, according to /proc.
     pub fn is_paused(&self) -> bool {
         let state = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
-        // The name before it, in parentheses, may hold anything.
+        // The name before it, in parentheses, may contain anything.
         state.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['T', 't']))
     }
 
-    /// Kills it (SIGKILL) and waits until it is gone.
+    /// Kills it by SIGKILL and waits until it is gone.
     pub fn kill(&mut self) {
         self.signal(Signal::KILL);
-        // Nothing to be done about an error, and nothing lost: it was reaped before.
+        // On an error it was reaped before.
         let _ = self.child.wait();
         let _ = fs::remove_file(&self.note);
     }
 
-    /// Ends it by `signal`, stopped or not, and waits until it is gone.
+    /// Stops it by `signal`, even if it is paused, and waits until it is gone.
     pub(super) fn quit(&mut self, signal: Signal) {
         self.signal(signal);
         self.resume();
@@ -198,35 +199,35 @@ impl Process {
         }
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until it exits by itself.
     pub(super) fn wait(&mut self) -> std::io::Result<ExitStatus> {
         let status = self.child.wait();
         let _ = fs::remove_file(&self.note);
         status
     }
 
-    /// How it ended, if it has.
+    /// Returns its exit status, if it has exited.
     pub fn exited(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Lets it live on when this value is dropped.
+    /// Lets it live on after this value is dropped.
     pub fn leave(&mut self) {
         self.left = true;
     }
 
-    /// The error that it died, with its last words.
+    /// Returns the error for its exit, with its last output.
     pub(super) fn died(&self, status: ExitStatus) -> ServerError {
         let (name, log) = (self.name.clone(), self.last_words());
         ServerError::Died { name, status: status.to_string(), log }
     }
 
-    /// The last lines of its log.
+    /// Returns the last lines of its log.
     pub fn last_words(&self) -> String {
         self.last_lines(LAST_WORDS)
     }
 
-    /// The last `count` lines of its log that say anything.
+    /// Returns the last `count` lines of its log that are not blank.
     pub(super) fn last_lines(&self, count: usize) -> String {
         let log = fs::read(&self.log).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
@@ -235,7 +236,7 @@ impl Process {
     }
 
     fn signal(&self, signal: Signal) {
-        // It fails only if the process is gone, which whoever asks next will find out.
+        // It fails only if the process has exited; the next check reports that.
         let _ = kill_process_group(self.pid, signal);
     }
 }

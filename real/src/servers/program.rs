@@ -1,17 +1,17 @@
-//! Where the server programs are, and which Debian package has the one that is missing.
+//! Finds server programs, and names the Debian package of a missing one.
 
 use std::path::{Path, PathBuf};
 
 use super::error::ServerError;
 
-/// Where Debian puts servers, beside the directories of `PATH`: an ordinary user's `PATH` lacks them.
+/// Debian's folders of servers, besides those in `PATH`: an ordinary user's `PATH` lacks some.
 const ALSO: [&str; 3] = ["/usr/bin", "/usr/sbin", "/usr/local/bin"];
-/// Where Debian keeps PostgreSQL's programs, one directory a version.
+/// Debian's folder of PostgreSQL's programs, with a folder for each version.
 const POSTGRES: &str = "/usr/lib/postgresql";
-/// Where Debian keeps the archives of Java.
+/// Debian's folder of Java archives.
 const JARS: &str = "/usr/share/java";
 
-/// The program `name`.
+/// Finds the program `name`.
 pub(super) fn find(name: &str, package: &'static str) -> Result<PathBuf, ServerError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let directories = std::env::split_paths(&path).chain(ALSO.iter().map(PathBuf::from));
@@ -19,7 +19,7 @@ pub(super) fn find(name: &str, package: &'static str) -> Result<PathBuf, ServerE
     files.find(|file| file.is_file()).ok_or_else(|| missing(name, package))
 }
 
-/// PostgreSQL's program `name`, of the newest version that is installed.
+/// Finds PostgreSQL's program `name` in the newest version installed.
 pub(super) fn find_postgres(name: &str) -> Result<PathBuf, ServerError> {
     let versions = std::fs::read_dir(POSTGRES).into_iter().flatten().flatten();
     let version = |path: &Path| path.file_name()?.to_str()?.parse::<u32>().ok();
@@ -30,7 +30,7 @@ pub(super) fn find_postgres(name: &str) -> Result<PathBuf, ServerError> {
     programs.max().map_or_else(|| find(name, "postgresql"), |(_, program)| Ok(program))
 }
 
-/// The archives `names` of Debian's Java, as a class path.
+/// Finds the Java archives `names`, and returns them as a class path.
 pub(super) fn class_path(names: &[&str], package: &'static str) -> Result<String, ServerError> {
     let mut path = String::new();
     for name in names {

@@ -1,4 +1,4 @@
-//! When a server is ready: it is asked again and again, and watched meanwhile.
+//! Waits until a server is ready: polls it, and checks that its process lives.
 #![allow(clippy::disallowed_methods, reason = "waits for other processes, in real time")]
 
 use std::io::{self, Read, Write};
@@ -9,18 +9,18 @@ use std::time::{Duration, Instant};
 use super::error::ServerError;
 use super::process::Process;
 
-/// How long a server may take. They need 12 ms to 2 s; a machine that also compiles may need far more.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How long to wait between two questions.
+/// Timeout for a server to become ready. Servers need 12 ms to 2 s; a machine under load may need far more.
+const READY_TIMEOUT: Duration = Duration::from_secs(60);
+/// The wait between two polls.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How long one question may take.
-const ANSWER: Duration = Duration::from_secs(1);
-/// Among how many of a server's last lines the reason of its death is looked for: Java says it above its stack.
+/// Timeout for the answer to a single request.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+/// How many of the last lines are searched for the reason of an exit: Java prints it above its stack trace.
 const REASON_LINES: usize = 40;
-/// How servers say that another process has their port: Redis, etcd, Java, PostgreSQL.
+/// The messages of Redis, etcd, Java and PostgreSQL if another process has their port.
 const TAKEN: [&str; 2] = ["address already in use", "bindexception"];
 
-/// Waits until `ready`, while `process` lives.
+/// Waits until `ready` returns true, while `process` lives.
 pub(super) fn await_ready(
     process: &mut Process,
     port: u16,
@@ -28,7 +28,7 @@ pub(super) fn await_ready(
 ) -> Result<(), ServerError> {
     let begun = Instant::now();
     loop {
-        // Dead first: another server may answer on its port.
+        // Check the process first: another server may answer on its port.
         if let Some(status) = process.exited() {
             return Err(explain_death(process, port, status));
         }
@@ -36,7 +36,7 @@ pub(super) fn await_ready(
             return Ok(());
         }
         let waited = begun.elapsed();
-        if waited > PATIENCE {
+        if waited > READY_TIMEOUT {
             let (name, log) = (process.name().to_owned(), process.last_words());
             return Err(ServerError::Silent { name, waited, log });
         }
@@ -52,16 +52,16 @@ fn explain_death(process: &Process, port: u16, status: std::process::ExitStatus)
     process.died(status)
 }
 
-/// Sends `question` to a port of this machine and returns the answer: up to the end of the connection, or until `whole`
-/// says that nothing more will come.
+/// Sends `question` to a port of this machine and returns the answer: up to the end of the connection, or
+/// until `whole` returns true.
 ///
 /// # Errors
 ///
-/// Those of the connection; a second of silence is one.
+/// Those of the connection; a second without an answer is one.
 pub fn ask(port: u16, question: &str, whole: impl Fn(&str) -> bool) -> io::Result<String> {
-    let mut stream = TcpStream::connect_timeout(&SocketAddr::from(([127, 0, 0, 1], port)), ANSWER)?;
-    stream.set_read_timeout(Some(ANSWER))?;
-    stream.set_write_timeout(Some(ANSWER))?;
+    let mut stream = TcpStream::connect_timeout(&SocketAddr::from(([127, 0, 0, 1], port)), ANSWER_TIMEOUT)?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+    stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
     stream.write_all(question.as_bytes())?;
     let mut answer = Vec::new();
     let mut part = [0; 4096];
@@ -75,7 +75,8 @@ pub fn ask(port: u16, question: &str, whole: impl Fn(&str) -> bool) -> io::Resul
     }
 }
 
-/// Sends an HTTP request with a JSON body (empty: none) to a port of this machine and returns the answer, head and body.
+/// Sends an HTTP request with a JSON body (or none, if empty) to a port of this machine, and returns the
+/// whole response.
 ///
 /// # Errors
 ///
@@ -94,7 +95,7 @@ mod tests {
     use crate::servers::{Launch, Stage};
 
     #[test]
-    fn a_taken_port_is_known_from_above_a_stack_of_java() {
+    fn a_taken_port_is_found_above_a_stack_trace() {
         let stage = Stage::new().unwrap();
         let says = "echo java.net.BindException: Address already in use; for frame in $(seq 20); do echo at $frame; done; exit 1";
         let launch = Launch::new("java", "sh", stage.directory()).args(["-c", says]);

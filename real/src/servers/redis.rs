@@ -1,4 +1,4 @@
-//! One Redis, alone or as another's replica.
+//! A single Redis, or a replica of another.
 
 use std::ffi::OsString;
 use std::{fs, io};
@@ -13,15 +13,15 @@ use super::ready::{ask, await_ready};
 
 const PACKAGE: &str = "redis-server";
 
-/// What a Redis keeps of its data when it is killed.
+/// The data that a Redis keeps when it is killed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Persistence {
-    /// Nothing: it comes back empty.
+    /// None: it restarts empty.
     #[default]
     None,
-    /// What was written more than a second ago (append-only file, `appendfsync everysec`).
+    /// Writes older than a second (append-only file, `appendfsync everysec`).
     EverySecond,
-    /// All that it has acknowledged (append-only file, `appendfsync always`).
+    /// All acknowledged writes (append-only file, `appendfsync always`).
     Always,
 }
 
@@ -45,7 +45,7 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// Starts a Redis on a free port, and waits until it answers.
+    /// Starts a Redis on a free port and waits until it answers.
     ///
     /// # Errors
     ///
@@ -54,7 +54,7 @@ impl Redis {
         on_free_ports(|| Self::launch(stage, name, free::<1>()?[0], &persistence.arguments()))
     }
 
-    /// Starts a Redis on `port`, for whoever needs a certain one.
+    /// Starts a Redis on `port`.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl Redis {
         })
     }
 
-    /// Starts `count` independent ones, as Redlock wants them: `redis-1` and so on.
+    /// Starts `count` independent servers for Redlock: `redis-1` and so on.
     ///
     /// # Errors
     ///
@@ -114,7 +114,7 @@ impl Redis {
         (1..=count).map(|n| Self::start(stage, &format!("redis-{n}"), Persistence::None)).collect()
     }
 
-    /// Starts a replica of `primary`, and waits until it has what the primary has.
+    /// Starts a replica of `primary` and waits until it is in sync.
     ///
     /// # Errors
     ///
@@ -137,22 +137,22 @@ impl Redis {
         Ok(Self { process, port, launch, stage: stage.clone() })
     }
 
-    /// `127.0.0.1:PORT`, or that of its host.
+    /// Returns `127.0.0.1:PORT`, or the address of its host.
     pub fn address(&self) -> String {
         format!("{}:{}", self.launch.address(), self.port)
     }
 
-    /// Its port.
+    /// Returns its port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Its process, to pause or kill.
+    /// Returns its process, to pause or kill.
     pub fn process(&mut self) -> &mut Process {
         &mut self.process
     }
 
-    /// Kills it if it lives, and starts it again on the same port, with what its disk has kept.
+    /// Kills it if it runs, and restarts it on the same port with the data on its disk.
     ///
     /// # Errors
     ///
@@ -180,11 +180,11 @@ impl Redis {
         self.restart()
     }
 
-    /// Makes it the replica of the primary at `127.0.0.1:port`, and waits until it has what the primary has.
+    /// Makes it the replica of the primary at `127.0.0.1:port`, and waits until it is in sync.
     ///
     /// # Errors
     ///
-    /// [`ServerError::Refused`], or [`ServerError::Silent`] if it never gets there.
+    /// [`ServerError::Refused`], or [`ServerError::Silent`] if it does not get in sync in time.
     pub fn follow(&mut self, port: u16) -> Result<(), ServerError> {
         self.order(&format!("REPLICAOF 127.0.0.1 {port}"))?;
         self.await_replication()
@@ -198,7 +198,7 @@ impl Redis {
         self.launch.there(|| await_ready(process, port, is_up))?
     }
 
-    /// Makes a replica a primary, as a failover does. What the old primary had not sent it yet is lost.
+    /// Promotes a replica to primary, as a failover does. Data that the old primary had not sent is lost.
     ///
     /// # Errors
     ///
@@ -207,7 +207,7 @@ impl Redis {
         self.order("REPLICAOF NO ONE")
     }
 
-    /// Sends a command and expects `+OK`.
+    /// Sends a command and checks that the answer is `+OK`.
     pub(super) fn order(&self, order: &str) -> Result<(), ServerError> {
         let answer = self.launch.there(|| command(self.port, order))?;
         let answer = answer.unwrap_or_else(|error| error.to_string());
@@ -223,7 +223,7 @@ impl Redis {
     }
 }
 
-/// Sends a command as a line of text, and returns the answer as it comes: one line, or a bulk string.
+/// Sends a command as a line of text and returns the raw answer: one line, or a bulk string.
 pub(super) fn command(port: u16, line: &str) -> std::io::Result<String> {
     ask(port, &format!("{line}\r\n"), |answer| match answer.strip_prefix('$') {
         None => answer.ends_with("\r\n"),
@@ -236,9 +236,9 @@ pub(super) fn command(port: u16, line: &str) -> std::io::Result<String> {
 
 fn start(stage: &Stage, launch: &Launch, port: u16) -> Result<Process, ServerError> {
     let mut process = stage.spawn(launch)?;
-    // Not `PING`: another Redis that has the port would answer as well.
+    // Not `PING`: another Redis on the port would answer it as well.
     let ours = format!("process_id:{}\r\n", process.pid());
-    // It tells of itself before it has read what its disk has kept.
+    // It answers before it has loaded its data.
     let is_ready = |info: String| info.contains(&ours) && info.contains("\r\nloading:0\r\n");
     let ready = || command(port, "INFO").is_ok_and(is_ready);
     launch.there(|| await_ready(&mut process, port, ready))??;
@@ -256,7 +256,7 @@ fn plain(
     let directory = stage.subdirectory(name)?;
     let launch =
         Launch::new(name, program, &directory).args(["--port", &port.to_string(), "--bind", "127.0.0.1"]);
-    // On a host it listens for the others too. They are ours.
+    // On a host it also listens for the other hosts.
     let launch = launch.args(host.into_iter().flat_map(|host| [host.address(), "--protected-mode", "no"]));
     let launch = launch.args(["--save", "", "--enable-debug-command", "yes", "--dir"]).args([&directory]);
     Ok(launch.args(more).on(host))

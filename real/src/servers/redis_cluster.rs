@@ -6,7 +6,7 @@ use super::port::{free, on_free_ports};
 use super::ready::await_ready;
 use super::redis::{Redis, command};
 
-/// The slots of each of the three, as `redis-cli --cluster create` shares them out.
+/// The slots of each member, as `redis-cli --cluster create` assigns them.
 const SLOTS: [(u16, u16); 3] = [(0, 5460), (5461, 10922), (10923, 16383)];
 
 /// Three Redis primaries that share the keys.
@@ -17,7 +17,7 @@ pub struct RedisCluster {
 }
 
 impl RedisCluster {
-    /// Starts the cluster on free ports, and waits until every member says that it is whole.
+    /// Starts the cluster on free ports and waits until every member reports it complete.
     ///
     /// # Errors
     ///

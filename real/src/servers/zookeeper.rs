@@ -1,4 +1,4 @@
-//! One ZooKeeper, or an ensemble of three.
+//! A single ZooKeeper, or an ensemble of three.
 
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
@@ -23,7 +23,7 @@ const JARS: [&str; 8] = [
     "slf4j-simple.jar",
     "commons-cli.jar",
 ];
-/// A small heap and the quick compiler: a start takes 0.3 s instead of a second.
+/// A small heap and only the fast compiler: a start takes 0.3 s instead of a second.
 const JAVA: [&str; 3] = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
 const ALONE: &str = "org.apache.zookeeper.server.ZooKeeperServerMain";
 const MEMBER: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
@@ -45,15 +45,15 @@ pub struct ZooKeeperEnsemble {
 }
 
 impl ZooKeeper {
-    /// The `tickTime` of one that [`ZooKeeper::start`] starts: sessions expire at whole ones.
+    /// The `tickTime` of a server started by [`ZooKeeper::start`]: sessions expire at multiples of it.
     pub const TICK: Duration = Duration::from_millis(100);
 
-    /// The shortest and the longest session timeout that it grants: as short as the TTLs of the experiments. (By default a
-    /// server grants none below two ticks of 2 s.)
+    /// The range of session timeouts that it grants: as short as the TTLs of the experiments. (The default
+    /// minimum is two ticks of 2 s.)
     pub const SESSION_TIMEOUTS: RangeInclusive<Duration> =
         Duration::from_millis(100)..=Duration::from_secs(3600);
 
-    /// Starts one on a free port, and waits until it serves.
+    /// Starts a server on a free port and waits until it serves.
     ///
     /// # Errors
     ///
@@ -85,22 +85,22 @@ impl ZooKeeper {
         Ok(Self { process, port, launch, stage: stage.clone() })
     }
 
-    /// `127.0.0.1:PORT`.
+    /// Returns `127.0.0.1:PORT`.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Its port.
+    /// Returns its port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Its process, to pause or kill.
+    /// Returns its process, to pause or kill.
     pub fn process(&mut self) -> &mut Process {
         &mut self.process
     }
 
-    /// Kills it if it lives, and starts it again with its data.
+    /// Kills it if it runs, and restarts it with its data.
     ///
     /// # Errors
     ///
@@ -111,7 +111,8 @@ impl ZooKeeper {
         self.await_ready()
     }
 
-    /// By the directory of its data it is known to be ours, and not another's who has the port.
+    /// Waits until it is ready. The data directory that it reports tells it from another process's server on
+    /// the port.
     fn await_ready(&mut self) -> Result<(), ServerError> {
         let port = self.port;
         let ours = format!("dataDir={}/", self.launch.directory.display());
@@ -122,7 +123,7 @@ impl ZooKeeper {
 }
 
 impl ZooKeeperEnsemble {
-    /// Starts three on free ports, and waits until they have a leader.
+    /// Starts three servers on free ports and waits until they have a leader.
     ///
     /// # Errors
     ///
@@ -131,12 +132,12 @@ impl ZooKeeperEnsemble {
         on_free_ports(|| Self::on_ports(stage, free()?, free()?, free()?))
     }
 
-    /// The addresses of all members.
+    /// Returns the addresses of all members.
     pub fn addresses(&self) -> Vec<String> {
         self.members.iter().map(ZooKeeper::address).collect()
     }
 
-    /// Which member leads, by its place in [`ZooKeeperEnsemble::members`], if one says so.
+    /// Returns the leader's index in [`ZooKeeperEnsemble::members`], if a member reports to lead.
     pub fn leader(&self) -> Option<usize> {
         let leads = |member: &ZooKeeper| {
             ask(member.port, "srvr", |_| false).is_ok_and(|answer| answer.contains("Mode: leader"))

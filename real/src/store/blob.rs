@@ -1,11 +1,13 @@
-//! The guarded blob write: a blob is written only when the row of its resource has accepted the token.
+//! The guarded blob write: a blob is written only after the row of its resource has accepted the token.
 //!
-//! A blob store compares no tokens. So the row does, first: a writer whose token is refused never touches the blobs. And
-//! since a writer may pause between the row's answer and its upload, each blob has a name of its own, with the token in
-//! it, that no other grant can overwrite; the row's value is the name of the blob that counts.
+//! A blob store does not compare tokens, so the row is written first: a writer whose token is refused never
+//! touches the blobs. A writer may pause between the row's answer and its upload. Each blob therefore has a
+//! name of its own, which contains the token, so that no other grant can overwrite it; the row's value is the
+//! name of the current blob.
 //!
-//! Source: Palma, "Distributed locks and fencing tokens: why TTL alone is not enough", "Practical example: lock, fence,
-//! and guarded blob write". The name with the token closes the window that is left there between steps 4 and 5.
+//! Source: Palma, "Distributed locks and fencing tokens: why TTL alone is not enough", "Practical example:
+//! lock, fence, and guarded blob write". The name with the token closes the window that is left there between
+//! steps 4 and 5.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -16,56 +18,56 @@ use resource::fence::{Fencing, WriteOutcome};
 use resource::store::{Read, ReadOutcome, Store, StoreError, Write};
 use resource::{BodyDigest, ResourceKey};
 
-/// Blobs in a folder of a disk, as in a bucket.
+/// Blobs in a folder on disk, as in a bucket.
 #[derive(Clone, Debug)]
 pub struct BlobFolder(Arc<Path>);
 
-/// Blobs behind the fence of a store.
+/// Blobs guarded by the fence of a store.
 #[derive(Clone, Debug)]
 pub struct GuardedBlobs<S> {
     store: Arc<S>,
     blobs: BlobFolder,
 }
 
-/// A blob was not written, or not read.
+/// Why a blob was not written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum BlobError {
-    /// The row: see [`StoreError`]. Writing the same once more is safe.
+    /// The row failed: see [`StoreError`]. Repeating the same write is safe.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The blob store. The row has accepted the token: writing the same once more completes it.
-    #[error("the blob {name} failed: {source}; write the same once more")]
+    /// The blob store failed after the row had accepted the token. Repeating the same write completes it.
+    #[error("the blob {name} failed: {source}; repeat the same write")]
     Blob {
         /// Its name.
         name: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
 impl<S: Store> GuardedBlobs<S> {
-    /// Blobs in `blobs`, guarded by the rows of `store`.
+    /// Creates a store of blobs in `blobs`, guarded by the rows of `store`.
     pub fn new(store: Arc<S>, blobs: BlobFolder) -> Self {
         Self { store, blobs }
     }
 
-    /// Writes the body of `write` as the blob of `key`, if its token is accepted.
+    /// Writes the body of `write` as the blob of `key` if its token is accepted.
     ///
     /// # Errors
     ///
-    /// [`BlobError`]; in either case the very same write may be repeated, if it names its owner.
+    /// [`BlobError`]. In either case the same write may be repeated if it names its owner.
     pub async fn put(&self, key: &ResourceKey, write: &Write) -> Result<WriteOutcome, BlobError> {
         let name = name_of(key, write);
         let row = Write { body: Bytes::copy_from_slice(name.as_bytes()), ..write.clone() };
         let outcome = self.store.write(key, &row, Fencing::On).await?;
-        // A repeated write too: the first attempt may have ended before its upload did.
+        // Also for a repeated write: the first attempt may have stopped before its upload completed.
         if matches!(outcome, WriteOutcome::Accepted(_) | WriteOutcome::Repeated(_)) {
             self.blobs.put(&name, &write.body).await?;
         }
         Ok(outcome)
     }
 
-    /// The blob that counts; `None` if there is none, or its writer has not uploaded it yet.
+    /// Returns the current blob; `None` if there is none, or its upload is not complete.
     ///
     /// # Errors
     ///
@@ -82,8 +84,9 @@ impl<S: Store> GuardedBlobs<S> {
     }
 }
 
-/// Key, token, sequence (of a conditional write zero and the version) and digest: no two accepted writes share it, and the names of a key sort by token. With the digest
-/// a retry is told from another body under the same token, which the row then refuses.
+/// Key, token, sequence (of a conditional write zero and the version) and digest: no two accepted writes
+/// share it, and the names of a key sort by token. With the digest a retry is told from another body under
+/// the same token, which the row then refuses.
 fn name_of(key: &ResourceKey, write: &Write) -> String {
     let (token, number) = write.guard.to_parts();
     let digest = BodyDigest::of(&write.body).short();
@@ -91,7 +94,7 @@ fn name_of(key: &ResourceKey, write: &Write) -> String {
 }
 
 impl BlobFolder {
-    /// Blobs as files in `folder`, which is made if it is missing.
+    /// Opens blobs as files in `folder`, which is created if needed.
     ///
     /// # Errors
     ///
@@ -126,7 +129,7 @@ async fn on_disk<T: Send + 'static>(
     done.map_err(|source| BlobError::Blob { name: name.to_owned(), source })
 }
 
-/// Whole or not at all: under another name first, synced, then renamed.
+/// Writes a file atomically: under another name, synced, then renamed.
 fn replace(path: &PathBuf, body: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;

@@ -1,4 +1,4 @@
-//! A store whose calls block, for a service that must not.
+//! Makes a blocking store usable by an async service.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use resource::fence::{Fencing, WriteOutcome};
 use resource::store::{Read, ReadOutcome, Store, StoreError, Write};
 use tokio::runtime::Handle;
 
-/// Makes the calls of a store on threads that may block: the others go on while it syncs its disk.
+/// Runs the calls of a store on threads that may block, so that other tasks continue while it syncs its disk.
 #[derive(Debug)]
 pub struct Blocking<S>(Arc<S>);
 
 impl<S: Store> Blocking<S> {
-    /// `store`, kept off the threads that serve connections.
+    /// Wraps `store`.
     pub fn new(store: S) -> Self {
         Self(Arc::new(store))
     }
@@ -40,7 +40,7 @@ impl<S: Store> Store for Blocking<S> {
     }
 }
 
-/// Once begun it is carried through, also if whoever asked has gone.
+/// Once started, the call completes even if the caller is gone.
 #[allow(clippy::disallowed_methods, reason = "the disk blocks, on a live server")]
 async fn apart<T: Send + 'static>(call: impl FnOnce(Handle) -> T + Send + 'static) -> Result<T, StoreError> {
     let executor = Handle::current();

@@ -1,14 +1,14 @@
-//! The tables, made step by step: each step once, by whichever process comes first.
+//! Creates the tables step by step; each step runs once, in whichever process comes first.
 
 use tokio_postgres::{Client, Error};
 
-/// The steps, in order. One that is out in the world is never changed: add another.
+/// The steps, in order. A released step is never changed: add another.
 const STEPS: [&str; 1] = [include_str!("001-resources.sql")];
 
-/// Any number that no other program takes for its own lock.
+/// An arbitrary number that no other program uses for its advisory lock.
 const LOCK: i64 = 0x646c_6f63_6b31;
 
-/// Brings the tables up to date, in one transaction.
+/// Brings the tables up to date in one transaction.
 pub(super) async fn migrate(client: &mut Client) -> Result<(), Error> {
     let transaction = client.transaction().await?;
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;

@@ -1,4 +1,5 @@
-//! Stores for the live resource: those of the library kept off the threads that serve, PostgreSQL, and blobs behind it.
+//! Stores for the live resource: the library's on threads that may block, PostgreSQL, and blobs behind a
+//! store.
 
 mod blob;
 mod blocking;

@@ -1,11 +1,13 @@
-//! A store in PostgreSQL: the fence check and the write in one transaction, with a line in the audit log.
+//! A store in PostgreSQL: one transaction checks the fence, writes the value, and appends a line to the audit
+//! log.
 //!
-//! The row of the resource is locked, judged by the rule of [`resource::fence`], and written before it is unlocked. No
-//! second connection, of this process or another, can come between check and write. PostgreSQL syncs its log before a
-//! commit returns, so an accepted token outlives a crash.
+//! The row of the resource is locked, judged by the rule of [`resource::fence`], and written before it is
+//! unlocked. No other connection, of this process or another, can come between check and write. PostgreSQL
+//! syncs its log before a commit returns, so an accepted token survives a crash.
 //!
-//! Source: Palma, "Distributed locks and fencing tokens: why TTL alone is not enough", "Wiring fencing into a relational
-//! database". There the rule is a condition in SQL; here it is the library's own, which also knows claims and retries.
+//! Source: Palma, "Distributed locks and fencing tokens: why TTL alone is not enough", "Wiring fencing into a
+//! relational database". There the rule is a condition in SQL; here it is the library's own, which also knows
+//! claims and retries.
 
 use std::error::Error;
 use std::future::Future;
@@ -24,47 +26,48 @@ use tokio_postgres::{Config, NoTls, Row};
 use super::migrate::migrate;
 use super::row::{COLUMNS, Parameters, load, snapshot};
 
-/// How many connections the pool holds at most. A write keeps one for as long as a commit syncs.
+/// The largest number of connections in the pool. A write occupies one until its commit is synced.
 const CONNECTIONS_MAX: usize = 16;
-/// How many decisions can be told at a time. More than connections: keys seldom share a gate.
+/// How many decisions can be reported at a time; more than connections, so that keys rarely share a gate.
 const GATES: usize = 64;
 
 /// Keeps values and fences in PostgreSQL. A clone shares the connections.
 ///
-/// Decisions about a key are told in their order by one service. Several services on one database are as safe, but
-/// what they tell may be some microseconds out of order: the audit log has the order.
+/// Decisions about a key are reported in their order by one service. Several services on one database are as
+/// safe, but their reports may be out of order by some microseconds: the audit log has the order.
 #[derive(Clone)]
 pub struct PostgresStore(Arc<Inner>);
 
 struct Inner {
     pool: Pool,
-    /// Held from before a decision until its event is out, by the key's hash: else the next decision could be told first.
+    /// Held from before a decision until its event is emitted, by the key's hash: otherwise the next decision
+    /// could be reported first.
     gates: Box<[Mutex<()>]>,
 }
 
-/// No store can be had at that address.
+/// Why no store is available at this URL.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The address is not one.
+    /// The URL is invalid.
     #[error(
-        "`{url}` is no address of a PostgreSQL: {source}; give postgresql://user:password@host:port/database"
+        "`{url}` is not the URL of a PostgreSQL: {source}; give postgresql://user:password@host:port/database"
     )]
     Url {
-        /// What was given.
+        /// The URL.
         url: String,
-        /// What is wrong with it.
+        /// The error.
         source: tokio_postgres::Error,
     },
-    /// No connection.
-    #[error("no connection to PostgreSQL: {0}; check that it runs and lets this user in")]
+    /// The connection failed.
+    #[error("no connection to PostgreSQL: {0}; check that it is running and admits this user")]
     Connect(String),
-    /// The tables could not be made.
-    #[error("the tables could not be made: {0}; this user must be allowed to create tables")]
+    /// The tables could not be created.
+    #[error("the tables could not be created: {0}; allow this user to create tables")]
     Migrate(String),
 }
 
 impl PostgresStore {
-    /// A store in the database at `url` (`postgresql://user@host:port/database`), whose tables are made if they are missing.
+    /// Connects to the database at `url` (`postgresql://user@host:port/database`) and creates missing tables.
     ///
     /// # Errors
     ///
@@ -78,7 +81,7 @@ impl PostgresStore {
         let pool = pool.map_err(|error| ConnectError::Connect(error.to_string()))?;
         let mut client = pool.get().await.map_err(|error| {
             ConnectError::Connect(match &error {
-                // The pool only says that it could make none.
+                // The pool's own error lacks the cause.
                 PoolError::Backend(error) => explain(error),
                 other => explain(other),
             })
@@ -112,7 +115,8 @@ impl Store for PostgresStore {
     }
 }
 
-/// Carries a decision through even if whoever asked has gone: a commit on its way would take effect untold.
+/// Completes a decision even if the caller is gone: otherwise a commit in transit would take effect
+/// unreported.
 #[allow(clippy::disallowed_methods, reason = "this store is live only")]
 async fn apart<T: Send + 'static>(
     decision: impl Future<Output = Result<T, StoreError>> + Send + 'static,
@@ -133,7 +137,7 @@ impl Inner {
         let transaction = client.transaction().await.map_err(failed)?;
         let mut fence = load(&lock_row(&transaction, key).await?)?;
         let outcome = fence.write(write.guard, write.owner.as_ref(), digest, fencing);
-        // A transaction that is dropped leaves nothing behind.
+        // A dropped transaction is rolled back.
         if matches!(outcome, WriteOutcome::Accepted(_)) {
             save(&transaction, key, &fence, Some(&write.body)).await?;
             transaction.commit().await.map_err(failed)?;
@@ -187,7 +191,7 @@ async fn claim(
     Ok(ReadOutcome::Read(snapshot(&row, &fence)?))
 }
 
-/// The row of `key`, which nobody else can change before the transaction ends. It is made if it is not there.
+/// Locks the row of `key` until the transaction ends; creates it if it does not exist.
 async fn lock_row(transaction: &Transaction<'_>, key: &ResourceKey) -> Result<Row, StoreError> {
     if let Some(row) = find(transaction, key, "FOR UPDATE").await? {
         return Ok(row);
@@ -195,9 +199,9 @@ async fn lock_row(transaction: &Transaction<'_>, key: &ResourceKey) -> Result<Ro
     let insert = "INSERT INTO resource_locks (resource_id) VALUES ($1) ON CONFLICT DO NOTHING";
     let insert = transaction.prepare_cached(insert).await.map_err(failed)?;
     transaction.execute(&insert, &[&key.as_str()]).await.map_err(failed)?;
-    // Ours, or that of whoever was faster: it is there by now, as rows are never deleted.
+    // Ours, or that of a faster client: it exists by now, since rows are never deleted.
     let row = find(transaction, key, "FOR UPDATE").await?;
-    row.ok_or(StoreError::Corrupt("the row of a key vanished: rows must not be deleted"))
+    row.ok_or(StoreError::Corrupt("the row of a key is gone: rows must not be deleted"))
 }
 
 async fn find(
@@ -210,7 +214,7 @@ async fn find(
     transaction.query_opt(&query, &[&key.as_str()]).await.map_err(failed)
 }
 
-/// Writes the fence; with the body of an accepted write also the value, and its line in the audit log.
+/// Writes the fence; for an accepted write also the value and its line in the audit log.
 async fn save(
     transaction: &Transaction<'_>,
     key: &ResourceKey,
@@ -252,7 +256,7 @@ async fn save_value(
     let row: [&(dyn ToSql + Sync); 7] =
         [&name, &written.token, &written.seq, &written.owner, &sha256, &version, &body];
     let line: [&(dyn ToSql + Sync); 5] = [&name, &version, &written.token, &prefix, &body];
-    // One after the other on the server, and one round trip.
+    // The server runs them in order; sending both at once saves a round trip.
     let (row, line) = join(transaction.execute(&update, &row), transaction.execute(&insert, &line)).await;
     row.and(line).map(drop).map_err(failed)
 }
@@ -261,7 +265,8 @@ fn failed(error: impl Error + Send + Sync + 'static) -> StoreError {
     StoreError::Unavailable(explain(&error).into())
 }
 
-/// The error and what caused it: PostgreSQL's own words are in the cause. Some errors repeat their cause, which is said once.
+/// Formats the error with its causes, where PostgreSQL's message is. A cause repeated by its error is
+/// omitted.
 fn explain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

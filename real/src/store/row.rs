@@ -1,4 +1,4 @@
-//! A fence as a row of the table `resource_locks`, and back.
+//! Converts between a fence and a row of the table `resource_locks`.
 
 use bytes::Bytes;
 use dlock::FencingToken;
@@ -7,7 +7,7 @@ use resource::store::{Snapshot, StoreError};
 use resource::{BodyDigest, OwnerToken};
 use tokio_postgres::Row;
 
-/// What [`load`] and [`snapshot`] read, in this order. Numbers beyond bigint travel as text.
+/// The columns read by [`load`] and [`snapshot`], in this order. Numbers beyond bigint are sent as text.
 pub(super) const COLUMNS: &str = "last_token::text, last_seq::text, last_owner, written_token::text, written_seq::text, \
      written_owner, written_sha256, version, value";
 
@@ -28,7 +28,7 @@ impl Parameters {
         }
     }
 
-    /// The last write stands as the numbers of its guard: see [`Guard::to_parts`].
+    /// The last write, as the numbers of its guard: see [`Guard::to_parts`].
     pub(super) fn of_write(last: &LastWrite) -> Self {
         let (token, number) = last.guard.to_parts();
         Self::new(token, number, last.owner.as_ref())
@@ -40,7 +40,7 @@ impl Parameters {
     }
 }
 
-/// The fence in a row.
+/// Reads the fence from a row.
 pub(super) fn load(row: &Row) -> Result<Fence, StoreError> {
     let highest = mark(position(row, 0)?);
     let sha256: Option<&[u8]> = row.try_get(6).map_err(corrupt)?;
@@ -56,7 +56,7 @@ pub(super) fn load(row: &Row) -> Result<Fence, StoreError> {
     Ok(Fence { highest, last_write, version })
 }
 
-/// What a reader is told of a row.
+/// Reads the snapshot for a reader from a row.
 pub(super) fn snapshot(row: &Row, fence: &Fence) -> Result<Snapshot, StoreError> {
     let value: Option<&[u8]> = row.try_get(8).map_err(corrupt)?;
     Ok(Snapshot {
@@ -66,7 +66,7 @@ pub(super) fn snapshot(row: &Row, fence: &Fence) -> Result<Snapshot, StoreError>
     })
 }
 
-/// Token, sequence and owner in three columns from `first` on.
+/// Reads token, sequence and owner from three columns, beginning with `first`.
 fn position(row: &Row, first: usize) -> Result<(u64, u64, Option<OwnerToken>), StoreError> {
     let number = |column| {
         let text: &str = row.try_get(column).map_err(corrupt)?;
@@ -78,7 +78,7 @@ fn position(row: &Row, first: usize) -> Result<(u64, u64, Option<OwnerToken>), S
     Ok((number(first)?, number(first + 1)?, owner))
 }
 
-/// `None` where the token is zero: there was none yet.
+/// Returns `None` if the token is zero: there was none yet.
 fn mark((token, seq, owner): (u64, u64, Option<OwnerToken>)) -> Option<Mark> {
     let token = FencingToken::new(token)?;
     Some(Mark { position: Position::from_parts(token, seq), owner })

@@ -1,4 +1,5 @@
-//! Draws scripts, shrinks the one that shows a difference, and counts which kinds of operation have succeeded.
+//! Draws scripts, shrinks the one that shows a difference, and counts which kinds of operation have
+//! succeeded.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +36,8 @@ impl Tally {
     }
 }
 
-/// Runs `scripts` scripts, or as many as `SCRIPTS` says, and fails with the shortest one that shows a difference.
+/// Runs `scripts` scripts, or as many as `SCRIPTS` says, and fails with the shortest one that shows a
+/// difference.
 pub(crate) fn compare<T: Debug>(
     system: &str,
     scripts: u32,

@@ -32,7 +32,7 @@ fn one_that_was_taken_on_an_old_version_overwrote_another() {
 }
 
 #[test]
-fn the_version_that_it_names_is_what_its_writer_has_seen() {
+fn the_expected_version_counts_as_read_by_its_writer() {
     let verdicts = judge([
         (1, "resource", conditional_unnamed(0, 1)),
         (2, "resource", conditional_unnamed(1, 2)),
@@ -43,7 +43,7 @@ fn the_version_that_it_names_is_what_its_writer_has_seen() {
 }
 
 #[test]
-fn on_a_key_that_is_locked_it_gets_around_the_fence() {
+fn a_conditional_write_to_a_locked_key_bypasses_the_fence() {
     let stale = judge([(1, "resource", accepted("b", 34, 1)), (2, "resource", conditional("c", 1, 2))]);
     assert_eq!(
         only(VerdictKind::StaleWrite, &stale).detail,

@@ -54,7 +54,7 @@ fn fairness_counts_inversions_and_the_longest_overtaking() {
 }
 
 #[test]
-fn a_request_that_goes_on_under_another_owner_keeps_its_place() {
+fn a_request_with_a_new_owner_token_keeps_its_place() {
     let history = history([
         (1, "a", requested("a")),
         (2, "b", requested("b")),

@@ -38,7 +38,7 @@ fn a_client_that_clears_up_its_own_does_no_wrong() {
 
 /// B03: the second holder of a shared owner token loses its lock to the first one's release.
 #[test]
-fn a_shared_owner_token_belongs_to_whom_it_was_granted_last() {
+fn a_shared_owner_token_belongs_to_its_latest_grantee() {
     let one = |client: &str| match granted("x:00000000", 1) {
         resource::audit::Kind::KeyGranted { key, owner, token, ttl_millis, .. } => {
             resource::audit::Kind::KeyGranted { key, owner, token, ttl_millis, client: client.into() }
@@ -68,7 +68,7 @@ fn an_owner_whose_grant_is_unknown_is_not_judged() {
 
 /// Evictions, and what a replica is told by its primary.
 #[test]
-fn a_server_that_drops_a_lock_by_itself_is_no_client() {
+fn a_server_that_evicts_a_lock_is_not_accused() {
     let verdicts = judge([(0, "redis", granted("a", 1)), (9, "redis", deleted("a", "redis"))]);
     assert_eq!(verdicts, []);
 }

@@ -41,7 +41,7 @@ fn a_waiter_that_waits_until_the_end() {
 }
 
 #[test]
-fn a_waiter_that_is_served_in_time_gives_up_or_dies() {
+fn a_served_dead_or_withdrawn_waiter_is_not_idle() {
     for (at, process, end) in
         [(4_000, "redis", granted("b", 2)), (4_000, "b", not_acquired("b")), (4_000, "b", crashed())]
     {

@@ -16,7 +16,7 @@ fn a_line_is_what_a_person_expects_to_read() {
 }
 
 #[test]
-fn a_log_may_hold_empty_lines_and_more_fields_than_ours() {
+fn a_log_may_have_empty_lines_and_unknown_fields() {
     let log = "\n{\"at\":1,\"process\":\"a\",\"level\":\"INFO\",\"target\":\"fault\",\"event\":\"fault_applied\",\"fault\":3,\"verb\":\"cut\",\"detail\":\"cut a\"}\n\n";
     let kind = Kind::FaultApplied { fault: 3, verb: "cut".into(), detail: "cut a".into() };
     let event = Event { at: Nanos(1), process: "a".into(), kind };

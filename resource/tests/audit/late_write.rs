@@ -21,7 +21,7 @@ fn an_older_write_after_the_next_holder_has_read() {
 
 /// The same with the fenced read: the claim makes the resource refuse the older write.
 #[test]
-fn a_claim_that_is_honoured() {
+fn an_honoured_claim_prevents_the_late_write() {
     let verdicts = judge([
         (10, "a", acquired("a", 33)),
         (2010, "b", acquired("b", 34)),
@@ -39,14 +39,14 @@ fn an_older_write_after_a_claim() {
 }
 
 #[test]
-fn a_claim_at_the_same_token_shuts_out_other_owners_only() {
+fn a_claim_with_an_equal_token_refuses_other_owners_only() {
     let other = judge([(1, "resource", claimed("b", 1, 0)), (2, "resource", accepted("a", 1, 1))]);
     assert_eq!(lines(&other), ["late_write a b"]);
     assert_eq!(judge([(1, "resource", claimed("b", 1, 0)), (2, "resource", accepted("b", 1, 1))]), []);
 }
 
 #[test]
-fn once_the_newer_holder_has_written_the_write_is_stale_instead() {
+fn after_the_newer_holders_write_it_is_stale_instead() {
     let verdicts = judge([
         (1, "resource", claimed("b", 34, 0)),
         (2, "resource", accepted("b", 34, 1)),

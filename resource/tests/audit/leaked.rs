@@ -49,7 +49,7 @@ fn a_key_that_is_cleaned_up_within_half_a_ttl() {
 }
 
 #[test]
-fn a_request_that_arrives_late_is_cleaned_up_from_then_on() {
+fn the_time_for_cleanup_counts_from_a_late_request() {
     let late = |deleted_at| {
         judge([
             (0, "a", requested("a")),

@@ -50,7 +50,7 @@ fn an_owner_has_seen_its_own_writes() {
 }
 
 #[test]
-fn a_change_between_two_own_writes_is_lost_and_reported_once() {
+fn a_lost_change_between_own_writes_is_reported_once() {
     let verdicts = judge([
         (1, "resource", read("b", 0)),
         (2, "resource", accepted_number("b", 34, 1, 1)),
@@ -86,6 +86,6 @@ fn a_change_by_an_unnamed_writer_counts() {
 }
 
 #[test]
-fn who_never_read_loses_no_update() {
+fn a_writer_that_never_read_loses_no_update() {
     assert_eq!(judge([(1, "resource", accepted("a", 33, 1)), (2, "resource", accepted("b", 34, 2))]), []);
 }

@@ -22,7 +22,7 @@ fn two_holders_inside_at_once() {
 }
 
 #[test]
-fn one_after_the_other_is_no_overlap_even_at_the_same_time() {
+fn consecutive_sections_at_one_time_do_not_overlap() {
     let verdicts = judge([(14, "a", entered("a", 1)), (20, "a", left("a", 1)), (20, "b", entered("b", 2))]);
     assert_eq!(verdicts, []);
 }
@@ -35,7 +35,7 @@ fn a_section_that_is_never_left_lasts_to_the_end() {
 }
 
 #[test]
-fn a_crash_ends_the_sections_of_its_process_and_no_others() {
+fn a_crash_ends_only_its_own_processs_sections() {
     let enter_both = [(1, "a", entered("a", 1)), (2, "c", entered("c", 9))];
     let after = [(3, "a", crashed()), (4, "b", entered("b", 2))];
     let verdicts = judge(enter_both.into_iter().chain(after));
@@ -43,7 +43,7 @@ fn a_crash_ends_the_sections_of_its_process_and_no_others() {
 }
 
 #[test]
-fn a_pair_is_convicted_once_and_each_pair_of_three_is() {
+fn each_overlapping_pair_is_convicted_once() {
     let verdicts = judge([
         (1, "a", entered("a", 1)),
         (2, "b", entered("b", 2)),

@@ -7,7 +7,7 @@ use crate::story::{
 
 /// K1 of Kleppmann's figure, fencing off.
 #[test]
-fn the_write_of_a_paused_holder_after_that_of_the_next() {
+fn a_paused_holders_write_after_its_successors() {
     let verdicts = judge([
         (14, "a", acquired("a", 1)),
         (14, "a", entered("a", 1)),
@@ -59,14 +59,14 @@ fn a_number_that_does_not_grow_is_stale() {
 }
 
 #[test]
-fn the_same_position_again_is_stale_unless_it_is_a_recognised_retry() {
+fn a_repeated_position_is_stale_unless_a_recognised_retry() {
     let stored_twice = judge([(1, "resource", accepted("a", 7, 1)), (2, "resource", accepted("a", 7, 2))]);
     only(VerdictKind::StaleWrite, &stored_twice);
     assert_eq!(judge([(1, "resource", accepted("a", 7, 1)), (2, "resource", repeated("a", 7, 1))]), []);
 }
 
 #[test]
-fn an_equal_token_of_another_owner_is_stale_though_its_number_is_higher() {
+fn an_equal_token_of_another_owner_is_stale() {
     let verdicts = judge([
         (1, "resource", accepted_number("a", 1, 1, 1)),
         (2, "resource", accepted_number("b", 1, 2, 2)),

@@ -88,7 +88,7 @@ fn keys_that_ended_or_may_still_be_held() {
 
 /// B01: the process died between SETNX and PEXPIRE.
 #[test]
-fn a_key_without_a_time_to_live_is_held_against_the_run_s() {
+fn a_key_without_ttl_is_compared_with_the_runs_ttl() {
     let forever = || match granted("a", 1) {
         Kind::KeyGranted { key, owner, token, client, .. } => {
             Kind::KeyGranted { key, owner, token, client, ttl_millis: None }
@@ -108,7 +108,7 @@ fn while_faults_last_nothing_is_stuck() {
 }
 
 #[test]
-fn a_waiter_that_goes_on_under_another_owner_has_waited_since_it_began() {
+fn a_waiter_with_a_new_owner_token_keeps_its_start() {
     let began = [(11_000, "a", requested("a")), (13_000, "a", not_acquired("a"))];
     let went_on = [(13_000, "a", retried("a2")), (14_500, "a", acquired("a2", 1))];
     let verdicts = judge(began.clone().into_iter().chain(went_on));
@@ -142,7 +142,7 @@ fn a_waiter_may_wait_as_long_as_another_lease_lasts() {
 }
 
 #[test]
-fn a_lock_that_came_free_is_waited_for_from_then_on() {
+fn the_wait_counts_from_when_the_lock_is_free() {
     let freed = [(11_600, "redis", deleted("a", "a")), (14_601, "b", not_acquired("b"))];
     assert!(
         only(VerdictKind::Stuck, &judge(held_by_a().into_iter().chain(freed))).detail.starts_with("b asked")
@@ -163,7 +163,7 @@ fn a_request_that_others_overtake_is_not_stuck() {
 }
 
 #[test]
-fn a_key_is_held_against_the_time_to_live_that_was_asked_for() {
+fn a_key_is_compared_with_the_requested_ttl() {
     let stored_for_an_hour = match granted("a", 1) {
         Kind::KeyGranted { key, owner, token, client, .. } => {
             Kind::KeyGranted { key, owner, token, client, ttl_millis: Some(3_600_000) }

@@ -30,7 +30,7 @@ fn an_equal_token_is_no_growth() {
 }
 
 #[test]
-fn acquires_that_ran_at_the_same_time_may_return_in_any_order() {
+fn concurrent_acquires_may_return_in_any_order() {
     let verdicts = judge([
         (0, "a", requested("a")),
         (1, "b", requested("b")),

@@ -66,7 +66,7 @@ impl Runtime for Entropy {
 }
 
 #[test]
-fn every_event_of_a_lease_becomes_an_event_of_a_history() {
+fn each_lease_event_becomes_a_history_event() {
     let (token, ttl, valid) =
         (FencingToken::new(7).unwrap(), Duration::from_secs(2), Duration::from_millis(1978));
     let outcome = Outcome::Error;
@@ -158,7 +158,7 @@ fn every_field_of_the_other_events_is_taken() {
 }
 
 #[test]
-fn values_given_by_their_display_and_signed_numbers_are_taken_too() {
+fn display_values_and_signed_numbers_are_recorded() {
     let events = recorded(|| {
         let detail = "redis-1 and everything behind it was cut off from a";
         tracing::info!(target: "fault", event = "fault_applied", fault = 2, verb = "cut", detail = %detail, beside = true);

@@ -69,7 +69,7 @@ fn a_pause_does_not_end_the_belief() {
 }
 
 #[test]
-fn a_slow_clock_prolongs_the_belief_and_a_fast_one_shortens_it() {
+fn the_belief_follows_the_rate_of_the_clock() {
     let at_rate = |rate, b_at| {
         // Half of the lease is left.
         let slowed = (989, "a", Kind::ClockRate { rate });
@@ -82,7 +82,7 @@ fn a_slow_clock_prolongs_the_belief_and_a_fast_one_shortens_it() {
 }
 
 #[test]
-fn a_lease_that_is_granted_to_a_slow_clock_is_scaled_too() {
+fn a_lease_granted_under_a_slow_clock_is_scaled() {
     let story = [
         (0, "a", Kind::ClockRate { rate: 500_000_000 }),
         (0, "a", acquired("a", 1)),

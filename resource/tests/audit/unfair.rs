@@ -30,7 +30,7 @@ fn in_order_of_their_places() {
 }
 
 #[test]
-fn who_has_left_the_line_is_not_overtaken() {
+fn a_waiter_that_left_is_not_overtaken() {
     let of_server = [("server", expired("a")), ("server", waiter_gone("a"))];
     for leaves in of_server.into_iter().chain([("a", not_acquired("a")), ("a", crashed())]) {
         let rest = [(4, leaves.0, leaves.1), (5, "b", acquired("b", 1))];
@@ -57,13 +57,13 @@ fn a_grant_whose_news_is_late_was_in_order() {
 }
 
 #[test]
-fn a_grant_out_of_order_is_seen_at_the_server_and_reported_once() {
+fn a_grant_out_of_order_is_reported_once() {
     let rest = [(3, "server", granted("b", 1)), (4, "b", acquired("b", 1))];
     let verdicts = judge(a_then_b_in_line().into_iter().chain(rest));
     assert_eq!(only(VerdictKind::Unfair, &verdicts).at.to_string(), "0.003");
 }
 
 #[test]
-fn who_was_never_in_line_is_not_judged() {
+fn a_waiter_that_never_queued_is_not_judged() {
     assert_eq!(judge([(1, "a", queued("a", 10)), (5, "b", acquired("b", 1))]), []);
 }

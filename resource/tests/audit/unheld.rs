@@ -64,7 +64,7 @@ fn of_five_servers_three_must_hold_the_key() {
 }
 
 #[test]
-fn a_server_that_died_may_have_the_key_on_its_disk() {
+fn a_dead_server_may_keep_the_key_on_disk() {
     let story = [
         (0, "redis", granted("a", 1)),
         (5, "a", acquired("a", 1)),
@@ -75,7 +75,7 @@ fn a_server_that_died_may_have_the_key_on_its_disk() {
 }
 
 #[test]
-fn a_restarted_server_that_grants_the_key_to_another_has_forgotten_it() {
+fn a_restarted_server_that_grants_again_lost_the_key() {
     let story = [
         (0, "redis", granted("a", 1)),
         (5, "a", acquired("a", 1)),

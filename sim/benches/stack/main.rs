@@ -1,12 +1,14 @@
 //! What the whole stack costs, in one run and as ratios.
 //!
-//! 1. Redis commands a second: three workers acquire and release by script on five servers, ten rounds; the real `redis`
-//!    client, RESP2, Lua, the simulated network, with every event recorded and hashed. Against the same exchange over
-//!    madsim's own `Endpoint` RPC and over turmoil's TCP, whose messages carry no protocol at all.
-//! 2. Schedules a second of the safety experiment, a pause of five seconds: two workers and the HTTP resource, on one Redis
+//! 1. Redis commands a second: three workers acquire and release by script on five servers, ten rounds; the
+//!    real `redis` client, RESP2, Lua, the simulated network, with every event recorded and hashed. Compared
+//!    with the same exchange over madsim's own `Endpoint` RPC and turmoil's TCP, whose messages carry no protocol.
+//! 2. Schedules a second of the safety experiment, a pause of five seconds: two workers and the HTTP
+//!    resource, on one Redis
 //!    and with Redlock on five; audit and trace hash included.
 //!
-//! `cargo bench -p sim -- memory` runs a million schedules on two threads instead and prints the peak of the memory.
+//! `cargo bench -p sim -- memory` runs a million schedules on two threads instead and prints the peak of the
+//! memory.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -37,9 +39,10 @@ pub(crate) struct Shape {
 
 const SHAPE: Shape = Shape { workers: 3, servers: 5, rounds: 10 };
 
-/// So often two contenders are measured right after one another, for so long each, now one first and now the other. Time is
-/// what the process has had of a processor ([`busy`]): other processes take none of it. A processor that is shared with
-/// other machines goes now faster and now slower, for seconds: so turns are short, and medians count.
+/// So often two contenders are measured right after one another, for so long each, now one first and now the
+/// other. Time is what the process has had of a processor ([`busy`]): other processes take none of it. A
+/// processor that is shared with other machines goes now faster and now slower, for seconds: so turns are
+/// short, and medians count.
 const TURNS: usize = 41;
 const TURN: Duration = Duration::from_millis(100);
 

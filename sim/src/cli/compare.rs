@@ -8,8 +8,8 @@ use super::explore::{bar, cores};
 use super::stopwatch::Stopwatch;
 use super::{Outcome, print, wrap};
 
-/// Runs `schedules` schedules of each system under each class of faults, prints the table and writes it to `out`. Not as
-/// expected if a verdict is left unexplained.
+/// Runs `schedules` schedules of each system under each class of faults, prints the table and writes it to
+/// `out`. Not as expected if a verdict is left unexplained.
 pub(crate) fn compare(first: u64, schedules: u64, threads: Option<usize>, out: &Path) -> Outcome {
     if schedules == 0 {
         return Err("a comparison of no schedules says nothing: give --schedules at least 1".into());

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::{Outcome, print};
 
-/// What cargo must be told: madsim simulates only under its cfg, and etcd-client compiles etcd's protocol when it is built.
+/// What cargo must be told: madsim simulates only under its cfg, and etcd-client compiles etcd's protocol
+/// when it is built.
 const CONFIG: &str = r#"# For the crate `sim`: madsim simulates only under this cfg, and etcd-client compiles etcd's protocol when it is built.
 [build]
 rustflags = ["--cfg", "madsim"]
@@ -31,7 +32,8 @@ PROTOC = { value = ".cargo/protoc", relative = true }
 /// The script that finds the protobuf compiler that cargo itself has downloaded.
 const PROTOC: &str = include_str!("../../../tools/protoc");
 
-/// Writes `.cargo/config.toml` and `.cargo/protoc` into the crate's folder. What is there already is left alone.
+/// Writes `.cargo/config.toml` and `.cargo/protoc` into the crate's folder. What is there already is left
+/// alone.
 pub(crate) fn init(folder: &Path) -> Outcome {
     if !folder.join("Cargo.toml").is_file() {
         let problem = format!("{} has no Cargo.toml: give the folder of your crate", folder.display());

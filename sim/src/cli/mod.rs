@@ -26,8 +26,8 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
 /// The columns of a terminal.
 const WIDTH: usize = 80;
 
-/// `text` on lines of at most 80 columns, broken at spaces; all lines but the first begin with `indent` spaces. A word that
-/// is longer than a line stands alone on one. Ends with a line feed.
+/// `text` on lines of at most 80 columns, broken at spaces; all lines but the first begin with `indent`
+/// spaces. A word that is longer than a line stands alone on one. Ends with a line feed.
 pub(crate) fn wrap(text: &str, indent: usize) -> String {
     let mut wrapped = String::new();
     let mut column = 0;

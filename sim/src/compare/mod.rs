@@ -1,7 +1,8 @@
-//! The comparison: every lock system under every class of faults, the same number of schedules each, with fencing off and on.
+//! The comparison: every lock system under every class of faults, the same number of schedules each, with
+//! fencing off and on.
 //!
-//! [`compare`] draws and runs them; [`table`] shows what came of it. The same first seed gives the same table, on any number
-//! of threads: each cell counts runs, and no run knows of another.
+//! [`compare`] draws and runs them; [`table`] shows what came of it. The same first seed gives the same
+//! table, on any number of threads: each cell counts runs, and no run knows of another.
 
 pub mod table;
 
@@ -36,8 +37,8 @@ pub struct Cell {
 /// What came of a comparison, by system and class.
 pub type Comparison = BTreeMap<(System, FaultClass), Cell>;
 
-/// Runs `schedules` schedules of each system under each class that it can have, from the seed `first` on, on `threads`
-/// threads. `done` is told after each schedule.
+/// Runs `schedules` schedules of each system under each class that it can have, from the seed `first` on, on
+/// `threads` threads. `done` is told after each schedule.
 ///
 /// # Errors
 ///

@@ -1,7 +1,7 @@
 //! Exploration: random schedules of a subject, in search of a verdict that nothing explains.
 //!
-//! Some verdicts are known limits of what a schedule uses: [`Subject::excused`] states them. A verdict beyond them, or a check
-//! that does not hold, is a violation: of the lock, of the resource, or of the simulator.
+//! Some verdicts are known limits of what a schedule uses: [`Subject::excused`] states them. A verdict beyond
+//! them, or a check that does not hold, is a violation: of the lock, of the resource, or of the simulator.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range};
@@ -52,9 +52,9 @@ pub struct Found<O> {
     pub violations: Vec<Violation<O>>,
 }
 
-/// Draws schedules from `seeds` and runs each of them on every one of `arms` (subjects that draw the same), on `threads`
-/// threads, as long as `go_on` says so; it is given the tally after each schedule. Violations come in the order of their
-/// seeds.
+/// Draws schedules from `seeds` and runs each of them on every one of `arms` (subjects that draw the same),
+/// on `threads` threads, as long as `go_on` says so; it is given the tally after each schedule. Violations
+/// come in the order of their seeds.
 ///
 /// # Errors
 ///
@@ -127,8 +127,8 @@ pub fn violation<S: Subject>(
     Some(Violation { arm: subject.arm(), broken, findings, schedule })
 }
 
-/// The violation without the faults that never struck, if a run without them shows the same: a schedule whose faults do not
-/// all strike is not as expected when it is replayed.
+/// The violation without the faults that never struck, if a run without them shows the same: a schedule whose
+/// faults do not all strike is not as expected when it is replayed.
 fn without_idle_faults<S: Subject>(
     subject: &S,
     violation: Violation<S::Options>,

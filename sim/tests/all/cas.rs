@@ -25,7 +25,7 @@ fn took(report: &Report) -> Duration {
 }
 
 #[test]
-fn attempts_in_vain_grow_with_the_contention() {
+fn vain_attempts_grow_with_contention() {
     let [low, high] = ["cas-low-contention", "cas-high-contention"].map(report);
     println!(
         "attempts an update: {:.2} at low contention, {:.2} at high; time: {:?} and {:?}",
@@ -45,7 +45,7 @@ fn attempts_in_vain_grow_with_the_contention() {
 }
 
 #[test]
-fn the_lock_makes_no_attempt_in_vain_and_asks_two_servers() {
+fn the_lock_makes_no_vain_attempt_but_more_requests() {
     let [low, high] = ["cas-low-contention-locked", "cas-high-contention-locked"].map(report);
     println!("under the lock: {:?} at low contention, {:?} at high", took(low), took(high));
     for report in [low, high] {
@@ -54,7 +54,8 @@ fn the_lock_makes_no_attempt_in_vain_and_asks_two_servers() {
         assert_eq!(summary.refused, []);
         assert!(report.commands > 2 * UPDATES, "an acquire and a release for each: {}", report.commands);
     }
-    // Without contention both take their time from the schedule; the lock's polling costs more than attempts in vain.
+    // Without contention both take their time from the schedule; the lock's polling costs more than attempts
+    // in vain.
     assert!(took(report("cas-high-contention")) < took(high));
 }
 
@@ -119,7 +120,7 @@ fn an_update_whose_reply_is_lost_is_made_once() {
 }
 
 #[test]
-fn who_has_no_attempt_left_gives_up() {
+fn an_update_gives_up_after_its_last_attempt() {
     let hasty = |name| Worker { attempts: Some(1), ..updater(name) };
     let report = run(&updaters(["a", "b", "c"].map(hasty)), Arm::Fenced, 0).unwrap();
     let updates = report.summary().updates;
@@ -127,7 +128,7 @@ fn who_has_no_attempt_left_gives_up() {
 }
 
 #[test]
-fn a_key_that_a_holder_has_written_is_closed_to_updates() {
+fn a_fenced_key_refuses_updates_without_a_token() {
     let later = Worker { starts: Span::from_secs(1), ..updater("b") };
     let schedule = updaters([Worker::new("a"), later]);
     let fenced = run(&schedule, Arm::Fenced, 0).unwrap();

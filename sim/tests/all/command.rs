@@ -30,7 +30,7 @@ fn changed(name: &str, from: &str, to: &str) -> String {
 }
 
 #[test]
-fn a_schedule_that_gives_its_verdicts_exits_with_0() {
+fn expected_verdicts_exit_with_0() {
     let output = sim(&["replay", "seeds/gc-pause.toml"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
@@ -39,7 +39,7 @@ fn a_schedule_that_gives_its_verdicts_exits_with_0() {
 }
 
 #[test]
-fn a_schedule_that_does_not_exits_with_1_and_says_what_differs() {
+fn unexpected_verdicts_exit_with_1_and_are_shown() {
     let file =
         changed("hopeful.toml", r#"verdicts = ["overlap", "stale_write"]"#, r#"verdicts = ["overlap"]"#);
     let output = sim(&["replay", &file]);
@@ -49,7 +49,7 @@ fn a_schedule_that_does_not_exits_with_1_and_says_what_differs() {
 }
 
 #[test]
-fn a_fault_that_never_strikes_is_named_and_exits_with_1() {
+fn a_fault_that_never_strikes_exits_with_1() {
     let second =
         "[[fault]]\nwhen = { at = \"59s\" }\nwhat = { pause = \"b\", for = \"1s\" }\n\n[expect.unfenced]";
     let file = changed("idle.toml", "[expect.unfenced]", second);
@@ -74,7 +74,7 @@ fn bad_input_exits_with_2_and_names_the_line() {
 }
 
 #[test]
-fn json_is_one_object_with_all_that_it_promises() {
+fn json_is_one_object_with_all_fields() {
     for arguments in [&["replay", "seeds/gc-pause.toml", "--json"][..], &["run", "--seed", "7", "--json"]] {
         let output = sim(arguments);
         let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -6,7 +6,7 @@ use crate::support::guard::{assert_same, trace};
 use sim::lab::{Arm, draw, run};
 
 #[test]
-fn a_seed_gives_one_trace_in_any_order_and_on_two_threads() {
+fn a_seed_gives_one_trace_on_any_thread() {
     let seeds: Vec<u64> = crate::support::seeds(60).collect();
     let first: Vec<String> = seeds.iter().map(|seed| trace(*seed)).collect();
     let mut reversed: Vec<String> = seeds.iter().rev().map(|seed| trace(*seed)).collect();

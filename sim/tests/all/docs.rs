@@ -1,8 +1,9 @@
 //! What `docs/redlock.md` says of the schedules is what they demand and what their runs give.
 //!
-//! Three things in the page are read here. *Links*, as `](target)`. *Claims*, as code that reads
-//! `verdicts; accepted worker:token, …; refused worker:token, …`, in the line of a link to the schedule: first with fencing
-//! off, then on. *Traces*, as blocks that begin with three backticks and `trace seeds/NAME.toml off` (or `on`).
+//! Three things in the page are read here. *Links*, as `](target)`. *Claims*, as code that reads `verdicts;
+//! accepted worker:token, …; refused worker:token, …`, in the line of a link to the schedule: first with
+//! fencing off, then on. *Traces*, as blocks that begin with three backticks and `trace seeds/NAME.toml off`
+//! (or `on`).
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -33,7 +34,7 @@ fn every_link_leads_somewhere() {
 }
 
 #[test]
-fn every_schedule_of_the_debate_has_its_link_and_its_claims() {
+fn every_schedule_of_the_debate_is_linked_and_claimed() {
     let page = Page::load();
     let linked: BTreeSet<_> = page.links().iter().filter_map(|(_, target)| schedule_of(target)).collect();
     let claimed: BTreeSet<_> = page.claims().iter().filter_map(|claim| claim.schedule.clone()).collect();
@@ -55,7 +56,7 @@ fn every_schedule_of_the_debate_has_its_link_and_its_claims() {
 }
 
 #[test]
-fn every_claim_is_what_the_schedule_demands_and_what_its_run_gives() {
+fn every_claim_agrees_with_its_schedule_and_its_run() {
     let page = Page::load();
     let mut problems = Vec::new();
     let claims = page.claims();
@@ -219,7 +220,8 @@ struct Claim {
     line: usize,
     /// The last schedule that the line has linked to.
     schedule: Option<String>,
-    /// Fencing off in the first claim of a schedule in a line, on in the second; there is no third, nor only one.
+    /// Fencing off in the first claim of a schedule in a line, on in the second; there is no third, nor only
+    /// one.
     arm: Option<Arm>,
     text: String,
 }

@@ -27,6 +27,7 @@ mod determinism;
 mod docs;
 mod harness;
 mod hosts;
+mod lines;
 mod mutants;
 mod reader;
 mod schedule;

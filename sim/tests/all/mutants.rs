@@ -1,8 +1,9 @@
-//! Every mistake is found: each mutant is convicted, and the correct lock and resource are not, on the very same schedules.
+//! Every mistake is found: each mutant is convicted, and the correct lock and resource are not, on the very
+//! same schedules.
 //!
-//! A mutant is convicted by the explorer's own rule on a schedule drawn at random ([`Hunt::Drawn`]), by an overlap on a drawn
-//! schedule in which nothing excuses one ([`Hunt::CutOff`]), or by a schedule aimed at it ([`Hunt::Aimed`]), which
-//! demands of the correct one what the mutant does not give.
+//! A mutant is convicted by the explorer's own rule on a schedule drawn at random ([`Hunt::Drawn`]), by an
+//! overlap on a drawn schedule in which nothing excuses one ([`Hunt::CutOff`]), or by a schedule aimed at it
+//! ([`Hunt::Aimed`]), which demands of the correct one what the mutant does not give.
 
 use std::collections::BTreeSet;
 
@@ -16,10 +17,11 @@ use sim::{Report, Schedule};
 enum Hunt {
     /// By this verdict, which nothing explains, on drawn schedules: in so many seeds at most.
     Drawn { shows: Verdict, seeds: u64 },
-    /// By an overlap in drawn schedules without anything that would excuse one, and in which a holder is cut off: in so
-    /// many seeds at most.
+    /// By an overlap in drawn schedules without anything that would excuse one, and in which a holder is cut
+    /// off: in so many seeds at most.
     CutOff { seeds: u64 },
-    /// By this schedule, in one of so many seeds: the run of the arm has the verdict that the correct one does not have.
+    /// By this schedule, in one of so many seeds: the run of the arm has the verdict that the correct one
+    /// does not have.
     Aimed { schedule: Box<Schedule<Options>>, arm: Arm, shows: Verdict, seeds: u64 },
 }
 
@@ -77,7 +79,8 @@ fn hunts(mutant: Mutant) -> Vec<Hunt> {
     }
 }
 
-/// The reply to the grant is slow, then the renewals fail: the lease is older than it looks to one who counts from the reply.
+/// The reply to the grant is slow, then the renewals fail: the lease is older than it looks to one who counts
+/// from the reply.
 const SLOW_REPLY: &str = r#"
 about  = "The grant's reply takes 350 ms; then the holder is cut off"
 system = "redis"

@@ -271,7 +271,8 @@ fn what_a_dead_life_leaves_behind_does_not_close_the_next_one_s_listener() {
         let log = Arc::default();
         two.world.restart(two.server, serve(two.world.clone(), two.server, log));
         two.at(10).await;
-        // The tasks of a process that was killed are dropped in any order, also after the next life has begun.
+        // The tasks of a process that was killed are dropped in any order, also after the next life has
+        // begun.
         drop(dead);
         two.connect().await;
     });

@@ -1,17 +1,17 @@
-//! Cuts a byte stream into frames.
+//! Splits a byte stream into frames.
 
 use bytes::{Buf, Bytes, BytesMut};
 
 use super::jute::WireError;
 
-/// The longest frame that a server takes, in bytes: `jute.maxbuffer`, 1 MiB less one.
+/// The longest frame that a server accepts, in bytes: `jute.maxbuffer`, 1 MiB less one.
 pub const REQUEST_BYTES_MAX: usize = 0xf_ffff;
 
-/// The longest frame that a client takes, in bytes: a request may be as long as the above, and the reply to a
-/// read holds a stat besides the same data.
+/// The longest frame that a client accepts, in bytes: the reply to a read contains the data of a longest
+/// request and a stat.
 pub const FRAME_BYTES_MAX: usize = REQUEST_BYTES_MAX + 1024;
 
-/// What has arrived of a byte stream and was not taken yet.
+/// The bytes of a stream that have arrived and are not consumed.
 #[derive(Debug)]
 pub struct Frames {
     buffer: BytesMut,
@@ -19,29 +19,29 @@ pub struct Frames {
 }
 
 impl Default for Frames {
-    /// Those that a client takes.
+    /// Accepts the frames that a client accepts.
     fn default() -> Self {
         Self::up_to(FRAME_BYTES_MAX)
     }
 }
 
 impl Frames {
-    /// Frames of at most `bytes_max` bytes each.
+    /// Accepts frames of at most `bytes_max` bytes.
     pub fn up_to(bytes_max: usize) -> Self {
         Self { buffer: BytesMut::new(), bytes_max }
     }
 
-    /// Where what arrives is to be appended.
+    /// Returns the buffer to which received bytes are appended.
     pub fn input(&mut self) -> &mut BytesMut {
         &mut self.buffer
     }
 
-    /// Takes the next frame, without its length, if all of it has arrived.
+    /// Returns the next frame, without its length, if it is complete.
     ///
     /// # Errors
     ///
-    /// [`WireError::Length`] for a length below zero or above what was set: the stream can't be read any
-    /// further.
+    /// [`WireError::Length`] for a length below zero or above the maximum: the rest of the stream can't be
+    /// read.
     pub fn take(&mut self) -> Result<Option<Bytes>, WireError> {
         let Some(&head) = self.buffer.first_chunk() else { return Ok(None) };
         let length = i32::from_be_bytes(head);

@@ -1,21 +1,21 @@
-//! Jute: how ZooKeeper writes numbers, texts and lists as bytes.
+//! Jute: ZooKeeper's encoding of numbers, texts and lists.
 
-/// Bytes that are no message of the protocol.
+/// Why bytes are not a message of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// A record ends before its last field.
     #[error("a ZooKeeper record ends too early: is the other end a ZooKeeper?")]
     Truncated,
-    /// A frame, a text or a list has a length below zero or beyond all measure.
-    #[error("a ZooKeeper record claims to be {length} long: is the other end a ZooKeeper?")]
+    /// A frame, a text or a list has a length that is negative or too large.
+    #[error("a ZooKeeper record has the length {length}: is the other end a ZooKeeper?")]
     Length {
-        /// The length, as it was written.
+        /// The length as received.
         length: i32,
     },
     /// A text is not UTF-8.
     #[error("a text in a ZooKeeper record is not UTF-8")]
     NotUtf8,
-    /// A record holds a number that has no meaning there.
+    /// A number has no meaning in its field.
     #[error("a ZooKeeper record holds the number {number}, which has no meaning there")]
     Unknown {
         /// The number.
@@ -23,7 +23,7 @@ pub enum WireError {
     },
 }
 
-/// Writes one frame: a length, to be filled in at the end, and what follows.
+/// Writes one frame: its length, filled in at the end, and its contents.
 #[derive(Clone, Debug)]
 pub struct Writer {
     bytes: Vec<u8>,
@@ -36,37 +36,37 @@ impl Default for Writer {
 }
 
 impl Writer {
-    /// A 32-bit number.
+    /// Writes a 32-bit number.
     pub fn int(&mut self, number: i32) -> &mut Self {
         self.bytes.extend_from_slice(&number.to_be_bytes());
         self
     }
 
-    /// A 64-bit number.
+    /// Writes a 64-bit number.
     pub fn long(&mut self, number: i64) -> &mut Self {
         self.bytes.extend_from_slice(&number.to_be_bytes());
         self
     }
 
-    /// A truth value: one byte.
+    /// Writes a boolean as one byte.
     pub fn boolean(&mut self, truth: bool) -> &mut Self {
         self.bytes.push(u8::from(truth));
         self
     }
 
-    /// Bytes behind their length.
+    /// Writes bytes after their length.
     pub fn buffer(&mut self, bytes: &[u8]) -> &mut Self {
         self.length(bytes.len());
         self.bytes.extend_from_slice(bytes);
         self
     }
 
-    /// A text: a buffer of UTF-8.
+    /// Writes a text as UTF-8 bytes.
     pub fn text(&mut self, text: &str) -> &mut Self {
         self.buffer(text.as_bytes())
     }
 
-    /// A list of texts behind its length.
+    /// Writes a list of texts after its length.
     pub fn texts<'a>(&mut self, texts: impl ExactSizeIterator<Item = &'a str>) -> &mut Self {
         self.length(texts.len());
         texts.for_each(|text| {
@@ -75,20 +75,20 @@ impl Writer {
         self
     }
 
-    /// The frame.
+    /// Returns the frame.
     pub fn finish(mut self) -> Vec<u8> {
         let length = i32::try_from(self.bytes.len() - 4).unwrap_or(i32::MAX);
         self.bytes[..4].copy_from_slice(&length.to_be_bytes());
         self.bytes
     }
 
-    /// Lengths are limited by [`super::FRAME_BYTES_MAX`] long before they overflow.
+    /// [`super::FRAME_BYTES_MAX`] limits lengths long before they overflow.
     fn length(&mut self, length: usize) {
         self.int(i32::try_from(length).unwrap_or(i32::MAX));
     }
 }
 
-/// Reads the records of one frame, from its beginning.
+/// Reads the records of one frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -100,21 +100,21 @@ impl<'a> Reader<'a> {
         Self { bytes }
     }
 
-    /// Whether everything has been read.
+    /// Returns whether all bytes have been read.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// A 32-bit number.
+    /// Reads a 32-bit number.
     ///
     /// # Errors
     ///
-    /// [`WireError::Truncated`]; of every method here, if the frame ends too early.
+    /// [`WireError::Truncated`] if the frame ends too early, as for every method here.
     pub fn int(&mut self) -> Result<i32, WireError> {
         self.array().map(i32::from_be_bytes)
     }
 
-    /// A 64-bit number.
+    /// Reads a 64-bit number.
     ///
     /// # Errors
     ///
@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
         self.array().map(i64::from_be_bytes)
     }
 
-    /// A truth value.
+    /// Reads a boolean.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
         self.array().map(|[byte]| byte != 0)
     }
 
-    /// Bytes; a null buffer reads as an empty one.
+    /// Reads bytes; a null buffer reads as an empty one.
     ///
     /// # Errors
     ///
@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
         self.take(length)
     }
 
-    /// A text.
+    /// Reads a text.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| WireError::NotUtf8)
     }
 
-    /// A list of texts.
+    /// Reads a list of texts.
     ///
     /// # Errors
     ///
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
         (0..length).map(|_| self.text()).collect()
     }
 
-    /// The length of a buffer or list; -1 stands for none.
+    /// Reads the length of a buffer or list; -1 means null.
     pub(super) fn length(&mut self) -> Result<usize, WireError> {
         match self.int()? {
             -1 => Ok(0),

@@ -1,13 +1,13 @@
-//! What opens a session, what every reply begins with, and what tells of a change.
+//! The login, the header of replies, and events.
 
 use super::jute::{Reader, WireError, Writer};
 
 /// The length of a session's password in bytes.
 pub const PASSWORD_BYTES: usize = 16;
 
-/// The xids with a meaning of their own; requests count from 1.
+/// The reserved xids; requests count from 1.
 pub mod xid {
-    /// A watch fired.
+    /// An event.
     pub const NOTIFICATION: i32 = -1;
     /// A ping and its answer.
     pub const PING: i32 = -2;
@@ -20,96 +20,96 @@ pub mod xid {
 /// The first message of a client on a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectRequest {
-    /// The latest transaction that the client has heard of: a server that lags behind it must not serve.
+    /// The latest transaction seen by the client: a server that lags behind it must not serve.
     pub last_zxid_seen: i64,
-    /// The session timeout that the client would like, in milliseconds.
+    /// The session timeout requested, in milliseconds.
     pub timeout_millis: i32,
-    /// The session to go on with; 0 for a new one.
+    /// The session to resume; 0 for a new one.
     pub session_id: i64,
-    /// What proves that the session is the client's.
+    /// The session's password.
     pub password: [u8; PASSWORD_BYTES],
-    /// Whether a server without a majority would do; `None` from clients before 3.4, which did not say.
+    /// Whether a read-only server is acceptable; `None` from clients before 3.4, which did not say.
     pub read_only: Option<bool>,
 }
 
-/// The server's answer to it.
+/// The server's answer to a login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectResponse {
-    /// The session timeout that holds, in milliseconds; 0 or less: the session is over.
+    /// The negotiated session timeout, in milliseconds; if 0 or less, the session is over.
     pub timeout_millis: i32,
     /// The session's number.
     pub session_id: i64,
-    /// What proves later that the session is the client's.
+    /// The session's password.
     pub password: [u8; PASSWORD_BYTES],
-    /// Whether the server has no majority; `None` between ends one of which is older than 3.4.
+    /// Whether the server is read-only; `None` if one end is older than 3.4.
     pub read_only: Option<bool>,
 }
 
-/// What every later message of a server begins with.
+/// The header of every later message of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyHeader {
-    /// That of the request, or one of [`xid`].
+    /// The xid of the request, or one of [`xid`].
     pub xid: i32,
-    /// The transaction, or the latest that the server has seen.
+    /// The transaction of the request, or the latest that the server has seen.
     pub zxid: i64,
     /// One of [`super::code`].
     pub err: i32,
 }
 
-/// What ZooKeeper knows of a node besides its data.
+/// The metadata of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
     /// The transaction that created the node.
     pub czxid: i64,
     /// The transaction that last set its data.
     pub mzxid: i64,
-    /// When it was created: milliseconds since the Unix epoch, by the leader's wall clock.
+    /// When it was created: milliseconds since the Unix epoch, on the leader's wall clock.
     pub ctime: i64,
-    /// When its data was last set, likewise.
+    /// When its data was last set, in the same unit.
     pub mtime: i64,
     /// How often its data was set.
     pub version: i32,
-    /// How often a child came or went.
+    /// How often a child was created or deleted.
     pub cversion: i32,
     /// How often its access list was set.
     pub aversion: i32,
-    /// The session that it ends with; 0 if it is no ephemeral node.
+    /// The session that owns it; 0 if it is not ephemeral.
     pub ephemeral_owner: i64,
     /// The size of its data in bytes.
     pub data_length: i32,
-    /// How many children it has.
+    /// The number of its children.
     pub num_children: i32,
-    /// The transaction by which a child last came or went.
+    /// The transaction that last created or deleted a child.
     pub pzxid: i64,
 }
 
-/// What happened to a node that was watched.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EventKind {
-    /// It came to be.
+    /// The node was created.
     Created = 1,
-    /// It is gone.
+    /// The node was deleted.
     Deleted = 2,
-    /// Its data was set.
+    /// The node's data was set.
     DataChanged = 3,
-    /// A child came or went.
+    /// A child was created or deleted.
     ChildrenChanged = 4,
 }
 
-/// A watch that fired.
+/// An event: a watch fired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatcherEvent {
-    /// What happened.
+    /// Its kind.
     pub kind: EventKind,
-    /// To which node.
+    /// The path of the node.
     pub path: String,
 }
 
-/// The state that servers write into an event: all is well.
+/// The state that servers write into every event: connected.
 const SYNC_CONNECTED: i32 = 3;
 
 impl ConnectRequest {
-    /// The whole frame.
+    /// Encodes the whole frame.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::default();
         writer.int(0).long(self.last_zxid_seen).int(self.timeout_millis).long(self.session_id);
@@ -118,11 +118,11 @@ impl ConnectRequest {
         writer.finish()
     }
 
-    /// Reads a frame. A password of another length than sessions have is read as zeros: it is none.
+    /// Reads a frame. A password of the wrong length reads as zeros, which is no password.
     ///
     /// # Errors
     ///
-    /// [`WireError`] if it is none of these.
+    /// [`WireError`] if the frame is invalid.
     pub fn decode(frame: &[u8]) -> Result<Self, WireError> {
         let mut reader = Reader::new(frame);
         reader.int()?;
@@ -137,7 +137,7 @@ impl ConnectRequest {
 }
 
 impl ConnectResponse {
-    /// The whole frame.
+    /// Encodes the whole frame.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::default();
         writer.int(0).int(self.timeout_millis).long(self.session_id);
@@ -150,7 +150,7 @@ impl ConnectResponse {
     ///
     /// # Errors
     ///
-    /// [`WireError`] if it is none of these.
+    /// [`WireError`] if the frame is invalid.
     pub fn decode(frame: &[u8]) -> Result<Self, WireError> {
         let mut reader = Reader::new(frame);
         reader.int()?;
@@ -164,12 +164,12 @@ impl ConnectResponse {
 }
 
 impl ReplyHeader {
-    /// Begins a frame.
+    /// Writes it at the beginning of a frame.
     pub fn write(self, writer: &mut Writer) {
         writer.int(self.xid).long(self.zxid).int(self.err);
     }
 
-    /// Reads the beginning of a frame.
+    /// Reads it from the beginning of a frame.
     ///
     /// # Errors
     ///
@@ -187,7 +187,7 @@ impl Stat {
         writer.long(self.ephemeral_owner).int(self.data_length).int(self.num_children).long(self.pzxid);
     }
 
-    /// Reads them.
+    /// Reads its eleven fields.
     ///
     /// # Errors
     ///
@@ -210,7 +210,7 @@ impl Stat {
 }
 
 impl WatcherEvent {
-    /// The whole frame.
+    /// Encodes the whole frame.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::default();
         ReplyHeader { xid: xid::NOTIFICATION, zxid: -1, err: 0 }.write(&mut writer);
@@ -218,11 +218,11 @@ impl WatcherEvent {
         writer.finish()
     }
 
-    /// Reads what follows the header.
+    /// Reads the body after the header.
     ///
     /// # Errors
     ///
-    /// [`WireError`] if it is no event.
+    /// [`WireError`] if the body is invalid.
     pub fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let kind = match reader.int()? {
             1 => EventKind::Created,
@@ -242,7 +242,7 @@ fn last_field(read_only: Option<bool>, writer: &mut Writer) {
     }
 }
 
-/// A client without a session may send no password, or an empty one.
+/// Reads the password. A client without a session may send null, or an empty one.
 fn password(bytes: &[u8]) -> Result<[u8; PASSWORD_BYTES], WireError> {
     match bytes {
         [] => Ok([0; PASSWORD_BYTES]),

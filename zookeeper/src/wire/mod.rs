@@ -1,9 +1,8 @@
-//! ZooKeeper's wire format, both ends of it: frames with a length in front, records in jute, xids that pair
-//! replies with requests.
+//! ZooKeeper's wire format, for both ends: frames with a length prefix, records in jute, and xids that match
+//! replies to requests.
 //!
-//! `jute.rs`: numbers, texts and lists as bytes; `frame.rs`: a byte stream cut into frames; `message.rs`:
-//! what opens a session and what every request and reply begins with; `request.rs`, `reply.rs`: what follows,
-//! for each operation.
+//! `jute.rs` encodes numbers, texts and lists; `frame.rs` splits a byte stream into frames; `message.rs` has
+//! the login, the headers and events; `request.rs` and `reply.rs` have the bodies of each operation.
 //!
 //! Source: `zookeeper.jute` and `ZooDefs.java` of ZooKeeper 3.8. All numbers are big-endian.
 
@@ -21,36 +20,36 @@ pub use message::{
 pub use reply::Reply;
 pub use request::{CreateMode, Op, Request};
 
-/// The codes that a reply header's `err` may hold.
+/// The codes of a reply header's `err`.
 ///
 /// Source: `KeeperException.Code`.
 pub mod code {
-    /// The operation was done.
+    /// Success.
     pub const OK: i32 = 0;
     /// The server can't read the request.
     pub const MARSHALLING_ERROR: i32 = -5;
-    /// The server lacks the operation.
+    /// The server does not implement the operation.
     pub const UNIMPLEMENTED: i32 = -6;
-    /// A path or a flag makes no sense.
+    /// A path or a flag is invalid.
     pub const BAD_ARGUMENTS: i32 = -8;
     /// No node has the path, or its parent is missing.
     pub const NO_NODE: i32 = -101;
     /// The node's access list forbids it.
     pub const NO_AUTH: i32 = -102;
-    /// The node's version is not the one that was named.
+    /// The node's version is not the expected one.
     pub const BAD_VERSION: i32 = -103;
     /// The parent is ephemeral.
     pub const NO_CHILDREN_FOR_EPHEMERALS: i32 = -108;
-    /// The path is taken.
+    /// The node exists.
     pub const NODE_EXISTS: i32 = -110;
     /// The node has children.
     pub const NOT_EMPTY: i32 = -111;
     /// The session is over.
     pub const SESSION_EXPIRED: i32 = -112;
-    /// The access list makes no sense.
+    /// The access list is invalid.
     pub const INVALID_ACL: i32 = -114;
-    /// The login is not accepted, or not of a kind that the server knows.
+    /// The login failed, or its scheme is unknown to the server.
     pub const AUTH_FAILED: i32 = -115;
-    /// The session goes on at another server.
+    /// The session has moved to another server.
     pub const SESSION_MOVED: i32 = -118;
 }

@@ -1,4 +1,4 @@
-//! What follows the header of a reply.
+//! The bodies of replies.
 
 use super::jute::{Reader, WireError, Writer};
 use super::message::Stat;
@@ -7,37 +7,37 @@ use super::request::Op;
 /// The body of a reply without an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// To delete, ping, setWatches and close.
+    /// For delete, ping, setWatches and close.
     Nothing,
-    /// To create and sync.
+    /// For create and sync.
     Path(String),
-    /// To create2.
+    /// For create2.
     Created {
         /// The node's path, digits included.
         path: String,
         /// Its stat.
         stat: Stat,
     },
-    /// To exists and setData.
+    /// For exists and setData.
     Stat(Stat),
-    /// To getData.
+    /// For getData.
     Data {
         /// The node's data.
         data: Vec<u8>,
         /// Its stat.
         stat: Stat,
     },
-    /// To getChildren and getChildren2.
+    /// For getChildren and getChildren2.
     Children {
-        /// The children's names, in no order.
+        /// The children's names, in no particular order.
         names: Vec<String>,
-        /// The parent's stat; getChildren does without.
+        /// The parent's stat; `None` for getChildren.
         stat: Option<Stat>,
     },
 }
 
 impl Reply {
-    /// Writes it behind the header.
+    /// Writes it after the header.
     pub fn write(&self, writer: &mut Writer) {
         match self {
             Self::Nothing => {}
@@ -60,7 +60,7 @@ impl Reply {
     ///
     /// # Errors
     ///
-    /// [`WireError`] if it is no such reply.
+    /// [`WireError`] if the bytes are no such reply.
     pub fn read(op: Op, reader: &mut Reader<'_>) -> Result<Self, WireError> {
         Ok(match op {
             Op::Delete | Op::Ping | Op::SetWatches | Op::Close => Self::Nothing,

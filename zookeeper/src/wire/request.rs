@@ -1,8 +1,8 @@
-//! The requests that the lock recipe needs.
+//! The requests used by locks.
 
 use super::jute::{Reader, WireError, Writer};
 
-/// What a request asks for, as a number in its header.
+/// The operation of a request, a number in its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "each is the operation of the request that bears its name")]
 pub enum Op {
@@ -20,10 +20,10 @@ pub enum Op {
     Close = -11,
 }
 
-/// What kind of node to create.
+/// The kind of a new node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CreateMode {
-    /// The node ends with the session.
+    /// The node is deleted when the session ends.
     pub ephemeral: bool,
     /// The server appends ten digits to the path, counted by the parent.
     pub sequential: bool,
@@ -32,70 +32,70 @@ pub struct CreateMode {
 /// One request, without its xid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Creates a node; everybody may do everything with it.
+    /// Creates a node that is open to everybody.
     Create {
-        /// Where.
+        /// Its path.
         path: String,
         /// Its data.
         data: Vec<u8>,
         /// Its kind.
         mode: CreateMode,
-        /// Whether the reply shall hold its stat.
+        /// Whether the reply contains its stat.
         with_stat: bool,
     },
     /// Deletes a node.
     Delete {
-        /// Which.
+        /// Its path.
         path: String,
-        /// Only in this version of its data; -1 for any.
+        /// The version that its data must have; -1 for any.
         version: i32,
     },
-    /// Asks for a node's stat.
+    /// Reads a node's stat.
     Exists {
-        /// Which.
+        /// Its path.
         path: String,
-        /// Whether to tell when it comes, goes or changes.
+        /// Whether to watch for its creation, deletion and change.
         watch: bool,
     },
-    /// Asks for a node's data.
+    /// Reads a node's data.
     Data {
-        /// Which.
+        /// Its path.
         path: String,
-        /// Whether to tell when it changes or goes.
+        /// Whether to watch for its change and deletion.
         watch: bool,
     },
     /// Sets a node's data.
     SetData {
-        /// Which.
+        /// Its path.
         path: String,
-        /// To what.
+        /// The new data.
         data: Vec<u8>,
-        /// Only in this version of its data; -1 for any.
+        /// The version that its data must have; -1 for any.
         version: i32,
     },
-    /// Asks for the names of a node's children.
+    /// Reads the names of a node's children.
     Children {
-        /// Which.
+        /// Its path.
         path: String,
-        /// Whether to tell when a child comes or goes, or the node itself goes.
+        /// Whether to watch for changes of the children and the node's deletion.
         watch: bool,
-        /// Whether the reply shall hold its stat.
+        /// Whether the reply contains its stat.
         with_stat: bool,
     },
-    /// Has the server catch up with the leader first.
+    /// Makes the server catch up with the leader.
     Sync {
-        /// Of no effect, but part of the protocol.
+        /// Without effect, but part of the protocol.
         path: String,
     },
     /// Keeps the session alive.
     Ping,
-    /// Sets watches again after a reconnect; those that would have fired meanwhile fire at once.
+    /// Sets watches again after a reconnect; those whose node has changed fire at once.
     SetWatches {
-        /// The latest transaction that the client has heard of.
+        /// The latest transaction that the client has seen.
         seen: i64,
         /// Paths whose data is watched.
         data: Vec<String>,
-        /// Paths that did not exist and are watched.
+        /// Watched paths that did not exist.
         exist: Vec<String>,
         /// Paths whose children are watched.
         child: Vec<String>,
@@ -105,18 +105,17 @@ pub enum Request {
 }
 
 impl CreateMode {
-    /// Stays until deleted.
+    /// A node that stays until it is deleted.
     pub const PERSISTENT: Self = Self { ephemeral: false, sequential: false };
-    /// Ends with the session, and is numbered.
+    /// A numbered node that is deleted when the session ends.
     pub const EPHEMERAL_SEQUENTIAL: Self = Self { ephemeral: true, sequential: true };
 
-    /// The flags of the wire.
+    /// Returns the flags of the wire format.
     pub const fn flags(self) -> i32 {
         self.ephemeral as i32 | (self.sequential as i32) << 1
     }
 
-    /// The mode that a create with these flags asks for, or `None` for nodes with a TTL and flags that mean
-    /// nothing.
+    /// Returns the mode of a create with these flags; `None` for nodes with a TTL and for meaningless flags.
     ///
     /// 4 means a container, which only createContainer makes: create makes a persistent node of it.
     pub const fn from_flags(flags: i32) -> Option<Self> {
@@ -128,7 +127,7 @@ impl CreateMode {
 }
 
 impl Op {
-    /// The operation numbered `number`, if it is one of these.
+    /// Returns the operation with this number, if it is one of these.
     pub const fn from_number(number: i32) -> Option<Self> {
         Some(match number {
             1 => Self::Create,
@@ -147,7 +146,7 @@ impl Op {
         })
     }
 
-    /// Its name in ZooKeeper's own `ZooDefs`, for traces.
+    /// Returns its name in ZooKeeper's `ZooDefs`, for traces.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -167,7 +166,7 @@ impl Op {
 }
 
 impl Request {
-    /// The request's operation.
+    /// Returns the request's operation.
     pub const fn op(&self) -> Op {
         match self {
             Self::Create { with_stat: false, .. } => Op::Create,
@@ -185,7 +184,7 @@ impl Request {
         }
     }
 
-    /// The node that it is about; the root if it is about none.
+    /// Returns the path of its node; the root if it has none.
     pub fn path(&self) -> &str {
         match self {
             Self::Create { path, .. }
@@ -199,7 +198,7 @@ impl Request {
         }
     }
 
-    /// The whole frame.
+    /// Encodes the whole frame.
     pub fn encode(&self, xid: i32) -> Vec<u8> {
         let mut writer = Writer::default();
         writer.int(xid).int(self.op() as i32);
@@ -234,11 +233,11 @@ impl Request {
         writer.finish()
     }
 
-    /// Reads what follows the header of a request for `op`.
+    /// Reads the body after the header of a request for `op`.
     ///
     /// # Errors
     ///
-    /// [`WireError`] if it is no such request, [`WireError::Unknown`] for a create whose flags mean no
+    /// [`WireError`] if the bytes are no such request, [`WireError::Unknown`] for a create whose flags are no
     /// [`CreateMode`].
     pub fn read(op: Op, reader: &mut Reader<'_>) -> Result<Self, WireError> {
         Ok(match op {
@@ -271,7 +270,7 @@ impl Request {
 
 fn read_create(with_stat: bool, reader: &mut Reader<'_>) -> Result<Request, WireError> {
     let (path, data) = (reader.text()?, reader.buffer()?.to_vec());
-    // Access lists are read and not kept: nobody logs in here.
+    // Access lists are read and ignored: clients don't authenticate here.
     for _ in 0..reader.length()? {
         reader.int()?;
         reader.buffer()?;
@@ -282,7 +281,7 @@ fn read_create(with_stat: bool, reader: &mut Reader<'_>) -> Result<Request, Wire
     Ok(Request::Create { path, data, mode, with_stat })
 }
 
-/// The access list `world:anyone` with all five rights.
+/// Writes the access list `world:anyone` with all five rights.
 fn open_to_all(writer: &mut Writer) {
     writer.int(1).int(31).text("world").text("anyone");
 }

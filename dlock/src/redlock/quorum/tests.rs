@@ -39,7 +39,7 @@ fn a_majority_is_more_than_half() {
 }
 
 #[test]
-fn a_grant_needs_a_majority_of_votes_and_then_of_raises() {
+fn a_grant_needs_a_majority_of_votes_and_raises() {
     let mut round = round([given(11, 2000), given(1, 2000)]);
     assert_eq!(told(&mut round), []);
     round.voted(2, given(4, 2000));
@@ -58,7 +58,7 @@ fn a_grant_needs_a_majority_of_votes_and_then_of_raises() {
 }
 
 #[test]
-fn a_grant_lives_as_long_as_a_majority_of_its_votes() {
+fn a_grant_lives_while_a_majority_of_votes_does() {
     let mut round = round([given(1, 2000), given(1, 700), given(1, 900), given(1, 300)]);
     for (node, _) in told(&mut round) {
         round.raised(node, Ok(true));
@@ -68,7 +68,7 @@ fn a_grant_lives_as_long_as_a_majority_of_its_votes() {
 }
 
 #[test]
-fn a_holder_is_named_as_soon_as_a_majority_says_so() {
+fn a_majority_of_refusals_names_the_holder_at_once() {
     let round = round([held(900, "b"), held(700, "b"), held(800, "b")]);
     assert_eq!(round.outcome(BEGAN), Some(Ok(Answer::Held { left: Some(ms(900)) })));
 }
@@ -102,7 +102,7 @@ fn without_a_quorum_the_error_says_how_many_answered() {
 }
 
 #[test]
-fn only_a_refusal_by_so_many_that_no_retry_helps_is_final() {
+fn only_refusals_that_block_a_majority_are_final() {
     let refused = || Err(BackendError::Refused { message: "NOAUTH".into(), passing: false });
     let is_passing = |last| {
         let round = round([refused(), refused(), Err(BackendError::NoAnswer), last]);
@@ -141,7 +141,7 @@ fn one_slow_node_does_not_decide_a_renewal() {
 }
 
 #[test]
-fn a_release_ends_a_lease_once_no_majority_can_be_left() {
+fn a_release_is_done_when_no_majority_can_remain() {
     let (yes, no, silent) = (Some(true), Some(false), None);
     assert_eq!(tally([yes, yes, yes]).released(), Some(Ok(true)));
     assert_eq!(tally([yes, yes, no, no]).released(), None);

@@ -1,12 +1,12 @@
-//! Experiment 8: renewing against acquiring again.
+//! Experiment 8: renewing a lease compared with acquiring again.
 //!
-//! A holder works for a part of its lease, pauses, and writes; another one waits for the lock. Without renewal the work has
-//! used up a part of the lease already, and a pause as long as the rest lets the other one in. With a renewal every third
-//! of the TTL the work costs nothing, and the pause must outlast two thirds of it at least: the window narrows. It does
-//! not close, since a process that is paused does not renew either.
+//! A holder works for a part of its lease, pauses and writes while another worker waits for the lock. Without
+//! renewal, the work has already used a part of the lease, and a pause as long as the rest lets the other
+//! worker in. With a renewal every third of the TTL, the pause must last at least two thirds of it: the
+//! window narrows. It does not close, since a paused process does not renew either.
 //!
-//! Renewal is for something else: work that is longer than a TTL ends with it, and without it never does, however often
-//! the lock is acquired again.
+//! Renewal serves another purpose: work longer than a TTL completes with it, and never does without it,
+//! however often the lock is acquired again.
 //!
 //! Source: the lab text, section 10, experiment 8.
 #![allow(clippy::disallowed_methods, reason = "an experiment on live processes runs in real time")]
@@ -21,7 +21,6 @@ use resource::audit::{Kind, VerdictKind};
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};
-use crate::backends::BackendKind;
 use crate::lab::actors::{Crew, ResourceActor};
 use crate::lab::fleet::Fleet;
 use crate::lab::network::Network;
@@ -30,8 +29,9 @@ use crate::lab::parallel::in_parallel;
 use crate::report::Section;
 use crate::servers::Stage;
 use crate::span::Span;
+use crate::systems::System;
 
-/// More than the time between the event `write_sent` and the write to the socket.
+/// An upper bound of the time between the event `write_sent` and the write to the socket.
 const LEAVES: Duration = Duration::from_millis(50);
 /// Longer than any run.
 const CAP: &str = "1h";
@@ -40,22 +40,22 @@ const CAP: &str = "1h";
 #[derive(Debug)]
 pub struct RenewalNarrows;
 
-/// What it is run with.
+/// The configuration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
-    backends: Vec<BackendKind>,
+    systems: Vec<System>,
     ttl: Span,
-    /// In TTLs.
+    /// Durations in TTLs.
     pauses: Vec<f64>,
     phases: u32,
-    /// In TTLs.
+    /// Duration in TTLs.
     long_work: f64,
     attempts: u32,
     at_once: usize,
 }
 
-/// All that was found.
+/// The raw findings.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Findings {
     pauses: Vec<Paused>,
@@ -63,7 +63,7 @@ pub struct Findings {
     long_work: Vec<LongWork>,
 }
 
-/// The runs of one cell: all phases of one pause.
+/// All runs with one pause, over all phases of the lease.
 #[derive(Debug, Serialize, Deserialize)]
 struct Paused {
     #[serde(flatten)]
@@ -73,26 +73,26 @@ struct Paused {
     overlaps: u32,
     /// Runs in which the resource took a stale write.
     stale_writes: u32,
-    /// Runs in which it refused one.
+    /// Runs in which the resource refused a stale write.
     refused: u32,
     /// Runs with any other violation.
     other_violations: u32,
 }
 
-/// What distinguishes runs.
+/// The parameters of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Cell {
-    backend: BackendKind,
+    system: System,
     renewing: bool,
     fence: Fencing,
-    /// In TTLs.
+    /// Duration in TTLs.
     pause: f64,
 }
 
-/// A write that is on its way when the holder's host is cut off from the network, and arrives when the next one is done.
+/// A write in transit when its holder's host is cut off, and delivered after the next holder is done.
 #[derive(Debug, Serialize, Deserialize)]
 struct UnderWay {
-    backend: BackendKind,
+    system: System,
     renewing: bool,
     fence: Fencing,
     #[serde(flatten)]
@@ -102,13 +102,13 @@ struct UnderWay {
 /// Work that is longer than a TTL.
 #[derive(Debug, Serialize, Deserialize)]
 struct LongWork {
-    backend: BackendKind,
+    system: System,
     renewing: bool,
-    /// How many grants it took.
+    /// The number of grants.
     grants: usize,
-    /// How often the work was done and written.
+    /// How often the work was completed and written.
     written: usize,
-    /// How often it was for nothing: the lease was over before the write.
+    /// How often the work was lost: the lease expired before the write.
     expired: usize,
 }
 
@@ -123,17 +123,17 @@ impl Experiment for RenewalNarrows {
     const COMMITTED: &'static str = include_str!("../../../experiments/8.toml");
 
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
-        let Configuration { backends, pauses, phases, at_once, .. } = configuration;
+        let Configuration { systems, pauses, phases, at_once, .. } = configuration;
         if pauses.is_empty() || *phases == 0 || *at_once == 0 {
-            let help = "give at least one pause, one phase, and one run at a time";
+            let help = "set at least one pause, one phase, and one run at a time";
             return Err(ExperimentError::Pointless(help.to_owned()));
         }
         let mut findings = Findings { pauses: Vec::new(), under_way: Vec::new(), long_work: Vec::new() };
-        // One after the other: the load of one must not be the pause of another.
-        for &backend in backends {
+        // One system after the other, so that the load of one does not pause another.
+        for &system in systems {
             let stage = Stage::new()?;
-            let fleet = Fleet::start(&stage, backend)?;
-            let scene = Scene { stage: &stage, backend, servers: fleet.addresses(), configuration };
+            let fleet = Fleet::start(&stage, system)?;
+            let scene = Scene { stage: &stage, system, servers: fleet.addresses(), configuration };
             findings.pauses.extend(scene.pauses()?);
             let arms = [false, true].map(|renewing| Fencing::BOTH.map(|fence| (renewing, fence)));
             findings.under_way.extend(in_parallel(arms.as_flattened(), 4, |&(renewing, fence)| {
@@ -151,7 +151,7 @@ impl Experiment for RenewalNarrows {
 
 struct Scene<'a> {
     stage: &'a Stage,
-    backend: BackendKind,
+    system: System,
     servers: String,
     configuration: &'a Configuration,
 }
@@ -163,7 +163,7 @@ impl Scene<'_> {
             .into_iter()
             .flat_map(|renewing| Fencing::BOTH.map(|fence| (renewing, fence)))
             .flat_map(|(renewing, fence)| {
-                pauses.iter().map(move |&pause| Cell { backend: self.backend, renewing, fence, pause })
+                pauses.iter().map(move |&pause| Cell { system: self.system, renewing, fence, pause })
             })
             .collect();
         let runs: Vec<_> =
@@ -173,7 +173,7 @@ impl Scene<'_> {
         Ok(cells.iter().zip(of_cell).map(|(&cell, outcomes)| Paused::of(cell, outcomes)).collect())
     }
 
-    /// The holder works for a part of its lease, pauses and writes; another one waits from the beginning.
+    /// The holder works for a part of its lease, pauses and writes; another worker waits from the beginning.
     fn play(&self, cell: Cell, phase: u32) -> Result<Outcome, ExperimentError> {
         let Cell { renewing, fence, pause, .. } = cell;
         let Configuration { ttl, phases, .. } = self.configuration;
@@ -195,8 +195,8 @@ impl Scene<'_> {
         Ok(Outcome::of(&[&a.history, &b.history, &resource.actor.history])?.0)
     }
 
-    /// The holder sends its write, and its host is cut off from everything. Its lease ends, another one writes; then the
-    /// network delivers what it has kept.
+    /// The holder sends its write and its host is cut off. Its lease expires and another worker writes; then
+    /// the network delivers the first write.
     fn under_way(&self, renewing: bool, fence: Fencing) -> Result<UnderWay, ExperimentError> {
         let run = format!("under-way-{renewing}-{}", fence.as_str());
         let mut resource = ResourceActor::start(self.stage, &run, fence.as_str())?;
@@ -209,7 +209,7 @@ impl Scene<'_> {
         let (lock, data) = (to_lock.addresses(), to_resource.addresses());
         let mut a = Crew { servers: &lock, resource: &data, ..crew }.worker("a", flags)?;
         a.told("write_sent")?;
-        // Once the request has left its process: it goes to the proxy of this machine, which keeps it.
+        // The request has left its process by then: the proxy on this machine holds it.
         thread::sleep(LEAVES);
         to_lock.cut(servers.len());
         let mut b = crew.worker("b", &[])?;
@@ -219,7 +219,7 @@ impl Scene<'_> {
         a.ended()?;
         resource.heard(2)?;
         let outcome = Outcome::of(&[&a.history, &b.history, &resource.actor.history])?.0;
-        Ok(UnderWay { backend: self.backend, renewing, fence, outcome })
+        Ok(UnderWay { system: self.system, renewing, fence, outcome })
     }
 
     fn long_work(&self, renewing: bool) -> Result<LongWork, ExperimentError> {
@@ -241,13 +241,13 @@ impl Scene<'_> {
         };
         let grants = events.iter().filter(|event| matches!(event.kind, Kind::LeaseAcquired { .. })).count();
         let written = outcome.accepted.len();
-        Ok(LongWork { backend: self.backend, renewing, grants, written, expired: left("expired") })
+        Ok(LongWork { system: self.system, renewing, grants, written, expired: left("expired") })
     }
 
     fn crew<'a>(&'a self, run: &'a str, resource: &'a str) -> Crew<'a> {
         let ttl = self.configuration.ttl.0;
-        // The one who waits is quick: what matters is when it gets in.
-        Crew { work: ttl / 50, ..Crew::new(self.stage, run, self.backend, &self.servers, resource, ttl) }
+        // The waiter's work is short: only the time of its grant matters.
+        Crew { work: ttl / 50, ..Crew::new(self.stage, run, self.system, &self.servers, resource, ttl) }
     }
 }
 

@@ -1,12 +1,12 @@
-//! What the findings of experiment 8 say.
+//! The section of experiment 8 in the report.
 
 use resource::Fencing;
 use resource::audit::VerdictKind;
 
 use super::{Cell, Configuration, Findings, LongWork, Paused, UnderWay};
-use crate::backends::BackendKind;
 use crate::lab::outcome::cell;
 use crate::report::{Axis, Figure, Line, Scale, Section, Table};
+use crate::systems::System;
 
 pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Section {
     let mut section = Section {
@@ -49,32 +49,32 @@ fn expect_of_long_work(section: &mut Section, findings: &Findings) {
         work(true).count() > 0 && work(true).all(|work| work.written == work.grants && work.expired == 0),
     );
     section.expect(
-        "and at none by the one that acquired again",
+        "and at no grant by the holder that acquired again",
         work(false).count() > 0 && work(false).all(|work| work.written == 0 && work.expired == work.grants),
     );
 }
 
 impl Findings {
-    /// Over all pauses of one kind of holder in one arm.
+    /// Sums a count over all pauses, for one kind of holder in one arm.
     fn sum(&self, renewing: bool, fence: Fencing, of: fn(&Paused) -> u32) -> u32 {
         let is_one = |paused: &&Paused| paused.cell.renewing == renewing && paused.cell.fence == fence;
         self.pauses.iter().filter(is_one).map(of).sum()
     }
 
-    /// Runs of one kind of holder with two holders at once.
+    /// Returns the number of runs with two holders at once, for one kind of holder.
     fn overlaps(&self, renewing: bool) -> u32 {
         Fencing::BOTH.map(|fence| self.sum(renewing, fence, |cell| cell.overlaps)).iter().sum()
     }
 }
 
-/// What became of the holders that renewed and overslept.
+/// Describes the writes of holders that renewed and paused for too long.
 fn after_waking(stale: u32, overtaken: u32) -> String {
     match (stale, overtaken) {
         (_, 0) => "No holder that renewed was overtaken.".to_owned(),
         (0, _) => "None of the holders that renewed and overslept wrote after it woke: the watchdog looks at the clock \
                    before the work goes on, and drops it. That is of no help to a write that has left already."
             .to_owned(),
-        (stale, _) => format!("Of the holders that renewed and overslept, {stale} wrote after they woke, fencing off."),
+        (stale, _) => format!("Of the holders that renewed and paused for too long, {stale} wrote after the pause, with fencing off."),
     }
 }
 
@@ -90,7 +90,7 @@ fn pause_table(findings: &Findings) -> Table {
     );
     for Paused { cell, runs, overlaps, stale_writes, refused, .. } in &findings.pauses {
         table.row([
-            cell.backend.as_str().to_owned(),
+            cell.system.as_str().to_owned(),
             name(cell.renewing).to_owned(),
             cell.pause.to_string(),
             cell.fence.as_str().to_owned(),
@@ -105,12 +105,12 @@ fn pause_table(findings: &Findings) -> Table {
 
 fn under_way_table(findings: &Findings) -> Table {
     let mut table = Table::new(
-        "A write is on its way when the holder's host is cut off, and arrives when the next holder is done.",
+        "A write is in transit when its holder's host is cut off, and arrives after the next holder is done.",
         &["system", "holder", "fence", "taken", "refused", "stale"],
     );
-    for UnderWay { backend, renewing, fence, outcome } in &findings.under_way {
+    for UnderWay { system, renewing, fence, outcome } in &findings.under_way {
         table.row([
-            backend.as_str().to_owned(),
+            system.as_str().to_owned(),
             name(*renewing).to_owned(),
             fence.as_str().to_owned(),
             cell(&outcome.accepted),
@@ -126,27 +126,27 @@ fn long_table(configuration: &Configuration, findings: &Findings) -> Table {
         format!("Work of {} TTLs, begun {} times.", configuration.long_work, configuration.attempts),
         &["system", "holder", "grants", "written", "for nothing"],
     );
-    for LongWork { backend, renewing, grants, written, expired } in &findings.long_work {
+    for LongWork { system, renewing, grants, written, expired } in &findings.long_work {
         let counts = [grants, written, expired].map(ToString::to_string);
-        table.row([backend.as_str().to_owned(), name(*renewing).to_owned()].into_iter().chain(counts));
+        table.row([system.as_str().to_owned(), name(*renewing).to_owned()].into_iter().chain(counts));
     }
     table
 }
 
 fn figure(configuration: &Configuration, findings: &Findings) -> Figure {
     let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Linear };
-    let share = |backend, renewing, pause: f64| {
+    let share = |system, renewing, pause: f64| {
         let cells = findings.pauses.iter().filter(|paused| {
-            let Cell { backend: of, renewing: is, pause: after, .. } = paused.cell;
-            (of, is) == (backend, renewing) && after.total_cmp(&pause).is_eq()
+            let Cell { system: of, renewing: is, pause: after, .. } = paused.cell;
+            (of, is) == (system, renewing) && after.total_cmp(&pause).is_eq()
         });
         let (overlaps, runs) =
             cells.fold((0, 0), |(overlaps, runs), cell| (overlaps + cell.overlaps, runs + cell.runs));
         f64::from(overlaps) / f64::from(runs.max(1))
     };
-    let line = |backend: BackendKind, renewing| Line {
-        name: format!("{}, {}", backend.as_str(), name(renewing)),
-        points: configuration.pauses.iter().map(|&pause| (pause, share(backend, renewing, pause))).collect(),
+    let line = |system: System, renewing| Line {
+        name: format!("{}, {}", system.as_str(), name(renewing)),
+        points: configuration.pauses.iter().map(|&pause| (pause, share(system, renewing, pause))).collect(),
     };
     Figure {
         name: "experiment-8-window".to_owned(),
@@ -155,9 +155,9 @@ fn figure(configuration: &Configuration, findings: &Findings) -> Figure {
         x: axis("pause in TTLs"),
         y: axis("share of runs with two holders"),
         lines: configuration
-            .backends
+            .systems
             .iter()
-            .flat_map(|&backend| [false, true].map(|renewing| line(backend, renewing)))
+            .flat_map(|&system| [false, true].map(|renewing| line(system, renewing)))
             .collect(),
     }
 }

@@ -1,4 +1,4 @@
-//! The race forced: the holder is held up in its release until the next one is in.
+//! The forced race: the holder's release is held up until the next holder is in its critical section.
 #![allow(clippy::disallowed_methods, reason = "each client has a thread of its own, in real time")]
 
 use std::path::Path;
@@ -27,11 +27,11 @@ use crate::lab::outcome::Outcome;
 use crate::runtime::TokioRuntime;
 use crate::servers::{Persistence, Redis, Stage};
 
-/// How long any client waits for its cue. Enough for a machine that compiles beside it.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How long c asks for the lock. Longer than a takes to expire, shorter than b holds it.
+/// How long a client waits for its cue; long enough for a machine under load.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// How long c waits for the lock: longer than a's lease lives, shorter than b holds the lock.
 const C_ASKS: Duration = Duration::from_secs(1);
-/// b's lease, and so how long c would have to wait.
+/// b's TTL. If its lock is not deleted, c would wait that long.
 const B_TTL: Duration = Duration::from_secs(30);
 
 /// One run.
@@ -39,40 +39,40 @@ const B_TTL: Duration = Duration::from_secs(30);
 pub(super) struct Forced {
     pub(super) release: Release,
     pub(super) fence: Fencing,
-    /// How the release of a, whose lease had ended, ended as far as a was told: `done`, `not_owner`.
+    /// The answer to a's release, whose lease had expired: `done` or `not_owner`.
     pub(super) told: Option<String>,
-    /// Whether c got the lock while b held it.
+    /// Whether c was granted the lock while b held it.
     pub(super) third_got_in: bool,
     #[serde(flatten)]
     pub(super) outcome: Outcome,
 }
 
-/// Something that one client does and another waits for.
+/// A signal from one client to another.
 #[derive(Clone)]
 struct Cue(Arc<watch::Sender<bool>>);
 
-/// The clients of one run, and what they wait for.
+/// The signals between the clients of one run.
 #[derive(Clone)]
 struct Script {
-    /// a has found its own owner token under the key, and has not deleted it yet.
+    /// a has found its own owner token under the key, and has not deleted the key yet.
     read: Cue,
     /// b is in its critical section.
     entered: Cue,
     /// a's release is over.
     released: Cue,
-    /// c has been in, or has given up.
+    /// c has released the lock, or given up.
     done: Cue,
 }
 
-/// a's release stops until b is in.
+/// Holds up a's release until b is in its critical section.
 #[derive(Clone)]
 struct HeldUp(Script);
 
-/// b's section lasts until c is done.
+/// Extends b's critical section until c is done.
 #[derive(Clone)]
 struct Waits(Script);
 
-/// Plays a run on a Redis of its own.
+/// Runs it on a Redis of its own.
 pub(super) fn play(
     release: Release,
     fence: Fencing,
@@ -123,19 +123,19 @@ struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// Whether c got in.
+    /// Runs the three clients; returns whether c was granted the lock.
     fn run(&self) -> Result<bool, ExperimentError> {
         let Configuration { ttl, .. } = *self.configuration;
         let script = &self.script;
         thread::scope(|scope| {
             let a = scope.spawn(|| {
-                let round = self.client("a", ttl.0, PATIENCE, None, HeldUp(script.clone()), ());
+                let round = self.client("a", ttl.0, TIMEOUT, None, HeldUp(script.clone()), ());
                 script.released.give();
                 round
             });
             let b = scope.spawn(|| {
                 let (read, pauses) = (Some(&script.read), Waits(script.clone()));
-                self.client("b", B_TTL, PATIENCE, read, (), pauses)
+                self.client("b", B_TTL, TIMEOUT, read, (), pauses)
             });
             let c = scope.spawn(|| {
                 let round = self.client("c", B_TTL, C_ASKS, Some(&script.released), (), ());
@@ -156,12 +156,12 @@ impl Scene<'_> {
         })
     }
 
-    /// A client on this thread: waits for its cue, and does one round. Whether it got the lock.
+    /// Runs one round of a client on this thread, after its cue; returns whether it was granted the lock.
     fn client<G: Gap, P: Pauses>(
         &self,
         name: &str,
         ttl: Duration,
-        patience: Duration,
+        acquire_timeout: Duration,
         cue: Option<&Cue>,
         gap: G,
         pauses: P,
@@ -177,14 +177,14 @@ impl Scene<'_> {
             let backend = Releasing::connect(runtime.clone(), &self.redis, name, release, gap).await;
             let mut options = Options::new(ttl);
             options.instance = Some(name.to_owned());
-            // A client that was held up is not one that gives up.
-            options.request_timeout = PATIENCE;
+            // A release that is held up must not time out.
+            options.request_timeout = TIMEOUT;
             let lock = Lock::new(backend.map_err(|error| failed(&error))?, options);
             let client = Client::new(runtime, &self.resource);
             let worker = Worker::new(lock.map_err(|error| failed(&error))?, client, pauses);
             let key = LockKey::new("release", "0").map_err(|error| failed(&error))?;
             let mut job = Job::new(key, self.configuration.work.0);
-            job.acquire_timeout = patience;
+            job.acquire_timeout = acquire_timeout;
             Ok(worker.round(&job).await.is_ok())
         };
         tracing::dispatcher::with_default(&self.dispatch, || executor.block_on(round))
@@ -200,10 +200,10 @@ impl Cue {
         self.0.send_replace(true);
     }
 
-    /// Whoever waits in vain goes on after a minute: the run then shows something else, and is not as expected.
+    /// Waits for the signal. After the timeout it returns anyway: the run's result is then not as expected.
     async fn wait(&self) {
         let mut given = self.0.subscribe();
-        let _ = tokio::time::timeout(PATIENCE, given.wait_for(|given| *given)).await;
+        let _ = tokio::time::timeout(TIMEOUT, given.wait_for(|given| *given)).await;
     }
 }
 

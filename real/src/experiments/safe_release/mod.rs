@@ -1,9 +1,9 @@
 //! Experiment 3: a release by GET and DEL.
 //!
-//! Client a finds its own owner token under the key, and before its DEL arrives the lease ends and b acquires: the DEL
-//! deletes b's lock, and c gets in while b is in its critical section. The script that compares and deletes in one step
-//! deletes nothing then. First with the race forced (`forced`), then at its natural timing (`natural`); `release` is the
-//! lock with either release.
+//! Client a finds its own owner token under the key. Before its DEL arrives, its lease expires and b
+//! acquires: the DEL deletes b's lock, and c is granted it while b is in its critical section. The script,
+//! which compares and deletes in one step, deletes nothing then. `forced` forces the race, `natural` runs it
+//! at its natural timing, and `release` is the lock with either release.
 //!
 //! Source: the lab text, section 10, experiment 3, and section 6; the Redis documentation of SET, "patterns".
 
@@ -29,7 +29,7 @@ use crate::span::Span;
 #[derive(Debug)]
 pub struct SafeRelease;
 
-/// What it is run with.
+/// The configuration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
@@ -39,7 +39,7 @@ pub struct Configuration {
     race_ttl: Span,
 }
 
-/// All that was found.
+/// The raw findings.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Findings {
     forced: Vec<Forced>,
@@ -61,7 +61,7 @@ impl Experiment for SafeRelease {
         let arms = arms.as_flattened();
         let forced =
             in_parallel(arms, arms.len(), |&(release, fence)| forced::play(release, fence, configuration))?;
-        // One after the other: a race is about time.
+        // One after the other: the timing of a race must not be disturbed.
         let natural = in_parallel(&Release::BOTH, 1, |&release| natural::play(release, configuration))?;
         Ok(Findings { forced, natural })
     }
@@ -75,7 +75,7 @@ impl Experiment for SafeRelease {
         let of = |release| findings.forced.iter().filter(move |run| run.release == release);
         let (mistaken, safe) = (Release::GetThenDel, Release::Script);
         section.expect(
-            "by GET and DEL client a deleted b's lock, was told that all was well, and c got in while b was",
+            "by GET and DEL client a deleted b's lock, its release was confirmed, and c was granted the lock while b was",
             of(mistaken).count() > 0 && of(mistaken).all(Forced::is_foreign),
         );
         let writes = |fence, count| {
@@ -83,10 +83,13 @@ impl Experiment for SafeRelease {
             let stale = |run: &Forced| run.outcome.count(VerdictKind::StaleWrite) == count;
             runs.clone().count() > 0 && runs.clone().all(stale)
         };
-        section.expect("b's write was then a stale one, taken without fencing", writes(Fencing::Off, 1));
-        section.expect("and refused with it: fencing keeps the data, not b's lock", writes(Fencing::On, 0));
+        section.expect("b's write was then stale, and was accepted without fencing", writes(Fencing::Off, 1));
         section.expect(
-            "by the script nothing of b's was deleted, a was told that the lock was no longer its own, and c had to wait",
+            "and was refused with fencing, which protects the data and not b's lock",
+            writes(Fencing::On, 0),
+        );
+        section.expect(
+            "the script deleted nothing of b's, told a that it no longer held the lock, and c had to wait",
             of(safe).count() > 0 && of(safe).all(Forced::is_harmless),
         );
         let struck = |release| {
@@ -94,8 +97,10 @@ impl Experiment for SafeRelease {
             runs.map(|run| (run.struck, run.rounds)).next().unwrap_or_default()
         };
         let (by_script, rounds) = struck(safe);
-        section
-            .expect("at natural timing the script deleted nobody else's lock", rounds > 0 && by_script == 0);
+        section.expect(
+            "at natural timing the script deleted no other client's lock",
+            rounds > 0 && by_script == 0,
+        );
         let (struck, rounds) = struck(mistaken);
         section.remarks.push(format!(
             "At natural timing, with releases within a few milliseconds of the lease's end and another client asking \
@@ -125,7 +130,7 @@ impl Forced {
 
 fn forced_table(runs: &[Forced]) -> Table {
     let mut table = Table::new(
-        "The race forced: a is held up in its release until b holds the lock.",
+        "The forced race: a's release is held up until b holds the lock.",
         &["release", "fence", "a is told", "c gets in", "verdicts", "taken", "refused"],
     );
     for run in runs {
@@ -145,8 +150,7 @@ fn forced_table(runs: &[Forced]) -> Table {
 
 fn natural_table(configuration: &Configuration, runs: &[Natural]) -> Table {
     let caption = format!("At natural timing, with a TTL of {}.", configuration.race_ttl);
-    let mut table =
-        Table::new(caption, &["release", "rounds", "told it was in time", "others' locks deleted"]);
+    let mut table = Table::new(caption, &["release", "rounds", "releases in time", "others' locks deleted"]);
     for run in runs {
         let counts = [run.rounds, run.in_time, run.struck].map(|count| count.to_string());
         table.row([run.release.as_str().to_owned()].into_iter().chain(counts));
@@ -154,7 +158,7 @@ fn natural_table(configuration: &Configuration, runs: &[Natural]) -> Table {
     table
 }
 
-/// Without fencing, both releases side by side.
+/// Renders both releases side by side, without fencing.
 fn stories(runs: &[Forced]) -> Vec<(String, String)> {
     let story = |release| runs.iter().find(|run| run.release == release && run.fence == Fencing::Off);
     let told = story(Release::GetThenDel).zip(story(Release::Script)).map(|(mistaken, safe)| {

@@ -1,4 +1,4 @@
-//! The race at its natural timing: nothing is held up, the holder only releases when its lease is about to end.
+//! The race at its natural timing: the holder releases when its lease is about to expire; no step is held up.
 #![allow(clippy::disallowed_methods, reason = "two clients race in real time, each on a thread of its own")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,29 +16,29 @@ use crate::experiments::ExperimentError;
 use crate::runtime::TokioRuntime;
 use crate::servers::{Persistence, Redis, Stage};
 
-/// The moments of release are spread over so much, most of it before the end of the lease.
+/// The range of the moments of release; most of it lies before the end of the lease.
 const SPREAD: Duration = Duration::from_millis(3);
-/// How much of it lies after the end.
+/// The part of the range after the end of the lease.
 const AFTER: Duration = Duration::from_millis(1);
-/// The other client's lease, which never ends by itself here.
+/// The other client's TTL: its lease never expires here.
 const LONG: Duration = Duration::from_secs(60);
-/// How long the other client holds the lock, for the holder's DEL to strike.
+/// How long the other client holds the lock, so that the holder's DEL can delete it.
 const HOLDS: Duration = Duration::from_millis(3);
-/// What `round` holds when the holder is done.
+/// The value of `round` after the last round.
 const OVER: u32 = u32::MAX;
 
-/// What the rounds came to.
+/// The counts over all rounds.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Natural {
     pub(super) release: Release,
     pub(super) rounds: u32,
-    /// Releases that came while the lease lived, as far as the holder was told.
+    /// Releases confirmed as in time.
     pub(super) in_time: u32,
-    /// Locks of the other client that were gone when it came to release them, long before their end.
+    /// Locks of the other client that were gone before its release, long before they would expire.
     pub(super) struck: u32,
 }
 
-/// Plays all rounds on a Redis of its own.
+/// Runs all rounds on a Redis of its own.
 pub(super) fn play(release: Release, configuration: &Configuration) -> Result<Natural, ExperimentError> {
     let stage = Stage::new()?;
     let redis = Redis::start(&stage, "redis", Persistence::None)?;
@@ -58,7 +58,7 @@ pub(super) fn play(release: Release, configuration: &Configuration) -> Result<Na
 struct Race<'a> {
     redis: String,
     configuration: &'a Configuration,
-    /// The round that the holder is in, from when it holds the lock.
+    /// The round in which the holder holds the lock.
     round: AtomicU32,
 }
 
@@ -81,7 +81,7 @@ impl Race<'_> {
         })
     }
 
-    /// Acquires and releases. How often it was told that the release was in time.
+    /// Acquires and releases in each round; returns how many releases were confirmed as in time.
     async fn hold(&self, lock: Client, key: LockKey) -> Result<u32, ExperimentError> {
         let Configuration { rounds, race_ttl, .. } = *self.configuration;
         let mut in_time = 0;
@@ -91,7 +91,7 @@ impl Race<'_> {
             let granted = Instant::now();
             self.round.store(round, Ordering::Release);
             let until = race_ttl.0 + AFTER - SPREAD.mul_f64(f64::from(round) / f64::from(rounds));
-            // To the tenth of a millisecond, which a timer of tokio is not.
+            // Accurate to a tenth of a millisecond, unlike tokio's timer.
             thread::sleep(until.saturating_sub(granted.elapsed()));
             let released = handle.release().await.map_err(|error| failed(&error))?;
             in_time += u32::from(released == Released::Done);
@@ -99,8 +99,8 @@ impl Race<'_> {
         Ok(in_time)
     }
 
-    /// Asks without a break while the holder holds, holds for a moment, and releases by the script. How often the lock was
-    /// gone by then.
+    /// Polls without a pause while the holder holds the lock, holds it briefly, and releases by the script.
+    /// Returns how often the lock was gone by then.
     async fn take(&self, lock: Client, key: LockKey) -> Result<u32, ExperimentError> {
         let (mut struck, mut last) = (0, 0);
         loop {

@@ -1,4 +1,4 @@
-//! The Redis lock with either way to release: by GET and DEL, which is the mistake, or by the library's script.
+//! The Redis lock with two kinds of release: by GET and DEL, the mistake, or by the library's script.
 
 use std::error::Error;
 use std::future::Future;
@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 use crate::history::speak_as;
 use crate::runtime::TokioRuntime;
 
-/// How a holder gives its lock back.
+/// The kind of release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Release {
-    /// GET; if the owner is this one, DEL.
+    /// GET, then DEL if this client is the owner.
     GetThenDel,
-    /// Both in one script.
+    /// Compares and deletes in one script.
     Script,
 }
 
@@ -35,18 +35,18 @@ impl Release {
     }
 }
 
-/// What may happen in the middle of a release: between GET and DEL, or before the script.
+/// A hook in the middle of a release: between GET and DEL, or before the script.
 pub(super) trait Gap: Clone + Send + Sync + 'static {
-    /// Completes when the release may go on.
+    /// Completes when the release may continue.
     fn pass(&self) -> impl Future<Output = ()> + Send;
 }
 
-/// Nothing.
+/// Does not wait.
 impl Gap for () {
     async fn pass(&self) {}
 }
 
-/// A client of one Redis, which also tells for the server what the server has told it: whose keys were granted and
+/// A client of one Redis, which also records the server's events from its answers: the keys granted and
 /// deleted.
 #[derive(Clone)]
 pub(super) struct Releasing<G> {
@@ -58,7 +58,7 @@ pub(super) struct Releasing<G> {
 }
 
 impl<G: Gap> Releasing<G> {
-    /// The server at `address`, for the process `client` of the history.
+    /// Connects to the server at `address`, for the process `client` of the history.
     pub(super) async fn connect(
         runtime: TokioRuntime,
         address: &str,
@@ -78,9 +78,9 @@ impl<G: Gap> Releasing<G> {
         if owner.as_deref() != Some(claim.owner.as_str()) {
             return Ok(Released::NotOwner);
         }
-        // Here the lease may expire, and another may acquire.
+        // Here the lease may expire, and another client may acquire the lock.
         self.gap.pass().await;
-        // GETDEL deletes as DEL does, and tells what it has deleted.
+        // GETDEL deletes as DEL does, and returns the deleted value.
         let deleted: Option<String> = self.ask(redis::cmd("GETDEL").arg(&key)).await?;
         if let Some(owner) = deleted {
             self.tell_deleted(claim, &owner);
@@ -118,7 +118,7 @@ impl<G: Gap> Releasing<G> {
         });
     }
 
-    /// A history has the server's events under the server's name.
+    /// Records an event under the server's name.
     fn as_server(&self, tell: impl FnOnce()) {
         speak_as("redis");
         tell();
@@ -143,7 +143,7 @@ impl<G: Gap> Backend for Releasing<G> {
     }
 }
 
-/// One acquisition: the library's own, but for its release.
+/// An acquisition of the library with a release of this kind.
 pub(super) struct ReleasingAcquisition<G> {
     client: Releasing<G>,
     redis: <Redis<TokioRuntime> as Backend>::Acquisition,

@@ -1,8 +1,8 @@
-//! Experiment 9: the same lock under the simulator and on live servers.
+//! Experiment 9: the same lock in the simulator and on live servers.
 //!
-//! Each scenario is made of the same numbers twice: as a schedule that `sim replay` runs, with many seeds, and as
-//! processes on live servers. The audit is the same. What each kind of run comes to is a set of verdicts; the shares of
-//! the sets are compared.
+//! Each scenario exists twice, with the same durations: as a schedule that `sim replay` runs with many seeds,
+//! and as processes on live servers. Both are judged by the same audit. The outcome of a run is a set of
+//! verdicts; the shares of these sets are compared.
 
 mod scenario;
 mod simulator;
@@ -18,14 +18,14 @@ use serde::{Deserialize, Serialize};
 use self::scenario::{Plot, Scenario};
 use self::simulator::Simulator;
 use super::{Experiment, ExperimentError};
-use crate::backends::BackendKind;
 use crate::lab::fleet::Fleet;
 use crate::lab::parallel::in_parallel;
 use crate::report::{Section, Table};
 use crate::servers::Stage;
 use crate::span::Span;
+use crate::systems::System;
 
-/// The shares of one set of verdicts may differ by so much.
+/// The largest difference allowed between the shares of one set of verdicts.
 const TOLERANCE: f64 = 0.25;
 /// Simulations at the same time.
 const SIMULATIONS_AT_ONCE: usize = 4;
@@ -34,32 +34,33 @@ const SIMULATIONS_AT_ONCE: usize = 4;
 #[derive(Debug)]
 pub struct SimAndLive;
 
-/// What it is run with.
+/// The configuration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
-    backends: Vec<BackendKind>,
+    systems: Vec<System>,
     scenarios: Vec<Scenario>,
     ttl: Span,
     runs: u32,
     seeds: u32,
     at_once: usize,
-    /// The simulator's program; by default the one beside this one.
+    /// The path of the simulator; by default it is beside this program.
     #[serde(skip_serializing_if = "Option::is_none")]
     sim: Option<PathBuf>,
 }
 
-/// All that was found.
+/// The raw findings.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Findings {
     cells: Vec<Cell>,
 }
 
-/// One scenario on one system, in one arm: how many runs came to which verdicts (`overlap stale_write`, `none`).
+/// One scenario on one system, in one arm: the count of runs for each set of verdicts (`overlap stale_write`,
+/// `none`).
 #[derive(Debug, Serialize, Deserialize)]
 struct Cell {
     scenario: Scenario,
-    backend: BackendKind,
+    system: System,
     fence: Fencing,
     simulated: BTreeMap<String, u32>,
     live: BTreeMap<String, u32>,
@@ -76,21 +77,21 @@ impl Experiment for SimAndLive {
     const COMMITTED: &'static str = include_str!("../../../experiments/9.toml");
 
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
-        let Configuration { backends, scenarios, runs, seeds, at_once, sim, ttl } = configuration;
-        if backends.is_empty() || scenarios.is_empty() || *runs == 0 || *seeds == 0 || *at_once == 0 {
-            let help = "give at least one system, one scenario, one run, one seed, and one run at a time";
+        let Configuration { systems, scenarios, runs, seeds, at_once, sim, ttl } = configuration;
+        if systems.is_empty() || scenarios.is_empty() || *runs == 0 || *seeds == 0 || *at_once == 0 {
+            let help = "set at least one system, one scenario, one run, one seed, and one run at a time";
             return Err(ExperimentError::Pointless(help.to_owned()));
         }
         if ttl.0 < Duration::from_secs(2) {
-            let help = "give a TTL of 2 s at least: etcd's leases are no shorter in the simulator";
+            let help = "set a TTL of at least 2 s: the simulator's etcd grants no shorter leases";
             return Err(ExperimentError::Pointless(help.to_owned()));
         }
         let simulator = Simulator::find(sim.as_deref())?;
         let plots = plots(configuration);
         let simulated = simulate(&simulator, &plots, *seeds)?;
-        let live = in_parallel(backends, backends.len(), |&backend| {
-            let of: Vec<_> = plots.iter().filter(|plot| plot.backend == backend).copied().collect();
-            play(backend, &of, *at_once)
+        let live = in_parallel(systems, systems.len(), |&system| {
+            let of: Vec<_> = plots.iter().filter(|plot| plot.system == system).copied().collect();
+            play(system, &of, *at_once)
         })?;
         let live: Vec<_> = live.into_iter().flatten().collect();
         Ok(Findings { cells: cells(configuration, &simulated, &live) })
@@ -107,7 +108,7 @@ impl Experiment for SimAndLive {
         );
         let of = |fence| cells.iter().filter(move |cell| cell.fence == fence);
         section.expect(
-            "with fencing there is nothing but overlaps, in either world",
+            "with fencing there is no verdict but overlaps, simulated and live",
             of(Fencing::On).count() > 0 && of(Fencing::On).all(Cell::is_safe),
         );
         let stale = |runs: fn(&Cell) -> &BTreeMap<String, u32>| {
@@ -118,17 +119,17 @@ impl Experiment for SimAndLive {
                 .sum::<u32>()
         };
         let (simulated, live) = (stale(|cell| &cell.simulated), stale(|cell| &cell.live));
-        section.expect("without it there are stale writes in both", simulated > 0 && live > 0);
+        section.expect("without fencing there are stale writes in both", simulated > 0 && live > 0);
         let equal = cells.iter().filter(|cell| cell.distance() < f64::EPSILON).count();
         section.remarks.push(format!(
-            "Of {} combinations of scenario, system and arm, {equal} came to the very same shares.",
+            "Of {} combinations of scenario, system and arm, {equal} have exactly the same shares.",
             cells.len()
         ));
         section
     }
 }
 
-/// What was found of one run.
+/// The verdicts of one run.
 struct Played {
     plot: Plot,
     fence: Fencing,
@@ -136,10 +137,10 @@ struct Played {
 }
 
 fn plots(configuration: &Configuration) -> Vec<Plot> {
-    let Configuration { backends, scenarios, runs, ttl, .. } = configuration;
-    let all = scenarios.iter().flat_map(|&scenario| backends.iter().map(move |&backend| (scenario, backend)));
-    all.flat_map(|(scenario, backend)| {
-        (0..*runs).map(move |run| Plot::new(scenario, backend, ttl.0, run, *runs))
+    let Configuration { systems, scenarios, runs, ttl, .. } = configuration;
+    let all = scenarios.iter().flat_map(|&scenario| systems.iter().map(move |&system| (scenario, system)));
+    all.flat_map(|(scenario, system)| {
+        (0..*runs).map(move |run| Plot::new(scenario, system, ttl.0, run, *runs))
     })
     .collect()
 }
@@ -160,9 +161,9 @@ fn simulate(simulator: &Simulator, plots: &[Plot], seeds: u32) -> Result<Vec<Pla
     Ok(played.into_iter().flatten().collect())
 }
 
-fn play(backend: BackendKind, plots: &[Plot], at_once: usize) -> Result<Vec<Played>, ExperimentError> {
+fn play(system: System, plots: &[Plot], at_once: usize) -> Result<Vec<Played>, ExperimentError> {
     let stage = Stage::new()?;
-    let fleet = Fleet::start(&stage, backend)?;
+    let fleet = Fleet::start(&stage, system)?;
     let servers = fleet.addresses();
     let runs: Vec<_> =
         plots.iter().enumerate().flat_map(|run| Fencing::BOTH.map(|fence| (run, fence))).collect();
@@ -180,11 +181,11 @@ fn name(kinds: &BTreeSet<VerdictKind>) -> String {
 }
 
 fn cells(configuration: &Configuration, simulated: &[Played], live: &[Played]) -> Vec<Cell> {
-    let Configuration { backends, scenarios, .. } = configuration;
-    let count = |played: &[Played], scenario, backend, fence| {
+    let Configuration { systems, scenarios, .. } = configuration;
+    let count = |played: &[Played], scenario, system, fence| {
         let mut counts = BTreeMap::new();
         for run in played {
-            if (run.plot.scenario, run.plot.backend, run.fence) == (scenario, backend, fence) {
+            if (run.plot.scenario, run.plot.system, run.fence) == (scenario, system, fence) {
                 *counts.entry(run.verdicts.clone()).or_default() += 1;
             }
         }
@@ -192,11 +193,11 @@ fn cells(configuration: &Configuration, simulated: &[Played], live: &[Played]) -
     };
     let mut cells = Vec::new();
     for &scenario in scenarios {
-        for &backend in backends {
+        for &system in systems {
             for fence in Fencing::BOTH {
-                let simulated = count(simulated, scenario, backend, fence);
-                let live = count(live, scenario, backend, fence);
-                cells.push(Cell { scenario, backend, fence, simulated, live });
+                let simulated = count(simulated, scenario, system, fence);
+                let live = count(live, scenario, system, fence);
+                cells.push(Cell { scenario, system, fence, simulated, live });
             }
         }
     }
@@ -204,12 +205,12 @@ fn cells(configuration: &Configuration, simulated: &[Played], live: &[Played]) -
 }
 
 impl Cell {
-    /// The verdicts that any run came to.
+    /// Returns the verdicts of all runs.
     fn verdicts(&self) -> BTreeSet<&str> {
         self.simulated.keys().chain(self.live.keys()).map(String::as_str).collect()
     }
 
-    /// The largest difference between the shares of any verdicts.
+    /// Returns the largest difference between the shares of any set of verdicts.
     fn distance(&self) -> f64 {
         let differences = self
             .verdicts()
@@ -230,7 +231,7 @@ fn share(counts: &BTreeMap<String, u32>, verdicts: &str) -> f64 {
 
 fn table(findings: &Findings) -> Table {
     let mut table = Table::new(
-        "How many of the runs came to which verdicts.",
+        "The number of runs for each set of verdicts.",
         &["scenario", "system", "fence", "verdicts", "simulated", "live"],
     );
     for cell in &findings.cells {
@@ -241,7 +242,7 @@ fn table(findings: &Findings) -> Table {
         for verdicts in cell.verdicts() {
             table.row([
                 cell.scenario.as_str().to_owned(),
-                cell.backend.as_str().to_owned(),
+                cell.system.as_str().to_owned(),
                 cell.fence.as_str().to_owned(),
                 verdicts.to_owned(),
                 of(&cell.simulated, verdicts),

@@ -1,4 +1,5 @@
-//! The scenarios: each as a schedule of the simulator, and as processes on live servers, from the same numbers.
+//! The scenarios: each as a schedule of the simulator and as processes on live servers, with the same
+//! durations.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -6,39 +7,39 @@ use std::time::Duration;
 use resource::Fencing;
 use serde::{Deserialize, Serialize};
 
-use crate::backends::BackendKind;
 use crate::experiments::ExperimentError;
 use crate::lab::actors::{Crew, ResourceActor};
 use crate::lab::outcome::Outcome;
 use crate::servers::Stage;
 use crate::span::Span;
+use crate::systems::System;
 
 /// How long worker b works.
 const B_WORKS: Duration = Duration::from_millis(20);
-/// How long worker a holds the lock before it is killed: by then b is waiting.
+/// How long worker a holds the lock before it is killed; b is waiting by then.
 const A_LIVES: Duration = Duration::from_millis(200);
-/// Redlock's nodes.
+/// The number of Redlock's nodes.
 const NODES: u32 = 5;
 
-/// Two workers on one lock, of whom something befalls the first.
+/// Two workers on one lock, of which the first meets a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Scenario {
     /// The holder pauses for two and a half TTLs after it has checked its lease.
     GcPause,
-    /// It pauses for half a TTL, at any point of its lease.
+    /// It pauses for half a TTL, at various points of its lease.
     PauseHalfTtl,
-    /// Nothing befalls it, but its work takes one and a half TTLs and nobody renews.
+    /// No fault, but its work takes one and a half TTLs without renewal.
     WorkLongerThanTtl,
     /// It is killed.
     SigkillHolder,
 }
 
-/// A scenario with its numbers: what worker a does, and what befalls it.
+/// A scenario with its durations: those of worker a and of its fault.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plot {
     pub(super) scenario: Scenario,
-    pub(super) backend: BackendKind,
+    pub(super) system: System,
     ttl: Duration,
     work: Duration,
     pause: Duration,
@@ -56,8 +57,8 @@ impl Scenario {
 }
 
 impl Plot {
-    /// The run numbered `run` of `runs`.
-    pub(super) fn new(scenario: Scenario, backend: BackendKind, ttl: Duration, run: u32, runs: u32) -> Self {
+    /// Returns run number `run` of `runs`.
+    pub(super) fn new(scenario: Scenario, system: System, ttl: Duration, run: u32, runs: u32) -> Self {
         let phase = (f64::from(run) + 0.5) / f64::from(runs);
         let (work, pause) = match scenario {
             Scenario::GcPause => (0.05, 2.5),
@@ -65,22 +66,22 @@ impl Plot {
             Scenario::WorkLongerThanTtl => (1.5, 0.0),
             Scenario::SigkillHolder => (100.0, 0.0),
         };
-        Self { scenario, backend, ttl, work: ttl.mul_f64(work), pause: ttl.mul_f64(pause) }
+        Self { scenario, system, ttl, work: ttl.mul_f64(work), pause: ttl.mul_f64(pause) }
     }
 
-    /// As a schedule of the simulator, whose randomness comes from `seed`.
+    /// Returns it as a schedule of the simulator with the seed `seed`.
     pub(super) fn schedule(&self, seed: u64) -> String {
-        let Self { scenario, backend, ttl, work, pause } = self;
+        let Self { scenario, system, ttl, work, pause } = self;
         let [ttl, work, pause, b_works, a_lives] =
             [*ttl, *work, *pause, B_WORKS, A_LIVES].map(|span| format!("\"{}\"", Span(span)));
-        let (about, system) = (scenario.as_str(), backend.as_str());
-        // `within`: whether anybody is served in time is not judged live, and not here.
+        let (about, name) = (scenario.as_str(), system.as_str());
+        // `within` is long, since the live runs don't judge the time to be served either.
         let mut text = format!(
-            "about = \"{about}\"\nsystem = \"{system}\"\nseed = {seed}\nttl = {ttl}\nwithin = \"60m\"\n\n\
+            "about = \"{about}\"\nsystem = \"{name}\"\nseed = {seed}\nttl = {ttl}\nwithin = \"60m\"\n\n\
              [[worker]]\nname = \"a\"\nwork = {work}\n\n\
              [[worker]]\nname = \"b\"\nstarts = \"100ms\"\nwork = {b_works}\ndeadline = \"60s\"\n"
         );
-        if *backend == BackendKind::Redlock {
+        if *system == System::Redlock {
             let _ = write!(text, "\n[redis]\nnodes = {NODES}\n");
         }
         let fault = match scenario {
@@ -98,7 +99,7 @@ impl Plot {
         text
     }
 
-    /// As processes on live servers; `run` names it in the stage.
+    /// Runs it as processes on live servers; `run` is its name in the stage.
     pub(super) fn play(
         &self,
         stage: &Stage,
@@ -106,9 +107,9 @@ impl Plot {
         run: &str,
         fence: Fencing,
     ) -> Result<Outcome, ExperimentError> {
-        let Self { scenario, backend, ttl, work, pause } = *self;
+        let Self { scenario, system, ttl, work, pause } = *self;
         let resource = ResourceActor::start(stage, run, fence.as_str())?;
-        let crew = Crew { work, ..Crew::new(stage, run, backend, servers, resource.address(), ttl) };
+        let crew = Crew { work, ..Crew::new(stage, run, system, servers, resource.address(), ttl) };
         let pause = Span(pause).to_string();
         let mut a = match scenario {
             Scenario::GcPause | Scenario::PauseHalfTtl => crew.worker("a", &["--pause", &pause])?,

@@ -1,4 +1,4 @@
-//! The simulator, as a program: neither of the two crates knows the other.
+//! Runs the simulator as a program: the crates do not depend on each other.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,13 +12,13 @@ use serde::Deserialize;
 use crate::experiments::ExperimentError;
 use crate::lab::LabError;
 
-/// The repository that this program was built from.
+/// The repository from which this program was built.
 const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// The program.
+/// The path of the program.
 pub(super) struct Simulator(PathBuf);
 
-/// What `sim replay --json` prints, as far as it is needed.
+/// The fields used of the output of `sim replay --json`.
 #[derive(Deserialize)]
 struct Replayed {
     verdicts: Vec<ReplayedVerdict>,
@@ -31,7 +31,7 @@ struct ReplayedVerdict {
 }
 
 impl Simulator {
-    /// The program at `path`, or else the one beside this program, which is built if it is not there.
+    /// Finds the program at `path`, or beside this program, where it is built if it is missing.
     pub(super) fn find(path: Option<&Path>) -> Result<Self, ExperimentError> {
         if let Some(path) = path {
             let there = path.is_file();
@@ -47,7 +47,8 @@ impl Simulator {
         Ok(Self(beside))
     }
 
-    /// Replays a schedule, which is written to `file`: the kinds of verdicts with fencing off, and with it on.
+    /// Replays a schedule after writing it to `file`; returns the verdicts with fencing off, and with fencing
+    /// on.
     pub(super) fn replay(
         &self,
         schedule: &str,
@@ -69,7 +70,7 @@ impl Simulator {
     }
 }
 
-/// `cargo build -p sim`, with the profile of this program and into its folder.
+/// Runs `cargo build -p sim` with the profile of this program, into its folder.
 fn build(beside: &Path) -> Result<(), ExperimentError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);

@@ -1,6 +1,7 @@
-//! Many locks on etcd: what it takes to hold them, and what their past takes.
+//! Many locks on etcd: the cost of holding them, and the cost of their history.
 
 use std::fs;
+use std::time::Duration;
 
 use dlock::etcd::{Etcd, EtcdOptions};
 use dlock::{Lock, LockKey, Options, Runtime};
@@ -14,24 +15,26 @@ use crate::fill::etcd::{EtcdFill, Leases, database_bytes, fill_etcd};
 use crate::runtime::TokioRuntime;
 use crate::servers::{EtcdCluster, Stage};
 
-/// What the locks are called.
+/// The prefix of the keys.
 const KEY: &str = "account";
 /// How long an acquire may take.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the session of the client lives on the server without a keepalive.
+const SESSION_TTL: Duration = Duration::from_secs(30);
 
-/// What locks cost.
+/// The cost of locks.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Held {
-    /// All are under one lease.
+    /// Whether all locks share one lease.
     pub(super) is_shared: bool,
     pub(super) locks: u64,
     pub(super) per_second: f64,
     pub(super) database_bytes_per_lock: f64,
-    /// Of the process, as the kernel counts it.
+    /// Memory of the process, as counted by the kernel.
     pub(super) memory_bytes_per_lock: f64,
 }
 
-/// What the past of one lock costs. The sizes are those of the database, in bytes.
+/// The cost of one lock's history. Sizes are those of the database, in bytes.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Growth {
     /// Acquires and releases.
@@ -43,7 +46,7 @@ pub(super) struct Growth {
     pub(super) defragmented: u64,
 }
 
-/// Fills an etcd of one member, once with a lease for each lock and once with one for all.
+/// Fills an etcd of one member twice: with a lease for each lock, and with one lease for all.
 pub(super) fn hold(configuration: &Configuration) -> Result<Vec<Held>, ExperimentError> {
     [Leases::Each, Leases::Shared].into_iter().map(|leases| fill(configuration, leases)).collect()
 }
@@ -75,7 +78,7 @@ fn fill(configuration: &Configuration, leases: Leases) -> Result<Held, Experimen
     })
 }
 
-/// Acquires and releases one lock again and again; then has the past forgotten, and the file written anew.
+/// Acquires and releases one lock repeatedly, then compacts the history and defragments the file.
 pub(super) fn grow(configuration: &Configuration) -> Result<Growth, ExperimentError> {
     let stage = Stage::new()?;
     let etcd = EtcdCluster::start_one(&stage)?;
@@ -99,25 +102,26 @@ pub(super) fn grow(configuration: &Configuration) -> Result<Growth, ExperimentEr
 
 async fn take_turns(members: &[String], rounds: u64) -> Result<(), ExperimentError> {
     let runtime = TokioRuntime::new(Handle::current());
-    let backend = Etcd::new(runtime.clone(), members, EtcdOptions::new(PATIENCE));
-    let options = Options::new(PATIENCE / 2);
+    let backend = Etcd::new(runtime.clone(), members, EtcdOptions::new(SESSION_TTL));
+    let options = Options::new(SESSION_TTL / 2);
     let lock =
         Lock::new(backend.map_err(|error| failed(&error))?, options).map_err(|error| failed(&error))?;
     let key = LockKey::new(KEY, "0").map_err(|error| failed(&error))?;
     for _ in 0..rounds {
-        let handle = lock.acquire(&key, runtime.now() + PATIENCE).await.map_err(|error| failed(&error))?;
+        let handle =
+            lock.acquire(&key, runtime.now() + ACQUIRE_TIMEOUT).await.map_err(|error| failed(&error))?;
         handle.release().await.map_err(|error| failed(&error))?;
     }
     Ok(())
 }
 
-/// How many changes the store has seen.
+/// Returns the store's revision.
 async fn revision(client: &mut Client) -> Result<i64, etcd_client::Error> {
     let answer = client.get("nothing", None).await?;
     Ok(answer.header().map_or(0, etcd_client::ResponseHeader::revision))
 }
 
-/// The memory of a process that is not swapped out; zero where the kernel does not tell.
+/// Returns the resident memory of a process; zero if the kernel does not report it.
 fn resident_bytes(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,9 +1,10 @@
-//! Experiment 7: what a lock server holds when every account has a lock, and what becomes of locks that expire.
+//! Experiment 7: the cost of a lock for every account, and the reclaiming of expired locks.
 //!
-//! On Redis (`redis.rs`): the memory of a lock, with a fence counter for each and with counters that many share; and the time
-//! from the end of a lease to the reclaiming of its memory. Redis removes a key that has expired when somebody asks for it
-//! (lazily) and by samples in the background (actively); until then the key counts in `dbsize` and `used_memory`. On etcd
-//! (`etcd.rs`): leases, keys, and the growth of the database, which keeps the past until it is compacted.
+//! On Redis (`redis.rs`): the memory of a lock, with a fence counter for each lock and with shared counters;
+//! and the time from the end of a lease until its memory is reclaimed. Redis removes an expired key when a
+//! client reads it (lazily) and by sampling in the background (actively); until then the key counts in
+//! `dbsize` and `used_memory`. On etcd (`etcd.rs`): leases, keys, and the growth of the database, which keeps
+//! all revisions until it is compacted.
 //!
 //! Source: the lab text, section 10, experiment 7.
 
@@ -19,14 +20,14 @@ use crate::fill::Counters;
 use crate::report::{Axis, Figure, Line, Scale, Section, Table};
 use crate::span::Span;
 
-/// How much the database of an etcd may hold unless told otherwise (`--quota-backend-bytes`).
+/// The default limit of etcd's database (`--quota-backend-bytes`).
 const ETCD_QUOTA_BYTES: f64 = 2.0 * 1024.0 * 1024.0 * 1024.0;
 
 /// Experiment 7.
 #[derive(Debug)]
 pub struct TenMillion;
 
-/// What it is run with.
+/// The configuration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
@@ -36,12 +37,12 @@ pub struct Configuration {
     ttl: Span,
     expiry_ttl: Span,
     every: Span,
-    patience: Span,
+    expiry_timeout: Span,
     etcd_keys: u64,
     etcd_rounds: u64,
 }
 
-/// All that was found.
+/// The raw findings.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Findings {
     memory: Vec<Memory>,
@@ -65,7 +66,7 @@ impl Experiment for TenMillion {
             [configuration.keys, configuration.shards, configuration.etcd_keys, configuration.etcd_rounds];
         if numbers.contains(&0) || configuration.every.0.is_zero() {
             return Err(ExperimentError::Pointless(
-                "give keys, shards, etcd_keys, etcd_rounds and every above zero".to_owned(),
+                "set keys, shards, etcd_keys, etcd_rounds and every above zero".to_owned(),
             ));
         }
         let counters = [Counters::None, Counters::Key, Counters::Shards(configuration.shards)];
@@ -125,11 +126,11 @@ fn expect_of_expiry(section: &mut Section, configuration: &Configuration, findin
         }),
     );
     section.expect(
-        "to ask for an expired lock removes it",
+        "reading an expired lock removes it",
         of(false).is_some_and(|curve| curve.asked > 0 && curve.removed_by_asking == curve.asked),
     );
     section.expect(
-        "active expiry reclaims all in the end",
+        "active expiry reclaims all of them eventually",
         findings.expiry.len() == 2 && findings.expiry.iter().all(|curve| curve.reclaimed_after_s.is_some()),
     );
     for curve in &findings.expiry {
@@ -182,7 +183,7 @@ fn expect_of_etcd(section: &mut Section, findings: &Findings) {
 
 fn memory_table(findings: &Findings) -> Table {
     let mut table = Table::new(
-        "Redis: growth of used_memory, of a server that held nothing before.",
+        "Redis: growth of used_memory of an empty server.",
         &["counters", "locks", "keys", "bytes a lock", "MEMORY USAGE", "filled/s"],
     );
     for memory in &findings.memory {
@@ -205,7 +206,7 @@ fn memory_table(findings: &Findings) -> Table {
 
 fn expiry_table(findings: &Findings) -> Table {
     let mut table = Table::new(
-        "Redis: the most expired locks that dbsize still counted, when, and what used_memory said then; and how long after the last had expired all was reclaimed.",
+        "Redis: the largest number of expired locks in dbsize, its time, and used_memory then; and the time from the last expiry until all were reclaimed.",
         &["expiry", "locks", "expired", "at s", "MB then", "reclaimed s"],
     );
     for curve in &findings.expiry {
@@ -250,7 +251,8 @@ fn expiry_figure(findings: &Findings) -> Figure {
     let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Linear };
     Figure {
         name: "experiment-7-expiry".to_owned(),
-        caption: "Locks that are alive and locks that dbsize counts, from when the last was set.".to_owned(),
+        caption: "Live locks and locks counted in dbsize, from the time at which the last was set."
+            .to_owned(),
         x: axis("s"),
         y: axis("locks"),
         lines: lines.collect(),

@@ -13,47 +13,47 @@ use crate::fill::{Counters, Fill, Filled, fill};
 use crate::runtime::TokioRuntime;
 use crate::servers::{Persistence, Redis, Stage, ask};
 
-/// What the locks are called.
+/// The prefix of the keys.
 const KEY: &str = "account";
-/// How many expired locks are asked for.
+/// The number of expired locks that are read.
 const ASKED: u64 = 1000;
 
-/// What locks cost.
+/// The cost of locks.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Memory {
     pub(super) counters: Counters,
     pub(super) locks: u64,
     /// Keys of the server, counters included.
     pub(super) keys: u64,
-    /// By `used_memory`.
+    /// Growth of `used_memory`.
     pub(super) bytes_per_lock: f64,
-    /// What `MEMORY USAGE` says of the owner key of the first lock.
+    /// `MEMORY USAGE` of the first lock's owner key.
     pub(super) memory_usage_bytes: u64,
     pub(super) per_second: f64,
 }
 
-/// Locks that expire.
+/// A run in which all locks expire.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Curve {
-    /// Whether the server looked for expired keys all the time; or only after all had expired.
+    /// Whether active expiry is always on, or only after all locks have expired.
     pub(super) active: bool,
     pub(super) locks: u64,
     pub(super) samples: Vec<Sample>,
-    /// Without active expiry: as it was when all had expired.
+    /// Without active expiry: the state when all locks have expired.
     pub(super) idle: Option<Sample>,
-    /// How many expired locks were asked for then, and how many keys were fewer after that.
+    /// The number of expired locks read then, and by how much the number of keys dropped.
     pub(super) asked: u64,
     pub(super) removed_by_asking: u64,
-    /// From when the last lock had expired (and the server might look for such) to when no key was left.
+    /// The time from the last expiry (or from the start of active expiry, if later) until no key was left.
     pub(super) reclaimed_after_s: Option<f64>,
 }
 
-/// The server at one time.
+/// The state of the server at one time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Sample {
     /// Since the last lock was set.
     pub(super) at_s: f64,
-    /// Locks whose TTL is not over.
+    /// Locks whose TTL has not passed.
     pub(super) live: u64,
     pub(super) dbsize: u64,
     pub(super) used_memory: u64,
@@ -70,7 +70,7 @@ impl Curve {
     }
 }
 
-/// Fills a server, and tells what that cost.
+/// Fills a server and measures the cost.
 pub(super) fn memory(configuration: &Configuration, counters: Counters) -> Result<Memory, ExperimentError> {
     let stage = Stage::new()?;
     let redis = Redis::start(&stage, "redis", Persistence::None)?;
@@ -90,7 +90,7 @@ pub(super) fn memory(configuration: &Configuration, counters: Counters) -> Resul
     })
 }
 
-/// When how many had been set.
+/// The number of locks set, at points in time.
 type Progress = Vec<(Instant, u64)>;
 
 async fn fill_with(
@@ -119,7 +119,7 @@ async fn fill_with(
     Ok((filled, progress.into_inner()))
 }
 
-/// Fills a server with locks that expire, and looks on.
+/// Fills a server with locks that expire, and samples it.
 pub(super) fn expire(configuration: &Configuration, active: bool) -> Result<Curve, ExperimentError> {
     let stage = Stage::new()?;
     let redis = Redis::start(&stage, "redis", Persistence::None)?;
@@ -160,7 +160,7 @@ impl Watch<'_> {
             order(self.redis, "DEBUG SET-ACTIVE-EXPIRE 1")?;
             from = self.runtime.now();
         }
-        self.sample_until(&mut curve, from + self.configuration.patience.0).await?;
+        self.sample_until(&mut curve, from + self.configuration.expiry_timeout.0).await?;
         if curve.samples.last().is_some_and(|sample| sample.dbsize == 0) {
             let after = self.runtime.now().saturating_since(from);
             curve.reclaimed_after_s = Some(after.as_secs_f64());
@@ -168,11 +168,11 @@ impl Watch<'_> {
         Ok(curve)
     }
 
-    /// Looks again and again, until `until` or until nothing is left.
-    async fn sample_until(&self, curve: &mut Curve, until: Instant) -> Result<(), ExperimentError> {
+    /// Samples the server until `deadline`, or until no lock is left.
+    async fn sample_until(&self, curve: &mut Curve, deadline: Instant) -> Result<(), ExperimentError> {
         loop {
             let sample = self.sample()?;
-            let is_over = sample.dbsize == 0 || self.runtime.now() >= until;
+            let is_over = sample.dbsize == 0 || self.runtime.now() >= deadline;
             curve.samples.push(sample);
             if is_over {
                 return Ok(());
@@ -194,7 +194,7 @@ impl Watch<'_> {
         })
     }
 
-    /// Locks that were set less than a TTL ago.
+    /// Returns the number of locks set less than a TTL ago.
     fn live(&self, now: Instant) -> u64 {
         let ttl = self.configuration.expiry_ttl.0;
         let expired = self.progress.partition_point(|(at, _)| *at + ttl <= now);
@@ -207,7 +207,7 @@ impl Watch<'_> {
         self.progress.last().map_or(self.runtime.now(), |(at, _)| *at)
     }
 
-    /// Asks for some, one by one, and tells how many keys are fewer then.
+    /// Reads some expired locks one by one; returns their number, and by how much the number of keys dropped.
     fn ask_for_expired(&self) -> Result<(u64, u64), ExperimentError> {
         let asked = ASKED.min(self.configuration.keys);
         let before = number(self.redis, "DBSIZE")?;

@@ -1,4 +1,5 @@
-//! Requests to etcd as they are drawn. Revisions count from the one at which the script begins, leases are numbered.
+//! Requests to etcd as they are drawn. Revisions count from the one at which the script begins, leases are
+//! numbered.
 
 use etcd_client::{
     Compare, CompareOp, DeleteOptions, GetOptions, PutOptions, SortOrder, SortTarget, Txn, TxnOp,

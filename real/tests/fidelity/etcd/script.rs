@@ -20,8 +20,8 @@ const WAIT: Duration = Duration::from_millis(5500);
 const LATE: Duration = Duration::from_secs(SHORT_TTL.unsigned_abs() - 1);
 /// How long nothing must have come from either server until nothing more is expected.
 const QUIET: Duration = Duration::from_millis(200);
-/// How long one may say more than the other.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long one server may lag behind the other before they differ.
+const TIMEOUT: Duration = Duration::from_secs(3);
 /// Lease ids between two scripts.
 const LEASES: i64 = 10;
 
@@ -125,8 +125,8 @@ impl Run {
             if let Op::Lock { name, .. } = op {
                 // One that waits where the other has answered may be slow: on a machine that is busy.
                 match (live == WAITS, simulated == WAITS) {
-                    (true, false) => live = self.live.late_answer(name, heard.0, PATIENCE).await,
-                    (false, true) => simulated = self.simulated.late_answer(name, heard.1, PATIENCE).await,
+                    (true, false) => live = self.live.late_answer(name, heard.0, TIMEOUT).await,
+                    (false, true) => simulated = self.simulated.late_answer(name, heard.1, TIMEOUT).await,
                     _ => {}
                 }
             }
@@ -157,7 +157,7 @@ impl Run {
             if live.len() + simulated.len() != count {
                 (count, since) = (live.len() + simulated.len(), Instant::now());
             }
-            if since.elapsed() > QUIET && (live == simulated || begun.elapsed() > PATIENCE) {
+            if since.elapsed() > QUIET && (live == simulated || begun.elapsed() > TIMEOUT) {
                 return live == simulated;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;

@@ -1,5 +1,5 @@
-//! Answers as texts that two servers have in common: revisions count from the script's beginning, and what each server
-//! names by itself is left out.
+//! Answers as texts that two servers have in common: revisions count from the script's beginning, and what
+//! each server names by itself is left out.
 
 use std::fmt::Debug;
 

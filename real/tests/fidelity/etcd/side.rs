@@ -15,7 +15,7 @@ use super::show;
 pub(crate) const WAITS: &str = "(waits)";
 
 /// Longer than the answer to a lock that is free takes.
-const PATIENCE: Duration = Duration::from_millis(150);
+const TIMEOUT: Duration = Duration::from_millis(150);
 
 /// One server, as all scripts use it, and what it has told in this one.
 pub(crate) struct Side {
@@ -58,7 +58,8 @@ impl Side {
         }
     }
 
-    /// Carries out a request, and returns what the answer says. `unlock` is the key of the lock to be given back.
+    /// Carries out a request, and returns what the answer says. `unlock` is the key of the lock to be given
+    /// back.
     pub(crate) async fn carry_out(&mut self, op: &Op, unlock: Option<&str>) -> String {
         let (origin, revision) = (self.origin, self.origin.revision);
         let client = &mut self.client;
@@ -151,8 +152,8 @@ impl Side {
         show::answer(&asked, origin.revision)
     }
 
-    /// What is told of the lock `name` within `patience`, after the `heard` first tidings; else that it waits.
-    pub(crate) async fn late_answer(&self, name: &str, heard: usize, patience: Duration) -> String {
+    /// What is told of the lock `name` within `timeout`, after the `heard` first tidings; else that it waits.
+    pub(crate) async fn late_answer(&self, name: &str, heard: usize, timeout: Duration) -> String {
         let answer = async {
             loop {
                 if let Some(answer) = self.take_told(&format!("lock {name}"), heard) {
@@ -161,7 +162,7 @@ impl Side {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        tokio::time::timeout(patience, answer).await.unwrap_or_else(|_| String::from(WAITS))
+        tokio::time::timeout(timeout, answer).await.unwrap_or_else(|_| String::from(WAITS))
     }
 
     /// The first that `what` told after the `heard` first tidings, which then is told no more.
@@ -187,7 +188,7 @@ impl Side {
                 told.lock().unwrap().push((format!("lock {name}"), text));
             }
         }));
-        match tokio::time::timeout(PATIENCE, &mut at_once).await {
+        match tokio::time::timeout(TIMEOUT, &mut at_once).await {
             Ok(Ok(text)) => text,
             _ => String::from(WAITS),
         }

@@ -1,5 +1,5 @@
-//! Scripts in which two clients publish and listen. A command there may be answered by several replies, and messages come
-//! unasked: after each step, all that has come to either client is compared, in its order.
+//! Scripts in which two clients publish and listen. A command there may be answered by several replies, and
+//! messages come unasked: after each step, all that has come to either client is compared, in its order.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;

@@ -9,8 +9,8 @@ use super::command::{self, Command, Word, mangled, mangling};
 use super::templates;
 use super::wire::Reply;
 
-/// A script that ships, with how many keys it has, and the answers that must have been seen, by their first two lines;
-/// `:n` is a number above 1 by itself, a fencing token.
+/// A script that ships, with how many keys it has, and the answers that must have been seen, by their first
+/// two lines; `:n` is a number above 1 by itself, a fencing token.
 #[derive(Clone, Copy, Debug)]
 struct Shipping {
     name: &'static str,
@@ -170,8 +170,8 @@ pub(crate) fn kinds() -> impl Iterator<Item = String> {
 /// The commands among them.
 pub(crate) const NAMES: [&str; 3] = ["EVAL", "EVALSHA", "SCRIPT"];
 
-/// The script with this text or digest tells in `reply` how long a lease lives on. One that ships does that in a table for one
-/// claim only: a number by itself is a fencing token, which must agree.
+/// The script with this text or digest tells in `reply` how long a lease lives on. One that ships does that
+/// in a table for one claim only: a number by itself is a fencing token, which must agree.
 pub(crate) fn tells_time(word: &[u8], reply: &Reply) -> bool {
     let tells = |text: &str| text.contains("TTL") || text.contains("EXPIRETIME");
     let text = String::from_utf8_lossy(word);

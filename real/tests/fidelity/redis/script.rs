@@ -1,7 +1,8 @@
 //! Scripts of commands, and how one is run on both servers.
 //!
-//! Time in a script is counted in waits of [`WAIT`]. Expiries are half a wait more than a whole number of waits, so that
-//! no key ends near a command; a script whose commands came late by more than [`LATE`] is not judged.
+//! Time in a script is counted in waits of [`WAIT`]. Expiries are half a wait more than a whole number of
+//! waits, so that no key ends near a command; a script whose commands came late by more than [`LATE`] is not
+//! judged.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;

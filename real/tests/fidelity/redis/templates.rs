@@ -1,5 +1,5 @@
-//! The commands that the simulated Redis knows, as templates: a word in `<>` stands for one of several values, which
-//! `command.rs` lists.
+//! The commands that the simulated Redis knows, as templates: a word in `<>` stands for one of several
+//! values, which `command.rs` lists.
 
 use super::near::Closeness;
 

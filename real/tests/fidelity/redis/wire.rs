@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// Longer than any answer takes.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What no message says.
 const MARK: &[u8] = b"that is all";
@@ -62,7 +62,7 @@ impl Connection {
     pub(crate) fn open(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
         Ok(Self { stream, received: Vec::new() })
     }
 
@@ -77,7 +77,8 @@ impl Connection {
         }
     }
 
-    /// Sends a request and returns all that comes, up to the answer to a PING behind it or the end of the connection.
+    /// Sends a request and returns all that comes, up to the answer to a PING behind it or the end of the
+    /// connection.
     pub(crate) fn say_all(&mut self, request: &[u8]) -> io::Result<Vec<Reply>> {
         let ping = self::request(&[b"PING".to_vec(), MARK.to_vec()]);
         let mut replies = vec![self.say(&[request, &ping].concat())?];

@@ -57,8 +57,8 @@ pub(crate) enum Login {
     Unknown,
     /// It has no session, but has heard of so many transactions since the script's beginning.
     Seen(i64),
-    /// It has no session and gives the one that it gets back at once. (So may be asked for timeouts that nobody could
-    /// keep.)
+    /// It has no session and gives the one that it gets back at once. (So may be asked for timeouts that
+    /// nobody could keep.)
     Brief,
     /// No login at all: bytes to which there is an answer in plain text, or none.
     Text(&'static str),

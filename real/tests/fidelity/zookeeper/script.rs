@@ -13,7 +13,8 @@ use super::op::{LONG, Login, Op, SHORT, beginnings, ops};
 use super::side::{Clients, HUNG_UP, Side};
 use crate::harness::{Tally, Verdict};
 
-/// How long a wait takes: a short session has run out, and its server, which looks at every tick, has ended it.
+/// How long a wait takes: a short session has run out, and its server, which looks at every tick, has ended
+/// it.
 const WAIT: Duration = Duration::from_millis(2200);
 /// A short session lives for so long at least, counted from any wait or from the beginning.
 const LATE: Duration = Duration::from_millis(1200);
@@ -116,7 +117,8 @@ struct Run<'a> {
     text: String,
     /// When it began, or last waited.
     since: Instant,
-    /// Whether a session is there that the next wait outlasts. There is but one: two that expire do so in no order.
+    /// Whether a session is there that the next wait outlasts. There is but one: two that expire do so in no
+    /// order.
     has_short: bool,
     has_expired: bool,
 }

@@ -1,5 +1,5 @@
-//! Frames as texts that two servers have in common: zxids count from the script's beginning, sessions bear the numbers
-//! of the order in which the script opened them.
+//! Frames as texts that two servers have in common: zxids count from the script's beginning, sessions bear
+//! the numbers of the order in which the script opened them.
 
 use dlock_zookeeper::Stat;
 use dlock_zookeeper::wire::{Reader, Reply, ReplyHeader, Request, WireError, code, xid};

@@ -276,7 +276,8 @@ fn login(
     ConnectRequest { last_zxid_seen, timeout_millis, session_id, password, read_only: Some(false) }
 }
 
-/// What becomes of a connection that the server has no more to do with. Until it hangs up, it may still answer.
+/// What becomes of a connection that the server has no more to do with. Until it hangs up, it may still
+/// answer.
 fn left(connection: &mut Connection) -> String {
     String::from(if connection.is_left() { HUNG_UP } else { "(stays)" })
 }

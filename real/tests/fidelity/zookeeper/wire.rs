@@ -8,7 +8,7 @@ use bytes::Bytes;
 use dlock_zookeeper::wire::{ConnectRequest, Frames};
 
 /// Longer than any answer takes.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) struct Connection {
     stream: TcpStream,
@@ -21,7 +21,7 @@ impl Connection {
     pub(crate) fn open(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         Self { stream, frames: Frames::default(), xid: 0 }
     }
 

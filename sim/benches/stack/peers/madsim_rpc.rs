@@ -26,7 +26,8 @@ fn address(group: u8, number: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, group, 1 + number as u8], 1))
 }
 
-/// Runs the exchange once, on a fresh thread as ours does, and returns the number of calls that were answered.
+/// Runs the exchange once, on a fresh thread as ours does, and returns the number of calls that were
+/// answered.
 pub(crate) fn run(shape: Shape, seed: u64) -> u64 {
     std::thread::spawn(move || on_this_thread(shape, seed)).join().unwrap()
 }

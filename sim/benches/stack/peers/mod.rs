@@ -1,6 +1,6 @@
-//! The same exchange without our stack: as many clients, servers, rounds and calls, a lock table behind each server, over
-//! the simulators that others use. Their messages are plain structs or short frames: no Redis client, no RESP, no Lua, no
-//! audit, so every shortcut is theirs.
+//! The same exchange without our stack: as many clients, servers, rounds and calls, a lock table behind each
+//! server, over the simulators that others use. Their messages are plain structs or short frames: no Redis
+//! client, no RESP, no Lua, no audit, so every shortcut is theirs.
 
 pub(crate) mod madsim_rpc;
 pub(crate) mod turmoil_tcp;

@@ -11,8 +11,8 @@ use super::tree::{ModuleId, Tree, imports, is_for_tests};
 /// For each pair of files, the names that the first takes from the second.
 pub type Imports = BTreeMap<(String, String), BTreeSet<String>>;
 
-/// Finds all imports between the files of `tree`. Two kinds of use are none: re-exporting an item of a module inside, and
-/// taking an item of a module around, since a folder's `mod.rs` may define what its files share.
+/// Finds all imports between the files of `tree`. Two kinds of use are none: re-exporting an item of a module
+/// inside, and taking an item of a module around, since a folder's `mod.rs` may define what its files share.
 pub fn between_files(tree: &Tree) -> Imports {
     let mut found = Imports::new();
     for (id, module) in tree.modules.iter().enumerate() {

@@ -1,7 +1,8 @@
 //! No file imports another that imports it in turn, straight or through others; nor does a folder.
 //!
-//! A file imports another if it uses an item that the other defines. Declaring a module and re-exporting its items is no
-//! import, nor is what a file takes from the `mod.rs` of its own folder; modules that only tests compile are left out.
+//! A file imports another if it uses an item that the other defines. Declaring a module and re-exporting its
+//! items is no import, nor is what a file takes from the `mod.rs` of its own folder; modules that only tests
+//! compile are left out.
 
 mod cycles;
 mod imports;

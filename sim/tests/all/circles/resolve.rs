@@ -17,8 +17,8 @@ type Definitions = BTreeSet<Definition>;
 type Seen = BTreeSet<(ModuleId, Vec<String>)>;
 
 impl Tree {
-    /// The items of this tree that `path`, written in the module `from`, can name. One name may stand for several (a
-    /// type, a function, a macro). A path that ends at a module names no item.
+    /// The items of this tree that `path`, written in the module `from`, can name. One name may stand for
+    /// several (a type, a function, a macro). A path that ends at a module names no item.
     pub fn resolve(&self, from: ModuleId, path: &[String]) -> Definitions {
         self.follow(from, path, &mut Seen::new())
     }
@@ -45,8 +45,8 @@ impl Tree {
         }
     }
 
-    /// The module that the first segments of `path` name from anywhere, and the rest of the path. `None`: the first
-    /// segment is a name in scope.
+    /// The module that the first segments of `path` name from anywhere, and the rest of the path. `None`: the
+    /// first segment is a name in scope.
     fn start<'path>(&self, from: ModuleId, path: &'path [String]) -> Option<(ModuleId, &'path [String])> {
         let (first, mut rest) = path.split_first()?;
         let mut module = match first.as_str() {
@@ -69,8 +69,8 @@ impl Tree {
         self.modules[module].parent.map_or(module, |parent| self.root(parent))
     }
 
-    /// Looks `path` up in `module`. If the path is `qualified`, its first name is there, even if no item shows it: a
-    /// macro of the module defines it.
+    /// Looks `path` up in `module`. If the path is `qualified`, its first name is there, even if no item
+    /// shows it: a macro of the module defines it.
     fn member(&self, module: ModuleId, path: &[String], qualified: bool, seen: &mut Seen) -> Definitions {
         let Some((name, rest)) = path.split_first() else { return Definitions::new() };
         let here = || Definition { module, name: name.clone() };

@@ -45,8 +45,8 @@ pub struct Import {
 }
 
 impl Tree {
-    /// Adds the library or program whose root is `file`, with all modules below it. `read` gives a file's text, or
-    /// nothing if there is no such file.
+    /// Adds the library or program whose root is `file`, with all modules below it. `read` gives a file's
+    /// text, or nothing if there is no such file.
     ///
     /// # Panics
     ///

@@ -52,7 +52,7 @@ fn snapshots() -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_traces_that_people_read_are_what_they_were() {
+fn the_traces_match_their_snapshots() {
     let mut settings = insta::Settings::clone_current();
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);

@@ -18,8 +18,8 @@ fn run() -> (Vec<String>, Vec<String>) {
             client.runtime.clone().spawn(async move {
                 let wait = Duration::from_millis(number * 7);
                 client.runtime.sleep_until(client.runtime.now() + wait).await;
-                let patience = if number % 3 == 0 { Duration::from_millis(900) } else { LONG };
-                let acquired = client.lock.acquire(&key(), client.within(patience)).await;
+                let timeout = if number % 3 == 0 { Duration::from_millis(900) } else { LONG };
+                let acquired = client.lock.acquire(&key(), client.within(timeout)).await;
                 let Ok(handle) = acquired else { return };
                 grants.lock().unwrap().push(format!("{number} {} {}", handle.fence(), world.now()));
                 client.runtime.sleep_until(client.runtime.now() + Duration::from_millis(300)).await;

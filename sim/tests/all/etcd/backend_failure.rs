@@ -1,5 +1,5 @@
-//! Locks on the simulated etcd when something fails: answers that get lost, members that fall silent, sessions that end,
-//! callers that leave.
+//! Locks on the simulated etcd when something fails: answers that get lost, members that fall silent,
+//! sessions that end, callers that leave.
 
 use std::future::Future;
 use std::pin::pin;
@@ -68,7 +68,8 @@ fn a_put_that_comes_after_its_release_does_nothing() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let a = warm(&lab, "a").await;
-        // The put takes three seconds to the first member; what takes it back on that stream comes later still.
+        // The put takes three seconds to the first member; what takes it back on that stream comes later
+        // still.
         let (id, member) = (a.id, etcd.members[0]);
         etcd.world.delay(id, member, Duration::from_secs(3));
         after(&etcd, 50, move |etcd| etcd.world.delay(id, member, Duration::from_secs(3)));
@@ -87,8 +88,8 @@ fn a_put_that_comes_after_its_release_does_nothing() {
     });
 }
 
-/// Polls `future` until it has been pending for the `nth` time, leaves it alone for `millis`, in which what it has begun
-/// goes on without it, and drops it. Tells what it gave if it ended before.
+/// Polls `future` until it has been pending for the `nth` time, leaves it alone for `millis`, in which what
+/// it has begun goes on without it, and drops it. Tells what it gave if it ended before.
 async fn drop_when_pending<F: Future>(etcd: &Etcd, nth: usize, millis: u64, future: F) -> Option<F::Output> {
     let (mut future, mut pending) = (pin!(future), 0);
     let ended = std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
@@ -105,8 +106,8 @@ async fn drop_when_pending<F: Future>(etcd: &Etcd, nth: usize, millis: u64, futu
     ended
 }
 
-/// Drops an acquire, while another holds the lock if `is_held`, at its `nth` await point after `millis`; whether it had ended
-/// before.
+/// Drops an acquire, while another holds the lock if `is_held`, at its `nth` await point after `millis`;
+/// whether it had ended before.
 fn acquire_dropped_at(nth: usize, millis: u64, is_held: bool) -> bool {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);

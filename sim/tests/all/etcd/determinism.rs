@@ -6,7 +6,8 @@ use super::support::in_cluster;
 use dlock::Runtime;
 use etcd_client::{LockOptions, WatchOptions};
 
-/// What a watch on everything saw while six clients queued for two locks and the leader changed, each with its true time.
+/// What a watch on everything saw while six clients queued for two locks and the leader changed, each with
+/// its true time.
 fn story() -> Vec<String> {
     in_cluster(|etcd| async move {
         let story = Arc::new(Mutex::new(Vec::new()));

@@ -23,7 +23,8 @@ const MEMBERS: [&str; 3] = ["etcd-1:2379", "etcd-2:2379", "etcd-3:2379"];
 
 pub(crate) struct Lab {
     etcd: Etcd,
-    /// One for each process, since another would draw the same random bytes again, and owner tokens with them.
+    /// One for each process, since another would draw the same random bytes again, and owner tokens with
+    /// them.
     runtimes: [(&'static str, SimRuntime); 2],
 }
 

@@ -1,4 +1,5 @@
-//! Members of the simulated etcd that lose each other: silence without a quorum, elections, what a lagging member knows.
+//! Members of the simulated etcd that lose each other: silence without a quorum, elections, what a lagging
+//! member knows.
 
 use super::support::{Etcd, in_cluster, refusal};
 use crate::support::hosts;

@@ -1,4 +1,5 @@
-//! What the tests of the simulated etcd share: a cluster of three, and the real client over simulated streams.
+//! What the tests of the simulated etcd share: a cluster of three, and the real client over simulated
+//! streams.
 
 use std::future::Future;
 use std::pin::{Pin, pin};

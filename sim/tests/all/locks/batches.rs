@@ -1,5 +1,5 @@
-//! Many tasks of one process ask at the same time, over one connection and in shared calls: each is served as if it were
-//! alone.
+//! Many tasks of one process ask at the same time, over one connection and in shared calls: each is served as
+//! if it were alone.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -20,11 +20,11 @@ fn numbered(number: usize) -> LockKey {
     LockKey::new("crowd", &number.to_string()).unwrap()
 }
 
-/// A crowd of tasks asks, each for its own key and with so much patience; the answers after two seconds.
+/// A crowd of tasks asks, each for its own key and with its timeout; the answers after two seconds.
 async fn crowd(
     lab: &Lab,
     member: &Arc<Member>,
-    patience: fn(usize) -> Option<Duration>,
+    timeout: fn(usize) -> Option<Duration>,
 ) -> BTreeMap<usize, Answer> {
     let answers = Arc::new(Mutex::new(BTreeMap::new()));
     for number in 0..CROWD {
@@ -32,8 +32,8 @@ async fn crowd(
         lab.world.spawn(member.id, async move {
             let key = numbered(number);
             let acquire = member.lock.try_acquire(&key);
-            let answer = match patience(number) {
-                Some(patience) => timeout_at(&member.runtime, member.within(patience), acquire).await.ok(),
+            let answer = match timeout(number) {
+                Some(timeout) => timeout_at(&member.runtime, member.within(timeout), acquire).await.ok(),
                 None => Some(acquire.await),
             };
             answers.lock().unwrap().insert(number, answer);
@@ -96,7 +96,8 @@ fn a_counter_that_is_broken_fails_its_own_lock_only() {
 fn whoever_leaves_at_any_time_holds_nothing_and_the_others_their_own() {
     in_lab(1, |lab| async move {
         let member = opened(&lab).await;
-        // Every second one leaves, some at once, some after a time in which the call is sent, executed and answered.
+        // Every second one leaves, some at once, some after a time in which the call is sent, executed and
+        // answered.
         let answers = crowd(&lab, &member, |number| {
             let step = ROUND_TRIP * u32::try_from(number).unwrap() / 150;
             number.is_multiple_of(2).then_some(step)

@@ -1,5 +1,6 @@
-//! Mutual exclusion where nothing excuses its loss: drawn schedules in which all holders renew, and no process pauses, no
-//! clock is bent and no lock server forgets. The explorer must allow an overlap, since a pause explains one; here none does.
+//! Mutual exclusion where nothing excuses its loss: drawn schedules in which all holders renew, and no
+//! process pauses, no clock is bent and no lock server forgets. The explorer must allow an overlap, since a
+//! pause explains one; here none does.
 
 use resource::audit::VerdictKind as Verdict;
 use sim::Schedule;
@@ -76,8 +77,8 @@ fn a_holder_of_zookeeper_that_is_cut_off_stops_before_the_next_one_begins() {
     a_holder_that_is_cut_off_stops_on(System::ZooKeeper, 150);
 }
 
-/// The fault waits for what a server does as it starts: it dies before it listens. Its next life once found the address
-/// taken, and nobody served.
+/// The fault waits for what a server does as it starts: it dies before it listens. Its next life once found
+/// the address taken, and nobody served.
 #[test]
 fn a_lock_server_that_is_killed_while_it_starts_serves_in_its_next_life() {
     let text = r#"

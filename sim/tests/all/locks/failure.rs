@@ -1,5 +1,5 @@
-//! The lock library when something fails: leases that outlive their holders' patience, answers that get lost, servers
-//! that restart, callers that leave.
+//! The lock library when something fails: grants that arrive after the caller's deadline, lost answers,
+//! servers that restart, callers that leave.
 //!
 //! The list is that of `distributed-coordination-part-018`, sections 31, "Failure Tests", and 32.
 
@@ -144,8 +144,8 @@ fn a_release_that_never_arrives_says_so_and_the_ttl_ends_the_lease() {
     });
 }
 
-/// Polls `future` until it has been pending for the `nth` time, leaves it alone for `time`, in which what it has begun goes
-/// on without it, and drops it. Tells what it gave if it ended before.
+/// Polls `future` until it has been pending for the `nth` time, leaves it alone for `time`, in which what it
+/// has begun goes on without it, and drops it. Tells what it gave if it ended before.
 async fn drop_when_pending<F: Future>(lab: &Lab, nth: usize, time: Duration, future: F) -> Option<F::Output> {
     let (mut future, mut pending) = (pin!(future), 0);
     let ended = std::future::poll_fn(|cx| match future.as_mut().poll(cx) {

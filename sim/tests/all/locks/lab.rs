@@ -1,5 +1,5 @@
-//! A laboratory for the lock library: one Redis, one resource and some clients in a simulated world. A test does by hand
-//! what a schedule would do, and looks at the answers themselves.
+//! A laboratory for the lock library: one Redis, one resource and some clients in a simulated world. A test
+//! does by hand what a schedule would do, and looks at the answers themselves.
 
 use std::time::Duration;
 
@@ -43,7 +43,8 @@ pub struct Member {
     pub lock: Lock<Redis<SimRuntime>>,
 }
 
-/// Runs `test` in a world with `clients` processes, `client-0` and on. Nothing has been sent before it begins.
+/// Runs `test` in a world with `clients` processes, `client-0` and on. Nothing has been sent before it
+/// begins.
 pub fn in_lab<F: Future>(clients: usize, test: impl FnOnce(Lab) -> F) -> F::Output {
     let runtime = madsim::runtime::Runtime::with_seed_and_config(1, madsim::Config::default());
     runtime.block_on(async {

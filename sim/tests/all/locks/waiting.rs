@@ -1,4 +1,5 @@
-//! Those who wait for a lock on Redis are called when it is given up, and served all the same when the call gets lost.
+//! Those who wait for a lock on Redis are called when it is given up, and served all the same when the call
+//! gets lost.
 
 use std::future::Future;
 use std::pin::pin;
@@ -22,7 +23,8 @@ fn in_called_lab<F: Future>(clients: usize, test: impl FnOnce(Lab) -> F) -> F::O
     })
 }
 
-/// Has `member` acquire in the background after [`HELD`] of waiting; tells when it was served, in its own time, and releases.
+/// Has `member` acquire in the background after [`HELD`] of waiting; tells when it was served, in its own
+/// time, and releases.
 fn wait_for_lock(member: &Member) -> tokio::sync::oneshot::Receiver<dlock::Instant> {
     let (tell, told) = tokio::sync::oneshot::channel();
     let (lock, runtime) = (member.lock.clone(), member.runtime.clone());

@@ -108,7 +108,8 @@ fn inline_requests_are_split_at_spaces_and_quotes() {
     });
 }
 
-/// A request after the last one of a batch is answered in the batch's order; a long batch does not wait for its end.
+/// A request after the last one of a batch is answered in the batch's order; a long batch does not wait for
+/// its end.
 #[test]
 fn a_thousand_requests_at_once_are_answered_in_order() {
     run(async {

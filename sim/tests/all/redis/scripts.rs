@@ -204,7 +204,8 @@ fn an_acquire_grants_once_and_counts_once() {
     });
 }
 
-/// Errors leave Rust by Lua's `longjmp`: whatever way they take, the next command must find a sound interpreter.
+/// Errors leave Rust by Lua's `longjmp`: whatever way they take, the next command must find a sound
+/// interpreter.
 #[test]
 fn errors_by_any_way_leave_the_interpreter_sound() {
     run(async {

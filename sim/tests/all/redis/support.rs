@@ -1,4 +1,5 @@
-//! A server in a world whose clock the test moves, and a client that reads replies with a decoder that is not ours.
+//! A server in a world whose clock the test moves, and a client that reads replies with a decoder that is not
+//! ours.
 #![allow(clippy::disallowed_methods, reason = "a test")]
 
 use std::future::Future;

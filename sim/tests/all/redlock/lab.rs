@@ -1,4 +1,5 @@
-//! A laboratory for Redlock: some Redis servers, each with a disk of its own, and some clients in a simulated world.
+//! A laboratory for Redlock: some Redis servers, each with a disk of its own, and some clients in a simulated
+//! world.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -156,7 +157,8 @@ impl Lab {
         command.query_async(&mut connection).await.unwrap()
     }
 
-    /// The owner token that each node has for [`key`], all asked at once: the answers are of about three latencies later.
+    /// The owner token that each node has for [`key`], all asked at once: the answers are of about three
+    /// latencies later.
     pub async fn owners(&self) -> Vec<Option<String>> {
         let mut command = redis::cmd("GET");
         command.arg(key().owner_key());

@@ -236,8 +236,8 @@ fn a_split_vote_is_won_by_nobody_and_all_are_served_soon() {
     });
 }
 
-/// Polls `future` until it has been pending for the `nth` time, leaves it alone for `time`, in which what it has begun goes
-/// on without it, and drops it. Tells whether it ended before.
+/// Polls `future` until it has been pending for the `nth` time, leaves it alone for `time`, in which what it
+/// has begun goes on without it, and drops it. Tells whether it ended before.
 async fn drop_when_pending<F: Future>(lab: &Lab, nth: usize, time: Duration, future: F) -> bool {
     let (mut future, mut pending) = (pin!(future), 0);
     let ended = std::future::poll_fn(|cx| match future.as_mut().poll(cx) {

@@ -106,7 +106,8 @@ fn tokens_of_one_server_survive_the_loss_of_its_counter_but_not_of_its_clock() {
     });
 }
 
-/// Three clients that acquire and release for a while, and nodes that crash and come back, at most two at a time.
+/// Three clients that acquire and release for a while, and nodes that crash and come back, at most two at a
+/// time.
 fn tokens_through_crashes(seed: u64) -> Vec<u64> {
     in_lab(5, 3, |lab| async move {
         let tokens = Arc::new(Mutex::new(Vec::new()));

@@ -18,7 +18,7 @@ fn a_drawn_schedule_is_valid_and_survives_a_round_trip() {
 }
 
 #[test]
-fn a_seed_draws_the_same_schedule_and_another_seed_another_one() {
+fn a_seed_determines_the_drawn_schedule() {
     assert_eq!(draw(7), draw(7));
     let unlike: BTreeSet<String> = (0..100).map(|seed| draw(seed).to_toml()).collect();
     assert_eq!(unlike.len(), 100);
@@ -71,7 +71,7 @@ fn both_arms_of_a_drawn_schedule_are_run() {
 }
 
 #[test]
-fn a_class_of_faults_strikes_every_system_that_it_applies_to() {
+fn a_class_of_faults_strikes_every_applicable_system() {
     for system in System::ALL {
         for class in FaultClass::ALL {
             let drawn: Vec<_> = (0..40).filter_map(|seed| draw_class(*system, *class, seed)).collect();

@@ -1,4 +1,5 @@
-//! Every file of the corpus parses, says what it shows and what it must give, and is the same after a round trip.
+//! Every file of the corpus parses, says what it shows and what it must give, and is the same after a round
+//! trip.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -40,7 +41,7 @@ fn the_corpus_holds_every_scenario_of_one_redis() {
 }
 
 #[test]
-fn every_file_says_what_it_shows_and_what_it_must_give() {
+fn every_file_has_a_description_and_expectations() {
     for (name, schedule) in corpus() {
         assert!(
             schedule.about.len() > 40,

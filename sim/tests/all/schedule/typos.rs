@@ -1,4 +1,5 @@
-//! A schedule file with a mistake in it is refused: with the file, the line, the name at fault, and what is known instead.
+//! A schedule file with a mistake in it is refused: with the file, the line, the name at fault, and what is
+//! known instead.
 
 use sim::Schedule;
 
@@ -321,7 +322,7 @@ fn expectations() {
 }
 
 #[test]
-fn the_line_is_that_of_the_field_in_a_table_of_several_lines() {
+fn the_error_names_the_fields_line_within_a_table() {
     let spread = "\n[fault.when]\nprocess = \"a\"\nafter = \"granted\"\nnth = 9\n";
     let text = GOOD.replace(WHEN, "").replace(WHAT, &format!("{WHAT}\n{spread}"));
     let error = Schedule::parse("x", &text).unwrap_err().to_string();

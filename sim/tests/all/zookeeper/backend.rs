@@ -60,7 +60,8 @@ fn a_watchdog_holds_the_lock_for_many_sessions_lengths() {
     });
 }
 
-/// Twenty clients come one after the other while the first holds the lock. Tells who was granted, with which token, when.
+/// Twenty clients come one after the other while the first holds the lock. Tells who was granted, with which
+/// token, when.
 async fn twenty_in_line(zoo: &Zoo) -> Vec<(usize, u64, u64)> {
     let runtimes = [zoo.runtime("a"), zoo.runtime("b")];
     let granted = Arc::new(Mutex::new(Vec::new()));

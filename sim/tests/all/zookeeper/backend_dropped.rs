@@ -1,4 +1,5 @@
-//! Callers that leave: an acquire on simulated ZooKeeper servers whose future is dropped leaves no entry in the queue.
+//! Callers that leave: an acquire on simulated ZooKeeper servers whose future is dropped leaves no entry in
+//! the queue.
 
 use std::future::Future;
 use std::task::Poll;
@@ -6,7 +7,8 @@ use std::time::Duration;
 
 use super::lab::{Member, in_line, key};
 
-/// Drops an acquire after so many half milliseconds, with or without a holder ahead; whether it had ended before.
+/// Drops an acquire after so many half milliseconds, with or without a holder ahead; whether it had ended
+/// before.
 fn acquire_dropped_after(halves: u64, is_held: bool) -> bool {
     in_line(|zoo, entries| async move {
         let (a, b) = zoo.members();

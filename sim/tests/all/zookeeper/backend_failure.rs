@@ -1,5 +1,5 @@
-//! Locks on simulated ZooKeeper servers when something fails: answers that get lost, sessions that expire, servers
-//! out of touch.
+//! Locks on simulated ZooKeeper servers when something fails: answers that get lost, sessions that expire,
+//! servers out of touch.
 
 use std::time::Duration;
 

@@ -72,7 +72,8 @@ impl Entries {
         executed.into_iter().filter(|(_, _, name)| *name != "ping").collect()
     }
 
-    /// Does `act` with the client's name when an entry has been created and its creation not been answered yet.
+    /// Does `act` with the client's name when an entry has been created and its creation not been answered
+    /// yet.
     pub fn on_entry(&self, act: impl FnMut(&str) + Send + 'static) {
         *self.on_entry.lock().unwrap() = Some(Box::new(act));
     }

@@ -12,13 +12,13 @@ use sim::world::runtime::SimRuntime;
 
 async fn enter(zoo: &Zoo, client: &Client<SimRuntime>, name: &str, owner: &str) -> String {
     let key = LockKey::for_tenant("acme", "orders", "42").unwrap();
-    let patience = zoo.within(name, 2000);
+    let deadline = zoo.within(name, 2000);
     for parent in [path::ROOT, &path::queue(key.name())] {
-        let _ = client.create(parent, b"", CreateMode::PERSISTENT, patience).await;
+        let _ = client.create(parent, b"", CreateMode::PERSISTENT, deadline).await;
     }
     let entry = format!("{}/{}", path::queue(key.name()), path::entry_prefix(&path::guid(client.runtime())));
     let mode = CreateMode::EPHEMERAL_SEQUENTIAL;
-    client.create(&entry, owner.as_bytes(), mode, patience).await.unwrap().path
+    client.create(&entry, owner.as_bytes(), mode, deadline).await.unwrap().path
 }
 
 fn story(events: &[Event]) -> Vec<String> {

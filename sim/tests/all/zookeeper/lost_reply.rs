@@ -1,4 +1,5 @@
-//! Requests whose answers don't come: what the client says of them, and how a protected name finds the node that they made.
+//! Requests whose answers don't come: what the client says of them, and how a protected name finds the node
+//! that they made.
 
 use super::support::{SERVERS, Zoo, in_zoo};
 use dlock_zookeeper::{Client, CreateMode, Error, path};
@@ -10,9 +11,9 @@ const QUEUED: CreateMode = CreateMode::EPHEMERAL_SEQUENTIAL;
 /// A client with a queue to stand in.
 async fn with_queue(zoo: &Zoo) -> Client<SimRuntime> {
     let client = zoo.client("a");
-    let patience = zoo.within("a", 3000);
-    client.create("/locks", b"", PLAIN, patience).await.unwrap();
-    client.create("/locks/x", b"", PLAIN, patience).await.unwrap();
+    let deadline = zoo.within("a", 3000);
+    client.create("/locks", b"", PLAIN, deadline).await.unwrap();
+    client.create("/locks/x", b"", PLAIN, deadline).await.unwrap();
     client
 }
 
@@ -37,13 +38,13 @@ fn a_lost_reply_to_create_is_found_by_its_protected_name() {
         let (created, ()) = futures_util::future::join(create, breaks).await;
         assert_eq!(created, Err(Error::ConnectionLoss));
 
-        let patience = zoo.within("a", 3000);
-        a.sync("/locks/x", patience).await.unwrap();
-        let names = a.children("/locks/x", patience).await.unwrap().names;
+        let deadline = zoo.within("a", 3000);
+        a.sync("/locks/x", deadline).await.unwrap();
+        let names = a.children("/locks/x", deadline).await.unwrap().names;
         let ours: Vec<_> = names.iter().filter(|name| name.starts_with(&prefix)).collect();
         assert_eq!((names.len(), ours.len()), (1, 1));
         assert_eq!(path::entry_number(ours[0]), Some(0));
-        let (data, stat) = a.data(&format!("/locks/x/{}", ours[0]), patience).await.unwrap();
+        let (data, stat) = a.data(&format!("/locks/x/{}", ours[0]), deadline).await.unwrap();
         assert_eq!((data, stat.ephemeral_owner), (b"owner".to_vec(), session.id));
     });
 }
@@ -81,8 +82,8 @@ fn a_future_that_is_dropped_before_it_was_sent_has_no_effect() {
 fn requests_are_executed_in_the_order_in_which_they_were_made() {
     in_zoo(|zoo| async move {
         let a = with_queue(&zoo).await;
-        let patience = zoo.within("a", 3000);
-        let creates = (0..50).map(|_| a.create("/locks/x/n-", b"", QUEUED, patience));
+        let deadline = zoo.within("a", 3000);
+        let creates = (0..50).map(|_| a.create("/locks/x/n-", b"", QUEUED, deadline));
         let created = futures_util::future::try_join_all(creates).await.unwrap();
         let before = zoo.world.now();
         for (number, created) in created.iter().enumerate() {

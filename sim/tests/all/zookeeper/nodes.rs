@@ -13,10 +13,10 @@ const QUEUED: CreateMode = CreateMode::EPHEMERAL_SEQUENTIAL;
 fn what_is_refused_and_why() {
     in_zoo(|zoo| async move {
         let client = zoo.client("a");
-        let patience = zoo.within("a", 5000);
+        let deadline = zoo.within("a", 5000);
         let create = |path: &'static str, mode| {
             let client = client.clone();
-            async move { client.create(path, b"", mode, patience).await.map(|created| created.path) }
+            async move { client.create(path, b"", mode, deadline).await.map(|created| created.path) }
         };
         assert_eq!(create("/t", PLAIN).await, Ok("/t".to_owned()));
         assert_eq!(create("/t", PLAIN).await, Err(Error::NodeExists { path: "/t".to_owned() }));
@@ -33,13 +33,13 @@ fn what_is_refused_and_why() {
             assert!(known, "{path}: {refused:?}");
         }
         let t = "/t".to_owned();
-        assert_eq!(client.delete("/t", None, patience).await, Err(Error::NotEmpty { path: t }));
+        assert_eq!(client.delete("/t", None, deadline).await, Err(Error::NotEmpty { path: t }));
         let entry = "/t/s-0000000000".to_owned();
-        assert_eq!(client.delete(&entry, Some(3), patience).await, Err(Error::BadVersion { path: entry }));
+        assert_eq!(client.delete(&entry, Some(3), deadline).await, Err(Error::BadVersion { path: entry }));
         let none = "/t/none".to_owned();
-        assert_eq!(client.delete(&none, None, patience).await, Err(Error::NoNode { path: none.clone() }));
-        assert_eq!(client.data(&none, patience).await, Err(Error::NoNode { path: none.clone() }));
-        assert_eq!(client.exists(&none, patience).await, Ok(None));
+        assert_eq!(client.delete(&none, None, deadline).await, Err(Error::NoNode { path: none.clone() }));
+        assert_eq!(client.data(&none, deadline).await, Err(Error::NoNode { path: none.clone() }));
+        assert_eq!(client.exists(&none, deadline).await, Ok(None));
     });
 }
 
@@ -47,12 +47,12 @@ fn what_is_refused_and_why() {
 fn children_are_numbered_by_how_many_there_ever_were() {
     in_zoo(|zoo| async move {
         let client = zoo.client("a");
-        let patience = zoo.within("a", 5000);
-        client.create("/t", b"", PLAIN, patience).await.unwrap();
+        let deadline = zoo.within("a", 5000);
+        client.create("/t", b"", PLAIN, deadline).await.unwrap();
         let mut numbers = Vec::new();
         for (name, mode) in [("/t/s-", QUEUED), ("/t/plain", PLAIN), ("/t/s-", QUEUED), ("/t/r-", QUEUED)] {
-            let path = client.create(name, b"", mode, patience).await.unwrap().path;
-            client.delete(&path, None, patience).await.unwrap();
+            let path = client.create(name, b"", mode, deadline).await.unwrap().path;
+            client.delete(&path, None, deadline).await.unwrap();
             numbers.push(path);
         }
         assert_eq!(numbers, ["/t/s-0000000000", "/t/plain", "/t/s-0000000002", "/t/r-0000000003"]);
@@ -63,22 +63,22 @@ fn children_are_numbered_by_how_many_there_ever_were() {
 fn stats_count_as_the_real_ones() {
     in_zoo(|zoo| async move {
         let client = zoo.client("a");
-        let patience = zoo.within("a", 5000);
-        let session = client.established(patience).await.unwrap();
-        let t = client.create("/t", b"x", PLAIN, patience).await.unwrap().stat;
+        let deadline = zoo.within("a", 5000);
+        let session = client.established(deadline).await.unwrap();
+        let t = client.create("/t", b"x", PLAIN, deadline).await.unwrap().stat;
         let base = t.czxid;
-        let entry = client.create("/t/s-", b"me", QUEUED, patience).await.unwrap();
+        let entry = client.create("/t/s-", b"me", QUEUED, deadline).await.unwrap();
         assert_eq!(entry.stat.ephemeral_owner, session.id);
         assert_eq!((entry.stat.czxid - base, entry.stat.data_length), (1, 2));
         // A refused write takes a transaction of its own.
-        client.create("/t", b"", PLAIN, patience).await.unwrap_err();
-        let set = client.set_data("/t", b"yyy", Some(0), patience).await.unwrap();
+        client.create("/t", b"", PLAIN, deadline).await.unwrap_err();
+        let set = client.set_data("/t", b"yyy", Some(0), deadline).await.unwrap();
         assert_eq!((set.mzxid - base, set.version, set.data_length), (3, 1, 3));
         assert_eq!((set.cversion, set.num_children, set.pzxid - base), (1, 1, 1));
-        client.delete(&entry.path, Some(0), patience).await.unwrap();
-        let t = client.exists("/t", patience).await.unwrap().unwrap();
+        client.delete(&entry.path, Some(0), deadline).await.unwrap();
+        let t = client.exists("/t", deadline).await.unwrap().unwrap();
         assert_eq!((t.cversion, t.num_children, t.pzxid - base, t.czxid), (2, 0, 4, base));
-        let root = client.children("/", patience).await.unwrap();
+        let root = client.children("/", deadline).await.unwrap();
         assert_eq!((root.names.len(), root.stat.cversion), (2, 0), "begins at -1");
         assert_eq!(base >> 32, 1, "the first epoch of an ensemble");
     });
@@ -88,12 +88,12 @@ fn stats_count_as_the_real_ones() {
 fn a_data_version_guards_the_write() {
     in_zoo(|zoo| async move {
         let client = zoo.client("a");
-        let patience = zoo.within("a", 5000);
-        client.create("/t", b"0", PLAIN, patience).await.unwrap();
-        client.set_data("/t", b"1", Some(0), patience).await.unwrap();
-        let late = client.set_data("/t", b"2", Some(0), patience).await;
+        let deadline = zoo.within("a", 5000);
+        client.create("/t", b"0", PLAIN, deadline).await.unwrap();
+        client.set_data("/t", b"1", Some(0), deadline).await.unwrap();
+        let late = client.set_data("/t", b"2", Some(0), deadline).await;
         assert_eq!(late, Err(Error::BadVersion { path: "/t".to_owned() }));
-        assert_eq!(client.data("/t", patience).await.unwrap().0, b"1");
+        assert_eq!(client.data("/t", deadline).await.unwrap().0, b"1");
     });
 }
 
@@ -101,13 +101,13 @@ fn a_data_version_guards_the_write() {
 fn the_empty_path_is_the_root_to_those_who_read() {
     in_zoo(|zoo| async move {
         let client = zoo.client("a");
-        let patience = zoo.within("a", 5000);
-        let root = client.exists("/", patience).await.unwrap();
-        assert_eq!(client.exists("", patience).await, Ok(root));
-        assert_eq!(client.children("", patience).await.unwrap().names, ["zookeeper"]);
+        let deadline = zoo.within("a", 5000);
+        let root = client.exists("/", deadline).await.unwrap();
+        assert_eq!(client.exists("", deadline).await, Ok(root));
+        assert_eq!(client.children("", deadline).await.unwrap().names, ["zookeeper"]);
         let refused = Error::BadArguments { path: String::new() };
-        assert_eq!(client.set_data("", b"", None, patience).await, Err(refused.clone()));
-        assert_eq!(client.delete("", None, patience).await, Err(refused));
+        assert_eq!(client.set_data("", b"", None, deadline).await, Err(refused.clone()));
+        assert_eq!(client.delete("", None, deadline).await, Err(refused));
     });
 }
 
@@ -115,20 +115,20 @@ fn the_empty_path_is_the_root_to_those_who_read() {
 fn the_servers_own_nodes() {
     in_zoo(|zoo| async move {
         let client = zoo.client("a");
-        let patience = zoo.within("a", 5000);
+        let deadline = zoo.within("a", 5000);
         for path in ["/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"] {
             let refused = Error::BadArguments { path: path.to_owned() };
-            assert_eq!(client.delete(path, None, patience).await, Err(refused));
+            assert_eq!(client.delete(path, None, deadline).await, Err(refused));
         }
         let none = "/zookeeper/none".to_owned();
-        assert_eq!(client.delete(&none, None, patience).await, Err(Error::NoNode { path: none.clone() }));
+        assert_eq!(client.delete(&none, None, deadline).await, Err(Error::NoNode { path: none.clone() }));
         let config = "/zookeeper/config".to_owned();
-        let stat = client.exists(&config, patience).await.unwrap().unwrap();
+        let stat = client.exists(&config, deadline).await.unwrap().unwrap();
         assert_eq!(stat.aversion, -1);
-        let refused = client.set_data(&config, b"", None, patience).await;
+        let refused = client.set_data(&config, b"", None, deadline).await;
         assert_eq!(refused, Err(Error::NoAuth { path: config }));
         let below = "/zookeeper/config/x".to_owned();
-        let refused = client.create(&below, b"", PLAIN, patience).await.map(|created| created.path);
+        let refused = client.create(&below, b"", PLAIN, deadline).await.map(|created| created.path);
         assert_eq!(refused, Err(Error::NoAuth { path: below }));
     });
 }
@@ -137,15 +137,15 @@ fn the_servers_own_nodes() {
 fn a_zero_byte_is_in_no_path() {
     in_zoo(|zoo| async move {
         let client = zoo.client("a");
-        let patience = zoo.within("a", 5000);
+        let deadline = zoo.within("a", 5000);
         for path in ["/t\0", "/none\0/x"] {
             let refused = Error::BadArguments { path: path.to_owned() };
-            assert_eq!(client.exists(path, patience).await, Err(refused.clone()));
-            assert_eq!(client.delete(path, None, patience).await, Err(refused.clone()));
-            let created = client.create(path, b"", PLAIN, patience).await.map(|created| created.path);
+            assert_eq!(client.exists(path, deadline).await, Err(refused.clone()));
+            assert_eq!(client.delete(path, None, deadline).await, Err(refused.clone()));
+            let created = client.create(path, b"", PLAIN, deadline).await.map(|created| created.path);
             assert_eq!(created, Err(refused.clone()));
         }
-        let read = client.data("/t\0", patience).await;
+        let read = client.data("/t\0", deadline).await;
         assert_eq!(read, Err(Error::NoNode { path: "/t\0".to_owned() }));
     });
 }

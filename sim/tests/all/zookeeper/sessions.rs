@@ -49,9 +49,9 @@ fn pings_keep_an_idle_session() {
 fn a_client_stops_believing_before_its_session_expires() {
     in_zoo(|zoo| async move {
         let (a, b) = (established(&zoo, "a").await, established(&zoo, "b").await);
-        let patience = zoo.within("b", 9000);
+        let deadline = zoo.within("b", 9000);
         a.create("/mine", b"", EPHEMERAL, zoo.within("a", 1000)).await.unwrap();
-        let (_, gone) = b.exists_watched("/mine", patience).await.unwrap();
+        let (_, gone) = b.exists_watched("/mine", deadline).await.unwrap();
         zoo.world.pause(zoo.id("a"));
         let believed_until = a.valid_until().unwrap();
         assert_eq!(gone.await, Fired::Deleted);
@@ -86,13 +86,13 @@ fn validity_counts_from_the_sending() {
 fn a_reconnect_keeps_the_session_and_its_nodes() {
     in_zoo(|zoo| async move {
         let a = established(&zoo, "a").await;
-        let patience = zoo.within("a", 9000);
+        let deadline = zoo.within("a", 9000);
         let session = a.session().unwrap();
-        a.create("/mine", b"", EPHEMERAL, patience).await.unwrap();
+        a.create("/mine", b"", EPHEMERAL, deadline).await.unwrap();
         for _ in 0..4 {
             reset(&zoo, "a");
             assert_eq!(a.state_after(State::Connected).await, State::Disconnected);
-            let stat = a.exists("/mine", patience).await.unwrap().unwrap();
+            let stat = a.exists("/mine", deadline).await.unwrap().unwrap();
             assert_eq!((stat.ephemeral_owner, a.session()), (session.id, Some(session)));
         }
         assert_eq!(zoo.ensemble.sessions(), 1);
@@ -126,17 +126,17 @@ fn a_member_that_is_cut_off_shows_old_data_then_hangs_up() {
     in_zoo(|zoo| async move {
         let b = zoo.client_of("b", &["zk-2"], Duration::from_secs(1));
         let a = zoo.client_of("a", &["zk-1"], Duration::from_secs(1));
-        let patience = zoo.within("b", 9000);
-        b.create("/t", b"old", PLAIN, patience).await.unwrap();
+        let deadline = zoo.within("b", 9000);
+        b.create("/t", b"old", PLAIN, deadline).await.unwrap();
         a.create("/mine", b"", EPHEMERAL, zoo.within("a", 900)).await.unwrap();
-        let (_, gone) = b.exists_watched("/mine", patience).await.unwrap();
+        let (_, gone) = b.exists_watched("/mine", deadline).await.unwrap();
         assert_eq!(zoo.ensemble.leader(), Some("zk-3"));
         zoo.part("zk-1", "zk-2");
         zoo.part("zk-1", "zk-3");
         zoo.pass(1).await;
         // The follower takes note of its leader's silence when it next looks, and its state stays as it was.
         assert_eq!(a.data("/t", zoo.within("a", 300)).await.unwrap().0, b"old");
-        b.set_data("/t", b"new", None, patience).await.unwrap();
+        b.set_data("/t", b"new", None, deadline).await.unwrap();
         assert_eq!(a.data("/t", zoo.within("a", 300)).await.unwrap().0, b"old", "a stale read");
         assert_eq!(a.sync("/t", zoo.within("a", 100)).await, Err(Error::NoAnswer), "no leader, no sync");
         assert_eq!(a.state_after(State::Connected).await, State::Disconnected);
@@ -171,21 +171,21 @@ fn pings_that_a_cut_off_follower_answers_do_not_reach_the_leader() {
 fn the_death_of_the_leader_starts_a_new_epoch_and_full_timeouts() {
     in_zoo(|zoo| async move {
         let a = established(&zoo, "a").await;
-        let patience = zoo.within("a", 9000);
-        let first = a.create("/one", b"", EPHEMERAL, patience).await.unwrap().stat.czxid;
+        let deadline = zoo.within("a", 9000);
+        let first = a.create("/one", b"", EPHEMERAL, deadline).await.unwrap().stat.czxid;
         assert_eq!(zoo.ensemble.leader(), Some("zk-3"));
         zoo.world.crash(zoo.id("zk-3"), false);
         zoo.pass(200).await;
         assert_eq!(zoo.ensemble.leader(), Some("zk-2"));
-        let second = a.create("/two", b"", EPHEMERAL, patience).await.unwrap().stat.czxid;
+        let second = a.create("/two", b"", EPHEMERAL, deadline).await.unwrap().stat.czxid;
         assert_eq!((first >> 32, second >> 32), (1, 2));
-        assert!(a.exists("/one", patience).await.unwrap().is_some(), "the session goes on");
+        assert!(a.exists("/one", deadline).await.unwrap().is_some(), "the session goes on");
         zoo.world.restart(zoo.id("zk-3"), zoo.main("zk-3"));
         zoo.pass(200).await;
         assert_eq!(zoo.ensemble.leader(), Some("zk-2"), "it follows");
         assert_eq!(zoo.ensemble.change_leader(), Some("zk-3"));
         assert_eq!(a.state_after(State::Connected).await, State::Disconnected, "all members hang up");
-        let third = a.create("/three", b"", EPHEMERAL, patience).await.unwrap().stat.czxid;
+        let third = a.create("/three", b"", EPHEMERAL, deadline).await.unwrap().stat.czxid;
         assert_eq!(third >> 32, 3);
     });
 }

@@ -12,23 +12,23 @@ const PLAIN: CreateMode = CreateMode::PERSISTENT;
 fn each_kind_fires_on_its_changes() {
     in_zoo(|zoo| async move {
         let (a, b) = (zoo.client("a"), zoo.client("b"));
-        let patience = zoo.within("a", 9000);
-        let (none, created) = a.exists_watched("/t", patience).await.unwrap();
+        let deadline = zoo.within("a", 9000);
+        let (none, created) = a.exists_watched("/t", deadline).await.unwrap();
         assert_eq!(none, None);
-        b.create("/t", b"", PLAIN, patience).await.unwrap();
+        b.create("/t", b"", PLAIN, deadline).await.unwrap();
         assert_eq!(created.await, Fired::Created);
 
-        let (_, _, changed) = a.data_watched("/t", patience).await.unwrap();
-        let (_, came) = a.children_watched("/t", patience).await.unwrap();
-        b.create("/t/x", b"", PLAIN, patience).await.unwrap();
+        let (_, _, changed) = a.data_watched("/t", deadline).await.unwrap();
+        let (_, came) = a.children_watched("/t", deadline).await.unwrap();
+        b.create("/t/x", b"", PLAIN, deadline).await.unwrap();
         assert_eq!(came.await, Fired::ChildrenChanged);
-        b.set_data("/t", b"1", None, patience).await.unwrap();
+        b.set_data("/t", b"1", None, deadline).await.unwrap();
         assert_eq!(changed.await, Fired::DataChanged);
 
-        let (_, gone) = a.exists_watched("/t/x", patience).await.unwrap();
-        let (_, gone_too) = a.children_watched("/t/x", patience).await.unwrap();
-        let (_, went) = a.children_watched("/t", patience).await.unwrap();
-        b.delete("/t/x", None, patience).await.unwrap();
+        let (_, gone) = a.exists_watched("/t/x", deadline).await.unwrap();
+        let (_, gone_too) = a.children_watched("/t/x", deadline).await.unwrap();
+        let (_, went) = a.children_watched("/t", deadline).await.unwrap();
+        b.delete("/t/x", None, deadline).await.unwrap();
         assert_eq!(gone.await, Fired::Deleted);
         assert_eq!(gone_too.await, Fired::Deleted);
         assert_eq!(went.await, Fired::ChildrenChanged);
@@ -39,18 +39,18 @@ fn each_kind_fires_on_its_changes() {
 fn a_watch_is_set_by_what_was_read_and_tells_once() {
     in_zoo(|zoo| async move {
         let a = zoo.client("a");
-        let patience = zoo.within("a", 9000);
-        a.create("/t", b"", PLAIN, patience).await.unwrap();
-        let (_, _, first) = a.data_watched("/t", patience).await.unwrap();
-        let (_, _, second) = a.data_watched("/t", patience).await.unwrap();
-        a.set_data("/t", b"1", None, patience).await.unwrap();
+        let deadline = zoo.within("a", 9000);
+        a.create("/t", b"", PLAIN, deadline).await.unwrap();
+        let (_, _, first) = a.data_watched("/t", deadline).await.unwrap();
+        let (_, _, second) = a.data_watched("/t", deadline).await.unwrap();
+        a.set_data("/t", b"1", None, deadline).await.unwrap();
         assert_eq!((first.await, second.await), (Fired::DataChanged, Fired::DataChanged));
-        let (_, _, third) = a.data_watched("/t", patience).await.unwrap();
+        let (_, _, third) = a.data_watched("/t", deadline).await.unwrap();
         let mut third = Box::pin(third);
         zoo.pass(100).await;
         assert_eq!((&mut third).now_or_never(), None, "what was told is not told again");
         // A read that fails watches nothing, an exists does.
-        assert!(a.data_watched("/none", patience).await.is_err());
+        assert!(a.data_watched("/none", deadline).await.is_err());
     });
 }
 
@@ -58,13 +58,13 @@ fn a_watch_is_set_by_what_was_read_and_tells_once() {
 fn the_event_comes_before_a_read_that_shows_the_change() {
     in_zoo(|zoo| async move {
         let (a, b) = (zoo.client("a"), zoo.client("b"));
-        let patience = zoo.within("a", 9000);
-        b.create("/t", b"0", PLAIN, patience).await.unwrap();
+        let deadline = zoo.within("a", 9000);
+        b.create("/t", b"0", PLAIN, deadline).await.unwrap();
         let order = Arc::new(Mutex::new(Vec::new()));
-        let (_, _, watch) = a.data_watched("/t", patience).await.unwrap();
+        let (_, _, watch) = a.data_watched("/t", deadline).await.unwrap();
         let mut watch = Box::pin(watch);
-        b.set_data("/t", b"1", None, patience).await.unwrap();
-        let (data, _) = a.data("/t", patience).await.unwrap();
+        b.set_data("/t", b"1", None, deadline).await.unwrap();
+        let (data, _) = a.data("/t", deadline).await.unwrap();
         order.lock().unwrap().push(data);
         assert_eq!((&mut watch).now_or_never(), Some(Fired::DataChanged), "told before the answer");
         assert_eq!(*order.lock().unwrap(), [b"1"]);
@@ -75,14 +75,14 @@ fn the_event_comes_before_a_read_that_shows_the_change() {
 fn a_lost_connection_wakes_whoever_watches() {
     in_zoo(|zoo| async move {
         let a = zoo.client("a");
-        let patience = zoo.within("a", 9000);
-        let (_, watch) = a.exists_watched("/t", patience).await.unwrap();
+        let deadline = zoo.within("a", 9000);
+        let (_, watch) = a.exists_watched("/t", deadline).await.unwrap();
         for server in super::support::SERVERS {
             zoo.world.reset(zoo.id("a"), zoo.id(server));
         }
         assert_eq!(watch.await, Fired::Disconnected);
-        let (_, again) = a.exists_watched("/t", patience).await.unwrap();
-        a.create("/t", b"", PLAIN, patience).await.unwrap();
+        let (_, again) = a.exists_watched("/t", deadline).await.unwrap();
+        a.create("/t", b"", PLAIN, deadline).await.unwrap();
         assert_eq!(again.await, Fired::Created, "the session goes on, watched anew");
     });
 }
