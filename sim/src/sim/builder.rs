@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use resource::audit::{Rules, VerdictKind};
 
+use super::cast::{Body, Cast, Main};
 use super::check::Check;
 use super::process::Process;
-use super::stage::{Body, Main};
+
 use crate::faults::{Fault, Role};
 use crate::servers::host::Host;
 use crate::span::Span;
@@ -37,11 +38,8 @@ pub struct Sim {
     pub(super) limit: Duration,
     pub(super) linger: Duration,
     pub(super) scale: Span,
-    pub(super) names: Vec<String>,
-    pub(super) bodies: Vec<Body>,
+    pub(super) cast: Cast,
     pub(super) aliases: Vec<(String, String)>,
-    pub(super) clusters: Vec<String>,
-    pub(super) keys: Vec<String>,
     pub(super) faults: Vec<Fault>,
     /// Whether a subject has checked the faults.
     pub(super) is_checked: bool,
@@ -60,11 +58,8 @@ impl Sim {
             limit: Duration::from_secs(60),
             linger: Duration::from_secs(5),
             scale: Span::from_secs(1),
-            names: Vec::new(),
-            bodies: Vec::new(),
+            cast: Cast::default(),
             aliases: Vec::new(),
-            clusters: Vec::new(),
-            keys: Vec::new(),
             faults: Vec::new(),
             is_checked: false,
             rules: Rules::default(),
@@ -106,7 +101,7 @@ impl Sim {
 
     /// Lets faults be aimed at what happens in `cluster`, the name under which the history knows several servers.
     pub fn cluster(&mut self, cluster: &str) -> &mut Self {
-        self.clusters.push(cluster.to_owned());
+        self.cast.clusters.push(cluster.to_owned());
         self
     }
 
@@ -178,7 +173,7 @@ impl Sim {
 
     /// Names a lock or a resource, so that traces show `key` rather than its hash.
     pub fn key(&mut self, key: &str) -> &mut Self {
-        self.keys.push(key.to_owned());
+        self.cast.keys.push(key.to_owned());
         self
     }
 
@@ -204,7 +199,7 @@ impl Sim {
 
     /// The names of all processes and servers, in the order in which they were added.
     pub fn names(&self) -> &[String] {
-        &self.names
+        &self.cast.names
     }
 
     /// The faults, in the order in which they were added.
@@ -213,8 +208,7 @@ impl Sim {
     }
 
     fn add(&mut self, name: &str, body: Body) -> &mut Self {
-        self.names.push(name.to_owned());
-        self.bodies.push(body);
+        self.cast.add(name, body);
         self
     }
 }

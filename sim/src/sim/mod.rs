@@ -1,6 +1,7 @@
 //! Building and running a simulated world: what every user of the simulator meets.
 
 mod builder;
+mod cast;
 mod check;
 pub mod clients;
 mod error;

@@ -46,7 +46,7 @@ fn run(sim: Sim) -> Result<Report, RunError> {
 
 fn on_this_thread(sim: Sim) -> Result<Report, RunError> {
     let seed = sim.seed;
-    let names = Names::new(sim.keys.iter().map(String::as_str));
+    let names = Names::new(sim.cast.keys.iter().map(String::as_str));
     panic::watch();
     catch_unwind(AssertUnwindSafe(|| {
         // madsim's own randomness orders the tasks that are ready at the same instant.
@@ -62,7 +62,7 @@ fn on_this_thread(sim: Sim) -> Result<Report, RunError> {
 }
 
 async fn in_world(mut sim: Sim) -> Result<Report, RunError> {
-    let names: Vec<&str> = sim.names.iter().map(String::as_str).collect();
+    let names: Vec<&str> = sim.cast.names.iter().map(String::as_str).collect();
     let world = World::new(Entropy::new(sim.seed), &names, sim.latency);
     panic::in_world(&world);
     for (alias, name) in &sim.aliases {
@@ -71,7 +71,7 @@ async fn in_world(mut sim: Sim) -> Result<Report, RunError> {
         }
     }
     let may_cancel = sim.faults.iter().any(|fault| fault.what.downcast_ref::<Cancel>().is_some());
-    let stage = Stage::new(&world, std::mem::take(&mut sim.bodies), may_cancel);
+    let stage = Stage::new(&world, std::mem::take(&mut sim.cast), may_cancel);
     let injector = Injector::new(Arc::clone(&stage) as Arc<dyn faults::Stage>, &sim.faults);
     let (watching, counting) = (Arc::clone(&injector), Arc::clone(&stage));
     record::start(&world, move |event| {
@@ -97,7 +97,7 @@ async fn in_world(mut sim: Sim) -> Result<Report, RunError> {
     let rules = Rules { end, healed_at: injector.healed_at().map(Nanos), ..sim.rules };
     let mut verdicts = audit(&recorded.events, &rules);
     verdicts.retain(|verdict| sim.verdicts.contains(&verdict.kind));
-    let names = Names::new(sim.keys.iter().map(String::as_str));
+    let names = Names::new(stage.cast.keys.iter().map(String::as_str));
     let evidence = Evidence { events: &recorded.events, verdicts: &verdicts, names: &names, end };
     let findings = sim.checks.iter().filter_map(|(name, check)| {
         let problem = check.judge(&evidence).err()?;

@@ -1,12 +1,11 @@
 //! What a run starts, stops and starts again: its processes, in the order in which they were named.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use resource::audit::Event;
 
+use super::cast::{Body, Cast, Main};
 use super::process::Process;
 use super::progress::Progress;
 use crate::faults::{self, Role};
@@ -15,32 +14,21 @@ use crate::world::World;
 use crate::world::machine::WorldMachine;
 use crate::world::process::ProcessId;
 
-/// The main task of a process, in one of its lives.
-pub(crate) type Main = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// What a process runs.
-pub(crate) enum Body {
-    /// Code of the experiment. The run ends when all that are clients have.
-    Program { main: Box<dyn Fn(Process) -> Main + Send + Sync>, role: Role },
-    /// A simulated server, which never ends by itself.
-    Host { host: Arc<dyn Host>, role: Role },
-}
-
 /// All processes of a run.
 pub(crate) struct Stage {
     world: World,
-    /// By process number.
-    bodies: Vec<Body>,
+    pub(super) cast: Cast,
     progress: Arc<Progress>,
 }
 
 impl Stage {
     /// `may_cancel`: whether a fault may cancel a future.
-    pub(super) fn new(world: &World, bodies: Vec<Body>, may_cancel: bool) -> Arc<Self> {
-        let is_client = |number: &usize| matches!(bodies[*number], Body::Program { role: Role::Client, .. });
-        let programs = (0..bodies.len()).filter(is_client);
+    pub(super) fn new(world: &World, cast: Cast, may_cancel: bool) -> Arc<Self> {
+        let is_client =
+            |number: &usize| matches!(cast.bodies[*number], Body::Program { role: Role::Client, .. });
+        let programs = (0..cast.bodies.len()).filter(is_client);
         let progress = Arc::new(Progress::new(programs, may_cancel));
-        Arc::new(Self { world: world.clone(), bodies, progress })
+        Arc::new(Self { world: world.clone(), cast, progress })
     }
 
     pub(super) fn start_all(self: &Arc<Self>) {
@@ -52,7 +40,7 @@ impl Stage {
 
     /// The server that the process runs, if it is one.
     pub(crate) fn host(&self, id: ProcessId) -> Option<&Arc<dyn Host>> {
-        match &self.bodies[id.0] {
+        match &self.cast.bodies[id.0] {
             Body::Host { host, .. } => Some(host),
             Body::Program { .. } => None,
         }
@@ -90,14 +78,14 @@ impl Stage {
 
     /// The main task of a process in its next life.
     fn main(self: &Arc<Self>, id: ProcessId) -> Main {
-        match &self.bodies[id.0] {
+        match &self.cast.bodies[id.0] {
             Body::Host { host, .. } => host.start(WorldMachine::new(&self.world, id)),
             Body::Program { .. } => {
                 let stage = Arc::clone(self);
                 Box::pin(async move {
                     // Made when its life has begun, which it belongs to.
                     let process = Process::new(&stage.world, id, Arc::clone(&stage.progress));
-                    if let Body::Program { main, .. } = &stage.bodies[id.0] {
+                    if let Body::Program { main, .. } = &stage.cast.bodies[id.0] {
                         main(process).await;
                     }
                     stage.progress.finished(id.0);
@@ -113,7 +101,7 @@ impl faults::Stage for Stage {
     }
 
     fn role(&self, process: ProcessId) -> Role {
-        match &self.bodies[process.0] {
+        match &self.cast.bodies[process.0] {
             Body::Host { role, .. } | Body::Program { role, .. } => *role,
         }
     }
