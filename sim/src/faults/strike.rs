@@ -123,6 +123,15 @@ impl Ledger {
         });
     }
 
+    /// Undoes all that the fault of that number has in force. Returns whether there was anything.
+    pub(super) fn heal(self: &Arc<Self>, number: u64) -> bool {
+        let mut has_healed = false;
+        while self.end(|open| (open.number == number).then_some(open.place)) {
+            has_healed = true;
+        }
+        has_healed
+    }
+
     /// Undoes the first of the faults in force, in the order of their ranks, that has a rank. Returns whether there is one.
     fn end<R: Ord>(self: &Arc<Self>, rank: impl Fn(&Open) -> Option<R>) -> bool {
         let Some(open) = self.close(rank) else { return false };

@@ -115,6 +115,11 @@ impl Sim {
         self.program(name, main, Role::Client)
     }
 
+    /// Adds a process that runs nothing by itself: a script runs code in it ([`Sim::run_script`]).
+    pub fn empty_process(&mut self, name: &str) -> &mut Self {
+        self.process(name, |_| async {})
+    }
+
     /// Adds a service of one's own: a process that others connect to, as [`Sim::process`], but nobody waits for its end.
     pub fn service<M, F>(&mut self, name: &str, main: M) -> &mut Self
     where

@@ -4,6 +4,7 @@ mod builder;
 mod cast;
 mod check;
 pub mod clients;
+mod control;
 mod error;
 mod expect;
 mod harness;
@@ -21,6 +22,7 @@ mod subject;
 
 pub use builder::Sim;
 pub use check::{Check, Evidence, Finding, no};
+pub use control::{Control, Struck};
 pub use error::RunError;
 pub use expect::{Expect, Mismatch, Outcome};
 pub use harness::{Failure, Search, check, difference};

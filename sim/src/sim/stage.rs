@@ -1,6 +1,7 @@
 //! What a run starts, stops and starts again: its processes, in the order in which they were named.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use resource::audit::Event;
@@ -10,15 +11,18 @@ use super::process::Process;
 use super::progress::Progress;
 use crate::faults::{self, Role};
 use crate::servers::host::{Acted, Host};
-use crate::world::World;
 use crate::world::machine::WorldMachine;
 use crate::world::process::ProcessId;
+use crate::world::{World, lock};
 
 /// All processes of a run.
 pub(crate) struct Stage {
     world: World,
     pub(super) cast: Cast,
     progress: Arc<Progress>,
+    /// By process number, the last one that was asked for and its life: a second one of that life would draw the same
+    /// random bytes.
+    processes: Mutex<BTreeMap<usize, (u32, Process)>>,
 }
 
 impl Stage {
@@ -28,13 +32,26 @@ impl Stage {
             |number: &usize| matches!(cast.bodies[*number], Body::Program { role: Role::Client, .. });
         let programs = (0..cast.bodies.len()).filter(is_client);
         let progress = Arc::new(Progress::new(programs, may_cancel));
-        Arc::new(Self { world: world.clone(), cast, progress })
+        Arc::new(Self { world: world.clone(), cast, progress, processes: Mutex::default() })
     }
 
     pub(super) fn start_all(self: &Arc<Self>) {
         for id in self.world.processes() {
             let main = self.main(id);
             self.world.spawn(id, main);
+        }
+    }
+
+    /// The process in its present life.
+    pub(super) fn process(&self, id: ProcessId) -> Process {
+        let (mut processes, life) = (lock(&self.processes), self.world.process(id).life());
+        match processes.get(&id.0) {
+            Some((made_in, process)) if *made_in == life => process.clone(),
+            _ => {
+                let process = Process::new(&self.world, id, Arc::clone(&self.progress));
+                processes.insert(id.0, (life, process.clone()));
+                process
+            }
         }
     }
 
@@ -56,6 +73,11 @@ impl Stage {
         self.progress.none_held(&self.world, limit).await;
     }
 
+    /// Completes when every program has ended.
+    pub(super) async fn finished(&self) {
+        self.progress.all_finished(&self.world, u64::MAX).await;
+    }
+
     /// Requests that the servers carried out so far.
     pub(super) fn executed(&self) -> u64 {
         let ids = self.world.processes();
@@ -64,6 +86,7 @@ impl Stage {
 
     /// Ends the servers: they and the world would keep each other alive.
     pub(super) fn close(&self) {
+        lock(&self.processes).clear();
         for id in self.world.processes() {
             if let Some(host) = self.host(id) {
                 host.close();
@@ -84,7 +107,7 @@ impl Stage {
                 let stage = Arc::clone(self);
                 Box::pin(async move {
                     // Made when its life has begun, which it belongs to.
-                    let process = Process::new(&stage.world, id, Arc::clone(&stage.progress));
+                    let process = stage.process(id);
                     if let Body::Program { main, .. } = &stage.cast.bodies[id.0] {
                         main(process).await;
                     }

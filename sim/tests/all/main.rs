@@ -28,5 +28,6 @@ mod harness;
 mod hosts;
 mod mutants;
 mod schedule;
+mod scripts;
 mod trace;
 mod world;
