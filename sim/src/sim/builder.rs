@@ -17,7 +17,8 @@ use crate::span::Span;
 
 /// A world that is being built: processes and servers, a network between them, faults, and what a run is judged by.
 ///
-/// The same world and seed give the same run, byte for byte, whatever else runs at the same time.
+/// The same world and seed give the same run, byte for byte, whatever else runs at the same time. [`Sim::run`] lets faults
+/// strike by a schedule; in [`Sim::run_script`], code outside all processes says step by step what happens.
 ///
 /// ```
 /// use sim::{Sim, Process};
@@ -117,7 +118,7 @@ impl Sim {
 
     /// Adds a process that runs nothing by itself: a script runs code in it ([`Sim::run_script`]).
     pub fn empty_process(&mut self, name: &str) -> &mut Self {
-        self.process(name, |_| async {})
+        self.add(name, Body::Program { main: None, role: Role::Client })
     }
 
     /// Adds a service of one's own: a process that others connect to, as [`Sim::process`], but nobody waits for its end.
@@ -135,7 +136,7 @@ impl Sim {
         F: Future<Output = ()> + Send + 'static,
     {
         let main = Box::new(move |process| -> Main { Box::pin(main(process)) });
-        self.add(name, Body::Program { main, role })
+        self.add(name, Body::Program { main: Some(main), role })
     }
 
     /// Lets `alias` stand for the process `name`, as a virtual address does: clients reach it as `ALIAS:PORT`, too. A

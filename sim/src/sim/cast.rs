@@ -13,8 +13,8 @@ pub(crate) type Main = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What a process runs.
 pub(crate) enum Body {
-    /// Code of the experiment. The run ends when all that are clients have.
-    Program { main: Box<dyn Fn(Process) -> Main + Send + Sync>, role: Role },
+    /// Code of the experiment, or none. The run ends when all code of clients has.
+    Program { main: Option<Box<dyn Fn(Process) -> Main + Send + Sync>>, role: Role },
     /// A simulated server, which never ends by itself.
     Host { host: Arc<dyn Host>, role: Role },
 }

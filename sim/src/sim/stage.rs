@@ -28,8 +28,9 @@ pub(crate) struct Stage {
 impl Stage {
     /// `may_cancel`: whether a fault may cancel a future.
     pub(super) fn new(world: &World, cast: Cast, may_cancel: bool) -> Arc<Self> {
-        let is_client =
-            |number: &usize| matches!(cast.bodies[*number], Body::Program { role: Role::Client, .. });
+        let is_client = |number: &usize| {
+            matches!(cast.bodies[*number], Body::Program { main: Some(_), role: Role::Client })
+        };
         let programs = (0..cast.bodies.len()).filter(is_client);
         let progress = Arc::new(Progress::new(programs, may_cancel));
         Arc::new(Self { world: world.clone(), cast, progress, processes: Mutex::default() })
@@ -37,8 +38,10 @@ impl Stage {
 
     pub(super) fn start_all(self: &Arc<Self>) {
         for id in self.world.processes() {
-            let main = self.main(id);
-            self.world.spawn(id, main);
+            if !matches!(self.cast.bodies[id.0], Body::Program { main: None, .. }) {
+                let main = self.main(id);
+                self.world.spawn(id, main);
+            }
         }
     }
 
@@ -108,7 +111,7 @@ impl Stage {
                 Box::pin(async move {
                     // Made when its life has begun, which it belongs to.
                     let process = stage.process(id);
-                    if let Body::Program { main, .. } = &stage.cast.bodies[id.0] {
+                    if let Body::Program { main: Some(main), .. } = &stage.cast.bodies[id.0] {
                         main(process).await;
                     }
                     stage.progress.finished(id.0);
