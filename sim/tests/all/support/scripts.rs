@@ -129,3 +129,13 @@ pub async fn drop_when_pending<F: Future>(
     }
     ended
 }
+
+/// The points that servers pass from now on, with the names of their processes.
+pub fn points(control: &Control) -> Arc<Mutex<Vec<(String, String)>>> {
+    let points = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&points);
+    control.hear_points(move |process, point| {
+        heard.lock().unwrap().push((process.to_owned(), point.to_owned()));
+    });
+    points
+}
