@@ -2,7 +2,6 @@
 
 mod corpus;
 pub mod guard;
-pub mod hosts;
 mod replay;
 pub mod scripts;
 mod seeds;
