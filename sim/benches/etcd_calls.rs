@@ -14,10 +14,16 @@
 #[allow(dead_code, unreachable_pub, reason = "the tests use more of it")]
 mod etcd_support;
 
+#[path = "../tests/all/support"]
+#[allow(dead_code, unreachable_pub, reason = "the tests use more of it")]
+mod support {
+    pub(crate) mod scripts;
+}
+
 use std::time::{Duration, Instant};
 
 use etcd_client::{Compare, CompareOp, PutOptions, Txn, TxnOp};
-use etcd_support::Etcd;
+use etcd_support::{Etcd, in_cluster_with};
 
 #[global_allocator]
 static ALLOCATOR: sim::allocator::Allocator = sim::allocator::Allocator;
@@ -30,22 +36,22 @@ fn main() {
     let mut best = 0.0_f64;
     for _ in 0..TURNS {
         let began = Instant::now();
-        let calls = std::thread::spawn(one_run).join().unwrap();
+        let calls = one_run();
         best = best.max(calls as f64 / began.elapsed().as_secs_f64());
     }
     println!("simulated etcd through etcd-client: {best:.0} calls a second, one core");
 }
 
-/// Calls made in one run, on a thread of its own.
+/// Calls made in one run.
 fn one_run() -> u64 {
-    let runtime = madsim::runtime::Runtime::with_seed_and_config(1, madsim::Config::default());
-    runtime.block_on(async {
-        let etcd = Etcd::start(Duration::from_micros(100), |options| options);
-        calls(&etcd).await;
-        let executed = etcd.cluster.executed();
-        etcd.world.end().await;
-        executed
-    })
+    in_cluster_with(
+        Duration::from_micros(100),
+        |options| options,
+        |etcd| async move {
+            calls(&etcd).await;
+            etcd.cluster.executed()
+        },
+    )
 }
 
 async fn calls(etcd: &Etcd) {

@@ -29,7 +29,7 @@ pub mod world;
 pub use names::UnknownName;
 pub use place::{Invalid, Place};
 pub use sim::{
-    Check, Draw, Evidence, Finding, NoOptions, Process, Report, RunError, Schedule, ScheduleError, Search,
-    Sim, Subject, check, clients, no,
+    Check, Control, Draw, Evidence, Finding, NoOptions, Process, Report, RunError, Schedule, ScheduleError,
+    Search, Sim, Struck, Subject, check, clients, no,
 };
 pub use span::{Shift, Span, SpanError};

@@ -26,6 +26,13 @@ pub struct Crash {
     pub restart_after: Option<Span>,
 }
 
+impl Crash {
+    /// The crash of `process`, without a loss of power. It does not start again by itself.
+    pub fn of(process: &str) -> Self {
+        Self { process: process.to_owned(), power_loss: false, restart_after: None }
+    }
+}
+
 /// The row of this fault in the table.
 pub static KIND: FaultKind = FaultKind {
     verb: "crash",

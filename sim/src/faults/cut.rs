@@ -24,6 +24,18 @@ pub struct Cut {
     pub lasts: Option<Span>,
 }
 
+impl Cut {
+    /// The cut in both directions between two processes. It does not heal by itself.
+    pub fn between(one: &str, other: &str) -> Self {
+        Self { link: Link::new(one, other), both: true, lasts: None }
+    }
+
+    /// The cut of what `from` sends to `to`. It does not heal by itself.
+    pub fn one_way(from: &str, to: &str) -> Self {
+        Self { both: false, ..Self::between(from, to) }
+    }
+}
+
 /// The row of this fault in the table.
 pub static KIND: FaultKind = FaultKind { verb: "cut", fields: &["both", "for"], read, ways: &[&ANY] };
 

@@ -25,6 +25,13 @@ pub struct Delay {
     pub lasts: Option<Span>,
 }
 
+impl Delay {
+    /// The delay of what `from` sends to `to`. It does not end by itself.
+    pub fn one_way(from: &str, to: &str, by: Span) -> Self {
+        Self { link: Link::new(from, to), by, both: false, lasts: None }
+    }
+}
+
 /// The row of this fault in the table.
 pub static KIND: FaultKind = FaultKind { verb: "delay", fields: &["both", "by", "for"], read, ways: &[&ANY] };
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use super::action::Fault;
+use super::action::{Action, Fault};
 use super::strike::{Ledger, Stage, Strike};
 use super::trigger::Trigger;
 
@@ -14,6 +14,8 @@ use super::trigger::Trigger;
 pub struct Injector {
     ledger: Arc<Ledger>,
     faults: Vec<Armed>,
+    /// How many faults of no schedule have struck: [`Injector::strike_now`].
+    extra: AtomicU32,
 }
 
 struct Armed {
@@ -31,7 +33,8 @@ impl Injector {
             passed: AtomicU32::new(0),
             has_struck: AtomicBool::new(false),
         };
-        Arc::new(Self { ledger: Arc::new(Ledger::new(stage)), faults: faults.iter().map(arm).collect() })
+        let (ledger, faults) = (Arc::new(Ledger::new(stage)), faults.iter().map(arm).collect());
+        Arc::new(Self { ledger, faults, extra: AtomicU32::new(0) })
     }
 
     /// Schedules the faults whose trigger is a time.
@@ -49,6 +52,26 @@ impl Injector {
             Trigger::After { point, .. } => Some(point.as_str()),
             Trigger::At(_) => None,
         })
+    }
+
+    /// Strikes a fault of no schedule. Returns the number by which the history knows it, after those of the schedule.
+    pub fn strike_now(&self, what: &dyn Action) -> u64 {
+        let number = self.faults.len() + self.extra.fetch_add(1, Ordering::Relaxed) as usize;
+        what.strike(&Strike::new(&self.ledger, number, what.verb()));
+        number as u64
+    }
+
+    /// Undoes the fault of that number. Returns whether it was in force.
+    pub fn heal(&self, number: u64) -> bool {
+        self.ledger.heal(number)
+    }
+
+    /// A server, or a process's network, has passed a point.
+    pub fn on_server_point(self: &Arc<Self>, process: &str, passed: &str) {
+        // Redis takes its commands in any case.
+        if let Some(aimed) = self.points().find(|aimed| aimed.eq_ignore_ascii_case(passed)) {
+            self.on_point(process, aimed);
+        }
     }
 
     /// Strikes the faults whose trigger is this passing of a point.

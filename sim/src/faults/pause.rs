@@ -22,6 +22,13 @@ pub struct Pause {
     pub lasts: Option<Span>,
 }
 
+impl Pause {
+    /// The pause of `process` that does not end by itself.
+    pub fn of(process: &str) -> Self {
+        Self { process: process.to_owned(), lasts: None }
+    }
+}
+
 /// The row of this fault in the table.
 pub static KIND: FaultKind =
     FaultKind { verb: "pause", fields: &["for"], read, ways: &[&OF_HOLDER, &OF_ANY] };

@@ -30,6 +30,13 @@ pub struct Rate {
     pub lasts: Option<Span>,
 }
 
+impl Rate {
+    /// The clocks of `process` run at `factor` seconds in a second of true time. They do not run true again by themselves.
+    pub fn of(process: &str, factor: f64) -> Self {
+        Self { process: process.to_owned(), factor, lasts: None }
+    }
+}
+
 /// The row of this fault in the table.
 pub static KIND: FaultKind =
     FaultKind { verb: "rate", fields: &["factor", "for"], read, ways: &[&ANY_CLOCK] };

@@ -21,6 +21,13 @@ pub struct Reset {
     pub link: Link,
 }
 
+impl Reset {
+    /// The reset of all connections between two processes.
+    pub fn between(one: &str, other: &str) -> Self {
+        Self { link: Link::new(one, other) }
+    }
+}
+
 /// The row of this fault in the table.
 pub static KIND: FaultKind = FaultKind { verb: "reset", fields: &[], read, ways: &[&LOST_REPLY] };
 

@@ -22,6 +22,13 @@ pub struct Step {
     pub by: Shift,
 }
 
+impl Step {
+    /// The step of the wall clock of `process`.
+    pub fn of(process: &str, by: Shift) -> Self {
+        Self { process: process.to_owned(), by }
+    }
+}
+
 /// The row of this fault in the table. It is drawn together with the other faults of clocks: see
 /// [`rate`](super::rate).
 pub static KIND: FaultKind = FaultKind { verb: "step", fields: &["by"], read, ways: &[&ALONE] };

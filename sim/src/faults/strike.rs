@@ -1,6 +1,7 @@
 //! The operations that a fault may use when it strikes, and the faults in force.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use resource::audit::{Kind, Name};
@@ -63,6 +64,9 @@ struct State {
     opened: u64,
     /// The true time at which a fault last ended.
     healed_at: u64,
+    /// The clocks that run fast or slow: for each process, the rates in force in the order in which they began, each with
+    /// the number of its fault.
+    rates: BTreeMap<ProcessId, Vec<(u64, u64)>>,
 }
 
 /// A fault that is in force.
@@ -83,7 +87,8 @@ struct Open {
     undo: Undo,
 }
 
-type Undo = Box<dyn FnOnce(&Strike) + Send>;
+/// Undoes a fault. Returns what the history says of it in place of [`Open::detail`], if anything.
+type Undo = Box<dyn FnOnce(&Strike) -> Option<String> + Send>;
 
 /// What ends a fault before its time.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -92,6 +97,8 @@ enum Scope {
     Run,
     /// The death of its process.
     Life,
+    /// Not the next death of its process, which is dead.
+    Death,
 }
 
 /// One fault that strikes. Clones are the same fault.
@@ -123,13 +130,22 @@ impl Ledger {
         });
     }
 
+    /// Undoes all that the fault of that number has in force. Returns whether there was anything.
+    pub(super) fn heal(self: &Arc<Self>, number: u64) -> bool {
+        let mut has_healed = false;
+        while self.end(|open| (open.number == number).then_some(open.place)) {
+            has_healed = true;
+        }
+        has_healed
+    }
+
     /// Undoes the fault with the lowest rank; those without a rank are skipped. Returns whether there was
     /// one.
     fn end<R: Ord>(self: &Arc<Self>, rank: impl Fn(&Open) -> Option<R>) -> bool {
         let Some(open) = self.close(rank) else { return false };
         let strike = Strike { ledger: Arc::clone(self), number: open.number, verb: open.verb };
-        (open.undo)(&strike);
-        strike.heals(&open.process, &open.detail);
+        let detail = (open.undo)(&strike).unwrap_or(open.detail);
+        strike.heals(&open.process, &detail);
         true
     }
 
@@ -203,7 +219,7 @@ impl Strike {
         detail: &str,
         undo: impl FnOnce(&Self) + Send + 'static,
     ) {
-        self.open(process, Scope::Run, lasts, detail, Box::new(undo));
+        self.open(process, Scope::Run, lasts, detail, undoing(undo));
     }
 
     /// As [`Strike::until`]. The death of the process ends the fault without a call of `undo`.
@@ -214,7 +230,7 @@ impl Strike {
         detail: &str,
         undo: impl FnOnce(&Self) + Send + 'static,
     ) {
-        self.open(process, Scope::Life, lasts, detail, Box::new(undo));
+        self.open(process, Scope::Life, lasts, detail, undoing(undo));
     }
 
     /// Undoes a fault with this verb on the process: one that does not end by itself, or else the one that
@@ -255,31 +271,53 @@ impl Strike {
         });
     }
 
-    /// Runs both clocks of a process at `rate` for the time `lasts`. A rate is in local nanoseconds for each
-    /// billion true nanoseconds.
+    /// Runs both clocks of a process at `rate`, in local nanoseconds for each billion true nanoseconds, for the
+    /// time `lasts`. Then they run at the rate of the latest fault that is still in force, or true.
     pub fn set_clock_rate(&self, process: &str, rate: u64, detail: &str, lasts: Option<Span>) {
         let id = self.process(process);
         self.world().set_clock_rate(id, rate);
         self.begins(process, detail);
         note(process, Kind::ClockRate { rate });
+        lock(&self.ledger.state).rates.entry(id).or_default().push((self.number, rate));
         let name = process.to_owned();
-        self.until(process, lasts, "clock runs true again", move |strike| {
-            strike.world().set_clock_rate(id, TRUE_RATE);
-            note(&name, Kind::ClockRate { rate: TRUE_RATE });
-        });
+        let undo = move |strike: &Self| {
+            let next = strike.end_rate(id);
+            strike.world().set_clock_rate(id, next.unwrap_or(TRUE_RATE));
+            note(&name, Kind::ClockRate { rate: next.unwrap_or(TRUE_RATE) });
+            next.map(|rate| format!("clock goes on at {}", rate as f64 / TRUE_RATE as f64))
+        };
+        self.open(process, Scope::Run, lasts, "clock runs true again", Box::new(undo));
     }
 
-    /// Kills a process, and starts it again after `restart_after`.
+    /// Forgets this fault's rate. Returns the last one that is still in force on the process.
+    fn end_rate(&self, id: ProcessId) -> Option<u64> {
+        let mut state = lock(&self.ledger.state);
+        let rates = state.rates.get_mut(&id)?;
+        rates.retain(|(number, _)| *number != self.number);
+        rates.last().map(|(_, rate)| *rate)
+    }
+
+    /// Kills a process, and starts it again after `restart_after`. This cancels an earlier restart that is still
+    /// to come.
     pub fn kill(&self, process: &str, power_loss: bool, restart_after: Option<Span>) {
         let (stage, id) = (self.stage(), self.process(process));
         stage.kill(id, power_loss);
-        let dies = |open: &Open| (open.scope == Scope::Life && open.process == process).then_some(());
+        let dies = |open: &Open| (open.scope != Scope::Run && open.process == process).then_some(());
         while self.ledger.close(dies).is_some() {}
         // The restart comes later than the drop of what the dead process held.
         let after = restart_after.map(|after| after.max(Span::from_millis(1)));
         if after.is_none() {
             stage.leave_dead(id);
         }
-        self.until(process, after, "restarted", move |strike| Arc::clone(strike.stage()).start(id));
+        let restart = undoing(move |strike: &Self| Arc::clone(strike.stage()).start(id));
+        self.open(process, Scope::Death, after, "restarted", restart);
     }
+}
+
+/// The undoing of a fault of which the history says what it said in advance.
+fn undoing(undo: impl FnOnce(&Strike) + Send + 'static) -> Undo {
+    Box::new(move |strike| {
+        undo(strike);
+        None
+    })
 }

@@ -7,16 +7,18 @@ use std::time::Duration;
 
 use resource::audit::{Rules, VerdictKind};
 
+use super::cast::{Body, Cast, Main};
 use super::check::Check;
 use super::process::Process;
-use super::stage::{Body, Main};
+
 use crate::faults::{Fault, Role};
 use crate::servers::host::Host;
 use crate::span::Span;
 
 /// A world that is being built: processes and servers, a network between them, faults, and what a run is judged by.
 ///
-/// The same world and seed give the same run, byte for byte, whatever else runs at the same time.
+/// The same world and seed give the same run, byte for byte, whatever else runs at the same time. [`Sim::run`] lets faults
+/// strike by a schedule; in [`Sim::run_script`], code outside all processes says step by step what happens.
 ///
 /// ```
 /// use sim::{Sim, Process};
@@ -37,11 +39,8 @@ pub struct Sim {
     pub(super) limit: Duration,
     pub(super) linger: Duration,
     pub(super) scale: Span,
-    pub(super) names: Vec<String>,
-    pub(super) bodies: Vec<Body>,
+    pub(super) cast: Cast,
     pub(super) aliases: Vec<(String, String)>,
-    pub(super) clusters: Vec<String>,
-    pub(super) keys: Vec<String>,
     pub(super) faults: Vec<Fault>,
     /// Whether a subject has checked the faults.
     pub(super) is_checked: bool,
@@ -60,11 +59,8 @@ impl Sim {
             limit: Duration::from_secs(60),
             linger: Duration::from_secs(5),
             scale: Span::from_secs(1),
-            names: Vec::new(),
-            bodies: Vec::new(),
+            cast: Cast::default(),
             aliases: Vec::new(),
-            clusters: Vec::new(),
-            keys: Vec::new(),
             faults: Vec::new(),
             is_checked: false,
             rules: Rules::default(),
@@ -106,7 +102,7 @@ impl Sim {
 
     /// Lets faults be aimed at what happens in `cluster`, the name under which the history knows several servers.
     pub fn cluster(&mut self, cluster: &str) -> &mut Self {
-        self.clusters.push(cluster.to_owned());
+        self.cast.clusters.push(cluster.to_owned());
         self
     }
 
@@ -118,6 +114,11 @@ impl Sim {
         F: Future<Output = ()> + Send + 'static,
     {
         self.program(name, main, Role::Client)
+    }
+
+    /// Adds a process that runs nothing by itself: a script runs code in it ([`Sim::run_script`]).
+    pub fn empty_process(&mut self, name: &str) -> &mut Self {
+        self.add(name, Body::Program { main: None, role: Role::Client })
     }
 
     /// Adds a service of one's own: a process that others connect to, as [`Sim::process`], but nobody waits for its end.
@@ -135,7 +136,7 @@ impl Sim {
         F: Future<Output = ()> + Send + 'static,
     {
         let main = Box::new(move |process| -> Main { Box::pin(main(process)) });
-        self.add(name, Body::Program { main, role })
+        self.add(name, Body::Program { main: Some(main), role })
     }
 
     /// Lets `alias` stand for the process `name`, as a virtual address does: clients reach it as `ALIAS:PORT`, too. A
@@ -178,7 +179,7 @@ impl Sim {
 
     /// Names a lock or a resource, so that traces show `key` rather than its hash.
     pub fn key(&mut self, key: &str) -> &mut Self {
-        self.keys.push(key.to_owned());
+        self.cast.keys.push(key.to_owned());
         self
     }
 
@@ -204,7 +205,7 @@ impl Sim {
 
     /// The names of all processes and servers, in the order in which they were added.
     pub fn names(&self) -> &[String] {
-        &self.names
+        &self.cast.names
     }
 
     /// The faults, in the order in which they were added.
@@ -213,8 +214,7 @@ impl Sim {
     }
 
     fn add(&mut self, name: &str, body: Body) -> &mut Self {
-        self.names.push(name.to_owned());
-        self.bodies.push(body);
+        self.cast.add(name, body);
         self
     }
 }

@@ -1,5 +1,7 @@
 //! Why a run has no report.
 
+use std::time::Duration;
+
 use crate::place::Invalid;
 
 /// A run that could not be made, or that code in it spoilt.
@@ -17,7 +19,7 @@ pub enum RunError {
     Panicked {
         /// The run's seed.
         seed: u64,
-        /// The process whose code it was, or `the simulator`.
+        /// The process whose code it was, `the script`, or `the simulator`.
         process: String,
         /// File and line.
         location: String,
@@ -48,6 +50,19 @@ pub enum RunError {
          without `-C link-arg=-Wl,--allow-multiple-definition`; `sim init` adds it to .cargo/config.toml"
     )]
     StdTime,
+    /// The script of the run had not ended at the run's limit.
+    #[error(
+        "seed {seed}: the script had not ended after {limit:?} of simulated time: it waits for something that does not \
+         happen, or needs a longer Sim::limit"
+    )]
+    Unfinished {
+        /// The run's seed.
+        seed: u64,
+        /// The run's limit.
+        limit: Duration,
+        /// What had happened until then, a line an event.
+        trace: String,
+    },
     /// An event outside the vocabulary was emitted.
     #[error("the run emitted an event that no history may hold: {0}; this is a defect of the simulator")]
     Vocabulary(String),
@@ -60,7 +75,9 @@ impl RunError {
     /// The trace of a run that code in the world ended; `None` if the run never was one.
     pub fn trace(&self) -> Option<&str> {
         match self {
-            Self::Panicked { trace, .. } | Self::ForeignRuntime { trace, .. } => Some(trace),
+            Self::Panicked { trace, .. }
+            | Self::ForeignRuntime { trace, .. }
+            | Self::Unfinished { trace, .. } => Some(trace),
             _ => None,
         }
     }

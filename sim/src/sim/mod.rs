@@ -1,8 +1,10 @@
 //! Building and running a simulated world: what every user of the simulator meets.
 
 mod builder;
+mod cast;
 mod check;
 pub mod clients;
+mod control;
 mod error;
 mod expect;
 mod harness;
@@ -20,6 +22,7 @@ mod subject;
 
 pub use builder::Sim;
 pub use check::{Check, Evidence, Finding, no};
+pub use control::{Control, Struck};
 pub use error::RunError;
 pub use expect::{Expect, Mismatch, Outcome};
 pub use harness::{Failure, Search, check, difference};

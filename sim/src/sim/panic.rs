@@ -10,6 +10,9 @@ use crate::world::World;
 /// What tokio says where a call needs a runtime that is not there.
 const NO_TOKIO: [&str; 2] = ["there is no reactor running", "must be called from the context of a Tokio"];
 
+/// Whose code it was if it was no process's.
+const THE_SIMULATOR: &str = "the simulator";
+
 thread_local! {
     /// The world of the run on this thread, and its first panic.
     static RUN: RefCell<Option<Watch>> = const { RefCell::new(None) };
@@ -17,6 +20,8 @@ thread_local! {
 
 struct Watch {
     world: Option<World>,
+    /// Whose code runs outside all processes.
+    outside: &'static str,
     first: Option<Panic>,
 }
 
@@ -38,14 +43,16 @@ pub(super) fn watch() {
             }
         }));
     });
-    RUN.set(Some(Watch { world: None, first: None }));
+    RUN.set(Some(Watch { world: None, outside: THE_SIMULATOR, first: None }));
 }
 
-/// The world of the run on this thread is known from now on.
-pub(super) fn in_world(world: &World) {
+/// The world of the run on this thread is known from now on. What runs in it outside all processes is a script, or else the
+/// simulator itself.
+pub(super) fn in_world(world: &World, has_script: bool) {
     RUN.with_borrow_mut(|run| {
         if let Some(run) = run {
             run.world = Some(world.clone());
+            run.outside = if has_script { "the script" } else { THE_SIMULATOR };
         }
     });
 }
@@ -55,6 +62,7 @@ pub(super) fn out_of_world() {
     RUN.with_borrow_mut(|run| {
         if let Some(run) = run {
             run.world = None;
+            run.outside = THE_SIMULATOR;
         }
     });
 }
@@ -63,7 +71,7 @@ pub(super) fn out_of_world() {
 pub(super) fn error(seed: u64, trace: String, payload: &(dyn std::any::Any + Send)) -> RunError {
     let first = RUN.with_borrow_mut(|run| run.as_mut().and_then(|run| run.first.take()));
     let Panic { process, location, message } = first.unwrap_or_else(|| Panic {
-        process: "the simulator".to_owned(),
+        process: THE_SIMULATOR.to_owned(),
         location: "an unknown place".to_owned(),
         message: text(payload),
     });
@@ -81,7 +89,7 @@ fn keep(info: &PanicHookInfo<'_>) -> bool {
         if run.first.is_none() {
             let world = run.world.as_ref();
             let speaker = world.and_then(|world| Some((world, world.speaker().ok()??)));
-            let process = speaker.map_or("the simulator".to_owned(), |(world, id)| {
+            let process = speaker.map_or(run.outside.to_owned(), |(world, id)| {
                 format!("process `{}`", world.process(id).name())
             });
             let location = info.location().map_or("an unknown place".to_owned(), ToString::to_string);

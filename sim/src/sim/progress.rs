@@ -24,7 +24,8 @@ struct State {
     /// Programs whose cancellable future is to be dropped.
     cancelled: BTreeSet<usize>,
     cancellable: Vec<Waker>,
-    harness: Option<Waker>,
+    /// Those who wait for the end of something.
+    waiting: Vec<Waker>,
 }
 
 impl Progress {
@@ -102,7 +103,7 @@ impl Progress {
             if done(&state) {
                 return Poll::Ready(());
             }
-            state.harness = Some(cx.waker().clone());
+            state.waiting.push(cx.waker().clone());
             drop(state);
             sleep.as_mut().poll(cx)
         })
@@ -112,8 +113,6 @@ impl Progress {
 
 impl State {
     fn wake(&mut self) {
-        if let Some(waker) = self.harness.take() {
-            waker.wake();
-        }
+        self.waiting.drain(..).for_each(Waker::wake);
     }
 }

@@ -1,14 +1,18 @@
 //! One run: builds the world, lets its processes run while faults strike, and judges what happened.
 
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
-use resource::audit::{Nanos, Rules, audit};
+use futures_util::future::{Either, select};
+use resource::audit::{Event, Nanos, Rules, Verdict, audit};
 
 use super::builder::Sim;
 use super::check::{Evidence, Finding};
+use super::control::Control;
 use super::error::RunError;
 use super::panic;
 use super::point;
@@ -21,6 +25,67 @@ use crate::trace::text::{self, Names};
 use crate::world::World;
 use crate::world::process::ProcessId;
 
+/// What a run is: it ends with this.
+trait Course: Send {
+    /// What it comes to.
+    type Output: Send;
+
+    /// Whether it is code of whoever built the world.
+    const IS_SCRIPT: bool;
+
+    /// Completes when the run is over. Returns `None` if that is so because time is up.
+    fn run(
+        self,
+        control: Control,
+        stage: Arc<Stage>,
+        times: Times,
+    ) -> impl Future<Output = Option<Self::Output>>;
+}
+
+/// How long a run may take.
+#[derive(Clone, Copy)]
+struct Times {
+    limit: Duration,
+    /// How long something may be under way.
+    quiet: Duration,
+    linger: Duration,
+}
+
+/// The run of all programs to their end.
+struct Programs;
+
+/// The run of a script.
+struct Script<S>(S);
+
+impl Course for Programs {
+    type Output = ();
+    const IS_SCRIPT: bool = false;
+
+    async fn run(self, _: Control, stage: Arc<Stage>, times: Times) -> Option<()> {
+        stage.settled(times.limit, times.quiet, times.linger).await;
+        Some(())
+    }
+}
+
+impl<S, F> Course for Script<S>
+where
+    S: FnOnce(Control) -> F + Send,
+    F: Future,
+    F::Output: Send,
+{
+    type Output = F::Output;
+    const IS_SCRIPT: bool = true;
+
+    async fn run(self, control: Control, _: Arc<Stage>, times: Times) -> Option<F::Output> {
+        let over = control.clone();
+        let (script, over) = (pin!(self.0(control)), pin!(over.sleep_until(times.limit)));
+        match select(script, over).await {
+            Either::Left((output, _)) => Some(output),
+            Either::Right(_) => None,
+        }
+    }
+}
+
 impl Sim {
     /// Runs the world to its end, on a thread of its own, and judges what happened. The builder is empty afterwards.
     ///
@@ -28,31 +93,71 @@ impl Sim {
     ///
     /// [`RunError`] if the world can't be built as asked, or if code in it panics. A verdict or a finding is no error.
     pub fn run(&mut self) -> Result<Report, RunError> {
+        run(self.take(), Programs).map(|(report, ())| report)
+    }
+
+    /// Runs the world while `script` controls it, on a thread of their own, and judges what happened. The run ends with the
+    /// script: it can wait for the processes ([`Control::finished`]). Returns what the script came to, too. The builder is
+    /// empty afterwards.
+    ///
+    /// This is for tests that say step by step what happens, where a schedule of faults would say too little:
+    ///
+    /// ```
+    /// use sim::faults::Pause;
+    /// use sim::{Control, Sim};
+    /// use std::time::Duration;
+    ///
+    /// let (report, slept) = Sim::new(7).empty_process("a").run_script(|control: Control| async move {
+    ///     let a = control.process("a");
+    ///     let pause = control.strike(Pause::of("a"));
+    ///     control.after(Duration::from_secs(5), move |_| assert!(pause.heal()));
+    ///     // A paused process wakes up late.
+    ///     let began = control.now();
+    ///     a.sleep(Duration::from_secs(1)).await;
+    ///     control.now() - began
+    /// })?;
+    /// assert_eq!(slept.as_secs(), 5);
+    /// assert!(report.trace().contains("resumed"));
+    /// # Ok::<(), sim::RunError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Sim::run`], and [`RunError::Unfinished`] if the script has not ended at the [limit](Sim::limit).
+    pub fn run_script<S, F>(&mut self, script: S) -> Result<(Report, F::Output), RunError>
+    where
+        S: FnOnce(Control) -> F + Send,
+        F: Future,
+        F::Output: Send,
+    {
+        run(self.take(), Script(script))
+    }
+
+    fn take(&mut self) -> Self {
         let seed = self.seed;
-        run(std::mem::replace(self, Self::new(seed)))
+        std::mem::replace(self, Self::new(seed))
     }
 }
 
 /// Runs `sim` on a fresh thread: the order of libraries' hash maps is only reproducible in one.
-fn run(sim: Sim) -> Result<Report, RunError> {
+fn run<C: Course>(sim: Sim, course: C) -> Result<(Report, C::Output), RunError> {
     sim.validate()?;
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "each run gets a fresh thread; nothing in it sees another's"
-    )]
-    let thread = std::thread::Builder::new().name("run".to_owned()).spawn(move || on_this_thread(sim))?;
-    // A panic is caught on the thread itself.
-    thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("run".to_owned());
+        // A panic is caught on the thread itself.
+        let run = thread.spawn_scoped(scope, move || on_this_thread(sim, course))?;
+        run.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+    })
 }
 
-fn on_this_thread(sim: Sim) -> Result<Report, RunError> {
+fn on_this_thread<C: Course>(sim: Sim, course: C) -> Result<(Report, C::Output), RunError> {
     let seed = sim.seed;
-    let names = Names::new(sim.keys.iter().map(String::as_str));
+    let names = Names::new(sim.cast.keys.iter().map(String::as_str));
     panic::watch();
     catch_unwind(AssertUnwindSafe(|| {
         // madsim's own randomness orders the tasks that are ready at the same instant.
         let runtime = madsim::runtime::Runtime::with_seed_and_config(seed, madsim::Config::default());
-        let result = runtime.block_on(in_world(sim));
+        let result = runtime.block_on(in_world(sim, course));
         drop(runtime);
         result
     }))
@@ -62,10 +167,10 @@ fn on_this_thread(sim: Sim) -> Result<Report, RunError> {
     })
 }
 
-async fn in_world(mut sim: Sim) -> Result<Report, RunError> {
-    let names: Vec<&str> = sim.names.iter().map(String::as_str).collect();
+async fn in_world<C: Course>(mut sim: Sim, course: C) -> Result<(Report, C::Output), RunError> {
+    let names: Vec<&str> = sim.cast.names.iter().map(String::as_str).collect();
     let world = World::new(Entropy::new(sim.seed), &names, sim.latency);
-    panic::in_world(&world);
+    panic::in_world(&world, C::IS_SCRIPT);
     if !world.is_std_time_of_processes() {
         if cfg!(target_os = "linux") {
             return Err(RunError::StdTime);
@@ -77,20 +182,15 @@ async fn in_world(mut sim: Sim) -> Result<Report, RunError> {
             world.alias(alias, id);
         }
     }
-    let may_cancel = sim.faults.iter().any(|fault| fault.what.downcast_ref::<Cancel>().is_some());
-    let stage = Stage::new(&world, std::mem::take(&mut sim.bodies), may_cancel);
+    let may_cancel =
+        C::IS_SCRIPT || sim.faults.iter().any(|fault| fault.what.downcast_ref::<Cancel>().is_some());
+    let stage = Stage::new(&world, std::mem::take(&mut sim.cast), may_cancel);
     let injector = Injector::new(Arc::clone(&stage) as Arc<dyn faults::Stage>, &sim.faults);
-    let (watching, counting) = (Arc::clone(&injector), Arc::clone(&stage));
-    record::start(&world, move |event| {
-        counting.on_event(event);
-        if let Some(point) = point::of(&event.kind) {
-            watching.on_point(event.process.as_str(), point);
-        }
-    });
-    hear_points(&world, &injector);
+    listen::<C>(&world, &stage, &injector);
     injector.start();
     stage.start_all();
-    stage.settled(sim.limit, 4 * sim.latency.1, sim.linger).await;
+    let times = Times { limit: sim.limit, quiet: 4 * sim.latency.1, linger: sim.linger };
+    let output = course.run(Control::new(&stage, &injector), Arc::clone(&stage), times).await;
 
     let end = Nanos(world.now());
     let recorded = record::finish().ok_or(RunError::Unrecorded)?;
@@ -101,19 +201,18 @@ async fn in_world(mut sim: Sim) -> Result<Report, RunError> {
     if let Some(mistake) = recorded.mistake {
         return Err(RunError::Vocabulary(mistake));
     }
+    let names = Names::new(stage.cast.keys.iter().map(String::as_str));
+    let Some(output) = output else {
+        let trace = text::trace(&recorded.events, &names);
+        return Err(RunError::Unfinished { seed: sim.seed, limit: sim.limit, trace });
+    };
     let in_flight = in_flight(&sim.faults);
-    let rules = Rules { end, healed_at: injector.healed_at().map(Nanos), in_flight, ..sim.rules };
-    let mut verdicts = audit(&recorded.events, &rules);
-    verdicts.retain(|verdict| sim.verdicts.contains(&verdict.kind));
-    let names = Names::new(sim.keys.iter().map(String::as_str));
-    let evidence = Evidence { events: &recorded.events, verdicts: &verdicts, names: &names, end };
-    let findings = sim.checks.iter().filter_map(|(name, check)| {
-        let problem = check.judge(&evidence).err()?;
-        Some(Finding { check: name.clone(), problem })
-    });
-    Ok(Report {
+    let healed_at = injector.healed_at().map(Nanos);
+    let rules = Rules { end, healed_at, in_flight, ..std::mem::take(&mut sim.rules) };
+    let (verdicts, findings) = judge(&sim, &recorded.events, &names, &rules);
+    let report = Report {
         seed: sim.seed,
-        findings: findings.collect(),
+        findings,
         verdicts,
         hash: recorded.hash,
         names,
@@ -121,7 +220,41 @@ async fn in_world(mut sim: Sim) -> Result<Report, RunError> {
         simulated: Duration::from_nanos(end.0),
         commands,
         struck: injector.struck(),
-    })
+    };
+    Ok((report, output))
+}
+
+/// What the audit and the checks find.
+fn judge(sim: &Sim, events: &[Event], names: &Names, rules: &Rules) -> (Vec<Verdict>, Vec<Finding>) {
+    // No audit where none of its verdicts applies.
+    let mut verdicts = if sim.verdicts.is_empty() { Vec::new() } else { audit(events, rules) };
+    verdicts.retain(|verdict| sim.verdicts.contains(&verdict.kind));
+    let evidence = Evidence { events, verdicts: &verdicts, names, end: rules.end };
+    let findings = sim.checks.iter().filter_map(|(name, check)| {
+        let problem = check.judge(&evidence).err()?;
+        Some(Finding { check: name.clone(), problem })
+    });
+    let findings = findings.collect();
+    (verdicts, findings)
+}
+
+/// Records the run, and tells the faults and the end of the run what they wait for.
+fn listen<C: Course>(world: &World, stage: &Arc<Stage>, injector: &Arc<Injector>) {
+    let (watching, counting) = (Arc::clone(injector), Arc::clone(stage));
+    let are_aimed = injector.points().next().is_some();
+    record::start(world, move |event| {
+        // Only the end of all programs waits for locks to be free.
+        if !C::IS_SCRIPT {
+            counting.on_event(event);
+        }
+        if !are_aimed {
+            return;
+        }
+        if let Some(point) = point::of(&event.kind) {
+            watching.on_point(event.process.as_str(), point);
+        }
+    });
+    hear_points(world, injector);
 }
 
 /// Says once that `std::time` reads no process's clocks on this system.
@@ -151,9 +284,6 @@ fn hear_points(world: &World, injector: &Arc<Injector>) {
     }
     let (names, injector) = (world.clone(), Arc::clone(injector));
     world.hear_points(move |process: ProcessId, point: &str| {
-        // Redis takes its commands in any case.
-        if let Some(aimed) = injector.points().find(|aimed| aimed.eq_ignore_ascii_case(point)) {
-            injector.on_point(names.process(process).name(), aimed);
-        }
+        injector.on_server_point(names.process(process).name(), point);
     });
 }

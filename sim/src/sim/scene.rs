@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::builder::Sim;
-use super::stage::Body;
 use crate::faults::{Check, NETWORK, Role, Scene, Trigger};
 use crate::place::{Invalid, Place};
-use crate::servers::host::Host;
 use crate::span::Span;
 
 /// Names that the world uses itself.
@@ -38,8 +36,8 @@ impl Sim {
             let place = Place::top("fault").index(number);
             if let Trigger::After { process, nth, .. } = &fault.when {
                 let place = place.key("when");
-                if !self.speaks(process) {
-                    let known = self.names.join(", ");
+                if !self.cast.speaks(process) {
+                    let known = self.cast.names.join(", ");
                     let problem = format!("unknown process `{process}` in `when`: the world has {known}");
                     return Err(place.key("process").says(problem));
                 }
@@ -49,7 +47,13 @@ impl Sim {
             }
             let place = place.key("what");
             let verb = fault.what.verb();
-            fault.what.check(&Check { verb, place: &place, scene: self, faults: &self.faults, number })?;
+            fault.what.check(&Check {
+                verb,
+                place: &place,
+                scene: &self.cast,
+                faults: &self.faults,
+                number,
+            })?;
         }
         Ok(())
     }
@@ -57,14 +61,14 @@ impl Sim {
     fn check_names(&self) -> Result<(), Invalid> {
         let place = Place::top("process");
         let aliases = || self.aliases.iter().map(|(alias, _)| alias.as_str());
-        for (at, name) in self.names.iter().enumerate() {
+        for (at, name) in self.cast.names.iter().enumerate() {
             let problem = if name.is_empty() {
                 "a process has no name: give it one".to_owned()
             } else if RESERVED.contains(&name.as_str()) {
                 format!("`{name}` is the simulator's own name: call the process something else")
-            } else if self.names[..at].contains(name) {
+            } else if self.cast.names[..at].contains(name) {
                 format!("two processes are called `{name}`: give each a name of its own")
-            } else if self.clusters.contains(name) {
+            } else if self.cast.clusters.contains(name) {
                 format!("`{name}` is a cluster of servers as well: call the process something else")
             } else if aliases().any(|alias| alias == name) {
                 format!("`{name}` is an alias as well: call the process something else")
@@ -73,119 +77,49 @@ impl Sim {
             };
             return Err(place.index(at).says(problem));
         }
-        match self.aliases.iter().find(|(_, name)| !self.names.contains(name)) {
+        match self.aliases.iter().find(|(_, name)| !self.cast.names.contains(name)) {
             None => Ok(()),
             Some((alias, name)) => {
-                let known = self.names.join(", ");
+                let known = self.cast.names.join(", ");
                 Err(Place::top("alias").says(format!(
                     "`{alias}` stands for `{name}`, which is no process: the world has {known}"
                 )))
             }
         }
     }
-
-    /// Whether events are told under this name: a process, or a cluster of several.
-    fn speaks(&self, name: &str) -> bool {
-        self.names.iter().any(|known| known == name) || self.speakers().iter().any(|known| known == name)
-    }
-
-    fn body(&self, name: &str) -> Option<&Body> {
-        let at = self.names.iter().position(|known| known == name)?;
-        self.bodies.get(at)
-    }
-
-    fn host_of(&self, name: &str) -> Option<&dyn Host> {
-        match self.body(name)? {
-            Body::Host { host, .. } => Some(&**host),
-            Body::Program { .. } => None,
-        }
-    }
-}
-
-impl Scene for Sim {
-    fn processes(&self) -> Vec<String> {
-        self.names.clone()
-    }
-
-    fn role(&self, process: &str) -> Option<Role> {
-        Some(match self.body(process)? {
-            Body::Program { role, .. } | Body::Host { role, .. } => *role,
-        })
-    }
-
-    fn disk(&self, process: &str) -> Result<(), String> {
-        match self.host_of(process) {
-            // A program may write to its disk at any time.
-            None => Ok(()),
-            Some(host) if host.keeps_on_disk() => Ok(()),
-            Some(host) => Err(host.noun().to_owned()),
-        }
-    }
-
-    fn action(&self, process: &str, action: &str) -> Result<(), String> {
-        let Some(host) = self.host_of(process) else { return Err("it is no server".to_owned()) };
-        let known: Vec<&str> = host.actions().iter().map(|known| known.name).collect();
-        if known.contains(&action) {
-            return Ok(());
-        }
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        Err(format!("{} has no action `{action}`: known are {known}", host.noun()))
-    }
-
-    fn acquires(&self, process: &str) -> Result<(), String> {
-        match self.body(process) {
-            Some(Body::Program { .. }) => Ok(()),
-            _ => Err("only programs run cancellable futures".to_owned()),
-        }
-    }
-
-    fn evictable(&self) -> Result<&[String], String> {
-        Ok(&self.keys)
-    }
-
-    fn forgets(&self, process: &str, power_loss: bool) -> bool {
-        let _ = power_loss;
-        self.host_of(process).is_some_and(|host| !host.keeps_on_disk())
-    }
-
-    fn speakers(&self) -> Vec<String> {
-        let mut speakers = self.with_role(Role::Server);
-        speakers.extend(self.clusters.iter().cloned());
-        speakers
-    }
 }
 
 impl Scene for Surveyed<'_> {
     fn processes(&self) -> Vec<String> {
-        self.sim.processes()
+        self.sim.cast.processes()
     }
 
     fn role(&self, process: &str) -> Option<Role> {
-        self.sim.role(process)
+        self.sim.cast.role(process)
     }
 
     fn disk(&self, process: &str) -> Result<(), String> {
-        self.sim.disk(process)
+        self.sim.cast.disk(process)
     }
 
     fn action(&self, process: &str, action: &str) -> Result<(), String> {
-        self.sim.action(process, action)
+        self.sim.cast.action(process, action)
     }
 
     fn acquires(&self, process: &str) -> Result<(), String> {
-        self.sim.acquires(process)
+        self.sim.cast.acquires(process)
     }
 
     fn evictable(&self) -> Result<&[String], String> {
-        self.sim.evictable()
+        self.sim.cast.evictable()
     }
 
     fn forgets(&self, process: &str, power_loss: bool) -> bool {
-        self.sim.forgets(process, power_loss)
+        self.sim.cast.forgets(process, power_loss)
     }
 
     fn speakers(&self) -> Vec<String> {
-        self.sim.speakers()
+        self.sim.cast.speakers()
     }
 
     fn scale(&self) -> Span {

@@ -1,58 +1,66 @@
 //! What a run starts, stops and starts again: its processes, in the order in which they were named.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use resource::audit::Event;
 
+use super::cast::{Body, Cast, Main};
 use super::process::Process;
 use super::progress::Progress;
 use crate::faults::{self, Role};
 use crate::servers::host::{Acted, Host};
-use crate::world::World;
 use crate::world::machine::WorldMachine;
 use crate::world::process::ProcessId;
-
-/// The main task of a process, in one of its lives.
-pub(crate) type Main = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// What a process runs.
-pub(crate) enum Body {
-    /// Code of the experiment. The run ends when all that are clients have.
-    Program { main: Box<dyn Fn(Process) -> Main + Send + Sync>, role: Role },
-    /// A simulated server, which never ends by itself.
-    Host { host: Arc<dyn Host>, role: Role },
-}
+use crate::world::{World, lock};
 
 /// All processes of a run.
 pub(crate) struct Stage {
     world: World,
-    /// By process number.
-    bodies: Vec<Body>,
+    pub(super) cast: Cast,
     progress: Arc<Progress>,
+    /// By process number, the last one that was asked for and its life: a second one of that life would draw the same
+    /// random bytes.
+    processes: Mutex<BTreeMap<usize, (u32, Process)>>,
 }
 
 impl Stage {
     /// `may_cancel`: whether a fault may cancel a future.
-    pub(super) fn new(world: &World, bodies: Vec<Body>, may_cancel: bool) -> Arc<Self> {
-        let is_client = |number: &usize| matches!(bodies[*number], Body::Program { role: Role::Client, .. });
-        let programs = (0..bodies.len()).filter(is_client);
+    pub(super) fn new(world: &World, cast: Cast, may_cancel: bool) -> Arc<Self> {
+        let is_client = |number: &usize| {
+            matches!(cast.bodies[*number], Body::Program { main: Some(_), role: Role::Client })
+        };
+        let programs = (0..cast.bodies.len()).filter(is_client);
         let progress = Arc::new(Progress::new(programs, may_cancel));
-        Arc::new(Self { world: world.clone(), bodies, progress })
+        Arc::new(Self { world: world.clone(), cast, progress, processes: Mutex::default() })
     }
 
     pub(super) fn start_all(self: &Arc<Self>) {
         for id in self.world.processes() {
-            let main = self.main(id);
-            self.world.spawn(id, main);
+            if !matches!(self.cast.bodies[id.0], Body::Program { main: None, .. }) {
+                let main = self.main(id);
+                self.world.spawn(id, main);
+            }
+        }
+    }
+
+    /// The process in its present life.
+    pub(super) fn process(&self, id: ProcessId) -> Process {
+        let (mut processes, life) = (lock(&self.processes), self.world.process(id).life());
+        match processes.get(&id.0) {
+            Some((made_in, process)) if *made_in == life => process.clone(),
+            _ => {
+                let process = Process::new(&self.world, id, Arc::clone(&self.progress));
+                processes.insert(id.0, (life, process.clone()));
+                process
+            }
         }
     }
 
     /// The server that the process runs, if it is one.
     pub(crate) fn host(&self, id: ProcessId) -> Option<&Arc<dyn Host>> {
-        match &self.bodies[id.0] {
+        match &self.cast.bodies[id.0] {
             Body::Host { host, .. } => Some(host),
             Body::Program { .. } => None,
         }
@@ -68,6 +76,11 @@ impl Stage {
         self.progress.none_held(&self.world, limit).await;
     }
 
+    /// Completes when every program has ended.
+    pub(super) async fn finished(&self) {
+        self.progress.all_finished(&self.world, u64::MAX).await;
+    }
+
     /// Requests that the servers carried out so far.
     pub(super) fn executed(&self) -> u64 {
         let ids = self.world.processes();
@@ -76,6 +89,7 @@ impl Stage {
 
     /// Ends the servers: they and the world would keep each other alive.
     pub(super) fn close(&self) {
+        lock(&self.processes).clear();
         for id in self.world.processes() {
             if let Some(host) = self.host(id) {
                 host.close();
@@ -90,14 +104,14 @@ impl Stage {
 
     /// The main task of a process in its next life.
     fn main(self: &Arc<Self>, id: ProcessId) -> Main {
-        match &self.bodies[id.0] {
+        match &self.cast.bodies[id.0] {
             Body::Host { host, .. } => host.start(WorldMachine::new(&self.world, id)),
             Body::Program { .. } => {
                 let stage = Arc::clone(self);
                 Box::pin(async move {
                     // Made when its life has begun, which it belongs to.
-                    let process = Process::new(&stage.world, id, Arc::clone(&stage.progress));
-                    if let Body::Program { main, .. } = &stage.bodies[id.0] {
+                    let process = stage.process(id);
+                    if let Body::Program { main: Some(main), .. } = &stage.cast.bodies[id.0] {
                         main(process).await;
                     }
                     stage.progress.finished(id.0);
@@ -113,7 +127,7 @@ impl faults::Stage for Stage {
     }
 
     fn role(&self, process: ProcessId) -> Role {
-        match &self.bodies[process.0] {
+        match &self.cast.bodies[process.0] {
             Body::Host { role, .. } | Body::Program { role, .. } => *role,
         }
     }

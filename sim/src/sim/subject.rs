@@ -85,7 +85,7 @@ pub trait Subject: Sync {
         let mut sim = Sim::new(schedule.seed);
         // Options that no world can be built of have no verdict either.
         let _ = self.build(&schedule.options, &mut sim);
-        let excused = schedule.faults.iter().flat_map(|fault| fault.what.excuses(&sim));
+        let excused = schedule.faults.iter().flat_map(|fault| fault.what.excuses(&sim.cast));
         excused.chain([VerdictKind::Overlap]).collect()
     }
 

@@ -3,45 +3,34 @@
 use std::future::Future;
 use std::time::Duration;
 
-use dlock::Runtime;
-use sim::entropy::Entropy;
+use sim::faults::{Crash, Cut};
 use sim::servers::etcd::{Cluster, ClusterOptions};
 use sim::servers::host::{Acted, Host};
 use sim::servers::redis::{Persistence, RedisHost};
 use sim::servers::zookeeper::{EnsembleOptions, ZooKeeperHost};
-use sim::world::World;
-use sim::world::process::ProcessId;
-use sim::world::runtime::SimRuntime;
+use sim::{Control, Sim};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::support::hosts;
+use crate::support::scripts::{points, run_script};
 
 const PRIMARY: &str = "redis-1:6379";
+const MS: Duration = Duration::from_millis(1);
 
-/// Runs `test` in a world of two servers' processes and a client, in which each segment takes 1 ms.
-fn in_world<F: Future>(names: [&str; 2], test: impl FnOnce(World) -> F) -> F::Output {
-    let runtime = madsim::runtime::Runtime::with_seed_and_config(1, madsim::Config::default());
-    runtime.block_on(async {
-        let latency = Duration::from_millis(1);
-        let world = World::new(Entropy::new(1), &[names[0], names[1], "client"], (latency, latency));
-        let result = test(world.clone()).await;
-        world.end().await;
-        result
-    })
-}
-
-fn id(world: &World, name: &str) -> ProcessId {
-    world.find(name).unwrap()
-}
-
-async fn pass(world: &World, millis: u64) {
-    world.sleep_until(world.now() + millis * 1_000_000).await;
+/// Runs `test` in a world of these servers and a client, in which each segment takes 1 ms.
+fn in_world<H: Host + Clone, T: Send, F: Future<Output = T>>(
+    hosts: &[(&str, &H)],
+    test: impl FnOnce(Control) -> F + Send,
+) -> T {
+    let build = |sim: &mut Sim| {
+        hosts.iter().for_each(|(name, host)| _ = sim.host(name, (*host).clone()));
+        sim.empty_process("client");
+    };
+    run_script(MS, build, test).1
 }
 
 /// The reply of the Redis at `address` to an inline command, or the kind of the error.
-async fn ask(world: &World, address: &str, command: &str) -> String {
-    let runtime = SimRuntime::new(world, id(world, "client"));
-    let mut stream = match runtime.connect(address).await {
+async fn ask(control: &Control, address: &str, command: &str) -> String {
+    let mut stream = match control.process("client").connect(address).await {
         Ok(stream) => stream,
         Err(error) => return error.kind().to_string(),
     };
@@ -79,46 +68,39 @@ fn a_server_that_is_down_does_not_act() {
 
 #[test]
 fn a_restarted_server_has_what_its_disk_has_and_counts_on() {
-    in_world(["redis-1", "redis-2"], |world| async move {
-        let (durable, forgetful): (RedisHost, RedisHost) =
-            (RedisHost::new().persistence(Persistence::Always).preset("n", "41"), RedisHost::new());
-        let ids = ["redis-1", "redis-2"].map(|name| id(&world, name));
-        hosts::start(&world, ids[0], &durable);
-        hosts::start(&world, ids[1], &forgetful);
-        pass(&world, 1).await;
-        assert_eq!(ask(&world, PRIMARY, "INCR n").await, ":42");
-        assert_eq!(ask(&world, "redis-2:6379", "INCR n").await, ":1");
-        hosts::crash(&world, ids[0], &durable);
-        hosts::crash(&world, ids[1], &forgetful);
-        assert_eq!(ask(&world, PRIMARY, "GET n").await, "connection refused");
-        hosts::restart(&world, ids[0], &durable);
-        hosts::restart(&world, ids[1], &forgetful);
-        pass(&world, 1).await;
-        assert_eq!(ask(&world, PRIMARY, "INCR n").await, ":43");
-        assert_eq!(ask(&world, "redis-2:6379", "INCR n").await, ":1");
-        assert_eq!((durable.executed(), forgetful.executed()), (2, 2));
+    let durable: RedisHost = RedisHost::new().persistence(Persistence::Always).preset("n", "41");
+    let forgetful = RedisHost::new();
+    in_world(&[("redis-1", &durable), ("redis-2", &forgetful)], |control| async move {
+        control.sleep(MS).await;
+        assert_eq!(ask(&control, PRIMARY, "INCR n").await, ":42");
+        assert_eq!(ask(&control, "redis-2:6379", "INCR n").await, ":1");
+        let crashes = ["redis-1", "redis-2"].map(|name| control.strike(Crash::of(name)));
+        assert_eq!(ask(&control, PRIMARY, "GET n").await, "connection refused");
+        assert!(crashes.iter().all(|crash| crash.heal()));
+        control.sleep(MS).await;
+        assert_eq!(ask(&control, PRIMARY, "INCR n").await, ":43");
+        assert_eq!(ask(&control, "redis-2:6379", "INCR n").await, ":1");
     });
+    assert_eq!((durable.executed(), forgetful.executed()), (2, 2));
 }
 
 #[test]
 fn a_promoted_replica_takes_the_name_of_the_primary() {
-    in_world(["redis-1", "replica-1"], |world| async move {
-        let primary: RedisHost = RedisHost::new().primary_name("redis");
-        let replica: RedisHost = RedisHost::new().replica_of(PRIMARY).primary_name("redis");
-        hosts::start(&world, id(&world, "redis-1"), &primary);
-        hosts::start(&world, id(&world, "replica-1"), &replica);
-        pass(&world, 200).await;
-        assert_eq!(ask(&world, "redis:6379", "SET a 1").await, "+OK");
-        pass(&world, 10).await;
-        hosts::crash(&world, id(&world, "redis-1"), &primary);
-        assert_eq!(ask(&world, "redis:6379", "GET a").await, "connection refused");
-        assert_eq!(replica.act("promote", None), Ok(Acted::Done("promoted".to_owned())));
-        assert_eq!(ask(&world, "redis:6379", "SET b 1").await, "+OK", "it takes writes");
-        assert_eq!(ask(&world, "redis:6379", "GET a").await, "$1\r\n1");
-        hosts::restart(&world, id(&world, "redis-1"), &primary);
-        pass(&world, 1).await;
+    let primary: RedisHost = RedisHost::new().primary_name("redis");
+    let replica = RedisHost::new().replica_of(PRIMARY).primary_name("redis");
+    in_world(&[("redis-1", &primary), ("replica-1", &replica)], |control| async move {
+        control.sleep(200 * MS).await;
+        assert_eq!(ask(&control, "redis:6379", "SET a 1").await, "+OK");
+        control.sleep(10 * MS).await;
+        let crash = control.strike(Crash::of("redis-1"));
+        assert_eq!(ask(&control, "redis:6379", "GET a").await, "connection refused");
+        assert_eq!(control.act("replica-1", "promote", None), Ok(Acted::Done("promoted".to_owned())));
+        assert_eq!(ask(&control, "redis:6379", "SET b 1").await, "+OK", "it takes writes");
+        assert_eq!(ask(&control, "redis:6379", "GET a").await, "$1\r\n1");
+        crash.heal();
+        control.sleep(MS).await;
         assert_eq!(
-            ask(&world, "redis:6379", "GET b").await,
+            ask(&control, "redis:6379", "GET b").await,
             "$1\r\n1",
             "the old primary does not take it back"
         );
@@ -127,25 +109,22 @@ fn a_promoted_replica_takes_the_name_of_the_primary() {
 
 #[test]
 fn eviction_drops_the_keys_that_it_names() {
-    in_world(["redis-1", "redis-2"], |world| async move {
-        let host: RedisHost = RedisHost::new().preset("a", "1").preset("b", "1").preset("c", "1");
-        hosts::start(&world, id(&world, "redis-1"), &host);
-        pass(&world, 1).await;
-        assert_eq!(host.act("evict", Some("a c")), Ok(Acted::Done("evicts a c".to_owned())));
-        assert_eq!(ask(&world, PRIMARY, "EXISTS a b c").await, ":1");
-        assert_eq!(ask(&world, PRIMARY, "GET b").await, "$1\r\n1");
+    let host: RedisHost = RedisHost::new().preset("a", "1").preset("b", "1").preset("c", "1");
+    in_world(&[("redis-1", &host)], |control| async move {
+        control.sleep(MS).await;
+        assert_eq!(control.act("redis-1", "evict", Some("a c")), Ok(Acted::Done("evicts a c".to_owned())));
+        assert_eq!(ask(&control, PRIMARY, "EXISTS a b c").await, ":1");
+        assert_eq!(ask(&control, PRIMARY, "GET b").await, "$1\r\n1");
     });
 }
 
 #[test]
 fn each_executed_command_is_a_point_of_its_process() {
-    in_world(["redis-1", "redis-2"], |world| async move {
-        let points = hosts::points(&world);
-        let host: RedisHost = RedisHost::new();
-        hosts::start(&world, id(&world, "redis-1"), &host);
-        pass(&world, 1).await;
-        ask(&world, PRIMARY, "SET a 1").await;
-        ask(&world, PRIMARY, "GET a").await;
+    in_world(&[("redis-1", &RedisHost::new())], |control| async move {
+        let points = points(&control);
+        control.sleep(MS).await;
+        ask(&control, PRIMARY, "SET a 1").await;
+        ask(&control, PRIMARY, "GET a").await;
         let expected = ["set", "get"].map(|command| ("redis-1".to_owned(), command.to_owned()));
         assert_eq!(*points.lock().unwrap(), expected);
     });
@@ -153,42 +132,44 @@ fn each_executed_command_is_a_point_of_its_process() {
 
 #[test]
 fn a_process_can_be_killed_within_a_point() {
-    in_world(["redis-1", "redis-2"], |world| async move {
-        let host: RedisHost = RedisHost::new().persistence(Persistence::Always);
-        let (killer, killed) = (world.clone(), host.clone());
-        world.hear_points(move |process: ProcessId, name: &str| {
-            if name == "incr" {
-                hosts::crash(&killer, process, &killed);
+    let host: RedisHost = RedisHost::new().persistence(Persistence::Always);
+    in_world(&[("redis-1", &host)], |control| async move {
+        let killer = control.clone();
+        control.hear_points(move |process, point| {
+            if point == "incr" {
+                killer.strike(Crash::of(process));
             }
         });
-        let redis = id(&world, "redis-1");
-        hosts::start(&world, redis, &host);
-        pass(&world, 1).await;
-        let runtime = SimRuntime::new(&world, id(&world, "client"));
-        let mut stream = runtime.connect(PRIMARY).await.unwrap();
+        control.sleep(MS).await;
+        let mut stream = control.process("client").connect(PRIMARY).await.unwrap();
         stream.write_all(b"SET n 1\r\nINCR n\r\n").await.unwrap();
         let mut replies = Vec::new();
         let error = stream.read_to_end(&mut replies).await.unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
-        hosts::restart(&world, redis, &host);
-        pass(&world, 1).await;
-        assert_eq!(ask(&world, PRIMARY, "GET n").await, "$-1", "the file was not written before the replies");
+        control.heal(Crash::of("redis-1"));
+        control.sleep(MS).await;
+        assert_eq!(
+            ask(&control, PRIMARY, "GET n").await,
+            "$-1",
+            "the file was not written before the replies"
+        );
     });
 }
 
 #[test]
 fn a_member_without_a_majority_can_not_lead() {
-    in_world(["etcd-1", "etcd-2"], |world| async move {
-        let cluster: Cluster = Cluster::new(ClusterOptions::new("etcd", ["etcd-1", "etcd-2"]));
-        assert!(cluster.member("etcd-3").is_none());
-        let [one, two] = ["etcd-1", "etcd-2"].map(|name| cluster.member(name).unwrap());
-        hosts::start(&world, id(&world, "etcd-1"), &one);
+    let cluster: Cluster = Cluster::new(ClusterOptions::new("etcd", ["etcd-1", "etcd-2"]));
+    assert!(cluster.member("etcd-3").is_none());
+    let [one, two] = ["etcd-1", "etcd-2"].map(|name| cluster.member(name).unwrap());
+    in_world(&[("etcd-1", &one), ("etcd-2", &two)], |control| async move {
         let failed = Acted::Failed("was to lead, and has no majority".to_owned());
-        assert_eq!(one.act("lead", None), Ok(failed.clone()));
-        hosts::start(&world, id(&world, "etcd-2"), &two);
-        assert_eq!(two.act("lead", None), Ok(Acted::Done("leads from now on".to_owned())));
+        let crash = control.strike(Crash::of("etcd-2"));
+        assert_eq!(control.act("etcd-1", "lead", None), Ok(failed.clone()));
+        crash.heal();
+        let leads = Acted::Done("leads from now on".to_owned());
+        assert_eq!(control.act("etcd-2", "lead", None), Ok(leads));
         assert_eq!(cluster.leader(), 1);
-        world.cut(id(&world, "etcd-2"), id(&world, "etcd-1"));
-        assert_eq!(two.act("lead", None), Ok(failed));
+        control.strike(Cut::one_way("etcd-2", "etcd-1"));
+        assert_eq!(control.act("etcd-2", "lead", None), Ok(failed));
     });
 }

@@ -31,6 +31,7 @@ mod lines;
 mod mutants;
 mod reader;
 mod schedule;
+mod scripts;
 mod std_time;
 mod toy;
 mod trace;

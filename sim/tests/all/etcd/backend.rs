@@ -20,7 +20,7 @@ fn one_holder_and_then_the_next_with_a_greater_token() {
         first.renew().await.unwrap();
         let token = first.fence();
         assert_eq!(first.release().await, Ok(Released::Done));
-        etcd.at(etcd.now() + 100).await;
+        etcd.pass(100).await;
         assert_eq!(lab.keys().await, 0, "the one that was refused has left the queue, too");
         let second = b.lock.try_acquire(&key()).await.unwrap();
         assert!(second.fence() > token);
@@ -51,12 +51,12 @@ fn the_token_is_the_create_revision_at_once_and_after_a_wait() {
         let (a, b) = (lab.client("a"), lab.client("b"));
         let first = a.lock.try_acquire(&key()).await.unwrap();
         assert_eq!(Some(first.fence().as_u64()), lab.create_revision(&key(), &first).await);
-        let waiting = lab.spawn_acquire(&b, &key(), LONG);
-        etcd.at(etcd.now() + 50).await;
+        let waiting = b.spawn_acquire(&key(), LONG);
+        etcd.pass(50).await;
         // Other writes move the store's revision on.
         lab.write_elsewhere(5).await;
         first.release().await.unwrap();
-        let second = waiting.wait(&etcd).await.unwrap();
+        let second = waiting.wait(&etcd.control).await.unwrap();
         assert_eq!(Some(second.fence().as_u64()), lab.create_revision(&key(), &second).await);
     });
 }
@@ -129,15 +129,15 @@ fn a_waiter_that_gives_up_leaves_the_queue_and_those_behind_it_move_up() {
         let lab = Lab::new(&etcd);
         let (a, b, c) = (lab.client("a"), lab.client("b"), lab.client("b"));
         let first = a.lock.try_acquire(&key()).await.unwrap();
-        let giving_up = lab.spawn_acquire(&b, &key(), Duration::from_millis(300));
-        etcd.at(etcd.now() + 50).await;
-        let staying = lab.spawn_acquire(&c, &key(), LONG);
-        let error = giving_up.wait(&etcd).await.unwrap_err();
+        let giving_up = b.spawn_acquire(&key(), Duration::from_millis(300));
+        etcd.pass(50).await;
+        let staying = c.spawn_acquire(&key(), LONG);
+        let error = giving_up.wait(&etcd.control).await.unwrap_err();
         assert_eq!(error, AcquireError::Contended { retry_after: None });
-        etcd.at(etcd.now() + 50).await;
+        etcd.pass(50).await;
         assert_eq!(lab.keys().await, 2, "the holder and the one that stays");
         first.release().await.unwrap();
-        staying.wait(&etcd).await.unwrap();
+        staying.wait(&etcd.control).await.unwrap();
     });
 }
 
@@ -163,7 +163,7 @@ fn a_client_that_is_dropped_ends_its_session() {
         a.lock.try_acquire(&key()).await.unwrap().release().await.unwrap();
         assert_eq!(lab.leases().await, 1);
         drop(a);
-        etcd.at(etcd.now() + 50).await;
+        etcd.pass(50).await;
         assert_eq!(lab.leases().await, 0, "not when its time is over, but at once");
     });
 }

@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::lab::{LONG, Lab, key};
-use super::support::in_cluster;
+use super::support::{MEMBERS, in_cluster};
 use dlock::Runtime;
+use sim::faults::Reset;
 
 /// Who was granted the lock, when and with which token, and what the cluster told of it.
 fn run() -> (Vec<String>, Vec<String>) {
@@ -14,20 +15,24 @@ fn run() -> (Vec<String>, Vec<String>) {
         let grants = Arc::new(Mutex::new(Vec::new()));
         for number in 0..12_u64 {
             let client = lab.client(["a", "b"][number as usize % 2]);
-            let (grants, world) = (Arc::clone(&grants), etcd.world.clone());
+            let (grants, control) = (Arc::clone(&grants), etcd.control.clone());
             client.runtime.clone().spawn(async move {
                 let wait = Duration::from_millis(number * 7);
                 client.runtime.sleep_until(client.runtime.now() + wait).await;
                 let timeout = if number % 3 == 0 { Duration::from_millis(900) } else { LONG };
                 let acquired = client.lock.acquire(&key(), client.within(timeout)).await;
                 let Ok(handle) = acquired else { return };
-                grants.lock().unwrap().push(format!("{number} {} {}", handle.fence(), world.now()));
+                grants.lock().unwrap().push(format!(
+                    "{number} {} {}",
+                    handle.fence(),
+                    control.now().as_nanos()
+                ));
                 client.runtime.sleep_until(client.runtime.now() + Duration::from_millis(300)).await;
                 drop(handle.release().await);
             });
         }
         etcd.at(1000).await;
-        etcd.world.reset(etcd.world.find("a").unwrap(), etcd.members[0]);
+        etcd.control.strike(Reset::between("a", MEMBERS[0]));
         etcd.at(1500).await;
         etcd.cluster.isolate(0, true);
         etcd.at(30_000).await;

@@ -1,18 +1,18 @@
 //! Locks on the simulated etcd when something fails: answers that get lost, members that fall silent,
 //! sessions that end, callers that leave.
 
-use std::future::Future;
-use std::pin::pin;
-use std::task::Poll;
 use std::time::Duration;
 
 use super::lab::{Client, LONG, Lab, SESSION, TTL, key, other_key};
-use super::support::{Etcd, in_cluster};
+use super::support::{MEMBERS, in_cluster};
+use crate::support::scripts::drop_when_pending;
 use dlock::etcd::Etcd as Locks;
 use dlock::{
     AcquireError, Acquisition, Answer, Backend, BackendError, Claim, LostError, Owner, Released, RenewError,
     Runtime, TryAcquireError,
 };
+use sim::Span;
+use sim::faults::{Crash, Cut, Delay, Reset};
 use sim::world::runtime::SimRuntime;
 
 /// A client whose session is open, on the first member.
@@ -22,44 +22,25 @@ async fn warm(lab: &Lab, process: &str) -> Client {
     client
 }
 
-fn cut(etcd: &Etcd, client: &Client, member: usize) {
-    etcd.world.cut(client.id, etcd.members[member]);
-    etcd.world.cut(etcd.members[member], client.id);
-}
-
-fn heal(etcd: &Etcd, client: &Client, member: usize) {
-    etcd.world.heal(client.id, etcd.members[member]);
-    etcd.world.heal(etcd.members[member], client.id);
-}
-
-/// Does `act` after so many milliseconds.
-fn after(etcd: &Etcd, millis: u64, act: impl FnOnce(&Etcd) + Send + 'static) {
-    let (etcd, at) = (etcd.clone(), etcd.now() + millis);
-    etcd.world.clone().spawn_harness(async move {
-        etcd.at(at).await;
-        act(&etcd);
-    });
-}
-
 #[test]
 fn a_grant_whose_answer_was_lost_is_recognised_with_its_token_and_place() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let (a, b) = (warm(&lab, "a").await, warm(&lab, "b").await);
         // What the first member answers is lost; the next one is asked.
-        etcd.world.cut(etcd.members[0], a.id);
+        etcd.control.strike(Cut::one_way(MEMBERS[0], a.name()));
         let began = etcd.now();
-        let acquiring = lab.spawn_acquire(&a, &key(), LONG);
+        let acquiring = a.spawn_acquire(&key(), LONG);
         etcd.at(began + 100).await;
         let revision = etcd.cluster.revision();
-        let behind = lab.spawn_acquire(&b, &key(), LONG);
-        let handle = acquiring.wait(&etcd).await.unwrap();
+        let behind = b.spawn_acquire(&key(), LONG);
+        let handle = acquiring.wait(&etcd.control).await.unwrap();
         assert!(etcd.now() - began >= 1000, "it had to be asked for again");
         assert_eq!(handle.fence().as_u64(), revision.unsigned_abs(), "the first put's");
         assert!(!behind.is_over());
         assert_eq!(lab.keys().await, 2);
         assert_eq!(handle.release().await, Ok(Released::Done));
-        behind.wait(&etcd).await.unwrap();
+        behind.wait(&etcd.control).await.unwrap();
     });
 }
 
@@ -68,11 +49,10 @@ fn a_put_that_comes_after_its_release_does_nothing() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let a = warm(&lab, "a").await;
-        // The put takes three seconds to the first member; what takes it back on that stream comes later
-        // still.
-        let (id, member) = (a.id, etcd.members[0]);
-        etcd.world.delay(id, member, Duration::from_secs(3));
-        after(&etcd, 50, move |etcd| etcd.world.delay(id, member, Duration::from_secs(3)));
+        // The put takes three seconds to the first member; what takes it back on that stream comes later still.
+        let delay = Delay::one_way(a.name(), MEMBERS[0], Span::from_secs(3));
+        etcd.control.strike(delay.clone());
+        etcd.control.after(Duration::from_millis(50), move |control| _ = control.strike(delay));
         let began = etcd.now();
         let error = a.lock.acquire(&key(), a.within(Duration::from_millis(100))).await.unwrap_err();
         assert_eq!(error, AcquireError::Unavailable(BackendError::NoAnswer));
@@ -88,37 +68,19 @@ fn a_put_that_comes_after_its_release_does_nothing() {
     });
 }
 
-/// Polls `future` until it has been pending for the `nth` time, leaves it alone for `millis`, in which what
-/// it has begun goes on without it, and drops it. Tells what it gave if it ended before.
-async fn drop_when_pending<F: Future>(etcd: &Etcd, nth: usize, millis: u64, future: F) -> Option<F::Output> {
-    let (mut future, mut pending) = (pin!(future), 0);
-    let ended = std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
-        Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending => {
-            pending += 1;
-            if pending >= nth { Poll::Ready(None) } else { Poll::Pending }
-        }
-    })
-    .await;
-    if ended.is_none() {
-        etcd.at(etcd.now() + millis).await;
-    }
-    ended
-}
-
-/// Drops an acquire, while another holds the lock if `is_held`, at its `nth` await point after `millis`;
-/// whether it had ended before.
+/// Drops an acquire, while another holds the lock if `is_held`, at its `nth` await point after `millis`; whether it had ended
+/// before.
 fn acquire_dropped_at(nth: usize, millis: u64, is_held: bool) -> bool {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let (a, b, key) = (lab.client("a"), lab.client("b"), key());
         let held = if is_held { Some(b.lock.try_acquire(&key).await.unwrap()) } else { None };
         let acquiring = a.lock.acquire(&key, a.within(Duration::from_millis(300)));
-        let acquired = drop_when_pending(&etcd, nth, millis, acquiring).await;
+        let acquired = drop_when_pending(&etcd.control, nth, Duration::from_millis(millis), acquiring).await;
         let ended = acquired.is_some();
         drop(acquired);
         // For what is on its way, and for the release behind it.
-        etcd.at(etcd.now() + 200).await;
+        etcd.pass(200).await;
         let place = format!("pending for the {nth}th time, dropped after {millis} ms, held: {is_held}");
         assert_eq!(lab.keys().await, usize::from(is_held), "{place}");
         drop(held);
@@ -144,8 +106,8 @@ fn a_waiter_whose_lease_ended_while_it_waited_does_not_hold() {
         let first = a.lock.try_acquire(&key()).await.unwrap();
         let mut observer = etcd.client_of("b", 0).await;
         let of_a = observer.leases().await.unwrap().leases()[0].id();
-        let waiting = lab.spawn_acquire(&b, &key(), LONG);
-        etcd.at(etcd.now() + 50).await;
+        let waiting = b.spawn_acquire(&key(), LONG);
+        etcd.pass(50).await;
         // Its key goes, and a moment later the holder does: the waiter is woken before it hears of its lease.
         for lease in observer.leases().await.unwrap().leases() {
             if lease.id() != of_a {
@@ -153,16 +115,16 @@ fn a_waiter_whose_lease_ended_while_it_waited_does_not_hold() {
             }
         }
         let third = lab.client("a");
-        let behind = lab.spawn_acquire(&third, &key(), LONG);
-        etcd.at(etcd.now() + 50).await;
+        let behind = third.spawn_acquire(&key(), LONG);
+        etcd.pass(50).await;
         first.release().await.unwrap();
-        let held = behind.wait(&etcd).await.unwrap();
-        etcd.at(etcd.now() + 2000).await;
+        let held = behind.wait(&etcd.control).await.unwrap();
+        etcd.pass(2000).await;
         assert!(!waiting.is_over(), "it must wait behind those who came before it came back");
         assert!(held.is_valid());
         let token = held.fence();
         held.release().await.unwrap();
-        let late = waiting.wait(&etcd).await.unwrap();
+        let late = waiting.wait(&etcd.control).await.unwrap();
         assert!(late.fence() > token);
         assert_eq!(lab.owner_of(&key()).await.as_deref(), Some(late.owner().as_str()));
     });
@@ -193,16 +155,16 @@ fn a_client_that_is_cut_off_stops_before_the_next_one_holds() {
         let (a, b) = (lab.client("a"), lab.client("b"));
         let handle = a.lock.try_acquire(&key()).await.unwrap();
         handle.keep_alive(dlock::Cap(LONG));
-        let waiting = lab.spawn_acquire(&b, &key(), LONG);
+        let waiting = b.spawn_acquire(&key(), LONG);
         etcd.at(10_000).await;
-        (0..3).for_each(|member| cut(&etcd, &a, member));
+        (0..3).for_each(|member| etcd.cut(a.name(), member));
         handle.lost().await;
         assert!(etcd.now() >= 10_000 + 1_000, "renewed until then");
         assert!(!waiting.is_over(), "no other holder before the work has stopped");
-        let next = waiting.wait(&etcd).await.unwrap();
+        let next = waiting.wait(&etcd.control).await.unwrap();
         assert!(next.fence() > handle.fence());
         assert!(etcd.now() < 10_000 + 6000 + 1500, "and soon after: {}", etcd.now());
-        (0..3).for_each(|member| heal(&etcd, &a, member));
+        (0..3).for_each(|member| etcd.heal(a.name(), member));
         assert_eq!(handle.release().await, Ok(Released::NotOwner));
         next.renew().await.unwrap();
     });
@@ -216,10 +178,8 @@ fn a_validity_counts_from_the_sending_of_the_keepalive() {
         let handle = a.lock.try_acquire(&key()).await.unwrap();
         etcd.at(1500).await;
         let sent = a.runtime.now();
-        let member = etcd.members[0];
-        etcd.world.cut(member, a.id);
-        let id = a.id;
-        after(&etcd, 800, move |etcd| etcd.world.heal(member, id));
+        let lasts = Some(Span::from_millis(800));
+        etcd.control.strike(Cut { lasts, ..Cut::one_way(MEMBERS[0], a.name()) });
         handle.renew().await.unwrap();
         assert!(a.runtime.now() >= sent + Duration::from_millis(800));
         assert!(handle.valid_until() > sent, "it was extended");
@@ -234,7 +194,7 @@ fn a_new_leader_changes_nothing_for_the_holder() {
         let (a, b) = (lab.client("a"), lab.client("b"));
         let handle = a.lock.try_acquire(&key()).await.unwrap();
         handle.keep_alive(dlock::Cap(LONG));
-        let waiting = lab.spawn_acquire(&b, &key(), LONG);
+        let waiting = b.spawn_acquire(&key(), LONG);
         etcd.at(3000).await;
         assert!(etcd.cluster.move_leader(1));
         etcd.at(20_000).await;
@@ -244,7 +204,7 @@ fn a_new_leader_changes_nothing_for_the_holder() {
         assert!(handle.is_valid());
         assert!(!waiting.is_over());
         assert_eq!(handle.release().await, Ok(Released::Done));
-        waiting.wait(&etcd).await.unwrap();
+        waiting.wait(&etcd.control).await.unwrap();
     });
 }
 
@@ -282,14 +242,14 @@ fn a_waiter_on_a_member_that_loses_its_quorum_moves_on_and_keeps_its_place() {
         let b = lab.client("b");
         let first = a.lock.try_acquire(&key()).await.unwrap();
         first.keep_alive(dlock::Cap(LONG));
-        let waiting = lab.spawn_acquire(&b, &key(), LONG);
+        let waiting = b.spawn_acquire(&key(), LONG);
         etcd.at(1000).await;
         let position = etcd.cluster.revision();
         etcd.cluster.isolate(0, true);
         etcd.at(20_000).await;
         assert!(first.is_valid());
         first.release().await.unwrap();
-        let next = waiting.wait(&etcd).await.unwrap();
+        let next = waiting.wait(&etcd.control).await.unwrap();
         assert!(etcd.now() < 20_100, "it was woken: {}", etcd.now());
         assert_eq!(next.fence().as_u64(), position.unsigned_abs());
     });
@@ -349,9 +309,9 @@ fn an_idle_connection_that_breaks_costs_no_call() {
         let lab = Lab::new(&etcd);
         let a = warm(&lab, "a").await;
         for member in [0, 1, 2, 0] {
-            etcd.world.reset(a.id, etcd.members[member]);
+            etcd.control.strike(Reset::between(a.name(), MEMBERS[member]));
             // Time for the client to see it.
-            etcd.at(etcd.now() + 5).await;
+            etcd.pass(5).await;
             a.lock.try_acquire(&key()).await.unwrap().release().await.unwrap();
         }
     });
@@ -363,7 +323,7 @@ fn a_member_that_is_down_is_passed_over_within_one_call() {
         let lab = Lab::new(&etcd);
         etcd.at(100).await;
         assert!(etcd.cluster.move_leader(1));
-        etcd.world.crash(etcd.members[0], false);
+        etcd.control.strike(Crash::of(MEMBERS[0]));
         let a = lab.client("a");
         a.lock.try_acquire(&key()).await.unwrap().release().await.unwrap();
     });

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::lab::{LONG, Lab, key};
-use super::support::{in_cluster, in_cluster_of};
+use super::support::{MEMBERS, in_cluster, in_cluster_of};
 use dlock::{AcquireError, Cap, Released, TryAcquireError};
+use sim::faults::Reset;
 use sim::servers::etcd::ClusterOptions;
 
 #[test]
@@ -16,17 +17,17 @@ fn one_holder_and_then_the_next_with_a_greater_token() {
         first.renew().await.unwrap();
         let refused = b.lock.try_acquire(&key()).await.unwrap_err();
         assert_eq!(refused, TryAcquireError::Held { retry_after: None });
-        let waiting = lab.spawn_acquire(&b, &key(), LONG);
-        etcd.at(etcd.now() + 50).await;
+        let waiting = b.spawn_acquire(&key(), LONG);
+        etcd.pass(50).await;
         let position = etcd.cluster.revision();
         lab.write_elsewhere(5).await;
         let token = first.fence();
         assert_eq!(first.release().await, Ok(Released::Done));
-        let second = waiting.wait(&etcd).await.unwrap();
+        let second = waiting.wait(&etcd.control).await.unwrap();
         assert_eq!(second.fence().as_u64(), position.unsigned_abs(), "its key's, not the answer's revision");
         assert!(second.fence() > token);
         assert_eq!(second.release().await, Ok(Released::Done));
-        etcd.at(etcd.now() + 100).await;
+        etcd.pass(100).await;
         assert_eq!((lab.keys().await, lab.leases().await), (0, 0));
     });
 }
@@ -37,10 +38,10 @@ fn a_waiter_that_gives_up_leaves_the_queue() {
         let lab = Lab::new(&etcd);
         let (a, b) = (lab.service("a"), lab.service("b"));
         let first = a.lock.try_acquire(&key()).await.unwrap();
-        let waiting = lab.spawn_acquire(&b, &key(), Duration::from_millis(1500));
-        let error = waiting.wait(&etcd).await.unwrap_err();
+        let waiting = b.spawn_acquire(&key(), Duration::from_millis(1500));
+        let error = waiting.wait(&etcd.control).await.unwrap_err();
         assert_eq!(error, AcquireError::Contended { retry_after: None });
-        etcd.at(etcd.now() + 100).await;
+        etcd.pass(100).await;
         assert_eq!((lab.keys().await, lab.leases().await), (1, 1));
         assert_eq!(first.release().await, Ok(Released::Done));
     });
@@ -63,13 +64,13 @@ fn a_call_that_breaks_while_it_waits_is_made_again() {
         let (a, b) = (lab.service("a"), lab.service("b"));
         let first = a.lock.try_acquire(&key()).await.unwrap();
         first.keep_alive(Cap(LONG));
-        let waiting = lab.spawn_acquire(&b, &key(), LONG);
-        etcd.at(etcd.now() + 2000).await;
-        etcd.world.reset(b.id, etcd.members[0]);
-        etcd.at(etcd.now() + 2000).await;
+        let waiting = b.spawn_acquire(&key(), LONG);
+        etcd.pass(2000).await;
+        etcd.control.strike(Reset::between(b.name(), MEMBERS[0]));
+        etcd.pass(2000).await;
         assert!(!waiting.is_over());
         first.release().await.unwrap();
-        let second = waiting.wait(&etcd).await.unwrap();
+        let second = waiting.wait(&etcd.control).await.unwrap();
         assert_eq!(lab.keys().await, 1);
         second.release().await.unwrap();
     });
@@ -83,15 +84,15 @@ fn outwaited(is_old: fn(ClusterOptions) -> ClusterOptions) -> (Option<u64>, usiz
         let first = a.lock.try_acquire(&key()).await.unwrap();
         let mut observer = etcd.client_of("b", 0).await;
         let of_first = observer.leases().await.unwrap().leases()[0].id();
-        let waiting = lab.spawn_acquire(&b, &key(), Duration::from_millis(1200));
-        etcd.at(etcd.now() + 1000).await;
+        let waiting = b.spawn_acquire(&key(), Duration::from_millis(1200));
+        etcd.pass(1000).await;
         for lease in observer.leases().await.unwrap().leases() {
             if lease.id() != of_first {
                 observer.lease_revoke(lease.id()).await.unwrap();
             }
         }
         first.release().await.unwrap();
-        let held = waiting.wait(&etcd).await.ok();
+        let held = waiting.wait(&etcd.control).await.ok();
         (held.as_ref().map(|handle| handle.fence().as_u64()), lab.keys().await)
     })
 }

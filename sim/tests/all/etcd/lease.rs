@@ -1,8 +1,8 @@
 //! Leases of the simulated etcd: granted, renewed, ended on the leader's clock, restarted by a new leader.
 
-use super::support::{Etcd, MS, in_cluster, refusal};
+use super::support::{Etcd, MEMBERS, in_cluster, refusal};
 use etcd_client::{Client, LeaseGrantOptions, LeaseTimeToLiveOptions, PutOptions};
-use sim::world::clock::TRUE_RATE;
+use sim::faults::Rate;
 
 async fn leased(client: &mut Client, ttl: i64, key: &str) -> i64 {
     let lease = client.lease_grant(ttl, None).await.unwrap().id();
@@ -13,7 +13,7 @@ async fn leased(client: &mut Client, ttl: i64, key: &str) -> i64 {
 /// When the key is gone, in milliseconds of true time.
 async fn gone(etcd: &Etcd, client: &mut Client, key: &str) -> u64 {
     while client.get(key, None).await.unwrap().count() > 0 {
-        etcd.at(etcd.now() + 10).await;
+        etcd.pass(10).await;
     }
     etcd.now()
 }
@@ -80,7 +80,7 @@ fn a_keepalive_restarts_the_lease_and_a_dead_one_answers_zero() {
         for _ in 0..5 {
             keeper.keep_alive().await.unwrap();
             assert_eq!(answers.message().await.unwrap().unwrap().ttl(), 3);
-            etcd.at(etcd.now() + 2000).await;
+            etcd.pass(2000).await;
         }
         assert_eq!(client.get("a", None).await.unwrap().count(), 1);
         let ended = gone(&etcd, &mut client, "a").await - began;
@@ -111,7 +111,7 @@ fn a_keepalive_after_the_end_does_not_save_the_lease() {
 fn a_lease_runs_on_the_clock_of_the_leader() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client(1).await;
-        etcd.world.set_clock_rate(etcd.members[0], 2 * TRUE_RATE);
+        etcd.control.strike(Rate::of(MEMBERS[0], 2.0));
         let began = etcd.now();
         leased(&mut client, 4, "a").await;
         let ended = gone(&etcd, &mut client, "a").await - began;
@@ -130,6 +130,6 @@ fn a_new_leader_restarts_every_lease_in_full() {
         let ended = gone(&etcd, &mut client, "a").await;
         // An election timeout on top, and half a second until it looks.
         assert!((10_000..10_620).contains(&ended), "{ended}");
-        assert_eq!(etcd.world.now() / MS, ended);
+        assert_eq!(etcd.now(), ended);
     });
 }

@@ -1,27 +1,20 @@
 //! Members of the simulated etcd that lose each other: silence without a quorum, elections, what a lagging
 //! member knows.
 
-use super::support::{Etcd, in_cluster, refusal};
-use crate::support::hosts;
+use std::time::Duration;
+
+use super::support::{MEMBERS, in_cluster, refusal};
+use crate::support::scripts::points;
 use etcd_client::{GetOptions, PutOptions};
-
-fn cut(etcd: &Etcd, one: usize, other: usize) {
-    etcd.world.cut(etcd.members[one], etcd.members[other]);
-    etcd.world.cut(etcd.members[other], etcd.members[one]);
-}
-
-fn heal(etcd: &Etcd, one: usize, other: usize) {
-    etcd.world.heal(etcd.members[one], etcd.members[other]);
-    etcd.world.heal(etcd.members[other], etcd.members[one]);
-}
+use sim::faults::{Crash, Pause};
 
 #[test]
 fn a_member_without_a_quorum_times_out_and_reads_the_past_only() {
     in_cluster(|etcd| async move {
         let (mut lone, mut client) = (etcd.client(2).await, etcd.client(1).await);
         client.put("a", "1", None).await.unwrap();
-        cut(&etcd, 2, 0);
-        cut(&etcd, 2, 1);
+        etcd.cut(MEMBERS[2], 0);
+        etcd.cut(MEMBERS[2], 1);
         client.put("a", "2", None).await.unwrap();
         let began = etcd.now();
         assert_eq!(refusal(lone.put("a", "3", None).await), "Unavailable: etcdserver: request timed out");
@@ -48,11 +41,8 @@ fn a_request_waits_for_the_quorum_to_come_back() {
         client.put("a", "1", None).await.unwrap();
         etcd.cluster.isolate(1, true);
         etcd.cluster.isolate(2, true);
-        let healing = etcd.clone();
-        etcd.world.spawn_harness(async move {
-            healing.at(3000).await;
-            healing.cluster.isolate(1, false);
-        });
+        let cluster = etcd.cluster.clone();
+        etcd.control.after(Duration::from_millis(3000 - etcd.now()), move |_| cluster.isolate(1, false));
         client.put("a", "2", None).await.unwrap();
         assert!((3000..3010).contains(&etcd.now()), "{}", etcd.now());
     });
@@ -64,8 +54,8 @@ fn a_leader_that_is_cut_off_is_replaced_and_its_watches_lag() {
         let (mut old, mut client) = (etcd.client(0).await, etcd.client(1).await);
         let mut stream = old.watch("a", None).await.unwrap();
         assert!(stream.message().await.unwrap().unwrap().created());
-        cut(&etcd, 0, 1);
-        cut(&etcd, 0, 2);
+        etcd.cut(MEMBERS[0], 1);
+        etcd.cut(MEMBERS[0], 2);
         let began = etcd.now();
         client.put("a", "1", None).await.unwrap();
         let waited = etcd.now() - began;
@@ -73,8 +63,8 @@ fn a_leader_that_is_cut_off_is_replaced_and_its_watches_lag() {
         assert_ne!(etcd.cluster.leader(), 0);
         assert_eq!(etcd.told(), [format!("leader {} term 3", etcd.cluster.leader())]);
         assert!(etcd.within(2000, stream.message()).await.is_none(), "no news without a quorum");
-        heal(&etcd, 0, 1);
-        heal(&etcd, 0, 2);
+        etcd.heal(MEMBERS[0], 1);
+        etcd.heal(MEMBERS[0], 2);
         let news = etcd.within(200, stream.message()).await.expect("it catches up");
         assert_eq!(news.unwrap().unwrap().events()[0].kv().unwrap().value(), b"1");
         assert_eq!(old.get("a", None).await.unwrap().count(), 1);
@@ -86,19 +76,19 @@ fn a_paused_leader_is_replaced_and_a_crashed_one_comes_back_with_its_data() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client(2).await;
         client.put("a", "1", None).await.unwrap();
-        etcd.world.pause(etcd.members[0]);
+        let pause = etcd.control.strike(Pause::of(MEMBERS[0]));
         client.put("a", "2", None).await.unwrap();
         let second = etcd.cluster.leader();
         assert_ne!(second, 0);
-        etcd.world.resume(etcd.members[0]);
-        etcd.at(etcd.now() + 500).await;
+        pause.heal();
+        etcd.pass(500).await;
         assert_eq!(etcd.cluster.leader(), second, "the old one follows");
-        etcd.world.crash(etcd.members[second], false);
+        let crash = etcd.control.strike(Crash::of(MEMBERS[second]));
         let mut other = etcd.client(0).await;
         other.put("a", "3", None).await.unwrap();
         assert_ne!(etcd.cluster.leader(), second);
-        etcd.world.restart(etcd.members[second], etcd.main(second));
-        etcd.at(etcd.now() + 500).await;
+        crash.heal();
+        etcd.pass(500).await;
         let mut back = etcd.client(second).await;
         assert_eq!(back.get("a", None).await.unwrap().kvs()[0].value(), b"3");
         assert_eq!(etcd.cluster.term(), 4);
@@ -169,7 +159,7 @@ fn status_and_members_say_who_leads() {
         let status = client.status().await.unwrap();
         assert_eq!((status.leader(), status.raft_term()), (target, 3));
         etcd.cluster.isolate(1, true);
-        etcd.at(etcd.now() + 2000).await;
+        etcd.pass(2000).await;
         assert_eq!(client.status().await.unwrap().leader(), 0);
     });
 }
@@ -177,7 +167,7 @@ fn status_and_members_say_who_leads() {
 #[test]
 fn each_request_is_a_point_of_the_member_that_carried_it_out() {
     in_cluster(|etcd| async move {
-        let points = hosts::points(&etcd.world);
+        let points = points(&etcd.control);
         let mut client = etcd.client(1).await;
         client.put("a", "1", None).await.unwrap();
         client.get("a", None).await.unwrap();

@@ -2,38 +2,33 @@
 //! streams.
 
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use dlock::{Runtime, timeout_at};
 use etcd_client::{Channel, Client, ConnectOptions, Error};
-use futures_util::future::{Either, select};
 use hyper_util::rt::TokioIo;
-use sim::entropy::Entropy;
+use sim::faults::Cut;
 use sim::servers::etcd::{Cluster, ClusterOptions, LockChange, Observer};
-use sim::servers::host::Host;
-use sim::world::World;
-use sim::world::machine::WorldMachine;
-use sim::world::process::ProcessId;
 use sim::world::runtime::SimRuntime;
 use sim::world::stream::SimStream;
+use sim::{Control, Process, Sim};
 use tonic::transport::{Endpoint, Uri};
 
-pub(crate) const MS: u64 = 1_000_000;
-
-/// No test takes longer than an hour of simulated time.
-const LIMIT_NANOS: u64 = 3_600_000 * MS;
+use crate::support::scripts::run_script;
 
 /// A cluster of three members and two clients.
 #[derive(Clone)]
 pub(crate) struct Etcd {
-    pub(crate) world: World,
+    pub(crate) control: Control,
     pub(crate) cluster: Cluster,
-    pub(crate) members: Vec<ProcessId>,
     pub(crate) log: Arc<Log>,
 }
+
+/// The processes of the members.
+pub(crate) const MEMBERS: [&str; 3] = ["etcd-1", "etcd-2", "etcd-3"];
 
 /// What observers were told.
 #[derive(Default)]
@@ -53,51 +48,44 @@ impl Observer for Log {
 }
 
 /// Runs `test` in a world in which each segment takes 1 ms.
-pub(crate) fn in_cluster<F: Future>(test: impl FnOnce(Etcd) -> F) -> F::Output {
+pub(crate) fn in_cluster<T: Send, F: Future<Output = T>>(test: impl FnOnce(Etcd) -> F + Send) -> T {
     in_cluster_of(|options| options, test)
 }
 
 /// As [`in_cluster`], with other options.
-pub(crate) fn in_cluster_of<F: Future>(
+pub(crate) fn in_cluster_of<T: Send, F: Future<Output = T>>(
     change: fn(ClusterOptions) -> ClusterOptions,
-    test: impl FnOnce(Etcd) -> F,
-) -> F::Output {
-    let runtime = madsim::runtime::Runtime::with_seed_and_config(1, madsim::Config::default());
-    runtime.block_on(async {
-        let etcd = Etcd::start(Duration::from_millis(1), change);
-        let limit = pin!(etcd.world.sleep_until(LIMIT_NANOS));
-        let result = match select(pin!(test(etcd.clone())), limit).await {
-            Either::Left((result, _)) => result,
-            Either::Right(_) => panic!("the test hangs: simulated time is up"),
-        };
-        etcd.world.end().await;
-        result
-    })
+    test: impl FnOnce(Etcd) -> F + Send,
+) -> T {
+    in_cluster_with(Duration::from_millis(1), change, test)
+}
+
+/// As [`in_cluster_of`], in a world in which each segment takes `latency`.
+pub(crate) fn in_cluster_with<T: Send, F: Future<Output = T>>(
+    latency: Duration,
+    change: fn(ClusterOptions) -> ClusterOptions,
+    test: impl FnOnce(Etcd) -> F + Send,
+) -> T {
+    let log = Arc::new(Log::default());
+    let options = ClusterOptions { observer: log.clone(), ..ClusterOptions::new("etcd", MEMBERS) };
+    let cluster = Cluster::new(change(options));
+    let build = |sim: &mut Sim| {
+        add_members(sim, &cluster);
+        sim.empty_process("a").empty_process("b");
+    };
+    let cluster = cluster.clone();
+    let (_, result) = run_script(latency, build, |control| test(Etcd { control, cluster, log }));
+    result
+}
+
+/// Adds the members of `cluster` to a world.
+pub(crate) fn add_members(sim: &mut Sim, cluster: &Cluster) {
+    for name in MEMBERS {
+        sim.host(name, cluster.member(name).unwrap());
+    }
 }
 
 impl Etcd {
-    pub(crate) fn start(latency: Duration, change: fn(ClusterOptions) -> ClusterOptions) -> Self {
-        let names = ["etcd-1", "etcd-2", "etcd-3", "a", "b"];
-        let world = World::new(Entropy::new(1), &names, (latency, latency));
-        let members: Vec<_> = names[..3].iter().map(|name| world.find(name).unwrap()).collect();
-        let log = Arc::new(Log::default());
-        let names = names[..3].iter().copied();
-        let options = ClusterOptions { observer: log.clone(), ..ClusterOptions::new("etcd", names) };
-        let etcd = Self { world, cluster: Cluster::new(change(options)), members, log };
-        let mains: Vec<_> = (0..etcd.members.len()).map(|member| etcd.main(member)).collect();
-        for (id, main) in etcd.members.iter().zip(mains) {
-            etcd.world.spawn(*id, main);
-        }
-        etcd
-    }
-
-    /// What the process of a member runs.
-    pub(crate) fn main(&self, member: usize) -> impl Future<Output = ()> + Send + use<> {
-        let id = self.members[member];
-        let host = self.cluster.member(self.world.process(id).name()).unwrap();
-        host.start(WorldMachine::new(&self.world, id))
-    }
-
     /// The real client, of the process `a`, connected to a member.
     pub(crate) async fn client(&self, member: usize) -> Client {
         self.client_of("a", member).await
@@ -112,23 +100,33 @@ impl Etcd {
     }
 
     async fn connect(&self, process: &str, member: usize, options: ConnectOptions) -> Client {
-        let runtime = self.runtime(process);
-        let uri = format!("http://etcd-{}:2379", member + 1);
-        let endpoint = Endpoint::from_shared(uri).unwrap().executor(Spawner(runtime.clone()));
-        let channel = endpoint.connect_with_connector_lazy(Connector(runtime));
-        Client::from_channel(Channel::Tonic(channel), Some(options)).await.unwrap()
+        connect(&self.control.process(process), member, options).await
     }
 
     pub(crate) fn runtime(&self, process: &str) -> SimRuntime {
-        SimRuntime::new(&self.world, self.world.find(process).unwrap())
+        self.control.process(process).runtime()
     }
 
     pub(crate) async fn at(&self, millis: u64) {
-        self.world.sleep_until(millis * MS).await;
+        self.control.sleep_until(Duration::from_millis(millis)).await;
     }
 
     pub(crate) fn now(&self) -> u64 {
-        self.world.now() / MS
+        u64::try_from(self.control.now().as_millis()).unwrap()
+    }
+
+    /// Lets so many milliseconds pass.
+    pub(crate) async fn pass(&self, millis: u64) {
+        self.at(self.now() + millis).await;
+    }
+
+    /// Cuts the process off from a member, in both directions.
+    pub(crate) fn cut(&self, process: &str, member: usize) {
+        self.control.strike(Cut::between(process, MEMBERS[member]));
+    }
+
+    pub(crate) fn heal(&self, process: &str, member: usize) {
+        self.control.heal(Cut::between(process, MEMBERS[member]));
     }
 
     /// The result within so many milliseconds of the process's clock, or `None`.
@@ -140,6 +138,15 @@ impl Etcd {
     pub(crate) fn told(&self) -> Vec<String> {
         self.log.0.lock().unwrap().clone()
     }
+}
+
+/// The real client, of `process`, connected to a member.
+pub(crate) async fn connect(process: &Process, member: usize, options: ConnectOptions) -> Client {
+    let runtime = process.runtime();
+    let uri = format!("http://{}:2379", MEMBERS[member]);
+    let endpoint = Endpoint::from_shared(uri).unwrap().executor(Spawner(runtime.clone()));
+    let channel = endpoint.connect_with_connector_lazy(Connector(runtime));
+    Client::from_channel(Channel::Tonic(channel), Some(options)).await.unwrap()
 }
 
 /// Code and text of a refusal.

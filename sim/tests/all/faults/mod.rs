@@ -1,4 +1,5 @@
 //! Faults: what they open they close, and one of somebody's own.
 
 mod flap;
+mod overlaps;
 mod pauses;

@@ -29,7 +29,8 @@ async fn crowd(
     let answers = Arc::new(Mutex::new(BTreeMap::new()));
     for number in 0..CROWD {
         let (member, answers) = (Arc::clone(member), Arc::clone(&answers));
-        lab.world.spawn(member.id, async move {
+        let process = member.process.clone();
+        process.spawn(async move {
             let key = numbered(number);
             let acquire = member.lock.try_acquire(&key);
             let answer = match timeout(number) {

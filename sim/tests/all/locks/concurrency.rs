@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::lab::{Lab, Member, in_lab, key};
+use super::lab::{Member, in_lab, key};
 use dlock::Runtime;
 
 const ACQUIRERS: usize = 100;
@@ -23,9 +23,9 @@ struct Seen {
 type Shared = Arc<Mutex<Seen>>;
 
 /// Each of 100 asks once, and keeps what it gets.
-fn ask_once(lab: &Lab, member: &Arc<Member>, seen: &Shared) {
+fn ask_once(member: &Arc<Member>, seen: &Shared) {
     let (member, seen) = (Arc::clone(member), Arc::clone(seen));
-    lab.world.spawn(member.id, async move {
+    member.process.clone().spawn(async move {
         match member.lock.try_acquire(&key()).await {
             Ok(handle) => {
                 seen.lock().unwrap().tokens.push(handle.fence().as_u64());
@@ -41,7 +41,7 @@ fn of_100_processes_at_once_one_acquires_until_its_ttl_is_over() {
     in_lab(ACQUIRERS, |lab| async move {
         let (ttl, seen) = (Duration::from_secs(30), Shared::default());
         for number in 0..ACQUIRERS {
-            ask_once(&lab, &Arc::new(lab.member(number, ttl)), &seen);
+            ask_once(&Arc::new(lab.member(number, ttl)), &seen);
         }
         lab.sleep(Duration::from_secs(10)).await;
         let seen = seen.lock().unwrap();
@@ -55,7 +55,7 @@ fn of_100_tasks_on_one_connection_one_acquires_until_its_ttl_is_over() {
         let (ttl, seen) = (Duration::from_secs(30), Shared::default());
         let member = Arc::new(lab.member(0, ttl));
         for _ in 0..ACQUIRERS {
-            ask_once(&lab, &member, &seen);
+            ask_once(&member, &seen);
         }
         lab.sleep(Duration::from_secs(10)).await;
         let seen = seen.lock().unwrap();
@@ -83,7 +83,7 @@ fn all_of_100_that_wait_are_served_one_after_the_other() {
         let seen = Shared::default();
         for number in 0..ACQUIRERS {
             let member = lab.member(number, Duration::from_secs(5));
-            lab.world.spawn(member.id, wait_and_hold(member, Arc::clone(&seen)));
+            member.process.clone().spawn(wait_and_hold(member, Arc::clone(&seen)));
         }
         lab.sleep(Duration::from_secs(600)).await;
         let seen = seen.lock().unwrap();

@@ -3,10 +3,7 @@
 //!
 //! The list is that of `distributed-coordination-part-018`, sections 31, "Failure Tests", and 32.
 
-use std::future::Future;
-use std::pin::pin;
 use std::sync::{Arc, Mutex};
-use std::task::Poll;
 use std::time::Duration;
 
 use super::lab::{LATENCY, Lab, Member, in_lab, key};
@@ -17,23 +14,26 @@ use resource::client::PutAnswer;
 use resource::fence::{Guard, Refusal};
 use resource::store::Write;
 use resource::{OwnerToken, ResourceKey};
+use sim::Span;
+use sim::faults::{Cut, Pause, Reset};
 use sim::world::runtime::SimRuntime;
+
+use crate::support::scripts::drop_when_pending;
 
 const TTL: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_millis(150);
 /// Long enough that nothing in a test is explained by a lease that ran out.
 const LONG: Duration = Duration::from_secs(60);
+/// Longer than a release waits for its first answer.
+const HELD_UP: Span = Span::from_millis(1500);
 
 #[test]
 fn the_work_stops_before_the_validity_ends_when_renewals_fail() {
     in_lab(2, |lab| async move {
         let (a, b) = lab.pair(TTL);
         let handle = a.lock.try_acquire(&key()).await.unwrap();
-        let (redis, id) = (lab.redis, a.id);
-        lab.after(Duration::from_secs(3), move |lab| {
-            lab.world.cut(id, redis);
-            lab.world.cut(redis, id);
-        });
+        let cut = Cut::between(a.name(), "redis");
+        lab.control.after(Duration::from_secs(3), move |control| _ = control.strike(cut));
         let last_worked = Arc::new(Mutex::new(a.now()));
         let (note, runtime) = (Arc::clone(&last_worked), a.runtime.clone());
         let work = async move {
@@ -74,12 +74,12 @@ fn the_resource_refuses_the_holder_that_slept_past_its_ttl() {
     in_lab(2, |lab| async move {
         let (a, b) = lab.pair(TTL);
         let stale = a.lock.try_acquire(&key()).await.unwrap();
-        lab.world.pause(a.id);
+        let pause = lab.control.strike(Pause::of(a.name()));
         lab.sleep(TTL + GRACE).await;
         let holder = b.lock.try_acquire(&key()).await.unwrap();
         assert!(holder.fence() > stale.fence());
         assert_eq!(write(&lab, &b, &holder, "B").await, PutAnswer::Accepted { version: 1 });
-        lab.world.resume(a.id);
+        pause.heal();
         let (seen, got) = (holder.fence(), stale.fence());
         assert_eq!(
             write(&lab, &a, &stale, "A, stale").await,
@@ -95,9 +95,7 @@ fn a_release_that_is_held_up_is_sent_again_and_ends_the_lease() {
     in_lab(1, |lab| async move {
         let a = lab.member(0, LONG);
         let handle = a.lock.try_acquire(&key()).await.unwrap();
-        let (redis, id) = (lab.redis, a.id);
-        lab.world.cut(id, redis);
-        lab.after(Duration::from_millis(1500), move |lab| lab.world.heal(id, redis));
+        lab.control.strike(Cut { lasts: Some(HELD_UP), ..Cut::one_way(a.name(), "redis") });
         assert_eq!(handle.release().await, Ok(Released::Done));
         lab.sleep(Duration::from_secs(1)).await;
         assert_eq!(lab.owner().await, None);
@@ -110,18 +108,11 @@ fn a_release_whose_answer_is_lost_does_not_release_the_next_owner() {
         // The server knows the script: one request releases.
         let (a, b) = (warm(&lab, LONG).await, lab.member(1, LONG));
         let handle = a.lock.try_acquire(&key()).await.unwrap();
-        let (redis, id) = (lab.redis, a.id);
-        lab.world.cut(redis, id);
-        lab.after(Duration::from_millis(1500), move |lab| lab.world.heal(redis, id));
-        let next = Arc::new(Mutex::new(None));
-        let (found, deadline) = (Arc::clone(&next), b.within(Duration::from_secs(1)));
-        lab.world.spawn(b.id, async move {
-            let handle = b.lock.acquire(&key(), deadline).await.unwrap();
-            *found.lock().unwrap() = Some(handle);
-        });
+        lab.control.strike(Cut { lasts: Some(HELD_UP), ..Cut::one_way("redis", a.name()) });
+        let next = b.spawn_acquire(&key(), Duration::from_secs(1));
         assert_eq!(handle.release().await, Ok(Released::Done), "the first one had ended it");
         lab.sleep(Duration::from_secs(5)).await;
-        let next = next.lock().unwrap().take().unwrap();
+        let next = next.granted().unwrap();
         assert_eq!(lab.owner().await.as_deref(), Some(next.owner().as_str()));
         assert!(next.is_valid());
         next.leave();
@@ -133,8 +124,7 @@ fn a_release_that_never_arrives_says_so_and_the_ttl_ends_the_lease() {
     in_lab(2, |lab| async move {
         let (a, b) = lab.pair(TTL);
         let handle = a.lock.try_acquire(&key()).await.unwrap();
-        lab.world.cut(a.id, lab.redis);
-        lab.world.cut(lab.redis, a.id);
+        lab.control.strike(Cut::between(a.name(), "redis"));
         let error = handle.release().await.unwrap_err();
         let ReleaseError::Unconfirmed { ends_in, .. } = error else { panic!("{error}") };
         assert_eq!(ends_in, TTL);
@@ -144,29 +134,11 @@ fn a_release_that_never_arrives_says_so_and_the_ttl_ends_the_lease() {
     });
 }
 
-/// Polls `future` until it has been pending for the `nth` time, leaves it alone for `time`, in which what it
-/// has begun goes on without it, and drops it. Tells what it gave if it ended before.
-async fn drop_when_pending<F: Future>(lab: &Lab, nth: usize, time: Duration, future: F) -> Option<F::Output> {
-    let (mut future, mut pending) = (pin!(future), 0);
-    let ended = std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
-        Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending => {
-            pending += 1;
-            if pending >= nth { Poll::Ready(None) } else { Poll::Pending }
-        }
-    })
-    .await;
-    if ended.is_none() {
-        lab.sleep(time).await;
-    }
-    ended
-}
-
 /// Drops an acquire at its `nth` await point after `time`; whether it had ended before.
 fn acquire_dropped_at(nth: usize, time: Duration) -> bool {
     in_lab(1, |lab| async move {
         let a = lab.member(0, LONG);
-        let acquired = drop_when_pending(&lab, nth, time, a.lock.try_acquire(&key())).await;
+        let acquired = drop_when_pending(&lab.control, nth, time, a.lock.try_acquire(&key())).await;
         let ended = acquired.is_some();
         drop(acquired);
         // For what is on its way, and for the release behind it.
@@ -222,9 +194,9 @@ async fn warm(lab: &Lab, ttl: Duration) -> Member {
 fn an_acquire_whose_answer_is_lost_asks_again_and_gets_the_same_token() {
     in_lab(1, |lab| async move {
         let a = warm(&lab, LONG).await;
-        let (redis, id) = (lab.redis, a.id);
+        let reset = Reset::between(a.name(), "redis");
         // The server has executed the script, the answer is on its way.
-        lab.after(LATENCY * 3 / 2, move |lab| lab.world.reset(id, redis));
+        lab.control.after(LATENCY * 3 / 2, move |control| _ = control.strike(reset));
         let began = a.now();
         let handle = a.lock.acquire(&key(), a.within(Duration::from_secs(10))).await.unwrap();
         assert_eq!(handle.fence().as_u64(), 2);
@@ -276,7 +248,7 @@ fn a_connection_that_was_reset_is_replaced() {
     in_lab(1, |lab| async move {
         let a = warm(&lab, LONG).await;
         for round in 2..6 {
-            lab.world.reset(a.id, lab.redis);
+            lab.control.strike(Reset::between(a.name(), "redis"));
             // Time for the client to see it: an idle connection costs no failed call.
             lab.sleep(LATENCY * 2).await;
             let handle = a.lock.try_acquire(&key()).await.unwrap();

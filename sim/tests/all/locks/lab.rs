@@ -1,22 +1,20 @@
-//! A laboratory for the lock library: one Redis, one resource and some clients in a simulated world. A test
-//! does by hand what a schedule would do, and looks at the answers themselves.
+//! A laboratory for the lock library: one Redis, one resource and some clients in a simulated world.
 
 use std::time::Duration;
 
+use dlock::Options;
 use dlock::redis::{Redis, RedisOptions, Waiting};
-use dlock::{Instant, Lock, LockKey, Options, Runtime};
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Cmd, FromRedisValue, RedisConnectionInfo};
+use redis::{Cmd, FromRedisValue};
 use resource::client::Client;
 use resource::http::Config;
-use sim::entropy::Entropy;
+use sim::faults::Crash;
 use sim::servers::redis::{Persistence, RedisHost, Server};
 use sim::servers::resource::ResourceHost;
-use sim::world::World;
-use sim::world::process::ProcessId;
 use sim::world::runtime::SimRuntime;
+use sim::{Control, Sim, clients};
 
-use crate::support::hosts;
+pub use crate::support::scripts::key;
+use crate::support::scripts::{self, run_script};
 
 /// How long a segment takes from one process to another.
 pub const LATENCY: Duration = Duration::from_millis(2);
@@ -29,63 +27,43 @@ const RESOURCE: &str = "resource:80";
 /// The world of one test. Clones are the same world.
 #[derive(Clone)]
 pub struct Lab {
-    pub world: World,
-    pub redis: ProcessId,
+    pub control: Control,
     host: RedisHost,
     /// How the clients that are made from now on learn of a release.
     pub waiting: Waiting,
 }
 
 /// One client process and its lock.
-pub struct Member {
-    pub id: ProcessId,
-    pub runtime: SimRuntime,
-    pub lock: Lock<Redis<SimRuntime>>,
-}
+pub type Member = scripts::Member<Redis<SimRuntime>>;
 
-/// Runs `test` in a world with `clients` processes, `client-0` and on. Nothing has been sent before it
-/// begins.
-pub fn in_lab<F: Future>(clients: usize, test: impl FnOnce(Lab) -> F) -> F::Output {
-    let runtime = madsim::runtime::Runtime::with_seed_and_config(1, madsim::Config::default());
-    runtime.block_on(async {
-        let mut names: Vec<String> = (0..clients).map(|number| format!("client-{number}")).collect();
-        names.extend(["redis", "resource", "observer"].map(str::to_owned));
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let world = World::new(Entropy::new(1), &names, (LATENCY, LATENCY));
-        let lab = Lab::new(world.clone());
+/// Runs `test` in a world with `clients` processes, `client-0` and on. Nothing has been sent before it begins.
+pub fn in_lab<T: Send, F: Future<Output = T>>(clients: usize, test: impl FnOnce(Lab) -> F + Send) -> T {
+    let host = RedisHost::new().persistence(Persistence::Always);
+    let build = |sim: &mut Sim| {
+        (0..clients).for_each(|number| _ = sim.empty_process(&format!("client-{number}")));
+        sim.host("redis", host.clone());
+        sim.host("resource", ResourceHost::in_memory(Config::default()));
+        sim.empty_process("observer");
+    };
+    let host = host.clone();
+    let (_, result) = run_script(LATENCY, build, |control| async move {
         // The servers listen before anybody connects.
-        lab.sleep(Duration::from_millis(1)).await;
-        let result = test(lab.clone()).await;
-        world.end().await;
-        result
-    })
-}
-
-/// The key that all tests lock.
-pub fn key() -> LockKey {
-    LockKey::new("orders", "42").unwrap()
+        control.sleep(Duration::from_millis(1)).await;
+        test(Lab { control, host, waiting: Waiting::Polled }).await
+    });
+    result
 }
 
 impl Lab {
-    fn new(world: World) -> Self {
-        let redis = world.find("redis").unwrap();
-        let waiting = Waiting::Polled;
-        let host = RedisHost::new().persistence(Persistence::Always);
-        hosts::start(&world, redis, &host);
-        hosts::start(&world, world.find("resource").unwrap(), &ResourceHost::in_memory(Config::default()));
-        Self { redis, host, world, waiting }
-    }
-
     /// The client numbered `number`, with leases of `ttl` and a connection of its own.
     pub fn member(&self, number: usize, ttl: Duration) -> Member {
-        let id = self.world.find(&format!("client-{number}")).unwrap();
-        let runtime = SimRuntime::new(&self.world, id);
+        let process = self.control.process(&format!("client-{number}"));
         let mut redis = RedisOptions::default();
         redis.waiting = self.waiting;
-        let redis = Redis::new(runtime.clone(), REDIS, redis).unwrap();
+        let redis = Redis::new(process.runtime(), REDIS, redis).unwrap();
         let mut options = Options::new(ttl);
-        options.instance = Some(format!("client-{number}"));
-        Member { id, lock: Lock::new(redis, options).unwrap(), runtime }
+        options.instance = Some(process.name().to_owned());
+        Member::new(&process, redis, options)
     }
 
     /// The first two clients.
@@ -100,16 +78,7 @@ impl Lab {
 
     /// Lets `time` pass, in true time.
     pub async fn sleep(&self, time: Duration) {
-        self.world.sleep_until(self.world.now() + u64::try_from(time.as_nanos()).unwrap()).await;
-    }
-
-    /// Does `act` once `time` has passed, whatever the test does meanwhile.
-    pub fn after(&self, time: Duration, act: impl FnOnce(&Lab) + Send + 'static) {
-        let lab = self.clone();
-        self.world.spawn_harness(async move {
-            lab.sleep(time).await;
-            act(&lab);
-        });
+        self.control.sleep(time).await;
     }
 
     /// The commands that the lock server has executed since it started.
@@ -124,14 +93,8 @@ impl Lab {
 
     /// Asks the lock server by a plain command, as an operator would.
     pub async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> T {
-        let observer = self.world.find("observer").unwrap();
-        let runtime = SimRuntime::new(&self.world, observer);
-        let stream = runtime.connect(REDIS).await.unwrap();
-        let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
-        let info = RedisConnectionInfo::default();
-        let (mut connection, driver) =
-            MultiplexedConnection::new_with_config(&info, stream, config).await.unwrap();
-        runtime.spawn(driver);
+        let observer = self.control.process("observer");
+        let mut connection = clients::redis(&observer, REDIS).await.unwrap();
         command.query_async(&mut connection).await.unwrap()
     }
 
@@ -147,19 +110,7 @@ impl Lab {
 
     /// Kills the lock server and starts it again at once, with what its append-only file holds.
     pub async fn restart_redis(&self) {
-        hosts::crash(&self.world, self.redis, &self.host);
-        hosts::restart(&self.world, self.redis, &self.host);
+        self.control.strike(Crash::of("redis")).heal();
         self.sleep(Duration::from_millis(1)).await;
-    }
-}
-
-impl Member {
-    pub fn now(&self) -> Instant {
-        self.runtime.now()
-    }
-
-    /// The deadline of an acquire that may wait for `time`.
-    pub fn within(&self, time: Duration) -> Instant {
-        self.now() + time
     }
 }

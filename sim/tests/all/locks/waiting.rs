@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::lab::{Lab, Member, ROUND_TRIP, in_lab, key};
 use dlock::Runtime;
 use dlock::redis::Waiting;
+use sim::faults::Reset;
 
 /// Long enough that no lease runs out.
 const TTL: Duration = Duration::from_secs(600);
@@ -16,7 +17,7 @@ const AT_ONCE: Duration = ROUND_TRIP.saturating_add(Duration::from_millis(1));
 /// How long the holders hold the lock: by then a waiter asks every one or two seconds only.
 const HELD: Duration = Duration::from_secs(20);
 
-fn in_called_lab<F: Future>(clients: usize, test: impl FnOnce(Lab) -> F) -> F::Output {
+fn in_called_lab<T: Send, F: Future<Output = T>>(clients: usize, test: impl FnOnce(Lab) -> F + Send) -> T {
     in_lab(clients, |mut lab| {
         lab.waiting = Waiting::Called;
         test(lab)
@@ -85,8 +86,7 @@ fn a_lost_call_is_made_good_by_the_waiters_own_questions() {
         lab.sleep(HELD).await;
         assert_eq!(listeners(&lab).await, 1);
         // The connection that would bring the call is gone, and the next one not there yet.
-        lab.world.reset(lab.redis, b.id);
-        lab.world.reset(b.id, lab.redis);
+        lab.control.strike(Reset::between(b.name(), "redis"));
         held.release().await.unwrap();
         let served = served.await.unwrap().saturating_since(b.now());
         assert!(served <= Duration::from_secs(3), "{served:?}");
@@ -101,8 +101,7 @@ fn after_a_lost_connection_it_listens_again() {
         let held = a.lock.try_acquire(&key()).await.unwrap();
         let served = wait_for_lock(&b);
         lab.sleep(HELD).await;
-        lab.world.reset(lab.redis, b.id);
-        lab.world.reset(b.id, lab.redis);
+        lab.control.strike(Reset::between(b.name(), "redis"));
         lab.sleep(HELD).await;
         assert_eq!(listeners(&lab).await, 1);
         held.release().await.unwrap();

@@ -1,15 +1,14 @@
 //! Redlock on simulated servers: who gets the lock with which nodes, and what is left behind.
 
-use std::future::Future;
-use std::pin::pin;
 use std::sync::{Arc, Mutex};
-use std::task::Poll;
 use std::time::Duration;
 
-use super::lab::{LATENCY, Lab, in_lab, key};
+use super::lab::{LATENCY, Lab, in_lab, key, node};
+use crate::support::scripts::drop_when_pending;
 use dlock::{
     AcquireError, BackendError, Cap, FencingToken, Released, RenewError, TryAcquireError, timeout_at,
 };
+use sim::faults::{Cut, Pause};
 
 const TTL: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_millis(150);
@@ -54,7 +53,7 @@ fn a_minority_that_is_dead_or_cut_off_does_not_matter() {
     in_lab(5, 1, |lab| async move {
         let a = lab.member(0, TTL);
         lab.crash(0);
-        lab.cut(a.id, 3);
+        lab.cut(&a, 3);
         for round in 1..4 {
             let began = a.now();
             let handle = a.lock.try_acquire(&key()).await.unwrap();
@@ -70,7 +69,7 @@ fn a_minority_that_is_dead_or_cut_off_does_not_matter() {
 fn without_a_majority_there_is_no_lock_by_the_deadline_and_nothing_is_left() {
     in_lab(5, 2, |lab| async move {
         let (a, b) = (lab.member(0, LONG), lab.member(1, LONG));
-        (0..3).for_each(|node| lab.cut(a.id, node));
+        (0..3).for_each(|node| lab.cut(&a, node));
         let deadline = a.within(Duration::from_secs(2));
         let error = a.lock.acquire(&key(), deadline).await.unwrap_err();
         assert!(a.now() <= deadline + Duration::from_millis(1), "the world's clock has ticks of 1 ms");
@@ -89,13 +88,14 @@ fn one_direction_of_a_partition_is_enough_to_lose_a_majority() {
     for from_client in [true, false] {
         in_lab(5, 1, |lab| async move {
             let a = lab.member(0, LONG);
-            for node in 0..3 {
-                let (from, to) = if from_client { (a.id, lab.node(node)) } else { (lab.node(node), a.id) };
-                lab.world.cut(from, to);
-            }
+            let cut = |number| match from_client {
+                true => Cut::one_way(a.name(), &node(number)),
+                false => Cut::one_way(&node(number), a.name()),
+            };
+            (0..3).for_each(|number| _ = lab.control.strike(cut(number)));
             let error = a.lock.try_acquire(&key()).await.unwrap_err();
             assert!(matches!(error, TryAcquireError::Backend(BackendError::NoQuorum { .. })), "{error}");
-            (0..3).for_each(|node| lab.heal(a.id, node));
+            (0..3).for_each(|number| lab.control.heal(cut(number)));
             lab.sleep(Duration::from_secs(5)).await;
             assert_eq!(lab.held().await, 0);
         });
@@ -109,7 +109,7 @@ fn the_release_reaches_nodes_whose_vote_was_never_heard_of() {
         a.lock.try_acquire(&key()).await.unwrap().release().await.unwrap();
         lab.sleep(GRACE).await;
         // The requests arrive, the answers do not.
-        (3..5).for_each(|node| lab.world.cut(lab.node(node), a.id));
+        (3..5).for_each(|number| _ = lab.control.strike(Cut::one_way(&node(number), a.name())));
         let handle = a.lock.try_acquire(&key()).await.unwrap();
         lab.sleep(GRACE).await;
         assert_eq!(handle.release().await, Ok(Released::Done));
@@ -125,11 +125,12 @@ fn a_vote_that_arrives_after_the_release_is_given_back() {
         let a = lab.member(0, LONG);
         a.lock.try_acquire(&key()).await.unwrap().release().await.unwrap();
         lab.sleep(GRACE).await;
-        (3..5).for_each(|node| lab.world.cut(a.id, lab.node(node)));
+        let cut = |number| Cut::one_way(a.name(), &node(number));
+        (3..5).for_each(|number| _ = lab.control.strike(cut(number)));
         let handle = a.lock.try_acquire(&key()).await.unwrap();
         assert_eq!(handle.release().await, Ok(Released::Done));
         lab.sleep(Duration::from_secs(3)).await;
-        (3..5).for_each(|node| lab.world.heal(a.id, lab.node(node)));
+        (3..5).for_each(|number| lab.control.heal(cut(number)));
         lab.sleep(Duration::from_secs(5)).await;
         assert_eq!(lab.held().await, 0);
     });
@@ -141,7 +142,7 @@ fn one_slow_node_and_one_that_forgot_do_not_drop_the_lock() {
         let a = lab.member(0, TTL);
         let handle = a.lock.try_acquire(&key()).await.unwrap();
         lab.sleep(GRACE).await;
-        lab.world.delay(lab.node(1), a.id, Duration::from_secs(1));
+        lab.delay(&node(1), a.name(), Duration::from_secs(1));
         lab.server(2).flush();
         let work = lab.sleep(TTL * 4);
         handle.while_held(Cap(LONG), work).await.unwrap();
@@ -174,18 +175,19 @@ fn replies_that_come_after_the_lease_are_no_grant() {
         let (a, b) = (lab.member(0, TTL), lab.member(1, TTL));
         a.lock.try_acquire(&key()).await.unwrap().release().await.unwrap();
         lab.sleep(GRACE).await;
-        let id = a.id;
+        let pause = Pause::of(a.name());
+        let paused = pause.clone();
         // The votes are given and on their way back.
-        lab.after(LATENCY * 3 / 2, move |lab| lab.world.pause(id));
+        lab.control.after(LATENCY * 3 / 2, move |control| _ = control.strike(paused));
         let late = Arc::new(Mutex::new(None));
         let found = Arc::clone(&late);
-        lab.world.spawn(a.id, async move {
+        a.process.clone().spawn(async move {
             let answer = a.lock.try_acquire(&key()).await.map(|_| ());
             *found.lock().unwrap() = Some(answer);
         });
         lab.sleep(TTL + GRACE).await;
         let holder = b.lock.try_acquire(&key()).await.unwrap();
-        lab.world.resume(id);
+        lab.control.heal(pause);
         lab.sleep(GRACE).await;
         assert!(late.lock().unwrap().take().unwrap().is_err());
         assert_eq!(lab.owners().await, vec![Some(holder.owner().as_str().to_owned()); 5]);
@@ -200,7 +202,7 @@ fn contend(lab: &Lab, clients: usize, delay: impl Fn(&Lab)) -> Arc<Mutex<Vec<Fen
     delay(lab);
     for member in members {
         let tokens = Arc::clone(&tokens);
-        lab.world.spawn(member.id, async move {
+        member.process.clone().spawn(async move {
             let deadline = member.within(Duration::from_secs(20));
             let handle = member.lock.acquire(&key(), deadline).await.unwrap();
             tokens.lock().unwrap().push(handle.fence());
@@ -216,9 +218,8 @@ fn a_split_vote_is_won_by_nobody_and_all_are_served_soon() {
         // Each is far from all nodes but its own: two, two and one.
         let tokens = contend(&lab, 3, |lab| {
             for client in 0..3 {
-                let id = lab.world.find(&format!("client-{client}")).unwrap();
-                for node in (0..5).filter(|node| node / 2 != client) {
-                    lab.world.delay(id, lab.node(node), Duration::from_millis(5));
+                for far in (0..5).filter(|number| number / 2 != client) {
+                    lab.delay(&format!("client-{client}"), &node(far), Duration::from_millis(5));
                 }
             }
         });
@@ -236,24 +237,6 @@ fn a_split_vote_is_won_by_nobody_and_all_are_served_soon() {
     });
 }
 
-/// Polls `future` until it has been pending for the `nth` time, leaves it alone for `time`, in which what it
-/// has begun goes on without it, and drops it. Tells whether it ended before.
-async fn drop_when_pending<F: Future>(lab: &Lab, nth: usize, time: Duration, future: F) -> bool {
-    let (mut future, mut pending) = (pin!(future), 0);
-    let ended = std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
-        Poll::Ready(_) => Poll::Ready(true),
-        Poll::Pending => {
-            pending += 1;
-            if pending >= nth { Poll::Ready(false) } else { Poll::Pending }
-        }
-    })
-    .await;
-    if !ended {
-        lab.sleep(time).await;
-    }
-    ended
-}
-
 #[test]
 fn an_acquire_that_is_dropped_leaves_nothing_wherever_it_stood() {
     for millis in [0, 1, 3, 7] {
@@ -261,12 +244,14 @@ fn an_acquire_that_is_dropped_leaves_nothing_wherever_it_stood() {
             in_lab(5, 1, |lab| async move {
                 let a = lab.member(0, LONG);
                 // Nodes that differ, so that the answers come one by one.
-                for node in 0..5 {
-                    let far = Duration::from_micros(700 * node as u64);
-                    lab.world.delay(a.id, lab.node(node), far);
+                for number in 1..5 {
+                    let far = Duration::from_micros(700 * number as u64);
+                    lab.delay(a.name(), &node(number), far);
                 }
                 let time = Duration::from_millis(millis);
-                let ended = drop_when_pending(&lab, *nth, time, a.lock.try_acquire(&key())).await;
+                let acquired = drop_when_pending(&lab.control, *nth, time, a.lock.try_acquire(&key())).await;
+                let ended = acquired.is_some();
+                drop(acquired);
                 lab.sleep(Duration::from_millis(500)).await;
                 assert_eq!(lab.held().await, 0, "pending for the {nth}th time, dropped after {time:?}");
                 !ended
@@ -286,11 +271,9 @@ fn an_acquire_that_is_dropped_leaves_nothing_whenever_that_is() {
     for halves in 0.. {
         let ended = in_lab(3, 1, |lab| async move {
             let a = lab.member(0, LONG);
-            lab.cut(a.id, 2);
-            lab.after(Duration::from_millis(40), |lab| {
-                let id = lab.world.find("client-0").unwrap();
-                lab.heal(id, 2);
-            });
+            lab.cut(&a, 2);
+            let cut = Cut::between(a.name(), &node(2));
+            lab.control.after(Duration::from_millis(40), |control| control.heal(cut));
             let deadline = a.within(Duration::from_micros(500 * halves));
             let acquired = timeout_at(&a.runtime, deadline, a.lock.try_acquire(&key())).await;
             let ended = acquired.is_ok();
@@ -311,7 +294,7 @@ fn an_acquire_that_is_dropped_leaves_nothing_whenever_that_is() {
 fn a_node_that_is_always_the_slowest_learns_the_scripts_too() {
     in_lab(3, 1, |lab| async move {
         let a = lab.member(0, LONG);
-        lab.world.delay(a.id, lab.node(2), Duration::from_millis(15));
+        lab.delay(a.name(), &node(2), Duration::from_millis(15));
         for _ in 0..2 {
             let handle = a.lock.try_acquire(&key()).await.unwrap();
             lab.sleep(GRACE).await;

@@ -15,12 +15,12 @@ const SETTLE: Duration = Duration::from_millis(400);
 /// Acquires while `member` reaches `nodes` only, releases, and tells the token.
 async fn grant(lab: &Lab, member: &Member, nodes: [usize; 3]) -> u64 {
     let away: Vec<_> = (0..5).filter(|node| !nodes.contains(node)).collect();
-    away.iter().for_each(|node| lab.cut(member.id, *node));
+    away.iter().for_each(|node| lab.cut(member, *node));
     let handle = member.lock.acquire(&key(), member.within(TTL * 5)).await.unwrap();
     let token = handle.fence().as_u64();
     handle.release().await.unwrap();
     lab.sleep(SETTLE).await;
-    away.iter().for_each(|node| lab.heal(member.id, *node));
+    away.iter().for_each(|node| lab.heal(member, *node));
     lab.sleep(TTL).await;
     token
 }
@@ -61,7 +61,7 @@ fn tokens_from_the_servers_time_survive_the_loss_of_a_node() {
         let second = grant(&lab, &b, [2, 3, 4]).await;
         assert!(second > first);
         // The limit: clocks further apart than the time since the last grant.
-        (2..5).for_each(|node| lab.world.step_clock(lab.node(node), -60_000_000_000));
+        (2..5).for_each(|node| lab.step_back(node));
         lab.server(2).flush();
         assert!(
             grant(&lab, &a, [0, 1, 2]).await > second,
@@ -96,7 +96,7 @@ fn tokens_of_one_server_survive_the_loss_of_its_counter_but_not_of_its_clock() {
         let second = grant_of_one(&lab, TokenSource::ServerTime).await;
         assert!(second > first);
         // A clock that steps back does no harm while the counter is there.
-        lab.world.step_clock(lab.node(0), -60_000_000_000);
+        lab.step_back(0);
         assert_eq!(grant_of_one(&lab, TokenSource::ServerTime).await, second + 1);
         assert_eq!(grant_of_one(&lab, TokenSource::Counter).await, second + 2);
         lab.server(0).flush();
@@ -113,7 +113,7 @@ fn tokens_through_crashes(seed: u64) -> Vec<u64> {
         let tokens = Arc::new(Mutex::new(Vec::new()));
         for number in 0..3 {
             let (member, tokens) = (lab.member(number, Duration::from_millis(500)), Arc::clone(&tokens));
-            lab.world.spawn(member.id, async move {
+            member.process.clone().spawn(async move {
                 for _ in 0..20 {
                     let Ok(handle) = member.lock.acquire(&key(), member.within(TTL)).await else { continue };
                     if handle.is_valid() {

@@ -2,8 +2,8 @@
 
 mod corpus;
 pub mod guard;
-pub mod hosts;
 mod replay;
+pub mod scripts;
 mod seeds;
 
 pub use corpus::{Case, case, corpus};

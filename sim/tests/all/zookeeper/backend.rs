@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::lab::{Member, SESSION, in_line, key};
+use super::lab::{SESSION, in_line, key, member};
 use super::support::{MS, Zoo};
 use dlock::zookeeper::{ZooKeeper, ZooKeeperOptions};
 use dlock::{Cap, Lock, LockKey, Options, OptionsError, Released, TryAcquireError};
@@ -35,13 +35,13 @@ fn a_lock_is_acquired_renewed_and_released() {
 #[test]
 fn the_validity_counts_from_before_the_request() {
     in_line(|zoo, _| async move {
-        let a = Member::new(&zoo.runtime("a"));
+        let a = member(&zoo.process("a"));
         a.try_acquire().await.release().await.unwrap();
-        let began = a.within(0);
+        let began = a.now();
         let handle = a.try_acquire().await;
         let drift = Options::new(SESSION).drift.of(SESSION);
         assert_eq!(handle.valid_until(), began + SESSION - drift, "the margin is taken off once");
-        let took = a.within(0).saturating_since(began);
+        let took = a.now().saturating_since(began);
         assert!(took < Duration::from_millis(3), "one round trip: {took:?}");
         handle.release().await.unwrap();
     });
@@ -50,10 +50,9 @@ fn the_validity_counts_from_before_the_request() {
 #[test]
 fn a_watchdog_holds_the_lock_for_many_sessions_lengths() {
     in_line(|zoo, entries| async move {
-        let a = Member::new(&zoo.runtime("a"));
+        let a = member(&zoo.process("a"));
         let handle = a.try_acquire().await;
-        let world = zoo.world.clone();
-        let work = async move { world.sleep_until(world.now() + 5000 * MS).await };
+        let work = zoo.pass(5000);
         assert_eq!(handle.while_held(Cap(Duration::from_secs(60)), work).await, Ok(()));
         assert_eq!(entries.zxids(), [handle.fence().as_u64()]);
         assert_eq!(handle.release().await, Ok(Released::Done));
@@ -63,14 +62,14 @@ fn a_watchdog_holds_the_lock_for_many_sessions_lengths() {
 /// Twenty clients come one after the other while the first holds the lock. Tells who was granted, with which
 /// token, when.
 async fn twenty_in_line(zoo: &Zoo) -> Vec<(usize, u64, u64)> {
-    let runtimes = [zoo.runtime("a"), zoo.runtime("b")];
+    let processes = [zoo.process("a"), zoo.process("b")];
     let granted = Arc::new(Mutex::new(Vec::new()));
     for number in 0..20 {
-        let member = Member::new(&runtimes[number % 2]);
+        let member = member(&processes[number % 2]);
         let (granted, line) = (Arc::clone(&granted), zoo.clone());
-        zoo.world.spawn(member.runtime.process(), async move {
+        member.process.clone().spawn(async move {
             let handle = member.acquire(10_000).await;
-            granted.lock().unwrap().push((number, handle.fence().as_u64(), line.world.now()));
+            granted.lock().unwrap().push((number, handle.fence().as_u64(), line.now()));
             line.pass(if number == 0 { 400 } else { 5 }).await;
             assert_eq!(handle.release().await, Ok(Released::Done));
         });
@@ -104,12 +103,12 @@ fn the_same_run_twice_grants_in_the_same_order_at_the_same_times() {
 #[test]
 fn a_release_wakes_one_waiter() {
     in_line(|zoo, entries| async move {
-        let runtime = zoo.runtime("b");
-        let a = Member::new(&zoo.runtime("a"));
+        let process = zoo.process("b");
+        let a = member(&zoo.process("a"));
         let handle = a.try_acquire().await;
         let mut waiters = Vec::new();
         for _ in 0..20 {
-            waiters.push(zoo.wait_in_line(&Member::new(&runtime), 60_000));
+            waiters.push(member(&process).wait_in_line(60_000));
             zoo.pass(5).await;
         }
         zoo.pass(100).await;
@@ -121,7 +120,7 @@ fn a_release_wakes_one_waiter() {
         let one = ["sync", "getChildren2", "exists"].map(|name| ("b".to_owned(), name));
         assert_eq!(woken[0], ("a".to_owned(), "delete"));
         assert_eq!(woken[1..], one, "the next in line looks, nobody else stirs");
-        assert!(waiters.remove(0).lock().unwrap().take().is_some());
+        assert!(waiters.remove(0).granted().is_some());
     });
 }
 
@@ -131,27 +130,27 @@ fn a_waiter_that_leaves_wakes_only_the_one_behind_it_which_goes_on_waiting() {
         let (a, b) = zoo.members();
         let handle = a.try_acquire().await;
         let key = key();
-        let leaving = b.lock.acquire(&key, b.within(200));
+        let leaving = b.lock.acquire(&key, b.within(Duration::from_millis(200)));
         let behind = async {
             zoo.pass(50).await;
-            zoo.wait_in_line(&Member::new(&b.runtime), 60_000)
+            member(&b.process).wait_in_line(60_000)
         };
         let (left, last) = futures_util::future::join(leaving, behind).await;
         left.unwrap_err();
         zoo.pass(100).await;
         assert_eq!(entries.len(), 2);
-        assert!(last.lock().unwrap().is_none(), "the lock is still held");
+        assert!(!last.is_over(), "the lock is still held");
         handle.release().await.unwrap();
         zoo.pass(20).await;
-        assert_eq!(entries.zxids(), [last.lock().unwrap().take().unwrap().fence().as_u64()]);
+        assert_eq!(entries.zxids(), [last.granted().unwrap().fence().as_u64()]);
     });
 }
 
 #[test]
 fn locks_of_one_client_share_one_session() {
     in_line(|zoo, entries| async move {
-        let a = Member::new(&zoo.runtime("a"));
-        let second = Lock::new(a.zookeeper.clone(), Options::new(SESSION / 2)).unwrap();
+        let a = member(&zoo.process("a"));
+        let second = Lock::new(a.lock.backend().clone(), Options::new(SESSION / 2)).unwrap();
         let other = LockKey::new("orders", "43").unwrap();
         let handles = (a.try_acquire().await, second.try_acquire(&other).await.unwrap());
         assert_eq!((zoo.ensemble.sessions(), entries.len()), (1, 2));

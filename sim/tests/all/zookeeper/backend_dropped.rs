@@ -1,11 +1,10 @@
 //! Callers that leave: an acquire on simulated ZooKeeper servers whose future is dropped leaves no entry in
 //! the queue.
 
-use std::future::Future;
-use std::task::Poll;
 use std::time::Duration;
 
-use super::lab::{Member, in_line, key};
+use super::lab::{in_line, key, member};
+use crate::support::scripts::drop_when_pending;
 
 /// Drops an acquire after so many half milliseconds, with or without a holder ahead; whether it had ended
 /// before.
@@ -13,9 +12,9 @@ fn acquire_dropped_after(halves: u64, is_held: bool) -> bool {
     in_line(|zoo, entries| async move {
         let (a, b) = zoo.members();
         let holder = if is_held { Some(b.try_acquire().await) } else { None };
-        let deadline = a.within(0) + Duration::from_micros(500 * halves);
+        let deadline = a.now() + Duration::from_micros(500 * halves);
         let key = key();
-        let acquire = a.lock.acquire(&key, a.within(60_000));
+        let acquire = a.lock.acquire(&key, a.within(Duration::from_millis(60_000)));
         let acquired = dlock::timeout_at(&a.runtime, deadline, acquire).await;
         let ended = acquired.is_ok();
         drop(acquired);
@@ -42,20 +41,12 @@ fn a_waiter_that_is_dropped_leaves_no_entry_whenever_that_is() {
 /// Drops an acquire at its `nth` await point, `millis` after that; whether it had ended before.
 fn acquire_dropped_at(nth: usize, millis: u64) -> bool {
     in_line(|zoo, entries| async move {
-        let a = Member::new(&zoo.runtime("a"));
+        let a = member(&zoo.process("a"));
         let key = key();
-        let mut acquire = Box::pin(a.lock.try_acquire(&key));
-        let mut pending = 0;
-        let ended = std::future::poll_fn(|cx| match acquire.as_mut().poll(cx) {
-            Poll::Ready(_) => Poll::Ready(true),
-            Poll::Pending => {
-                pending += 1;
-                if pending >= nth { Poll::Ready(false) } else { Poll::Pending }
-            }
-        })
-        .await;
-        zoo.pass(millis).await;
-        drop(acquire);
+        let time = Duration::from_millis(millis);
+        let acquired = drop_when_pending(&zoo.control, nth, time, a.lock.try_acquire(&key)).await;
+        let ended = acquired.is_some();
+        drop(acquired);
         zoo.pass(300).await;
         assert_eq!(
             (entries.len(), entries.expired()),

@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use super::lab::{Entries, Member, SESSION, ZooHandle, in_line, key};
+use super::lab::{Entries, Member, SESSION, ZooHandle, in_line, key, member, member_at};
 use super::support::{SERVERS, Zoo};
 use dlock::{
     AcquireError, BackendError, Cap, LostError, ReleaseError, Released, RenewError, TryAcquireError,
 };
 use dlock_zookeeper::{Client, ClientOptions, CreateMode};
+use sim::faults::{Pause, Reset};
 use sim::world::runtime::SimRuntime;
 
 /// Breaks all connections of a client when its next entry has been created, and the answer not been sent.
@@ -36,7 +37,7 @@ fn operator(runtime: &SimRuntime) -> Client<SimRuntime> {
 #[test]
 fn a_creation_whose_answer_is_lost_is_recognised() {
     in_line(|zoo, entries| async move {
-        let a = Member::new(&zoo.runtime("a"));
+        let a = member(&zoo.process("a"));
         lose_next_creation(&zoo, &entries);
         let handle = a.acquire(3000).await;
         assert_eq!(entries.created(), 1, "no second node");
@@ -54,23 +55,23 @@ fn a_waiter_whose_creation_was_not_answered_keeps_its_place() {
         let (a, b) = zoo.members();
         let holder = a.try_acquire().await;
         lose_next_creation(&zoo, &entries);
-        let second = zoo.wait_in_line(&b, 10_000);
+        let second = b.wait_in_line(10_000);
         zoo.pass(100).await;
-        let third = zoo.wait_in_line(&Member::new(&b.runtime), 10_000);
+        let third = member(&b.process).wait_in_line(10_000);
         zoo.pass(500).await;
         assert_eq!(entries.created(), 3);
         holder.release().await.unwrap();
         zoo.pass(50).await;
-        let next = second.lock().unwrap().take().unwrap();
+        let next = second.granted().unwrap();
         assert_eq!(next.fence().as_u64(), entries.zxids()[0]);
-        assert!(third.lock().unwrap().is_none());
+        assert!(!third.is_over());
     });
 }
 
 #[test]
 fn an_acquire_that_fails_after_its_creation_leaves_no_entry() {
     in_line(|zoo, entries| async move {
-        let a = Member::new(&zoo.runtime("a"));
+        let a = member(&zoo.process("a"));
         a.try_acquire().await.release().await.unwrap();
         SERVERS.iter().for_each(|server| zoo.cut(server, "a"));
         let error = a.lock.try_acquire(&key()).await.unwrap_err();
@@ -86,12 +87,12 @@ fn an_acquire_that_fails_after_its_creation_leaves_no_entry() {
 fn a_waiter_whose_session_expires_begins_again_at_the_end() {
     in_line(|zoo, entries| async move {
         let (a, b) = zoo.members();
-        let c = Member::new(&a.runtime);
+        let c = member(&a.process);
         let holder = a.try_acquire().await;
         holder.keep_alive(Cap(Duration::from_secs(60)));
-        let second = zoo.wait_in_line(&b, 60_000);
+        let second = b.wait_in_line(60_000);
         zoo.pass(50).await;
-        let third = zoo.wait_in_line(&c, 60_000);
+        let third = c.wait_in_line(60_000);
         zoo.pass(50).await;
         zoo.isolate("b");
         zoo.pass(1500).await;
@@ -99,16 +100,16 @@ fn a_waiter_whose_session_expires_begins_again_at_the_end() {
         zoo.reunite("b");
         zoo.pass(3000).await;
         assert_eq!((entries.len(), entries.created()), (3, 4), "it stands in line again");
-        assert!(second.lock().unwrap().is_none() && third.lock().unwrap().is_none());
+        assert!(!second.is_over() && !third.is_over());
 
         assert_eq!(holder.release().await, Ok(Released::Done));
         zoo.pass(50).await;
-        assert!(second.lock().unwrap().is_none(), "its place was lost");
-        let next = third.lock().unwrap().take().unwrap();
+        assert!(!second.is_over(), "its place was lost");
+        let next = third.granted().unwrap();
         let token = next.fence();
         next.release().await.unwrap();
         zoo.pass(50).await;
-        let last = second.lock().unwrap().take().unwrap();
+        let last = second.granted().unwrap();
         assert!(last.fence() > token);
         assert_eq!(entries.zxids(), [last.fence().as_u64()], "by its new entry");
     });
@@ -119,22 +120,22 @@ fn a_waiter_that_slept_through_its_turn_does_not_hold() {
     in_line(|zoo, entries| async move {
         let (a, b) = zoo.members();
         let holder = a.try_acquire().await;
-        let second = zoo.wait_in_line(&b, 60_000);
+        let second = b.wait_in_line(60_000);
         zoo.pass(50).await;
-        zoo.world.pause(zoo.id("b"));
+        let pause = zoo.control.strike(Pause::of("b"));
         holder.release().await.unwrap();
         zoo.pass(1500).await;
         assert_eq!(entries.len(), 0, "it was first, and its session expired");
         let next = a.try_acquire().await;
         next.keep_alive(Cap(Duration::from_secs(60)));
         // The news that it is first has waited for it.
-        zoo.world.resume(zoo.id("b"));
+        pause.heal();
         zoo.pass(500).await;
-        assert!(second.lock().unwrap().is_none());
+        assert!(!second.is_over());
         let token = next.fence();
         next.release().await.unwrap();
         zoo.pass(3000).await;
-        assert!(second.lock().unwrap().take().unwrap().fence() > token);
+        assert!(second.granted().unwrap().fence() > token);
     });
 }
 
@@ -143,18 +144,18 @@ fn a_holder_that_sleeps_past_its_session_has_lost_its_lease_to_the_next() {
     in_line(|zoo, entries| async move {
         let (a, b) = zoo.members();
         let stale = a.try_acquire().await;
-        let second = zoo.wait_in_line(&b, 60_000);
+        let second = b.wait_in_line(60_000);
         zoo.pass(50).await;
-        zoo.world.pause(zoo.id("a"));
-        let until = zoo.world.now();
-        while second.lock().unwrap().is_none() {
+        let pause = zoo.control.strike(Pause::of("a"));
+        let until = zoo.now();
+        while !second.is_over() {
             zoo.pass(5).await;
-            assert!(zoo.world.now() < until + 1300 * super::support::MS, "the session and a tick");
+            assert!(zoo.now() < until + 1300 * super::support::MS, "the session and a tick");
         }
         assert!(!stale.is_valid(), "its own clock has told it before");
-        let next = second.lock().unwrap().take().unwrap();
+        let next = second.granted().unwrap();
         assert!(next.fence() > stale.fence());
-        zoo.world.resume(zoo.id("a"));
+        pause.heal();
         assert_eq!(stale.renew().await, Err(RenewError::Lost(LostError::Expired)));
         assert_eq!(stale.release().await, Ok(Released::NotOwner));
         assert!(next.is_valid());
@@ -168,14 +169,14 @@ fn a_holder_that_sleeps_past_its_session_has_lost_its_lease_to_the_next() {
 #[test]
 fn the_lease_goes_on_at_another_server() {
     in_line(|zoo, entries| async move {
-        let a = Member::new(&zoo.runtime("a"));
+        let a = member(&zoo.process("a"));
         let handle = a.try_acquire().await;
         let first = server_of(&entries, "a");
-        let (at, world) = (zoo.clone(), zoo.world.clone());
+        let at = zoo.clone();
         let work = async move {
             at.pass(500).await;
             at.part("a", first);
-            world.reset(at.id("a"), at.id(first));
+            at.control.strike(Reset::between("a", first));
             at.pass(4000).await;
         };
         assert_eq!(handle.while_held(Cap(Duration::from_secs(60)), work).await, Ok(()));
@@ -193,7 +194,7 @@ fn the_lease_goes_on_at_another_server() {
 #[test]
 fn an_entry_of_another_session_is_no_proof() {
     in_line(|zoo, entries| async move {
-        let a = Member::new(&zoo.runtime("a"));
+        let a = member(&zoo.process("a"));
         let handle = a.try_acquire().await;
         let entry = entries.paths().remove(0);
         let other = operator(&zoo.runtime("b"));
@@ -209,13 +210,13 @@ fn a_waiter_whose_entry_was_deleted_stands_in_line_again() {
     in_line(|zoo, entries| async move {
         let (a, b) = zoo.members();
         let holder = a.try_acquire().await;
-        let second = zoo.wait_in_line(&b, 60_000);
+        let second = b.wait_in_line(60_000);
         zoo.pass(50).await;
         let other = operator(&a.runtime);
-        other.delete(&entries.paths()[1], None, a.within(1000)).await.unwrap();
+        other.delete(&entries.paths()[1], None, a.within(Duration::from_millis(1000))).await.unwrap();
         holder.release().await.unwrap();
         zoo.pass(100).await;
-        let next = second.lock().unwrap().take().unwrap();
+        let next = second.granted().unwrap();
         assert_eq!((entries.zxids(), entries.created()), (vec![next.fence().as_u64()], 3));
     });
 }
@@ -223,7 +224,7 @@ fn a_waiter_whose_entry_was_deleted_stands_in_line_again() {
 #[test]
 fn a_release_whose_answer_is_lost_is_asked_again() {
     in_line(|zoo, entries| async move {
-        let a = Member::new(&zoo.runtime("a"));
+        let a = member(&zoo.process("a"));
         let handle = a.try_acquire().await;
         SERVERS.iter().for_each(|server| zoo.cut(server, "a"));
         let (release, ()) = futures_util::future::join(handle.release(), async {
@@ -240,7 +241,7 @@ fn a_release_whose_answer_is_lost_is_asked_again() {
 #[test]
 fn a_release_that_can_not_be_sent_goes_on_until_it_is_confirmed() {
     in_line(|zoo, entries| async move {
-        let a = Member::new(&zoo.runtime("a"));
+        let a = member(&zoo.process("a"));
         let handle = a.try_acquire().await;
         zoo.isolate("a");
         let unconfirmed = handle.release().await.unwrap_err();
@@ -256,22 +257,22 @@ fn a_release_that_can_not_be_sent_goes_on_until_it_is_confirmed() {
 #[test]
 fn without_a_quorum_there_is_an_error_by_the_deadline() {
     in_line(|zoo, entries| async move {
-        let a = Member::at(&zoo.runtime("a"), &["zk-1"]);
-        let began = a.within(0);
+        let a = member_at(&zoo.process("a"), &["zk-1"]);
+        let began = a.now();
         for other in ["zk-2", "zk-3"] {
             zoo.part("zk-1", other);
         }
         zoo.pass(1000).await;
         let error = a.lock.try_acquire(&key()).await.unwrap_err();
         assert!(matches!(error, TryAcquireError::Backend(BackendError::Unreachable { .. })), "{error}");
-        let waited = a.within(0).saturating_since(began + Duration::from_secs(1));
+        let waited = a.now().saturating_since(began + Duration::from_secs(1));
         let late = waited.saturating_sub(a.lock.options().request_timeout);
         assert!(late < Duration::from_millis(1), "{waited:?}");
 
-        let deadline = a.within(2000);
+        let deadline = a.within(Duration::from_millis(2000));
         let error = a.lock.acquire(&key(), deadline).await.unwrap_err();
         assert!(matches!(error, AcquireError::Unavailable(BackendError::Unreachable { .. })), "{error}");
-        assert!(a.within(0) <= deadline + Duration::from_millis(1));
+        assert!(a.now() <= deadline + Duration::from_millis(1));
         assert_eq!(entries.created(), 0);
     });
 }
@@ -280,11 +281,11 @@ fn without_a_quorum_there_is_an_error_by_the_deadline() {
 async fn succession(zoo: &Zoo, handle: ZooHandle, next: &Member) -> (u64, u64) {
     let waiting = async {
         let handle = next.acquire(10_000).await;
-        (zoo.world.now(), handle)
+        (zoo.now(), handle)
     };
     let losing = async {
         handle.lost().await;
-        zoo.world.now()
+        zoo.now()
     };
     let (lost, (held, next)) = futures_util::future::join(losing, waiting).await;
     assert!(next.fence() > handle.fence());
@@ -297,8 +298,8 @@ fn a_member_out_of_touch_can_not_prolong_a_lease() {
         let leader = zoo.ensemble.leader().unwrap().to_owned();
         let lone = SERVERS.into_iter().find(|server| *server != leader).unwrap();
         let rest: Vec<&str> = SERVERS.into_iter().filter(|server| *server != lone).collect();
-        let a = Member::at(&zoo.runtime("a"), &[lone]);
-        let b = Member::at(&zoo.runtime("b"), &rest);
+        let a = member_at(&zoo.process("a"), &[lone]);
+        let b = member_at(&zoo.process("b"), &rest);
         let handle = a.try_acquire().await;
         handle.keep_alive(Cap(Duration::from_secs(60)));
         zoo.pass(1000).await;
@@ -314,7 +315,7 @@ fn a_leader_change_leaves_leases_and_places_as_they_are() {
     in_line(|zoo, entries| async move {
         let (a, b) = zoo.members();
         let holder = a.try_acquire().await;
-        let second = zoo.wait_in_line(&b, 60_000);
+        let second = b.wait_in_line(60_000);
         zoo.pass(50).await;
         zoo.ensemble.change_leader().unwrap();
         let work = zoo.pass(3000);
@@ -322,18 +323,18 @@ fn a_leader_change_leaves_leases_and_places_as_they_are() {
         assert_eq!(entries.created(), 2);
         assert_eq!(holder.release().await, Ok(Released::Done));
         zoo.pass(50).await;
-        assert_eq!(entries.zxids(), [second.lock().unwrap().take().unwrap().fence().as_u64()]);
+        assert_eq!(entries.zxids(), [second.granted().unwrap().fence().as_u64()]);
     });
 }
 
 #[test]
 fn a_session_that_expired_unnoticed_costs_no_failed_call() {
     in_line(|zoo, entries| async move {
-        let a = Member::new(&zoo.runtime("a"));
+        let a = member(&zoo.process("a"));
         a.try_acquire().await.release().await.unwrap();
-        zoo.world.pause(zoo.id("a"));
+        let pause = zoo.control.strike(Pause::of("a"));
         zoo.pass(3000).await;
-        zoo.world.resume(zoo.id("a"));
+        pause.heal();
         let handle = a.try_acquire().await;
         assert_eq!(entries.zxids(), [handle.fence().as_u64()]);
     });

@@ -6,21 +6,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dlock::zookeeper::{ZooKeeper, ZooKeeperOptions};
-use dlock::{Handle, Instant, Lock, LockKey, Options, Runtime};
+use dlock::{Handle, Options};
+use sim::Process;
 use sim::servers::zookeeper::{Change, Observer, Removal};
 use sim::world::runtime::SimRuntime;
 
 use super::support::{SERVERS, Zoo, watched_zoo};
+pub use crate::support::scripts::key;
+use crate::support::scripts::{self, Acquiring};
 
 pub type ZooHandle = Handle<ZooKeeper<SimRuntime>>;
 
 /// How long sessions and leases live.
 pub const SESSION: Duration = Duration::from_secs(1);
-
-/// The key that all tests lock.
-pub fn key() -> LockKey {
-    LockKey::new("orders", "42").unwrap()
-}
 
 type Act = Box<dyn FnMut(&str) + Send>;
 
@@ -113,59 +111,38 @@ impl Observer for Entries {
 }
 
 /// One client and its lock.
-#[derive(Clone)]
-pub struct Member {
-    pub runtime: SimRuntime,
-    pub zookeeper: ZooKeeper<SimRuntime>,
-    pub lock: Lock<ZooKeeper<SimRuntime>>,
+pub type Member = scripts::Member<ZooKeeper<SimRuntime>>;
+
+/// A client in `process`, with a session of its own at one of `servers`.
+pub fn member_at(process: &Process, servers: &[&str]) -> Member {
+    let servers: Vec<_> = servers.iter().map(|server| format!("{server}:2181")).collect();
+    let zookeeper = ZooKeeper::new(process.runtime(), &servers, ZooKeeperOptions::new(SESSION)).unwrap();
+    Member::new(process, zookeeper, Options::new(SESSION))
+}
+
+/// A client in `process`, with a session of its own at any server.
+pub fn member(process: &Process) -> Member {
+    member_at(process, &SERVERS)
 }
 
 impl Member {
-    /// A client in the process of `runtime`, with a session of its own at one of `servers`.
-    ///
-    /// Two clients in a process must have clones of one runtime, or they would draw the same random bytes.
-    pub fn at(runtime: &SimRuntime, servers: &[&str]) -> Self {
-        let servers: Vec<_> = servers.iter().map(|server| format!("{server}:2181")).collect();
-        let options = ZooKeeperOptions::new(SESSION);
-        let zookeeper = ZooKeeper::new(runtime.clone(), &servers, options).unwrap();
-        let lock = Lock::new(zookeeper.clone(), Options::new(SESSION)).unwrap();
-        Self { runtime: runtime.clone(), zookeeper, lock }
-    }
-
-    pub fn new(runtime: &SimRuntime) -> Self {
-        Self::at(runtime, &SERVERS)
-    }
-
     pub async fn try_acquire(&self) -> ZooHandle {
         self.lock.try_acquire(&key()).await.unwrap()
     }
 
     pub async fn acquire(&self, millis: u64) -> ZooHandle {
-        self.lock.acquire(&key(), self.within(millis)).await.unwrap()
+        self.lock.acquire(&key(), self.within(Duration::from_millis(millis))).await.unwrap()
     }
 
-    pub fn within(&self, millis: u64) -> Instant {
-        self.runtime.now() + Duration::from_millis(millis)
+    /// Acquires in a task of its own.
+    pub fn wait_in_line(&self, millis: u64) -> Acquiring<ZooKeeper<SimRuntime>> {
+        self.spawn_acquire(&key(), Duration::from_millis(millis))
     }
 }
 
-/// What an acquire in a task of its own has come to.
-pub type Outcome = Arc<Mutex<Option<ZooHandle>>>;
-
 impl Zoo {
     pub fn members(&self) -> (Member, Member) {
-        (Member::new(&self.runtime("a")), Member::new(&self.runtime("b")))
-    }
-
-    /// Has `member` acquire in a task of its own.
-    pub fn wait_in_line(&self, member: &Member, millis: u64) -> Outcome {
-        let (outcome, member) = (Outcome::default(), member.clone());
-        let result = Arc::clone(&outcome);
-        self.world.spawn(member.runtime.process(), async move {
-            let handle = member.acquire(millis).await;
-            *result.lock().unwrap() = Some(handle);
-        });
-        outcome
+        (member(&self.process("a")), member(&self.process("b")))
     }
 
     /// Cuts the process off from all servers.
@@ -176,20 +153,16 @@ impl Zoo {
     pub fn reunite(&self, name: &str) {
         SERVERS.iter().for_each(|server| self.join(name, server));
     }
-
-    /// Breaks all connections of the process; what is under way on them is lost.
-    pub fn reset_all(&self, name: &str) {
-        SERVERS.iter().for_each(|server| self.world.reset(self.id(name), self.id(server)));
-    }
 }
 
 /// Runs `test` in a zoo whose entries are kept account of.
-pub fn in_line<F: Future>(test: impl FnOnce(Zoo, Arc<Entries>) -> F) -> F::Output {
+pub fn in_line<T: Send, F: Future<Output = T>>(test: impl FnOnce(Zoo, Arc<Entries>) -> F + Send) -> T {
     let entries = Arc::new(Entries::default());
     let observer = Arc::clone(&entries) as Arc<dyn Observer>;
-    watched_zoo(observer, |zoo| async move {
+    let (_, result) = watched_zoo(observer, |zoo| async move {
         // A leader is found.
         zoo.pass(300).await;
         test(zoo, entries).await
-    })
+    });
+    result
 }

@@ -6,7 +6,7 @@ use super::support::{Zoo, in_zoo, watched_zoo};
 use dlock::LockKey;
 use dlock_zookeeper::{Client, CreateMode, path};
 use resource::audit::{Event, Kind};
-use sim::record;
+use sim::faults::Crash;
 use sim::servers::zookeeper::{Change, LockView, Observer};
 use sim::world::runtime::SimRuntime;
 
@@ -33,20 +33,17 @@ fn story(events: &[Event]) -> Vec<String> {
 
 #[test]
 fn the_first_in_line_holds_the_lock() {
-    let events = watched_zoo(Arc::new(LockView::default()), |zoo| async move {
-        record::start(&zoo.world, |_| ());
+    let (report, ()) = watched_zoo(Arc::new(LockView::default()), |zoo| async move {
         let (a, b) = (zoo.client("a"), zoo.client("b"));
         let first = enter(&zoo, &a, "a", "a:0123456789").await;
         enter(&zoo, &b, "b", "b:abcdefabcd").await;
         let third = enter(&zoo, &a, "a", "a:9999999999").await;
         a.delete(&third, None, zoo.within("a", 900)).await.unwrap();
         a.delete(&first, None, zoo.within("a", 900)).await.unwrap();
-        zoo.world.crash(zoo.id("b"), true);
+        zoo.control.strike(Crash { power_loss: true, ..Crash::of("b") });
         zoo.pass(2000).await;
-        let recorded = record::finish().unwrap();
-        assert_eq!(recorded.mistake, None);
-        recorded.events
     });
+    let events = report.events;
     assert_eq!(
         story(&events),
         [
@@ -105,7 +102,7 @@ fn the_same_run_twice_is_the_same_to_the_byte() {
         in_zoo(|zoo| async move {
             let (a, b) = (zoo.client("a"), zoo.client("b"));
             let paths = [enter(&zoo, &a, "a", "a:1").await, enter(&zoo, &b, "b", "b:2").await];
-            (paths, a.session(), a.valid_until(), b.session(), zoo.world.now())
+            (paths, a.session(), a.valid_until(), b.session(), zoo.now())
         })
     };
     assert_eq!(once(), once());

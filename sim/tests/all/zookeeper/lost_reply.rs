@@ -31,7 +31,7 @@ fn a_lost_reply_to_create_is_found_by_its_protected_name() {
         let entry = format!("/locks/x/{prefix}");
         let breaks = async {
             zoo.pass(20).await;
-            each_server(|server| zoo.world.reset(zoo.id("a"), zoo.id(server)));
+            zoo.reset_all("a");
             each_server(|server| zoo.heal(server, "a"));
         };
         let create = a.create(&entry, b"owner", QUEUED, zoo.within("a", 3000));
@@ -85,7 +85,7 @@ fn requests_are_executed_in_the_order_in_which_they_were_made() {
         let deadline = zoo.within("a", 3000);
         let creates = (0..50).map(|_| a.create("/locks/x/n-", b"", QUEUED, deadline));
         let created = futures_util::future::try_join_all(creates).await.unwrap();
-        let before = zoo.world.now();
+        let before = zoo.now();
         for (number, created) in created.iter().enumerate() {
             assert_eq!(created.path, format!("/locks/x/n-{number:010}"));
         }

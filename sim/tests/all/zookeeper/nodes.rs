@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::support::in_zoo;
-use crate::support::hosts;
+use crate::support::scripts::points;
 use dlock_zookeeper::{CreateMode, Error};
 
 const PLAIN: CreateMode = CreateMode::PERSISTENT;
@@ -153,7 +153,7 @@ fn a_zero_byte_is_in_no_path() {
 #[test]
 fn each_request_is_a_point_of_the_server_that_executed_it() {
     in_zoo(|zoo| async move {
-        let points = hosts::points(&zoo.world);
+        let points = points(&zoo.control);
         let client = zoo.client_of("a", &["zk-2"], Duration::from_secs(1));
         client.create("/t", b"", PLAIN, zoo.within("a", 5000)).await.unwrap();
         let expected = ["createSession", "create2"].map(|name| ("zk-2".to_owned(), name.to_owned()));

@@ -5,6 +5,8 @@ use std::time::Duration;
 use super::support::{SERVERS, Zoo, in_zoo};
 use dlock::{Runtime, timeout_at};
 use dlock_zookeeper::{Client, CreateMode, Error, Fired, State};
+use sim::Span;
+use sim::faults::{Crash, Delay, Pause};
 use sim::world::runtime::SimRuntime;
 
 const PLAIN: CreateMode = CreateMode::PERSISTENT;
@@ -14,10 +16,6 @@ async fn established(zoo: &Zoo, name: &str) -> Client<SimRuntime> {
     let client = zoo.client(name);
     client.established(zoo.within(name, 3000)).await.unwrap();
     client
-}
-
-fn reset(zoo: &Zoo, name: &str) {
-    SERVERS.iter().for_each(|server| zoo.world.reset(zoo.id(name), zoo.id(server)));
 }
 
 #[test]
@@ -52,14 +50,14 @@ fn a_client_stops_believing_before_its_session_expires() {
         let deadline = zoo.within("b", 9000);
         a.create("/mine", b"", EPHEMERAL, zoo.within("a", 1000)).await.unwrap();
         let (_, gone) = b.exists_watched("/mine", deadline).await.unwrap();
-        zoo.world.pause(zoo.id("a"));
+        let pause = zoo.control.strike(Pause::of("a"));
         let believed_until = a.valid_until().unwrap();
         assert_eq!(gone.await, Fired::Deleted);
         let over = zoo.runtime("a").now();
         assert!(over > believed_until);
         // The timeout, rounded up to a tick, and what passed between the last ping and the pause.
         assert!(over.saturating_since(believed_until) < Duration::from_millis(250), "{over:?}");
-        zoo.world.resume(zoo.id("a"));
+        pause.heal();
         assert_eq!(a.state_after(State::Connected).await, State::Disconnected);
         assert_eq!(a.state_after(State::Disconnected).await, State::Expired);
         assert_eq!(a.exists("/mine", zoo.within("a", 100)).await, Err(Error::SessionExpired));
@@ -71,7 +69,7 @@ fn validity_counts_from_the_sending() {
     in_zoo(|zoo| async move {
         let a = established(&zoo, "a").await;
         for server in SERVERS {
-            zoo.world.delay(zoo.id(server), zoo.id("a"), Duration::from_millis(200));
+            zoo.control.strike(Delay::one_way(server, "a", Span::from_millis(200)));
         }
         let sent = zoo.runtime("a").now();
         a.exists("/", zoo.within("a", 1000)).await.unwrap();
@@ -90,7 +88,7 @@ fn a_reconnect_keeps_the_session_and_its_nodes() {
         let session = a.session().unwrap();
         a.create("/mine", b"", EPHEMERAL, deadline).await.unwrap();
         for _ in 0..4 {
-            reset(&zoo, "a");
+            zoo.reset_all("a");
             assert_eq!(a.state_after(State::Connected).await, State::Disconnected);
             let stat = a.exists("/mine", deadline).await.unwrap().unwrap();
             assert_eq!((stat.ephemeral_owner, a.session()), (session.id, Some(session)));
@@ -107,7 +105,7 @@ fn closing_or_dropping_a_client_ends_its_session_at_once() {
             let a = established(&zoo, "a").await;
             a.create("/mine", b"", EPHEMERAL, zoo.within("a", 500)).await.unwrap();
             let (_, gone) = b.exists_watched("/mine", zoo.within("b", 500)).await.unwrap();
-            let before = zoo.world.now();
+            let before = zoo.now();
             if drops {
                 drop(a);
             } else {
@@ -116,7 +114,7 @@ fn closing_or_dropping_a_client_ends_its_session_at_once() {
                 assert_eq!(a.exists("/", zoo.within("a", 500)).await, Err(Error::Closed));
             }
             assert_eq!(gone.await, Fired::Deleted);
-            assert!(zoo.world.now() - before < 5 * super::support::MS);
+            assert!(zoo.now() - before < 5 * super::support::MS);
         }
     });
 }
@@ -174,13 +172,13 @@ fn the_death_of_the_leader_starts_a_new_epoch_and_full_timeouts() {
         let deadline = zoo.within("a", 9000);
         let first = a.create("/one", b"", EPHEMERAL, deadline).await.unwrap().stat.czxid;
         assert_eq!(zoo.ensemble.leader(), Some("zk-3"));
-        zoo.world.crash(zoo.id("zk-3"), false);
+        let crash = zoo.control.strike(Crash::of("zk-3"));
         zoo.pass(200).await;
         assert_eq!(zoo.ensemble.leader(), Some("zk-2"));
         let second = a.create("/two", b"", EPHEMERAL, deadline).await.unwrap().stat.czxid;
         assert_eq!((first >> 32, second >> 32), (1, 2));
         assert!(a.exists("/one", deadline).await.unwrap().is_some(), "the session goes on");
-        zoo.world.restart(zoo.id("zk-3"), zoo.main("zk-3"));
+        crash.heal();
         zoo.pass(200).await;
         assert_eq!(zoo.ensemble.leader(), Some("zk-2"), "it follows");
         assert_eq!(zoo.ensemble.change_leader(), Some("zk-3"));
@@ -217,10 +215,10 @@ fn a_paused_leader_is_deposed_and_serves_no_more() {
     in_zoo(|zoo| async move {
         let a = zoo.client_of("a", &["zk-3"], Duration::from_secs(2));
         a.create("/mine", b"", EPHEMERAL, zoo.within("a", 900)).await.unwrap();
-        zoo.world.pause(zoo.id("zk-3"));
+        let pause = zoo.control.strike(Pause::of("zk-3"));
         zoo.pass(1000).await;
         assert_eq!(zoo.ensemble.leader(), Some("zk-2"));
-        zoo.world.resume(zoo.id("zk-3"));
+        pause.heal();
         let asked = a.exists("/mine", zoo.within("a", 2000)).await;
         assert_eq!(asked, Err(Error::ConnectionLoss), "it learns of the new leader and hangs up");
         assert!(a.exists("/mine", zoo.within("a", 2000)).await.unwrap().is_some(), "as a follower");

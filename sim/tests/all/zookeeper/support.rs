@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use dlock::{Instant, Runtime};
 use dlock_zookeeper::{Client, ClientOptions};
-use sim::entropy::Entropy;
-use sim::servers::host::Host;
+use sim::faults::{Cut, Reset};
 use sim::servers::zookeeper::{Ensemble, EnsembleOptions, Observer};
-use sim::world::World;
-use sim::world::machine::WorldMachine;
-use sim::world::process::ProcessId;
 use sim::world::runtime::SimRuntime;
+use sim::{Control, Process, Report, Sim};
+
+use crate::support::scripts::run_script;
 
 pub const MS: u64 = 1_000_000;
 pub const SERVERS: [&str; 3] = ["zk-1", "zk-2", "zk-3"];
@@ -21,47 +20,41 @@ pub const TICK: Duration = Duration::from_millis(100);
 
 #[derive(Clone)]
 pub struct Zoo {
-    pub world: World,
+    pub control: Control,
     pub ensemble: Ensemble,
 }
 
 /// Runs `test` in a world in which each segment takes 1 ms.
-pub fn in_zoo<F: Future>(test: impl FnOnce(Zoo) -> F) -> F::Output {
-    watched_zoo(Arc::new(()), test)
+pub fn in_zoo<T: Send, F: Future<Output = T>>(test: impl FnOnce(Zoo) -> F + Send) -> T {
+    watched_zoo(Arc::new(()), test).1
 }
 
-/// The same, with the servers watched.
-pub fn watched_zoo<F: Future>(observer: Arc<dyn Observer>, test: impl FnOnce(Zoo) -> F) -> F::Output {
-    let runtime = madsim::runtime::Runtime::with_seed_and_config(1, madsim::Config::default());
-    runtime.block_on(async {
-        let latency = Duration::from_millis(1);
-        let names = ["a", "b", "zk-1", "zk-2", "zk-3"];
-        let world = World::new(Entropy::new(1), &names, (latency, latency));
-        let mut options = EnsembleOptions::new(SERVERS);
-        options.tick = TICK;
-        options.observer = observer;
-        let zoo = Zoo { ensemble: Ensemble::new(options), world: world.clone() };
+/// The same, with the servers watched. Returns the history of the run, too.
+pub fn watched_zoo<T: Send, F: Future<Output = T>>(
+    observer: Arc<dyn Observer>,
+    test: impl FnOnce(Zoo) -> F + Send,
+) -> (Report, T) {
+    let mut options = EnsembleOptions::new(SERVERS);
+    options.tick = TICK;
+    options.observer = observer;
+    let ensemble = Ensemble::new(options);
+    let build = |sim: &mut Sim| {
+        sim.empty_process("a").empty_process("b");
         for name in SERVERS {
-            world.spawn(zoo.id(name), zoo.main(name));
+            sim.host(name, ensemble.member(name).unwrap());
         }
-        let result = test(zoo).await;
-        world.end().await;
-        result
-    })
+    };
+    let ensemble = ensemble.clone();
+    run_script(Duration::from_millis(1), build, |control| test(Zoo { control, ensemble }))
 }
 
 impl Zoo {
-    pub fn id(&self, name: &str) -> ProcessId {
-        self.world.find(name).unwrap()
+    pub fn process(&self, name: &str) -> Process {
+        self.control.process(name)
     }
 
     pub fn runtime(&self, name: &str) -> SimRuntime {
-        SimRuntime::new(&self.world, self.id(name))
-    }
-
-    /// What a server's process runs.
-    pub fn main(&self, name: &str) -> impl Future<Output = ()> + Send + 'static {
-        self.ensemble.member(name).unwrap().start(WorldMachine::new(&self.world, self.id(name)))
+        self.process(name).runtime()
     }
 
     /// A session of 1 s of the process `name` at any server.
@@ -79,26 +72,34 @@ impl Zoo {
         self.runtime(name).now() + Duration::from_millis(millis)
     }
 
+    /// True time, in nanoseconds.
+    pub fn now(&self) -> u64 {
+        u64::try_from(self.control.now().as_nanos()).unwrap()
+    }
+
     pub async fn pass(&self, millis: u64) {
-        self.world.sleep_until(self.world.now() + millis * MS).await;
+        self.control.sleep(Duration::from_millis(millis)).await;
     }
 
     /// Cuts both directions between two processes.
     pub fn part(&self, one: &str, other: &str) {
-        self.cut(one, other);
-        self.cut(other, one);
+        self.control.strike(Cut::between(one, other));
     }
 
     pub fn join(&self, one: &str, other: &str) {
-        self.heal(one, other);
-        self.heal(other, one);
+        self.control.heal(Cut::between(one, other));
     }
 
     pub fn cut(&self, from: &str, to: &str) {
-        self.world.cut(self.id(from), self.id(to));
+        self.control.strike(Cut::one_way(from, to));
     }
 
     pub fn heal(&self, from: &str, to: &str) {
-        self.world.heal(self.id(from), self.id(to));
+        self.control.heal(Cut::one_way(from, to));
+    }
+
+    /// Breaks all connections of the process; what is under way on them is lost.
+    pub fn reset_all(&self, name: &str) {
+        SERVERS.iter().for_each(|server| _ = self.control.strike(Reset::between(name, server)));
     }
 }

@@ -77,9 +77,7 @@ fn a_lost_connection_wakes_whoever_watches() {
         let a = zoo.client("a");
         let deadline = zoo.within("a", 9000);
         let (_, watch) = a.exists_watched("/t", deadline).await.unwrap();
-        for server in super::support::SERVERS {
-            zoo.world.reset(zoo.id("a"), zoo.id(server));
-        }
+        zoo.reset_all("a");
         assert_eq!(watch.await, Fired::Disconnected);
         let (_, again) = a.exists_watched("/t", deadline).await.unwrap();
         a.create("/t", b"", PLAIN, deadline).await.unwrap();

@@ -1,0 +1,202 @@
+//! What a script does to a running world.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::process::Process;
+use super::stage::Stage;
+use crate::faults::{self, Action, Check, Fault, Injector, Trigger};
+use crate::place::{Invalid, Place};
+use crate::servers::host::{Acted, ActionError};
+use crate::span::Span;
+use crate::world::process::ProcessId;
+use crate::world::{World, lock};
+
+/// What a script does to a running world ([`Sim::run_script`](super::Sim::run_script)). Clones control the same world.
+///
+/// A script runs outside all processes, and its time is true time. It has the [`Process`]es of the world to run code in, and
+/// does by itself what a schedule would do: it strikes faults and heals them.
+#[derive(Clone)]
+pub struct Control {
+    stage: Arc<Stage>,
+    injector: Arc<Injector>,
+    /// The faults that the script has struck so far.
+    struck: Arc<Mutex<Vec<(Fault, u64)>>>,
+}
+
+impl Control {
+    pub(super) fn new(stage: &Arc<Stage>, injector: &Arc<Injector>) -> Self {
+        Self { stage: Arc::clone(stage), injector: Arc::clone(injector), struck: Arc::default() }
+    }
+
+    /// The process called `name`, in its present life: it has the same clocks and the same randomness as the code that the
+    /// process runs itself.
+    ///
+    /// What clients in the hands of a script do is recorded as done by nobody in particular. Where the history matters, as
+    /// for verdicts, run them in the process, by [`Process::spawn`].
+    ///
+    /// # Panics
+    ///
+    /// If the world has no process of that name.
+    #[track_caller]
+    pub fn process(&self, name: &str) -> Process {
+        self.stage.process(self.id(name))
+    }
+
+    /// True time, since the run began.
+    pub fn now(&self) -> Duration {
+        Duration::from_nanos(self.world().now())
+    }
+
+    /// Waits until the true time `at`.
+    pub async fn sleep_until(&self, at: Duration) {
+        self.world().sleep_until(u64::try_from(at.as_nanos()).unwrap_or(u64::MAX)).await;
+    }
+
+    /// Waits for `time`, in true time.
+    pub async fn sleep(&self, time: Duration) {
+        self.sleep_until(self.now() + time).await;
+    }
+
+    /// Runs `task` beside the script, outside all processes. It ends with the run.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.world().spawn_harness(task);
+    }
+
+    /// Calls `act` when `time` has passed, whatever the script does meanwhile.
+    pub fn after(&self, time: Duration, act: impl FnOnce(&Self) + Send + 'static) {
+        let (control, at) = (self.clone(), self.now() + time);
+        self.spawn(async move {
+            control.sleep_until(at).await;
+            act(&control);
+        });
+    }
+
+    /// Strikes a fault now, as a schedule does at its time. It is in the history, and heals by itself if it says how long it
+    /// lasts.
+    ///
+    /// # Panics
+    ///
+    /// If the world has not what the fault is done to, or the fault would do nothing.
+    #[track_caller]
+    pub fn strike(&self, what: impl Action) -> Struck {
+        match self.try_strike(what) {
+            Ok(struck) => struck,
+            Err(invalid) => panic!("this fault can't strike: {invalid}"),
+        }
+    }
+
+    /// Undoes a fault that the script has struck, the last one that is equal to `what` and in force: a link heals, a paused
+    /// process goes on, a dead one starts anew.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    #[track_caller]
+    pub fn heal(&self, what: impl Action) {
+        let what: &dyn Action = &what;
+        let equal = |(fault, number): &(Fault, u64)| (*fault.what == *what).then_some(*number);
+        let numbers: Vec<u64> = lock(&self.struck).iter().rev().filter_map(equal).collect();
+        let is_healed = numbers.iter().any(|number| self.injector.heal(*number));
+        assert!(is_healed, "no fault is in force that is equal to {what:?}");
+    }
+
+    fn try_strike(&self, what: impl Action) -> Result<Struck, Invalid> {
+        let fault = Fault::new(Trigger::At(Span::from_nanos(self.world().now())), what);
+        self.check(&fault)?;
+        let number = self.injector.strike_now(&*fault.what);
+        lock(&self.struck).push((fault, number));
+        Ok(Struck { injector: Arc::clone(&self.injector), number })
+    }
+
+    fn check(&self, fault: &Fault) -> Result<(), Invalid> {
+        let (what, place) = (&fault.what, &Place::top("strike"));
+        let faults: Vec<Fault> = lock(&self.struck).iter().map(|(fault, _)| fault.clone()).collect();
+        // Faults follow one another as the script says: none comes before another by its number.
+        what.check(&Check { verb: what.verb(), place, scene: &self.stage.cast, faults: &faults, number: 0 })
+    }
+
+    /// Has the server `name` do one of its [actions](crate::servers::host::Host::actions).
+    ///
+    /// # Errors
+    ///
+    /// [`ActionError`] if it has no such action, or the argument is missing or superfluous.
+    ///
+    /// # Panics
+    ///
+    /// If the world has no server of that name.
+    #[track_caller]
+    pub fn act(&self, name: &str, action: &str, argument: Option<&str>) -> Result<Acted, ActionError> {
+        match self.stage.host(self.id(name)) {
+            Some(host) => host.act(action, argument),
+            None => panic!("the process `{name}` is no server"),
+        }
+    }
+
+    /// Whether the process called `name` is alive and not paused.
+    ///
+    /// # Panics
+    ///
+    /// If the world has no process of that name.
+    #[track_caller]
+    pub fn is_running(&self, name: &str) -> bool {
+        self.world().process(self.id(name)).is_running()
+    }
+
+    /// Calls `listener` with the name of the process and of the [point](super::point) whenever a server passes one, from now
+    /// on and in place of an earlier listener. It is called in the middle of the process's task: a fault that it strikes
+    /// takes hold at the process's next await. Points of the network are among them if a fault is aimed at one.
+    pub fn hear_points(&self, listener: impl Fn(&str, &str) + Send + Sync + 'static) {
+        let (injector, names) = (Arc::clone(&self.injector), self.world().clone());
+        self.world().hear_points(move |process: ProcessId, point: &str| {
+            let process = names.process(process).name();
+            injector.on_server_point(process, point);
+            listener(process, point);
+        });
+    }
+
+    /// Waits until all processes that [`Sim::process`](super::Sim::process) added have ended.
+    pub async fn finished(&self) {
+        self.stage.finished().await;
+    }
+
+    #[track_caller]
+    fn id(&self, name: &str) -> ProcessId {
+        match self.world().find(name) {
+            Some(id) => id,
+            None => panic!("unknown process `{name}`: the world has {}", self.stage.cast.names.join(", ")),
+        }
+    }
+
+    fn world(&self) -> &World {
+        faults::Stage::world(&*self.stage)
+    }
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Control").field("now", &self.now()).finish_non_exhaustive()
+    }
+}
+
+/// A fault that a script has struck.
+#[derive(Clone)]
+pub struct Struck {
+    injector: Arc<Injector>,
+    number: u64,
+}
+
+impl Struck {
+    /// Undoes the fault: a link heals, a paused process goes on, a dead one starts anew. Returns whether it was in force.
+    pub fn heal(&self) -> bool {
+        self.injector.heal(self.number)
+    }
+}
+
+impl fmt::Debug for Struck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Struck").field("number", &self.number).finish_non_exhaustive()
+    }
+}
