@@ -64,8 +64,8 @@ struct State {
     opened: u64,
     /// The true time at which the last fault that ended did so.
     healed_at: u64,
-    /// The clocks that run fast or slow: for each process, the rates in force in the order in which they began, each with
-    /// the number of its fault.
+    /// The clocks that run fast or slow: for each process, the rates in force in the order in which they
+    /// began, each with the number of its fault.
     rates: BTreeMap<ProcessId, Vec<(u64, u64)>>,
 }
 
@@ -269,8 +269,8 @@ impl Strike {
         });
     }
 
-    /// Has both clocks of a process run at `rate`, in local nanoseconds in a billion true ones, until this is over: then
-    /// they run at the rate of the fault that began last of those still in force, or true.
+    /// Has both clocks of a process run at `rate`, in local nanoseconds in a billion true ones, until this
+    /// is over: then they run at the rate of the fault that began last of those still in force, or true.
     pub fn set_clock_rate(&self, process: &str, rate: u64, detail: &str, lasts: Option<Span>) {
         let id = self.process(process);
         self.world().set_clock_rate(id, rate);
@@ -295,8 +295,8 @@ impl Strike {
         rates.last().map(|(_, rate)| *rate)
     }
 
-    /// Kills a process that starts again, if it does, `restart_after` later. An earlier restart that is still to come is
-    /// cancelled.
+    /// Kills a process that starts again, if it does, `restart_after` later. An earlier restart that is
+    /// still to come is cancelled.
     pub fn kill(&self, process: &str, power_loss: bool, restart_after: Option<Span>) {
         let (stage, id) = (self.stage(), self.process(process));
         stage.kill(id, power_loss);
