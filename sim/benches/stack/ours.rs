@@ -1,7 +1,7 @@
 //! The exchange through the whole stack.
 //!
-//! The world is built by hand, below `sim::Sim`: its other contenders have nothing like a run that names panics, knows faults
-//! and ends its servers, which costs 1 to 3 % here.
+//! The world is built by hand, below `sim::Sim`: its other contenders have nothing like a run that names
+//! panics, knows faults and ends its servers, which costs 1 to 3 % here.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

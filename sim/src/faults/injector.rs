@@ -54,7 +54,8 @@ impl Injector {
         })
     }
 
-    /// Strikes a fault of no schedule. Returns the number by which the history knows it, after those of the schedule.
+    /// Strikes a fault of no schedule. Returns the number by which the history knows it, after those of the
+    /// schedule.
     pub fn strike_now(&self, what: &dyn Action) -> u64 {
         let number = self.faults.len() + self.extra.fetch_add(1, Ordering::Relaxed) as usize;
         what.strike(&Strike::new(&self.ledger, number, what.verb()));

@@ -31,7 +31,8 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// The clocks of `process` run at `factor` seconds in a second of true time. They do not run true again by themselves.
+    /// The clocks of `process` run at `factor` seconds in a second of true time. They do not run true again
+    /// by themselves.
     pub fn of(process: &str, factor: f64) -> Self {
         Self { process: process.to_owned(), factor, lasts: None }
     }

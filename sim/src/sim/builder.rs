@@ -17,8 +17,9 @@ use crate::span::Span;
 
 /// A world that is being built: processes and servers, a network between them, faults, and what a run is judged by.
 ///
-/// The same world and seed give the same run, byte for byte, whatever else runs at the same time. [`Sim::run`] lets faults
-/// strike by a schedule; in [`Sim::run_script`], code outside all processes says step by step what happens.
+/// The same world and seed give the same run, byte for byte, whatever else runs at the same time.
+/// [`Sim::run`] lets faults strike by a schedule; in [`Sim::run_script`], code outside all processes says
+/// step by step what happens.
 ///
 /// ```
 /// use sim::{Sim, Process};

@@ -14,10 +14,11 @@ use crate::span::Span;
 use crate::world::process::ProcessId;
 use crate::world::{World, lock};
 
-/// What a script does to a running world ([`Sim::run_script`](super::Sim::run_script)). Clones control the same world.
+/// What a script does to a running world ([`Sim::run_script`](super::Sim::run_script)). Clones control the
+/// same world.
 ///
-/// A script runs outside all processes, and its time is true time. It has the [`Process`]es of the world to run code in, and
-/// does by itself what a schedule would do: it strikes faults and heals them.
+/// A script runs outside all processes, and its time is true time. It has the [`Process`]es of the world to
+/// run code in, and does by itself what a schedule would do: it strikes faults and heals them.
 #[derive(Clone)]
 pub struct Control {
     stage: Arc<Stage>,
@@ -31,11 +32,11 @@ impl Control {
         Self { stage: Arc::clone(stage), injector: Arc::clone(injector), struck: Arc::default() }
     }
 
-    /// The process called `name`, in its present life: it has the same clocks and the same randomness as the code that the
-    /// process runs itself.
+    /// The process called `name`, in its present life: it has the same clocks and the same randomness as the
+    /// code that the process runs itself.
     ///
-    /// What clients in the hands of a script do is recorded as done by nobody in particular. Where the history matters, as
-    /// for verdicts, run them in the process, by [`Process::spawn`].
+    /// What clients in the hands of a script do is recorded as done by nobody in particular. Where the
+    /// history matters, as for verdicts, run them in the process, by [`Process::spawn`].
     ///
     /// # Panics
     ///
@@ -74,8 +75,8 @@ impl Control {
         });
     }
 
-    /// Strikes a fault now, as a schedule does at its time. It is in the history, and heals by itself if it says how long it
-    /// lasts.
+    /// Strikes a fault now, as a schedule does at its time. It is in the history, and heals by itself if it
+    /// says how long it lasts.
     ///
     /// # Panics
     ///
@@ -88,8 +89,8 @@ impl Control {
         }
     }
 
-    /// Undoes a fault that the script has struck, the last one that is equal to `what` and in force: a link heals, a paused
-    /// process goes on, a dead one starts anew.
+    /// Undoes a fault that the script has struck, the last one that is equal to `what` and in force: a link
+    /// heals, a paused process goes on, a dead one starts anew.
     ///
     /// # Panics
     ///
@@ -145,9 +146,10 @@ impl Control {
         self.world().process(self.id(name)).is_running()
     }
 
-    /// Calls `listener` with the name of the process and of the [point](super::point) whenever a server passes one, from now
-    /// on and in place of an earlier listener. It is called in the middle of the process's task: a fault that it strikes
-    /// takes hold at the process's next await. Points of the network are among them if a fault is aimed at one.
+    /// Calls `listener` with the name of the process and of the [point](super::point) whenever a server
+    /// passes one, from now on and in place of an earlier listener. It is called in the middle of the
+    /// process's task: a fault that it strikes takes hold at the process's next await. Points of the network
+    /// are among them if a fault is aimed at one.
     pub fn hear_points(&self, listener: impl Fn(&str, &str) + Send + Sync + 'static) {
         let (injector, names) = (Arc::clone(&self.injector), self.world().clone());
         self.world().hear_points(move |process: ProcessId, point: &str| {
@@ -189,7 +191,8 @@ pub struct Struck {
 }
 
 impl Struck {
-    /// Undoes the fault: a link heals, a paused process goes on, a dead one starts anew. Returns whether it was in force.
+    /// Undoes the fault: a link heals, a paused process goes on, a dead one starts anew. Returns whether it
+    /// was in force.
     pub fn heal(&self) -> bool {
         self.injector.heal(self.number)
     }

@@ -52,8 +52,8 @@ pub enum RunError {
     StdTime,
     /// The script of the run had not ended at the run's limit.
     #[error(
-        "seed {seed}: the script had not ended after {limit:?} of simulated time: it waits for something that does not \
-         happen, or needs a longer Sim::limit"
+        "seed {seed}: the script had not ended after {limit:?} of simulated time: it waits for something that \
+         does not happen, or needs a longer Sim::limit"
     )]
     Unfinished {
         /// The run's seed.

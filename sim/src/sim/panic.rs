@@ -46,8 +46,8 @@ pub(super) fn watch() {
     RUN.set(Some(Watch { world: None, outside: THE_SIMULATOR, first: None }));
 }
 
-/// The world of the run on this thread is known from now on. What runs in it outside all processes is a script, or else the
-/// simulator itself.
+/// The world of the run on this thread is known from now on. What runs in it outside all processes is a
+/// script, or else the simulator itself.
 pub(super) fn in_world(world: &World, has_script: bool) {
     RUN.with_borrow_mut(|run| {
         if let Some(run) = run {

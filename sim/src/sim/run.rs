@@ -96,9 +96,9 @@ impl Sim {
         run(self.take(), Programs).map(|(report, ())| report)
     }
 
-    /// Runs the world while `script` controls it, on a thread of their own, and judges what happened. The run ends with the
-    /// script: it can wait for the processes ([`Control::finished`]). Returns what the script came to, too. The builder is
-    /// empty afterwards.
+    /// Runs the world while `script` controls it, on a thread of their own, and judges what happened. The
+    /// run ends with the script: it can wait for the processes ([`Control::finished`]). Returns what the
+    /// script came to, too. The builder is empty afterwards.
     ///
     /// This is for tests that say step by step what happens, where a schedule of faults would say too little:
     ///

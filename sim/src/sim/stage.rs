@@ -20,8 +20,8 @@ pub(crate) struct Stage {
     world: World,
     pub(super) cast: Cast,
     progress: Arc<Progress>,
-    /// By process number, the last one that was asked for and its life: a second one of that life would draw the same
-    /// random bytes.
+    /// By process number, the last one that was asked for and its life: a second one of that life would draw
+    /// the same random bytes.
     processes: Mutex<BTreeMap<usize, (u32, Process)>>,
 }
 

@@ -1,6 +1,7 @@
 //! The world itself: clocks, links, pauses and crashes, as two processes that talk to each other see them.
 //!
-//! These tests are of the layer below `sim::Sim`, by its own calls: what a fault does to a world is told in those of faults.
+//! These tests are of the layer below `sim::Sim`, by its own calls: what a fault does to a world is told in
+//! those of faults.
 
 use std::io::ErrorKind;
 use std::sync::{Arc, Mutex};

@@ -13,7 +13,8 @@ use sim::{Control, Process, Report, RunError, Sim};
 /// No test takes longer.
 const LIMIT: Duration = Duration::from_secs(3600);
 
-/// Runs `script` in the world that `build` makes, in which each segment takes `latency`. Returns what both came to.
+/// Runs `script` in the world that `build` makes, in which each segment takes `latency`. Returns what both
+/// came to.
 pub fn run_script<T: Send, F: Future<Output = T>>(
     latency: Duration,
     build: impl FnOnce(&mut Sim),
@@ -107,8 +108,8 @@ impl<B: Backend> Acquiring<B> {
     }
 }
 
-/// Polls `future` until it has been pending for the `nth` time, leaves it alone for `time`, in which what it has begun goes
-/// on without it, and drops it. Returns its output if it ended before.
+/// Polls `future` until it has been pending for the `nth` time, leaves it alone for `time`, in which what it
+/// has begun goes on without it, and drops it. Returns its output if it ended before.
 pub async fn drop_when_pending<F: Future>(
     control: &Control,
     nth: usize,
