@@ -28,7 +28,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     };
     read()
         .or_else(|| (text == "0").then_some(Duration::ZERO))
-        .ok_or_else(|| "expected a number and a unit, give 500ms, 2s or 10m".to_owned())
+        .ok_or_else(|| "give a number and a unit: 500ms, 2s, 10m".to_owned())
 }
 
 impl Span {

@@ -38,9 +38,9 @@ fn busy_poll(text: &str) -> Result<Duration, String> {
     let busy_poll = span::parse(text)?;
     match busy_poll <= most {
         true => Ok(busy_poll),
-        false => {
-            Err(format!("{busy_poll:?} is more than {most:?}: no lease is renewed while a thread polls"))
-        }
+        false => Err(format!(
+            "{busy_poll:?} is too long: give {most:?} or less, since no lease is renewed meanwhile"
+        )),
     }
 }
 

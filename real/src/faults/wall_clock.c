@@ -1,5 +1,6 @@
 /* Steps the wall clock of the process that preloads this library: adds the offset in the file
- * DLOCK_WALL_CLOCK, a 64-bit number of nanoseconds, to the C library's time of day. The monotonic clock is unchanged. */
+ * DLOCK_WALL_CLOCK, a 64-bit number of nanoseconds, to the C library's time of day. The monotonic clock
+ * is unchanged. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

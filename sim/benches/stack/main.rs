@@ -2,7 +2,7 @@
 //!
 //! 1. Redis commands a second: three workers acquire and release by script on five servers, ten rounds; the
 //!    real `redis` client, RESP2, Lua, the simulated network, with every event recorded and hashed. Compared
-//!    with the same exchange over madsim's own `Endpoint` RPC and turmoil's TCP, whose messages carry no protocol.
+//!    with the same exchange over madsim's own `Endpoint` RPC and turmoil's TCP, without any protocol.
 //! 2. Schedules a second of the safety experiment, a pause of five seconds: two workers and the HTTP
 //!    resource, on one Redis
 //!    and with Redlock on five; audit and trace hash included.
