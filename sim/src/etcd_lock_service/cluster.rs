@@ -1,0 +1,177 @@
+//! Calls to the cluster: leases, the Lock service, and the keys of claims.
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use dlock::{BackendError, Claim, Instant, Runtime, timeout_at};
+use etcd_client::{Client, ConnectOptions, Error, GetOptions, LockOptions};
+use futures_util::FutureExt;
+use futures_util::future::{Either, select};
+use tokio::sync::{oneshot, watch};
+
+use super::channel::{channel, meaning};
+use super::session::{Session, State};
+use crate::world::runtime::SimRuntime;
+
+/// The members, and the client of the member in use.
+pub(super) struct Cluster {
+    pub(super) runtime: SimRuntime,
+    pub(super) members: Vec<String>,
+    pub(super) session_ttl: Duration,
+    next: AtomicUsize,
+    client: Mutex<Option<Client>>,
+}
+
+impl Cluster {
+    pub(super) fn new(runtime: SimRuntime, members: Vec<String>, session_ttl: Duration) -> Self {
+        let (next, client) = (AtomicUsize::new(0), Mutex::default());
+        Self { runtime, members, session_ttl, next, client }
+    }
+
+    /// Returns the client of the member that is used.
+    fn client(&self) -> Result<Client, BackendError> {
+        let mut current = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = &*current {
+            return Ok(client.clone());
+        }
+        let next = self.next.fetch_add(1, Ordering::Relaxed) % self.members.len().max(1);
+        let address = self.members.get(next).cloned().unwrap_or_default();
+        let unreachable = |reason: tonic::transport::Error| BackendError::Unreachable {
+            address: address.clone(),
+            reason: reason.to_string(),
+        };
+        let channel = channel(&self.runtime, &address).map_err(unreachable)?;
+        // Without a user nothing is sent: the future is ready at once.
+        let options = ConnectOptions::new().with_require_leader(true);
+        let client = Client::from_channel(channel, Some(options)).now_or_never();
+        let client = client.unwrap_or(Err(Error::InvalidArgs("a login is not supported".to_owned())));
+        Ok(current.insert(client.map_err(meaning)?).clone())
+    }
+
+    /// Waits for the answer of a call. After a failure the next calls go to another member.
+    async fn call<T>(
+        &self,
+        deadline: Instant,
+        exchange: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, BackendError> {
+        let answer = timeout_at(&self.runtime, deadline, exchange).await;
+        let result = answer.map_or(Err(BackendError::NoAnswer), |answer| answer.map_err(meaning));
+        if let Err(error) = &result {
+            self.judge(error);
+        }
+        result
+    }
+
+    /// Drops the client after an error that another member may not have.
+    fn judge(&self, error: &BackendError) {
+        if !matches!(error, BackendError::SessionLost { .. }) && error.is_passing() {
+            *self.client.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+    }
+
+    /// Grants a lease and spawns the task that keeps it alive.
+    pub(super) async fn open_session(self: &Arc<Self>, deadline: Instant) -> Result<Session, BackendError> {
+        let mut client = self.client()?;
+        let since = self.runtime.now();
+        let seconds = i64::try_from(self.session_ttl.as_secs()).unwrap_or(i64::MAX);
+        let grant = self.call(deadline, client.lease_grant(seconds, None)).await?;
+        let ttl = Duration::from_secs(grant.ttl().unsigned_abs());
+        let state = watch::Sender::new(State { valid_until: since + ttl, is_gone: false });
+        let (close, closed) = oneshot::channel();
+        let session = Session { lease: grant.id(), ttl, state: state.clone(), _close: close };
+        let (cluster, lease) = (Arc::clone(self), session.lease);
+        self.runtime.spawn(async move {
+            select(pin!(cluster.keep(lease, ttl, &state)), closed).await;
+        });
+        Ok(session)
+    }
+
+    /// Sends a keepalive every third of the TTL, until the session is over.
+    async fn keep(&self, lease: i64, ttl: Duration, state: &watch::Sender<State>) {
+        loop {
+            let State { valid_until, is_gone } = *state.borrow();
+            let now = self.runtime.now();
+            if is_gone || now >= valid_until {
+                return;
+            }
+            self.runtime.sleep_until((valid_until - ttl * 2 / 3).max(now + ttl / 24)).await;
+            // The state has the result.
+            let _ = self.keep_alive(lease, ttl, state, self.runtime.now() + ttl / 6).await;
+        }
+    }
+
+    /// Sends one keepalive; the state has its result, too.
+    pub(super) async fn keep_alive(
+        &self,
+        lease: i64,
+        ttl: Duration,
+        state: &watch::Sender<State>,
+        deadline: Instant,
+    ) -> Result<(), BackendError> {
+        let mut client = self.client()?;
+        let since = self.runtime.now();
+        let answer = self.call(deadline, client.lease_keep_alive(lease)).await;
+        state.send_modify(|state| match answer {
+            Ok(_) if self.runtime.now() < state.valid_until => {
+                state.valid_until = state.valid_until.max(since + ttl);
+            }
+            Err(BackendError::SessionLost { .. }) => state.is_gone = true,
+            _ => {}
+        });
+        answer.map(drop)
+    }
+
+    /// Revokes a lease; returns whether the cluster knew it until now.
+    pub(super) async fn revoke(&self, lease: i64, deadline: Instant) -> Result<bool, BackendError> {
+        let mut client = self.client()?;
+        match self.call(deadline, client.lease_revoke(lease)).await {
+            Ok(_) => Ok(true),
+            Err(BackendError::SessionLost { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Calls the service, in a task of its own: a call that is dropped would lose its place.
+    pub(super) fn begin(
+        self: &Arc<Self>,
+        claim: &Claim,
+        lease: i64,
+    ) -> Result<oneshot::Receiver<Result<(), BackendError>>, BackendError> {
+        let mut client = self.client()?;
+        let (mut answer, answered) = oneshot::channel();
+        let (cluster, name) = (Arc::clone(self), queue(claim));
+        self.runtime.spawn(async move {
+            let call = pin!(client.lock(name, Some(LockOptions::new().with_lease(lease))));
+            let result = match select(call, pin!(answer.closed())).await {
+                Either::Left((result, _)) => result.map(drop).map_err(meaning),
+                Either::Right(_) => return,
+            };
+            if let Err(error) = &result {
+                cluster.judge(error);
+            }
+            // Nobody waits any more.
+            let _ = answer.send(result);
+        });
+        Ok(answered)
+    }
+
+    /// Returns the create revision of the claim's key.
+    pub(super) async fn look(
+        &self,
+        claim: &Claim,
+        lease: i64,
+        deadline: Instant,
+    ) -> Result<Option<u64>, BackendError> {
+        let mut client = self.client()?;
+        let key = format!("{}/{lease:x}", queue(claim));
+        let found = self.call(deadline, client.get(key, Some(GetOptions::new().with_keys_only()))).await?;
+        Ok(found.kvs().first().map(|kv| kv.create_revision().unsigned_abs()))
+    }
+}
+
+/// The name of a lock, as the queue of `dlock::etcd` has it.
+fn queue(claim: &Claim) -> String {
+    format!("lock/v1/{}", claim.key.name())
+}
