@@ -35,7 +35,6 @@ impl Schedule<Options> {
             check_span("within", within)?;
         }
         self.options.system.get().check(&self.options)?;
-        self.check_mutant()?;
         self.check_workers()?;
         self.check_faults()?;
         check_expect(self, &self.expect)
@@ -62,16 +61,6 @@ impl Schedule<Options> {
             }
         }
         Ok(())
-    }
-
-    fn check_mutant(&self) -> Result<(), Invalid> {
-        match self.options.mutant.filter(|mutant| !mutant.applies_to(self.options.system)) {
-            None => Ok(()),
-            Some(mutant) => {
-                Err(Place::top("mutant")
-                    .says(format!("`{mutant}` does not apply to `{}`", self.options.system)))
-            }
-        }
     }
 
     fn check_workers(&self) -> Result<(), Invalid> {

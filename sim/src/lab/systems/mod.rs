@@ -10,6 +10,7 @@ use resource::audit::Name;
 use super::fault_class::FaultClass;
 use super::options::Options;
 use super::point::Kind;
+use super::rounds::{apart, work};
 use super::seat::Seat;
 use super::servers::Redis as RedisServers;
 use super::system::System;
@@ -44,8 +45,19 @@ pub(super) trait LockSystem: Sync {
     /// The servers as hosts, in the same order.
     fn hosts(&self, options: &Options) -> Vec<(String, Arc<dyn Host>)>;
 
+    /// Where the worker reaches the lock servers.
+    fn addresses(&self, seat: &Seat<'_>) -> Vec<String>;
+
     /// All rounds of a worker that holds the lock while it writes.
-    fn work<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()>;
+    fn work<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
+        match seat.given_lock(|| self.addresses(&seat)) {
+            Some(lock) => apart(work(seat, lock)),
+            None => self.work_with_own(seat),
+        }
+    }
+
+    /// The same, with the system's own lock.
+    fn work_with_own<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()>;
 
     /// The name under which the history knows the servers as a whole, with what each is, where they are members of one.
     fn cluster(&self) -> Option<(&'static str, Kind)> {

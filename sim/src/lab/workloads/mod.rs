@@ -5,18 +5,18 @@ mod lock;
 
 use futures_util::future::BoxFuture;
 
+use super::given::MakeLock;
 use super::options::Options;
 use super::rounds::apart;
 use super::seat::Seat;
 use super::worker::WorkerMode;
-use crate::mutants::Mutant;
 use crate::sim::Process;
 
 /// The main task of the worker `number`: waits for its start, then works all its rounds.
-pub(super) async fn main(process: Process, options: Options, number: usize, mutant: Option<Mutant>) {
+pub(super) async fn main(process: Process, options: Options, number: usize, given: Option<MakeLock>) {
     let spec = &options.workers[number];
     process.sleep(spec.starts.duration()).await;
-    let seat = Seat { process: &process, options: &options, spec, number, mutant };
+    let seat = Seat { process: &process, options: &options, spec, number, given: given.as_ref() };
     rounds(seat).await;
 }
 

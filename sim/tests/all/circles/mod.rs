@@ -19,10 +19,10 @@ const LIBRARIES: [&str; 4] = ["dlock", "resource", "sim", "real"];
 const PROGRAMS: [&str; 2] = ["sim/src/main.rs", "real/src/main.rs"];
 
 /// Files in a circle that is still to be opened: imports of these are left out. To be empty.
-const STANDING_FILES: &[&str] = &["sim/src/mutants/lock.rs", "sim/src/servers/redis/core.rs"];
+const STANDING_FILES: &[&str] = &["sim/src/servers/redis/core.rs"];
 
 /// The same of the files and folders directly below a crate's `src`. To be empty.
-const STANDING_ROOMS: &[&str] = &["resource/src/event.rs", "sim/src/mutants", "sim/src/trace"];
+const STANDING_ROOMS: &[&str] = &["resource/src/event.rs", "sim/src/trace"];
 
 #[test]
 fn no_file_is_in_an_import_circle() {

@@ -7,29 +7,34 @@ use std::time::Duration;
 
 use dlock::{Acquisition, Answer, BackendError, Instant, Renewal, Runtime};
 
-use super::lock::MutantAcquisition;
+use super::lock::{Attempt, Mistake};
 use crate::world::runtime::SimRuntime;
 
-pub(super) async fn acquire(own: &mut MutantAcquisition, deadline: Instant) -> Result<Answer, BackendError> {
-    let began = Readings::of(own.runtime());
-    let answer = own.correct.request(deadline).await?;
-    Ok(match answer {
-        Answer::Granted { token, since, left } => {
-            Answer::Granted { token, since: began.believe(since, own.runtime()), left }
-        }
-        held => held,
-    })
-}
+/// Measures on the wall clock.
+pub(super) struct WallClock;
 
-pub(super) async fn renew(own: &mut MutantAcquisition, deadline: Instant) -> Result<Renewal, BackendError> {
-    let began = Readings::of(own.runtime());
-    let renewal = own.correct.renew(deadline).await?;
-    Ok(match renewal {
-        Renewal::Extended { since, left } => {
-            Renewal::Extended { since: began.believe(since, own.runtime()), left }
-        }
-        lost => lost,
-    })
+impl Mistake for WallClock {
+    async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
+        let began = Readings::of(own.runtime());
+        let answer = own.correct.request(deadline).await?;
+        Ok(match answer {
+            Answer::Granted { token, since, left } => {
+                Answer::Granted { token, since: began.believe(since, own.runtime()), left }
+            }
+            held => held,
+        })
+    }
+
+    async fn renew(own: &mut Attempt, deadline: Instant) -> Result<Renewal, BackendError> {
+        let began = Readings::of(own.runtime());
+        let renewal = own.correct.renew(deadline).await?;
+        Ok(match renewal {
+            Renewal::Extended { since, left } => {
+                Renewal::Extended { since: began.believe(since, own.runtime()), left }
+            }
+            lost => lost,
+        })
+    }
 }
 
 /// The two clocks at one moment.
