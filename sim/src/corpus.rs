@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::lab::Options;
+use crate::museum;
 use crate::sim::{Schedule, ScheduleError};
 
 /// A folder that can't be replayed.
@@ -48,7 +49,7 @@ pub fn load(folder: &Path) -> Result<Vec<(String, Schedule<Options>)>, CorpusErr
     }
     let schedule = |path: &std::path::PathBuf| -> Result<_, CorpusError> {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Ok((stem, Schedule::load(path)?))
+        Ok((stem, museum::load(path)?))
     };
     files.iter().map(schedule).collect()
 }

@@ -14,7 +14,7 @@ pub mod etcd_lock_service;
 pub mod explore;
 pub mod faults;
 pub mod lab;
-pub mod mutants;
+pub mod museum;
 pub(crate) mod names;
 mod place;
 mod pool;

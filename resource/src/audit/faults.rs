@@ -3,8 +3,8 @@
 //! A fault is in force from `fault_applied` to the `fault_healed` with its number; a process that died is
 //! down until a `fault_healed` or `server_started` of its own. A fault that acts once disturbs at its moment
 //! only. What a delayed link still carries when its fault ends is late for as long as [`Rules::in_flight`]
-//! says: until then the fault counts as not over. A client that died breaks nothing that others need, and one that drops its acquire breaks nothing at
-//! all.
+//! says: until then the fault counts as not over. A client that died breaks nothing that others need, and
+//! one that drops its acquire breaks nothing at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -4,10 +4,10 @@
 //! An acquisition ends without a lease (`lease_not_acquired`) or with the release (`lease_released`). What
 //! may be stored for it must then be cleaned up, and a time to live is no excuse: until it ends, nobody else
 //! gets the lock. A request may be long on its way, so the time counts from when the key was stored. A client
-//! asks for a time to live until its key is gone; a request that is stored later than that ends by its own time
-//! to live, and is no leak. A client that died can't clean up. Where a fault had lasted shortly before, the client may need its longest retry
-//! ([`Rules::longest_retry`]) until it asks again. One that leaves its lock to the time to live never ends
-//! its acquisition.
+//! asks for a time to live until its key is gone; a request that is stored later than that ends by its own
+//! time to live, and is no leak. A client that died can't clean up. Where a fault had lasted shortly
+//! before, the client may need its longest retry ([`Rules::longest_retry`]) until it asks again. One that
+//! leaves its lock to the time to live never ends its acquisition.
 //!
 //! Source: issue 6864 of sim (simstudioai), where an answer that is lost is read as "not acquired".
 

@@ -2,10 +2,10 @@
 //!
 //! Known by `key_granted`, `key_extended`, `key_deleted` and `key_expired` of the servers that count
 //! ([`Rules::servers`](super::Rules::servers)). A server that was promoted counts beside those that live:
-//! clients may still be connected to the old primary. It may hold keys of which the history has no event, since it
-//! has not heard of a release: no key is free until the promoted server tells of it, or a time to live has passed
-//! by its clock. A server that dies may have its keys on a disk, so they
-//! stay until an event of that server says otherwise, but they are no evidence against anybody.
+//! clients may still be connected to the old primary. It may hold keys of which the history has no event,
+//! since it has not heard of a release: no key is free until the promoted server tells of it, or a time to
+//! live has passed by its clock. A server that dies may have its keys on a disk, so they stay until an
+//! event of that server says otherwise, but they are no evidence against anybody.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

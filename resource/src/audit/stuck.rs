@@ -15,8 +15,8 @@
 //!   stops takes its keys out of the question: whether they come back depends on its disk, which the history
 //!   does not tell. Live runs have no server events; only waiters are judged there.
 //!
-//! With [`Rules::sessions`] the time to live begins anew with each fault: a cluster that elects a leader gives
-//! every session its full time again.
+//! With [`Rules::sessions`] the time to live begins anew with each fault: a cluster that elects a leader
+//! gives every session its full time again.
 //!
 //! Source: the liveness phase of TigerBeetle's simulator, `src/vopr.zig`: heal, then require progress within
 //! a bound.

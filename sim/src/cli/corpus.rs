@@ -4,7 +4,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use sim::corpus;
-use sim::lab::{Arm, run};
+use sim::lab::Arm;
+use sim::museum::run;
 
 use super::{Outcome, arm_name, print, wrap};
 

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use resource::audit::Updates;
-use sim::Schedule;
 use sim::lab::{Arm, Lab, draw, run};
+use sim::museum;
 use sim::sim::{Mismatch, Report};
 
 use super::json::Object;
@@ -40,13 +40,13 @@ pub(crate) fn random(seed: u64, arm: Arm, trace: bool, json: bool) -> Outcome {
 
 /// Runs the schedule in `file`, each arm that it has expectations of.
 pub(crate) fn file(file: &Path, json: bool) -> Outcome {
-    let schedule = Schedule::load(file)?;
+    let schedule = museum::load(file)?;
     let mut object = Object::new(&schedule, file.display().to_string());
     let mut text = wrap(&format!("{}: {}", file.display(), schedule.about), 2);
     let mut as_expected = true;
     for arm in Arm::of(&schedule.expect) {
         let began = Stopwatch::start();
-        let report = run(&schedule, arm, schedule.seed)?;
+        let report = museum::run(&schedule, arm, schedule.seed)?;
         let mismatches = schedule.mismatches(arm.name(), &report);
         as_expected &= mismatches.as_ref().is_none_or(Vec::is_empty);
         object.add(arm, &report, began.elapsed(), mismatches.as_deref());

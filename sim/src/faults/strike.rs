@@ -64,8 +64,8 @@ struct State {
     opened: u64,
     /// The true time at which a fault last ended.
     healed_at: u64,
-    /// The clocks that run fast or slow: for each process, the rates in force in the order in which they began, each with
-    /// the number of its fault.
+    /// The clocks that run fast or slow: for each process, the rates in force in the order in which they
+    /// began, each with the number of its fault.
     rates: BTreeMap<ProcessId, Vec<(u64, u64)>>,
 }
 
@@ -271,8 +271,8 @@ impl Strike {
         });
     }
 
-    /// Runs both clocks of a process at `rate`, in local nanoseconds for each billion true nanoseconds, for the
-    /// time `lasts`. Then they run at the rate of the latest fault that is still in force, or true.
+    /// Runs both clocks of a process at `rate`, in local nanoseconds for each billion true nanoseconds, for
+    /// the time `lasts`. Then they run at the rate of the latest fault that is still in force, or true.
     pub fn set_clock_rate(&self, process: &str, rate: u64, detail: &str, lasts: Option<Span>) {
         let id = self.process(process);
         self.world().set_clock_rate(id, rate);
@@ -297,8 +297,8 @@ impl Strike {
         rates.last().map(|(_, rate)| *rate)
     }
 
-    /// Kills a process, and starts it again after `restart_after`. This cancels an earlier restart that is still
-    /// to come.
+    /// Kills a process, and starts it again after `restart_after`. This cancels an earlier restart that is
+    /// still to come.
     pub fn kill(&self, process: &str, power_loss: bool, restart_after: Option<Span>) {
         let (stage, id) = (self.stage(), self.process(process));
         stage.kill(id, power_loss);

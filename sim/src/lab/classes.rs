@@ -76,8 +76,8 @@ fn rate(draw: &mut Draw<'_>) -> Vec<Fault> {
     vec![Fault::new(when, Rate { process, factor: rate::draw_factor(draw), lasts })]
 }
 
-/// The connections of one worker break when a server has carried out its request and not yet answered, to each server
-/// that may have been asked.
+/// The connections of one worker break when a server has carried out its request and not yet answered, to
+/// each server that may have been asked.
 fn every_reply(draw: &mut Draw<'_>, schedule: &Schedule<Options>) -> Vec<Fault> {
     let (worker, nth) = (draw.client(), 1 + draw.site.below(3) as u32);
     let (process, point, servers) = if draw.site.chance(0.7) {

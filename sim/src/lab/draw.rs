@@ -1,7 +1,8 @@
 //! Random schedules: every option is drawn first, then the faults, each from a site of its own.
 //!
-//! Drawn schedules look for faults of the library and of the resource, so workers make no mistake of their own: none
-//! releases by GET and DEL. What they may leave undone (the check, the fenced read, the renewal) is drawn.
+//! Drawn schedules look for faults of the library and of the resource, so workers make no mistake of their
+//! own: none releases by GET and DEL. What they may leave undone (the check, the fenced read, the renewal)
+//! is drawn.
 
 use crate::entropy::{Entropy, Site};
 use crate::faults::Faults;
@@ -18,11 +19,12 @@ use crate::span::Span;
 /// The most faults of a drawn schedule.
 const FAULTS_MAX: u64 = 4;
 
-/// How long a worker may need for a handover at most: the longest backoff of the library (2 s), and the requests.
+/// How long a worker may need for a handover at most: the longest backoff of the library (2 s), and the
+/// requests.
 const HANDOVER: Span = Span::from_secs(3);
 
-/// How long a waiter may wait once no lease and no fault stands in its way: a handover, and an answer that is waited for in
-/// vain before it.
+/// How long a waiter may wait once no lease and no fault stands in its way: a handover, and an answer that
+/// is waited for in vain before it.
 const SERVED: Span = Span::from_secs(5);
 
 /// What a write and its retries may take.
@@ -35,8 +37,8 @@ pub fn draw(seed: u64) -> Schedule<Options> {
     draw_for(one_of(&mut Entropy::new(seed).site("draw: system"), &weighed), seed)
 }
 
-/// The schedule of `system` number `seed`: 2 to 4 workers, up to 4 faults, always one that [`Schedule::validate`] accepts.
-/// Its own seed is `seed`, too. It expects nothing, so both arms are run.
+/// The schedule of `system` number `seed`: 2 to 4 workers, up to 4 faults, always one that
+/// [`Schedule::validate`] accepts. Its own seed is `seed`, too. It expects nothing, so both arms are run.
 ///
 /// Every fault heals by itself, and `limit` leaves time for all of them and for the workers to finish.
 pub fn draw_for(system: System, seed: u64) -> Schedule<Options> {
@@ -57,8 +59,8 @@ pub fn draw_for(system: System, seed: u64) -> Schedule<Options> {
     schedule
 }
 
-/// The schedule of `system` number `seed` in which one fault of `class` strikes, if the system can have one: as
-/// [`draw_for`], and otherwise undisturbed.
+/// The schedule of `system` number `seed` in which one fault of `class` strikes, if the system can have
+/// one: as [`draw_for`], and otherwise undisturbed.
 pub fn draw_class(system: System, class: FaultClass, seed: u64) -> Option<Schedule<Options>> {
     let entropy = Entropy::new(seed);
     let mut schedule = draw_options(system, &mut entropy.site("draw: options"));
@@ -160,7 +162,8 @@ fn long_service(schedule: &Schedule<Options>) -> Span {
     })
 }
 
-/// When the slowest worker is done at the latest, each fault having held it up in turn, and the last lease is over.
+/// When the slowest worker is done at the latest, each fault having held it up in turn, and the last lease
+/// is over.
 fn long_enough(schedule: &Schedule<Options>) -> Span {
     let busy = schedule.options.workers.iter().map(|worker| {
         let round = worker.deadline.plus(worker.work).plus(worker.think).plus(WRITES);

@@ -16,12 +16,13 @@ use crate::span::Span;
 ///
 /// - `overlap`: always. Every lock that releases itself allows it under a pause, and no fence can prevent it.
 /// - Without fencing, `stale_write`, `late_write` and `lost_update`: that is what fencing is for.
-/// - `late_write` and `lost_update` with fencing, if a worker reads without claiming: write-only fencing has that hole.
-/// - What its faults explain: [`Action::excuses`](crate::faults::Action::excuses). `token_regressed` where the counter may
-///   be lost (the writes of the regressed grants are then refused; what was accepted stays safe), `stuck` where the clock of
-///   a Redis server is set back or slowed.
-///   `two_valid` and `unheld` where a server may lose the lock that it had granted, or may end it early by a clock that is
-///   set forward; `leaked` where a replica that takes over may not have heard of the release. No pause and no network
+/// - `late_write` and `lost_update` with fencing, if a worker reads without claiming: write-only fencing
+///   has that hole.
+/// - What its faults explain: [`Action::excuses`](crate::faults::Action::excuses). `token_regressed` where
+///   the counter may be lost (the writes of the regressed grants are then refused; what was accepted stays
+///   safe), `stuck` where the clock of a Redis server is set back or slowed. `two_valid` and `unheld` where
+///   a server may lose the lock that it had granted, or may end it early by a clock that is set forward;
+///   `leaked` where a replica that takes over may not have heard of the release. No pause and no network
 ///   excuses them.
 /// - `two_valid` and `unheld` where clocks run apart by more than the drift margin.
 /// - `foreign_release`, if a worker releases by GET and DEL.

@@ -11,7 +11,8 @@ names! {
         Crash = "crash",
         /// What a worker says does not reach a lock server, or the other way round.
         OneWay = "one-way partition",
-        /// A worker is parted from some of the lock servers, or of the members of a cluster one from the others.
+        /// A worker is parted from some of the lock servers, or of the members of a cluster one from the
+        /// others.
         Partition = "partition",
         /// The wall clock of a process is set.
         ClockStep = "clock step",

@@ -3,40 +3,30 @@
 use std::sync::Arc;
 
 use resource::Fencing;
-use resource::http::{App, Config};
+use resource::http::Config;
 
+use super::given::MakeResource;
 use super::options::{Options, RESOURCE};
 use super::servers::Store;
-use crate::mutants::Mutant;
-use crate::mutants::store::{MutantStore, Rows};
 use crate::servers::host::Host;
 use crate::servers::resource::ResourceHost;
-use crate::world::machine::WorldMachine;
-use crate::world::runtime::SimRuntime;
 
-/// The servers of `options` by the names of their processes. `mutant` is the one mistake of the resource, if
-/// it has one.
+/// The servers of `options` by the names of their processes. `given` makes the resource, if that is
+/// not the laboratory's own.
 pub(super) fn hosts(
     options: &Options,
     fencing: Fencing,
-    mutant: Option<Mutant>,
+    given: Option<&MakeResource>,
 ) -> Vec<(String, Arc<dyn Host>)> {
     let mut hosts = options.system.get().hosts(options);
-    hosts.push((RESOURCE.to_owned(), Arc::new(resource(options, fencing, mutant))));
+    hosts.push((RESOURCE.to_owned(), Arc::new(resource(options, fencing, given))));
     hosts
 }
 
-fn resource(options: &Options, fencing: Fencing, mutant: Option<Mutant>) -> ResourceHost {
+fn resource(options: &Options, fencing: Fencing, given: Option<&MakeResource>) -> ResourceHost {
     let config = Config { fencing, ..Config::default() };
-    match (mutant, options.resource.store) {
-        (Some(mutant), store) => {
-            let rows = Rows::default();
-            // The same faults apply to it as to the correct one, and one that forgets is to be caught by them.
-            ResourceHost::new(store == Store::Redb, move |machine: &WorldMachine| {
-                let runtime = SimRuntime::new(machine.world(), machine.process());
-                Ok(App::new(Arc::new(MutantStore::new(mutant, runtime, &rows)), config))
-            })
-        }
+    match (given, options.resource.store) {
+        (Some(make), _) => make(options, config),
         (None, Store::Memory) => ResourceHost::in_memory(config),
         (None, Store::Redb) => ResourceHost::on_disk(config),
     }

@@ -1,4 +1,5 @@
-//! The lock laboratory: workers that lock, lock servers, and the resource that they write to. One [`Subject`](crate::Subject) of many.
+//! The lock laboratory: workers that lock, lock servers, and the resource that they write to. One
+//! [`Subject`](crate::Subject) of many.
 
 mod arm;
 mod classes;
@@ -6,6 +7,8 @@ mod default;
 mod draw;
 mod excuses;
 mod fault_class;
+mod get_then_del;
+mod given;
 mod hosts;
 mod options;
 mod point;
@@ -19,6 +22,7 @@ mod system;
 mod systems;
 mod triggers;
 mod validate;
+pub mod wire;
 mod worker;
 mod workloads;
 
@@ -26,9 +30,10 @@ pub use arm::Arm;
 pub use draw::{draw, draw_class, draw_for};
 pub use excuses::excused;
 pub use fault_class::FaultClass;
+pub use given::Workplace;
 pub use options::{Options, schedule};
 pub use point::{Kind, Point};
 pub use servers::{Etcd, Persistence, Recipe, Redis, Resource, Store, Tokens, Waiting};
-pub use subject::{Lab, run, run_with};
+pub use subject::{Lab, run};
 pub use system::System;
 pub use worker::{ReadMode, ReleaseMode, Worker, WorkerMode};

@@ -6,7 +6,6 @@ use super::default::is_default;
 use super::servers::{Etcd, Redis, Resource};
 use super::system::System;
 use super::worker::Worker;
-use crate::mutants::Mutant;
 use crate::sim::Schedule;
 use crate::span::Span;
 
@@ -27,13 +26,17 @@ pub struct Options {
     /// The keys that workers lock, `type:id` each. Default: `orders:42` alone.
     #[serde(default = "default_keys")]
     pub keys: Vec<String>,
-    /// How long, after all faults have healed, a waiter may wait for a key, and a key stay locked, before the audit calls
-    /// it stuck. Default: three of the longest TTL.
+    /// How long, after all faults have healed, a waiter may wait for a key, and a key stay locked, before
+    /// the audit calls it stuck. Default: three of the longest TTL.
     #[serde(default, skip_serializing_if = "is_default")]
     pub within: Option<Span>,
-    /// The one mistake of all workers' locks, or of the resource: what the simulator must be able to find. Default: none.
+    /// The one mistake of all workers' locks, or of the resource: what the simulator must be able to find.
+    /// Default: none.
+    ///
+    /// The laboratory itself knows none: whoever makes it with [`Lab::with_lock`](super::Lab::with_lock) or
+    /// [`Lab::with_resource`](super::Lab::with_resource) says what the name means.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub mutant: Option<Mutant>,
+    pub mutant: Option<String>,
     /// The Redis servers.
     #[serde(default, skip_serializing_if = "is_default")]
     pub redis: Redis,

@@ -13,7 +13,8 @@ names! {
         NotGranted = "not-granted",
         /// Worker: it is inside its critical section.
         Entered = "entered",
-        /// Worker: it has the answer to its read of the resource. Resource: a read was served that claims nothing.
+        /// Worker: it has the answer to its read of the resource. Resource: a read was served that claims
+        /// nothing.
         Read = "read",
         /// Worker: its work is done, its writes are still to come.
         Worked = "worked",

@@ -10,13 +10,14 @@ impl Options {
         workers.chain(self.servers()).chain([RESOURCE.to_owned()]).collect()
     }
 
-    /// The names of the lock servers: `redis-1` to `redis-N` and `replica-1`, `etcd-1` to `etcd-3`, `zookeeper-1` to
-    /// `zookeeper-3`.
+    /// The names of the lock servers: `redis-1` to `redis-N` and `replica-1`, `etcd-1` to `etcd-3`,
+    /// `zookeeper-1` to `zookeeper-3`.
     pub fn servers(&self) -> Vec<String> {
         self.system.get().servers(self).into_iter().map(|(name, _)| name).collect()
     }
 
-    /// What the history calls the lock server as a whole, where it is several members: faults are aimed at what it does.
+    /// What the history calls the lock server as a whole, where it is several members: faults are aimed at
+    /// what it does.
     pub fn cluster(&self) -> Option<&'static str> {
         self.system.get().cluster().map(|(name, _)| name)
     }

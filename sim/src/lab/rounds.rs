@@ -14,8 +14,8 @@ use super::seat::{RESOURCE_ADDRESS, Seat, Yields, lock_key};
 use super::worker::{ReadMode, ReleaseMode, Worker as Spec};
 use crate::world::runtime::SimRuntime;
 
-/// Keeps `future`, and the stack that its polls need, out of the caller: a run would touch as much memory as the largest of its
-/// siblings needs.
+/// Keeps `future`, and the stack that its polls need, out of the caller: a run would touch as much memory
+/// as the largest of its siblings needs.
 #[inline(never)]
 pub(super) fn apart<'a, T>(future: impl Future<Output = T> + Send + 'a) -> BoxFuture<'a, T> {
     Box::pin(future)
@@ -73,7 +73,8 @@ fn job(key: LockKey, spec: &Spec) -> Job {
 /// The longest time that a lease is renewed, if the schedule names none: longer than any run.
 const RENEW_CAP: Duration = Duration::from_secs(3600);
 
-/// Runs `future` until it ends, or gives it up when it has been pending for the `nth` time; the caller drops it then.
+/// Runs `future` until it ends, or gives it up when it has been pending for the `nth` time; the caller
+/// drops it then.
 async fn drop_when_pending<F: Future>(nth: u32, mut future: Pin<&mut F>) -> Option<F::Output> {
     let mut pending = 0;
     std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
@@ -86,11 +87,12 @@ async fn drop_when_pending<F: Future>(nth: u32, mut future: Pin<&mut F>) -> Opti
     .await
 }
 
-/// Completes when every task that was ready has had its turn. A client hands its request to a task of its connection; one
-/// that is dropped before that task ran was never sent, and leaves nothing to clean up.
+/// Completes when every task that was ready has had its turn. A client hands its request to a task of its
+/// connection; one that is dropped before that task ran was never sent, and leaves nothing to clean up.
 async fn requests_are_sent(runtime: &SimRuntime) {
     runtime.sleep_until(runtime.now() + TURNS).await;
 }
 
-/// Some hundred turns of tasks, since madsim lets 50 to 100 ns pass with each; less than any segment is under way.
+/// Some hundred turns of tasks, since madsim lets 50 to 100 ns pass with each; less than any segment is
+/// under way.
 const TURNS: Duration = Duration::from_micros(50);

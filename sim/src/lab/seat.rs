@@ -1,11 +1,11 @@
 //! A worker of the laboratory, and what it works with.
 
-use dlock::{DriftMargin, LockKey, Runtime};
+use dlock::{AnyBackend, DriftMargin, LockKey, Runtime};
 use resource::worker::{Pauses, Step};
 
+use super::given::{MakeLock, Workplace};
 use super::options::Options;
 use super::worker::Worker as Spec;
-use crate::mutants::Mutant;
 use crate::sim::Process;
 use crate::world::runtime::SimRuntime;
 
@@ -20,8 +20,8 @@ pub(super) struct Seat<'a> {
     pub(super) spec: &'a Spec,
     /// Which of the workers it is, from 0.
     pub(super) number: usize,
-    /// The one mistake of its lock, if it has one.
-    pub(super) mutant: Option<Mutant>,
+    /// What makes its lock, if that is not the system's own.
+    pub(super) given: Option<&'a MakeLock>,
 }
 
 impl Seat<'_> {
@@ -33,6 +33,21 @@ impl Seat<'_> {
             options.drift = DriftMargin { per_mille: 0, constant: margin.duration() };
         }
         options
+    }
+
+    /// The lock that is to be used instead of the system's own; its servers are at `addresses`.
+    pub(super) fn given_lock(
+        &self,
+        addresses: impl FnOnce() -> Vec<String>,
+    ) -> Option<AnyBackend<SimRuntime>> {
+        let make = self.given?;
+        make(&Workplace {
+            runtime: self.process.runtime(),
+            options: self.options,
+            worker: self.spec,
+            servers: addresses(),
+            lock: self.lock_options(),
+        })
     }
 
     /// The members of a cluster, as the worker knows them: each begins with another one.

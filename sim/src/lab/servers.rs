@@ -14,17 +14,19 @@ pub struct Redis {
     /// What reaches the disk. Default: nothing.
     #[serde(skip_serializing_if = "is_default")]
     pub persistence: Persistence,
-    /// Whether `redis-1` has an asynchronous replica, `replica-1`. Workers reach whichever of the two is the primary
-    /// under one address. For `redis` only. Default false.
+    /// Whether `redis-1` has an asynchronous replica, `replica-1`. Workers reach whichever of the two is
+    /// the primary under one address. For `redis` only. Default false.
     #[serde(skip_serializing_if = "is_default")]
     pub replica: bool,
-    /// What the fence counter of every key stands at when the run starts: the first token is one above. Default 0.
+    /// What the fence counter of every key stands at when the run starts: the first token is one above.
+    /// Default 0.
     #[serde(skip_serializing_if = "is_default")]
     pub fence_start: u64,
     /// Where fencing tokens come from. Default: the counter.
     #[serde(skip_serializing_if = "is_default")]
     pub tokens: Tokens,
-    /// How those who wait learn that a lock was given up. For `redis` only. Default: they ask from time to time.
+    /// How those who wait learn that a lock was given up. For `redis` only. Default: they ask from time to
+    /// time.
     #[serde(skip_serializing_if = "is_default")]
     pub waiting: Waiting,
 }
@@ -36,8 +38,8 @@ names! {
         /// A counter on the server.
         #[default]
         Counter = "counter",
-        /// The same, or the server's wall clock in microseconds where that is above it: a lost counter does no harm as
-        /// long as clocks don't step back further than the outage.
+        /// The same, or the server's wall clock in microseconds where that is above it: a lost counter does
+        /// no harm as long as clocks don't step back further than the outage.
         Time = "time",
     }
 }
@@ -61,8 +63,8 @@ pub struct Etcd {
     /// How workers lock. Default: the library's queue.
     #[serde(skip_serializing_if = "is_default")]
     pub recipe: Recipe,
-    /// Whether etcd's Lock service hands a lock to a waiter whose lease has ended meanwhile, as etcd 3.4.3 did (issue 11456,
-    /// found by Jepsen). For the recipe `service` only. Default false.
+    /// Whether etcd's Lock service hands a lock to a waiter whose lease has ended meanwhile, as etcd 3.4.3
+    /// did (issue 11456, found by Jepsen). For the recipe `service` only. Default false.
     #[serde(skip_serializing_if = "is_default")]
     pub trusts_waiters: bool,
 }

@@ -1,43 +1,81 @@
 //! The laboratory as a subject: it builds a world of its options, in one of two arms.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use dlock::AnyBackend;
 use resource::audit::{Rules, VerdictKind};
+use resource::http::Config;
 
 use super::arm::{ARMS, Arm};
 use super::draw;
 use super::excuses::excused;
+use super::given::{MakeLock, MakeResource, Workplace};
 use super::hosts::hosts;
 use super::options::{Options, RESOURCE};
 use super::workloads;
-use crate::mutants::Mutant;
-use crate::place::Invalid;
+use crate::place::{Invalid, Place};
+use crate::servers::resource::ResourceHost;
 use crate::sim::{self, Draw, Report, RunError, Schedule, ScheduleError, Sim, Subject};
+use crate::world::runtime::SimRuntime;
 
 /// The laboratory in one arm.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub struct Lab {
     arm: Arm,
-    mutant: Option<Mutant>,
+    lock: Option<MakeLock>,
+    resource: Option<MakeResource>,
 }
 
 impl Lab {
     /// The laboratory in this arm.
     pub fn new(arm: Arm) -> Self {
-        Self { arm, mutant: None }
+        Self { arm, lock: None, resource: None }
     }
 
-    /// The same with one mistake in every worker's lock or in the resource, whatever the schedule says.
+    /// The same with another lock for its workers: the one that `make` makes of a worker's place, in every
+    /// life of its process, or the system's own where it makes none.
     #[must_use]
-    pub fn with_mutant(self, mutant: Mutant) -> Self {
-        Self { mutant: Some(mutant), ..self }
+    pub fn with_lock<F>(self, make: F) -> Self
+    where
+        F: Fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>> + Send + Sync + 'static,
+    {
+        Self { lock: Some(Arc::new(make)), ..self }
+    }
+
+    /// The same with another resource: `make` makes it for each run, of the laboratory's options and of the
+    /// resource's, which say whether it is to check tokens.
+    #[must_use]
+    pub fn with_resource(
+        self,
+        make: impl Fn(&Options, Config) -> ResourceHost + Send + Sync + 'static,
+    ) -> Self {
+        Self { resource: Some(Arc::new(make)), ..self }
     }
 
     /// Both arms, the unfenced one first.
     pub fn arms() -> [Self; 2] {
         [Self::new(Arm::Unfenced), Self::new(Arm::Fenced)]
+    }
+
+    /// A schedule with a mistake that nobody makes would show nothing.
+    fn check_mutant(&self, options: &Options) -> Result<(), Invalid> {
+        match &options.mutant {
+            Some(mutant) if self.lock.is_none() && self.resource.is_none() => {
+                let problem = format!("unknown mutant `{mutant}`: the laboratory itself has none");
+                Err(Place::top("mutant").says(problem))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Lab {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lab").field("arm", &self.arm).finish_non_exhaustive()
     }
 }
 
@@ -61,16 +99,15 @@ impl Subject for Lab {
     }
 
     fn build(&self, options: &Options, sim: &mut Sim) -> Result<(), Invalid> {
-        let mutant = self.mutant.or(options.mutant);
+        self.check_mutant(options)?;
         for (number, worker) in options.workers.iter().enumerate() {
             let options = options.clone();
-            let lock_mutant = mutant.filter(|mutant| !mutant.is_of_resource());
+            let given = self.lock.clone();
             sim.process(&worker.name, move |process| {
-                workloads::main(process, options.clone(), number, lock_mutant)
+                workloads::main(process, options.clone(), number, given.clone())
             });
         }
-        let mutant = mutant.filter(|mutant| mutant.is_of_resource());
-        for (name, host) in hosts(options, self.arm.fencing(), mutant) {
+        for (name, host) in hosts(options, self.arm.fencing(), self.resource.as_ref()) {
             if name == RESOURCE {
                 sim.shared_resource(&name, host);
             } else {
@@ -139,26 +176,9 @@ impl Schedule<Options> {
 ///
 /// [`RunError`] if the schedule is not valid, or the run itself fails. A verdict is not an error.
 pub fn run(schedule: &Schedule<Options>, arm: Arm, seed: u64) -> Result<Report, RunError> {
-    run_as(&Lab::new(arm), schedule, seed)
+    sim::build(&Lab::new(arm), schedule)?.with_seed(seed).run()
 }
 
-/// As [`run`], with one mistake in every worker's lock or in the resource: what the simulator must find.
-///
-/// # Errors
-///
-/// As [`run`].
-pub fn run_with(
-    schedule: &Schedule<Options>,
-    arm: Arm,
-    seed: u64,
-    mutant: Option<Mutant>,
-) -> Result<Report, RunError> {
-    run_as(&Lab { arm, mutant }, schedule, seed)
-}
-
-fn run_as(lab: &Lab, schedule: &Schedule<Options>, seed: u64) -> Result<Report, RunError> {
-    sim::build(lab, schedule)?.with_seed(seed).run()
-}
-
-/// The longest backoff of the library (2 s), the longest time that it waits for an answer (1 s), and what the network takes.
+/// The longest backoff of the library (2 s), the longest time that it waits for an answer (1 s), and what
+/// the network takes.
 const LONGEST_RETRY: Duration = Duration::from_secs(4);

@@ -1,4 +1,5 @@
-//! The rules that a schedule must keep: names exist, numbers make sense, and nothing in it could be a silent no-op.
+//! The rules that a schedule must keep: names exist, numbers make sense, and nothing in it could be a
+//! silent no-op.
 //!
 //! The rules for triggers of faults are in `triggers`, those for their actions with each fault.
 
@@ -35,7 +36,6 @@ impl Schedule<Options> {
             check_span("within", within)?;
         }
         self.options.system.get().check(&self.options)?;
-        self.check_mutant()?;
         self.check_workers()?;
         self.check_faults()?;
         check_expect(self, &self.expect)
@@ -62,16 +62,6 @@ impl Schedule<Options> {
             }
         }
         Ok(())
-    }
-
-    fn check_mutant(&self) -> Result<(), Invalid> {
-        match self.options.mutant.filter(|mutant| !mutant.applies_to(self.options.system)) {
-            None => Ok(()),
-            Some(mutant) => {
-                Err(Place::top("mutant")
-                    .says(format!("`{mutant}` does not apply to `{}`", self.options.system)))
-            }
-        }
     }
 
     fn check_workers(&self) -> Result<(), Invalid> {
@@ -168,7 +158,8 @@ fn check_ttl(place: &Place, ttl: Span) -> Result<(), Invalid> {
     Err(place.says(format!("`ttl` = {ttl}: it must be from {TTL_MIN} to {TTL_MAX}")))
 }
 
-/// A worker's name ends up in owner tokens, traces and expectations: it must read well there, and be no server's.
+/// A worker's name ends up in owner tokens, traces and expectations: it must read well there, and be no
+/// server's.
 fn check_name(place: &Place, name: &str) -> Result<(), Invalid> {
     if name.is_empty() {
         return Err(place.says("a worker has no name: write name = \"a\""));
@@ -186,9 +177,9 @@ fn check_name(place: &Place, name: &str) -> Result<(), Invalid> {
     Err(place.key("name").says(problem))
 }
 
-/// Who is called `name` in one schedule or another. Servers are numbered (`redis-1`, `replica-1`, `etcd-1`, `zookeeper-1`),
-/// and their kind alone names a cluster as a whole, or the address of the lock. Events of links happen in the `network`, and
-/// those of nobody in the `harness`.
+/// Who is called `name` in one schedule or another. Servers are numbered (`redis-1`, `replica-1`, `etcd-1`,
+/// `zookeeper-1`), and their kind alone names a cluster as a whole, or the address of the lock. Events of
+/// links happen in the `network`, and those of nobody in the `harness`.
 fn reserved(name: &str) -> Option<&'static str> {
     let is_number = |rest: &str| {
         let number = rest.strip_prefix('-');

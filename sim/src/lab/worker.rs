@@ -8,9 +8,9 @@ use super::default::is_default;
 use crate::names::names;
 use crate::span::Span;
 
-/// One worker: it acquires the lock, reads, works, checks its lease, writes to the resource and releases, `rounds` times.
-/// With `mode = "cas"` it does without the lock: it reads, works and writes on the condition that nothing has been written
-/// since, and begins anew if something has.
+/// One worker: it acquires the lock, reads, works, checks its lease, writes to the resource and releases,
+/// `rounds` times. With `mode = "cas"` it does without the lock: it reads, works and writes on the
+/// condition that nothing has been written since, and begins anew if something has.
 ///
 /// Every field but the name has a default, the one that [`Worker::new`] gives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +42,8 @@ pub struct Worker {
     /// The TTL of its leases, if it differs from the schedule's.
     #[serde(skip_serializing_if = "is_default")]
     pub ttl: Option<Span>,
-    /// Whether it looks at its lease before it writes, and leaves the write out if the lease is over. Default true.
+    /// Whether it looks at its lease before it writes, and leaves the write out if the lease is over.
+    /// Default true.
     pub check: bool,
     /// How it reads the resource before it works. Default: not at all.
     #[serde(skip_serializing_if = "is_default")]
@@ -60,15 +61,16 @@ pub struct Worker {
     pub writes: u32,
     /// Whether it sends a write again if its answer is lost. Default true.
     pub retry_put: bool,
-    /// In round i its acquire future is dropped when it has been pending for the `cancel_at[i]`-th time; the round ends
-    /// there. An acquire that is pending less often is not cancelled, and rounds beyond the list are not either.
+    /// In round i its acquire future is dropped when it has been pending for the `cancel_at[i]`-th time;
+    /// the round ends there. An acquire that is pending less often is not cancelled, and rounds beyond the
+    /// list are not either.
     #[serde(skip_serializing_if = "is_default")]
     pub cancel_at: Vec<u32>,
 }
 
-/// What a worker does in its rounds: the name of a workload. By default `lock`: it holds the lock, and sends its fencing
-/// token with each write. `cas` is compare and set: each write names the version that was read, and the resource compares. `read` only
-/// reads the resource.
+/// What a worker does in its rounds: the name of a workload. By default `lock`: it holds the lock, and
+/// sends its fencing token with each write. `cas` is compare and set: each write names the version that was
+/// read, and the resource compares. `read` only reads the resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WorkerMode(Cow<'static, str>);

@@ -15,7 +15,8 @@ use crate::faults::{Fault, Role};
 use crate::servers::host::Host;
 use crate::span::Span;
 
-/// A world that is being built: processes and servers, a network between them, faults, and what a run is judged by.
+/// A world that is being built: processes and servers, a network between them, faults, and what a run is
+/// judged by.
 ///
 /// The same world and seed give the same run, byte for byte, whatever else runs at the same time.
 /// [`Sim::run`] lets faults strike by a schedule; in [`Sim::run_script`], code outside all processes says
@@ -51,8 +52,8 @@ pub struct Sim {
 }
 
 impl Sim {
-    /// An empty world, all of whose randomness is keyed by `seed`. Links take 1 to 4 ms, and a run ends after 60 s at the
-    /// latest.
+    /// An empty world, all of whose randomness is keyed by `seed`. Links take 1 to 4 ms, and a run ends
+    /// after 60 s at the latest.
     pub fn new(seed: u64) -> Self {
         Self {
             seed,
@@ -101,14 +102,15 @@ impl Sim {
         self.add(name, Body::Host { host, role: Role::Resource })
     }
 
-    /// Lets faults be aimed at what happens in `cluster`, the name under which the history knows several servers.
+    /// Lets faults be aimed at what happens in `cluster`, the name under which the history knows several
+    /// servers.
     pub fn cluster(&mut self, cluster: &str) -> &mut Self {
         self.cast.clusters.push(cluster.to_owned());
         self
     }
 
-    /// Adds a process that runs `main`, from its beginning after each restart. The run ends when all such processes have
-    /// ended.
+    /// Adds a process that runs `main`, from its beginning after each restart. The run ends when all such
+    /// processes have ended.
     pub fn process<M, F>(&mut self, name: &str, main: M) -> &mut Self
     where
         M: Fn(Process) -> F + Send + Sync + 'static,
@@ -122,7 +124,8 @@ impl Sim {
         self.add(name, Body::Program { main: None, role: Role::Client })
     }
 
-    /// Adds a service of one's own: a process that others connect to, as [`Sim::process`], but nobody waits for its end.
+    /// Adds a service of one's own: a process that others connect to, as [`Sim::process`], but nobody waits
+    /// for its end.
     pub fn service<M, F>(&mut self, name: &str, main: M) -> &mut Self
     where
         M: Fn(Process) -> F + Send + Sync + 'static,
@@ -140,8 +143,8 @@ impl Sim {
         self.add(name, Body::Program { main: Some(main), role })
     }
 
-    /// Lets `alias` stand for the process `name`, as a virtual address does: clients reach it as `ALIAS:PORT`, too. A
-    /// server's action may move it.
+    /// Lets `alias` stand for the process `name`, as a virtual address does: clients reach it as
+    /// `ALIAS:PORT`, too. A server's action may move it.
     pub fn alias(&mut self, alias: &str, name: &str) -> &mut Self {
         self.aliases.push((alias.to_owned(), name.to_owned()));
         self
@@ -165,14 +168,15 @@ impl Sim {
         self
     }
 
-    /// How long the run goes on at most when all processes have ended and a server still holds a lock. Default 5 s.
+    /// How long the run goes on at most when all processes have ended and a server still holds a lock.
+    /// Default 5 s.
     pub fn linger(&mut self, linger: Duration) -> &mut Self {
         self.linger = linger;
         self
     }
 
-    /// The time that drawn faults are measured by, such as the time to live of a lease: they last for up to three of it.
-    /// Default 1 s.
+    /// The time that drawn faults are measured by, such as the time to live of a lease: they last for up to
+    /// three of it. Default 1 s.
     pub fn scale(&mut self, scale: Duration) -> &mut Self {
         self.scale = Span::from_nanos(u64::try_from(scale.as_nanos()).unwrap_or(u64::MAX));
         self
@@ -184,15 +188,15 @@ impl Sim {
         self
     }
 
-    /// What the audit judges by: the lock's time to live, its fairness, the bound of a wait. The run fills in when it ended
-    /// and when the last fault had healed.
+    /// What the audit judges by: the lock's time to live, its fairness, the bound of a wait. The run fills
+    /// in when it ended and when the last fault had healed.
     pub fn rules(&mut self, rules: Rules) -> &mut Self {
         self.rules = rules;
         self
     }
 
-    /// The verdicts that apply, of all that the audit can give. Default: all. Those on tokens say nothing of a lock that has
-    /// none, for example.
+    /// The verdicts that apply, of all that the audit can give. Default: all. Those on tokens say nothing
+    /// of a lock that has none, for example.
     pub fn verdicts(&mut self, kinds: &[VerdictKind]) -> &mut Self {
         self.verdicts = kinds.iter().copied().collect();
         self

@@ -7,8 +7,9 @@ use redis::{AsyncConnectionConfig, RedisConnectionInfo, RedisError};
 
 use super::process::Process;
 
-/// Opens a connection of the real `redis` crate from `process` to the server at `address`, written `host:port`. It has no
-/// timeouts of its own, since those would need a tokio runtime: bound its calls with [`dlock::timeout_at`].
+/// Opens a connection of the real `redis` crate from `process` to the server at `address`, written
+/// `host:port`. It has no timeouts of its own, since those would need a tokio runtime: bound its calls with
+/// [`dlock::timeout_at`].
 ///
 /// # Errors
 ///

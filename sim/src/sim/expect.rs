@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::report::Report;
 use crate::place::{Invalid, Place};
 
-/// What each arm of a subject must give, by the arm's name. An arm that is left out is not run, unless all are: then nothing
-/// is expected, and all run.
+/// What each arm of a subject must give, by the arm's name. An arm that is left out is not run, unless all
+/// are: then nothing is expected, and all run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Expect(BTreeMap<String, Outcome>);

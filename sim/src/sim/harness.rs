@@ -32,9 +32,9 @@ const SEEDS: [&str; 2] = ["DLOCK_SIM_SEEDS", "SEEDS"];
 /// }
 /// ```
 ///
-/// `SEED=7 cargo test` runs the one schedule of that seed, `SEEDS=10000` so many from `SEED` (or 0) on; the longer
-/// `DLOCK_SIM_SEED` and `DLOCK_SIM_SEEDS` count before them. What a search finds is kept in `sim-regressions/NAME.toml`
-/// beside the crate's manifest, and replayed first from then on.
+/// `SEED=7 cargo test` runs the one schedule of that seed, `SEEDS=10000` so many from `SEED` (or 0) on; the
+/// longer `DLOCK_SIM_SEED` and `DLOCK_SIM_SEEDS` count before them. What a search finds is kept in
+/// `sim-regressions/NAME.toml` beside the crate's manifest, and replayed first from then on.
 pub fn check<S: Subject>(name: &str, subject: S) -> Search<S> {
     Search {
         name: name.to_owned(),
@@ -58,13 +58,15 @@ pub struct Search<S> {
     folder: PathBuf,
 }
 
-/// A schedule that broke the subject. Prints as what is wrong, the schedule, its trace and the line that replays it.
+/// A schedule that broke the subject. Prints as what is wrong, the schedule, its trace and the line that
+/// replays it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Failure {
     /// The name of the search.
     pub name: String,
-    /// What is wrong: verdicts that nothing excuses, checks that do not hold, a panic, a difference between two runs.
+    /// What is wrong: verdicts that nothing excuses, checks that do not hold, a panic, a difference between
+    /// two runs.
     pub problems: Vec<String>,
     /// The schedule, as TOML.
     pub schedule: String,
@@ -118,9 +120,9 @@ impl<S: Subject> Search<S> {
     ///
     /// # Panics
     ///
-    /// If a schedule fails: a verdict that nothing in it excuses, a check that does not hold, a panic of the code under test,
-    /// or a second run that differs. The message shows the schedule, its trace and the line that replays it. Also if the
-    /// environment or a kept file can't be used.
+    /// If a schedule fails: a verdict that nothing in it excuses, a check that does not hold, a panic of
+    /// the code under test, or a second run that differs. The message shows the schedule, its trace and the
+    /// line that replays it. Also if the environment or a kept file can't be used.
     pub fn run(self) {
         match self.find() {
             Ok(None) => {}

@@ -1,9 +1,9 @@
 //! Points: the named moments of a run at which faults can be aimed.
 //!
 //! Every event that a history holds is one, by the name below; a process names others itself
-//! ([`Process::point`](super::Process::point)); servers name the commands that they execute; and every process has those of
-//! its network: `connects to PEER` (a connection is open), `sends to PEER` (bytes were handed to the network) and
-//! `receives from PEER` (bytes were read).
+//! ([`Process::point`](super::Process::point)); servers name the commands that they execute; and every
+//! process has those of its network: `connects to PEER` (a connection is open), `sends to PEER` (bytes were
+//! handed to the network) and `receives from PEER` (bytes were read).
 
 use resource::audit::Kind;
 

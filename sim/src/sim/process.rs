@@ -20,8 +20,8 @@ use crate::world::stream::{Listener, SimStream};
 
 /// A process of a simulated world, in one of its lives. Clones are the same process.
 ///
-/// Its clocks, its network, its scheduler and its randomness are its own; code that runs in it reads no others. A fault may
-/// pause it, kill it (all its tasks are dropped) or set its clocks.
+/// Its clocks, its network, its scheduler and its randomness are its own; code that runs in it reads no
+/// others. A fault may pause it, kill it (all its tasks are dropped) or set its clocks.
 #[derive(Clone)]
 pub struct Process {
     progress: Arc<Progress>,
@@ -53,8 +53,8 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::NotFound`] if the world has no such host, [`io::ErrorKind::ConnectionRefused`] if nobody listens
-    /// there.
+    /// [`io::ErrorKind::NotFound`] if the world has no such host, [`io::ErrorKind::ConnectionRefused`] if
+    /// nobody listens there.
     pub async fn connect(&self, address: &str) -> io::Result<SimStream> {
         self.runtime.connect(address).await
     }
@@ -68,7 +68,8 @@ impl Process {
         self.runtime.world().listen(self.id(), &format!("{}:{port}", self.name()))
     }
 
-    /// The disk of the process: one file, which outlives its crashes. What was not synced is lost with the power.
+    /// The disk of the process: one file, which outlives its crashes. What was not synced is lost with the
+    /// power.
     pub fn disk(&self) -> Disk {
         self.runtime.world().process(self.id()).disk().clone()
     }
@@ -78,7 +79,8 @@ impl Process {
         self.runtime.now()
     }
 
-    /// The time on the process's wall clock, since the Unix epoch. It can be stepped: no lease may be measured by it.
+    /// The time on the process's wall clock, since the Unix epoch. It can be stepped: no lease may be
+    /// measured by it.
     pub fn wall(&self) -> Duration {
         Duration::from_nanos(self.runtime.wall_nanos())
     }
@@ -100,14 +102,14 @@ impl Process {
         u64::from_le_bytes(bytes)
     }
 
-    /// Names this moment: the trace shows it, and a fault that is aimed at `name` strikes here. It takes hold at the
-    /// process's next await.
+    /// Names this moment: the trace shows it, and a fault that is aimed at `name` strikes here. It takes
+    /// hold at the process's next await.
     pub fn point(&self, name: &str) {
         tracing::info!(target: "worker", event = "point_passed", step = name);
     }
 
-    /// Enters the critical section that the lock called `lock` guards; it is left when the result is dropped. The audit
-    /// judges who was inside at the same time.
+    /// Enters the critical section that the lock called `lock` guards; it is left when the result is
+    /// dropped. The audit judges who was inside at the same time.
     pub fn section(&self, lock: &str) -> Section {
         Section::enter(lock, &self.owner(), 0)
     }
@@ -122,7 +124,8 @@ impl Process {
         format!("{}:{:08x}", self.name(), self.life())
     }
 
-    /// Runs `future` until it ends, or until the fault `cancel` strikes: then it is dropped, and the result is `None`.
+    /// Runs `future` until it ends, or until the fault `cancel` strikes: then it is dropped, and the result
+    /// is `None`.
     pub async fn cancellable<F: Future>(&self, future: F) -> Option<F::Output> {
         let mut future = std::pin::pin!(future);
         self.poll_cancellable(future.as_mut()).await

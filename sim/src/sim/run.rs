@@ -87,11 +87,13 @@ where
 }
 
 impl Sim {
-    /// Runs the world to its end, on a thread of its own, and judges what happened. The builder is empty afterwards.
+    /// Runs the world to its end, on a thread of its own, and judges what happened. The builder is empty
+    /// afterwards.
     ///
     /// # Errors
     ///
-    /// [`RunError`] if the world can't be built as asked, or if code in it panics. A verdict or a finding is no error.
+    /// [`RunError`] if the world can't be built as asked, or if code in it panics. A verdict or a finding
+    /// is no error.
     pub fn run(&mut self) -> Result<Report, RunError> {
         run(self.take(), Programs).map(|(report, ())| report)
     }
@@ -274,7 +276,8 @@ fn in_flight(faults: &[Fault]) -> BTreeMap<u64, Duration> {
     late.filter(|(_, late)| !late.is_zero()).collect()
 }
 
-/// Tells the faults of the points that servers and the network pass. Most schedules aim at none: they pay for none.
+/// Tells the faults of the points that servers and the network pass. Most schedules aim at none: they pay
+/// for none.
 fn hear_points(world: &World, injector: &Arc<Injector>) {
     if injector.points().next().is_none() {
         return;

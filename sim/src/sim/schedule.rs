@@ -1,7 +1,8 @@
 //! A failure schedule: what differs from one run of a subject to the next, as data and as TOML.
 //!
-//! Every subject shares the seed, the limit, the network, the faults and the expectations; the rest of the file is the
-//! subject's own options. It is strict: what it can't mean is an error that names the line, never a silent no-op.
+//! Every subject shares the seed, the limit, the network, the faults and the expectations; the rest of the
+//! file is the subject's own options. It is strict: what it can't mean is an error that names the line,
+//! never a silent no-op.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -131,7 +132,8 @@ impl<O> Schedule<O> {
         }
     }
 
-    /// The schedule of a world that was built of these options: its seed, its limit, its network and its faults.
+    /// The schedule of a world that was built of these options: its seed, its limit, its network and its
+    /// faults.
     pub fn of(sim: &Sim, options: O) -> Self {
         let span = |duration: std::time::Duration| {
             Span::from_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
@@ -152,8 +154,8 @@ impl<O> Schedule<O> {
         sim.faults.clone_from(&self.faults);
     }
 
-    /// How a run of the arm differs from what the schedule says of it; `None` if it says nothing of the arm, and all its
-    /// faults struck.
+    /// How a run of the arm differs from what the schedule says of it; `None` if it says nothing of the
+    /// arm, and all its faults struck.
     pub fn mismatches(&self, arm: &str, report: &Report) -> Option<Vec<Mismatch>> {
         let demanded = self.expect.of(arm).map(|demanded| demanded.mismatches(report));
         let Some(idle) = self.idle(report) else { return demanded };
@@ -194,8 +196,8 @@ impl<O> Schedule<O> {
 }
 
 impl<O: Serialize + DeserializeOwned> Schedule<O> {
-    /// Reads the schedule with this TOML text, whose faults are of the kinds in `known`, without checking it: see
-    /// [`parse`](super::parse). `file` is what errors call it.
+    /// Reads the schedule with this TOML text, whose faults are of the kinds in `known`, without checking
+    /// it: see [`parse`](super::parse). `file` is what errors call it.
     ///
     /// # Errors
     ///
@@ -238,8 +240,8 @@ impl<O: Serialize + DeserializeOwned> Schedule<O> {
         Ok(Self { about, seed, limit, network, faults, expect, options })
     }
 
-    /// The schedule as TOML, in the shape in which a person would write it. [`parse`](super::parse) reads it back as an equal
-    /// one.
+    /// The schedule as TOML, in the shape in which a person would write it. [`parse`](super::parse) reads
+    /// it back as an equal one.
     pub fn to_toml(&self) -> String {
         let options = written(toml::to_string(&self.options));
         let (values, tables) = options.split_at(first_table(&options));
@@ -279,7 +281,8 @@ fn lines(fault: &Fault) -> String {
     text
 }
 
-/// Where the first table of a TOML text begins, or its end if it holds none. What stands behind a table belongs to it.
+/// Where the first table of a TOML text begins, or its end if it holds none. What stands behind a table
+/// belongs to it.
 fn first_table(text: &str) -> usize {
     let Ok(table) = DeTable::parse(text) else { return text.len() };
     let line_of = |key: &Spanned<_>| text[..key.span().start].rfind('\n').map_or(0, |newline| newline + 1);

@@ -12,8 +12,8 @@ pub struct Section {
 }
 
 impl Section {
-    /// Enters the section that the lock called `lock` guards, as `owner`. `token` is the grant's fencing token, 0 if the lock
-    /// has none.
+    /// Enters the section that the lock called `lock` guards, as `owner`. `token` is the grant's fencing
+    /// token, 0 if the lock has none.
     pub(super) fn enter(lock: &str, owner: &str, token: u64) -> Self {
         let section = Self { lock: id_hash(lock), owner: owner_prefix(owner).to_owned(), token };
         tracing::info!(

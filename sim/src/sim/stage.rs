@@ -66,8 +66,8 @@ impl Stage {
         }
     }
 
-    /// Completes when every program has ended, what is under way has arrived (`quiet` later), and no lock is held any more;
-    /// at the latest at `limit`, or `linger` after the programs' end if that is earlier.
+    /// Completes when every program has ended, what is under way has arrived (`quiet` later), and no lock
+    /// is held any more; at the latest at `limit`, or `linger` after the programs' end if that is earlier.
     pub(super) async fn settled(&self, limit: Duration, quiet: Duration, linger: Duration) {
         let limit = nanos(limit);
         self.progress.all_finished(&self.world, limit).await;

@@ -24,7 +24,8 @@ pub trait Subject: Sync {
     /// What differs from run to run beyond the faults, as a schedule file writes it.
     type Options: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync;
 
-    /// The name of this arm. Subjects that take the same schedules and judge them differently are arms of one experiment.
+    /// The name of this arm. Subjects that take the same schedules and judge them differently are arms of
+    /// one experiment.
     fn arm(&self) -> &'static str {
         ONLY_ARM
     }
@@ -37,8 +38,8 @@ pub trait Subject: Sync {
     /// Draws the options of one run.
     fn draw(&self, from: &mut Draw) -> Self::Options;
 
-    /// Adds to `sim` what the options ask for: processes, servers, rules and checks. Seed, network, limit and faults come
-    /// from the schedule afterwards; what is set here is their default.
+    /// Adds to `sim` what the options ask for: processes, servers, rules and checks. Seed, network, limit
+    /// and faults come from the schedule afterwards; what is set here is their default.
     ///
     /// # Errors
     ///
@@ -51,8 +52,8 @@ pub trait Subject: Sync {
         Vec::new()
     }
 
-    /// Draws a schedule: the options, and up to four faults for the processes, servers and links of the world. All of them
-    /// heal by themselves.
+    /// Draws a schedule: the options, and up to four faults for the processes, servers and links of the
+    /// world. All of them heal by themselves.
     ///
     /// # Errors
     ///
@@ -68,7 +69,8 @@ pub trait Subject: Sync {
         Ok(schedule)
     }
 
-    /// Checks a schedule against the world that was built from it. Default: what every subject has, and its faults.
+    /// Checks a schedule against the world that was built from it. Default: what every subject has, and its
+    /// faults.
     ///
     /// # Errors
     ///
@@ -78,9 +80,9 @@ pub trait Subject: Sync {
         sim.check_faults()
     }
 
-    /// The verdicts that the schedule explains: no search reports them. Default: those that its faults excuse, and `overlap`,
-    /// which every lock that releases itself allows under a long pause. A check can demand it all the same
-    /// ([`no`](super::no)).
+    /// The verdicts that the schedule explains: no search reports them. Default: those that its faults
+    /// excuse, and `overlap`, which every lock that releases itself allows under a long pause. A check can
+    /// demand it all the same ([`no`](super::no)).
     fn excused(&self, schedule: &Schedule<Self::Options>) -> BTreeSet<VerdictKind> {
         let mut sim = Sim::new(schedule.seed);
         // Options that no world can be built of have no verdict either.
@@ -132,7 +134,8 @@ impl<F: Fn(&mut Sim) + Sync> Subject for F {
     }
 }
 
-/// Draws options from a seed, each from a stream of its own: another option more or less moves none of the rest.
+/// Draws options from a seed, each from a stream of its own: another option more or less moves none of the
+/// rest.
 #[derive(Clone, Debug)]
 pub struct Draw {
     seed: u64,
@@ -191,7 +194,8 @@ impl Draw {
     }
 }
 
-/// The points that each process passes in the world of seed 0 without faults: where random faults are worth aiming.
+/// The points that each process passes in the world of seed 0 without faults: where random faults are worth
+/// aiming.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
 //! A process's two clocks, as functions of true time.
 //!
-//! Every process has a monotonic clock, with an origin and a rate of its own, and a wall clock, which runs at the same
-//! rate and can be stepped. A slew is a rate for a while, as `adjtime` does it, so it shows on both. Clock faults are
-//! data: nothing here waits or wakes.
+//! Every process has a monotonic clock, with an origin and a rate of its own, and a wall clock, which runs
+//! at the same rate and can be stepped. A slew is a rate for a while, as `adjtime` does it, so it shows on
+//! both. Clock faults are data: nothing here waits or wakes.
 
 /// Parts in a billion: the rate of a clock that runs true.
 pub const TRUE_RATE: u64 = 1_000_000_000;

@@ -1,5 +1,5 @@
-//! A disk, behind an operating system's cache: what a process writes survives its crash, what it has not synced does not
-//! survive a loss of power.
+//! A disk, behind an operating system's cache: what a process writes survives its crash, what it has not
+//! synced does not survive a loss of power.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

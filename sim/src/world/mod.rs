@@ -1,9 +1,9 @@
-//! The simulated world, on madsim's tasks, nodes and timers: processes with clocks of their own, a network of directed
-//! links, and disks that lose what was not synced.
+//! The simulated world, on madsim's tasks, nodes and timers: processes with clocks of their own, a network
+//! of directed links, and disks that lose what was not synced.
 //!
-//! Read in this order: [`clock`] (time as a process sees it), [`process`] (pause, crash, restart), [`network`] (links,
-//! segments, cuts), [`stream`] (the byte streams over them), [`disk`], [`runtime`] (the `dlock::Runtime` that the real
-//! clients are given), and [`machine`] (what simulated servers are given).
+//! Read in this order: [`clock`] (time as a process sees it), [`process`] (pause, crash, restart),
+//! [`network`] (links, segments, cuts), [`stream`] (the byte streams over them), [`disk`], [`runtime`] (the
+//! `dlock::Runtime` that the real clients are given), and [`machine`] (what simulated servers are given).
 
 pub mod clock;
 pub mod disk;
@@ -53,14 +53,15 @@ struct Inner {
     /// Whether there is a listener below: without one, a point costs a look at this.
     has_listener: AtomicBool,
     point_listener: Mutex<Option<Arc<dyn PointListener>>>,
-    /// Whether the listener hears of the network's points: a name for each message costs more than the message.
+    /// Whether the listener hears of the network's points: a name for each message costs more than the
+    /// message.
     hears_network: AtomicBool,
 }
 
 /// Hears of the points that processes pass ([`World::hear_points`]). A closure is one.
 pub trait PointListener: Send + Sync {
-    /// `process` passes the point called `name`. It is called in the middle of the process's task, and may stop the
-    /// process.
+    /// `process` passes the point called `name`. It is called in the middle of the process's task, and may
+    /// stop the process.
     fn passed(&self, process: ProcessId, name: &str);
 }
 
@@ -75,8 +76,8 @@ impl<F: Fn(ProcessId, &str) + Send + Sync> PointListener for F {
 pub struct Dead;
 
 impl World {
-    /// A world with the processes `names`, on the madsim runtime of the current task. Each link between two processes
-    /// delays a segment by a time drawn from `latency`, both ends included.
+    /// A world with the processes `names`, on the madsim runtime of the current task. Each link between two
+    /// processes delays a segment by a time drawn from `latency`, both ends included.
     pub fn new(entropy: Entropy, names: &[&str], latency: (Duration, Duration)) -> Self {
         let handle = Handle::current();
         let time = TimeHandle::current();
@@ -108,8 +109,8 @@ impl World {
         world
     }
 
-    /// Returns whether `std::time` inside a process reads the process's clocks. It does on Linux, if the linker takes the
-    /// first of several definitions of a name (`sim init` sees to it).
+    /// Returns whether `std::time` inside a process reads the process's clocks. It does on Linux, if the
+    /// linker takes the first of several definitions of a name (`sim init` sees to it).
     pub fn is_std_time_of_processes(&self) -> bool {
         std_time::is_of_process(self)
     }
@@ -133,7 +134,8 @@ impl World {
         found.or_else(|| lock(&self.0.aliases).get(name).copied())
     }
 
-    /// From now on `name` stands for the process, as a virtual address does. Connections that exist stay where they are.
+    /// From now on `name` stands for the process, as a virtual address does. Connections that exist stay
+    /// where they are.
     pub fn alias(&self, name: &str, id: ProcessId) {
         lock(&self.0.aliases).insert(name.to_owned(), id);
     }
@@ -164,7 +166,8 @@ impl World {
         }
     }
 
-    /// Calls `listener` from now on, in place of the one before, whenever a process passes a point ([`World::point`]).
+    /// Calls `listener` from now on, in place of the one before, whenever a process passes a point
+    /// ([`World::point`]).
     pub fn hear_points(&self, listener: impl PointListener + 'static) {
         *lock(&self.0.point_listener) = Some(Arc::new(listener));
         self.0.has_listener.store(true, Ordering::Relaxed);
@@ -176,7 +179,8 @@ impl World {
         self.0.hears_network.store(true, Ordering::Relaxed);
     }
 
-    /// The process has done something over the network, together with `peer`. No lock may be held: a fault may strike.
+    /// The process has done something over the network, together with `peer`. No lock may be held: a fault
+    /// may strike.
     fn network_point(&self, id: ProcessId, done: &str, peer: usize) {
         if self.0.hears_network.load(Ordering::Relaxed) {
             self.point(id, &format!("{done} {}", self.0.processes[peer].name()));
@@ -209,8 +213,9 @@ impl World {
         &self.0.entropy
     }
 
-    /// Ends the run: what is dropped from now on neither spawns, sends nor is recorded. All tasks are dropped here, since
-    /// one that waits for ever is kept alive by what it waits for, and would keep the whole world alive.
+    /// Ends the run: what is dropped from now on neither spawns, sends nor is recorded. All tasks are
+    /// dropped here, since one that waits for ever is kept alive by what it waits for, and would keep the
+    /// whole world alive.
     pub async fn end(&self) {
         self.0.over.store(true, Ordering::Relaxed);
         for process in &self.0.processes {

@@ -1,8 +1,10 @@
-//! The network: directed links between processes, and the pipes (one direction of a connection) that run over them.
+//! The network: directed links between processes, and the pipes (one direction of a connection) that run
+//! over them.
 //!
-//! A write becomes a segment. Its fate is decided when it is sent: it arrives after the link's latency, drawn from the
-//! link's own random stream, never before an earlier segment of its pipe. Over a link that is cut it is held, as TCP goes
-//! on sending it again, and arrives once the cut is healed. What was under way when the cut began still arrives.
+//! A write becomes a segment. Its fate is decided when it is sent: it arrives after the link's latency,
+//! drawn from the link's own random stream, never before an earlier segment of its pipe. Over a link that
+//! is cut it is held, as TCP goes on sending it again, and arrives once the cut is healed. What was under
+//! way when the cut began still arrives.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::task::Waker;

@@ -1,8 +1,8 @@
 //! Processes: a madsim node, a clock, and whether it runs, is paused, or is dead.
 //!
-//! A pause (SIGSTOP, a garbage collection, a frozen host) stops the process at its next await point on the world: no byte
-//! is read or written and no timer fires in it, while its clock goes on and the kernel goes on buffering what arrives. A
-//! crash drops all that the process had in memory.
+//! A pause (SIGSTOP, a garbage collection, a frozen host) stops the process at its next await point on the
+//! world: no byte is read or written and no timer fires in it, while its clock goes on and the kernel goes
+//! on buffering what arrives. A crash drops all that the process had in memory.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -25,8 +25,8 @@ pub struct ProcessId(pub(crate) usize);
 pub struct Process {
     name: Box<str>,
     id: NodeId,
-    /// Whether it has not crashed. The three atomics change with `state` locked; they are read at every step of every
-    /// stream, which must be cheap.
+    /// Whether it has not crashed. The three atomics change with `state` locked; they are read at every
+    /// step of every stream, which must be cheap.
     alive: AtomicBool,
     /// Counts restarts: what belongs to an earlier life may not act in this one.
     life: AtomicU32,
@@ -41,7 +41,8 @@ struct State {
     clock: Clock,
     /// Tasks that ran into the pause.
     gated: Vec<Waker>,
-    /// Tasks asleep, to be woken when the clock's rate changes, in the order in which they went to sleep. There are few.
+    /// Tasks asleep, to be woken when the clock's rate changes, in the order in which they went to sleep.
+    /// There are few.
     sleepers: Vec<(u64, Waker)>,
     sleeper_next: u64,
 }
@@ -194,8 +195,9 @@ impl World {
         }
     }
 
-    /// Kills the process. Its memory is gone; its connections are reset, or fall silent if the whole host lost power; of
-    /// its disk, what the operating system had not yet written survives unless power was lost.
+    /// Kills the process. Its memory is gone; its connections are reset, or fall silent if the whole host
+    /// lost power; of its disk, what the operating system had not yet written survives unless power was
+    /// lost.
     pub fn crash(&self, id: ProcessId, power_loss: bool) {
         self.process(id).disk.crash(power_loss);
         {

@@ -40,7 +40,8 @@ impl SimRuntime {
         self.process
     }
 
-    /// The process's wall clock, in nanoseconds since the Unix epoch. Not part of the seam: locks must not read it.
+    /// The process's wall clock, in nanoseconds since the Unix epoch. Not part of the seam: locks must not
+    /// read it.
     pub fn wall_nanos(&self) -> u64 {
         self.world.process(self.process).clock().wall(self.world.now())
     }
@@ -103,8 +104,8 @@ pub(super) struct SimSleep {
     alarm: Option<Armed>,
 }
 
-/// A timer that has been set. madsim's timers can't be taken back: this one forgets whom to wake when it is dropped, so
-/// that a timeout that did not strike costs no wake-up later.
+/// A timer that has been set. madsim's timers can't be taken back: this one forgets whom to wake when it is
+/// dropped, so that a timeout that did not strike costs no wake-up later.
 struct Armed {
     at: u64,
     alarm: Arc<Alarm>,

@@ -1,10 +1,10 @@
 //! `std::time` inside a process: it reads the process's own clocks, with their faults.
 //!
-//! The standard library, and every library that reads a clock through it, asks libc's `clock_gettime`. madsim has one
-//! of its own, which shows the world's true time to all. The one here comes before it in the program and answers for
-//! the process whose task runs; elsewhere in a simulation it answers as madsim's, and outside of one as libc's. Two
-//! definitions of one name need a linker that is told to take the first (`--allow-multiple-definition`, which
-//! `sim init` writes), so each run checks that it is in force.
+//! The standard library, and every library that reads a clock through it, asks libc's `clock_gettime`.
+//! madsim has one of its own, which shows the world's true time to all. The one here comes before it in the
+//! program and answers for the process whose task runs; elsewhere in a simulation it answers as madsim's,
+//! and outside of one as libc's. Two definitions of one name need a linker that is told to take the first
+//! (`--allow-multiple-definition`, which `sim init` writes), so each run checks that it is in force.
 //!
 //! Source: madsim, `src/sim/time/system_time.rs`, for the interposition.
 #![allow(unsafe_code, reason = "a function that libc's callers find in place of libc's has its types")]
@@ -90,8 +90,8 @@ pub(super) fn enter(world: &World) {
     WORLD.set(std::sync::Arc::downgrade(&world.0));
 }
 
-/// Returns whether `std::time` reads the clocks of the processes of `world`: the program may be linked without what
-/// that needs.
+/// Returns whether `std::time` reads the clocks of the processes of `world`: the program may be linked
+/// without what that needs.
 pub(crate) fn is_of_process(world: &World) -> bool {
     let Some(process) = world.0.processes.first() else { return true };
     let _entered = Entered::new(0);

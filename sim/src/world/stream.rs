@@ -1,4 +1,5 @@
-//! Byte streams over the network: listeners, connections, and the tokio traits that the real clients read and write.
+//! Byte streams over the network: listeners, connections, and the tokio traits that the real clients read
+//! and write.
 
 use std::collections::VecDeque;
 use std::io;
@@ -41,8 +42,8 @@ impl World {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::AddrInUse`] if another listener has the address, [`io::ErrorKind::NotConnected`] if the process is
-    /// dead: the dead don't listen, or the process's next life would find its address taken.
+    /// [`io::ErrorKind::AddrInUse`] if another listener has the address, [`io::ErrorKind::NotConnected`] if
+    /// the process is dead: the dead don't listen, or the process's next life would find its address taken.
     pub fn listen(&self, process: ProcessId, address: &str) -> io::Result<Listener> {
         if !self.process(process).is_alive() {
             let name = self.process(process).name();
@@ -67,8 +68,9 @@ impl World {
         }
     }
 
-    /// Connects the process to whoever listens on `address`. The kernel of a paused process still answers; over a cut
-    /// link this waits until the link heals, as TCP goes on trying; a host without that listener refuses.
+    /// Connects the process to whoever listens on `address`. The kernel of a paused process still answers;
+    /// over a cut link this waits until the link heals, as TCP goes on trying; a host without that listener
+    /// refuses.
     pub(super) async fn connect(&self, process: ProcessId, address: &str) -> io::Result<SimStream> {
         let (to, address) = self.resolve(address)?;
         self.cross(process, to).await;
@@ -144,7 +146,8 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         let mut network = self.world.network();
-        // A crash has closed it already, and the next life may listen here anew before this one's tasks are dropped.
+        // A crash has closed it already, and the next life may listen here anew before this one's tasks are
+        // dropped.
         if network.listeners.get(&self.address).is_some_and(|listening| listening.process == self.process)
             && self.world.process(self.process).lives(self.life)
         {
@@ -200,8 +203,8 @@ impl AsyncWrite for SimStream {
         Poll::Ready(Ok(buf.len()))
     }
 
-    /// Nothing is held back, so there is nothing to flush: a flush that woke the peer would keep two HTTP/2 ends awake
-    /// for ever.
+    /// Nothing is held back, so there is nothing to flush: a flush that woke the peer would keep two HTTP/2
+    /// ends awake for ever.
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_alive(cx)
     }

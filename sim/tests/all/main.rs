@@ -1,7 +1,8 @@
 //! The tests of the simulator as one program: a build links one, and compiles their support modules once.
 //!
-//! Two programs stay beside this folder. `seed`: the README and the replay lines of random schedules name it.
-//! `determinism_guard`: it installs a global metrics recorder that adds events to every run of its process.
+//! Three programs stay beside this folder. `seed`: the README and the replay lines of random schedules name
+//! it. `determinism_guard`: it installs a global metrics recorder that adds events to every run of its
+//! process. `museum_outside`: the museum's files name the crate's items from the root of a program.
 //!
 //! No test here may change what the process shares: a global subscriber, a metrics recorder, the environment.
 #![allow(unreachable_pub, reason = "in a program `pub` only says that other modules use it")]
@@ -28,7 +29,7 @@ mod docs;
 mod harness;
 mod hosts;
 mod lines;
-mod mutants;
+mod museum;
 mod reader;
 mod schedule;
 mod scripts;

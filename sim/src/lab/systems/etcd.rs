@@ -43,7 +43,11 @@ impl LockSystem for Cluster {
         names(&self.servers(options)).into_iter().filter_map(host).collect()
     }
 
-    fn work<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
+    fn addresses(&self, seat: &Seat<'_>) -> Vec<String> {
+        seat.members(&names(&self.servers(seat.options)), 2379)
+    }
+
+    fn work_with_own<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
         apart(lock(seat))
     }
 
@@ -99,7 +103,7 @@ impl LockSystem for Cluster {
 }
 
 async fn lock(seat: Seat<'_>) {
-    let members = seat.members(&names(&Cluster.servers(seat.options)), 2379);
+    let members = Cluster.addresses(&seat);
     let session = seat.options.ttl_of(seat.spec).duration();
     match seat.options.etcd.recipe {
         // Members and a TTL that etcd can't use are refused: the schedule was validated.

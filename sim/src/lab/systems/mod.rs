@@ -1,5 +1,5 @@
-//! The lock systems of the laboratory, one file each with one row here: its servers, its rules, what is drawn for it, and how a
-//! worker locks.
+//! The lock systems of the laboratory, one file each with one row here: its servers, its rules, what is
+//! drawn for it, and how a worker locks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +10,7 @@ use resource::audit::Name;
 use super::fault_class::FaultClass;
 use super::options::Options;
 use super::point::Kind;
+use super::rounds::{apart, work};
 use super::seat::Seat;
 use super::servers::Redis as RedisServers;
 use super::system::System;
@@ -46,10 +47,22 @@ pub(super) trait LockSystem: Sync {
     /// The servers as hosts, in the same order.
     fn hosts(&self, options: &Options) -> Vec<(String, Arc<dyn Host>)>;
 
-    /// All rounds of a worker that holds the lock while it writes.
-    fn work<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()>;
+    /// Where the worker reaches the lock servers.
+    fn addresses(&self, seat: &Seat<'_>) -> Vec<String>;
 
-    /// The name under which the history knows the servers as a whole, with what each is, where they are members of one.
+    /// All rounds of a worker that holds the lock while it writes.
+    fn work<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
+        match seat.given_lock(|| self.addresses(&seat)) {
+            Some(lock) => apart(work(seat, lock)),
+            None => self.work_with_own(seat),
+        }
+    }
+
+    /// The same, with the system's own lock.
+    fn work_with_own<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()>;
+
+    /// The name under which the history knows the servers as a whole, with what each is, where they are
+    /// members of one.
     fn cluster(&self) -> Option<(&'static str, Kind)> {
         None
     }
@@ -99,7 +112,8 @@ pub(super) trait LockSystem: Sync {
     /// The names under which the servers' points are passed: each its own, or one for a whole cluster.
     fn speakers(&self, options: &Options) -> Vec<String>;
 
-    /// The servers whose word counts, as the history calls them; empty if their keys don't say whose they are.
+    /// The servers whose word counts, as the history calls them; empty if their keys don't say whose they
+    /// are.
     fn voters(&self, options: &Options) -> Vec<Name> {
         self.speakers(options).iter().map(|name| Name::from(name.as_str())).collect()
     }
@@ -145,6 +159,6 @@ fn names(servers: &[(String, Kind)]) -> Vec<String> {
 /// The members of an etcd cluster or a ZooKeeper ensemble.
 const MEMBERS: u32 = 3;
 
-/// How much later an ensemble may drop a key: etcd looks every 500 ms, ZooKeeper at whole ticks of 500 ms; and the keepalives of
-/// a session begin its time to live anew while the client lives.
+/// How much later an ensemble may drop a key: etcd looks every 500 ms, ZooKeeper at whole ticks of 500 ms;
+/// and the keepalives of a session begin its time to live anew while the client lives.
 const SESSION_GRACE: Duration = Duration::from_millis(1500);

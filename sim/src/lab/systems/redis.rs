@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use resource::audit::Name;
 
 use super::super::fault_class::FaultClass;
+use super::super::get_then_del::GetThenDel;
 use super::super::options::Options;
 use super::super::point::Kind;
 use super::super::rounds::{apart, work};
@@ -16,8 +17,6 @@ use super::super::servers::{Etcd, Persistence, Redis as Servers, Tokens, Waiting
 use super::super::worker::ReleaseMode;
 use super::{LockSystem, numbered};
 use crate::entropy::Site;
-use crate::mutants::GetThenDel;
-use crate::mutants::lock::MutantLock;
 use crate::place::{Invalid, Place};
 use crate::servers::host::Host;
 use crate::servers::redis::{self as server, RedisHost};
@@ -57,7 +56,11 @@ impl LockSystem for One {
         self.servers(options).into_iter().map(host).collect()
     }
 
-    fn work<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
+    fn addresses(&self, _: &Seat<'_>) -> Vec<String> {
+        vec![address()]
+    }
+
+    fn work_with_own<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
         apart(lock(seat))
     }
 
@@ -111,22 +114,30 @@ impl LockSystem for One {
     }
 }
 
+/// Where workers reach the one Redis.
+fn address() -> String {
+    format!("{LOCK_NAME}:6379")
+}
+
 async fn lock(seat: Seat<'_>) {
-    let address = format!("{LOCK_NAME}:6379");
-    let mut options = RedisOptions::default();
-    options.tokens = tokens(seat.options);
-    options.waiting = match seat.options.redis.waiting {
-        Waiting::Polled => redis::Waiting::Polled,
-        Waiting::Called => redis::Waiting::Called,
-    };
-    let Ok(redis) = Redis::new(seat.process.runtime(), &address, options) else { return };
-    match (seat.mutant, seat.spec.release) {
-        (Some(mutant), _) => {
-            let drift = seat.lock_options().drift;
-            apart(work(seat, MutantLock::new(redis, &address, mutant, drift))).await;
-        }
-        (None, ReleaseMode::GetDel) => apart(work(seat, GetThenDel::new(redis, &address))).await,
-        (None, ReleaseMode::Script | ReleaseMode::None) => work(seat, redis).await,
+    let address = address();
+    let Ok(redis) = Redis::new(seat.process.runtime(), &address, seat.options.redis_lock()) else { return };
+    match seat.spec.release {
+        ReleaseMode::GetDel => apart(work(seat, GetThenDel::new(redis, &address))).await,
+        ReleaseMode::Script | ReleaseMode::None => work(seat, redis).await,
+    }
+}
+
+impl Options {
+    /// The options of the lock on one Redis.
+    pub fn redis_lock(&self) -> RedisOptions {
+        let mut options = RedisOptions::default();
+        options.tokens = tokens(self);
+        options.waiting = match self.redis.waiting {
+            Waiting::Polled => redis::Waiting::Polled,
+            Waiting::Called => redis::Waiting::Called,
+        };
+        options
     }
 }
 

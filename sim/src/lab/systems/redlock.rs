@@ -14,7 +14,6 @@ use super::super::servers::Redis as Servers;
 use super::redis::{KEY_GRACE, TTLS_MILLIS, host, tokens, without_etcd};
 use super::{LockSystem, names, numbered};
 use crate::entropy::Site;
-use crate::mutants::plain_redlock::PlainRedlock;
 use crate::place::{Invalid, Place};
 use crate::servers::host::Host;
 
@@ -31,7 +30,11 @@ impl LockSystem for Majority {
         self.servers(options).into_iter().map(host).collect()
     }
 
-    fn work<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
+    fn addresses(&self, seat: &Seat<'_>) -> Vec<String> {
+        names(&self.servers(seat.options)).iter().map(|name| format!("{name}:6379")).collect()
+    }
+
+    fn work_with_own<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
         apart(lock(seat))
     }
 
@@ -78,15 +81,10 @@ impl LockSystem for Majority {
 }
 
 async fn lock(seat: Seat<'_>) {
-    let nodes: Vec<_> =
-        names(&Majority.servers(seat.options)).iter().map(|name| format!("{name}:6379")).collect();
-    if let Some(mutant) = seat.mutant {
-        return apart(work(seat, PlainRedlock::new(&seat.process.runtime(), &nodes, mutant))).await;
-    }
     let mut options = RedlockOptions::default();
     options.tokens = tokens(seat.options);
     // Nodes that are refused are too few, or named twice: the schedule was validated.
-    if let Ok(redlock) = Redlock::new(seat.process.runtime(), &nodes, options) {
+    if let Ok(redlock) = Redlock::new(seat.process.runtime(), &Majority.addresses(&seat), options) {
         work(seat, redlock).await;
     }
 }

@@ -1,8 +1,9 @@
-//! A lock server of one's own: a table in memory behind a protocol of lines. It shows all that a system needs: its servers,
-//! their rules, and how a worker locks.
+//! A lock server of one's own: a table in memory behind a protocol of lines. It shows all that a system
+//! needs: its servers, their rules, and how a worker locks.
 //!
 //! A request is `VERB KEY OWNER TTL` and ends with a line feed; TTL is in milliseconds. `LOCK` is answered by
-//! `GRANTED TOKEN LEFT` or `HELD LEFT`, `RENEW` and `FREE` by `OK` or `GONE`. A restart forgets the table, and the tokens.
+//! `GRANTED TOKEN LEFT` or `HELD LEFT`, `RENEW` and `FREE` by `OK` or `GONE`. A restart forgets the table,
+//! and the tokens.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -49,7 +50,11 @@ impl LockSystem for Toy {
         self.servers(options).into_iter().map(host).collect()
     }
 
-    fn work<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
+    fn addresses(&self, _: &Seat<'_>) -> Vec<String> {
+        vec![ADDRESS.to_owned()]
+    }
+
+    fn work_with_own<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
         let client = Client { runtime: seat.process.runtime() };
         apart(work(seat, client))
     }

@@ -43,7 +43,11 @@ impl LockSystem for Ensemble {
         names(&self.servers(options)).into_iter().filter_map(host).collect()
     }
 
-    fn work<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
+    fn addresses(&self, seat: &Seat<'_>) -> Vec<String> {
+        seat.members(&names(&self.servers(seat.options)), 2181)
+    }
+
+    fn work_with_own<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
         apart(lock(seat))
     }
 
@@ -92,11 +96,7 @@ impl LockSystem for Ensemble {
 async fn lock(seat: Seat<'_>) {
     let options = ZooKeeperOptions::new(seat.options.ttl_of(seat.spec).duration());
     // Members and a TTL that ZooKeeper can't use are refused: the schedule was validated.
-    if let Ok(zookeeper) = ZooKeeper::new(
-        seat.process.runtime(),
-        &seat.members(&names(&Ensemble.servers(seat.options)), 2181),
-        options,
-    ) {
+    if let Ok(zookeeper) = ZooKeeper::new(seat.process.runtime(), &Ensemble.addresses(&seat), options) {
         work(seat, zookeeper).await;
     }
 }

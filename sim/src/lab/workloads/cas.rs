@@ -1,4 +1,5 @@
-//! Compare and set: a worker that does without the lock. Read-modify-write by conditional writes, through the real HTTP client.
+//! Compare and set: a worker that does without the lock. Read-modify-write by conditional writes, through
+//! the real HTTP client.
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;

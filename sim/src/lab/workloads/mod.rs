@@ -1,13 +1,13 @@
-//! The workloads of the laboratory, one file each with one row here: what its workers do, on the real lock library and the
-//! real HTTP client.
+//! The workloads of the laboratory, one file each with one row here: what its workers do, on the real lock
+//! library and the real HTTP client.
 
 use futures_util::future::BoxFuture;
 
+use super::given::MakeLock;
 use super::options::Options;
 use super::point::Point;
 use super::seat::Seat;
 use super::worker::{Worker, WorkerMode};
-use crate::mutants::Mutant;
 use crate::place::{Invalid, Place};
 use crate::sim::Process;
 
@@ -63,10 +63,10 @@ impl Worker {
 }
 
 /// The main task of the worker `number`: waits for its start, then works all its rounds.
-pub(super) async fn main(process: Process, options: Options, number: usize, mutant: Option<Mutant>) {
+pub(super) async fn main(process: Process, options: Options, number: usize, given: Option<MakeLock>) {
     let spec = &options.workers[number];
     process.sleep(spec.starts.duration()).await;
-    let seat = Seat { process: &process, options: &options, spec, number, mutant };
+    let seat = Seat { process: &process, options: &options, spec, number, given: given.as_ref() };
     // The schedule was validated: there is a workload of that name.
     if let Some(workload) = spec.mode.workload() {
         workload.rounds(seat).await;

@@ -49,7 +49,8 @@ fn a_put_that_comes_after_its_release_does_nothing() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let a = warm(&lab, "a").await;
-        // The put takes three seconds to the first member; what takes it back on that stream comes later still.
+        // The put takes three seconds to the first member; what takes it back on that stream comes later
+        // still.
         let delay = Delay::one_way(a.name(), MEMBERS[0], Span::from_secs(3));
         etcd.control.strike(delay.clone());
         etcd.control.after(Duration::from_millis(50), move |control| _ = control.strike(delay));
@@ -68,8 +69,8 @@ fn a_put_that_comes_after_its_release_does_nothing() {
     });
 }
 
-/// Drops an acquire, while another holds the lock if `is_held`, at its `nth` await point after `millis`; whether it had ended
-/// before.
+/// Drops an acquire, while another holds the lock if `is_held`, at its `nth` await point after `millis`;
+/// whether it had ended before.
 fn acquire_dropped_at(nth: usize, millis: u64, is_held: bool) -> bool {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);

@@ -36,7 +36,8 @@ pub struct Lab {
 /// One client process and its lock.
 pub type Member = scripts::Member<Redis<SimRuntime>>;
 
-/// Runs `test` in a world with `clients` processes, `client-0` and on. Nothing has been sent before it begins.
+/// Runs `test` in a world with `clients` processes, `client-0` and on. Nothing has been sent before it
+/// begins.
 pub fn in_lab<T: Send, F: Future<Output = T>>(clients: usize, test: impl FnOnce(Lab) -> F + Send) -> T {
     let host = RedisHost::new().persistence(Persistence::Always);
     let build = |sim: &mut Sim| {

@@ -15,7 +15,6 @@ use sim::lab::{
     Etcd, Kind, Options, Persistence, Point, ReadMode, Recipe, Redis, ReleaseMode, Resource, Store, System,
     Tokens, Waiting, Worker, WorkerMode,
 };
-use sim::mutants::Mutant;
 use sim::sim::{Expect, Latency, Network, Outcome};
 use sim::{Schedule, Shift, Span};
 
@@ -213,7 +212,7 @@ fn schedule() -> impl Strategy<Value = Schedule<Options>> {
         span(),
         of(span()),
     );
-    let body = (cluster(), of(select(Mutant::ALL)), vec(worker(), 1..4), vec(fault(), 0..4), expect());
+    let body = (cluster(), of(text()), vec(worker(), 1..4), vec(fault(), 0..4), expect());
     (head, body).prop_map(|(head, body)| {
         let (about, system, seed, ttl, drift_margin, keys, limit, within) = head;
         let ((network, redis, etcd, resource), mutant, workers, faults, expect) = body;

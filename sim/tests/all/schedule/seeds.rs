@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use sim::Schedule;
-use sim::lab::Options;
+use sim::lab::{Arm, Options};
+use sim::museum::{self, Museum};
 
 /// What SCENARIOS asks of one Redis, or one with a replica.
 const SCENARIOS: [&str; 15] = [
@@ -30,7 +31,7 @@ fn corpus() -> BTreeMap<String, Schedule<Options>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../seeds");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let name = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
-    files.map(|path| (name(&path), Schedule::load(&path).unwrap_or_else(|error| panic!("{error}")))).collect()
+    files.map(|path| (name(&path), museum::load(&path).unwrap_or_else(|error| panic!("{error}")))).collect()
 }
 
 #[test]
@@ -56,7 +57,11 @@ fn every_file_has_a_description_and_expectations() {
 fn the_corpus_survives_a_round_trip() {
     for (name, schedule) in corpus() {
         let text = schedule.to_toml();
-        assert_eq!(Schedule::parse(&name, &text).unwrap(), schedule, "{name} became\n{text}");
+        assert_eq!(
+            sim::sim::parse(&Museum::new(Arm::Fenced), &name, &text).unwrap(),
+            schedule,
+            "{name} became\n{text}"
+        );
     }
 }
 

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::{LazyLock, OnceLock};
 
-use sim::lab::{Arm, Options, run};
+use sim::lab::{Arm, Options};
+use sim::museum::run;
 use sim::{Report, Schedule};
 
 /// A schedule of `seeds/`, and its runs as far as they were needed.

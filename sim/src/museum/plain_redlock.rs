@@ -1,29 +1,47 @@
-//! Redlock as it was published, with one of the mistakes that it invites: each node counts for itself, the largest count of
-//! the majority is the token, and there is no second phase.
+//! Redlock as it was published, with one of the mistakes that it invites: each node counts for itself, the
+//! largest count of the majority is the token, and there is no second phase.
 //!
-//! Sources: Kleppmann, "How to do distributed locking" (2016), on the missing token; B12 and B17 of the project's list of
-//! bugs, on the validity.
+//! Sources: Kleppmann, "How to do distributed locking" (2016), on the missing token; B12 and B17 of the
+//! project's list of bugs, on the validity.
 
 use std::time::Duration;
 
 use dlock::redis::{Redis, RedisOptions};
-use dlock::{Acquisition, Answer, Backend, BackendError, Claim, Instant, Released, Renewal, Runtime};
+use dlock::{
+    Acquisition, Answer, AnyBackend, Backend, BackendError, Claim, Instant, Released, Renewal, Runtime,
+};
 use futures_util::future::join_all;
 
-use super::Mutant;
 use super::wall_clock::Readings;
+use crate::lab::Workplace;
 use crate::world::runtime::SimRuntime;
 
-/// Redlock without the second phase, with the mistake of `mutant`.
+/// What it gets wrong.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flaw {
+    /// No more than Redlock as published: the largest count is the token.
+    LargestCount,
+    /// Validity is counted from the reply.
+    ValidityFromReply,
+    /// The time that a round took is measured on the wall clock.
+    WallClock,
+}
+
+/// The lock of a worker with this mistake.
+pub(super) fn on_redlock(place: &Workplace<'_>, flaw: Flaw) -> Option<AnyBackend<SimRuntime>> {
+    Some(AnyBackend::new(PlainRedlock::new(&place.runtime, &place.servers, flaw)))
+}
+
+/// Redlock without the second phase.
 #[derive(Clone)]
-pub(crate) struct PlainRedlock {
+struct PlainRedlock {
     nodes: Vec<Redis<SimRuntime>>,
     runtime: SimRuntime,
-    mutant: Mutant,
+    flaw: Flaw,
 }
 
 /// One acquisition: one of each node, by number.
-pub(crate) struct PlainAcquisition {
+struct PlainAcquisition {
     lock: PlainRedlock,
     ttl: Duration,
     nodes: Vec<<Redis<SimRuntime> as Backend>::Acquisition>,
@@ -31,21 +49,21 @@ pub(crate) struct PlainAcquisition {
 
 impl PlainRedlock {
     /// On the nodes at `addresses`.
-    pub(crate) fn new(runtime: &SimRuntime, addresses: &[String], mutant: Mutant) -> Self {
+    fn new(runtime: &SimRuntime, addresses: &[String], flaw: Flaw) -> Self {
         let node = |address| Redis::new(runtime.clone(), address, RedisOptions::default());
         // An address that can't be one is left out: the schedule was validated.
         let nodes = addresses.iter().filter_map(|address| node(address).ok()).collect();
-        Self { nodes, runtime: runtime.clone(), mutant }
+        Self { nodes, runtime: runtime.clone(), flaw }
     }
 
     fn is_majority(&self, count: usize) -> bool {
         count * 2 > self.nodes.len()
     }
 
-    /// How long one node may take: well under the TTL. A client that gets the time wrong that replies take has no timeout
-    /// either, which would save it.
+    /// How long one node may take: well under the TTL. A client that gets the time wrong that replies take
+    /// has no timeout either, which would save it.
     fn node_deadline(&self, ttl: Duration, deadline: Instant) -> Instant {
-        if self.mutant != Mutant::LargestCount {
+        if self.flaw != Flaw::LargestCount {
             return Instant::MAX;
         }
         deadline.min(self.runtime.now() + (ttl / 10).max(Duration::from_millis(50)))
@@ -53,9 +71,9 @@ impl PlainRedlock {
 
     /// From when the lease counts: before the first request, unless the mistake is about that.
     fn since(&self, began: &Readings) -> Instant {
-        match self.mutant {
-            Mutant::ValidityFromReply => self.runtime.now(),
-            Mutant::WallClock => began.believe(began.monotonic, &self.runtime),
+        match self.flaw {
+            Flaw::ValidityFromReply => self.runtime.now(),
+            Flaw::WallClock => began.believe(began.monotonic, &self.runtime),
             _ => began.monotonic,
         }
     }

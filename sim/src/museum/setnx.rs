@@ -2,15 +2,25 @@
 //!
 //! Source: redis-py issues 554 and 818.
 
-use dlock::{Answer, BackendError, FencingToken};
+use dlock::{Answer, BackendError, FencingToken, Instant, Runtime, timeout_at};
 
-use super::lock::MutantAcquisition;
-use super::wire::ask;
+use super::lock::{Attempt, Mistake};
+use crate::lab::wire::ask;
 
-pub(super) async fn acquire(own: &mut MutantAcquisition) -> Result<Answer, BackendError> {
-    let mut connection = own.lock.wire.open().await?;
+/// Acquires by two commands.
+pub(super) struct SetnxThenPexpire;
+
+impl Mistake for SetnxThenPexpire {
+    async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
+        let runtime = own.runtime().clone();
+        timeout_at(&runtime, deadline, acquire(own)).await.unwrap_or(Err(BackendError::NoAnswer))
+    }
+}
+
+async fn acquire(own: &mut Attempt) -> Result<Answer, BackendError> {
+    let mut connection = own.wire.open().await?;
     let (owner_key, fence_key) = (own.claim.key.owner_key(), own.claim.key.fence_key());
-    let since = dlock::Runtime::now(own.runtime());
+    let since = own.runtime().now();
     own.plain = true;
     let is_new: bool =
         ask(&mut connection, redis::cmd("SETNX").arg(&owner_key).arg(own.claim.owner.as_str())).await?;

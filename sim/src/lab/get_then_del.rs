@@ -1,4 +1,5 @@
-//! Release by GET and DEL: the lease may expire between the two, and the DEL then deletes the next owner's lock.
+//! Release by GET and DEL: the lease may expire between the two, and the DEL then deletes the next owner's
+//! lock.
 
 use dlock::redis::Redis;
 use dlock::{Acquisition, Answer, Backend, BackendError, Claim, Instant, Released, Renewal, Runtime};
@@ -6,14 +7,14 @@ use dlock::{Acquisition, Answer, Backend, BackendError, Claim, Instant, Released
 use super::wire::{Wire, ask};
 
 /// The Redis lock with this one mistake; all else is the library's own.
-pub struct GetThenDel<R: Runtime> {
+pub(super) struct GetThenDel<R: Runtime> {
     correct: Redis<R>,
     wire: Wire<R>,
 }
 
 impl<R: Runtime> GetThenDel<R> {
     /// Wraps the correct lock; releases go to the same server, `address`, over connections of their own.
-    pub fn new(correct: Redis<R>, address: &str) -> Self {
+    pub(super) fn new(correct: Redis<R>, address: &str) -> Self {
         let wire = Wire::new(correct.runtime().clone(), address);
         Self { correct, wire }
     }
@@ -49,7 +50,7 @@ impl<R: Runtime> Backend for GetThenDel<R> {
 }
 
 /// One acquisition: the correct one, but for its release.
-pub struct GetThenDelAcquisition<R: Runtime> {
+pub(super) struct GetThenDelAcquisition<R: Runtime> {
     lock: GetThenDel<R>,
     correct: <Redis<R> as Backend>::Acquisition,
     claim: Claim,

@@ -1,4 +1,5 @@
-//! Plain commands to the lock server, on connections of their own: what a mutant sends beside the library's scripts.
+//! Plain commands to the lock server, on connections of their own: what a lock with a mistake sends beside
+//! the library's scripts.
 
 use std::sync::Arc;
 
@@ -8,17 +9,23 @@ use redis::{AsyncConnectionConfig, Cmd, FromRedisValue, RedisConnectionInfo, Red
 
 /// The way to the server. Each call of [`Wire::open`] is a new connection.
 #[derive(Clone)]
-pub(super) struct Wire<R> {
+pub struct Wire<R> {
     runtime: R,
     address: Arc<str>,
 }
 
 impl<R: Runtime> Wire<R> {
-    pub(super) fn new(runtime: R, address: &str) -> Self {
+    /// The way to the server at `address`.
+    pub fn new(runtime: R, address: &str) -> Self {
         Self { runtime, address: address.into() }
     }
 
-    pub(super) async fn open(&self) -> Result<MultiplexedConnection, BackendError> {
+    /// Opens a connection.
+    ///
+    /// # Errors
+    ///
+    /// [`BackendError`] if the server can't be reached, or hangs up.
+    pub async fn open(&self) -> Result<MultiplexedConnection, BackendError> {
         let unreachable = |reason: std::io::Error| BackendError::Unreachable {
             address: self.address.to_string(),
             reason: reason.to_string(),
@@ -33,12 +40,21 @@ impl<R: Runtime> Wire<R> {
     }
 
     /// One command on a connection of its own.
-    pub(super) async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, BackendError> {
+    ///
+    /// # Errors
+    ///
+    /// As [`Wire::open`].
+    pub async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, BackendError> {
         ask(&mut self.open().await?, command).await
     }
 }
 
-pub(super) async fn ask<T: FromRedisValue>(
+/// One command on an open connection.
+///
+/// # Errors
+///
+/// [`BackendError::Disconnected`] if the server does not answer as asked.
+pub async fn ask<T: FromRedisValue>(
     connection: &mut MultiplexedConnection,
     command: &Cmd,
 ) -> Result<T, BackendError> {

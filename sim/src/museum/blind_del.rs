@@ -1,0 +1,34 @@
+//! B02: a release that is a bare DEL and a renewal that is a bare SET, whoever owns the lock by then.
+//!
+//! Source: ShedLock's Redis provider with `safeUpdate` off.
+
+use dlock::{Acquisition, BackendError, Instant, Released, Renewal, Runtime, timeout_at};
+
+use super::lock::{Attempt, Mistake};
+
+/// Gives up and renews whatever is there.
+pub(super) struct BlindDel;
+
+impl Mistake for BlindDel {
+    async fn renew(own: &mut Attempt, deadline: Instant) -> Result<Renewal, BackendError> {
+        let since = own.runtime().now();
+        let ttl = own.claim.ttl.as_millis() as u64;
+        let mut command = redis::cmd("SET");
+        command.arg(own.claim.key.owner_key()).arg(own.claim.owner.as_str()).arg("PX").arg(ttl);
+        let set = own.wire.ask::<String>(&command);
+        timeout_at(own.runtime(), deadline, set).await.unwrap_or(Err(BackendError::NoAnswer))?;
+        Ok(Renewal::Extended { since, left: own.claim.ttl })
+    }
+
+    /// An acquire that is still on its way is given up by the correct script: the mistake is made where the
+    /// lease is known.
+    async fn release(own: &mut Attempt, deadline: Instant) -> Result<Released, BackendError> {
+        if own.may_be_held() {
+            return own.correct.release(deadline).await;
+        }
+        let mut command = redis::cmd("DEL");
+        let del = own.wire.ask::<u64>(command.arg(own.claim.key.owner_key()));
+        timeout_at(own.runtime(), deadline, del).await.unwrap_or(Err(BackendError::NoAnswer))?;
+        Ok(Released::Done)
+    }
+}

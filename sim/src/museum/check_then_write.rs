@@ -1,0 +1,31 @@
+//! B34: the resource checks, then writes, without one transaction: another write may pass the same check
+//! before this one is applied.
+
+use std::time::Duration;
+
+use dlock::Runtime;
+use resource::ResourceKey;
+use resource::fence::{Fence, Fencing, Position, WriteOutcome, judge};
+use resource::store::Write;
+
+use super::store::{Mistake, Shelf};
+
+/// The longest time that its slow disk needs between the check and the write.
+const DISK_MAX: Duration = Duration::from_millis(64);
+
+/// Lets time pass between the check and the write.
+pub(super) struct CheckThenWrite;
+
+impl Mistake for CheckThenWrite {
+    async fn write(shelf: &Shelf, key: &ResourceKey, write: &Write, position: Position) -> WriteOutcome {
+        let passes = |fence: &Fence| judge(fence.highest.as_ref(), position, write.owner.as_ref());
+        if let Some(refused) = shelf.refusal(key, write, passes) {
+            return refused;
+        }
+        let mut random = [0];
+        shelf.runtime.fill_random(&mut random);
+        let disk = DISK_MAX * u32::from(random[0]) / 256;
+        shelf.runtime.sleep_until(shelf.runtime.now() + disk).await;
+        shelf.apply(key, write, write.guard, Fencing::Off)
+    }
+}

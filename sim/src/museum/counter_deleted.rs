@@ -1,0 +1,22 @@
+//! B22: the counter is deleted with the lock: the next token is 1 again, below those in use.
+//!
+//! Source: Redisson, whose `RFencedLock` keeps its counter in a key that a `delete` of the lock takes along.
+
+use dlock::{Acquisition, BackendError, Instant, Released, timeout_at};
+
+use super::lock::{Attempt, Mistake};
+
+/// Deletes the counter with the lock.
+pub(super) struct CounterDeleted;
+
+impl Mistake for CounterDeleted {
+    async fn release(own: &mut Attempt, deadline: Instant) -> Result<Released, BackendError> {
+        let released = own.correct.release(deadline).await?;
+        if released == Released::Done {
+            let mut command = redis::cmd("DEL");
+            let del = own.wire.ask::<u64>(command.arg(own.claim.key.fence_key()));
+            timeout_at(own.runtime(), deadline, del).await.unwrap_or(Err(BackendError::NoAnswer))?;
+        }
+        Ok(released)
+    }
+}

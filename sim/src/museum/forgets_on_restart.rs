@@ -1,0 +1,12 @@
+//! B33: the resource keeps the highest token in memory, and forgets it when it restarts.
+
+use super::store::{Mistake, Rows};
+
+/// Forgets all that is stored.
+pub(super) struct ForgetsOnRestart;
+
+impl Mistake for ForgetsOnRestart {
+    fn begin(_: &Rows) -> Rows {
+        Rows::default()
+    }
+}

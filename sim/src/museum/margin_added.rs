@@ -1,0 +1,35 @@
+//! B15: the drift margin is added to the validity instead of subtracted from it.
+//!
+//! Source: redlock-py issue 3, redsync issue 37.
+
+use dlock::{Acquisition, Answer, BackendError, Instant, Renewal};
+
+use super::lock::{Attempt, Mistake};
+
+/// Adds the margin.
+pub(super) struct MarginAdded;
+
+impl Mistake for MarginAdded {
+    async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
+        let answer = own.correct.request(deadline).await?;
+        Ok(match answer {
+            Answer::Granted { token, since, left } => {
+                Answer::Granted { token, since: later(own, since), left }
+            }
+            held => held,
+        })
+    }
+
+    async fn renew(own: &mut Attempt, deadline: Instant) -> Result<Renewal, BackendError> {
+        let renewal = own.correct.renew(deadline).await?;
+        Ok(match renewal {
+            Renewal::Extended { since, left } => Renewal::Extended { since: later(own, since), left },
+            lost => lost,
+        })
+    }
+}
+
+/// The lock takes the margin off once: twice the margin later, it has added it.
+fn later(own: &Attempt, since: Instant) -> Instant {
+    since + own.margin * 2
+}

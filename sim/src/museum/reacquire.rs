@@ -1,0 +1,25 @@
+//! B10: a renewal that finds the lease gone acquires it anew, and its holder goes on as if nothing had
+//! happened.
+//!
+//! Source: redis-semaphore issue 175, redlock-rb issue 36.
+
+use dlock::{Acquisition, Answer, BackendError, Instant, Renewal};
+
+use super::lock::{Attempt, Mistake};
+
+/// Acquires anew in a renewal.
+pub(super) struct SilentReacquire;
+
+impl Mistake for SilentReacquire {
+    async fn renew(own: &mut Attempt, deadline: Instant) -> Result<Renewal, BackendError> {
+        let renewal = own.correct.renew(deadline).await?;
+        if renewal != Renewal::NotOwner {
+            return Ok(renewal);
+        }
+        // Somebody else may have held it in between; the new token is not even looked at.
+        match own.correct.request(deadline).await? {
+            Answer::Granted { since, left, .. } => Ok(Renewal::Extended { since, left }),
+            Answer::Held { .. } | Answer::Queued { .. } => Ok(Renewal::NotOwner),
+        }
+    }
+}

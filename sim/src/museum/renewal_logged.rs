@@ -1,0 +1,21 @@
+//! B14: a renewal that fails is only logged, and the lease goes on as if it had been renewed.
+//!
+//! Source: Redisson issue 4698, Consul issue 18271.
+
+use dlock::{Acquisition, BackendError, Instant, Renewal, Runtime};
+
+use super::lock::{Attempt, Mistake};
+
+/// Goes on after a renewal that failed.
+pub(super) struct RenewalLogged;
+
+impl Mistake for RenewalLogged {
+    async fn renew(own: &mut Attempt, deadline: Instant) -> Result<Renewal, BackendError> {
+        match own.correct.renew(deadline).await {
+            Ok(Renewal::Extended { since, left }) => Ok(Renewal::Extended { since, left }),
+            Ok(Renewal::NotOwner) | Err(_) => {
+                Ok(Renewal::Extended { since: own.runtime().now(), left: own.claim.ttl })
+            }
+        }
+    }
+}

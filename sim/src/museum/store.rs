@@ -1,0 +1,161 @@
+//! A resource that does what the correct one does, but for what its mistake changes. It keeps a value and a
+//! fence for each key, and tells its decisions as the real stores do.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use resource::fence::{Fence, Fencing, Guard, LastWrite, Position, Receipt, Refusal, WriteOutcome};
+use resource::http::{App, Config};
+use resource::store::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
+use resource::{BodyDigest, ResourceKey, event};
+
+use crate::lab::{self, Options};
+use crate::servers::resource::ResourceHost;
+use crate::world::machine::WorldMachine;
+use crate::world::runtime::SimRuntime;
+
+/// A mistake: what a resource does in place of the correct.
+pub(super) trait Mistake: Send + Sync + 'static {
+    /// What a life of the process begins with, where `rows` are stored. Correct: all of it.
+    fn begin(rows: &Rows) -> Rows {
+        Arc::clone(rows)
+    }
+
+    /// A write with a token, where tokens are checked. Correct: judged by the fence rule, and applied at
+    /// once.
+    fn write(
+        shelf: &Shelf,
+        key: &ResourceKey,
+        write: &Write,
+        position: Position,
+    ) -> impl Future<Output = WriteOutcome> + Send {
+        let _ = position;
+        async { shelf.apply(key, write, write.guard, Fencing::On) }
+    }
+
+    /// What a conditional write is judged by. Correct: the version that it names.
+    fn guard(shelf: &Shelf, key: &ResourceKey, write: &Write) -> Guard {
+        let _ = (shelf, key);
+        write.guard
+    }
+}
+
+/// What a resource stores. Kept by its machine, it outlives a restart of the process, as on a disk that
+/// syncs at once.
+pub(super) type Rows = Arc<Mutex<BTreeMap<ResourceKey, Row>>>;
+
+/// A key's value and its fence.
+#[derive(Default)]
+pub(super) struct Row {
+    pub(super) fence: Fence,
+    value: Option<Bytes>,
+}
+
+/// The rows in one life of the process.
+pub(super) struct Shelf {
+    pub(super) runtime: SimRuntime,
+    rows: Rows,
+}
+
+/// A resource with the mistake `M`.
+struct Mistaken<M>(Shelf, PhantomData<fn() -> M>);
+
+/// The resource of one run with the mistake `M`. The same faults apply to it as to the correct one, and one
+/// that forgets is to be caught by them.
+pub(super) fn resource<M: Mistake>(options: &Options, config: Config) -> ResourceHost {
+    let rows = Rows::default();
+    ResourceHost::new(options.resource.store == lab::Store::Redb, move |machine: &WorldMachine| {
+        let runtime = SimRuntime::new(machine.world(), machine.process());
+        let shelf = Shelf { runtime, rows: M::begin(&rows) };
+        Ok(App::new(Arc::new(Mistaken::<M>(shelf, PhantomData)), config))
+    })
+}
+
+impl Shelf {
+    pub(super) fn rows(&self) -> MutexGuard<'_, BTreeMap<ResourceKey, Row>> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Judges and writes at once, by the fence rule, and emits the decision. `guard` is what the rule is
+    /// asked about.
+    pub(super) fn apply(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        guard: Guard,
+        fencing: Fencing,
+    ) -> WriteOutcome {
+        let digest = BodyDigest::of(&write.body);
+        let mut rows = self.rows();
+        let row = rows.entry(key.clone()).or_default();
+        let outcome = row.fence.write(guard, write.owner.as_ref(), digest, fencing);
+        if matches!(outcome, WriteOutcome::Accepted(_)) {
+            row.value = Some(write.body.clone());
+        }
+        event::write_decided(key, write, digest, &outcome);
+        outcome
+    }
+
+    /// The refusal of a write with a token, which is emitted; `None` if it may pass.
+    pub(super) fn refusal(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        passes: impl Fn(&Fence) -> Result<(), Refusal>,
+    ) -> Option<WriteOutcome> {
+        let rows = self.rows();
+        let fence = rows.get(key).map(|row| &row.fence)?;
+        let refusal = passes(fence).err()?;
+        let digest = BodyDigest::of(&write.body);
+        let this = LastWrite { guard: write.guard, owner: write.owner.clone(), digest };
+        let outcome = if fence.last_write.as_ref() == Some(&this) {
+            WriteOutcome::Repeated(Receipt { version: fence.version, max_fence: refusal.seen() })
+        } else {
+            WriteOutcome::Refused(refusal)
+        };
+        event::write_decided(key, write, digest, &outcome);
+        Some(outcome)
+    }
+}
+
+impl<M: Mistake> Store for Mistaken<M> {
+    async fn write(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        fencing: Fencing,
+    ) -> Result<WriteOutcome, StoreError> {
+        let shelf = &self.0;
+        Ok(match (write.guard, fencing) {
+            (Guard::Token { token, seq }, Fencing::On) => {
+                M::write(shelf, key, write, Position::write(token, seq)).await
+            }
+            (Guard::Token { .. }, Fencing::Off) => shelf.apply(key, write, write.guard, fencing),
+            (Guard::Version { .. }, _) => shelf.apply(key, write, M::guard(shelf, key, write), fencing),
+        })
+    }
+
+    async fn read(
+        &self,
+        key: &ResourceKey,
+        read: &Read,
+        fencing: Fencing,
+    ) -> Result<ReadOutcome, StoreError> {
+        let mut rows = self.0.rows();
+        let row = rows.entry(key.clone()).or_default();
+        let claimed = read.mark().map_or(Ok(()), |mark| row.fence.claim(&mark, fencing));
+        let outcome = match claimed {
+            Ok(()) => ReadOutcome::Read(Snapshot {
+                value: row.value.clone(),
+                version: row.fence.version,
+                max_fence: row.fence.max_fence(),
+            }),
+            Err(refusal) => ReadOutcome::Refused(refusal),
+        };
+        event::read_decided(key, read, &outcome);
+        Ok(outcome)
+    }
+}

@@ -1,0 +1,124 @@
+//! The museum as a subject: the laboratory, with the mistake that its schedule or its caller names.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use resource::audit::VerdictKind;
+
+use super::Mutant;
+use crate::lab::{Arm, Lab, Options};
+use crate::sim::{self, Report, RunError};
+use crate::{Draw, Invalid, Place, Schedule, ScheduleError, Sim, Subject};
+
+/// The laboratory in one arm, with one mistake or none.
+#[derive(Clone, Debug)]
+pub struct Museum {
+    lab: Lab,
+    mutant: Option<Mutant>,
+}
+
+impl Museum {
+    /// The laboratory in this arm, with the mistake that the option `mutant` of a schedule names, if it
+    /// names one.
+    pub fn new(arm: Arm) -> Self {
+        Self { lab: Lab::new(arm), mutant: None }
+    }
+
+    /// The same with this mistake, whatever the schedule says.
+    #[must_use]
+    pub fn with(self, mutant: Mutant) -> Self {
+        Self { mutant: Some(mutant), ..self }
+    }
+
+    /// The laboratory with the mistake of a run with these options.
+    fn lab(&self, options: &Options) -> Result<Lab, Invalid> {
+        let mutant = match self.mutant {
+            Some(mutant) => Some(mutant),
+            None => named(options)?,
+        };
+        let lab = self.lab.clone();
+        Ok(mutant.map_or(lab.clone(), |mutant| mutant.exhibit().put_into(lab)))
+    }
+}
+
+/// The mutant that the options name.
+fn named(options: &Options) -> Result<Option<Mutant>, Invalid> {
+    let Some(name) = &options.mutant else { return Ok(None) };
+    let problem = match Mutant::named(name) {
+        Some(mutant) if mutant.exhibit().applies_to(options.system) => return Ok(Some(mutant)),
+        Some(_) => format!("`{name}` does not apply to `{}`", options.system),
+        None => {
+            let known: Vec<&str> = Mutant::ALL.iter().map(|mutant| mutant.name()).collect();
+            format!("unknown mutant `{name}`: known are {}", known.join(", "))
+        }
+    };
+    Err(Place::top("mutant").says(problem))
+}
+
+impl Subject for Museum {
+    type Options = Options;
+
+    fn arm(&self) -> &'static str {
+        self.lab.arm()
+    }
+
+    fn arms(&self) -> &'static [&'static str] {
+        self.lab.arms()
+    }
+
+    fn draw(&self, from: &mut Draw) -> Options {
+        self.lab.draw(from)
+    }
+
+    fn schedule(&self, from: &mut Draw) -> Result<Schedule<Options>, Invalid> {
+        self.lab.schedule(from)
+    }
+
+    fn build(&self, options: &Options, sim: &mut Sim) -> Result<(), Invalid> {
+        self.lab(options)?.build(options, sim)
+    }
+
+    fn check(&self, schedule: &Schedule<Options>, sim: &Sim) -> Result<(), Invalid> {
+        self.lab.check(schedule, sim)
+    }
+
+    fn excused(&self, schedule: &Schedule<Options>) -> BTreeSet<VerdictKind> {
+        self.lab.excused(schedule)
+    }
+}
+
+/// The schedule in the file at `path`, which may name a mutant.
+///
+/// # Errors
+///
+/// As [`Schedule::load`].
+pub fn load(path: &Path) -> Result<Schedule<Options>, ScheduleError> {
+    sim::load(&Museum::new(Arm::Fenced), path)
+}
+
+/// Runs one arm of the schedule, which may name a mutant, with all randomness keyed by `seed`.
+///
+/// # Errors
+///
+/// [`RunError`] if the schedule is not valid, or the run itself fails. A verdict is not an error.
+pub fn run(schedule: &Schedule<Options>, arm: Arm, seed: u64) -> Result<Report, RunError> {
+    run_as(&Museum::new(arm), schedule, seed)
+}
+
+/// The same with this mistake in every worker's lock or in the resource, whatever the schedule says.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_with(
+    schedule: &Schedule<Options>,
+    arm: Arm,
+    seed: u64,
+    mutant: Mutant,
+) -> Result<Report, RunError> {
+    run_as(&Museum::new(arm).with(mutant), schedule, seed)
+}
+
+fn run_as(museum: &Museum, schedule: &Schedule<Options>, seed: u64) -> Result<Report, RunError> {
+    sim::build(museum, schedule)?.with_seed(seed).run()
+}

@@ -1,0 +1,27 @@
+//! B20: the fencing token is read by a GET of the counter after the acquire: by then it may be another's.
+//!
+//! Source: Redisson's `RFencedLock`.
+
+use dlock::{Acquisition, Answer, BackendError, FencingToken, Instant, timeout_at};
+
+use super::lock::{Attempt, Mistake};
+
+/// Reads the token after the acquire.
+pub(super) struct TokenByGet;
+
+impl Mistake for TokenByGet {
+    async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
+        let answer = own.correct.request(deadline).await?;
+        let Answer::Granted { since, left, .. } = answer else { return Ok(answer) };
+        // Whatever goes wrong from here on, the lease is the server's to end.
+        own.plain = true;
+        let mut command = redis::cmd("GET");
+        let get = own.wire.ask::<u64>(command.arg(own.claim.key.fence_key()));
+        let count = timeout_at(own.runtime(), deadline, get).await.unwrap_or(Err(BackendError::NoAnswer))?;
+        own.plain = false;
+        match FencingToken::new(count) {
+            Some(token) => Ok(Answer::Granted { token, since, left }),
+            None => Err(BackendError::NoAnswer),
+        }
+    }
+}

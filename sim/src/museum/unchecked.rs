@@ -1,0 +1,24 @@
+//! B16: a grant is not checked for what is left of its validity: one that took longer than the time to live
+//! counts as new.
+//!
+//! Source: node-redlock issue 299.
+
+use dlock::{Acquisition, Answer, BackendError, Instant, Runtime};
+
+use super::lock::{Attempt, Mistake};
+
+/// Takes a grant that is too old for a new one.
+pub(super) struct ValidityUnchecked;
+
+impl Mistake for ValidityUnchecked {
+    async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
+        let answer = own.correct.request(deadline).await?;
+        let now = own.runtime().now();
+        Ok(match answer {
+            Answer::Granted { token, since, left } if since + left <= now + own.margin => {
+                Answer::Granted { token, since: now, left: own.claim.ttl }
+            }
+            other => other,
+        })
+    }
+}

@@ -1,0 +1,87 @@
+//! How each mutant is found.
+
+use resource::audit::VerdictKind as Verdict;
+use sim::Schedule;
+use sim::lab::{Arm, Options};
+use sim::museum::Mutant;
+
+use super::schedules;
+
+/// How a mutant is found.
+pub enum Hunt {
+    /// By this verdict, which nothing explains, on drawn schedules: in so many seeds at most.
+    Drawn { shows: Verdict, seeds: u64 },
+    /// By an overlap in drawn schedules without anything that would excuse one, and in which a holder is
+    /// cut off: in so many seeds at most.
+    CutOff { seeds: u64 },
+    /// By this schedule, in one of so many seeds: the run of the arm has the verdict that the correct one
+    /// does not have.
+    Aimed { schedule: Box<Schedule<Options>>, arm: Arm, shows: Verdict, seeds: u64 },
+}
+
+/// In which ways each mutant must be found.
+pub fn hunts(mutant: Mutant) -> Vec<Hunt> {
+    let aimed_at =
+        |schedule, arm, shows, seeds| Hunt::Aimed { schedule: Box::new(schedule), arm, shows, seeds };
+    let aimed =
+        |text: &str, arm, shows| aimed_at(Schedule::parse(mutant.name(), text).unwrap(), arm, shows, 20);
+    let drawn = |shows, seeds| Hunt::Drawn { shows, seeds };
+    let known = |name: &str, shows| aimed_at(corpus(name), Arm::Fenced, shows, 1);
+    match mutant {
+        Mutant::SetnxThenPexpire => vec![drawn(Verdict::Stuck, 200)],
+        Mutant::BlindDel => vec![drawn(Verdict::ForeignRelease, 200)],
+        Mutant::CounterDeleted => vec![drawn(Verdict::TokenRegressed, 20)],
+        Mutant::ForgetsOnRestart => {
+            vec![drawn(Verdict::StaleWrite, 400), known("resource-restart", Verdict::StaleWrite)]
+        }
+        Mutant::AcceptsEqual => vec![
+            drawn(Verdict::StaleWrite, 200),
+            known("failover-lost-lock", Verdict::StaleWrite),
+            known("ambiguous-put", Verdict::StaleWrite),
+        ],
+        Mutant::IgnoresVersion => vec![known("cas-high-contention", Verdict::LostUpdate)],
+        Mutant::NoCleanup => vec![
+            drawn(Verdict::Leaked, 1000),
+            known("ambiguous-acquire-given-up", Verdict::Leaked),
+            known("cancelled-acquire", Verdict::Leaked),
+        ],
+        Mutant::SilentReacquire => {
+            vec![aimed(schedules::EVICTED_BEFORE_RENEWAL, Arm::Unfenced, Verdict::StaleWrite)]
+        }
+        Mutant::ValidityFromReply => {
+            vec![
+                aimed(&schedules::slow_reply(), Arm::Fenced, Verdict::Overlap),
+                Hunt::CutOff { seeds: 1000 },
+                drawn(Verdict::Unheld, 1000),
+            ]
+        }
+        Mutant::MarginAdded => {
+            vec![
+                aimed(&schedules::wide_margin(), Arm::Fenced, Verdict::Overlap),
+                Hunt::CutOff { seeds: 1000 },
+                drawn(Verdict::Unheld, 1000),
+            ]
+        }
+        Mutant::WallClock => {
+            vec![aimed(&schedules::clock_steps_back(), Arm::Fenced, Verdict::Overlap)]
+        }
+        Mutant::LateLoss | Mutant::RenewalLogged | Mutant::ValidityUnchecked => {
+            vec![drawn(Verdict::Unheld, 1000)]
+        }
+        Mutant::LargestCount => vec![known("redlock-token", Verdict::TokenRegressed)],
+        Mutant::TokenByGet => {
+            vec![aimed(schedules::EVICTED_BEFORE_ANSWER, Arm::Unfenced, Verdict::StaleWrite)]
+        }
+        Mutant::CheckThenWrite => {
+            vec![
+                aimed(schedules::WRITES_MEET, Arm::Fenced, Verdict::StaleWrite),
+                drawn(Verdict::StaleWrite, 400),
+            ]
+        }
+    }
+}
+
+/// The schedule `seeds/{name}.toml`.
+fn corpus(name: &str) -> Schedule<Options> {
+    crate::support::case(name).schedule.clone()
+}

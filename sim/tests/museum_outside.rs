@@ -1,0 +1,60 @@
+//! The museum uses nothing that a user of the crate could not use: here its files are compiled outside of
+//! the crate, of whose items only the public ones are in scope. A program of its own, since the museum's
+//! files name them by paths from the root.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+pub use ::sim::*;
+
+#[path = "../src/museum/mod.rs"]
+#[allow(dead_code, unreachable_pub, unused_imports, reason = "a program has no users")]
+mod outside;
+
+use crate::lab::{Arm, Lab, Options};
+use crate::sim::parse;
+use outside::{Museum, Mutant};
+
+/// A schedule on this system that names a mutant.
+fn naming(mutant: &str, system: &str) -> String {
+    format!(
+        r#"
+about  = "A schedule that names a mutant"
+system = "{system}"
+ttl    = "2s"
+mutant = "{mutant}"
+
+[[worker]]
+name = "a"
+"#
+    )
+}
+
+fn museum() -> Museum {
+    Museum::new(Arm::Fenced)
+}
+
+#[test]
+fn every_mutant_is_found_by_its_name() {
+    for mutant in Mutant::ALL {
+        assert_eq!(Mutant::named(mutant.name()), Some(*mutant));
+    }
+}
+
+#[test]
+fn a_schedule_may_name_a_mutant() {
+    let schedule: Schedule<Options> = parse(&museum(), "x", &naming("blind-del", "redis")).unwrap();
+    assert_eq!(schedule.options.mutant.as_deref(), Some("blind-del"));
+}
+
+#[test]
+fn a_mutant_that_nobody_makes_is_refused() {
+    let refusal = |text: &str| parse(&museum(), "x", text).unwrap_err().to_string();
+    let unknown = refusal(&naming("blind-dell", "redis"));
+    assert!(
+        unknown.starts_with("x:5: unknown mutant `blind-dell`: known are setnx-then-pexpire, "),
+        "{unknown}"
+    );
+    assert_eq!(refusal(&naming("blind-del", "etcd")), "x:5: `blind-del` does not apply to `etcd`");
+
+    let plain = parse(&Lab::new(Arm::Fenced), "x", &naming("blind-del", "redis")).unwrap_err();
+    assert_eq!(plain.to_string(), "x:5: unknown mutant `blind-del`: the laboratory itself has none");
+}
