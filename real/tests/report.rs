@@ -41,7 +41,7 @@ fn another_result_is_another_page() {
 
     fs::write(results.join("experiment-1.json"), "{}").unwrap();
     let error = Page::of(&results).unwrap_err().to_string();
-    assert!(error.contains("experiment-1.json: these are no results of experiment 1"), "{error}");
+    assert!(error.contains("experiment-1.json: these results don't fit experiment 1"), "{error}");
 }
 
 #[test]
