@@ -6,8 +6,9 @@ mod cli;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
-use sim::lab::Arm;
+use clap::{Parser, Subcommand};
+use resource::Fencing;
+use sim::lab::System;
 
 #[global_allocator]
 static ALLOCATOR: sim::allocator::Allocator = sim::allocator::Allocator;
@@ -30,8 +31,8 @@ enum Command {
         #[arg(long)]
         seed: u64,
         /// Whether the resource checks fencing tokens.
-        #[arg(long, default_value = "on")]
-        fence: Fence,
+        #[arg(long, value_parser = cli::fencing::parser(), default_value = "on")]
+        fence: Fencing,
         /// Prints the trace, a line an event.
         #[arg(long)]
         trace: bool,
@@ -61,6 +62,9 @@ enum Command {
         /// The first seed.
         #[arg(long, default_value_t = 0)]
         first: u64,
+        /// Runs schedules of this lock system alone: redis, redlock, etcd or zookeeper.
+        #[arg(long)]
+        system: Option<System>,
         /// How many threads to use; by default as many as there are cores.
         #[arg(long)]
         threads: Option<usize>,
@@ -109,24 +113,6 @@ enum Command {
     },
 }
 
-/// Whether the resource checks fencing tokens.
-#[derive(Clone, Copy, ValueEnum)]
-enum Fence {
-    /// It refuses stale tokens.
-    On,
-    /// The unsafe baseline: it takes every write.
-    Off,
-}
-
-impl From<Fence> for Arm {
-    fn from(fence: Fence) -> Self {
-        match fence {
-            Fence::On => Self::Fenced,
-            Fence::Off => Self::Unfenced,
-        }
-    }
-}
-
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         None => cli::demo::demo(),
@@ -135,8 +121,8 @@ fn main() -> ExitCode {
         }
         Some(Command::Replay { file, json }) => cli::replay::file(&file, json),
         Some(Command::Corpus { folder }) => cli::corpus::corpus(&folder),
-        Some(Command::Explore { seeds, first, threads, out }) => {
-            cli::explore::explore(first, seeds, threads, &out)
+        Some(Command::Explore { seeds, first, system, threads, out }) => {
+            cli::explore::explore(system, first, seeds, threads, &out)
         }
         Some(Command::Compare { schedules, first, threads, out }) => {
             cli::compare::compare(first, schedules, threads, &out)

@@ -6,24 +6,34 @@ use std::path::Path;
 use indicatif::{ProgressBar, ProgressStyle};
 use resource::audit::VerdictKind as Verdict;
 use sim::explore::{Found, Tally, Violation};
-use sim::lab::{Arm, Lab, Options, run};
+use sim::lab::{Arm, Lab, Options, System, run};
 
 use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, replay, wrap};
 
-/// Runs `seeds` schedules from `first` on. Not as expected if one breaks a promise.
-pub(crate) fn explore(first: u64, seeds: u64, threads: Option<usize>, out: &Path) -> Outcome {
+/// Runs `seeds` schedules from `first` on, of `system` alone if one is given. Not as expected if one breaks a
+/// promise.
+pub(crate) fn explore(
+    system: Option<System>,
+    first: u64,
+    seeds: u64,
+    threads: Option<usize>,
+    out: &Path,
+) -> Outcome {
     if seeds == 0 {
         return Err("a search through no schedules finds nothing: give --seeds at least 1".into());
     }
     let began = Stopwatch::start();
     let bar = bar(seeds);
     let end = first.saturating_add(seeds);
-    let Found { tally, violations } =
-        sim::explore::explore(&Lab::arms(), first..end, cores(threads), |tally| {
-            show(&bar, tally);
-            true
-        })?;
+    let arms = Lab::arms().map(|lab| match system {
+        Some(system) => lab.drawing(system),
+        None => lab,
+    });
+    let Found { tally, violations } = sim::explore::explore(&arms, first..end, cores(threads), |tally| {
+        show(&bar, tally);
+        true
+    })?;
     bar.finish_and_clear();
     print(&table(&tally, began.elapsed().as_secs_f64()))?;
     for violation in &violations {

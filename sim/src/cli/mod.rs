@@ -4,6 +4,7 @@ pub(crate) mod compare;
 pub(crate) mod corpus;
 pub(crate) mod demo;
 pub(crate) mod explore;
+pub(crate) mod fencing;
 pub(crate) mod init;
 pub(crate) mod json;
 pub(crate) mod replay;

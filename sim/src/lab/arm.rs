@@ -17,6 +17,15 @@ names! {
 /// The names of both.
 pub(super) const ARMS: [&str; 2] = [Arm::Unfenced.name(), Arm::Fenced.name()];
 
+impl From<Fencing> for Arm {
+    fn from(fencing: Fencing) -> Self {
+        match fencing {
+            Fencing::Off => Self::Unfenced,
+            Fencing::On => Self::Fenced,
+        }
+    }
+}
+
 impl Arm {
     /// What the resource does about tokens.
     pub fn fencing(self) -> Fencing {

@@ -16,6 +16,7 @@ use super::excuses::excused;
 use super::given::{MakeLock, MakeResource, Workplace};
 use super::hosts::hosts;
 use super::options::{Options, RESOURCE};
+use super::system::System;
 use super::workloads;
 use crate::place::{Invalid, Place};
 use crate::servers::resource::ResourceHost;
@@ -26,6 +27,8 @@ use crate::world::runtime::SimRuntime;
 #[derive(Clone)]
 pub struct Lab {
     arm: Arm,
+    /// The system that is drawn, if it is always the same.
+    drawn: Option<System>,
     lock: Option<MakeLock>,
     resource: Option<MakeResource>,
 }
@@ -33,7 +36,13 @@ pub struct Lab {
 impl Lab {
     /// The laboratory in this arm.
     pub fn new(arm: Arm) -> Self {
-        Self { arm, lock: None, resource: None }
+        Self { arm, drawn: None, lock: None, resource: None }
+    }
+
+    /// The same, but random schedules are of `system` alone.
+    #[must_use]
+    pub fn drawing(self, system: System) -> Self {
+        Self { drawn: Some(system), ..self }
     }
 
     /// The same with another lock for its workers: the one that `make` makes of a worker's place, in every
@@ -59,6 +68,13 @@ impl Lab {
     /// Both arms, the unfenced one first.
     pub fn arms() -> [Self; 2] {
         [Self::new(Arm::Unfenced), Self::new(Arm::Fenced)]
+    }
+
+    fn drawn(&self, seed: u64) -> Schedule<Options> {
+        match self.drawn {
+            Some(system) => draw::draw_for(system, seed),
+            None => draw::draw(seed),
+        }
     }
 
     /// A schedule with a mistake that nobody makes would show nothing.
@@ -91,11 +107,11 @@ impl Subject for Lab {
     }
 
     fn draw(&self, from: &mut Draw) -> Options {
-        draw::draw(from.seed()).options
+        self.drawn(from.seed()).options
     }
 
     fn schedule(&self, from: &mut Draw) -> Result<Schedule<Options>, Invalid> {
-        Ok(draw::draw(from.seed()))
+        Ok(self.drawn(from.seed()))
     }
 
     fn build(&self, options: &Options, sim: &mut Sim) -> Result<(), Invalid> {

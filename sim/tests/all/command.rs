@@ -151,3 +151,15 @@ fn an_exploration_counts_its_schedules() {
     assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
     assert!(stdout(&output).starts_with("20 random schedules in both arms"), "{}", stdout(&output));
 }
+
+#[test]
+fn an_exploration_of_one_system_draws_no_other() {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("violations");
+    let explore =
+        |system: &str| sim(&["explore", "--seeds", "12", "--system", system, "--out", out.to_str().unwrap()]);
+    let (redis, etcd) = (explore("redis"), explore("etcd"));
+    assert_eq!((redis.status.code(), etcd.status.code()), (Some(0), Some(0)));
+    let counts = |text: String| text.split_once("s), ").map(|(_, counts)| counts.to_owned()).unwrap();
+    assert_ne!(counts(stdout(&redis)), counts(stdout(&etcd)), "faults and commands differ");
+    assert_eq!(explore("redi").status.code(), Some(2));
+}
