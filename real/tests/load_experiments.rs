@@ -67,7 +67,7 @@ fn fairness_tells_queues_from_luck() {
 fn a_load_that_shows_nothing_is_refused() {
     let ran = experiment(5, &["--set", "rate=10.0"]);
     assert_eq!(ran.code, Some(2), "{}", ran.told);
-    assert!(ran.told.contains("give a rate above 1 / work"), "{}", ran.told);
+    assert!(ran.told.contains("set a rate above 1 / work"), "{}", ran.told);
 }
 
 #[test]

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! PUT /r/{key}   X-Fence-Token: N [X-Fence-Seq: S] [X-Lock-Owner: O]   writes the body
-//! PUT /r/{key}   If-Match: "V" [X-Lock-Owner: O]                       writes the body if the version is still V
-//! PUT /r/{key}   If-None-Match: * [X-Lock-Owner: O]                    the same for V = 0: if it was never written
-//! GET /r/{key}   [X-Fence-Token: N] [X-Lock-Owner: O]                  reads; with a token it is the fenced read that claims N
+//! PUT /r/{key}   If-Match: "V" [X-Lock-Owner: O]                       writes if the version is still V
+//! PUT /r/{key}   If-None-Match: * [X-Lock-Owner: O]                    the same for V = 0, never written
+//! GET /r/{key}   [X-Fence-Token: N] [X-Lock-Owner: O]                  reads; with a token it claims N
 //! GET /metrics                                                         Prometheus text
 //! ```
 //!
