@@ -184,8 +184,8 @@ async fn a_database_that_is_not_there_is_named() {
     let error = PostgresStore::connect("postgresql://postgres@127.0.0.1:1/postgres").await.err().unwrap();
     assert_eq!(
         error.to_string(),
-        "no connection to PostgreSQL: error connecting to server: Connection refused (os error 111); check that it runs \
-         and lets this user in"
+        "no connection to PostgreSQL: error connecting to server: Connection refused (os error 111); check that it is \
+         running and admits this user"
     );
     let error = PostgresStore::connect("not a url").await.err().unwrap();
     assert!(error.to_string().contains("give postgresql://"), "{error}");
