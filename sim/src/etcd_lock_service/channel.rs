@@ -13,14 +13,14 @@ use tonic::{Code, Status};
 use crate::world::runtime::SimRuntime;
 
 /// Returns a channel that connects to `address` with the first request.
-pub(super) fn channel(runtime: &SimRuntime, address: &str) -> Result<Channel, tonic::transport::Error> {
+pub fn channel(runtime: &SimRuntime, address: &str) -> Result<Channel, tonic::transport::Error> {
     let endpoint = Endpoint::from_shared(format!("http://{address}"))?.executor(Spawner(runtime.clone()));
     let connector = Connector(runtime.clone(), address.to_owned());
     Ok(Channel::Tonic(endpoint.connect_with_connector_lazy(connector)))
 }
 
 /// Returns what an error means for a lock. Texts: etcd's `api/v3rpc/rpctypes/error.go`.
-pub(super) fn meaning(error: Error) -> BackendError {
+pub fn meaning(error: Error) -> BackendError {
     let lost = BackendError::SessionLost { reported: true };
     match error {
         Error::GRpcStatus(status) => refusal(&status),

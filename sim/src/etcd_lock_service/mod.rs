@@ -1,7 +1,7 @@
 //! Locks by etcd's own Lock service (`v3lockpb.Lock`), to compare with the queue of `dlock::etcd`.
 
 mod call;
-mod channel;
+pub mod channel;
 mod cluster;
 mod session;
 

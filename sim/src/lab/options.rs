@@ -33,8 +33,9 @@ pub struct Options {
     /// The one mistake of all workers' locks, or of the resource: what the simulator must be able to find.
     /// Default: none.
     ///
-    /// The laboratory itself knows none: whoever makes it with [`Lab::with_lock`](super::Lab::with_lock) or
-    /// [`Lab::with_resource`](super::Lab::with_resource) says what the name means.
+    /// The laboratory itself knows none: whoever makes it with [`Lab::with_lock`](super::Lab::with_lock),
+    /// [`Lab::with_worker`](super::Lab::with_worker) or [`Lab::with_resource`](super::Lab::with_resource)
+    /// says what the name means.
     #[serde(default, skip_serializing_if = "is_default")]
     pub mutant: Option<String>,
     /// The Redis servers.

@@ -1,9 +1,10 @@
 //! A worker of the laboratory, and what it works with.
 
 use dlock::{AnyBackend, DriftMargin, LockKey, Runtime};
+use futures_util::future::BoxFuture;
 use resource::worker::{Pauses, Step};
 
-use super::given::{MakeLock, Workplace};
+use super::given::{Given, Workplace};
 use super::options::Options;
 use super::worker::Worker as Spec;
 use crate::sim::Process;
@@ -20,8 +21,8 @@ pub(super) struct Seat<'a> {
     pub(super) spec: &'a Spec,
     /// Which of the workers it is, from 0.
     pub(super) number: usize,
-    /// What makes its lock, if that is not the system's own.
-    pub(super) given: Option<&'a MakeLock>,
+    /// What makes its lock and its rounds, if those are not the laboratory's own.
+    pub(super) given: &'a Given,
 }
 
 impl Seat<'_> {
@@ -40,14 +41,29 @@ impl Seat<'_> {
         &self,
         addresses: impl FnOnce() -> Vec<String>,
     ) -> Option<AnyBackend<SimRuntime>> {
-        let make = self.given?;
-        make(&Workplace {
+        let make = self.given.lock.as_ref()?;
+        make(&self.workplace(addresses()))
+    }
+
+    /// The rounds that are to be worked instead of the laboratory's own.
+    pub(super) fn given_rounds(
+        &self,
+        addresses: impl FnOnce() -> Vec<String>,
+    ) -> Option<BoxFuture<'static, ()>> {
+        let make = self.given.worker.as_ref()?;
+        make(&self.workplace(addresses()))
+    }
+
+    fn workplace(&self, servers: Vec<String>) -> Workplace<'_> {
+        Workplace {
+            process: self.process,
             runtime: self.process.runtime(),
             options: self.options,
             worker: self.spec,
-            servers: addresses(),
+            servers,
             lock: self.lock_options(),
-        })
+            resource: RESOURCE_ADDRESS,
+        }
     }
 
     /// The members of a cluster, as the worker knows them: each begins with another one.

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dlock::AnyBackend;
+use futures_util::future::BoxFuture;
 use resource::audit::{Rules, VerdictKind};
 use resource::http::Config;
 
 use super::arm::{ARMS, Arm};
 use super::draw;
 use super::excuses::excused;
-use super::given::{MakeLock, MakeResource, Workplace};
+use super::given::{Given, MakeResource, Workplace};
 use super::hosts::hosts;
 use super::options::{Options, RESOURCE};
 use super::system::System;
@@ -29,14 +30,14 @@ pub struct Lab {
     arm: Arm,
     /// The system that is drawn, if it is always the same.
     drawn: Option<System>,
-    lock: Option<MakeLock>,
+    given: Given,
     resource: Option<MakeResource>,
 }
 
 impl Lab {
     /// The laboratory in this arm.
     pub fn new(arm: Arm) -> Self {
-        Self { arm, drawn: None, lock: None, resource: None }
+        Self { arm, drawn: None, given: Given::default(), resource: None }
     }
 
     /// The same, but random schedules are of `system` alone.
@@ -48,11 +49,26 @@ impl Lab {
     /// The same with another lock for its workers: the one that `make` makes of a worker's place, in every
     /// life of its process, or the system's own where it makes none.
     #[must_use]
-    pub fn with_lock<F>(self, make: F) -> Self
+    pub fn with_lock<F>(mut self, make: F) -> Self
     where
         F: Fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>> + Send + Sync + 'static,
     {
-        Self { lock: Some(Arc::new(make)), ..self }
+        self.given.lock = Some(Arc::new(make));
+        self
+    }
+
+    /// The same with other workers: those that use the lock work the rounds that `make` makes of their
+    /// place, in every life of their process, or the laboratory's own where it makes none.
+    ///
+    /// The faults that the laboratory aims at a step of a worker strike where the rounds name it by
+    /// [`Process::point`](crate::Process::point).
+    #[must_use]
+    pub fn with_worker<F>(mut self, make: F) -> Self
+    where
+        F: Fn(&Workplace<'_>) -> Option<BoxFuture<'static, ()>> + Send + Sync + 'static,
+    {
+        self.given.worker = Some(Arc::new(make));
+        self
     }
 
     /// The same with another resource: `make` makes it for each run, of the laboratory's options and of the
@@ -77,10 +93,15 @@ impl Lab {
         }
     }
 
+    /// Returns whether it has a lock, a worker or a resource of a user.
+    fn has_others(&self) -> bool {
+        self.given.lock.is_some() || self.given.worker.is_some() || self.resource.is_some()
+    }
+
     /// A schedule with a mistake that nobody makes would show nothing.
     fn check_mutant(&self, options: &Options) -> Result<(), Invalid> {
         match &options.mutant {
-            Some(mutant) if self.lock.is_none() && self.resource.is_none() => {
+            Some(mutant) if !self.has_others() => {
                 let problem = format!("unknown mutant `{mutant}`: the laboratory itself has none");
                 Err(Place::top("mutant").says(problem))
             }
@@ -118,7 +139,7 @@ impl Subject for Lab {
         self.check_mutant(options)?;
         for (number, worker) in options.workers.iter().enumerate() {
             let options = options.clone();
-            let given = self.lock.clone();
+            let given = self.given.clone();
             sim.process(&worker.name, move |process| {
                 workloads::main(process, options.clone(), number, given.clone())
             });

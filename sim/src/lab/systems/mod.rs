@@ -52,6 +52,9 @@ pub(super) trait LockSystem: Sync {
 
     /// All rounds of a worker that holds the lock while it writes.
     fn work<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
+        if let Some(rounds) = seat.given_rounds(|| self.addresses(&seat)) {
+            return rounds;
+        }
         match seat.given_lock(|| self.addresses(&seat)) {
             Some(lock) => apart(work(seat, lock)),
             None => self.work_with_own(seat),

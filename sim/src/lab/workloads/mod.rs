@@ -3,7 +3,7 @@
 
 use futures_util::future::BoxFuture;
 
-use super::given::MakeLock;
+use super::given::Given;
 use super::options::Options;
 use super::point::Point;
 use super::seat::Seat;
@@ -63,10 +63,10 @@ impl Worker {
 }
 
 /// The main task of the worker `number`: waits for its start, then works all its rounds.
-pub(super) async fn main(process: Process, options: Options, number: usize, given: Option<MakeLock>) {
+pub(super) async fn main(process: Process, options: Options, number: usize, given: Given) {
     let spec = &options.workers[number];
     process.sleep(spec.starts.duration()).await;
-    let seat = Seat { process: &process, options: &options, spec, number, given: given.as_ref() };
+    let seat = Seat { process: &process, options: &options, spec, number, given: &given };
     // The schedule was validated: there is a workload of that name.
     if let Some(workload) = spec.mode.workload() {
         workload.rounds(seat).await;
