@@ -5,13 +5,14 @@
 
 use dlock::{Acquisition, Answer, BackendError, Instant, Renewal, Runtime};
 
+use super::correct::Correct;
 use super::lock::{Attempt, Mistake};
 
 /// Declares the loss two times to live after the last renewal.
 pub(super) struct LateLoss;
 
-impl Mistake for LateLoss {
-    async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
+impl<B: Correct> Mistake<B> for LateLoss {
+    async fn request(own: &mut Attempt<B>, deadline: Instant) -> Result<Answer, BackendError> {
         let answer = own.correct.request(deadline).await?;
         if let Answer::Granted { since, .. } = answer {
             own.renewed = Some(since);
@@ -19,7 +20,7 @@ impl Mistake for LateLoss {
         Ok(answer)
     }
 
-    async fn renew(own: &mut Attempt, deadline: Instant) -> Result<Renewal, BackendError> {
+    async fn renew(own: &mut Attempt<B>, deadline: Instant) -> Result<Renewal, BackendError> {
         let renewal = own.correct.renew(deadline).await;
         let (now, twice) = (own.runtime().now(), own.claim.ttl * 2);
         match (renewal, own.renewed) {

@@ -4,13 +4,14 @@
 
 use dlock::{Acquisition, BackendError, Instant, Renewal, Runtime};
 
+use super::correct::Correct;
 use super::lock::{Attempt, Mistake};
 
 /// Goes on after a renewal that failed.
 pub(super) struct RenewalLogged;
 
-impl Mistake for RenewalLogged {
-    async fn renew(own: &mut Attempt, deadline: Instant) -> Result<Renewal, BackendError> {
+impl<B: Correct> Mistake<B> for RenewalLogged {
+    async fn renew(own: &mut Attempt<B>, deadline: Instant) -> Result<Renewal, BackendError> {
         match own.correct.renew(deadline).await {
             Ok(Renewal::Extended { since, left }) => Ok(Renewal::Extended { since, left }),
             Ok(Renewal::NotOwner) | Err(_) => {

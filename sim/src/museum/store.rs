@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use resource::fence::{Fence, Fencing, Guard, LastWrite, Position, Receipt, Refusal, WriteOutcome};
+use resource::fence::{Fence, Fencing, Guard, LastWrite, Mark, Position, Receipt, Refusal, WriteOutcome};
 use resource::http::{App, Config};
 use resource::store::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
 use resource::{BodyDigest, ResourceKey, event};
@@ -51,6 +51,8 @@ pub(super) type Rows = Arc<Mutex<BTreeMap<ResourceKey, Row>>>;
 #[derive(Default)]
 pub(super) struct Row {
     pub(super) fence: Fence,
+    /// The highest position that each instance of the application has seen, where each counts for itself.
+    pub(super) instances: BTreeMap<String, Mark>,
     value: Option<Bytes>,
 }
 

@@ -30,14 +30,12 @@ impl Museum {
         Self { mutant: Some(mutant), ..self }
     }
 
-    /// The laboratory with the mistake of a run with these options.
-    fn lab(&self, options: &Options) -> Result<Lab, Invalid> {
-        let mutant = match self.mutant {
-            Some(mutant) => Some(mutant),
-            None => named(options)?,
-        };
-        let lab = self.lab.clone();
-        Ok(mutant.map_or(lab.clone(), |mutant| mutant.exhibit().put_into(lab)))
+    /// The mistake of a run with these options.
+    fn mutant(&self, options: &Options) -> Result<Option<Mutant>, Invalid> {
+        match self.mutant {
+            Some(mutant) => Ok(Some(mutant)),
+            None => named(options),
+        }
     }
 }
 
@@ -75,7 +73,10 @@ impl Subject for Museum {
     }
 
     fn build(&self, options: &Options, sim: &mut Sim) -> Result<(), Invalid> {
-        self.lab(options)?.build(options, sim)
+        let Some(mutant) = self.mutant(options)? else { return self.lab.build(options, sim) };
+        let (exhibit, mut options) = (mutant.exhibit(), options.clone());
+        exhibit.deploy(&mut options);
+        exhibit.put_into(self.lab.clone()).build(&options, sim)
     }
 
     fn check(&self, schedule: &Schedule<Options>, sim: &Sim) -> Result<(), Invalid> {

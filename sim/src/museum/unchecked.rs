@@ -5,13 +5,14 @@
 
 use dlock::{Acquisition, Answer, BackendError, Instant, Runtime};
 
+use super::correct::Correct;
 use super::lock::{Attempt, Mistake};
 
 /// Takes a grant that is too old for a new one.
 pub(super) struct ValidityUnchecked;
 
-impl Mistake for ValidityUnchecked {
-    async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
+impl<B: Correct> Mistake<B> for ValidityUnchecked {
+    async fn request(own: &mut Attempt<B>, deadline: Instant) -> Result<Answer, BackendError> {
         let answer = own.correct.request(deadline).await?;
         let now = own.runtime().now();
         Ok(match answer {

@@ -5,13 +5,14 @@
 
 use dlock::{Acquisition, Answer, BackendError, Instant, Renewal, Runtime};
 
+use super::correct::Correct;
 use super::lock::{Attempt, Mistake};
 
 /// Counts validity from the reply.
 pub(super) struct ValidityFromReply;
 
-impl Mistake for ValidityFromReply {
-    async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
+impl<B: Correct> Mistake<B> for ValidityFromReply {
+    async fn request(own: &mut Attempt<B>, deadline: Instant) -> Result<Answer, BackendError> {
         let sent = own.runtime().now();
         let answer = own.correct.request(deadline).await?;
         Ok(match answer {
@@ -24,7 +25,7 @@ impl Mistake for ValidityFromReply {
         })
     }
 
-    async fn renew(own: &mut Attempt, deadline: Instant) -> Result<Renewal, BackendError> {
+    async fn renew(own: &mut Attempt<B>, deadline: Instant) -> Result<Renewal, BackendError> {
         let renewal = own.correct.renew(deadline).await?;
         Ok(match renewal {
             Renewal::Extended { left, .. } => Renewal::Extended { since: own.runtime().now(), left },
