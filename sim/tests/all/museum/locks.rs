@@ -20,11 +20,6 @@ fn an_acquire_that_is_not_cleaned_up_blocks_the_others() {
 }
 
 #[test]
-fn a_renewal_that_acquires_anew_lets_a_stale_holder_go_on() {
-    convict(Mutant::SilentReacquire);
-}
-
-#[test]
 fn validity_from_the_reply_overlaps() {
     convict(Mutant::ValidityFromReply);
 }
@@ -32,16 +27,6 @@ fn validity_from_the_reply_overlaps() {
 #[test]
 fn a_margin_that_is_added_overlaps() {
     convict(Mutant::MarginAdded);
-}
-
-#[test]
-fn validity_on_the_wall_clock_overlaps() {
-    convict(Mutant::WallClock);
-}
-
-#[test]
-fn a_token_that_is_read_afterwards_is_anothers() {
-    convict(Mutant::TokenByGet);
 }
 
 #[test]

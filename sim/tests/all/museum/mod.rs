@@ -1,14 +1,14 @@
 //! Every mistake is found: each mutant is convicted, and the correct lock and resource are not, on the very
 //! same schedules.
 //!
-//! A mutant is convicted by the explorer's own rule on a schedule drawn at random ([`Hunt::Drawn`]), by an
-//! overlap on a drawn schedule in which nothing excuses one ([`Hunt::CutOff`]), or by a schedule aimed at
-//! it ([`Hunt::Aimed`]), which demands of the correct one what the mutant does not give.
+//! `table.rs` runs each mutant on the schedule aimed at it. `hunts.rs` has further ways for some: by the
+//! explorer's own rule on a schedule drawn at random ([`Hunt::Drawn`]), by an overlap on a drawn schedule in
+//! which nothing excuses one ([`Hunt::CutOff`]), or by other schedules of the corpus ([`Hunt::Aimed`]).
 
 mod hunts;
 mod locks;
 mod resource;
-mod schedules;
+mod table;
 
 use std::collections::BTreeSet;
 
