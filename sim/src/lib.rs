@@ -2,8 +2,9 @@
 
 #[cfg(not(madsim))]
 compile_error!(
-    "`sim` needs `--cfg madsim`. `cargo run -- init FOLDER` in the checkout of `sim` sets a crate up for it. A RUSTFLAGS \
-     variable in the environment overrides .cargo/config.toml: unset it, or add `--cfg madsim` to it."
+    "`sim` needs `--cfg madsim`. `cargo run -- init FOLDER` in the checkout of `sim` sets a crate up for it. \
+     A RUSTFLAGS variable in the environment overrides .cargo/config.toml: unset it, or add `--cfg madsim` \
+     to it."
 );
 
 pub mod allocator;

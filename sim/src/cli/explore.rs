@@ -1,4 +1,4 @@
-//! `explore`: random schedules in search of a violation, and the tally that the demonstration shows too.
+//! `explore`: searches random schedules for violations. The demonstration uses the same table of counts.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -11,8 +11,8 @@ use sim::lab::{Arm, Lab, Options, System, run};
 use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, replay, wrap};
 
-/// Runs `seeds` schedules from `first` on, of `system` alone if one is given. Not as expected if one breaks a
-/// promise.
+/// Runs `seeds` schedules from the seed `first` on, of `system` only if it is given. Returns false if there is
+/// a violation.
 pub(crate) fn explore(
     system: Option<System>,
     first: u64,
@@ -21,7 +21,7 @@ pub(crate) fn explore(
     out: &Path,
 ) -> Outcome {
     if seeds == 0 {
-        return Err("a search through no schedules finds nothing: give --seeds at least 1".into());
+        return Err("--seeds is 0: give at least 1".into());
     }
     let began = Stopwatch::start();
     let bar = bar(seeds);
@@ -42,12 +42,12 @@ pub(crate) fn explore(
     Ok(violations.is_empty())
 }
 
-/// How many threads to use.
+/// Returns the number of threads to use: by default one for each core.
 pub(crate) fn cores(threads: Option<usize>) -> usize {
     threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// A progress bar over so many schedules; it hides itself where there is no terminal.
+/// Creates a progress bar for `length` schedules. It hides itself without a terminal.
 pub(crate) fn bar(length: u64) -> ProgressBar {
     let bar = ProgressBar::new(length);
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} schedules, {msg}") {
@@ -56,7 +56,7 @@ pub(crate) fn bar(length: u64) -> ProgressBar {
     bar
 }
 
-/// Shows how far the search is.
+/// Shows the progress of the search.
 pub(crate) fn show(bar: &ProgressBar, tally: &Tally) {
     // Not at every schedule: the terminal is slower than the simulation.
     if tally.schedules.is_multiple_of(64) {
@@ -65,12 +65,13 @@ pub(crate) fn show(bar: &ProgressBar, tally: &Tally) {
     }
 }
 
-/// Why the table may show verdicts above a count of no violations.
-const EXCUSED: &str = "A verdict that its schedule explains is no violation: overlap always; without fencing, all that fencing \
-     prevents; with it, late_write and lost_update where a worker reads without its token, which claims nothing; and what \
-     follows where a fault takes a server's memory or sets its clock.";
+/// Explains why the table may show verdicts but no violations.
+const EXCUSED: &str = "A verdict that its schedule explains is no violation: overlap, always; without \
+     fencing, all that fencing prevents; with fencing, late_write and lost_update if a worker reads without \
+     its token and so claims nothing; and the verdicts that follow if a fault erases a server's memory or \
+     sets its clock.";
 
-/// How many runs had each verdict, with fencing off and on.
+/// Formats the number of runs with each verdict, with fencing off and on.
 pub(crate) fn table(tally: &Tally, seconds: f64) -> String {
     let counts = format!(
         "{} random schedules in both arms in {seconds:.1} s ({:.0} runs a second), {} faults, {} commands",
@@ -108,7 +109,8 @@ fn report(violation: &Violation<Options>, out: &Path) -> Result<(), Box<dyn std:
     let kinds: Vec<String> = violation.broken.iter().map(ToString::to_string).collect();
     let run = run(&violation.schedule, arm, seed)?;
     print(&format!(
-        "\nviolation: {} with fencing {fence}, seed {}\n\n{}\n{}\n{}\nreplay it: cargo run --release -- replay {}\n",
+        "\nviolation: {} with fencing {fence}, seed {}\n\n{}\n{}\n{}\n\
+         replay it: cargo run --release -- replay {}\n",
         kinds.join(", "),
         seed,
         violation.schedule.to_toml(),
