@@ -9,8 +9,8 @@ use libmimalloc_sys as mi;
 /// Natural alignment of mimalloc's blocks that are at least this large, in bytes.
 const ALIGNED: usize = 16;
 
-/// mimalloc. Unlike the crate `mimalloc`, it passes an alignment only if the natural one does not suffice: for
-/// every alignment that is passed, mimalloc checks anew whether it has to do anything.
+/// mimalloc. Unlike the crate `mimalloc`, it passes an alignment only if the natural one does not suffice:
+/// for every alignment that is passed, mimalloc checks anew whether it has to do anything.
 #[derive(Debug)]
 pub struct Allocator;
 

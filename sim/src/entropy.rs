@@ -33,8 +33,8 @@ impl Entropy {
         Self { key: ChaCha8Rng::from_seed(key) }
     }
 
-    /// Returns the stream of the site `name`, from its beginning. The stream's number is the name's XXH3 hash,
-    /// which is the same on every machine and in every release.
+    /// Returns the stream of the site `name`, from its beginning. The stream's number is the name's XXH3
+    /// hash, which is the same on every machine and in every release.
     pub fn site(&self, name: &str) -> Site {
         let mut stream = self.key.clone();
         stream.set_stream(xxh3_64(name.as_bytes()));

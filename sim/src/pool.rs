@@ -12,8 +12,8 @@ use crate::world::lock;
 ///
 /// # Errors
 ///
-/// The error of a failed task; of several, that of the thread that was started first. No task begins after one
-/// has failed.
+/// The error of a failed task; of several, that of the thread that was started first. No task begins after
+/// one has failed.
 pub(crate) fn run<T, E: Send>(
     threads: usize,
     tasks: impl Iterator<Item = T> + Send,

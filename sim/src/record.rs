@@ -141,7 +141,7 @@ fn call_listener() {
 fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
-        // If the program has another subscriber, a run records nothing and returns an error that says so.
+        // If the program has another subscriber, a run records nothing and fails with an error about this.
         let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(RecordLayer));
     });
 }

@@ -17,7 +17,7 @@ const UNITS: [(&str, u64); 5] =
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(u64);
 
-/// How far a clock is moved: a [`Span`] with its sign, which must be written (`+10s` forwards, `-30s` back).
+/// The shift of a clock: a [`Span`] with its sign, which must be written (`+10s` forwards, `-30s` back).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shift(i64);
 

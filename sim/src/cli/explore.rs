@@ -11,8 +11,8 @@ use sim::lab::{Arm, Lab, Options, System, run};
 use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, replay, wrap};
 
-/// Runs `seeds` schedules from the seed `first` on, of `system` only if it is given. Returns false if there is
-/// a violation.
+/// Runs `seeds` schedules from the seed `first` on, of `system` only if it is given. Returns false if there
+/// is a violation.
 pub(crate) fn explore(
     system: Option<System>,
     first: u64,

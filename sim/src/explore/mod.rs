@@ -1,7 +1,8 @@
-//! Exploration: random schedules of a subject, in search of a verdict that nothing explains.
+//! Searches random schedules of a subject for verdicts that nothing explains.
 //!
-//! Some verdicts are known limits of what a schedule uses: [`Subject::excused`] states them. A verdict beyond
-//! them, or a check that does not hold, is a violation: of the lock, of the resource, or of the simulator.
+//! Some verdicts are known limits of a schedule's options and faults: [`Subject::excused`] returns them. Any
+//! other verdict, and any check that does not hold, is a violation: a mistake of the lock, of the resource or
+//! of the simulator.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range};
@@ -13,48 +14,47 @@ use crate::pool;
 use crate::sim::{self, Draw, Outcome, Report, RunError, Schedule, Subject};
 use crate::world::lock;
 
-/// What a search has found so far.
+/// The counts of a search.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// How many schedules were run, each in every arm.
+    /// Number of schedules, each run in every arm.
     pub schedules: u64,
-    /// How many faults struck, in the last arm.
+    /// Number of faults that struck, in the last arm.
     pub faults: u64,
-    /// How many requests the servers carried out.
+    /// Number of requests that the servers carried out, in all arms.
     pub commands: u64,
-    /// How many runs of each arm had each verdict.
+    /// Number of runs of the arm with the verdict.
     pub verdicts: BTreeMap<(&'static str, VerdictKind), u64>,
-    /// How many writes the resource refused, in the last arm.
+    /// Number of writes that the resource refused, in the last arm.
     pub refused: u64,
-    /// How many runs broke a promise.
+    /// Number of runs with a violation.
     pub violations: u64,
 }
 
-/// A run that broke a promise.
+/// A run with a verdict that nothing explains, or with a check that did not hold.
 #[derive(Clone, Debug)]
 pub struct Violation<O> {
-    /// The arm that broke it.
+    /// The arm of the run.
     pub arm: &'static str,
     /// The verdicts that nothing explains.
     pub broken: BTreeSet<VerdictKind>,
-    /// The checks that did not hold, with what is wrong.
+    /// The checks that did not hold, each with its problem.
     pub findings: Vec<String>,
-    /// The schedule, which demands what the run gave: replaying it shows the violation again.
+    /// The schedule, which expects the outcome of the run: a replay shows the violation again.
     pub schedule: Schedule<O>,
 }
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct Found<O> {
     /// Counts over all schedules.
     pub tally: Tally,
-    /// The runs that broke a promise, in the order of their seeds.
+    /// The violations, in the order of their seeds.
     pub violations: Vec<Violation<O>>,
 }
 
-/// Draws schedules from `seeds` and runs each of them on every one of `arms` (subjects that draw the same),
-/// on `threads` threads, as long as `go_on` says so; it is given the tally after each schedule. Violations
-/// come in the order of their seeds.
+/// Draws schedules from `seeds` and runs each in all `arms` (subjects that draw the same schedules), on
+/// `threads` threads. Calls `go_on` with the tally after each schedule, and stops when it returns false.
 ///
 /// # Errors
 ///
@@ -103,13 +103,13 @@ impl Tally {
         }
     }
 
-    /// How many runs of the arm had the verdict.
+    /// Returns the number of runs of the arm with the verdict.
     pub fn of(&self, arm: &'static str, kind: VerdictKind) -> u64 {
         self.verdicts.get(&(arm, kind)).copied().unwrap_or_default()
     }
 }
 
-/// The violation that the run of `schedule` shows, if it shows one.
+/// Returns the violation that the run of `schedule` shows, if any.
 pub fn violation<S: Subject>(
     subject: &S,
     schedule: &Schedule<S::Options>,
@@ -127,8 +127,8 @@ pub fn violation<S: Subject>(
     Some(Violation { arm: subject.arm(), broken, findings, schedule })
 }
 
-/// The violation without the faults that never struck, if a run without them shows the same: a schedule whose
-/// faults do not all strike is not as expected when it is replayed.
+/// Removes the faults that never struck, if a run without them gives the same verdicts: a replay expects that
+/// every fault strikes.
 fn without_idle_faults<S: Subject>(
     subject: &S,
     violation: Violation<S::Options>,

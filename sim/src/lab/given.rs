@@ -1,4 +1,4 @@
-//! What a user gives the laboratory in place of its own lock or resource.
+//! Locks and resources that a user gives the laboratory in place of its own.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::worker::Worker;
 use crate::servers::resource::ResourceHost;
 use crate::world::runtime::SimRuntime;
 
-/// Where a lock is needed: by one worker, in one life of its process.
+/// The worker that needs a lock, in one life of its process.
 #[non_exhaustive]
 pub struct Workplace<'a> {
     /// The process that locks.
@@ -19,13 +19,13 @@ pub struct Workplace<'a> {
     pub options: &'a Options,
     /// The worker.
     pub worker: &'a Worker,
-    /// The addresses of the lock servers, in the order in which the worker knows them.
+    /// The addresses of the lock servers, in the worker's order.
     pub servers: Vec<String>,
     /// The options of the worker's lock: its TTL and drift margin.
     pub lock: dlock::Options,
 }
 
-/// Makes a lock; `None` leaves the system's own.
+/// Makes a lock; `None` keeps the system's own.
 pub(super) type MakeLock = Arc<dyn Fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>> + Send + Sync>;
 
 /// Makes the resource of one run.

@@ -1,4 +1,4 @@
-//! What faults ask of a schedule.
+//! A schedule of the laboratory as the scene of its faults.
 
 use super::options::Options;
 use super::point::{Kind, Point};
@@ -144,7 +144,8 @@ fn names(points: impl IntoIterator<Item = Point>) -> Vec<String> {
     points.into_iter().map(|point| point.name().to_owned()).collect()
 }
 
-/// Whether most runs pass the point. A lock works by scripts: of the commands, only those that run one do.
+/// Returns whether most runs pass the point. Locks work by scripts, so of the commands these are only the
+/// ones that run a script.
 fn worth_aiming_at(point: &Point) -> bool {
     matches!(point, Point::Eval | Point::EvalSha)
         || !(point.is_command() || matches!(point, Point::NotGranted | Point::Lost))

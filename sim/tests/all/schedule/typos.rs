@@ -74,7 +74,7 @@ fn unknown_names() {
     let known = "known are redis, redlock, etcd, zookeeper, toy";
     refused(r#"system = "redis""#, r#"system = "rediss""#, &format!("2: unknown system `rediss`: {known}"));
     let known = "known are none, plain, fenced";
-    refused(r#"read = "plain""#, r#"read = "plian""#, &format!("20: unknown way to read `plian`: {known}"));
+    refused(r#"read = "plain""#, r#"read = "plian""#, &format!("20: unknown read mode `plian`: {known}"));
     refused(r#"store = "redb""#, r#"store = "redbb""#, "10: unknown store `redbb`: known are memory, redb");
     let known = "overlap, stale_write, late_write, lost_update, token_regressed, foreign_release, stuck, unfair, two_valid, unheld, leaked, idle";
     let unknown = format!("31: unknown verdict `stale-write`: known are {known}");
@@ -263,7 +263,7 @@ fn the_workload() {
 #[test]
 fn the_mode_of_a_worker() {
     let starts = r#"starts = "100ms""#;
-    let unknown = "19: unknown way to write `csa`: known are lock, cas, read";
+    let unknown = "19: unknown worker mode `csa`: known are lock, cas, read";
     refused(starts, r#"mode = "csa""#, unknown);
     let needs = "14: `attempts` needs `mode = \"cas\"`: `a` waits for the lock until its `deadline`";
     refused("rounds = 2", "attempts = 3", needs);
