@@ -1,5 +1,5 @@
-//! Finds a mistake that only a clock fault shows: the holder works for as long as its lease is valid, and
-//! measures that on the wall clock. No partition and no delay breaks the lock; a clock that is set back does.
+//! Finds a mistake with a clock fault: the holder works for as long as its lease is valid, and measures that
+//! on the wall clock. No partition and no delay breaks the lock; a clock that is set back does.
 //!
 //! `cargo run -p sim --example wall_clock_lock`
 

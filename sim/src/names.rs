@@ -16,7 +16,7 @@ impl UnknownName {
 }
 
 /// Declares an enum together with the name of each variant in schedule files: one list serves reading,
-/// printing and the error that lists what is known.
+/// printing and the error that lists the known names.
 macro_rules! names {
     ($(#[$meta:meta])* pub enum $name:ident as $what:literal {
         $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)+

@@ -91,7 +91,7 @@ impl Object {
         }
     }
 
-    /// The object as text, with a line feed at its end.
+    /// Formats the object, with a line feed at its end.
     pub(crate) fn text(&self) -> Result<String, serde_json::Error> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }

@@ -125,7 +125,7 @@ fn draw_redis(site: &mut Site) -> Redis {
 
 fn draw_worker(site: &mut Site, name: &str, schedule: &Schedule<Options>) -> Worker {
     let ttl = schedule.options.ttl;
-    // The work ends far within the lease, close to its end, or beyond it.
+    // The longest work: far within the lease, up to its end, or beyond it.
     let longest = one_of(site, &[Span::from_millis(50), ttl, ttl.times(2)]);
     let key = one_of(site, &[0, schedule.options.keys.len() - 1]);
     Worker {

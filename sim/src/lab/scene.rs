@@ -29,7 +29,7 @@ impl Scene for Schedule<Options> {
             (Some(Role::Client), Some(Role::Client)) => false,
             (Some(Role::Client), _) | (_, Some(Role::Client)) => true,
             (Some(Role::Resource), _) | (_, Some(Role::Resource)) => false,
-            // The nodes of Redlock know nothing of each other.
+            // The nodes of Redlock are independent.
             _ => self.options.system.get().has_links(),
         };
         if is_link {
@@ -80,7 +80,7 @@ impl Scene for Schedule<Options> {
         Err(format!("`{}`: it evicts nothing", self.options.system))
     }
 
-    /// The members of a cluster keep what a majority has acknowledged.
+    /// Returns false for the members of a cluster: they keep what a majority has acknowledged.
     fn forgets(&self, process: &str, power_loss: bool) -> bool {
         match self.options.kind_of(process) {
             Some(Kind::Server) => true,

@@ -22,7 +22,7 @@ use crate::servers::host::Host;
 use crate::servers::redis::{self as server, RedisHost};
 use crate::sim::Sim;
 
-/// The address name of the current primary: `redis-1`, or its replica once that is promoted.
+/// The host name of the current primary: `redis-1`, or its replica once that is promoted.
 const LOCK_NAME: &str = "redis";
 
 /// The name of the replica, where there is one.
@@ -84,7 +84,7 @@ impl LockSystem for One {
         true
     }
 
-    /// The replica serves nobody at first.
+    /// Leaves the replica out: it serves no client at first.
     fn speakers(&self, _: &Options) -> Vec<String> {
         vec!["redis-1".to_owned()]
     }
