@@ -1,4 +1,4 @@
-//! What makes a mutant: a lock on one system or another, or the resource.
+//! The part that a mutant replaces: the lock on one or more systems, or the resource.
 
 use dlock::AnyBackend;
 use resource::http::Config;
@@ -10,7 +10,7 @@ use crate::world::runtime::SimRuntime;
 type MakeLock = fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>>;
 type MakeResource = fn(&Options, Config) -> ResourceHost;
 
-/// Who makes the mistake. A lock of a system that can't make it is the system's own.
+/// The lock or the resource with the mistake. On a system without such a lock, the system's own lock is used.
 #[derive(Default)]
 pub(super) struct Exhibit {
     redis: Option<MakeLock>,
@@ -19,32 +19,32 @@ pub(super) struct Exhibit {
 }
 
 impl Exhibit {
-    /// A lock on one Redis.
+    /// Returns an exhibit of a lock on one Redis.
     pub(super) fn lock(make: MakeLock) -> Self {
         Self { redis: Some(make), ..Self::default() }
     }
 
-    /// A lock on several.
+    /// Returns an exhibit of a lock on several Redis.
     pub(super) fn redlock(make: MakeLock) -> Self {
         Self::default().and_redlock(make)
     }
 
-    /// A lock on several, too.
+    /// Adds a lock on several Redis.
     pub(super) fn and_redlock(self, make: MakeLock) -> Self {
         Self { redlock: Some(make), ..self }
     }
 
-    /// The resource, beside any lock.
+    /// Returns an exhibit of a resource, which is used with any lock.
     pub(super) fn resource(make: MakeResource) -> Self {
         Self { resource: Some(make), ..Self::default() }
     }
 
-    /// Whether it can be shown on this system.
+    /// Returns true if the mistake can be made on this system.
     pub(super) fn applies_to(&self, system: System) -> bool {
         self.resource.is_some() || self.lock_on(system).is_some()
     }
 
-    /// The laboratory with it.
+    /// Returns the laboratory with this lock or resource.
     pub(super) fn put_into(self, lab: Lab) -> Lab {
         match self.resource {
             Some(make) => lab.with_resource(make),

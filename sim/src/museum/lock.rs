@@ -1,4 +1,4 @@
-//! A lock on one Redis that does what the library's own does, but for the calls in which its mistake is made.
+//! A lock on one Redis that behaves as the library's own, except in the calls that its mistake replaces.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -13,7 +13,7 @@ use crate::lab::Workplace;
 use crate::lab::wire::Wire;
 use crate::world::runtime::SimRuntime;
 
-/// A mistake: what a lock does in place of the correct calls.
+/// A mistake: it replaces one or more of the correct calls.
 pub(super) trait Mistake: Send + Sync + 'static {
     /// As [`Acquisition::request`].
     fn request(
@@ -40,17 +40,17 @@ pub(super) trait Mistake: Send + Sync + 'static {
     }
 }
 
-/// One acquisition as a mistake finds it: the correct one, and a way to send plain commands.
+/// One acquisition with a mistake: the correct acquisition, and a client for plain commands.
 pub(super) struct Attempt {
     backend: Redis<SimRuntime>,
     pub(super) wire: Wire<SimRuntime>,
     pub(super) claim: Claim,
     pub(super) correct: <Redis<SimRuntime> as Backend>::Acquisition,
-    /// What the lease is trusted less.
+    /// The drift margin.
     pub(super) margin: Duration,
-    /// Whether a plain command was sent and not answered.
+    /// True while a plain command has been sent and not answered.
     pub(super) plain: bool,
-    /// When the request for the last grant or renewal was sent, if the mistake needs to know.
+    /// The send time of the request for the last grant or renewal, if the mistake needs it.
     pub(super) renewed: Option<Instant>,
 }
 
@@ -59,7 +59,7 @@ impl Attempt {
         self.backend.runtime()
     }
 
-    /// Another acquisition of the same claim.
+    /// Opens another acquisition of the same claim.
     pub(super) fn another(&self) -> <Redis<SimRuntime> as Backend>::Acquisition {
         self.backend.open(self.claim.clone())
     }
@@ -77,10 +77,10 @@ struct Mistaken<M> {
     mistake: PhantomData<fn() -> M>,
 }
 
-/// One acquisition of it.
+/// One acquisition with the mistake `M`.
 struct MistakenAcquisition<M>(Attempt, PhantomData<fn() -> M>);
 
-/// The lock of a worker with the mistake `M`.
+/// Returns the lock of a worker with the mistake `M`.
 pub(super) fn on_redis<M: Mistake>(place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
     let address = place.servers.first()?;
     let correct = Redis::new(place.runtime.clone(), address, place.options.redis_lock()).ok()?;

@@ -29,7 +29,7 @@ impl Mistake for MarginAdded {
     }
 }
 
-/// The lock takes the margin off once: twice the margin later, it has added it.
+/// Returns `since` moved by twice the margin: the lock subtracts the margin once, so that the sum adds it.
 fn later(own: &Attempt, since: Instant) -> Instant {
     since + own.margin * 2
 }

@@ -1,4 +1,4 @@
-//! The museum as a subject: the laboratory, with the mistake that its schedule or its caller names.
+//! The museum as a subject: the laboratory with the mistake named by the schedule or by the caller.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,19 +18,18 @@ pub struct Museum {
 }
 
 impl Museum {
-    /// The laboratory in this arm, with the mistake that the option `mutant` of a schedule names, if it
-    /// names one.
+    /// Returns the laboratory in this arm. The option `mutant` of a schedule names its mistake, if any.
     pub fn new(arm: Arm) -> Self {
         Self { lab: Lab::new(arm), mutant: None }
     }
 
-    /// The same with this mistake, whatever the schedule says.
+    /// Sets the mistake, which takes precedence over the schedule's.
     #[must_use]
     pub fn with(self, mutant: Mutant) -> Self {
         Self { mutant: Some(mutant), ..self }
     }
 
-    /// The laboratory with the mistake of a run with these options.
+    /// Returns the laboratory with the mistake for a run with these options.
     fn lab(&self, options: &Options) -> Result<Lab, Invalid> {
         let mutant = match self.mutant {
             Some(mutant) => Some(mutant),
@@ -41,7 +40,7 @@ impl Museum {
     }
 }
 
-/// The mutant that the options name.
+/// Returns the mutant that the options name.
 fn named(options: &Options) -> Result<Option<Mutant>, Invalid> {
     let Some(name) = &options.mutant else { return Ok(None) };
     let problem = match Mutant::named(name) {
@@ -87,7 +86,7 @@ impl Subject for Museum {
     }
 }
 
-/// The schedule in the file at `path`, which may name a mutant.
+/// Loads the schedule in the file at `path`, which may name a mutant.
 ///
 /// # Errors
 ///
@@ -105,7 +104,7 @@ pub fn run(schedule: &Schedule<Options>, arm: Arm, seed: u64) -> Result<Report, 
     run_as(&Museum::new(arm), schedule, seed)
 }
 
-/// The same with this mistake in every worker's lock or in the resource, whatever the schedule says.
+/// Runs one arm of the schedule with this mistake, which takes precedence over the schedule's.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! `sim::check`: a search inside somebody else's `cargo test`.
+//! `sim::check`: a search inside a user's `cargo test`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use super::schedule::Schedule;
 use super::subject::{self, Draw, Subject};
 use crate::faults::Faults;
 
-/// How many schedules are run unless the test or the environment says otherwise.
+/// The number of schedules, unless the test or the environment sets another.
 const SCHEDULES: u64 = 1_000;
 
-/// The most lines of a trace that a failure prints.
+/// The largest number of trace lines that a failure prints.
 const LINES_MAX: usize = 400;
 
-/// The variables that pick one seed, and a number of seeds, in the order in which they count.
+/// The environment variables for one seed, and for a number of seeds. The first one that is set applies.
 const SEED: [&str; 2] = ["DLOCK_SIM_SEED", "SEED"];
 const SEEDS: [&str; 2] = ["DLOCK_SIM_SEEDS", "SEEDS"];
 
@@ -32,8 +32,8 @@ const SEEDS: [&str; 2] = ["DLOCK_SIM_SEEDS", "SEEDS"];
 /// }
 /// ```
 ///
-/// `SEED=7 cargo test` runs the one schedule of that seed, `SEEDS=10000` so many from `SEED` (or 0) on; the
-/// longer `DLOCK_SIM_SEED` and `DLOCK_SIM_SEEDS` count before them. What a search finds is kept in
+/// `SEED=7 cargo test` runs only the schedule of that seed; `SEEDS=10000` runs that many seeds, from `SEED`
+/// (or 0) on. `DLOCK_SIM_SEED` and `DLOCK_SIM_SEEDS` take precedence. A failing schedule is kept in
 /// `sim-regressions/NAME.toml` beside the crate's manifest, and replayed first from then on.
 pub fn check<S: Subject>(name: &str, subject: S) -> Search<S> {
     Search {
@@ -58,21 +58,21 @@ pub struct Search<S> {
     folder: PathBuf,
 }
 
-/// A schedule that broke the subject. Prints as what is wrong, the schedule, its trace and the line that
+/// A schedule that broke the subject. Prints the problems, the schedule, its trace and the command that
 /// replays it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Failure {
     /// The name of the search.
     pub name: String,
-    /// What is wrong: verdicts that nothing excuses, checks that do not hold, a panic, a difference between
+    /// The problems: verdicts that nothing excuses, checks that do not hold, a panic, a difference between
     /// two runs.
     pub problems: Vec<String>,
     /// The schedule, as TOML.
     pub schedule: String,
-    /// The trace of its run, a line an event.
+    /// The trace of its run, one line per event.
     pub trace: String,
-    /// How to replay it, and where it is kept.
+    /// The command that replays it, and the file in which it is kept.
     pub replay: String,
 }
 
@@ -92,7 +92,7 @@ impl fmt::Display for Failure {
 }
 
 impl<S: Subject> Search<S> {
-    /// How many schedules are drawn and run, unless the environment says otherwise. Default 1000.
+    /// Sets the number of schedules, unless the environment sets another. Default 1000.
     pub fn schedules(mut self, schedules: u64) -> Self {
         self.schedules = schedules;
         self
@@ -110,19 +110,19 @@ impl<S: Subject> Search<S> {
         self
     }
 
-    /// The folder in which failing schedules are kept. Default: `sim-regressions` beside the manifest.
+    /// Sets the folder in which failing schedules are kept. Default: `sim-regressions` beside the manifest.
     pub fn keep_in(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = folder.into();
         self
     }
 
-    /// Replays what was kept, then draws and runs schedules.
+    /// Replays the kept schedules, then draws and runs others.
     ///
     /// # Panics
     ///
     /// If a schedule fails: a verdict that nothing in it excuses, a check that does not hold, a panic of
     /// the code under test, or a second run that differs. The message shows the schedule, its trace and the
-    /// line that replays it. Also if the environment or a kept file can't be used.
+    /// command that replays it. Also if the environment or a kept file can't be used.
     pub fn run(self) {
         match self.find() {
             Ok(None) => {}
@@ -131,11 +131,11 @@ impl<S: Subject> Search<S> {
         }
     }
 
-    /// Does what [`Search::run`] does, and returns the first schedule that fails.
+    /// Searches as [`Search::run`] does, and returns the first schedule that fails.
     ///
     /// # Errors
     ///
-    /// What is wrong with the environment, with a kept file, or with the world that the subject builds.
+    /// The problem with the environment, with a kept file, or with the world that the subject builds.
     pub fn find(&self) -> Result<Option<Failure>, String> {
         let (seed, count) = (number(&SEED)?, number(&SEEDS)?);
         if seed.is_none()
@@ -165,7 +165,7 @@ impl<S: Subject> Search<S> {
         Ok(None)
     }
 
-    /// Replays the schedules that failed before.
+    /// Replays the kept schedules; returns the first that fails.
     fn replay_kept(&self) -> Result<Option<Failure>, String> {
         for path in (1..).map(|number| self.kept(number)).take_while(|path| path.exists()) {
             let schedule = subject::load(&self.subject, &path).map_err(|error| error.to_string())?;
@@ -177,7 +177,7 @@ impl<S: Subject> Search<S> {
         Ok(None)
     }
 
-    /// Runs the schedule; what is wrong with it, if anything is.
+    /// Runs the schedule; returns the failure if it fails.
     fn fails(&self, schedule: &Schedule<S::Options>) -> Result<Option<Failure>, String> {
         let failure = |problems: Vec<String>, trace: String| {
             let (name, schedule) = (self.name.clone(), schedule.to_toml());
@@ -208,7 +208,8 @@ impl<S: Subject> Search<S> {
         verdicts.chain(report.findings.iter().map(ToString::to_string)).collect()
     }
 
-    /// Writes a failing schedule to a file of its own, whole or not at all, unless it is kept already.
+    /// Writes a failing schedule to a file of its own, whole or not at all, unless one holds it already.
+    /// Returns the file.
     fn keep(&self, schedule: &str) -> Result<PathBuf, String> {
         let mut number = 1;
         while self.kept(number).exists() {
@@ -228,14 +229,14 @@ impl<S: Subject> Search<S> {
         Ok(path)
     }
 
-    /// The file of the kept schedule with this number, from 1.
+    /// Returns the path of the kept schedule with this number, from 1.
     fn kept(&self, number: u32) -> PathBuf {
         let suffix = if number == 1 { String::new() } else { format!("-{number}") };
         Path::new(&self.folder).join(format!("{}{suffix}.toml", self.name))
     }
 }
 
-/// The first event in which two runs of one schedule differ, if they do.
+/// Describes the first event in which two runs of one schedule differ, if they do.
 pub fn difference(one: &Report, other: &Report) -> Option<String> {
     if one.hash == other.hash {
         return None;
@@ -255,7 +256,7 @@ pub fn difference(one: &Report, other: &Report) -> Option<String> {
     Some(format!("a second run of the same schedule differs: {problem}"))
 }
 
-/// The whole number in the first of these variables that is set.
+/// Returns the number in the first of these environment variables that is set.
 fn number(variables: &[&str]) -> Result<Option<u64>, String> {
     for variable in variables {
         if let Ok(text) = std::env::var(variable) {

@@ -1,4 +1,4 @@
-//! Building and running a simulated world: what every user of the simulator meets.
+//! Building and running a simulated world: the part that every user of the simulator needs.
 
 mod builder;
 mod cast;

@@ -1,4 +1,4 @@
-//! One run: builds the world, lets its processes run while faults strike, and judges what happened.
+//! One run: builds the world, lets its processes run while faults strike, and judges the history.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -25,15 +25,15 @@ use crate::trace::text::{self, Names};
 use crate::world::World;
 use crate::world::process::ProcessId;
 
-/// What a run is: it ends with this.
+/// The main task of a run: the run ends with it.
 trait Course: Send {
-    /// What it comes to.
+    /// Its result.
     type Output: Send;
 
-    /// Whether it is code of whoever built the world.
+    /// True for the user's script.
     const IS_SCRIPT: bool;
 
-    /// Completes when the run is over. Returns `None` if that is so because time is up.
+    /// Completes when the run is over. Returns `None` if it reached its limit first.
     fn run(
         self,
         control: Control,
@@ -42,11 +42,11 @@ trait Course: Send {
     ) -> impl Future<Output = Option<Self::Output>>;
 }
 
-/// How long a run may take.
+/// The durations that end a run.
 #[derive(Clone, Copy)]
 struct Times {
     limit: Duration,
-    /// How long something may be under way.
+    /// The time for which messages may still be in flight.
     quiet: Duration,
     linger: Duration,
 }
@@ -87,7 +87,7 @@ where
 }
 
 impl Sim {
-    /// Runs the world to its end, on a thread of its own, and judges what happened. The builder is empty
+    /// Runs the world to its end, on a thread of its own, and judges the history. The builder is empty
     /// afterwards.
     ///
     /// # Errors
@@ -98,11 +98,11 @@ impl Sim {
         run(self.take(), Programs).map(|(report, ())| report)
     }
 
-    /// Runs the world while `script` controls it, on a thread of their own, and judges what happened. The
-    /// run ends with the script: it can wait for the processes ([`Control::finished`]). Returns what the
-    /// script came to, too. The builder is empty afterwards.
+    /// Runs the world while `script` controls it, on a thread of their own, and judges the history. The run
+    /// ends with the script, which can wait for the processes ([`Control::finished`]). Also returns the
+    /// script's result. The builder is empty afterwards.
     ///
-    /// This is for tests that say step by step what happens, where a schedule of faults would say too little:
+    /// It is for tests that control a run step by step, where a schedule of faults can't express enough:
     ///
     /// ```
     /// use sim::faults::Pause;
@@ -141,7 +141,7 @@ impl Sim {
     }
 }
 
-/// Runs `sim` on a fresh thread: the order of libraries' hash maps is only reproducible in one.
+/// Runs `sim` on a fresh thread, since only there the order of libraries' hash maps is reproducible.
 fn run<C: Course>(sim: Sim, course: C) -> Result<(Report, C::Output), RunError> {
     sim.validate()?;
     std::thread::scope(|scope| {
@@ -226,9 +226,9 @@ async fn in_world<C: Course>(mut sim: Sim, course: C) -> Result<(Report, C::Outp
     Ok((report, output))
 }
 
-/// What the audit and the checks find.
+/// Judges the history by the audit and the checks.
 fn judge(sim: &Sim, events: &[Event], names: &Names, rules: &Rules) -> (Vec<Verdict>, Vec<Finding>) {
-    // No audit where none of its verdicts applies.
+    // Without a verdict that applies, there is no audit.
     let mut verdicts = if sim.verdicts.is_empty() { Vec::new() } else { audit(events, rules) };
     verdicts.retain(|verdict| sim.verdicts.contains(&verdict.kind));
     let evidence = Evidence { events, verdicts: &verdicts, names, end: rules.end };
@@ -240,7 +240,7 @@ fn judge(sim: &Sim, events: &[Event], names: &Names, rules: &Rules) -> (Vec<Verd
     (verdicts, findings)
 }
 
-/// Records the run, and tells the faults and the end of the run what they wait for.
+/// Records the run, and passes its events on to the injector and to the tracking of held locks.
 fn listen<C: Course>(world: &World, stage: &Arc<Stage>, injector: &Arc<Injector>) {
     let (watching, counting) = (Arc::clone(injector), Arc::clone(stage));
     let are_aimed = injector.points().next().is_some();
@@ -256,29 +256,29 @@ fn listen<C: Course>(world: &World, stage: &Arc<Stage>, injector: &Arc<Injector>
             watching.on_point(event.process.as_str(), point);
         }
     });
-    hear_points(world, injector);
+    forward_points(world, injector);
 }
 
-/// Says once that `std::time` reads no process's clocks on this system.
+/// Warns once that `std::time` does not read the clocks of a process on this system.
 fn warn_of_std_time() {
     static SAID: Once = Once::new();
     SAID.call_once(|| {
         eprintln!(
-            "sim: on this system `std::time` inside a process reads the simulator's time, and not the clocks of the process: \
-             use Process::now and Process::wall"
+            "sim: on this system `std::time` inside a process reads the simulator's time, and not the clocks \
+             of the process: use Process::now and Process::wall"
         );
     });
 }
 
-/// How long each fault's messages may be late after its end, by the number of the fault.
+/// Returns how late messages may arrive after the end of each fault, by the number of the fault.
 fn in_flight(faults: &[Fault]) -> BTreeMap<u64, Duration> {
     let late = (0..).zip(faults).map(|(number, fault)| (number, fault.what.in_flight().duration()));
     late.filter(|(_, late)| !late.is_zero()).collect()
 }
 
-/// Tells the faults of the points that servers and the network pass. Most schedules aim at none: they pay
-/// for none.
-fn hear_points(world: &World, injector: &Arc<Injector>) {
+/// Passes the points of servers and of the network on to the injector. Does nothing if no fault is aimed at
+/// a point, as in most schedules, since it costs time.
+fn forward_points(world: &World, injector: &Arc<Injector>) {
     if injector.points().next().is_none() {
         return;
     }
