@@ -1,4 +1,4 @@
-//! A channel to one member over the simulated network, and what its errors mean for a lock.
+//! A channel to one member over the simulated network, and the meaning of its errors for a lock.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -19,7 +19,7 @@ pub(super) fn channel(runtime: &SimRuntime, address: &str) -> Result<Channel, to
     Ok(Channel::Tonic(endpoint.connect_with_connector_lazy(connector)))
 }
 
-/// Returns what an error means for a lock. Texts: etcd's `api/v3rpc/rpctypes/error.go`.
+/// Translates an error for the lock. The texts are those of etcd's `api/v3rpc/rpctypes/error.go`.
 pub(super) fn meaning(error: Error) -> BackendError {
     let lost = BackendError::SessionLost { reported: true };
     match error {
@@ -34,7 +34,7 @@ fn refusal(status: &Status) -> BackendError {
     if message.contains("lease not found") || message == "mutex: session is expired" {
         return BackendError::SessionLost { reported: true };
     }
-    // This side makes a status with a source, of a connection that failed.
+    // Only this client makes a status with a source: for a connection that failed.
     if std::error::Error::source(status).is_some() {
         return BackendError::Disconnected { reason: message };
     }

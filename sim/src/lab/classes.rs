@@ -7,7 +7,7 @@ use super::options::Options;
 use super::point::Point;
 use super::system::System;
 use crate::faults::{
-    Cut, Draw, Fault, Link, Partition, Rate, Reset, Step, Trigger, Way, crash, lead, pause, promote, rate,
+    Cut, Draw, Fault, Link, Partition, Rate, Reset, Step, Trigger, Variant, crash, lead, pause, promote, rate,
 };
 use crate::sim::Schedule;
 use crate::span::Span;
@@ -39,9 +39,9 @@ impl FaultClass {
     }
 }
 
-fn by_weight(draw: &mut Draw<'_>, ways: &[(&Way, u64)]) -> Vec<Fault> {
-    let way = draw.way(ways);
-    way.and_then(|way| (way.draw)(draw)).into_iter().collect()
+fn by_weight(draw: &mut Draw<'_>, variants: &[(&Variant, u64)]) -> Vec<Fault> {
+    let variant = draw.variant(variants);
+    variant.and_then(|variant| (variant.draw)(draw)).into_iter().collect()
 }
 
 fn one_way(draw: &mut Draw<'_>, schedule: &Schedule<Options>) -> Vec<Fault> {

@@ -54,7 +54,7 @@ impl Process {
     /// # Errors
     ///
     /// [`io::ErrorKind::NotFound`] if the world has no such host, [`io::ErrorKind::ConnectionRefused`] if
-    /// nobody listens there.
+    /// the host does not listen on that port.
     pub async fn connect(&self, address: &str) -> io::Result<SimStream> {
         self.runtime.connect(address).await
     }

@@ -82,7 +82,7 @@ impl Sim {
             Some((alias, name)) => {
                 let known = self.cast.names.join(", ");
                 Err(Place::top("alias").says(format!(
-                    "`{alias}` stands for `{name}`, which is no process: the world has {known}"
+                    "the alias `{alias}` names `{name}`, which is no process: the world has {known}"
                 )))
             }
         }

@@ -100,5 +100,5 @@ fn names_that_mean_two_things_are_refused() {
     let alias = refused(|sim| sim.process("a", |_| async {}).alias("a", "a"));
     assert!(alias.contains("`a` is an alias as well"), "{alias}");
     let lost = refused(|sim| sim.process("a", |_| async {}).alias("b", "c"));
-    assert!(lost.contains("`b` stands for `c`, which is no process"), "{lost}");
+    assert!(lost.contains("the alias `b` names `c`, which is no process"), "{lost}");
 }

@@ -19,7 +19,7 @@ struct Flap {
     times: u64,
 }
 
-static FLAP: FaultKind = FaultKind { verb: "flap", fields: &["every", "times"], read, ways: &[] };
+static FLAP: FaultKind = FaultKind { verb: "flap", fields: &["every", "times"], read, variants: &[] };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let link = fields.need("flap", "flap", "the link")?;

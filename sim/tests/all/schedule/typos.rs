@@ -200,7 +200,7 @@ fn faults_of_the_wrong_process() {
 fn what_has_gone_for_good_can_not_go_again() {
     let twice =
         format!("what = {{ stop = \"redis-1\" }}\n\n[[fault]]\n{WHEN}\nwhat = {{ crash = \"redis-1\" }}");
-    refused(WHAT, &twice, "28: `redis-1` goes for good twice: give one of the two a `restart_after`");
+    refused(WHAT, &twice, "28: two faults end `redis-1` for good: give one of them a `restart_after`");
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn faults_of_links() {
     let few = "24: `partition` needs two groups at least, none of them empty";
     refused(WHAT, &partition(r#"[["a"]]"#), few);
     refused(WHAT, &partition(r#"[["a"], []]"#), few);
-    refused(WHAT, &partition(r#"[["a"], ["a"]]"#), "24: `a` stands twice in one `partition`");
+    refused(WHAT, &partition(r#"[["a"], ["a"]]"#), "24: `a` is in `partition` twice: name it once");
 }
 
 #[test]
