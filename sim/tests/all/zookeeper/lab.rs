@@ -11,7 +11,7 @@ use sim::Process;
 use sim::servers::zookeeper::{Change, Observer, Removal};
 use sim::world::runtime::SimRuntime;
 
-use super::support::{SERVERS, Zoo, watched_zoo};
+use super::support::{SERVERS, Zoo, observed_zoo};
 pub use crate::support::scripts::key;
 use crate::support::scripts::{self, Acquiring};
 
@@ -158,7 +158,7 @@ impl Zoo {
 pub fn with_entries<T: Send, F: Future<Output = T>>(test: impl FnOnce(Zoo, Arc<Entries>) -> F + Send) -> T {
     let entries = Arc::new(Entries::default());
     let observer = Arc::clone(&entries) as Arc<dyn Observer>;
-    let (_, result) = watched_zoo(observer, |zoo| async move {
+    let (_, result) = observed_zoo(observer, |zoo| async move {
         // Time to elect a leader.
         zoo.pass(300).await;
         test(zoo, entries).await

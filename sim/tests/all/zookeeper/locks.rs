@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::support::{Zoo, in_zoo, watched_zoo};
+use super::support::{Zoo, in_zoo, observed_zoo};
 use dlock::LockKey;
 use dlock_zookeeper::{Client, CreateMode, path};
 use resource::audit::{Event, Kind};
@@ -33,7 +33,7 @@ fn lock_changes(events: &[Event]) -> Vec<String> {
 
 #[test]
 fn the_first_entry_of_a_queue_holds_the_lock() {
-    let (report, ()) = watched_zoo(Arc::new(LockView::default()), |zoo| async move {
+    let (report, ()) = observed_zoo(Arc::new(LockView::default()), |zoo| async move {
         let (a, b) = (zoo.client("a"), zoo.client("b"));
         let first = enter(&zoo, &a, "a", "a:0123456789").await;
         enter(&zoo, &b, "b", "b:abcdefabcd").await;
@@ -84,7 +84,7 @@ impl Observer for Operations {
 #[test]
 fn observers_receive_operations_by_name() {
     let operations = Arc::new(Operations::default());
-    watched_zoo(Arc::clone(&operations) as Arc<dyn Observer>, |zoo| async move {
+    observed_zoo(Arc::clone(&operations) as Arc<dyn Observer>, |zoo| async move {
         let a = zoo.client_of("a", &["zk-2"], std::time::Duration::from_secs(1));
         a.create("/t", b"", CreateMode::PERSISTENT, zoo.within("a", 900)).await.unwrap();
         a.children("/t", zoo.within("a", 900)).await.unwrap();

@@ -147,7 +147,7 @@ fn a_member_cut_off_serves_stale_reads_then_disconnects() {
 }
 
 #[test]
-fn pings_to_a_cut_off_follower_do_not_prolong_a_session() {
+fn pings_to_a_partitioned_follower_do_not_prolong_a_session() {
     in_zoo(|zoo| async move {
         let b = zoo.client_of("b", &["zk-2"], Duration::from_millis(300));
         let a = zoo.client_of("a", &["zk-1"], Duration::from_millis(300));

@@ -26,11 +26,11 @@ pub struct Zoo {
 
 /// Runs `test` in a world in which each segment takes 1 ms.
 pub fn in_zoo<T: Send, F: Future<Output = T>>(test: impl FnOnce(Zoo) -> F + Send) -> T {
-    watched_zoo(Arc::new(()), test).1
+    observed_zoo(Arc::new(()), test).1
 }
 
 /// Like [`in_zoo`], with `observer` on the servers. Returns the report of the run, too.
-pub fn watched_zoo<T: Send, F: Future<Output = T>>(
+pub fn observed_zoo<T: Send, F: Future<Output = T>>(
     observer: Arc<dyn Observer>,
     test: impl FnOnce(Zoo) -> F + Send,
 ) -> (Report, T) {
