@@ -29,12 +29,12 @@ use etcd_support::{Etcd, in_cluster_with};
 static ALLOCATOR: sim::allocator::Allocator = sim::allocator::Allocator;
 
 const ROUNDS: u64 = 2500;
-/// The best of so many turns counts, since noise only slows down.
-const TURNS: usize = 7;
+/// Number of runs. The fastest counts, since noise can only slow a run down.
+const RUNS: usize = 7;
 
 fn main() {
     let mut best = 0.0_f64;
-    for _ in 0..TURNS {
+    for _ in 0..RUNS {
         let began = Instant::now();
         let calls = one_run();
         best = best.max(calls as f64 / began.elapsed().as_secs_f64());
@@ -42,7 +42,7 @@ fn main() {
     println!("simulated etcd through etcd-client: {best:.0} calls a second, one core");
 }
 
-/// Calls made in one run.
+/// Runs the benchmark once and returns the number of calls that the cluster executed.
 fn one_run() -> u64 {
     in_cluster_with(
         Duration::from_micros(100),
