@@ -8,6 +8,7 @@ use crate::vocabulary::{Kind, Name};
 /// The acquisitions seen so far.
 #[derive(Default)]
 pub(super) struct Holders<'h> {
+    /// By owner and key. Owners differ in their first bytes, which keeps comparisons short.
     by_owner: BTreeMap<(&'h Name, &'h Name), Holder<'h>>,
     /// For writers that send a token and no owner.
     by_token: BTreeMap<(&'h Name, u64), &'h Name>,
@@ -23,10 +24,10 @@ impl<'h> Holders<'h> {
         let process = &event.process;
         match &event.kind {
             Kind::LeaseRequested { key, owner, .. } | Kind::LeaseRetried { key, owner, .. } => {
-                self.by_owner.insert((key, owner), Holder { process, token: None });
+                self.by_owner.insert((owner, key), Holder { process, token: None });
             }
             Kind::LeaseAcquired { key, owner, token, .. } | Kind::SectionEntered { key, owner, token } => {
-                self.by_owner.insert((key, owner), Holder { process, token: Some(*token) });
+                self.by_owner.insert((owner, key), Holder { process, token: Some(*token) });
                 self.by_token.insert((key, *token), process);
             }
             _ => {}
@@ -35,7 +36,7 @@ impl<'h> Holders<'h> {
 
     /// The token that `owner` was granted for `key`, if the history told.
     pub(super) fn token(&self, key: &'h Name, owner: &'h Name) -> Option<u64> {
-        self.by_owner.get(&(key, owner)).and_then(|holder| holder.token)
+        self.by_owner.get(&(owner, key)).and_then(|holder| holder.token)
     }
 
     /// The process behind a write or a read: the one that acquired as `owner`, or got `token` if the owner
@@ -43,7 +44,7 @@ impl<'h> Holders<'h> {
     /// `?`.
     pub(super) fn process(&self, key: &'h Name, owner: Option<&'h Name>, token: u64) -> Name {
         let known = match owner {
-            Some(owner) => self.by_owner.get(&(key, owner)).map(|holder| holder.process),
+            Some(owner) => self.by_owner.get(&(owner, key)).map(|holder| holder.process),
             None => self.by_token.get(&(key, token)).copied(),
         };
         match (known, owner) {

@@ -116,11 +116,12 @@ impl Subject for Lab {
 
     fn build(&self, options: &Options, sim: &mut Sim) -> Result<(), Invalid> {
         self.check_mutant(options)?;
+        let shared = Arc::new(options.clone());
         for (number, worker) in options.workers.iter().enumerate() {
-            let options = options.clone();
+            let options = Arc::clone(&shared);
             let given = self.lock.clone();
             sim.process(&worker.name, move |process| {
-                workloads::main(process, options.clone(), number, given.clone())
+                workloads::main(process, Arc::clone(&options), number, given.clone())
             });
         }
         for (name, host) in hosts(options, self.arm.fencing(), self.resource.as_ref()) {

@@ -180,6 +180,7 @@ impl World {
 
     /// Passes a point of the network: the process has `done` something with `peer`. The caller must hold no
     /// mutex, as a fault may strike.
+    #[inline]
     fn network_point(&self, id: ProcessId, done: &str, peer: usize) {
         if self.0.hears_network.load(Ordering::Relaxed) {
             self.point(id, &format!("{done} {}", self.0.processes[peer].name()));
@@ -187,6 +188,7 @@ impl World {
     }
 
     /// Passes the point called `name` in the process: faults that are aimed at it strike.
+    #[inline]
     pub fn point(&self, id: ProcessId, name: &str) {
         if !self.0.has_listener.load(Ordering::Relaxed) {
             return;

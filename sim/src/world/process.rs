@@ -4,8 +4,8 @@
 //! world: no byte is read or written and no timer fires in it, while its clock runs on and the kernel buffers
 //! arriving bytes. A crash drops all of the process's memory.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, TryLockError};
 use std::task::{Context, Poll, Waker};
 
 use madsim::runtime::{Handle, NodeHandle};
@@ -121,6 +121,21 @@ impl Process {
     /// Reads the wall clock at the true time `now`: nanoseconds since the Unix epoch.
     pub(super) fn wall(&self, now: u64) -> u64 {
         lock(&self.state).clock.wall(now)
+    }
+
+    /// Returns a copy of its clocks, or `None` while the state is locked.
+    pub(super) fn try_clock(&self) -> Option<Clock> {
+        match self.state.try_lock() {
+            Ok(state) => Some(state.clock.clone()),
+            Err(TryLockError::Poisoned(state)) => Some(state.into_inner().clock.clone()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Locks its state, as its own methods do.
+    #[cfg(test)]
+    pub(super) fn lock_state(&self) -> impl Sized + '_ {
+        lock(&self.state)
     }
 
     /// Returns the true time at which its monotonic clock will read `reading`; `None` if it already does.

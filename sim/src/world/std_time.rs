@@ -102,14 +102,18 @@ pub(crate) fn is_of_process(world: &World) -> bool {
 }
 
 /// Reads a clock of the process that runs on this thread, if one does.
+///
+/// Waits for no mutex: allocators read a clock, too, and may be called while the process's state is locked.
+/// They then read the simulation's clock.
 fn of_process(reading: Reading) -> Option<Duration> {
     let process = PROCESS.try_with(Cell::get).ok()??;
     let world = WORLD.try_with(|world| world.try_borrow().ok()?.upgrade()).ok()??;
     let process = world.processes.get(process)?;
+    let clock = process.try_clock()?;
     let now = World(world.clone()).now();
     let nanos = match reading {
-        Reading::Monotonic => process.monotonic(now),
-        Reading::Wall => process.wall(now),
+        Reading::Monotonic => clock.monotonic(now),
+        Reading::Wall => clock.wall(now),
     };
     Some(Duration::from_nanos(nanos))
 }
@@ -171,5 +175,29 @@ unsafe fn of_machine(clock: clockid_t, answer: *mut timespec) -> c_int {
         // SAFETY: the arguments are the caller's own.
         Some(function) => unsafe { function(clock, answer) },
         None => -1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::entropy::Entropy;
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "tests what they read")]
+    fn a_clock_is_read_while_the_state_of_its_process_is_locked() {
+        let runtime = madsim::runtime::Runtime::with_seed_and_config(1, madsim::Config::default());
+        runtime.block_on(async {
+            let latency = (Duration::from_millis(1), Duration::from_millis(1));
+            let world = World::new(Entropy::new(1), &["a"], latency);
+            let _entered = Entered::new(0);
+            let own = SystemTime::now();
+            let _state = world.0.processes[0].lock_state();
+            // As an allocator does. With a blocking read, the test would not end.
+            let _ = (Instant::now(), SystemTime::now());
+            assert_ne!(own, UNIX_EPOCH);
+        });
     }
 }

@@ -1,6 +1,8 @@
 //! The workloads of the laboratory's workers, one file each with one row here. They use the real lock library
 //! and the real HTTP client.
 
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
 
 use super::given::MakeLock;
@@ -63,7 +65,7 @@ impl Worker {
 }
 
 /// Runs the worker `number`: waits for its start, then works all its rounds.
-pub(super) async fn main(process: Process, options: Options, number: usize, given: Option<MakeLock>) {
+pub(super) async fn main(process: Process, options: Arc<Options>, number: usize, given: Option<MakeLock>) {
     let spec = &options.workers[number];
     process.sleep(spec.starts.duration()).await;
     let seat = Seat { process: &process, options: &options, spec, number, given: given.as_ref() };
