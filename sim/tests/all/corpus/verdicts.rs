@@ -24,7 +24,7 @@ fn every_schedule_gives_the_verdicts_that_it_demands() {
 
 #[test]
 fn every_fault_of_the_corpus_strikes() {
-    // A fault that waits for a point nobody passes would do nothing without any message.
+    // A fault at a point that is never passed does nothing, and no other test notices.
     let mut missed = Vec::new();
     for case in corpus() {
         let struck: Vec<_> = case.runs().map(|(_, report)| report.faults_struck()).collect();
