@@ -263,7 +263,7 @@ fn a_crashed_process_listens_only_after_its_restart() {
 }
 
 #[test]
-fn a_listener_dropped_after_the_restart_leaves_the_new_one_open() {
+fn a_late_drop_of_a_listener_keeps_the_new_one_open() {
     in_world(|two| async move {
         let dead = two.world.listen(two.server, SERVER).unwrap();
         two.world.crash(two.server, false);
