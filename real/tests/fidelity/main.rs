@@ -3,6 +3,7 @@
 //!
 //! `SEED=7` draws other scripts, `SCRIPTS=10000` more of them. `docs/fidelity.md` lists what is compared, the
 //! differences found, and the gaps of the simulation.
+#![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
     reason = "a test fails by panicking, and waits for live servers in real time"
