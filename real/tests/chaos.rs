@@ -158,7 +158,7 @@ fn a_token_may_regress_only_after_a_servers_data_loss() {
 }
 
 #[test]
-fn a_data_loss_before_or_after_both_grants_explains_no_regress() {
+fn data_loss_before_or_after_both_grants_explains_no_regress() {
     let stopped = || Kind::ServerStopped { detail: Some(DATA_LOST.into()) };
     let started = || Kind::ServerStarted { detail: None };
     // A loss after both grants, and one that is over before them.

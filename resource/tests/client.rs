@@ -306,7 +306,7 @@ fn a_refused_conditional_write_names_the_reason() {
 }
 
 #[test]
-fn an_update_with_a_lost_reply_does_not_conflict_with_itself() {
+fn a_retried_conditional_write_does_not_conflict_with_itself() {
     for link in [Link::LosesReplies, Link::ResetsBeforeReply] {
         run(&app(), &[link], async |world| {
             let client = client(&world);

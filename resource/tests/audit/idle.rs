@@ -34,14 +34,14 @@ fn a_waiter_that_misses_a_release_leaves_the_lock_idle() {
 }
 
 #[test]
-fn a_free_lock_with_a_waiter_at_the_end_is_idle() {
+fn a_lock_free_at_the_end_with_waiters_is_idle() {
     only(VerdictKind::Idle, &judge(handed_over()));
     only(VerdictKind::Idle, &judge([(6_999, "b", requested("b"))]));
     assert_eq!(judge([(7_000, "b", requested("b"))]), []);
 }
 
 #[test]
-fn a_lock_whose_waiter_is_served_or_gone_is_not_idle() {
+fn a_lock_without_a_live_waiter_is_not_idle() {
     for (at, process, end) in
         [(4_000, "redis", granted("b", 2)), (4_000, "b", not_acquired("b")), (4_000, "b", crashed())]
     {
@@ -92,7 +92,7 @@ fn a_promoted_replica_may_hold_the_lock_for_a_ttl() {
 }
 
 #[test]
-fn a_promoted_replica_that_drops_the_lock_has_it_no_longer() {
+fn a_promoted_replica_that_drops_the_lock_frees_it() {
     let served = |at| {
         judge(and_then([
             (1_100, "replica", promoted()),
@@ -105,7 +105,7 @@ fn a_promoted_replica_that_drops_the_lock_has_it_no_longer() {
 }
 
 #[test]
-fn a_promoted_replica_whose_clock_was_set_may_hold_the_lock_for_longer() {
+fn a_promoted_replica_with_a_stepped_clock_may_hold_longer() {
     let story = [(1_050, "replica", struck(0, "step")), (1_100, "replica", promoted())];
     assert_eq!(judge(and_then(story)), []);
 }

@@ -64,7 +64,7 @@ fn the_time_for_cleanup_counts_from_a_late_request() {
 }
 
 #[test]
-fn a_request_that_is_stored_a_ttl_after_the_end_is_no_leak() {
+fn a_request_stored_a_ttl_after_the_end_is_no_leak() {
     let stored = |millis| {
         let rules = Rules { end: millis_at(10_000), ..rules() };
         let story =
@@ -106,7 +106,7 @@ fn while_something_is_broken_nothing_leaks() {
 }
 
 #[test]
-fn a_delayed_release_is_no_leak_while_it_is_on_its_way() {
+fn a_delayed_release_under_way_is_no_leak() {
     let late = |millis| {
         let delay = [(150, "network", struck(0, "delay")), (300, "network", healed(0, "delay"))];
         let rules = Rules { in_flight: [(0, Duration::from_millis(millis))].into(), ..rules() };
