@@ -1,4 +1,4 @@
-//! Waits for another process: polls a condition, for some 30 s at most.
+//! Waits for another process: polls a condition, and gives up after some 30 s.
 #![allow(clippy::disallowed_methods, reason = "waits for other processes, in real time")]
 
 use std::thread;

@@ -82,7 +82,7 @@ impl Writer {
         self.bytes
     }
 
-    /// Writes a length. [`super::FRAME_BYTES_MAX`] keeps it far below the maximum of an `i32`.
+    /// Writes a length. It may saturate: the other end refuses frames above [`super::FRAME_BYTES_MAX`].
     fn length(&mut self, length: usize) {
         self.int(i32::try_from(length).unwrap_or(i32::MAX));
     }
