@@ -1,5 +1,5 @@
-//! Schedules under which a correct lock was once accused: of what a slow link still carried, of what a
-//! replica held that had not heard of a release, or by a defect of the simulated replica.
+//! Schedules under which a correct lock was once convicted: for a request on a slow link, for a key on a
+//! replica that had not received the release, or by a defect of the simulated replica.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Faults: what they open they close, and one of somebody's own.
+//! Faults: overlapping ones, pauses, and one defined outside the crate.
 
 mod flap;
 mod overlaps;

@@ -1,8 +1,7 @@
-//! The schedules that are aimed at a mistake. Of the correct lock and resource each demands what the
-//! mistake does not give.
+//! Schedules aimed at one mistake each. The correct lock and resource meet the demands, the mutant does not.
 
-/// A holder that renews, and another that comes later; the holder is cut off as soon as it works, so that
-/// its renewals fail.
+/// Returns a schedule of a holder that renews, and a later worker. The holder is cut off as soon as it works,
+/// so its renewals fail.
 fn cut_off(about: &str, options: &str, fault: &str) -> String {
     format!(
         r#"
@@ -33,8 +32,8 @@ accepted = ["b:2"]
     )
 }
 
-/// The reply to the grant is slow, then the renewals fail: the lease is older than it looks to one who
-/// counts from the reply.
+/// Returns a schedule in which the grant's reply is slow and then the renewals fail. A holder that counts
+/// validity from the reply believes in it for too long.
 pub fn slow_reply() -> String {
     let fault = r#"
 [[fault]]
@@ -44,12 +43,12 @@ what = { delay = ["redis-1", "a"], by = "350ms", both = false, for = "50ms" }
     cut_off("The grant's reply takes 350 ms", "", fault)
 }
 
-/// A wide margin, and renewals that fail.
+/// Returns a schedule with a wide drift margin, in which the renewals fail.
 pub fn wide_margin() -> String {
     cut_off("The margin is 300 ms", r#"drift_margin = "300ms""#, "")
 }
 
-/// The wall clock steps back while the acquire is under way.
+/// Returns a schedule in which the wall clock steps back during the acquire.
 pub fn clock_steps_back() -> String {
     let fault = r#"
 [[fault]]
@@ -59,7 +58,7 @@ what = { step = "a", by = "-350ms" }
     cut_off("The holder's wall clock steps back while its acquire is under way", "", fault)
 }
 
-/// The lease is gone before its first renewal, and another one has had the lock and written.
+/// The lease is gone before its first renewal, and another holder has written and released.
 pub const EVICTED_BEFORE_RENEWAL: &str = r#"
 about  = "The holder's key is evicted; another one acquires, writes and releases before the holder renews"
 system = "redis"
@@ -84,7 +83,7 @@ verdicts = ["overlap", "two_valid", "unheld"]
 accepted = ["b:2"]
 "#;
 
-/// The lease is gone before its holder has read the answer, and another one has been granted the next token.
+/// The lease is gone before its holder has read the answer, and another holder has the next token.
 pub const EVICTED_BEFORE_ANSWER: &str = r#"
 about  = "The holder stops before it has its answer; its key is evicted and another one acquires"
 system = "redis"
