@@ -175,7 +175,8 @@ pub enum ChaosError {
 }
 
 /// Carries out the plan drawn from `configuration` and writes to the folder `out`: `plan.json`;
-/// `history.jsonl`, all events in one order; and `report.json`. Calls `on_strike` with each fault before it strikes.
+/// `history.jsonl`, all events in one order; and `report.json`. Calls `on_strike` just before each fault
+/// strikes.
 ///
 /// # Errors
 ///
