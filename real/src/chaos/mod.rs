@@ -1,7 +1,7 @@
 //! The long run: workers on live servers, and a fault every few seconds, drawn from a seed.
 //!
-//! [`Plan`] is the faults and their times, all drawn before the run begins. `deployment.rs` holds the servers,
-//! workers and links, and strikes and heals each [`Fault`]. [`run`] carries out the plan, then heals
+//! [`Plan`] has the faults and their times, all drawn before the run begins. `deployment.rs` holds the
+//! servers, workers and links, and strikes and heals each [`Fault`]. [`run`] carries out the plan, then heals
 //! everything and waits until every worker has been served again: first safety, then liveness. The histories
 //! of the processes and the faults, which are events too, are merged and judged: [`Report`].
 //!
@@ -88,8 +88,8 @@ impl Configuration {
     pub fn command(&self) -> String {
         let Self { system, fence, seed, lasts, every, faults, workers, keys, ttl, work } = self;
         let mut command = format!(
-            "real chaos --system {} --fence {} --seed {seed} --for {}ms --every {}ms --workers {workers} --keys {keys} \
-             --ttl {}ms --work {}ms",
+            "real chaos --system {} --fence {} --seed {seed} --for {}ms --every {}ms --workers {workers} \
+             --keys {keys} --ttl {}ms --work {}ms",
             system.as_str(),
             fence.as_str(),
             lasts.as_millis(),
@@ -148,7 +148,8 @@ pub enum ChaosError {
     },
     /// The workers were not served before the first fault.
     #[error(
-        "not every worker was granted the lock within {} s before the first fault: reduce the load on the machine",
+        "not every worker was granted the lock within {} s before the first fault: reduce the load on the \
+         machine",
         SERVED_WITHIN.as_secs()
     )]
     Idle,
