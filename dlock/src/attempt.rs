@@ -28,7 +28,7 @@ pub(crate) struct Attempt<'a, B: Backend> {
     started: Instant,
     /// The place in the queue that was announced last.
     position: Option<u64>,
-    /// How the present owner's claim ended, if it was given back.
+    /// The outcome of the present owner's claim, if it was released early.
     given_back: Option<Outcome>,
     ended: bool,
 }

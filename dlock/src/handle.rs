@@ -17,7 +17,7 @@ use crate::removal;
 use crate::token::{FencingToken, Owner};
 use crate::watchdog::{self, Cap};
 
-/// How many request timeouts [`Handle::release`] lasts at most, not counting the last request.
+/// The longest time for which [`Handle::release`] retries, in request timeouts, without the last request.
 const RELEASE_TIMEOUTS: u32 = 3;
 
 /// A lease that was granted. If it is dropped, the lease is released in the background; [`Handle::release`]

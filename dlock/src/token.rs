@@ -11,7 +11,7 @@ use crate::key::hex_digits;
 
 /// A number that grows from grant to grant of a key. Send it with every protected write. Never zero.
 ///
-/// How long the order lasts depends on the lock server. On etcd and ZooKeeper the token is a revision of the
+/// The order lasts as long as the lock server's data. On etcd and ZooKeeper the token is a revision of the
 /// cluster: it grows as long as a majority keeps its data. On Redis and Redlock it is a counter: it grows
 /// only while the servers keep the writes that they have acknowledged. A crash without fsync, an eviction, or
 /// a failover to a replica that lags may set the counter back, and then a later grant has a token that an

@@ -103,7 +103,8 @@ async fn answer_scrape(mut stream: TcpStream, metrics: &PrometheusHandle) -> io:
     let length = body.len();
     let kind = "text/plain; version=0.0.4";
     let answer = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: \
+         close\r\n\r\n{body}"
     );
     stream.write_all(answer.as_bytes()).await?;
     stream.shutdown().await

@@ -43,7 +43,8 @@ impl System {
 pub enum SystemError {
     /// The number of servers does not fit the system.
     #[error(
-        "{system} needs {wanted}, but --servers lists {given}: list as many there, or start them with `real up {system}`",
+        "{system} needs {wanted}, but --servers lists {given}: list as many there, or start them with `real \
+         up {system}`",
         system = .system.as_str()
     )]
     Servers {

@@ -35,7 +35,8 @@ pub(crate) async fn sleep(duration: Duration) {
 /// A timer that expires once.
 #[allow(
     deprecated,
-    reason = "unsound for types that may change their descriptor, which this one can't; its successor is unsafe code"
+    reason = "unsound for types that may change their descriptor, which this one can't; its successor is \
+         unsafe code"
 )]
 fn start(duration: Duration) -> io::Result<AsyncFd<OwnedFd>> {
     let seconds = i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);

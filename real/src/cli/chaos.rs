@@ -18,8 +18,14 @@ pub(crate) struct Chaos {
     /// The lock systems, one run after the other; by default all.
     #[arg(long, env = "DLOCK_SYSTEM", value_enum, value_delimiter = ',')]
     system: Vec<System>,
-    /// How long faults strike in each run.
-    #[arg(long = "for", env = "DLOCK_FOR", value_parser = span::parse, default_value = "10m", value_name = "TIME")]
+    /// The duration of each run's faults.
+    #[arg(
+        long = "for",
+        env = "DLOCK_FOR",
+        value_parser = span::parse,
+        default_value = "10m",
+        value_name = "TIME"
+    )]
     lasts: Duration,
     /// The mean time between faults.
     #[arg(long, env = "DLOCK_EVERY", value_parser = span::parse, default_value = "3s", value_name = "TIME")]

@@ -96,7 +96,8 @@ pub enum LoadError {
     Postgres(String),
     /// There is no PostgreSQL, or more than one.
     #[error(
-        "without a lock, exactly one PostgreSQL is needed: give its address, postgresql://user@host:port/database"
+        "without a lock, exactly one PostgreSQL is needed: give its address, \
+         postgresql://user@host:port/database"
     )]
     NoPostgres,
     /// A contender panicked: a defect of this program.

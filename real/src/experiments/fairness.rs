@@ -117,7 +117,8 @@ impl Experiment for Fairness {
         };
         let queues = || findings.arms.iter().filter(|arm| arm.has_queue());
         section.expect(
-            "etcd and ZooKeeper served in the order of arrival, except requests that overtook each other on the way to the server",
+            "etcd and ZooKeeper served in the order of arrival, except requests that overtook each other on \
+             the way to the server",
             queues().all(|arm| arm.inverted_per_mille() <= ON_THE_WAY_PER_MILLE),
         );
         let polled = || findings.arms.iter().filter(|arm| arm.polls());
@@ -180,9 +181,9 @@ impl Arm {
 
     fn remark(&self) -> String {
         format!(
-            "{}: {:.1} of a thousand pairs were served in the wrong order, and one waiter saw {} later ones served before it. Half \
-             of those served waited {:.0} ms, one in a hundred {:.0} ms or more; the longest that anybody waited, served or \
-             not, was {:.0} ms.",
+            "{}: {:.1} of a thousand pairs were served in the wrong order, and one waiter saw {} later ones \
+             served before it. Half of those served waited {:.0} ms, one in a hundred {:.0} ms or more; the \
+             longest that anybody waited, served or not, was {:.0} ms.",
             self.name(),
             self.inverted_per_mille(),
             self.overtaken_max,
@@ -222,7 +223,9 @@ fn order_figure(findings: &Findings) -> Figure {
     };
     Figure {
         name: "experiment-5-order".to_owned(),
-        caption: "Order of arrival by order of grant: a queue is a straight line; a point above it has overtaken those below.".to_owned(),
+        caption: "Order of arrival by order of grant: a queue is a straight line; a point above it has \
+             overtaken those below."
+            .to_owned(),
         x: axis("order of grant"),
         y: axis("order of arrival"),
         lines: findings.arms.iter().map(line).collect(),

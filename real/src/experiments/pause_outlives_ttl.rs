@@ -265,7 +265,8 @@ impl PauseBy {
 
 fn table(arms: &[Arm]) -> Table {
     let mut table = Table::new(
-        "Writes that the resource accepted and refused, as worker:token, and the worker whose value it holds at the end.",
+        "Writes that the resource accepted and refused, as worker:token, and the worker whose value it holds \
+         at the end.",
         &["system", "pause", "fence", "taken", "refused", "value", "409s", "stale"],
     );
     for arm in arms {

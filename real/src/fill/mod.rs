@@ -76,7 +76,8 @@ pub struct Filled {
 pub enum FillError {
     /// The connection failed.
     #[error(
-        "no connection to the Redis at {server}: {source}; check that it runs, or start one by `real up redis`"
+        "no connection to the Redis at {server}: {source}; check that it runs, or start one by `real up \
+         redis`"
     )]
     Connect {
         /// Its address.

@@ -150,7 +150,8 @@ fn table(rows: &[Row]) -> String {
     let mut text = format!("## {}\n\n", title(first.scenario, first.contenders));
     let is_timed = matches!(first.scenario, Scenario::Uncontended | Scenario::Hot);
     if is_timed {
-        text += "| | acquire p50 | p99 | release p50 | p99 | locks a second | acquire p50, ratio | locks, ratio |\n";
+        text += "| | acquire p50 | p99 | release p50 | p99 | locks a second | acquire p50, ratio | locks, \
+             ratio |\n";
         text += "|---|---:|---:|---:|---:|---:|---:|---:|\n";
     } else {
         text += "| | locks a second | ratio |\n|---|---:|---:|\n";

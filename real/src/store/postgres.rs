@@ -244,8 +244,9 @@ async fn save_value(
     last: &LastWrite,
     version: i64,
 ) -> Result<(), StoreError> {
-    let update = "UPDATE resource_locks SET written_token = $2::text::numeric, written_seq = $3::text::numeric, \
-                  written_owner = $4, written_sha256 = $5, version = $6, value = $7 WHERE resource_id = $1";
+    let update = "UPDATE resource_locks SET written_token = $2::text::numeric, written_seq = \
+         $3::text::numeric, written_owner = $4, written_sha256 = $5, version = $6, value = $7 WHERE \
+         resource_id = $1";
     let insert = "INSERT INTO audit_log (resource_id, version, fencing_token, owner_prefix, payload) \
                   VALUES ($1, $2, nullif($3::text::numeric, 0), $4, $5)";
     let update = transaction.prepare_cached(update).await.map_err(failed)?;

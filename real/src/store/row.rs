@@ -8,8 +8,8 @@ use resource::{BodyDigest, OwnerToken};
 use tokio_postgres::Row;
 
 /// The columns read by [`load`] and [`snapshot`], in this order. Numbers beyond bigint are sent as text.
-pub(super) const COLUMNS: &str = "last_token::text, last_seq::text, last_owner, written_token::text, written_seq::text, \
-     written_owner, written_sha256, version, value";
+pub(super) const COLUMNS: &str = "last_token::text, last_seq::text, last_owner, written_token::text, \
+     written_seq::text, written_owner, written_sha256, version, value";
 
 /// A position as parameters of a statement.
 pub(super) struct Parameters {

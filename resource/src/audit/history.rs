@@ -73,7 +73,10 @@ pub enum HistoryError {
         source: RecordError,
     },
     /// A line is earlier than the one before it.
-    #[error("line {line}: its time {} ns is before {} ns, that of the line before it: sort the log by `at`", .at.0, .before.0)]
+    #[error(
+        "line {line}: its time {} ns is before {} ns, that of the line before it: sort the log by `at`",
+        .at.0, .before.0
+    )]
     Unordered {
         /// Counted from one.
         line: usize,

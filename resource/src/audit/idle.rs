@@ -98,7 +98,8 @@ impl<'h> Idle<'h> {
         }
         self.convicted.insert(key, free);
         let detail = format!(
-            "the lock was free from {free} on, {waiter} had asked for it at {since}, and at {due} nobody had it",
+            "the lock was free from {free} on, {waiter} had asked for it at {since}, and at {due} nobody had \
+             it",
         );
         verdicts.convict(VerdictKind::Idle, due, key, &[waiter], detail);
     }

@@ -86,7 +86,8 @@ impl<'h> Leaked<'h> {
         }
         acquisition.convicted = true;
         let detail = format!(
-            "{} still held the lock for {} (owner {owner}) at {due}, although that acquisition had ended at {ended}",
+            "{} still held the lock for {} (owner {owner}) at {due}, although that acquisition had ended at \
+             {ended}",
             held.server, acquisition.process,
         );
         verdicts.convict(VerdictKind::Leaked, due, held.key, &[acquisition.process, held.server], detail);

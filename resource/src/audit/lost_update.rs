@@ -92,8 +92,8 @@ impl<'h> Resource<'h> {
         let writer = write.writer(key, holders);
         let victim = lost.writer(key, holders);
         let detail = format!(
-            "{writer} ({}) {seen}, {victim} ({}) wrote version {} at {}, and {writer} overwrote it at {} without having \
-             seen it",
+            "{writer} ({}) {seen}, {victim} ({}) wrote version {} at {}, and {writer} overwrote it at {} \
+             without having seen it",
             write.guard, lost.guard, lost.version, lost.at, write.at,
         );
         verdicts.convict(VerdictKind::LostUpdate, write.at, key, &[&writer, &victim], detail);

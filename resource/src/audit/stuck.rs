@@ -262,7 +262,8 @@ impl<'h> Stuck<'h> {
         }
         let endless = if lease.is_endless { " without a time to live" } else { "" };
         let detail = format!(
-            "{server} still held the lock of {} (owner {}) at {end}: it was stored at {}{endless} and had to end by {over}",
+            "{server} still held the lock of {} (owner {}) at {end}: it was stored at {}{endless} and had to \
+             end by {over}",
             lease.client, lease.owner, lease.since,
         );
         verdicts.convict(VerdictKind::Stuck, due, key, &[lease.client, server], detail);

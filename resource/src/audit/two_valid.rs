@@ -42,7 +42,8 @@ impl<'h> TwoValid<'h> {
 
 fn convict(at: Nanos, key: &Name, old: &Belief<'_>, new: &Belief<'_>, verdicts: &mut Verdicts) {
     let detail = format!(
-        "the lease of {} (token {}) was valid by its own clock until {}, and from {at} on that of {} (token {}) was too",
+        "the lease of {} (token {}) was valid by its own clock until {}, and from {at} on that of {} (token \
+         {}) was too",
         old.by.process, old.token, old.until, new.by.process, new.token,
     );
     verdicts.convict(VerdictKind::TwoValid, at, key, &[old.by.process, new.by.process], detail);

@@ -57,8 +57,8 @@ impl<'h> Unheld<'h> {
         for belief in beliefs.valid(key, at).filter(|belief| !stored.holds(key, belief.by.owner)) {
             if self.convicted.insert((key, belief.by)) {
                 let detail = format!(
-                    "the lease of {} (token {}) was valid by its own clock until {}, and from {at} on the lock was not \
-                     stored for it",
+                    "the lease of {} (token {}) was valid by its own clock until {}, and from {at} on the \
+                     lock was not stored for it",
                     belief.by.process, belief.token, belief.until,
                 );
                 verdicts.convict(VerdictKind::Unheld, at, key, &[belief.by.process], detail);

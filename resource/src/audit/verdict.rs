@@ -77,52 +77,52 @@ impl VerdictKind {
     pub const fn explain(self) -> &'static str {
         match self {
             Self::Overlap => {
-                "Two workers did at the same time what the lock should let only one do at a time; any lock that expires \
-                 by itself allows this when its holder is paused for longer than it lasts."
+                "Two workers did at the same time what the lock should let only one do at a time; any lock \
+                 that expires by itself allows this when its holder is paused for longer than it lasts."
             }
             Self::StaleWrite => {
-                "The resource took a write from a worker whose turn was over, after a write of a later turn, and so \
-                 newer data was overwritten by older."
+                "The resource took a write from a worker whose turn was over, after a write of a later turn, \
+                 and so newer data was overwritten by older."
             }
             Self::LateWrite => {
-                "The resource took a write from a worker whose turn was over although the next worker had already \
-                 looked at it, and so that worker goes on with data that is no longer there."
+                "The resource took a write from a worker whose turn was over although the next worker had \
+                 already looked at it, and so that worker goes on with data that is no longer there."
             }
             Self::LostUpdate => {
-                "A worker read the resource, another one changed it, and the first then wrote without having seen the \
-                 change, which is lost."
+                "A worker read the resource, another one changed it, and the first then wrote without having \
+                 seen the change, which is lost."
             }
             Self::TokenRegressed => {
-                "The lock numbers its grants so that the resource can tell old from new, and here a later grant got a \
-                 number that is not higher than an earlier one's."
+                "The lock numbers its grants so that the resource can tell old from new, and here a later \
+                 grant got a number that is not higher than an earlier one's."
             }
             Self::ForeignRelease => {
-                "A client removed or prolonged a lock that belonged to another client, which was not told and goes on \
-                 as if it were alone."
+                "A client removed or prolonged a lock that belonged to another client, which was not told \
+                 and goes on as if it were alone."
             }
             Self::Stuck => {
-                "Everything was working again, and yet a worker that asked for the lock was not served in time, or the \
-                 lock stayed taken for longer than it may."
+                "Everything was working again, and yet a worker that asked for the lock was not served in \
+                 time, or the lock stayed taken for longer than it may."
             }
             Self::Unfair => {
-                "The lock promises to serve workers in the order in which they lined up, and served one that had come \
-                 later first."
+                "The lock promises to serve workers in the order in which they lined up, and served one that \
+                 had come later first."
             }
             Self::TwoValid => {
-                "Two workers could both be sure, each by its own clock, that the lock was theirs: the lock itself was \
-                 wrong, and not only somebody late."
+                "Two workers could both be sure, each by its own clock, that the lock was theirs: the lock \
+                 itself was wrong, and not only somebody late."
             }
             Self::Unheld => {
-                "A worker could be sure, by its own clock, that the lock was its own, while the lock servers did not \
-                 hold it for that worker any more."
+                "A worker could be sure, by its own clock, that the lock was its own, while the lock servers \
+                 did not hold it for that worker any more."
             }
             Self::Leaked => {
-                "A worker was done with the lock or had given up asking for it, and the lock stayed taken in its name \
-                 although nothing kept it from cleaning up."
+                "A worker was done with the lock or had given up asking for it, and the lock stayed taken in \
+                 its name although nothing kept it from cleaning up."
             }
             Self::Idle => {
-                "The lock was free and a worker was waiting for it, yet for longer than it takes to ask again nobody \
-                 got it."
+                "The lock was free and a worker was waiting for it, yet for longer than it takes to ask \
+                 again nobody got it."
             }
         }
     }

@@ -94,7 +94,8 @@ impl<'h> Resource<'h> {
         if let Some(newer) = self.written.filter(|newer| write.is_stale_after(newer)) {
             let other = name(newer.owner, newer.token);
             let detail = format!(
-                "the resource accepted the write of {writer} ({}) at {}, after that of {other} (token {}) at {}",
+                "the resource accepted the write of {writer} ({}) at {}, after that of {other} (token {}) at \
+                 {}",
                 write.token_in_words(),
                 write.at,
                 newer.token,
@@ -105,7 +106,8 @@ impl<'h> Resource<'h> {
             let other = name(newer.owner, newer.token);
             let read = if newer.claims { "claimed" } else { "read" };
             let detail = format!(
-                "the resource accepted the write of {writer} ({}) at {}, after {other} (token {}) had {read} it at {}",
+                "the resource accepted the write of {writer} ({}) at {}, after {other} (token {}) had {read} \
+                 it at {}",
                 write.token_in_words(),
                 write.at,
                 newer.token,

@@ -20,8 +20,8 @@ use crate::store::{Read, Write};
 const KEY_HELP: &str = "use 1 to 256 bytes of UTF-8 without control characters, percent-encoded";
 const TOKEN_HELP: &str =
     "send one X-Fence-Token with the token of your lock: a whole number from 1 to 18446744073709551615";
-const UNGUARDED_HELP: &str = "send X-Fence-Token with the token of your lock (a whole number from 1 to 18446744073709551615), \
-     or without a lock If-Match with the ETag that you read";
+const UNGUARDED_HELP: &str = "send X-Fence-Token with the token of your lock (a whole number from 1 to \
+     18446744073709551615), or without a lock If-Match with the ETag that you read";
 const ONE_HELP: &str =
     "send X-Fence-Token if you hold the lock, If-Match or If-None-Match if you do without one";
 const IF_MATCH_HELP: &str =

@@ -13,7 +13,9 @@ macro_rules! kinds {
         pub enum Kind {
             $($(
                 $(#[$doc])*
-                $variant { $( #[doc = concat!("See `", stringify!($field), "` of [`Record`].")] $field: $type, )* },
+                $variant {
+                    $( #[doc = concat!("See `", stringify!($field), "` of [`Record`].")] $field: $type, )*
+                },
             )*)*
         }
 

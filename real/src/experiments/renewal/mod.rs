@@ -118,8 +118,8 @@ impl Experiment for RenewalNarrows {
 
     const NUMBER: u32 = 8;
     const TITLE: &'static str = "Renewing against acquiring again";
-    const QUESTION: &'static str = "Does a watchdog that renews the lease close the window in which a paused holder is \
-                                    overtaken, or does it make it narrower?";
+    const QUESTION: &'static str = "Does a watchdog that renews the lease close the window in which a paused \
+         holder is overtaken, or does it make it narrower?";
     const COMMITTED: &'static str = include_str!("../../../experiments/8.toml");
 
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {

@@ -209,10 +209,12 @@ impl Cue {
 
 impl Gap for HeldUp {
     async fn pass(&self) {
-        tracing::info!(target: "fault", event = "fault_applied", fault = 0_u64, verb = "pause", detail = "held up in its release");
+        let detail = "held up in its release";
+        tracing::info!(target: "fault", event = "fault_applied", fault = 0_u64, verb = "pause", detail);
         self.0.read.give();
         self.0.entered.wait().await;
-        tracing::info!(target: "fault", event = "fault_healed", fault = 0_u64, verb = "pause", detail = "goes on");
+        let detail = "goes on";
+        tracing::info!(target: "fault", event = "fault_healed", fault = 0_u64, verb = "pause", detail);
     }
 }
 
