@@ -15,8 +15,15 @@ use cycles::{describe, find_cycles};
 use imports::{Imports, between_files};
 use tree::Tree;
 
-/// The crates to check, by their libraries.
-const LIBRARIES: [&str; 4] = ["dlock", "resource", "sim", "real"];
+/// The libraries to check, each with its folder.
+const LIBRARIES: [(&str, &str); 6] = [
+    ("dlock_runtime", "runtime"),
+    ("dlock_zookeeper", "zookeeper"),
+    ("dlock", "dlock"),
+    ("resource", "resource"),
+    ("sim", "sim"),
+    ("real", "real"),
+];
 /// The programs in these crates.
 const PROGRAMS: [&str; 2] = ["sim/src/main.rs", "real/src/main.rs"];
 
@@ -40,8 +47,8 @@ fn workspace() -> Tree {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let read = |file: &str| std::fs::read_to_string(format!("{root}/{file}")).ok();
     let mut tree = Tree::default();
-    for library in LIBRARIES {
-        tree.add_library(library, &format!("{library}/src/lib.rs"), &read);
+    for (library, folder) in LIBRARIES {
+        tree.add_library(library, &format!("{folder}/src/lib.rs"), &read);
     }
     for program in PROGRAMS {
         tree.add_root(program, &read);
