@@ -13,7 +13,7 @@
 //! |---|---|---|
 //! | `a` | `a` | by position; the very same write again is a retry, and gets the first answer |
 //! | `a` | `b` | refused as foreign |
-//! | none | none | by position; a retry can't be told from a duplicate, and is refused |
+//! | none | none | by position; a retry looks like a duplicate, and is refused |
 //! | one gave a name, the other none | | refused as stale: nothing shows that they are one holder |
 //!
 //! Only the last accepted write is remembered, so a retry is known until another write is accepted. A retry

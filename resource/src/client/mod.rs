@@ -56,7 +56,7 @@ impl<R: Runtime> Client<R> {
     }
 
     /// Writes to `key` and repeats the very same write, until the service answers or `deadline` passes.
-    /// `write` needs an owner: without one the service can't tell a retry from a duplicate, and refuses it.
+    /// `write` needs an owner: without one a retry looks like a duplicate, and is refused.
     ///
     /// # Errors
     ///

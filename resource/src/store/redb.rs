@@ -206,7 +206,8 @@ fn decode((version, highest, last_write): FenceRow<'_>) -> Result<Fence, StoreEr
 }
 
 fn decode_write((token, number, owner): MarkRow<'_>, digest: BodyDigest) -> Result<LastWrite, StoreError> {
-    let guard = Guard::from_parts(token, number).ok_or(StoreError::Corrupt("a write stands as a claim"))?;
+    let guard =
+        Guard::from_parts(token, number).ok_or(StoreError::Corrupt("a write has the position of a claim"))?;
     Ok(LastWrite { guard, owner: decode_owner(owner)?, digest })
 }
 

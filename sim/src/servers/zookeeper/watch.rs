@@ -7,7 +7,7 @@ use dlock_zookeeper::wire::{EventKind, WatcherEvent};
 use super::observe::Change;
 use super::tree::parent;
 
-/// Which connections watch which nodes.
+/// The nodes that connections watch.
 #[derive(Debug, Default)]
 pub(crate) struct Watches {
     data: Paths,
