@@ -30,7 +30,7 @@ pub struct Report {
     pub failed: u64,
     /// The reasons of failures, with their counts.
     pub failures: BTreeMap<String, u64>,
-    /// Conditional updates that found another version or status: lost work, or a vain look for a job.
+    /// Conditional updates that found another version or status: lost work, or no job found.
     pub conflicts: u64,
     /// Critical sections a second.
     pub served_per_second: f64,

@@ -23,7 +23,7 @@ pub struct Target {
     pub demand: String,
     /// The measured value.
     pub measured: String,
-    /// Whether it is met; `None` if a measurement is missing.
+    /// True if it is met; `None` if a measurement is missing.
     pub holds: Option<bool>,
 }
 

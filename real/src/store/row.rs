@@ -28,7 +28,7 @@ impl Parameters {
         }
     }
 
-    /// The last write, as the numbers of its guard: see [`Guard::to_parts`].
+    /// Returns the last write, as the numbers of its guard: see [`Guard::to_parts`].
     pub(super) fn of_write(last: &LastWrite) -> Self {
         let (token, number) = last.guard.to_parts();
         Self::new(token, number, last.owner.as_ref())

@@ -131,9 +131,8 @@ pub(super) fn call_function(
 
 /// Lua's side of `redis.call`. *May throw*: the reply is left in [`Running`], only its address is held here.
 unsafe extern "C-unwind" fn call(state: *mut lua_State) -> i32 {
-    // SAFETY: the upvalues are those that `call_function` set. The reply stays where it is until the next
-    // call: what may run while it is being pushed is Lua's collector, which calls no script. Rule 1 for the
-    // rest.
+    // SAFETY: the upvalues are those that `call_function` set. The reply does not move until the next call:
+    // only Lua's collector may run while it is being pushed, and that calls no script. Rule 1 for the rest.
     unsafe {
         let running =
             ffi::lua_touserdata(state, ffi::lua_upvalueindex(call_slot::RUNNING)).cast::<Mutex<Running>>();
