@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_vain_poll_is_not_repeated() -> io::Result<()> {
+    async fn a_poll_without_an_answer_is_not_repeated() -> io::Result<()> {
         let (mut stream, mut peer) = asked(LONG).await?;
         assert!(read_once(&mut stream, 8).is_none());
         // The peer answers this one.

@@ -55,13 +55,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn hexadecimal_comes_back(bytes: Vec<u8>) {
+        fn hexadecimal_round_trips(bytes: Vec<u8>) {
             prop_assert_eq!(unhex(&hex(&bytes)), Some(bytes));
         }
     }
 
     #[test]
-    fn what_is_not_hexadecimal_is_refused() {
+    fn text_that_is_not_hexadecimal_is_refused() {
         assert_eq!(unhex("abc"), None);
         assert_eq!(unhex("zz"), None);
     }

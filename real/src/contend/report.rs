@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fairness_counts_who_was_served_before_an_earlier_attempt() {
+    fn fairness_counts_overtakings() {
         assert_eq!(fairness(&[(0, 0), (0, 1), (0, 2)]).inversions, 0);
         let last_first = fairness(&[(0, 2), (0, 0), (0, 1)]);
         assert_eq!((last_first.inversions, last_first.overtaken_max), (2, 1));

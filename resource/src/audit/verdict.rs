@@ -82,8 +82,8 @@ impl VerdictKind {
                  itself allows this when its holder is paused for longer than the lease."
             }
             Self::StaleWrite => {
-                "The resource accepted a write from a worker that no longer held the lock, after a write of a \
-                 later holder, so older data overwrote newer data."
+                "The resource accepted a write from a worker that no longer held the lock, after a write of \
+                 a later holder, so older data overwrote newer data."
             }
             Self::LateWrite => {
                 "The resource accepted a write from a worker that no longer held the lock, although the next \
@@ -98,8 +98,8 @@ impl VerdictKind {
                  grant got a number that is not higher than an earlier one's."
             }
             Self::ForeignRelease => {
-                "A client deleted or prolonged a lock that belonged to another client, which does not know it \
-                 and goes on as if it were alone."
+                "A client deleted or prolonged a lock that belonged to another client, which does not know \
+                 it and goes on as if it were alone."
             }
             Self::Stuck => {
                 "Everything was working again, and yet a worker that asked for the lock was not served in \

@@ -77,7 +77,7 @@ impl Core {
         Client { id: self.clients, ..Client::default() }
     }
 
-    /// Hands the effects of the last command to the append-only file and to the replicas.
+    /// Passes the effects of the last command to the append-only file and to the replicas.
     pub(crate) fn publish(&mut self) {
         self.watches.touch(&self.state.record.effects);
         let has_readers = self.journal.is_enabled() || self.replication.connected() > 0;
