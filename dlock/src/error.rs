@@ -14,14 +14,13 @@ pub enum TryAcquireError {
         /// The time left to its lease unless it is renewed, if the server reports it.
         retry_after: Option<Duration>,
     },
-    /// The grant arrived when no more than [`crate::Options::min_validity`] was left of it; it was given
-    /// back.
+    /// The grant arrived when no more than [`crate::Options::min_validity`] was left of it; it was released.
     #[error(
         "the grant came too late to be of use and was given back: raise the TTL above the server's slowest \
          answer"
     )]
     Late,
-    /// The lock server failed. Whatever it may have granted is being given back.
+    /// The lock server failed. Any lease that it may have granted is being released.
     #[error(transparent)]
     Backend(#[from] BackendError),
 }
@@ -52,14 +51,14 @@ pub enum AcquireError {
         retry_after: Option<Duration>,
     },
     /// The last grant before the deadline arrived when no more than [`crate::Options::min_validity`] was left
-    /// of it; it was given back.
+    /// of it; it was released.
     #[error(
         "the grant came too late to be of use and was given back: raise the TTL above the server's slowest \
          answer"
     )]
     Late,
-    /// The lock server could not be used until the deadline. Whatever it may have granted is being given
-    /// back.
+    /// The lock server could not be used until the deadline. Any lease that it may have granted is being
+    /// released.
     #[error("no lock until the deadline: {0}")]
     Unavailable(#[source] BackendError),
     /// The lock server refused, and would do so again.

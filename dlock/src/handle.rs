@@ -123,9 +123,9 @@ impl<B: Backend> Handle<B> {
         held.release(now, now + held.context().options().request_timeout * RELEASE_TIMEOUTS).await
     }
 
-    /// Gives the handle up without a release: the lease ends by its TTL. Use it if others must wait that
-    /// long, for a job that must not run again at once, for example. A lease that lives as long as the
-    /// client's session is released in the background when its TTL is over.
+    /// Drops the handle without a release: the lease ends by its TTL. Use it if others must wait that long,
+    /// for a job that must not run again at once, for example. A lease that lives as long as the client's
+    /// session is released in the background when its TTL is over.
     pub fn leave(self) {
         self.held.end();
         if self.held.context().backend().session_ttl().is_some() {

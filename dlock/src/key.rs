@@ -262,7 +262,7 @@ mod tests {
         }
 
         #[test]
-        fn a_sensitive_id_stands_nowhere(id in "[a-z]{13,40}") {
+        fn a_sensitive_id_appears_nowhere(id in "[a-z]{13,40}") {
             let key = LockKey::sensitive(None, "account", &id).unwrap();
             let shown = format!("{:?}{}{}", key, key.owner_key(), key.fence_key());
             prop_assert!(!shown.contains(&id));
@@ -275,7 +275,7 @@ mod tests {
 
         /// Two partitions of one text: their names collide if separators are not escaped.
         #[test]
-        fn unlike_parts_have_unlike_names(text in "[a:/]{3,6}|[2F:/%]{3,9}", one in cuts(), two in cuts()) {
+        fn different_parts_have_different_names(text in "[a:/]{3,6}|[2F:/%]{3,9}", one in cuts(), two in cuts()) {
             let (one, two) = (cut(&text, one), cut(&text, two));
             if let (Ok(one_key), Ok(two_key)) = (key_of(&one), key_of(&two)) {
                 prop_assert_eq!(one == two, one_key.name() == two_key.name());

@@ -29,7 +29,7 @@ pub struct Options {
     /// The longest time for one call to the server, connecting included. After it the connection is given up.
     /// By default a quarter of the TTL, at least 50 ms and at most 1 s.
     pub request_timeout: Duration,
-    /// A grant must arrive with more validity left than this. A later one is given back, and is an
+    /// A grant must arrive with more validity left than this. A later one is released, and is an
     /// [`AcquireError::Late`](crate::AcquireError::Late). By default zero.
     pub min_validity: Duration,
 }
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_below_a_millisecond_is_cut_off() {
+    fn fractions_of_a_millisecond_are_cut_off() {
         let terms = options(|options| options.ttl = Duration::from_micros(1_500_999)).unwrap();
         assert_eq!(terms.ttl, Duration::from_millis(1500));
     }

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_refused() {
+    fn a_text_that_is_no_token_is_refused() {
         for text in ["", "0", "-1", "+1", " 1", "1 ", "1.0", "0x1", "18446744073709551616"] {
             let error = text.parse::<FencingToken>().unwrap_err();
             assert!(error.to_string().contains("from 1 to"), "{error}");

@@ -4,7 +4,7 @@
 //! 11 on an idle runtime, and less on one that polls all the time. A lock would be charged for the timer, and
 //! one that keeps its runtime busier would seem faster. The kernel's `timerfd` does not round.
 //!
-//! Each sleep occupies a file descriptor: use it for the few that work, not for waiters.
+//! Each sleep occupies a file descriptor: use it for the few contenders that work, not for waiters.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn the_script_for_many_does_what_that_for_one_does() {
+    fn the_scripts_for_one_and_for_many_claims_agree() {
         let code = |text: &'static str| text.lines().filter(|line| !line.starts_with("--"));
         let one = code(include_str!("acquire.lua")).skip(1).map(|line| {
             let second = line.replace("keys[2]", "keys[i + 1]").replace("args[2]", "args[i + 1]");

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiter_that_leaves_asleep_wakes_nobody() {
+    fn a_waiter_that_leaves_asleep_wakes_no_other() {
         let waiters = waiters();
         let (first, second) = (waiters.join(CHANNEL), waiters.join(CHANNEL));
         drop(first);

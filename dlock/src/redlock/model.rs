@@ -262,7 +262,7 @@ fn tokens_of_later_grants_are_larger() {
 }
 
 #[test]
-fn the_model_grants_often_enough_to_say_something() {
+fn the_model_grants_often() {
     let mut runner = TestRunner::deterministic();
     let mut orders = 0;
     for _ in 0..200 {
@@ -313,7 +313,7 @@ fn two_majorities_that_share_one_node_keep_the_order() {
 }
 
 #[test]
-fn the_shared_node_that_forgets_breaks_it() {
+fn a_shared_node_that_forgets_breaks_the_order() {
     let mut model = Model::new(Rule::Raised);
     model.nodes[0].count = 10;
     model.begin();

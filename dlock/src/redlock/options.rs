@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_that_make_no_sense_are_refused() {
+    fn invalid_sets_of_nodes_are_refused() {
         let check = |addresses: &[&str]| RedlockOptions::default().check(addresses);
         assert_eq!(check(&["a:1", "b:1"]), Err(SetupError::TooFewNodes { nodes: 2 }));
         let error = check(&["a:1", "b:1", "a:1"]).unwrap_err();

@@ -43,7 +43,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_follows_the_one_before_it_wherever_the_count_stands(first in count(), gaps in prop::collection::vec(1..9, 1..9)) {
+        fn each_entry_follows_the_one_before_it(first in count(), gaps in prop::collection::vec(1..9, 1..9)) {
             let mut count = first;
             let mut line = vec![name(first)];
             for gap in gaps {
@@ -71,14 +71,14 @@ mod tests {
     }
 
     #[test]
-    fn numbers_end_before_they_come_twice() {
+    fn numbers_end_before_they_repeat() {
         let is_used_up = |count| is_used_up(entry_number(&name(count)).unwrap());
         assert_eq!([0, 1, i32::MAX - 1].map(is_used_up), [false; 3]);
         assert_eq!([i32::MAX, i32::MIN, -1].map(is_used_up), [true; 3]);
     }
 
     #[test]
-    fn what_is_no_entry_is_ahead_of_nobody() {
+    fn other_nodes_are_ahead_of_no_entry() {
         let names =
             ["config", "_c_x-lock-", "_c_x-lock-000000000x", "_c_x-lock-+000000001"].map(str::to_owned);
         assert_eq!(ahead(&names, 5), None);

@@ -22,7 +22,7 @@ use crate::servers::Stage;
 
 /// The folder of the run's processes in the stage.
 const FOLDER: &str = "chaos";
-/// How long an aimed fault waits for its worker's critical section.
+/// The timeout of an aimed fault for its worker's critical section.
 const AIM: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -45,7 +45,7 @@ pub(super) struct Deployment<'a> {
 struct Worker {
     name: String,
     actor: Actor,
-    /// One proxy for each lock server that the worker knows.
+    /// One proxy for each lock server of the worker.
     to_servers: Vec<Proxy>,
     to_resource: Proxy,
 }
@@ -323,8 +323,8 @@ const fn severity(link: &Link) -> u8 {
     }
 }
 
-/// Moves a killed process's history, whose last line may be torn, and its log out of its successor's way.
-/// Returns the history's new path, if there was a history.
+/// Renames the history of a killed process, whose last line may be incomplete, and its log, so that its
+/// successor starts new files. Returns the history's new path, if there was a history.
 fn put_away(actor: &Actor, number: usize) -> Result<Option<PathBuf>, ChaosError> {
     let put = |path: &Path| {
         let away = path.with_extension(number.to_string());

@@ -50,11 +50,11 @@ const SERVED_WITHIN: Duration = Duration::from_secs(60);
 pub struct Configuration {
     /// The lock system: one Redis with a replica, five Redis for Redlock, three etcd, or three ZooKeeper.
     pub system: System,
-    /// Whether the resource refuses stale tokens. Nothing else depends on it.
+    /// The switch for refusing stale tokens. Nothing else depends on it.
     pub fence: Fencing,
     /// The seed from which the plan is drawn.
     pub seed: u64,
-    /// How long faults strike.
+    /// The time during which faults strike.
     #[serde(rename = "lasts_ms", serialize_with = "as_millis")]
     pub lasts: Duration,
     /// The mean time between faults.
@@ -69,7 +69,7 @@ pub struct Configuration {
     /// The TTL of a lease.
     #[serde(rename = "ttl_ms", serialize_with = "as_millis")]
     pub ttl: Duration,
-    /// How long a worker works before it writes.
+    /// The duration of the work before a write.
     #[serde(rename = "work_ms", serialize_with = "as_millis")]
     pub work: Duration,
 }

@@ -33,7 +33,7 @@ pub(crate) struct Chaos {
     /// The seed from which the plan of faults is drawn.
     #[arg(long, env = "DLOCK_SEED", default_value_t = 1)]
     seed: u64,
-    /// Whether the resource refuses stale tokens.
+    /// Makes the resource refuse stale tokens (on), or not (off).
     #[arg(long, env = "DLOCK_FENCE", value_parser = fencing::parser(), default_value = "on")]
     fence: Fencing,
     /// The kinds of faults; by default all that the system can have.
@@ -48,7 +48,7 @@ pub(crate) struct Chaos {
     /// The TTL of a lease.
     #[arg(long, env = "DLOCK_TTL", value_parser = span::parse, default_value = "1s")]
     ttl: Duration,
-    /// How long a worker works before it writes.
+    /// The duration of the work before a write.
     #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
     work: Duration,
     /// Prints the plan and runs nothing.

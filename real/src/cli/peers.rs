@@ -26,7 +26,7 @@ pub(crate) struct Peers {
     /// The number of contenders for one key.
     #[arg(long, env = "DLOCK_CONTENDERS", value_delimiter = ',', default_value = "50,200")]
     contenders: Vec<u64>,
-    /// How long they hold the lock.
+    /// The time for which they hold the lock.
     #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
     work: Duration,
     /// The duration of a slice with one key.

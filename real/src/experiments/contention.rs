@@ -1,4 +1,4 @@
-//! Experiment 4: how contention affects the latency of an acquire and the throughput.
+//! Experiment 4: the effect of contention on the latency of an acquire and on the throughput.
 //!
 //! The load is open: each contender wants the lock at a fixed rate, so their number is the offered load. Up
 //! to the lock's capacity, more contenders mean more critical sections; beyond it, only a longer queue, since
@@ -170,7 +170,7 @@ fn waits_grow_when_full(points: &[&Point]) -> bool {
     full_pairs(points).all(|(few, many)| many.p50_ms > few.p50_ms)
 }
 
-/// Describes where more contenders raise the throughput no more, and why.
+/// Describes the number of contenders from which on more raise the throughput no more, and why.
 fn remark(configuration: &Configuration, points: &[&Point]) -> Option<String> {
     let full = points.iter().find(|point| is_full(point))?;
     let (name, per_second) = (full.system.as_str(), full.served_per_second);

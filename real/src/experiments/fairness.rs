@@ -20,10 +20,10 @@ use crate::servers::Stage;
 use crate::span::Span;
 use crate::systems::System;
 
-/// How many grants of a system the figure shows.
+/// The number of grants of a system that the figure shows.
 const SHOWN: usize = 150;
-/// Even with a queue on the server, requests may overtake each other on the way to it: in this many of a
-/// thousand pairs.
+/// The accepted overtakings, in a thousand pairs: even with a queue on the server, requests may overtake each
+/// other in the network.
 const ON_THE_WAY_PER_MILLE: f64 = 10.0;
 
 /// Experiment 5.
@@ -173,7 +173,7 @@ impl Arm {
         self.polled || self.system == System::Redlock
     }
 
-    /// Returns how many of a thousand pairs were served in the wrong order.
+    /// Returns the number of pairs served in the wrong order, in a thousand.
     fn inverted_per_mille(&self) -> f64 {
         let pairs = self.served as f64 * (self.served as f64 - 1.0) / 2.0;
         1e3 * self.inversions as f64 / pairs.max(1.0)

@@ -81,7 +81,7 @@ pub struct Findings {
     safety: Vec<Safety>,
 }
 
-/// Whether the lock could be acquired.
+/// The availability of the lock under one fault.
 #[derive(Debug, Serialize, Deserialize)]
 struct Availability {
     fault: Fault,
@@ -221,7 +221,7 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// Client a holds the lock and pauses for longer than its TTL while client b waits for it.
+    /// Pauses client a while it holds the lock, for longer than its TTL, while client b waits for it.
     fn pause(mut self, fault: Fault, fence: Fencing) -> Result<Safety, ExperimentError> {
         let resource = ResourceActor::start(&self.stage, "pause", fence.as_str())?;
         self.apply(fault);
@@ -229,7 +229,7 @@ impl<'a> Scene<'a> {
         let Configuration { ttl, pause, .. } = *self.configuration;
         let crew = self.crew("pause", &near, resource.address(), ttl.0);
         let mut a = Crew { servers: &far, ..crew }.worker("a", &["--pause", &pause.to_string()])?;
-        a.told("fault_applied")?;
+        a.wait_for_event("fault_applied")?;
         if let Fault::CutOffLater(count) = fault {
             self.links.cut(count);
         }

@@ -203,9 +203,9 @@ impl Scene<'_> {
         let resource = ResourceActor::start(self.stage, &run, Fencing::On.as_str())?;
         let crew = self.crew(&run, &resource, ttl);
         let mut a = Crew { work: FOREVER, ..crew }.worker("a", &[])?;
-        a.told("section_entered")?;
+        a.wait_for_event("section_entered")?;
         let mut b = crew.worker("b", &[])?;
-        b.told("lease_requested")?;
+        b.wait_for_event("lease_requested")?;
         let death = a.crash()?;
         b.ended()?;
         let (outcome, events) = Outcome::of(&[&a.history, &b.history, &resource.actor.history, &death])?;
@@ -219,7 +219,7 @@ impl Scene<'_> {
         let resource = ResourceActor::start(self.stage, &run, fence.as_str())?;
         let crew = self.crew(&run, &resource, ttl);
         let mut a = crew.worker("a", &["--pause", &self.configuration.pause.to_string()])?;
-        a.told("fault_applied")?;
+        a.wait_for_event("fault_applied")?;
         let mut b = crew.worker("b", &[])?;
         b.ended()?;
         a.ended()?;

@@ -15,7 +15,8 @@ const READY_TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(10);
 /// Timeout for the answer to a single request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// How many of the last lines are searched for the reason of an exit: Java prints it above its stack trace.
+/// The number of last lines that are searched for the reason of an exit: Java prints it above its stack
+/// trace.
 const REASON_LINES: usize = 40;
 /// The messages of Redis, etcd, Java and PostgreSQL if another process has their port.
 const TAKEN: [&str; 2] = ["address already in use", "bindexception"];

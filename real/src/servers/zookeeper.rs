@@ -111,8 +111,8 @@ impl ZooKeeper {
         self.await_ready()
     }
 
-    /// Waits until it is ready. The data directory that it reports tells it from another process's server on
-    /// the port.
+    /// Waits until it is ready. It checks the reported data directory, since another process's server may
+    /// answer on the port.
     fn await_ready(&mut self) -> Result<(), ServerError> {
         let port = self.port;
         let ours = format!("dataDir={}/", self.launch.directory.display());

@@ -28,7 +28,8 @@ use super::row::{COLUMNS, Parameters, load, snapshot};
 
 /// The largest number of connections in the pool. A write occupies one until its commit is synced.
 const CONNECTIONS_MAX: usize = 16;
-/// How many decisions can be reported at a time; more than connections, so that keys rarely share a gate.
+/// The number of decisions that can be reported at a time; more than connections, so that keys rarely share a
+/// gate.
 const GATES: usize = 64;
 
 /// Keeps values and fences in PostgreSQL. A clone shares the connections.
@@ -40,8 +41,8 @@ pub struct PostgresStore(Arc<Inner>);
 
 struct Inner {
     pool: Pool,
-    /// Held from before a decision until its event is emitted, by the key's hash: otherwise the next decision
-    /// could be reported first.
+    /// Gates by the key's hash, locked from before a decision until its event is emitted: otherwise the next
+    /// decision could be reported first.
     gates: Box<[Mutex<()>]>,
 }
 

@@ -28,7 +28,7 @@ impl Parameters {
         }
     }
 
-    /// The last write, as the numbers of its guard: see [`Guard::to_parts`].
+    /// Returns the last write, as the numbers of its guard: see [`Guard::to_parts`].
     pub(super) fn of_write(last: &LastWrite) -> Self {
         let (token, number) = last.guard.to_parts();
         Self::new(token, number, last.owner.as_ref())
@@ -88,7 +88,8 @@ fn last_write(
     (token, number, owner): (u64, u64, Option<OwnerToken>),
     digest: BodyDigest,
 ) -> Result<LastWrite, StoreError> {
-    let guard = Guard::from_parts(token, number).ok_or(StoreError::Corrupt("a write stands as a claim"))?;
+    let guard =
+        Guard::from_parts(token, number).ok_or(StoreError::Corrupt("a write has the position of a claim"))?;
     Ok(LastWrite { guard, owner, digest })
 }
 

@@ -10,7 +10,7 @@ use crate::vocabulary::{Kind, Name};
 pub(super) struct Holders<'h> {
     /// By owner and key. Owners differ in their first bytes, which keeps comparisons short.
     by_owner: BTreeMap<(&'h Name, &'h Name), Holder<'h>>,
-    /// For writers that send a token and no owner.
+    /// The processes by token, for writers that send a token and no owner.
     by_token: BTreeMap<(&'h Name, u64), &'h Name>,
 }
 
@@ -34,14 +34,14 @@ impl<'h> Holders<'h> {
         }
     }
 
-    /// The token that `owner` was granted for `key`, if the history told.
+    /// Returns the token that `owner` was granted for `key`, if the history has that grant.
     pub(super) fn token(&self, key: &'h Name, owner: &'h Name) -> Option<u64> {
         self.by_owner.get(&(owner, key)).and_then(|holder| holder.token)
     }
 
-    /// The process behind a write or a read: the one that acquired as `owner`, or got `token` if the owner
-    /// was not sent. An owner that the history has not seen names itself: `a:7f3c9e12` is `a`. Failing all,
-    /// `?`.
+    /// Returns the process behind a write or a read: the one that acquired as `owner`, or got `token` if the
+    /// owner was not sent. For an owner that is not in the history, its own prefix is used: `a` for
+    /// `a:7f3c9e12`. Returns `?` if nothing is known.
     pub(super) fn process(&self, key: &'h Name, owner: Option<&'h Name>, token: u64) -> Name {
         let known = match owner {
             Some(owner) => self.by_owner.get(&(owner, key)).map(|holder| holder.process),
@@ -55,7 +55,7 @@ impl<'h> Holders<'h> {
     }
 }
 
-/// The process's name in front of an owner prefix, or the whole of it if there is none.
+/// Returns the process's name in front of an owner prefix, or the whole prefix if it has no name.
 fn instance(owner: &Name) -> Name {
     owner.as_str().rsplit_once(':').map_or_else(|| owner.clone(), |(process, _)| Name::from(process))
 }

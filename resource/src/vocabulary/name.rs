@@ -22,7 +22,7 @@ enum Text {
 }
 
 impl Name {
-    /// The name's text.
+    /// Returns the name's text.
     pub fn as_str(&self) -> &str {
         match &self.0 {
             // The bytes were copied from a `str`, whole: they are UTF-8.
@@ -31,10 +31,10 @@ impl Name {
         }
     }
 
-    /// The text that `value` is formatted as, without a `String` in between if it is short.
+    /// Formats `value`, without a `String` in between if the text is short.
     pub(super) fn from_format(value: fmt::Arguments<'_>) -> Self {
         let mut buffer = Buffer { text: Self::default().0 };
-        // A Buffer takes all there is; a `Debug` that fails by itself leaves what it wrote.
+        // A Buffer never fails; a `Debug` that fails leaves the text that it has written.
         let _ = buffer.write_fmt(value);
         Self(buffer.text)
     }

@@ -1,5 +1,5 @@
 //! Schedules under which a correct lock was once convicted: for a request on a slow link, for a key on a
-//! replica that had not received the release, or by a defect of the simulated replica.
+//! replica that had not received the release or on a stopped primary, or by a defect of the simulated replica.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use sim::lab::{Arm, excused, run};
 fn correct_locks_are_acquitted() {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/accusations"));
     let schedules = sim::corpus::load(folder).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(schedules.len(), 5);
+    assert_eq!(schedules.len(), 6);
     for (name, schedule) in schedules {
         let report = run(&schedule, Arm::Fenced, schedule.seed).unwrap();
         let excused = excused(&schedule, Arm::Fenced);

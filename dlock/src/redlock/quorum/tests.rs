@@ -154,7 +154,7 @@ proptest! {
     /// Whatever the answers and their order: every round ends with the last answer at the latest, and its
     /// outcome never changes.
     #[test]
-    fn every_round_ends_and_sticks_to_what_it_said(
+    fn every_round_ends_and_keeps_its_outcome(
         nodes in 3..8usize, answers in proptest::collection::vec((0..8usize, 0..4u8), 40),
     ) {
         let mut round = Round::new(Quorum { nodes });

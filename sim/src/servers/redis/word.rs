@@ -39,7 +39,7 @@ impl Word {
 fn half(text: &[u8]) -> u64 {
     let bytes = match text.first_chunk() {
         Some(bytes) => u64::from_be_bytes(*bytes),
-        // Built in a register: the processor would have to wait for a copy in memory.
+        // Built in a register, which is faster than a copy in memory.
         None if text.is_empty() => 0,
         None => {
             let word = text.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
