@@ -33,8 +33,8 @@ impl FaultClass {
             Self::ClockStep => step(&mut draw),
             Self::ClockRate => rate(&mut draw),
             Self::LostReply => every_reply(&mut draw, schedule),
-            Self::Failover => by_weight(&mut draw, &[(&promote::ANY, 1)]),
-            Self::LeaderChange => by_weight(&mut draw, &[(&lead::ANY, 1)]),
+            Self::Failover => (promote::ANY.draw)(&mut draw).into_iter().collect(),
+            Self::LeaderChange => (lead::ANY.draw)(&mut draw).into_iter().collect(),
         })
     }
 }

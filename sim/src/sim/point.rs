@@ -18,7 +18,12 @@ pub fn of(kind: &Kind) -> Option<&str> {
         Kind::LeaseReleaseRequested { .. } => "release-requested",
         Kind::LeaseReleased { .. } => "released",
         Kind::SectionEntered { .. } => "entered",
-        Kind::WorkerStep { step, .. } | Kind::PointPassed { step } => step.as_str(),
+        Kind::WorkerStep { step, .. } => match step.as_str() {
+            // Events of the lock pass these points: `nth` counts each of them once.
+            "granted" | "released" => return None,
+            step => step,
+        },
+        Kind::PointPassed { step } => step.as_str(),
         Kind::WriteSent { .. } | Kind::ConditionalSent { .. } => "sent",
         Kind::WriteAnswered { .. } | Kind::ConditionalAnswered { .. } => "answered",
         Kind::WriteAccepted { .. } | Kind::ConditionalAccepted { .. } => "accepted",

@@ -1,5 +1,6 @@
-//! Faults: overlapping ones, pauses, and one defined outside the crate.
+//! Faults: overlapping ones, pauses, triggers, and one defined outside the crate.
 
 mod flap;
 mod overlaps;
 mod pauses;
+mod points;
