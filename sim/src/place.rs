@@ -55,6 +55,14 @@ impl Place {
         line_at(text, offset)
     }
 
+    /// The number, from 0, of the element of the list `list` in which the field is.
+    pub(crate) fn element_of(&self, list: &str) -> Option<usize> {
+        match self.0.as_slice() {
+            [Turn::Key(key), Turn::Index(index), ..] if key == list => Some(*index),
+            _ => None,
+        }
+    }
+
     fn turn(&self, turn: Turn) -> Self {
         let mut turns = self.0.clone();
         turns.push(turn);

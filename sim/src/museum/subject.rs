@@ -6,7 +6,7 @@ use std::path::Path;
 use resource::audit::VerdictKind;
 
 use super::Mutant;
-use crate::lab::{Arm, Lab, Options};
+use crate::lab::{Arm, Lab, Options, System};
 use crate::sim::{self, Report, RunError};
 use crate::{Draw, Invalid, Place, Schedule, ScheduleError, Sim, Subject};
 
@@ -28,6 +28,20 @@ impl Museum {
     #[must_use]
     pub fn with(self, mutant: Mutant) -> Self {
         Self { mutant: Some(mutant), ..self }
+    }
+
+    /// The same, but random schedules are of `system` alone.
+    #[must_use]
+    pub fn drawing(self, system: System) -> Self {
+        Self { lab: self.lab.drawing(system), ..self }
+    }
+
+    /// The drawn schedule, which names the mistake if its system can have it: so its file replays.
+    fn naming(&self, mut schedule: Schedule<Options>) -> Schedule<Options> {
+        let applies = |mutant: &Mutant| mutant.exhibit().applies_to(schedule.options.system);
+        let mutant = self.mutant.filter(applies);
+        schedule.options.mutant = mutant.map(|mutant| mutant.name().to_owned());
+        schedule
     }
 
     /// The laboratory with the mistake of a run with these options.
@@ -71,11 +85,19 @@ impl Subject for Museum {
     }
 
     fn schedule(&self, from: &mut Draw) -> Result<Schedule<Options>, Invalid> {
-        self.lab.schedule(from)
+        self.lab.schedule(from).map(|schedule| self.naming(schedule))
     }
 
     fn build(&self, options: &Options, sim: &mut Sim) -> Result<(), Invalid> {
         self.lab(options)?.build(options, sim)
+    }
+
+    fn smaller(&self, options: &Options) -> Vec<Options> {
+        self.lab.smaller(options)
+    }
+
+    fn task(&self, options: &Options, process: &str) -> Option<String> {
+        self.lab.task(options, process)
     }
 
     fn check(&self, schedule: &Schedule<Options>, sim: &Sim) -> Result<(), Invalid> {

@@ -46,10 +46,19 @@ pub trait Subject: Sync {
     /// [`Invalid`] with the option that can't be used.
     fn build(&self, options: &Self::Options, sim: &mut Sim) -> Result<(), Invalid>;
 
-    /// Options that ask for less, for shrinking. Default: none.
+    /// Options that ask for less, for shrinking, those that leave out most first. Each must be smaller in the
+    /// same sense, so that none leads back to `options`. One that no world can be built of is skipped.
+    /// Default: none.
     fn smaller(&self, options: &Self::Options) -> Vec<Self::Options> {
         let _ = options;
         Vec::new()
+    }
+
+    /// What the process does, if not all processes of its role do the same: two failures have one cause only
+    /// if the processes in them do the same. Default: nothing in particular.
+    fn task(&self, options: &Self::Options, process: &str) -> Option<String> {
+        let _ = (options, process);
+        None
     }
 
     /// Draws a schedule: the options, and up to four faults for the processes, servers and links of the
