@@ -1,20 +1,23 @@
 //! `explore`: searches random schedules for violations. The demonstration uses the same table of counts.
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use resource::audit::VerdictKind as Verdict;
-use sim::explore::{Found, Tally, Violation};
-use sim::lab::{Arm, Lab, Options, System, run};
+use sim::Schedule;
+use sim::explore::{Found, RUNS_MAX, Tally, Violation, explain, shrink};
+use sim::lab::{Arm, Options, System};
+use sim::museum::{Museum, Mutant, run};
 
 use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, replay, wrap};
 
-/// Runs `seeds` schedules from the seed `first` on, of `system` only if it is given. Returns false if there
-/// is a violation.
+/// Runs `seeds` schedules from the seed `first` on, of `system` only if it is given, and with the mistake of
+/// `mutant` if it is given. Returns false if there is a violation.
 pub(crate) fn explore(
     system: Option<System>,
+    mutant: Option<Mutant>,
     first: u64,
     seeds: u64,
     threads: Option<usize>,
@@ -26,10 +29,7 @@ pub(crate) fn explore(
     let began = Stopwatch::start();
     let bar = bar(seeds);
     let end = first.saturating_add(seeds);
-    let arms = Lab::arms().map(|lab| match system {
-        Some(system) => lab.drawing(system),
-        None => lab,
-    });
+    let arms = [Arm::Unfenced, Arm::Fenced].map(|arm| subject(arm, system, mutant));
     let Found { tally, violations } = sim::explore::explore(&arms, first..end, cores(threads), |tally| {
         show(&bar, tally);
         true
@@ -96,27 +96,50 @@ pub(crate) fn table(tally: &Tally, seconds: f64) -> String {
     text + &wrap(EXCUSED, 2)
 }
 
-/// Saves a violation as a schedule, and prints its trace and the command that replays it.
+fn subject(arm: Arm, system: Option<System>, mutant: Option<Mutant>) -> Museum {
+    let museum = system.into_iter().fold(Museum::new(arm), Museum::drawing);
+    mutant.into_iter().fold(museum, Museum::with)
+}
+
+/// The folder, in that of the shrunk schedules, with the schedules as they were drawn.
+const DRAWN: &str = "drawn";
+
+/// Shrinks a violation and saves it as a schedule. Prints it with its explanation, its trace and the command
+/// that replays it.
 fn report(violation: &Violation<Options>, out: &Path) -> Result<(), Box<dyn std::error::Error>> {
-    let failed =
-        |error: std::io::Error| format!("{}: {error}; choose another folder with --out", out.display());
-    std::fs::create_dir_all(out).map_err(failed)?;
     let arm = violation.arm.parse::<Arm>()?;
     let fence = if arm == Arm::Fenced { "on" } else { "off" };
-    let seed = violation.schedule.seed;
-    let path = out.join(format!("seed-{}-{fence}.toml", seed));
-    std::fs::write(&path, violation.schedule.to_toml()).map_err(failed)?;
-    let kinds: Vec<String> = violation.broken.iter().map(ToString::to_string).collect();
-    let run = run(&violation.schedule, arm, seed)?;
+    let (seed, cause) = (violation.schedule.seed, &violation.cause);
+    let name = format!("seed-{seed}-{fence}.toml");
+    let drawn = save(&out.join(DRAWN), &name, &violation.schedule)?;
+    let subject = Museum::new(arm);
+    let mut shrunk = shrink(&subject, &violation.schedule, cause, RUNS_MAX);
+    shrunk.schedule.about = format!("{}, then shrunk: {cause}", violation.schedule.about);
+    let path = save(out, &name, &shrunk.schedule)?;
+    let explanation = explain(&subject, &shrunk.schedule, cause);
+    let explanation = explanation.map_or_else(String::new, |explanation| explanation.to_string());
+    let run = run(&shrunk.schedule, arm, seed)?;
     print(&format!(
-        "\nviolation: {} with fencing {fence}, seed {}\n\n{}\n{}\n{}\n\
-         replay it: cargo run --release -- replay {}\n",
-        kinds.join(", "),
-        seed,
-        violation.schedule.to_toml(),
+        "\nviolation: {cause}, with fencing {fence}, seed {seed}; shrunk from {} to {} faults in {} runs\n\n\
+         {explanation}\n{}\n{}\n{}\nreplay it: cargo run --release -- replay {}\nas it was drawn: {}\n",
+        violation.schedule.faults.len(),
+        shrunk.schedule.faults.len(),
+        shrunk.runs,
+        shrunk.schedule.to_toml(),
         run.trace(),
         replay::summary(&run),
-        path.display()
+        path.display(),
+        drawn.display()
     ))?;
     Ok(())
+}
+
+/// Saves the schedule in the folder, which is created if need be.
+fn save(folder: &Path, name: &str, schedule: &Schedule<Options>) -> Result<PathBuf, String> {
+    let failed =
+        |error: std::io::Error| format!("{}: {error}; choose another folder with --out", folder.display());
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let path = folder.join(name);
+    std::fs::write(&path, schedule.to_toml()).map_err(failed)?;
+    Ok(path)
 }

@@ -8,6 +8,7 @@ pub(crate) mod fencing;
 pub(crate) mod init;
 pub(crate) mod json;
 pub(crate) mod replay;
+pub(crate) mod shrink;
 mod stopwatch;
 
 use std::error::Error;

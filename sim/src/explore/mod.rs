@@ -4,8 +4,22 @@
 //! other verdict, and any check that does not hold, is a violation: a mistake of the lock, of the resource or
 //! of the simulator.
 
+mod cause;
+mod explain;
+mod harness;
+mod sentence;
+mod shrink;
+mod trial;
+mod vary;
+
+pub use cause::{Broken, Cause, Causes, Party};
+pub use explain::{Explained, Explanation, Range, SEEDS, explain, varied};
+pub use harness::{Failure, Search, check, difference};
+pub use shrink::{RUNS_MAX, Shrunk, shrink};
+pub use vary::Part;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
 use resource::audit::VerdictKind;
@@ -40,6 +54,8 @@ pub struct Violation<O> {
     pub broken: BTreeSet<VerdictKind>,
     /// The checks that did not hold, each with its problem.
     pub findings: Vec<String>,
+    /// The cause of the first violation in the run.
+    pub cause: Cause,
     /// The schedule, which expects the outcome of the run: a replay shows the violation again.
     pub schedule: Schedule<O>,
 }
@@ -61,7 +77,7 @@ pub struct Found<O> {
 /// [`RunError`] if a run fails; the search then ends.
 pub fn explore<S: Subject>(
     arms: &[S],
-    seeds: Range<u64>,
+    seeds: std::ops::Range<u64>,
     threads: usize,
     go_on: impl Fn(&Tally) -> bool + Sync,
 ) -> Result<Found<S::Options>, RunError> {
@@ -120,11 +136,12 @@ pub fn violation<S: Subject>(
     if broken.is_empty() && report.findings.is_empty() {
         return None;
     }
+    let cause = Causes::of_report(subject, schedule, report).violations.into_iter().next()?;
     let findings = report.findings.iter().map(ToString::to_string).collect();
     let mut schedule = schedule.clone();
     schedule.seed = report.seed;
     schedule.expect.demand(subject.arm(), Outcome::of(report));
-    Some(Violation { arm: subject.arm(), broken, findings, schedule })
+    Some(Violation { arm: subject.arm(), broken, findings, cause, schedule })
 }
 
 /// Removes the faults that never struck, if a run without them gives the same verdicts: a replay expects that

@@ -234,7 +234,7 @@ fn judge(sim: &Sim, events: &[Event], names: &Names, rules: &Rules) -> (Vec<Verd
     let evidence = Evidence { events, verdicts: &verdicts, names, end: rules.end };
     let findings = sim.checks.iter().filter_map(|(name, check)| {
         let problem = check.judge(&evidence).err()?;
-        Some(Finding { check: name.clone(), problem })
+        Some(Finding { check: name.clone(), problem, forbids: check.forbids() })
     });
     let findings = findings.collect();
     (verdicts, findings)
