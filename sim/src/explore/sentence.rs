@@ -70,7 +70,7 @@ impl Story<'_> {
         let end = wrong.unwrap_or(end);
         let mut told: BTreeSet<usize> = self.strikes(end).chain(wrong).collect();
         for process in &verdict.processes {
-            let Some(grant) = self.last(end, |event| is_grant(event, process, &verdict.key)) else {
+            let Some(grant) = self.grant(end, process, &verdict.key) else {
                 told.extend(self.last(end, |event| is_request(event, process, &verdict.key)));
                 continue;
             };
@@ -90,6 +90,19 @@ impl Story<'_> {
             Kind::ProcessCrashed { .. } => true,
             _ => false,
         })
+    }
+
+    /// Returns the last grant before `end`. A process of the user's own may only tell that it entered.
+    fn grant(&self, end: usize, process: &Name, key: &Name) -> Option<usize> {
+        let acquired = |event: &Event| {
+            matches!(&event.kind, Kind::LeaseAcquired { key: of, .. } if of == key)
+                && event.process == *process
+        };
+        let entered = |event: &Event| {
+            matches!(&event.kind, Kind::SectionEntered { key: of, .. } if of == key)
+                && event.process == *process
+        };
+        self.last(end, acquired).or_else(|| self.last(end, entered))
     }
 
     fn last(&self, end: usize, is_meant: impl Fn(&Event) -> bool) -> Option<usize> {
@@ -136,13 +149,6 @@ impl Story<'_> {
             other => format!("{process} had {}", other.name().as_str()),
         }
     }
-}
-
-fn is_grant(event: &Event, process: &Name, key: &Name) -> bool {
-    let (Kind::LeaseAcquired { key: of, .. } | Kind::SectionEntered { key: of, .. }) = &event.kind else {
-        return false;
-    };
-    event.process == *process && of == key
 }
 
 fn is_request(event: &Event, process: &Name, key: &Name) -> bool {

@@ -46,9 +46,9 @@ pub trait Subject: Sync {
     /// [`Invalid`] with the option that can't be used.
     fn build(&self, options: &Self::Options, sim: &mut Sim) -> Result<(), Invalid>;
 
-    /// Returns simpler options, for shrinking; those that leave out most come first. Each must be smaller in the
-    /// same sense, so that none leads back to `options`. Options of which no world can be built are skipped.
-    /// Default: none.
+    /// Returns simpler options, for shrinking; those that leave out most come first. Each must be smaller in
+    /// the same sense, so that none leads back to `options`. Options of which no world can be built are
+    /// skipped. Default: none.
     fn smaller(&self, options: &Self::Options) -> Vec<Self::Options> {
         let _ = options;
         Vec::new()
