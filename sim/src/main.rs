@@ -8,10 +8,11 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use resource::Fencing;
+use sim::allocator::Allocator;
 use sim::lab::System;
 
 #[global_allocator]
-static ALLOCATOR: sim::allocator::Allocator = sim::allocator::Allocator;
+static ALLOCATOR: Allocator = Allocator;
 
 /// Tests distributed locks: runs real lock clients against simulated servers, networks, clocks and disks.
 ///
@@ -114,6 +115,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    Allocator::keep_freed_memory();
     let outcome = match Arguments::parse().command {
         None => cli::demo::demo(),
         Some(Command::Run { seed, fence, trace, json }) => {
