@@ -96,7 +96,7 @@ impl Owner {
 
 /// Returns the part of an owner token that may be logged: see [`Owner::prefix`]. Works on any text.
 pub fn owner_prefix(owner: &str) -> &str {
-    let digits = owner.rfind(':').map_or(0, |colon| colon + 1);
+    let digits = owner.bytes().rposition(|byte| byte == b':').map_or(0, |colon| colon + 1);
     let end = digits + 8;
     if owner.as_bytes().get(digits..end).is_some_and(<[u8]>::is_ascii) {
         return &owner[..end];

@@ -14,6 +14,22 @@ const ALIGNED: usize = 16;
 #[derive(Debug)]
 pub struct Allocator;
 
+/// mimalloc's option `mi_option_purge_delay`, for which its crate has no name.
+const PURGE_DELAY: mi::mi_option_t = 15;
+
+impl Allocator {
+    /// Keeps freed memory in this program instead of returning it to the operating system. For the start of
+    /// `main`, before there are other threads.
+    ///
+    /// mimalloc returns memory once it has been free for a second. Inside a simulated process it reads that
+    /// process's clock, which jumps ahead with each event: so it returned memory in nearly every run, and a
+    /// search had three times the page faults.
+    pub fn keep_freed_memory() {
+        // SAFETY: mimalloc only stores the number. A negative delay turns the return of memory off.
+        unsafe { mi::mi_option_set(PURGE_DELAY, -1) }
+    }
+}
+
 /// Returns whether mimalloc's natural alignment of a block of this size suffices.
 fn is_aligned_anyway(size: usize, align: usize) -> bool {
     align <= size_of::<usize>() || (align <= ALIGNED && size >= align)
@@ -70,6 +86,12 @@ unsafe impl GlobalAlloc for Allocator {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_option_for_the_return_of_freed_memory_has_this_number() {
+        // SAFETY: mimalloc only reads the number. No other option has this default.
+        assert_eq!(unsafe { mi::mi_option_get(PURGE_DELAY) }, 1000, "in milliseconds");
+    }
 
     #[test]
     fn blocks_of_every_size_are_aligned_as_asked() {

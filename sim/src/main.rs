@@ -9,11 +9,12 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use resource::Fencing;
 use resource::audit::VerdictKind;
+use sim::allocator::Allocator;
 use sim::lab::System;
 use sim::museum::Mutant;
 
 #[global_allocator]
-static ALLOCATOR: sim::allocator::Allocator = sim::allocator::Allocator;
+static ALLOCATOR: Allocator = Allocator;
 
 /// Tests distributed locks: runs real lock clients against simulated servers, networks, clocks and disks.
 ///
@@ -139,6 +140,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    Allocator::keep_freed_memory();
     let outcome = match Arguments::parse().command {
         None => cli::demo::demo(),
         Some(Command::Run { seed, fence, trace, json }) => {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use smallvec::SmallVec;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -18,7 +19,7 @@ pub struct Invalid {
 
 /// A field of a schedule: the keys and indices that lead to it from the top of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place(Vec<Segment>);
+pub struct Place(SmallVec<[Segment; 4]>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Segment {

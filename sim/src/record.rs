@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::io::Write;
 use std::mem;
 use std::rc::Rc;
 use std::sync::Once;
@@ -223,7 +224,7 @@ impl Recording {
         let mut bytes = Bytes(&mut self.bytes);
         bytes.number(event.at.0);
         bytes.text(process);
-        bytes.text(&format!("{:?}", event.kind));
+        bytes.debug(&event.kind);
         self.hash_bytes();
         self.events.push(event);
     }
@@ -263,6 +264,16 @@ impl Bytes<'_> {
     fn text(&mut self, text: &str) {
         self.number(text.len() as u64);
         self.0.extend_from_slice(text.as_bytes());
+    }
+
+    /// Appends the `Debug` text of `value`, as [`Self::text`] does.
+    fn debug(&mut self, value: &impl fmt::Debug) {
+        let start = self.0.len();
+        self.number(0);
+        // Writing to a Vec can't fail.
+        let _ = write!(self.0, "{value:?}");
+        let len = (self.0.len() - start - 8) as u64;
+        self.0[start..start + 8].copy_from_slice(&len.to_le_bytes());
     }
 }
 

@@ -23,10 +23,11 @@ mod peers;
 use std::time::Duration;
 
 use sim::Schedule;
+use sim::allocator::Allocator;
 use sim::lab::{Arm, run};
 
 #[global_allocator]
-static ALLOCATOR: sim::allocator::Allocator = sim::allocator::Allocator;
+static ALLOCATOR: Allocator = Allocator;
 
 /// The size of one exchange.
 #[derive(Clone, Copy)]
@@ -46,6 +47,7 @@ const MEASUREMENTS: usize = 41;
 const MEASURED: Duration = Duration::from_millis(100);
 
 fn main() {
+    Allocator::keep_freed_memory();
     if std::env::args().any(|argument| argument == "memory") {
         return memory::million();
     }

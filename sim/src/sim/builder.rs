@@ -47,7 +47,7 @@ pub struct Sim {
     /// True once a subject has checked the faults.
     pub(super) is_checked: bool,
     pub(super) rules: Rules,
-    pub(super) verdicts: BTreeSet<VerdictKind>,
+    pub(super) verdicts: Option<BTreeSet<VerdictKind>>,
     pub(super) checks: Vec<(String, Box<dyn Check>)>,
 }
 
@@ -66,7 +66,7 @@ impl Sim {
             faults: Vec::new(),
             is_checked: false,
             rules: Rules::default(),
-            verdicts: VerdictKind::ALL.into_iter().collect(),
+            verdicts: None,
             checks: Vec::new(),
         }
     }
@@ -198,7 +198,7 @@ impl Sim {
     /// Sets the verdicts of the audit that apply. Default: all. Verdicts on tokens, for example, say nothing
     /// about a lock without tokens.
     pub fn verdicts(&mut self, kinds: &[VerdictKind]) -> &mut Self {
-        self.verdicts = kinds.iter().copied().collect();
+        self.verdicts = Some(kinds.iter().copied().collect());
         self
     }
 

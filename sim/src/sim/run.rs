@@ -1,6 +1,6 @@
 //! One run: builds the world, lets its processes run while faults strike, and judges the history.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -8,10 +8,10 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use resource::audit::{Event, Nanos, Rules, Verdict, audit};
+use resource::audit::{Nanos, Rules, VerdictKind, audit};
 
 use super::builder::Sim;
-use super::check::{Evidence, Finding};
+use super::check::{Check, Evidence, Finding};
 use super::control::Control;
 use super::error::RunError;
 use super::panic;
@@ -148,18 +148,24 @@ fn run<C: Course>(sim: Sim, course: C) -> Result<(Report, C::Output), RunError> 
         let thread = std::thread::Builder::new().name("run".to_owned());
         // A panic is caught on the thread itself.
         let run = thread.spawn_scoped(scope, move || on_this_thread(sim, course))?;
-        run.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+        let ran = run.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))?;
+        let Ran { report, judgement, output } = ran;
+        let report = match judgement {
+            Some(judgement) => judgement.judge(report),
+            None => report,
+        };
+        Ok((report, output))
     })
 }
 
-fn on_this_thread<C: Course>(sim: Sim, course: C) -> Result<(Report, C::Output), RunError> {
+fn on_this_thread<C: Course>(sim: Sim, course: C) -> Result<Ran<C::Output>, RunError> {
     let seed = sim.seed;
     let names = Names::new(sim.cast.keys.iter().map(String::as_str));
     panic::watch();
     catch_unwind(AssertUnwindSafe(|| {
         // madsim's own randomness orders the tasks that are ready at the same instant.
         let runtime = madsim::runtime::Runtime::with_seed_and_config(seed, madsim::Config::default());
-        let result = runtime.block_on(in_world(sim, course));
+        let result = runtime.block_on(in_world(sim, course, &names));
         drop(runtime);
         result
     }))
@@ -169,9 +175,9 @@ fn on_this_thread<C: Course>(sim: Sim, course: C) -> Result<(Report, C::Output),
     })
 }
 
-async fn in_world<C: Course>(mut sim: Sim, course: C) -> Result<(Report, C::Output), RunError> {
-    let names: Vec<&str> = sim.cast.names.iter().map(String::as_str).collect();
-    let world = World::new(Entropy::new(sim.seed), &names, sim.latency);
+async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<Ran<C::Output>, RunError> {
+    let processes: Vec<&str> = sim.cast.names.iter().map(String::as_str).collect();
+    let world = World::new(Entropy::new(sim.seed), &processes, sim.latency);
     panic::in_world(&world, C::IS_SCRIPT);
     if !world.is_std_time_of_processes() {
         if cfg!(target_os = "linux") {
@@ -203,41 +209,67 @@ async fn in_world<C: Course>(mut sim: Sim, course: C) -> Result<(Report, C::Outp
     if let Some(mistake) = recorded.mistake {
         return Err(RunError::Vocabulary(mistake));
     }
-    let names = Names::new(stage.cast.keys.iter().map(String::as_str));
     let Some(output) = output else {
-        let trace = text::trace(&recorded.events, &names);
+        let trace = text::trace(&recorded.events, names);
         return Err(RunError::Unfinished { seed: sim.seed, limit: sim.limit, trace });
     };
     let in_flight = in_flight(&sim.faults);
     let healed_at = injector.healed_at().map(Nanos);
-    let rules = Rules { end, healed_at, in_flight, ..std::mem::take(&mut sim.rules) };
-    let (verdicts, findings) = judge(&sim, &recorded.events, &names, &rules);
     let report = Report {
         seed: sim.seed,
-        findings,
-        verdicts,
+        findings: Vec::new(),
+        verdicts: Vec::new(),
         hash: recorded.hash,
-        names,
+        names: names.clone(),
         events: recorded.events,
         simulated: Duration::from_nanos(end.0),
         commands,
         struck: injector.struck(),
     };
-    Ok((report, output))
+    let rules = Rules { end, healed_at, in_flight, ..std::mem::take(&mut sim.rules) };
+    let judgement = Judgement { rules, kinds: sim.verdicts, checks: sim.checks };
+    // A check is the user's code, and may use a hash map: it belongs on the run's thread. The audit alone
+    // is faster on the caller's, where its memory is at hand from earlier runs.
+    Ok(if judgement.checks.is_empty() {
+        Ran { report, judgement: Some(judgement), output }
+    } else {
+        Ran { report: judgement.judge(report), judgement: None, output }
+    })
+}
+
+/// A run that is over.
+struct Ran<T> {
+    report: Report,
+    /// What is still to be judged.
+    judgement: Option<Judgement>,
+    output: T,
 }
 
 /// Judges the history by the audit and the checks.
-fn judge(sim: &Sim, events: &[Event], names: &Names, rules: &Rules) -> (Vec<Verdict>, Vec<Finding>) {
-    // Without a verdict that applies, there is no audit.
-    let mut verdicts = if sim.verdicts.is_empty() { Vec::new() } else { audit(events, rules) };
-    verdicts.retain(|verdict| sim.verdicts.contains(&verdict.kind));
-    let evidence = Evidence { events, verdicts: &verdicts, names, end: rules.end };
-    let findings = sim.checks.iter().filter_map(|(name, check)| {
-        let problem = check.judge(&evidence).err()?;
-        Some(Finding { check: name.clone(), problem, forbids: check.forbids() })
-    });
-    let findings = findings.collect();
-    (verdicts, findings)
+struct Judgement {
+    rules: Rules,
+    /// The verdicts that apply; `None` if all do.
+    kinds: Option<BTreeSet<VerdictKind>>,
+    checks: Vec<(String, Box<dyn Check>)>,
+}
+
+impl Judgement {
+    /// Adds the verdicts and the findings to the report.
+    fn judge(self, mut report: Report) -> Report {
+        let (kinds, events) = (self.kinds.as_ref(), &report.events);
+        // Without a verdict that applies, there is no audit.
+        let is_audited = kinds.is_none_or(|kinds| !kinds.is_empty());
+        let mut verdicts = if is_audited { audit(events, &self.rules) } else { Vec::new() };
+        verdicts.retain(|verdict| kinds.is_none_or(|kinds| kinds.contains(&verdict.kind)));
+        let evidence = Evidence { events, verdicts: &verdicts, names: &report.names, end: self.rules.end };
+        let findings = self.checks.iter().filter_map(|(name, check)| {
+            let problem = check.judge(&evidence).err()?;
+            Some(Finding { check: name.clone(), problem, forbids: check.forbids() })
+        });
+        report.findings = findings.collect();
+        report.verdicts = verdicts;
+        report
+    }
 }
 
 /// Records the run, and passes its events on to the injector and to the tracking of held locks.

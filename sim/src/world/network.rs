@@ -103,7 +103,8 @@ impl Network {
     pub(super) fn arrival(&mut self, now: u64, from: usize, to: usize) -> Option<u64> {
         let (least, most) = self.latency;
         let link = &mut self.links[from * self.names.len() + to];
-        let site = || self.entropy.site(&format!("link {} {}", self.names[from], self.names[to]));
+        // Joined, as `format!` takes longer than the draw.
+        let site = || self.entropy.site(&["link ", &self.names[from], " ", &self.names[to]].concat());
         let latency = link.random.get_or_insert_with(site).range_nanos(least, most);
         (link.cuts == 0).then(|| now + latency + link.extra)
     }

@@ -51,7 +51,7 @@ impl Process {
     pub(super) fn new(handle: &Handle, entropy: &Entropy, name: &str) -> Self {
         let node = handle.create_node().name(name).build();
         // Up to a day. Instants of two processes can't be compared, and a test that compares them must fail.
-        let origin = entropy.site(&format!("clock {name}")).below(86_400_000_000_000);
+        let origin = entropy.site(&["clock ", name].concat()).below(86_400_000_000_000);
         let state = State {
             clock: Clock::new(origin),
             gated: Vec::new(),
@@ -173,7 +173,8 @@ impl Process {
 
     fn spawn(&self, id: ProcessId, task: impl Future<Output = ()> + Send + 'static) {
         let node = lock(&self.state).node.clone();
-        drop(node.spawn(Within::new(id.0, task)));
+        // In a box, since madsim moves a task several times until it runs.
+        drop(node.spawn(Within::new(id.0, Box::pin(task))));
     }
 }
 

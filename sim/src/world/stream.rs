@@ -63,7 +63,7 @@ impl World {
     fn resolve(&self, address: &str) -> io::Result<(ProcessId, String)> {
         let (host, port) = address.rsplit_once(':').unwrap_or((address, ""));
         match self.find(host) {
-            Some(id) => Ok((id, format!("{}:{port}", self.process(id).name()))),
+            Some(id) => Ok((id, [self.process(id).name(), ":", port].concat())),
             None => Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no host called {host}"))),
         }
     }

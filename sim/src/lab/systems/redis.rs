@@ -116,7 +116,7 @@ impl LockSystem for One {
 
 /// Returns the address of the current primary.
 fn address() -> String {
-    format!("{LOCK_NAME}:6379")
+    [LOCK_NAME, ":6379"].concat()
 }
 
 async fn lock(seat: Seat<'_>) {
