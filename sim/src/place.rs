@@ -19,7 +19,7 @@ pub struct Invalid {
 
 /// A field of a schedule: the keys and indices that lead to it from the top of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place(SmallVec<[Segment; 4]>);
+pub struct Place(SmallVec<[Segment; 3]>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Segment {
