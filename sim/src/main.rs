@@ -57,7 +57,7 @@ enum Command {
         #[arg(default_value = "seeds")]
         folder: PathBuf,
     },
-    /// Searches for violations: runs random schedules, each with fencing off and on.
+    /// Searches for violations: runs random schedules with fencing on.
     Explore {
         /// The number of schedules.
         #[arg(long)]

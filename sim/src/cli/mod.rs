@@ -51,6 +51,11 @@ pub(crate) fn wrap(text: &str, indent: usize) -> String {
     wrapped
 }
 
+/// Wraps each line of `text`, as [`wrap`] does, with an indent of two spaces.
+pub(crate) fn wrap_lines(text: &str) -> String {
+    text.lines().map(|line| wrap(line, 2)).collect()
+}
+
 /// Returns `fencing off` or `fencing on`.
 pub(crate) fn arm_name(arm: sim::lab::Arm) -> &'static str {
     match arm {

@@ -9,7 +9,7 @@ use sim::explore::{Broken, Cause, Causes, RUNS_MAX};
 use sim::lab::{Arm, Options};
 use sim::museum::{self, Museum};
 
-use super::{Outcome, arm_name, print};
+use super::{Outcome, arm_name, print, wrap, wrap_lines};
 
 /// A schedule that fails in one arm.
 struct Failing {
@@ -30,11 +30,8 @@ pub(crate) fn shrink(file: &Path, verdict: Option<VerdictKind>, out: Option<&Pat
     }
     let (faults, left) = (schedule.faults.len(), shrunk.schedule.faults.len());
     let stopped = if shrunk.is_smallest { "" } else { ", where it stopped before its end" };
-    print(&format!(
-        "{}: {cause}\n{left} of {faults} faults left after {} runs{stopped}\n\n{text}",
-        arm_name(arm),
-        shrunk.runs
-    ))?;
+    let head = wrap(&format!("{}: {cause}", arm_name(arm)), 2);
+    print(&format!("{head}{left} of {faults} faults left after {} runs{stopped}\n\n{text}", shrunk.runs))?;
     Ok(true)
 }
 
@@ -43,7 +40,7 @@ pub(crate) fn explain(file: &Path, verdict: Option<VerdictKind>) -> Outcome {
     let Failing { arm, subject, schedule, cause } = load(file, verdict)?;
     let explanation = sim::explore::explain(&subject, &schedule, &cause);
     let explanation = explanation.ok_or("a second run of the schedule does not fail")?;
-    print(&format!("{}\n{explanation}", arm_name(arm)))?;
+    print(&format!("{}\n{}", arm_name(arm), wrap_lines(&explanation.to_string())))?;
     Ok(true)
 }
 

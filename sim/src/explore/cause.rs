@@ -76,10 +76,19 @@ impl Causes {
         match run {
             Ok(report) => Self::of_report(subject, schedule, report),
             Err(error) => {
-                let panic = Cast::of(subject, schedule).of_panic(error);
+                let panic = Self::of_panic(subject, schedule, error);
                 Self { violations: panic.into_iter().collect(), excused: Vec::new() }
             }
         }
+    }
+
+    /// Returns the cause of a run of the schedule that panicked; `None` for another error.
+    pub(super) fn of_panic<S: Subject>(
+        subject: &S,
+        schedule: &Schedule<S::Options>,
+        error: &RunError,
+    ) -> Option<Cause> {
+        Cast::of(subject, schedule).of_panic(error)
     }
 
     /// Finds the causes that the report of a run of the schedule shows.

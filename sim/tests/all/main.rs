@@ -34,6 +34,7 @@ mod museum;
 mod reader;
 mod schedule;
 mod scripts;
+mod search;
 mod shrink;
 mod std_time;
 mod toy;
