@@ -1,4 +1,4 @@
-//! A channel to one member over the simulated network, and what its errors mean for a lock.
+//! A channel to one member over the simulated network, and the meaning of its errors for a lock.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -34,7 +34,7 @@ fn refusal(status: &Status) -> BackendError {
     if message.contains("lease not found") || message == "mutex: session is expired" {
         return BackendError::SessionLost { reported: true };
     }
-    // This side makes a status with a source, of a connection that failed.
+    // Only this client makes a status with a source: for a connection that failed.
     if std::error::Error::source(status).is_some() {
         return BackendError::Disconnected { reason: message };
     }

@@ -12,7 +12,7 @@ use crate::servers::resource::ResourceHost;
 use crate::sim::Process;
 use crate::world::runtime::SimRuntime;
 
-/// Where a lock is needed: by one worker, in one life of its process.
+/// The worker that needs a lock, in one life of its process.
 #[non_exhaustive]
 pub struct Workplace<'a> {
     /// The process that locks.
@@ -23,7 +23,7 @@ pub struct Workplace<'a> {
     pub options: &'a Options,
     /// The worker.
     pub worker: &'a Worker,
-    /// The addresses of the lock servers, in the order in which the worker knows them.
+    /// The addresses of the lock servers, in the worker's order.
     pub servers: Vec<String>,
     /// The options of the worker's lock: its TTL and drift margin.
     pub lock: dlock::Options,
@@ -31,7 +31,7 @@ pub struct Workplace<'a> {
     pub resource: &'static str,
 }
 
-/// Makes a lock; `None` leaves the system's own.
+/// Makes a lock; `None` keeps the system's own.
 pub(super) type MakeLock = Arc<dyn Fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>> + Send + Sync>;
 
 /// Makes all rounds of a worker; `None` leaves the laboratory's own.

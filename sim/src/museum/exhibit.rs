@@ -21,7 +21,7 @@ type MakeWorker = fn(&Workplace<'_>) -> Option<BoxFuture<'static, ()>>;
 type MakeResource = fn(&Options, Config) -> ResourceHost;
 type Deploy = fn(&mut Options);
 
-/// Who makes the mistake. A lock of a system that can't make it is the system's own.
+/// The lock or the resource with the mistake. On a system without such a lock, the system's own lock is used.
 #[derive(Default)]
 pub(super) struct Exhibit {
     locks: Vec<(System, MakeLock)>,
@@ -110,7 +110,7 @@ impl Exhibit {
         self
     }
 
-    /// Whether it can be shown on this system.
+    /// Returns true if the mistake can be made on this system.
     pub(super) fn applies_to(&self, system: System) -> bool {
         if self.locks.is_empty() {
             self.only_on.is_empty() || self.only_on.contains(&system)

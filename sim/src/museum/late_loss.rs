@@ -1,5 +1,5 @@
-//! B13: a lease that can't be renewed is declared lost two times to live after its last renewal, when its key
-//! is long gone.
+//! B13: a lease that can't be renewed is declared lost two TTLs after its last renewal, long after its key
+//! has expired.
 //!
 //! Source: microsoft/etcd3 issue 155.
 
@@ -8,7 +8,7 @@ use dlock::{Acquisition, Answer, BackendError, Instant, Renewal, Runtime};
 use super::correct::Correct;
 use super::lock::{Attempt, Mistake};
 
-/// Declares the loss two times to live after the last renewal.
+/// Declares the loss two TTLs after the last renewal.
 pub(super) struct LateLoss;
 
 impl<B: Correct> Mistake<B> for LateLoss {

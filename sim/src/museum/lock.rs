@@ -65,9 +65,9 @@ pub(super) struct Attempt<B: Correct = Redis<SimRuntime>> {
     pub(super) correct: B::Acquisition,
     /// What the lease is trusted less.
     pub(super) margin: Duration,
-    /// Whether a plain command was sent and not answered.
+    /// True while a plain command has been sent and not answered.
     pub(super) plain: bool,
-    /// When the request for the last grant or renewal was sent, if the mistake needs to know.
+    /// The send time of the request for the last grant or renewal, if the mistake needs it.
     pub(super) renewed: Option<Instant>,
     /// A number that the mistake notes: a token, a place in the queue, a time.
     pub(super) noted: Option<u64>,

@@ -77,7 +77,7 @@ macro_rules! mutants {
         pub enum Mutant { $(#[doc = $mistake] $variant,)+ }
 
         impl Mutant {
-            /// All of them, in the order of their declaration.
+            /// All mutants, in the order of their declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
             /// Returns the name that schedule files call it by.
@@ -303,7 +303,7 @@ mutants! {
 }
 
 impl Mutant {
-    /// The mutant that schedule files call so.
+    /// Returns the mutant with this name in schedule files.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|mutant| mutant.name() == name)
     }
@@ -317,6 +317,15 @@ impl Mutant {
     pub fn systems(self) -> Vec<System> {
         let exhibit = self.exhibit();
         System::ALL.iter().copied().filter(|system| exhibit.applies_to(*system)).collect()
+    }
+}
+
+impl std::str::FromStr for Mutant {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let known = || Self::ALL.iter().map(|mutant| mutant.name()).collect::<Vec<_>>().join(", ");
+        Self::named(name).ok_or_else(|| format!("unknown mutant `{name}`: known are {}", known()))
     }
 }
 

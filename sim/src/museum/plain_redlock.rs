@@ -1,4 +1,4 @@
-//! Redlock as it was published, with one of the mistakes that it invites: each node counts for itself, the
+//! Redlock as published, with one of the mistakes that it invites: each node has its own counter, the
 //! largest count of the majority is the token, and there is no second phase.
 //!
 //! Sources: Kleppmann, "How to do distributed locking" (2016), on the missing token; node-redlock issue 369
@@ -17,14 +17,14 @@ use super::wall_clock::Readings;
 use crate::lab::Workplace;
 use crate::world::runtime::SimRuntime;
 
-/// What it gets wrong.
+/// The mistake.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flaw {
-    /// No more than Redlock as published: the largest count is the token.
+    /// That of Redlock as published: the largest count is the token.
     LargestCount,
     /// Validity is counted from the reply.
     ValidityFromReply,
-    /// The time that a round took is measured on the wall clock.
+    /// The duration of a round is measured on the wall clock.
     WallClock,
     /// A round that fails leaves its keys, and the next one has another owner.
     OwnKeys,
@@ -34,7 +34,7 @@ pub(super) enum Flaw {
     KnownNodes,
 }
 
-/// The lock of a worker with this mistake.
+/// Returns the lock of a worker with this mistake.
 pub(super) fn on_redlock(place: &Workplace<'_>, flaw: Flaw) -> Option<AnyBackend<SimRuntime>> {
     Some(AnyBackend::new(PlainRedlock::new(&place.runtime, &place.servers, flaw)))
 }
@@ -47,7 +47,7 @@ struct PlainRedlock {
     flaw: Flaw,
 }
 
-/// One acquisition: one of each node, by number.
+/// One acquisition: one on each node, by node number.
 struct PlainAcquisition {
     lock: PlainRedlock,
     ttl: Duration,
@@ -64,10 +64,10 @@ struct Node {
 }
 
 impl PlainRedlock {
-    /// On the nodes at `addresses`.
+    /// Returns the lock on the nodes at `addresses`.
     fn new(runtime: &SimRuntime, addresses: &[String], flaw: Flaw) -> Self {
         let node = |address| Redis::new(runtime.clone(), address, RedisOptions::default());
-        // An address that can't be one is left out: the schedule was validated.
+        // Leaves out malformed addresses: a validated schedule has none.
         let nodes = addresses.iter().filter_map(|address| node(address).ok()).collect();
         Self { nodes, runtime: runtime.clone(), flaw }
     }
@@ -76,8 +76,8 @@ impl PlainRedlock {
         count * 2 > self.nodes.len()
     }
 
-    /// How long one node may take: well under the TTL. A client that gets the time wrong that replies take
-    /// has no timeout either, which would save it.
+    /// Returns the deadline for one node: well under the TTL. The mistakes about validity have no timeout,
+    /// since it would hide them.
     fn node_deadline(&self, ttl: Duration, deadline: Instant) -> Instant {
         if matches!(self.flaw, Flaw::ValidityFromReply | Flaw::WallClock) {
             return Instant::MAX;
@@ -85,7 +85,7 @@ impl PlainRedlock {
         deadline.min(self.runtime.now() + (ttl / 10).max(Duration::from_millis(50)))
     }
 
-    /// From when the lease counts: before the first request, unless the mistake is about that.
+    /// Returns the start of the lease: before the first request, unless the mistake changes it.
     fn since(&self, began: &Readings) -> Instant {
         match self.flaw {
             Flaw::ValidityFromReply => self.runtime.now(),
@@ -169,7 +169,7 @@ impl Acquisition for PlainAcquisition {
         !forgets && self.nodes.iter().any(|node| node.acquisition.may_be_held())
     }
 
-    /// A round that failed is given back, as Redlock has it.
+    /// Returns false after a failed round, so that the lock releases it, as Redlock specifies.
     fn is_repeatable(&self) -> bool {
         !self.may_be_held() && !matches!(self.lock.flaw, Flaw::OwnKeys | Flaw::KnownNodes)
     }

@@ -1,4 +1,4 @@
-//! B14: a renewal that fails is only logged, and the lease goes on as if it had been renewed.
+//! B14: a failed renewal is only logged, and the lease goes on as if it had been renewed.
 //!
 //! Source: Redisson issue 4698, Consul issue 18271.
 
@@ -7,7 +7,7 @@ use dlock::{Acquisition, BackendError, Instant, Renewal, Runtime};
 use super::correct::Correct;
 use super::lock::{Attempt, Mistake};
 
-/// Goes on after a renewal that failed.
+/// Ignores a failed renewal.
 pub(super) struct RenewalLogged;
 
 impl<B: Correct> Mistake<B> for RenewalLogged {

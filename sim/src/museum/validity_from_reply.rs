@@ -1,5 +1,5 @@
-//! B12: validity is counted from the receipt of the reply: too long by the time that the reply was on its
-//! way.
+//! B12: validity is counted from the receipt of the reply, so that it is too long by the duration of the
+//! request.
 //!
 //! Source: etcd's client, `client/v3/lease.go`.
 
@@ -17,9 +17,9 @@ impl<B: Correct> Mistake<B> for ValidityFromReply {
         let answer = own.correct.request(deadline).await?;
         Ok(match answer {
             Answer::Granted { token, since, left } => {
-                // A lease that was granted to an earlier request is as much too young, and no more.
-                let on_its_way = own.runtime().now().saturating_since(sent);
-                Answer::Granted { token, since: since + on_its_way, left }
+                // A lease that was granted to an earlier request is off by the same duration, not by more.
+                let took = own.runtime().now().saturating_since(sent);
+                Answer::Granted { token, since: since + took, left }
             }
             held => held,
         })

@@ -1,4 +1,4 @@
-//! How each mutant is found.
+//! The hunts that must convict each mutant.
 
 use resource::audit::VerdictKind as Verdict;
 use sim::Schedule;
@@ -7,17 +7,18 @@ use sim::museum::Mutant;
 
 /// How a mutant is found.
 pub enum Hunt {
-    /// By this verdict, which nothing explains, on drawn schedules: in so many seeds at most.
+    /// Runs drawn schedules until one gives the verdict `shows` without an explanation. `seeds` schedules are
+    /// enough with average luck.
     Drawn { shows: Verdict, seeds: u64 },
-    /// By an overlap in drawn schedules without anything that would excuse one, and in which a holder is
-    /// cut off: in so many seeds at most.
+    /// Runs drawn schedules without excuses for an overlap, in which a holder is cut off, until one gives an
+    /// overlap.
     CutOff { seeds: u64 },
-    /// By this schedule, in one of so many seeds: the run of the arm has the verdict that the correct one
-    /// does not have.
+    /// Runs this schedule with the seeds below `seeds`. One run must give the verdict `shows`, which the
+    /// correct lock and resource never give.
     Aimed { schedule: Box<Schedule<Options>>, arm: Arm, shows: Verdict, seeds: u64 },
 }
 
-/// In which ways each mutant must be found.
+/// Returns the hunts that must convict `mutant`.
 pub fn hunts(mutant: Mutant) -> Vec<Hunt> {
     let aimed_at =
         |schedule, arm, shows, seeds| Hunt::Aimed { schedule: Box::new(schedule), arm, shows, seeds };
@@ -59,7 +60,7 @@ pub fn hunts(mutant: Mutant) -> Vec<Hunt> {
     }
 }
 
-/// The schedule `seeds/{name}.toml`.
+/// Returns the schedule `seeds/{name}.toml`.
 fn corpus(name: &str) -> Schedule<Options> {
     crate::support::case(name).schedule.clone()
 }
