@@ -67,8 +67,8 @@ pub trait Action: Any + fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Returns actions with less of an effect, for shrinking: without an option, on fewer processes. Its
-    /// [lengths](Action::lengths) are shortened without it. Default: none.
+    /// Returns actions with less of an effect, for shrinking: without an option, on fewer processes. Lengths
+    /// of time are shortened without it. Default: none.
     fn smaller(&self) -> Vec<Arc<dyn Action>> {
         Vec::new()
     }

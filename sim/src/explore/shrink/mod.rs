@@ -53,7 +53,7 @@ pub fn shrink<S: Subject>(
         return Shrunk { schedule: schedule.clone(), runs: 1, is_smallest: false };
     };
     let mut shrinking = Shrinking { trials, best: bare, run };
-    shrinking.to_smallest();
+    shrinking.until_smallest();
     let Shrinking { trials, mut best, run } = shrinking;
     if let Some(report) = run.ok().filter(|_| !schedule.expect.is_empty()) {
         best.expect.demand(subject.arm(), Outcome::of(&report));
@@ -69,7 +69,7 @@ struct Shrinking<'a, S: Subject> {
 }
 
 impl<S: Subject> Shrinking<'_, S> {
-    fn to_smallest(&mut self) {
+    fn until_smallest(&mut self) {
         loop {
             let before = self.best.clone();
             self.cut();
