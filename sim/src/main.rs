@@ -98,6 +98,24 @@ enum Command {
         #[arg(long)]
         verdict: Option<VerdictKind>,
     },
+    /// Searches for every mistake of the museum, with different seeds, and says how many schedules it took.
+    Museum {
+        /// Searches for this mistake only.
+        #[arg(long)]
+        mutant: Option<Mutant>,
+        /// The number of searches for each mistake on each system.
+        #[arg(long, default_value_t = 50)]
+        hunts: u64,
+        /// The most schedules of one search.
+        #[arg(long, default_value_t = 10_000)]
+        cap: u64,
+        /// The number of threads; by default one for each core.
+        #[arg(long)]
+        threads: Option<usize>,
+        /// The folder for the shrunk schedules, one for each mistake and system.
+        #[arg(long, default_value = "target/museum")]
+        out: PathBuf,
+    },
     /// Runs every lock system under every class of faults, with fencing off and on, and counts the verdicts.
     Compare {
         /// The number of schedules for each row of the table.
@@ -153,6 +171,9 @@ fn main() -> ExitCode {
         }
         Some(Command::Shrink { file, verdict, out }) => cli::shrink::shrink(&file, verdict, out.as_deref()),
         Some(Command::Explain { file, verdict }) => cli::shrink::explain(&file, verdict),
+        Some(Command::Museum { mutant, hunts, cap, threads, out }) => {
+            cli::museum::museum(&cli::museum::Plan { mutant, hunts, cap, threads, out })
+        }
         Some(Command::Compare { schedules, first, threads, out }) => {
             cli::compare::compare(first, schedules, threads, &out)
         }

@@ -9,6 +9,7 @@
 mod cause;
 mod explain;
 mod harness;
+mod hunt;
 mod search;
 mod sentence;
 mod shrink;
@@ -18,6 +19,7 @@ mod vary;
 pub use cause::{Broken, Cause, Causes, Party};
 pub use explain::{Explained, Explanation, Range, SEEDS, explain, varied};
 pub use harness::{Failure, Search, check, difference};
+pub use hunt::{Hunt, hunt, hunts};
 pub use search::{Found, KEPT_MAX, Tally, Violation, explore, violation};
 pub use shrink::{RUNS_MAX, Shrunk, shrink};
 pub use vary::Part;

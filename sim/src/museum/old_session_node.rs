@@ -132,9 +132,10 @@ impl NodeAcquisition {
 impl Acquisition for NodeAcquisition {
     async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
         let client = self.lock.client();
-        let since = self.lock.runtime.now();
-        let standing = self.stand(&client, deadline).await.map_err(failure)?;
-        let left = self.lock.options.session_timeout;
+        let (since, left) = (self.lock.runtime.now(), self.lock.options.session_timeout);
+        // Well before the session is over, so that the client notices.
+        let by = deadline.min(since + left / 3);
+        let standing = self.stand(&client, by).await.map_err(failure)?;
         Ok(match standing {
             Some(Standing { token, is_first: true }) => Answer::Granted { token, since, left },
             Some(Standing { token, .. }) => Answer::Queued { position: token.as_u64() },
