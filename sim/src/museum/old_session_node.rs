@@ -25,14 +25,20 @@ const POLL: Duration = Duration::from_millis(50);
 pub(super) fn old_session_node(place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
     let options = ClientOptions::new(place.servers.clone(), place.lock.ttl);
     let runtime = place.runtime.clone();
-    Some(AnyBackend::new(OldSessionNode { runtime, options, session: Arc::default() }))
+    Some(AnyBackend::new(OldSessionNode { runtime, options, sessions: Arc::default() }))
 }
 
 #[derive(Clone)]
 struct OldSessionNode {
     runtime: SimRuntime,
     options: ClientOptions,
-    session: Arc<Mutex<Option<Client<SimRuntime>>>>,
+    sessions: Arc<Mutex<Sessions>>,
+}
+
+#[derive(Default)]
+struct Sessions {
+    opened: usize,
+    latest: Option<Client<SimRuntime>>,
 }
 
 struct NodeAcquisition {
@@ -50,18 +56,22 @@ struct Standing {
 }
 
 impl OldSessionNode {
-    /// The session; another one if it is over by this client's own count.
+    /// The session; another one if it is over by this client's own count. Each begins with another server.
     fn client(&self) -> Client<SimRuntime> {
-        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.runtime.now();
         let lives = |client: &&Client<SimRuntime>| {
             !matches!(client.state(), State::Expired | State::Closed)
                 && client.valid_until().is_none_or(|until| now < until)
         };
-        match session.as_ref().filter(lives) {
-            Some(client) => client.clone(),
-            None => session.insert(Client::new(self.runtime.clone(), self.options.clone())).clone(),
+        if let Some(client) = sessions.latest.as_ref().filter(lives) {
+            return client.clone();
         }
+        let mut options = self.options.clone();
+        let servers = options.servers.len().max(1);
+        options.servers.rotate_left(sessions.opened % servers);
+        sessions.opened += 1;
+        sessions.latest.insert(Client::new(self.runtime.clone(), options)).clone()
     }
 }
 
@@ -133,8 +143,8 @@ impl Acquisition for NodeAcquisition {
     async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
         let client = self.lock.client();
         let (since, left) = (self.lock.runtime.now(), self.lock.options.session_timeout);
-        // Well before the session is over, so that the client notices.
-        let by = deadline.min(since + left / 3);
+        // Many times in a session, so that the client soon notices that it is over.
+        let by = deadline.min(since + left / 12);
         let standing = self.stand(&client, by).await.map_err(failure)?;
         Ok(match standing {
             Some(Standing { token, is_first: true }) => Answer::Granted { token, since, left },
