@@ -11,6 +11,7 @@ use resource::Fencing;
 use resource::audit::VerdictKind;
 use sim::allocator::Allocator;
 use sim::lab::System;
+use sim::Strategy;
 use sim::museum::Mutant;
 
 #[global_allocator]
@@ -33,6 +34,10 @@ enum Command {
         /// The seed of the schedule and of all randomness in its run.
         #[arg(long)]
         seed: u64,
+        /// Draws faults by this strategy only: uniform, aimed, swarm or ordered. By
+        /// default as `explore` does with this seed.
+        #[arg(long)]
+        strategy: Option<Strategy>,
         /// Turns the resource's check of fencing tokens on or off.
         #[arg(long, value_parser = cli::fencing::parser(), default_value = "on")]
         fence: Fencing,
@@ -71,6 +76,9 @@ enum Command {
         /// Puts this mistake of the museum into all locks, or into the resource: the search must find it.
         #[arg(long)]
         mutant: Option<Mutant>,
+        /// Draws faults by this strategy only: uniform, aimed, swarm or ordered. By default all in turns.
+        #[arg(long)]
+        strategy: Option<Strategy>,
         /// The number of threads; by default one for each core.
         #[arg(long)]
         threads: Option<usize>,
@@ -109,6 +117,9 @@ enum Command {
         /// The most schedules of one search.
         #[arg(long, default_value_t = 10_000)]
         cap: u64,
+        /// Draws faults by this strategy only: uniform, aimed, swarm or ordered. By default all in turns.
+        #[arg(long)]
+        strategy: Option<Strategy>,
         /// The number of threads; by default one for each core.
         #[arg(long)]
         threads: Option<usize>,
@@ -161,18 +172,28 @@ fn main() -> ExitCode {
     Allocator::keep_freed_memory();
     let outcome = match Arguments::parse().command {
         None => cli::demo::demo(),
-        Some(Command::Run { seed, fence, trace, json }) => {
-            cli::replay::random(seed, fence.into(), trace, json)
+        Some(Command::Run { seed, strategy, fence, trace, json }) => {
+            cli::replay::random(seed, &strategy.into(), fence.into(), trace, json)
         }
         Some(Command::Replay { file, json }) => cli::replay::file(&file, json),
         Some(Command::Corpus { folder }) => cli::corpus::corpus(&folder),
-        Some(Command::Explore { seeds, first, system, mutant, threads, out }) => {
-            cli::explore::explore(system, mutant, first, seeds, threads, &out)
+        Some(Command::Explore { seeds, first, system, mutant, strategy, threads, out }) => {
+            let portfolio = strategy.into();
+            cli::explore::explore(&cli::explore::Plan {
+                system,
+                mutant,
+                portfolio,
+                first,
+                seeds,
+                threads,
+                out,
+            })
         }
         Some(Command::Shrink { file, verdict, out }) => cli::shrink::shrink(&file, verdict, out.as_deref()),
         Some(Command::Explain { file, verdict }) => cli::shrink::explain(&file, verdict),
-        Some(Command::Museum { mutant, hunts, cap, threads, out }) => {
-            cli::museum::museum(&cli::museum::Plan { mutant, hunts, cap, threads, out })
+        Some(Command::Museum { mutant, hunts, cap, strategy, threads, out }) => {
+            let portfolio = strategy.into();
+            cli::museum::museum(&cli::museum::Plan { mutant, hunts, cap, portfolio, threads, out })
         }
         Some(Command::Compare { schedules, first, threads, out }) => {
             cli::compare::compare(first, schedules, threads, &out)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use resource::audit::Kind;
 use sim::Schedule;
-use sim::explore::Found;
+use sim::explore::{Found, Portfolio};
 use sim::lab::{Arm, Lab, run};
 use sim::sim::Report;
 use sim::trace::side_by_side;
@@ -69,7 +69,8 @@ fn search() -> Outcome {
     let began = Stopwatch::start();
     let bar = bar(0);
     bar.set_length(100);
-    let Found { tally, violations } = sim::explore::explore(&Lab::arms(), seeds, cores(None), |tally| {
+    let all = Portfolio::default();
+    let Found { tally, violations } = sim::explore::explore(&Lab::arms(), seeds, &all, cores(None), |tally| {
         bar.set_length(estimate(tally.schedules, began.elapsed()));
         show(&bar, tally);
         began.elapsed() < SEARCH

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use resource::audit::VerdictKind;
 
 use super::cause::{Cause, Causes};
+use super::portfolio::Portfolio;
 use crate::pool;
 use crate::sim::{self, Draw, Outcome, Report, RunError, Schedule, Subject};
 use crate::world::lock;
@@ -61,8 +62,8 @@ pub struct Found<O> {
 /// The violations kept so far, by arm and cause.
 type Kept<O> = BTreeMap<(&'static str, Cause), Vec<Violation<O>>>;
 
-/// Draws schedules from `seeds` and runs each in all `arms` (subjects that draw the same schedules), on
-/// `threads` threads. Calls `go_on` with the tally after each schedule, and stops when it returns false.
+/// Draws schedules from `seeds` by the strategies of `portfolio` and runs each in all `arms` (subjects that
+/// draw the same schedules), on `threads` threads. Calls `go_on` with the tally after each schedule, and stops when it returns false.
 ///
 /// A panic of the code under test is a violation.
 ///
@@ -72,6 +73,7 @@ type Kept<O> = BTreeMap<(&'static str, Cause), Vec<Violation<O>>>;
 pub fn explore<S: Subject>(
     arms: &[S],
     seeds: std::ops::Range<u64>,
+    portfolio: &Portfolio,
     threads: usize,
     go_on: impl Fn(&Tally) -> bool + Sync,
 ) -> Result<Found<S::Options>, RunError> {
@@ -79,7 +81,7 @@ pub fn explore<S: Subject>(
     let points = arms.first().map(sim::survey).transpose()?.unwrap_or_default();
     pool::run(threads, seeds, |seed| -> Result<_, RunError> {
         let Some(first) = arms.first() else { return Ok(ControlFlow::Break(())) };
-        let schedule = first.schedule(&mut Draw::aimed(seed, &points))?;
+        let schedule = first.schedule(&mut Draw::surveyed(seed, &points).by(portfolio.of(seed)))?;
         let runs = arms.iter().map(|arm| Judged::run(arm, &schedule));
         let runs = runs.collect::<Result<Vec<_>, RunError>>()?;
         let mut found = lock(&found);

@@ -13,11 +13,8 @@ use super::servers::{Persistence, Redis, Resource, Store};
 use super::system::System;
 use super::worker::{ReadMode, ReleaseMode, Worker};
 use crate::faults::Fault;
-use crate::sim::{Latency, Network, Schedule};
+use crate::sim::{Draw, Latency, Network, Schedule, Step};
 use crate::span::Span;
-
-/// Largest number of faults in a drawn schedule.
-const FAULTS_MAX: u64 = 4;
 
 /// Longest time of a handover: the longest backoff of the library (2 s), and the requests.
 const HANDOVER: Span = Span::from_secs(3);
@@ -31,23 +28,43 @@ const WRITES: Span = Span::from_secs(10);
 
 /// Draws the schedule of `seed`, of a system that is drawn, too: see [`draw_for`].
 pub fn draw(seed: u64) -> Schedule<Options> {
-    let weighed = System::ALL.iter().flat_map(|system| vec![*system; system.get().weight()]);
-    let weighed: Vec<System> = weighed.collect();
-    draw_for(one_of(&mut Entropy::new(seed).site("draw: system"), &weighed), seed)
+    draw_for(system(seed), seed)
 }
 
-/// Draws the schedule of `seed` for `system`: 2 to 4 workers and up to 4 faults. [`Schedule::validate`]
-/// accepts it. Its runs have the same seed. It expects nothing, so both arms are run.
+/// Draws the system of the schedule of `seed`.
+pub(super) fn system(seed: u64) -> System {
+    let weighed = System::ALL.iter().flat_map(|system| vec![*system; system.get().weight()]);
+    let weighed: Vec<System> = weighed.collect();
+    one_of(&mut Entropy::new(seed).site("draw: system"), &weighed)
+}
+
+/// Draws the schedule of `seed` for `system` by the uniform strategy: 2 to 4 workers and up to 4 faults.
+/// [`Schedule::validate`] accepts it. Its runs have the same seed. It expects nothing, so both arms are run.
 ///
 /// Every fault heals by itself, and `limit` leaves time for all of them and for the workers to finish.
 pub fn draw_for(system: System, seed: u64) -> Schedule<Options> {
-    let entropy = Entropy::new(seed);
-    let mut schedule = draw_options(system, &mut entropy.site("draw: options"));
-    schedule.about = format!("drawn from seed {seed}");
-    schedule.seed = seed;
-    let count = entropy.site("draw: faults").below(FAULTS_MAX + 1);
-    for number in 1..=count {
-        let Some(fault) = numbered_fault(&schedule, &entropy, number) else { continue };
+    draw_from(system, &Draw::new(seed), &|_| Vec::new())
+}
+
+/// Draws the options of the schedule of `seed` for `system`.
+pub(super) fn options_for(system: System, seed: u64) -> Options {
+    draw_options(system, &mut Draw::new(seed).site("options")).options
+}
+
+/// Draws as [`draw_for`], by the strategy of `from`. `steps` runs a schedule without faults.
+pub(super) fn draw_from(
+    system: System,
+    from: &Draw,
+    steps: &dyn Fn(&Schedule<Options>) -> Vec<Step>,
+) -> Schedule<Options> {
+    let mut schedule = draw_options(system, &mut from.site("options"));
+    schedule.about = from.about();
+    schedule.seed = from.seed();
+    let faults = from.faults(&Faults::default(), &schedule, &|| {
+        let limit = long_enough(&schedule);
+        steps(&Schedule { limit, ..schedule.clone() })
+    });
+    for fault in faults {
         schedule.faults.push(fault);
         // Leave out an invalid fault, such as a second promotion. This changes no other fault.
         if schedule.validate().is_err() {
@@ -85,11 +102,6 @@ fn one_of<T: Copy>(site: &mut Site, choices: &[T]) -> T {
 fn span(site: &mut Site, min: Span, max: Span) -> Span {
     let millis = |span: Span| span.as_nanos() / 1_000_000;
     Span::from_millis(site.range_nanos(millis(min), millis(max)))
-}
-
-/// Draws the fault `number` from a site of its own and from the options, independently of other faults.
-fn numbered_fault(schedule: &Schedule<Options>, entropy: &Entropy, number: u64) -> Option<Fault> {
-    Faults::default().draw(schedule, &mut entropy.site(&format!("draw: fault {number}")))
 }
 
 fn draw_options(system: System, site: &mut Site) -> Schedule<Options> {
@@ -184,15 +196,13 @@ mod tests {
     fn a_fault_does_not_depend_on_the_others() {
         let mut several = 0;
         for seed in 0..200 {
-            let (entropy, schedule) = (Entropy::new(seed), draw_for(System::Redis, seed));
-            let mut options = schedule.clone();
-            options.faults.clear();
+            let (from, schedule) = (Draw::new(seed), draw_for(System::Redis, seed));
+            let options = Schedule { faults: Vec::new(), ..schedule.clone() };
             // All faults that can be drawn, the last first. Those of the schedule are among them, in order.
-            let mut faults: Vec<_> = (1..=FAULTS_MAX)
-                .rev()
-                .filter_map(|number| numbered_fault(&options, &entropy, number))
-                .collect();
-            faults.reverse();
+            let draw = |number| {
+                Faults::default().draw(&options, &mut from.site(&format!("fault {number}")))
+            };
+            let faults: Vec<_> = (1..=4).filter_map(draw).collect();
             several += usize::from(schedule.faults.len() > 1);
             assert_ne!(faults[0], faults[1], "seed {seed}");
             let mut drawn = faults.iter();

@@ -23,7 +23,7 @@ use super::worker::WorkerMode;
 use super::workloads;
 use crate::place::{Invalid, Place};
 use crate::servers::resource::ResourceHost;
-use crate::sim::{self, Draw, Report, RunError, Schedule, ScheduleError, Sim, Subject};
+use crate::sim::{self, Draw, Report, RunError, Schedule, ScheduleError, Sim, Step, Subject};
 use crate::world::runtime::SimRuntime;
 
 /// The laboratory in one arm.
@@ -88,11 +88,22 @@ impl Lab {
         [Self::new(Arm::Unfenced), Self::new(Arm::Fenced)]
     }
 
-    fn drawn(&self, seed: u64) -> Schedule<Options> {
-        match self.drawn {
-            Some(system) => draw::draw_for(system, seed),
-            None => draw::draw(seed),
-        }
+    /// Draws a schedule. `steps` runs a schedule without faults.
+    pub(crate) fn drawn(
+        &self,
+        from: &Draw,
+        steps: &dyn Fn(&Schedule<Options>) -> Vec<Step>,
+    ) -> Schedule<Options> {
+        draw::draw_from(self.system_of(from), from, steps)
+    }
+
+    /// The same in another arm.
+    pub(crate) fn in_arm(self, arm: Arm) -> Self {
+        Self { arm, ..self }
+    }
+
+    fn system_of(&self, from: &Draw) -> System {
+        self.drawn.unwrap_or_else(|| draw::system(from.seed()))
     }
 
     /// Returns whether a user has given it a lock, a worker or a resource.
@@ -130,11 +141,13 @@ impl Subject for Lab {
     }
 
     fn draw(&self, from: &mut Draw) -> Options {
-        self.drawn(from.seed()).options
+        draw::options_for(self.system_of(from), from.seed())
     }
 
     fn schedule(&self, from: &mut Draw) -> Result<Schedule<Options>, Invalid> {
-        Ok(self.drawn(from.seed()))
+        // Every arm takes the same schedules.
+        let arm = self.clone().in_arm(Arm::Fenced);
+        Ok(self.drawn(from, &|schedule| sim::steps(&arm, schedule)))
     }
 
     fn build(&self, options: &Options, sim: &mut Sim) -> Result<(), Invalid> {

@@ -82,7 +82,10 @@ impl Subject for Museum {
     }
 
     fn schedule(&self, from: &mut Draw) -> Result<Schedule<Options>, Invalid> {
-        self.lab.schedule(from).map(|schedule| self.naming(schedule))
+        // Every arm takes the same schedules.
+        let arm = Self { lab: self.lab.clone().in_arm(Arm::Fenced), ..self.clone() };
+        let steps = |schedule: &Schedule<Options>| sim::steps(&arm, &self.naming(schedule.clone()));
+        Ok(self.naming(self.lab.drawn(from, &steps)))
     }
 
     fn build(&self, options: &Options, sim: &mut Sim) -> Result<(), Invalid> {
