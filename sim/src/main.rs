@@ -9,9 +9,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use resource::Fencing;
 use resource::audit::VerdictKind;
+use sim::Strategy;
 use sim::allocator::Allocator;
 use sim::lab::System;
-use sim::Strategy;
 use sim::museum::Mutant;
 
 #[global_allocator]

@@ -70,11 +70,12 @@ fn search() -> Outcome {
     let bar = bar(0);
     bar.set_length(100);
     let all = Portfolio::default();
-    let Found { tally, violations } = sim::explore::explore(&Lab::arms(), seeds, &all, cores(None), |tally| {
-        bar.set_length(estimate(tally.schedules, began.elapsed()));
-        show(&bar, tally);
-        began.elapsed() < SEARCH
-    })?;
+    let Found { tally, violations } =
+        sim::explore::explore(&Lab::arms(), seeds, &all, cores(None), |tally| {
+            bar.set_length(estimate(tally.schedules, began.elapsed()));
+            show(&bar, tally);
+            began.elapsed() < SEARCH
+        })?;
     bar.finish_and_clear();
     print(&table(&tally, &[Arm::Unfenced, Arm::Fenced], began.elapsed().as_secs_f64()))?;
     for violation in &violations {

@@ -12,7 +12,6 @@ use super::options::{self, Options};
 use super::servers::{Persistence, Redis, Resource, Store};
 use super::system::System;
 use super::worker::{ReadMode, ReleaseMode, Worker};
-use crate::faults::Fault;
 use crate::sim::{Draw, Latency, Network, Schedule, Step};
 use crate::span::Span;
 
@@ -199,9 +198,7 @@ mod tests {
             let (from, schedule) = (Draw::new(seed), draw_for(System::Redis, seed));
             let options = Schedule { faults: Vec::new(), ..schedule.clone() };
             // All faults that can be drawn, the last first. Those of the schedule are among them, in order.
-            let draw = |number| {
-                Faults::default().draw(&options, &mut from.site(&format!("fault {number}")))
-            };
+            let draw = |number| Faults::default().draw(&options, &mut from.site(&format!("fault {number}")));
             let faults: Vec<_> = (1..=4).filter_map(draw).collect();
             several += usize::from(schedule.faults.len() > 1);
             assert_ne!(faults[0], faults[1], "seed {seed}");

@@ -46,6 +46,7 @@ pub struct Sim {
     pub(super) faults: Vec<Fault>,
     /// True once a subject has checked the faults.
     pub(super) is_checked: bool,
+    pub(super) records_steps: bool,
     pub(super) rules: Rules,
     pub(super) verdicts: Option<BTreeSet<VerdictKind>>,
     pub(super) checks: Vec<(String, Box<dyn Check>)>,
@@ -65,6 +66,7 @@ impl Sim {
             aliases: Vec::new(),
             faults: Vec::new(),
             is_checked: false,
+            records_steps: false,
             rules: Rules::default(),
             verdicts: None,
             checks: Vec::new(),
@@ -205,6 +207,12 @@ impl Sim {
     /// Adds a check. If it does not hold, the report lists it as `name`.
     pub fn check(&mut self, name: &str, check: impl Check) -> &mut Self {
         self.checks.push((name.to_owned(), Box::new(check)));
+        self
+    }
+
+    /// Lets the report list every point that a process passes: where faults can be aimed.
+    pub fn record_steps(&mut self) -> &mut Self {
+        self.records_steps = true;
         self
     }
 

@@ -18,6 +18,7 @@ use super::panic;
 use super::point;
 use super::report::Report;
 use super::stage::Stage;
+use super::steps::Steps;
 use crate::entropy::Entropy;
 use crate::faults::{self, Cancel, Fault, Injector};
 use crate::record;
@@ -194,7 +195,8 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
         C::IS_SCRIPT || sim.faults.iter().any(|fault| fault.what.downcast_ref::<Cancel>().is_some());
     let stage = Stage::new(&world, std::mem::take(&mut sim.cast), may_cancel);
     let injector = Injector::new(Arc::clone(&stage) as Arc<dyn faults::Stage>, &sim.faults);
-    listen::<C>(&world, &stage, &injector);
+    let steps = sim.records_steps.then(|| Steps::new(&world));
+    listen::<C>(&world, &stage, &injector, steps.as_ref());
     injector.start();
     stage.start_all();
     let times = Times { limit: sim.limit, quiet: 4 * sim.latency.1, linger: sim.linger };
@@ -225,6 +227,7 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
         simulated: Duration::from_nanos(end.0),
         commands,
         struck: injector.struck(),
+        steps: steps.map(|steps| steps.take()).unwrap_or_default(),
     };
     let rules = Rules { end, healed_at, in_flight, ..std::mem::take(&mut sim.rules) };
     let judgement = Judgement { rules, kinds: sim.verdicts, checks: sim.checks };
@@ -272,10 +275,11 @@ impl Judgement {
     }
 }
 
-/// Records the run, and passes its events on to the injector and to the tracking of held locks.
-fn listen<C: Course>(world: &World, stage: &Arc<Stage>, injector: &Arc<Injector>) {
+/// Records the run, and passes its events on to the injector, to the tracking of held locks and to the steps.
+fn listen<C: Course>(world: &World, stage: &Arc<Stage>, injector: &Arc<Injector>, steps: Option<&Steps>) {
     let (watching, counting) = (Arc::clone(injector), Arc::clone(stage));
-    let are_aimed = injector.points().next().is_some();
+    let recording = steps.cloned();
+    let are_aimed = injector.points().next().is_some() || recording.is_some();
     record::start(world, move |event| {
         // Only the end of all programs waits for locks to be free.
         if !C::IS_SCRIPT {
@@ -285,10 +289,13 @@ fn listen<C: Course>(world: &World, stage: &Arc<Stage>, injector: &Arc<Injector>
             return;
         }
         if let Some(point) = point::of(&event.kind) {
+            if let Some(steps) = &recording {
+                steps.pass(event.process.as_str(), point);
+            }
             watching.on_point(event.process.as_str(), point);
         }
     });
-    forward_points(world, injector);
+    forward_points(world, injector, steps);
 }
 
 /// Warns once that `std::time` does not read the clocks of a process on this system.
@@ -308,17 +315,21 @@ fn in_flight(faults: &[Fault]) -> BTreeMap<u64, Duration> {
     late.filter(|(_, late)| !late.is_zero()).collect()
 }
 
-/// Passes the points of servers and of the network on to the injector. Does nothing if no fault is aimed at
-/// a point, as in most schedules, since it costs time.
-fn forward_points(world: &World, injector: &Arc<Injector>) {
-    if injector.points().next().is_none() {
+/// Passes the points of servers and of the network on to the injector and the steps. Does nothing if no fault
+/// is aimed at a point, as in most schedules, since it costs time.
+fn forward_points(world: &World, injector: &Arc<Injector>, steps: Option<&Steps>) {
+    if injector.points().next().is_none() && steps.is_none() {
         return;
     }
-    if injector.points().any(point::is_of_network) {
+    if injector.points().any(point::is_of_network) || steps.is_some() {
         world.hear_network();
     }
-    let (names, injector) = (world.clone(), Arc::clone(injector));
+    let (names, injector, steps) = (world.clone(), Arc::clone(injector), steps.cloned());
     world.hear_points(move |process: ProcessId, point: &str| {
-        injector.on_server_point(names.process(process).name(), point);
+        let process = names.process(process).name();
+        if let Some(steps) = &steps {
+            steps.pass(process, point);
+        }
+        injector.on_server_point(process, point);
     });
 }

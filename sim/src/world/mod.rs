@@ -172,8 +172,7 @@ impl World {
         self.0.has_listener.store(true, Ordering::Relaxed);
     }
 
-    /// Also passes points of the network to the listener: a process `connects to NAME`, `sends to NAME` and
-    /// `receives from NAME`.
+    /// Also passes points of the network to the listener: a process `sends to NAME`, and so on.
     pub fn hear_network(&self) {
         self.0.hears_network.store(true, Ordering::Relaxed);
     }

@@ -4,7 +4,7 @@
 //! world: no byte is read or written and no timer fires in it, while its clock runs on and the kernel buffers
 //! arriving bytes. A crash drops all of the process's memory.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, TryLockError};
 use std::task::{Context, Poll, Waker};
 
@@ -32,6 +32,8 @@ pub struct Process {
     life: AtomicU32,
     /// The number of pauses in force; they may overlap.
     pauses: AtomicU32,
+    /// How often the wall clock was read.
+    wall_reads: AtomicU64,
     disk: Disk,
     state: Mutex<State>,
 }
@@ -65,6 +67,7 @@ impl Process {
             alive: AtomicBool::new(true),
             life: AtomicU32::new(0),
             pauses: AtomicU32::new(0),
+            wall_reads: AtomicU64::new(0),
             disk: Disk::new(),
             state: Mutex::new(state),
         }
@@ -120,7 +123,13 @@ impl Process {
 
     /// Reads the wall clock at the true time `now`: nanoseconds since the Unix epoch.
     pub(super) fn wall(&self, now: u64) -> u64 {
+        self.wall_reads.fetch_add(1, Ordering::Relaxed);
         lock(&self.state).clock.wall(now)
+    }
+
+    /// Returns how often the process has read its wall clock.
+    pub(crate) fn wall_reads(&self) -> u64 {
+        self.wall_reads.load(Ordering::Relaxed)
     }
 
     /// Returns a copy of its clocks, or `None` while the state is locked.

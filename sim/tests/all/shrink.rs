@@ -184,7 +184,8 @@ fn a_time_snaps_to_the_point_before_it() {
 
 #[test]
 fn a_schedule_file_of_a_closure_shrinks() {
-    let found = explore(&[two_pairs], 0..300, &Portfolio::default(), 1, |tally| tally.violations < 3).unwrap();
+    let found =
+        explore(&[two_pairs], 0..300, &Portfolio::default(), 1, |tally| tally.violations < 3).unwrap();
     assert!(found.violations.len() >= 3);
     for violation in found.violations {
         let text = violation.schedule.to_toml();

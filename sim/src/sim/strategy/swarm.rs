@@ -26,7 +26,7 @@ pub(super) fn faults(material: &Material<'_>) -> Vec<Fault> {
 /// Draws the kinds that the schedule has, each with its factor: every second one, and at least one.
 fn chosen(known: &Faults, site: &mut Site) -> Vec<(&'static str, u64)> {
     let verbs = known.verbs();
-    let mut factor = |site: &mut Site| FACTORS[site.below(FACTORS.len() as u64) as usize];
+    let factor = |site: &mut Site| FACTORS[site.below(FACTORS.len() as u64) as usize];
     let mut chosen = Vec::new();
     for verb in &verbs {
         let (is_in, factor) = (site.chance(0.5), factor(site));
