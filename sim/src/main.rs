@@ -72,6 +72,8 @@ enum Command {
         #[arg(long, default_value = "violations")]
         out: PathBuf,
     },
+    /// Runs every placement of at most so many faults in a small workload, and states what that shows.
+    Exhaust(cli::exhaust::Arguments),
     /// Runs every lock system under every class of faults, with fencing off and on, and counts the verdicts.
     Compare {
         /// How many schedules to run in each cell of the table.
@@ -124,6 +126,7 @@ fn main() -> ExitCode {
         Some(Command::Explore { seeds, first, system, threads, out }) => {
             cli::explore::explore(system, first, seeds, threads, &out)
         }
+        Some(Command::Exhaust(arguments)) => cli::exhaust::run(&arguments),
         Some(Command::Compare { schedules, first, threads, out }) => {
             cli::compare::compare(first, schedules, threads, &out)
         }

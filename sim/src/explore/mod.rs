@@ -3,11 +3,15 @@
 //! Some verdicts are known limits of what a schedule uses: [`Subject::excused`] states them. A verdict beyond
 //! them, or a check that does not hold, is a violation: of the lock, of the resource, or of the simulator.
 
+pub mod exhaust;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, PoisonError};
 
 use resource::audit::VerdictKind;
+
+pub use exhaust::exhaust;
 
 use crate::pool;
 use crate::sim::{self, Draw, Outcome, Report, RunError, Schedule, Subject};

@@ -17,6 +17,7 @@ use super::given::{MakeLock, MakeResource, Workplace};
 use super::hosts::hosts;
 use super::options::{Options, RESOURCE};
 use super::system::System;
+use super::worker::Worker;
 use super::workloads;
 use crate::place::{Invalid, Place};
 use crate::servers::resource::ResourceHost;
@@ -163,6 +164,23 @@ impl Subject for Lab {
 
     fn excused(&self, schedule: &Schedule<Options>) -> BTreeSet<VerdictKind> {
         excused(schedule, self.arm)
+    }
+
+    /// Workers that differ in nothing but their names. Those of a cluster do: each begins with a member of
+    /// its own.
+    fn exchangeable(&self, options: &Options) -> Vec<Vec<String>> {
+        if options.cluster().is_some() {
+            return Vec::new();
+        }
+        let mut groups: Vec<(Worker, Vec<String>)> = Vec::new();
+        for worker in &options.workers {
+            let nameless = Worker { name: String::new(), ..worker.clone() };
+            match groups.iter_mut().find(|(like, _)| *like == nameless) {
+                Some((_, names)) => names.push(worker.name.clone()),
+                None => groups.push((nameless, vec![worker.name.clone()])),
+            }
+        }
+        groups.into_iter().map(|(_, names)| names).filter(|names| names.len() > 1).collect()
     }
 }
 

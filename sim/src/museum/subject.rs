@@ -85,6 +85,10 @@ impl Subject for Museum {
     fn excused(&self, schedule: &Schedule<Options>) -> BTreeSet<VerdictKind> {
         self.lab.excused(schedule)
     }
+
+    fn exchangeable(&self, options: &Options) -> Vec<Vec<String>> {
+        self.lab.exchangeable(options)
+    }
 }
 
 /// The schedule in the file at `path`, which may name a mutant.

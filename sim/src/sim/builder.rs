@@ -11,7 +11,7 @@ use super::cast::{Body, Cast, Main};
 use super::check::Check;
 use super::process::Process;
 
-use crate::faults::{Fault, Role};
+use crate::faults::{Fault, Role, Scene};
 use crate::servers::host::Host;
 use crate::span::Span;
 
@@ -46,6 +46,7 @@ pub struct Sim {
     pub(super) faults: Vec<Fault>,
     /// Whether a subject has checked the faults.
     pub(super) is_checked: bool,
+    pub(super) records_steps: bool,
     pub(super) rules: Rules,
     pub(super) verdicts: BTreeSet<VerdictKind>,
     pub(super) checks: Vec<(String, Box<dyn Check>)>,
@@ -65,6 +66,7 @@ impl Sim {
             aliases: Vec::new(),
             faults: Vec::new(),
             is_checked: false,
+            records_steps: false,
             rules: Rules::default(),
             verdicts: VerdictKind::ALL.into_iter().collect(),
             checks: Vec::new(),
@@ -206,6 +208,27 @@ impl Sim {
     pub fn check(&mut self, name: &str, check: impl Check) -> &mut Self {
         self.checks.push((name.to_owned(), Box::new(check)));
         self
+    }
+
+    /// Lets the report list every point that a process passes: where faults can be aimed.
+    pub fn record_steps(&mut self) -> &mut Self {
+        self.records_steps = true;
+        self
+    }
+
+    /// The processes and servers, as faults see them.
+    pub(crate) fn scene(&self) -> &dyn Scene {
+        &self.cast
+    }
+
+    /// The time that drawn faults are measured by.
+    pub(crate) fn scale_of_faults(&self) -> Span {
+        self.scale
+    }
+
+    /// The names under which the history knows several servers.
+    pub(crate) fn clusters(&self) -> &[String] {
+        &self.cast.clusters
     }
 
     /// The names of all processes and servers, in the order in which they were added.

@@ -18,6 +18,7 @@ mod scene;
 mod schedule;
 mod section;
 mod stage;
+mod steps;
 mod subject;
 
 pub use builder::Sim;
@@ -30,4 +31,5 @@ pub use process::Process;
 pub use report::Report;
 pub use schedule::{Latency, Network, Schedule, ScheduleError};
 pub use section::Section;
+pub use steps::Step;
 pub use subject::{Draw, NoOptions, Subject, build, load, parse, run, survey};

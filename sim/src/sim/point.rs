@@ -2,8 +2,10 @@
 //!
 //! Every event that a history holds is one, by the name below; a process names others itself
 //! ([`Process::point`](super::Process::point)); servers name the commands that they execute; and every
-//! process has those of its network: `connects to PEER` (a connection is open), `sends to PEER` (bytes were
-//! handed to the network) and `receives from PEER` (bytes were read).
+//! process has those of its network: `opens to PEER` (it asks for a connection), `accepts from PEER` (its
+//! kernel has answered such a request), `connects to PEER` (a connection is open), `sends to PEER` (bytes
+//! were handed to the network), `receives from PEER` (bytes were read) and `closes to PEER` (it has closed
+//! its end).
 
 use resource::audit::Kind;
 
@@ -36,9 +38,15 @@ pub fn of(kind: &Kind) -> Option<&str> {
 }
 
 /// How the names of the network's points begin, before the name of the peer.
-const NETWORK: [&str; 3] = ["connects to ", "sends to ", "receives from "];
+const NETWORK: [&str; 6] =
+    ["opens to ", "accepts from ", "connects to ", "sends to ", "receives from ", "closes to "];
 
-/// Whether it is a point of the network: a process `connects to` a peer, `sends to` it or `receives from` it.
+/// Whether it is a point of the network.
 pub fn is_of_network(name: &str) -> bool {
-    NETWORK.iter().any(|beginning| name.starts_with(beginning))
+    peer(name).is_some()
+}
+
+/// Returns the peer that a point of the network names; `None` for other points.
+pub fn peer(name: &str) -> Option<&str> {
+    NETWORK.iter().find_map(|beginning| name.strip_prefix(beginning))
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use resource::audit::{Event, Kind, Name, Summary, Verdict, VerdictKind, WriteBy};
 
 use super::check::Finding;
+use super::steps::Step;
 use crate::trace::text::{self, Names, holder};
 
 /// What one run came to.
@@ -30,6 +31,8 @@ pub struct Report {
     pub commands: u64,
     /// For each fault, in the order in which they were added, whether it struck.
     pub struck: Vec<bool>,
+    /// The points that processes passed, if the run was to record them ([`Sim::record_steps`](crate::Sim::record_steps)).
+    pub steps: Vec<Step>,
 }
 
 impl Report {

@@ -18,6 +18,7 @@ use super::panic;
 use super::point;
 use super::report::Report;
 use super::stage::Stage;
+use super::steps::Steps;
 use crate::entropy::Entropy;
 use crate::faults::{self, Cancel, Fault, Injector};
 use crate::record;
@@ -188,7 +189,8 @@ async fn in_world<C: Course>(mut sim: Sim, course: C) -> Result<(Report, C::Outp
         C::IS_SCRIPT || sim.faults.iter().any(|fault| fault.what.downcast_ref::<Cancel>().is_some());
     let stage = Stage::new(&world, std::mem::take(&mut sim.cast), may_cancel);
     let injector = Injector::new(Arc::clone(&stage) as Arc<dyn faults::Stage>, &sim.faults);
-    listen::<C>(&world, &stage, &injector);
+    let steps = sim.records_steps.then(|| Steps::new(&world));
+    listen::<C>(&world, &stage, &injector, steps.as_ref());
     injector.start();
     stage.start_all();
     let times = Times { limit: sim.limit, quiet: 4 * sim.latency.1, linger: sim.linger };
@@ -222,6 +224,7 @@ async fn in_world<C: Course>(mut sim: Sim, course: C) -> Result<(Report, C::Outp
         simulated: Duration::from_nanos(end.0),
         commands,
         struck: injector.struck(),
+        steps: steps.map(|steps| steps.take()).unwrap_or_default(),
     };
     Ok((report, output))
 }
@@ -241,9 +244,10 @@ fn judge(sim: &Sim, events: &[Event], names: &Names, rules: &Rules) -> (Vec<Verd
 }
 
 /// Records the run, and tells the faults and the end of the run what they wait for.
-fn listen<C: Course>(world: &World, stage: &Arc<Stage>, injector: &Arc<Injector>) {
+fn listen<C: Course>(world: &World, stage: &Arc<Stage>, injector: &Arc<Injector>, steps: Option<&Steps>) {
     let (watching, counting) = (Arc::clone(injector), Arc::clone(stage));
-    let are_aimed = injector.points().next().is_some();
+    let recording = steps.cloned();
+    let are_aimed = injector.points().next().is_some() || recording.is_some();
     record::start(world, move |event| {
         // Only the end of all programs waits for locks to be free.
         if !C::IS_SCRIPT {
@@ -253,10 +257,13 @@ fn listen<C: Course>(world: &World, stage: &Arc<Stage>, injector: &Arc<Injector>
             return;
         }
         if let Some(point) = point::of(&event.kind) {
+            if let Some(steps) = &recording {
+                steps.pass(event.process.as_str(), point);
+            }
             watching.on_point(event.process.as_str(), point);
         }
     });
-    hear_points(world, injector);
+    hear_points(world, injector, steps);
 }
 
 /// Says once that `std::time` reads no process's clocks on this system.
@@ -278,15 +285,19 @@ fn in_flight(faults: &[Fault]) -> BTreeMap<u64, Duration> {
 
 /// Tells the faults of the points that servers and the network pass. Most schedules aim at none: they pay
 /// for none.
-fn hear_points(world: &World, injector: &Arc<Injector>) {
-    if injector.points().next().is_none() {
+fn hear_points(world: &World, injector: &Arc<Injector>, steps: Option<&Steps>) {
+    if injector.points().next().is_none() && steps.is_none() {
         return;
     }
-    if injector.points().any(point::is_of_network) {
+    if injector.points().any(point::is_of_network) || steps.is_some() {
         world.hear_network();
     }
-    let (names, injector) = (world.clone(), Arc::clone(injector));
+    let (names, injector, steps) = (world.clone(), Arc::clone(injector), steps.cloned());
     world.hear_points(move |process: ProcessId, point: &str| {
-        injector.on_server_point(names.process(process).name(), point);
+        let process = names.process(process).name();
+        if let Some(steps) = &steps {
+            steps.pass(process, point);
+        }
+        injector.on_server_point(process, point);
     });
 }

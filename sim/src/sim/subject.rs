@@ -91,6 +91,13 @@ pub trait Subject: Sync {
         excused.chain([VerdictKind::Overlap]).collect()
     }
 
+    /// The processes that do the same under these options, in groups: an exhaustive search places the faults
+    /// of one of them where the others' would mirror them. Default: none.
+    fn exchangeable(&self, options: &Self::Options) -> Vec<Vec<String>> {
+        let _ = options;
+        Vec::new()
+    }
+
     /// The kinds of faults that a schedule file may name. Default: those that come with the simulator.
     fn faults(&self) -> Faults {
         Faults::default()

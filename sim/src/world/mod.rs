@@ -173,8 +173,7 @@ impl World {
         self.0.has_listener.store(true, Ordering::Relaxed);
     }
 
-    /// Tells the listener of the network's points, too: a process `connects to NAME`, `sends to NAME` and
-    /// `receives from NAME`.
+    /// Tells the listener of the network's points, too: a process `sends to NAME`, and so on.
     pub fn hear_network(&self) {
         self.0.hears_network.store(true, Ordering::Relaxed);
     }

@@ -5,7 +5,7 @@
 //! on buffering what arrives. A crash drops all that the process had in memory.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use madsim::runtime::{Handle, NodeHandle};
@@ -32,6 +32,8 @@ pub struct Process {
     life: AtomicU32,
     /// Pauses that are not over; they may overlap.
     pauses: AtomicU32,
+    /// How often the wall clock was read.
+    wall_reads: AtomicU64,
     disk: Disk,
     state: Mutex<State>,
 }
@@ -65,6 +67,7 @@ impl Process {
             alive: AtomicBool::new(true),
             life: AtomicU32::new(0),
             pauses: AtomicU32::new(0),
+            wall_reads: AtomicU64::new(0),
             disk: Disk::new(),
             state: Mutex::new(state),
         }
@@ -120,7 +123,13 @@ impl Process {
 
     /// The wall clock: nanoseconds since the Unix epoch at the true time `now`.
     pub(super) fn wall(&self, now: u64) -> u64 {
+        self.wall_reads.fetch_add(1, Ordering::Relaxed);
         lock(&self.state).clock.wall(now)
+    }
+
+    /// Returns how often the process has read its wall clock.
+    pub(crate) fn wall_reads(&self) -> u64 {
+        self.wall_reads.load(Ordering::Relaxed)
     }
 
     /// The true time at which its monotonic clock will read `reading`, unless it does so now.

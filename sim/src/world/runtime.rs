@@ -43,7 +43,7 @@ impl SimRuntime {
     /// The process's wall clock, in nanoseconds since the Unix epoch. Not part of the seam: locks must not
     /// read it.
     pub fn wall_nanos(&self) -> u64 {
-        self.world.process(self.process).clock().wall(self.world.now())
+        self.world.process(self.process).wall(self.world.now())
     }
 
     /// Lets every other task that is ready run first, and a pause that has begun take effect.

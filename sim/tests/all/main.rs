@@ -26,6 +26,7 @@ mod comparison;
 mod corpus;
 mod determinism;
 mod docs;
+mod exhaust;
 mod harness;
 mod hosts;
 mod lines;
