@@ -127,6 +127,8 @@ enum Command {
         #[arg(long, default_value = "target/museum")]
         out: PathBuf,
     },
+    /// Runs every placement of at most so many faults in a small workload, and states what that shows.
+    Exhaust(cli::exhaust::Arguments),
     /// Runs every lock system under every class of faults, with fencing off and on, and counts the verdicts.
     Compare {
         /// The number of schedules for each row of the table.
@@ -195,6 +197,7 @@ fn main() -> ExitCode {
             let portfolio = strategy.into();
             cli::museum::museum(&cli::museum::Plan { mutant, hunts, cap, portfolio, threads, out })
         }
+        Some(Command::Exhaust(arguments)) => cli::exhaust::run(&arguments),
         Some(Command::Compare { schedules, first, threads, out }) => {
             cli::compare::compare(first, schedules, threads, &out)
         }

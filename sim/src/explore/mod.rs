@@ -7,6 +7,7 @@
 //! [`Subject::excused`]: crate::sim::Subject::excused
 
 mod cause;
+pub mod exhaust;
 mod explain;
 mod harness;
 mod hunt;
@@ -18,6 +19,7 @@ mod trial;
 mod vary;
 
 pub use cause::{Broken, Cause, Causes, Party};
+pub use exhaust::exhaust;
 pub use explain::{Explained, Explanation, Range, SEEDS, explain, varied};
 pub use harness::{Failure, Search, check, difference};
 pub use hunt::{Hunt, hunt, hunts};

@@ -19,7 +19,7 @@ use super::hosts::hosts;
 use super::options::{Options, RESOURCE};
 use super::smaller::smaller;
 use super::system::System;
-use super::worker::WorkerMode;
+use super::worker::{Worker, WorkerMode};
 use super::workloads;
 use crate::place::{Invalid, Place};
 use crate::servers::resource::ResourceHost;
@@ -88,8 +88,9 @@ impl Lab {
         [Self::new(Arm::Unfenced), Self::new(Arm::Fenced)]
     }
 
-    /// Draws a schedule. `steps` runs a schedule without faults.
-    pub(crate) fn drawn(
+    /// Draws a schedule, for a subject that has the laboratory inside. `steps` returns the [steps](sim::steps)
+    /// of a schedule in that subject: strategies aim faults at them.
+    pub fn schedule_with(
         &self,
         from: &Draw,
         steps: &dyn Fn(&Schedule<Options>) -> Vec<Step>,
@@ -97,8 +98,9 @@ impl Lab {
         draw::draw_from(self.system_of(from), from, steps)
     }
 
-    /// The same in another arm.
-    pub(crate) fn in_arm(self, arm: Arm) -> Self {
+    /// Returns the same laboratory in another arm.
+    #[must_use]
+    pub fn in_arm(self, arm: Arm) -> Self {
         Self { arm, ..self }
     }
 
@@ -147,7 +149,7 @@ impl Subject for Lab {
     fn schedule(&self, from: &mut Draw) -> Result<Schedule<Options>, Invalid> {
         // Every arm takes the same schedules.
         let arm = self.clone().in_arm(Arm::Fenced);
-        Ok(self.drawn(from, &|schedule| sim::steps(&arm, schedule)))
+        Ok(self.schedule_with(from, &|schedule| sim::steps(&arm, schedule)))
     }
 
     fn build(&self, options: &Options, sim: &mut Sim) -> Result<(), Invalid> {
@@ -209,6 +211,23 @@ impl Subject for Lab {
 
     fn excused(&self, schedule: &Schedule<Options>) -> BTreeSet<VerdictKind> {
         excused(schedule, self.arm)
+    }
+
+    /// Workers that differ in nothing but their names. Those of a cluster do: each begins with a member of
+    /// its own.
+    fn exchangeable(&self, options: &Options) -> Vec<Vec<String>> {
+        if options.cluster().is_some() {
+            return Vec::new();
+        }
+        let mut groups: Vec<(Worker, Vec<String>)> = Vec::new();
+        for worker in &options.workers {
+            let nameless = Worker { name: String::new(), ..worker.clone() };
+            match groups.iter_mut().find(|(like, _)| *like == nameless) {
+                Some((_, names)) => names.push(worker.name.clone()),
+                None => groups.push((nameless, vec![worker.name.clone()])),
+            }
+        }
+        groups.into_iter().map(|(_, names)| names).filter(|names| names.len() > 1).collect()
     }
 }
 

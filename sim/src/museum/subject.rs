@@ -85,7 +85,7 @@ impl Subject for Museum {
         // Every arm takes the same schedules.
         let arm = Self { lab: self.lab.clone().in_arm(Arm::Fenced), ..self.clone() };
         let steps = |schedule: &Schedule<Options>| sim::steps(&arm, &self.naming(schedule.clone()));
-        Ok(self.naming(self.lab.drawn(from, &steps)))
+        Ok(self.naming(self.lab.schedule_with(from, &steps)))
     }
 
     fn build(&self, options: &Options, sim: &mut Sim) -> Result<(), Invalid> {
@@ -109,6 +109,10 @@ impl Subject for Museum {
 
     fn excused(&self, schedule: &Schedule<Options>) -> BTreeSet<VerdictKind> {
         self.lab.excused(schedule)
+    }
+
+    fn exchangeable(&self, options: &Options) -> Vec<Vec<String>> {
+        self.lab.exchangeable(options)
     }
 }
 

@@ -216,6 +216,21 @@ impl Sim {
         self
     }
 
+    /// Returns the processes and servers, as faults see them.
+    pub(crate) fn scene(&self) -> &dyn Scene {
+        &self.cast
+    }
+
+    /// Returns the unit of drawn times.
+    pub(crate) fn scale_of_faults(&self) -> Span {
+        self.scale
+    }
+
+    /// Returns the names under which the history knows several servers.
+    pub(crate) fn clusters(&self) -> &[String] {
+        &self.cast.clusters
+    }
+
     /// Returns the names of all processes and servers, in the order in which they were added.
     pub fn names(&self) -> &[String] {
         &self.cast.names

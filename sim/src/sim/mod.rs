@@ -32,5 +32,4 @@ pub use schedule::{Latency, Network, Schedule, ScheduleError};
 pub use section::Section;
 pub use steps::Step;
 pub use strategy::Strategy;
-pub(crate) use subject::steps;
-pub use subject::{Draw, NoOptions, Subject, build, load, parse, run, survey};
+pub use subject::{Draw, NoOptions, Subject, build, load, parse, run, steps, survey};

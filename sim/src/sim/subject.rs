@@ -114,6 +114,13 @@ pub trait Subject: Sync {
         excused.chain([VerdictKind::Overlap]).collect()
     }
 
+    /// Returns the processes that do the same under these options, in groups: an exhaustive search places the
+    /// faults of one of them where the others' would mirror them. Default: none.
+    fn exchangeable(&self, options: &Self::Options) -> Vec<Vec<String>> {
+        let _ = options;
+        Vec::new()
+    }
+
     /// Returns the kinds of faults that a schedule file may name. Default: those of the simulator.
     fn faults(&self) -> Faults {
         Faults::default()
@@ -124,7 +131,7 @@ pub trait Subject: Sync {
 const ONLY_ARM: &str = "run";
 
 /// Returns the points that a run of the schedule passes, in order; none if it can't be run.
-pub(crate) fn steps<S: Subject>(subject: &S, schedule: &Schedule<S::Options>) -> Vec<Step> {
+pub fn steps<S: Subject>(subject: &S, schedule: &Schedule<S::Options>) -> Vec<Step> {
     let Ok(mut sim) = build(subject, schedule) else { return Vec::new() };
     sim.record_steps();
     sim.run().map(|report| report.steps).unwrap_or_default()

@@ -25,6 +25,7 @@ mod comparison;
 mod corpus;
 mod determinism;
 mod docs;
+mod exhaust;
 mod explain;
 mod harness;
 mod hosts;
