@@ -63,7 +63,8 @@ pub struct Found<O> {
 type Kept<O> = BTreeMap<(&'static str, Cause), Vec<Violation<O>>>;
 
 /// Draws schedules from `seeds` by the strategies of `portfolio` and runs each in all `arms` (subjects that
-/// draw the same schedules), on `threads` threads. Calls `go_on` with the tally after each schedule, and stops when it returns false.
+/// draw the same schedules), on `threads` threads. Calls `go_on` with the tally after each schedule, and
+/// stops when it returns false.
 ///
 /// A panic of the code under test is a violation.
 ///
@@ -81,7 +82,8 @@ pub fn explore<S: Subject>(
     let points = arms.first().map(sim::survey).transpose()?.unwrap_or_default();
     pool::run(threads, seeds, |seed| -> Result<_, RunError> {
         let Some(first) = arms.first() else { return Ok(ControlFlow::Break(())) };
-        let schedule = first.schedule(&mut Draw::surveyed(seed, &points).by(portfolio.of(seed)))?;
+        let mut from = Draw::surveyed(seed, &points).by(portfolio.of(seed));
+        let schedule = first.schedule(&mut from)?;
         let runs = arms.iter().map(|arm| Judged::run(arm, &schedule));
         let runs = runs.collect::<Result<Vec<_>, RunError>>()?;
         let mut found = lock(&found);

@@ -74,8 +74,8 @@ impl Faults {
         self.draw_weighed(scene, site, &|_| 1)
     }
 
-    /// Draws as [`Self::draw`], with the weights of each kind multiplied by `factor` of its verb. A kind whose
-    /// factor is 0 is never drawn.
+    /// Draws as [`Self::draw`], with the weights of each kind multiplied by `factor` of its verb. A kind
+    /// whose factor is 0 is never drawn.
     pub(crate) fn draw_weighed(
         &self,
         scene: &dyn Scene,
@@ -88,7 +88,7 @@ impl Faults {
         if weighed.iter().any(|variant| weigh(variant) > 0) {
             weighed.retain(|variant| weigh(variant) > 0);
         }
-        // Variants with weight 0 are elsewhere drawn by other variants. If there are no others, each may come.
+        // Variants with weight 0 are elsewhere drawn by other variants. Without others, each may come.
         let weighed: Vec<_> = weighed.iter().map(|variant| (variant.1, weigh(variant).max(1))).collect();
         let mut draw = Draw { scene, site };
         let drawn = draw.variant(&weighed).and_then(|variant| (variant.draw)(&mut draw));

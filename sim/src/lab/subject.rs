@@ -88,8 +88,8 @@ impl Lab {
         [Self::new(Arm::Unfenced), Self::new(Arm::Fenced)]
     }
 
-    /// Draws a schedule, for a subject that has the laboratory inside. `steps` returns the [steps](sim::steps)
-    /// of a schedule in that subject: strategies aim faults at them.
+    /// Draws a schedule, for a subject that has the laboratory inside. `steps` returns the
+    /// [steps](sim::steps) of a schedule in that subject: strategies aim faults at them.
     pub fn schedule_with(
         &self,
         from: &Draw,

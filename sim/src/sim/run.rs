@@ -204,6 +204,8 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
 
     let end = Nanos(world.now());
     let recorded = record::finish().ok_or(RunError::Unrecorded)?;
+    // Before the world ends: connections that its end closes are no steps of the run.
+    let steps = steps.map(|steps| steps.take()).unwrap_or_default();
     let commands = stage.executed();
     world.end().await;
     stage.close();
@@ -227,7 +229,7 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
         simulated: Duration::from_nanos(end.0),
         commands,
         struck: injector.struck(),
-        steps: steps.map(|steps| steps.take()).unwrap_or_default(),
+        steps,
     };
     let rules = Rules { end, healed_at, in_flight, ..std::mem::take(&mut sim.rules) };
     let judgement = Judgement { rules, kinds: sim.verdicts, checks: sim.checks };
@@ -275,7 +277,7 @@ impl Judgement {
     }
 }
 
-/// Records the run, and passes its events on to the injector, to the tracking of held locks and to the steps.
+/// Records the run, and passes its events on to the injector, to the tracking of held locks and to `steps`.
 fn listen<C: Course>(world: &World, stage: &Arc<Stage>, injector: &Arc<Injector>, steps: Option<&Steps>) {
     let (watching, counting) = (Arc::clone(injector), Arc::clone(stage));
     let recording = steps.cloned();

@@ -201,7 +201,7 @@ impl Draw {
         scene: &dyn Scene,
         steps: &dyn Fn() -> Vec<Step>,
     ) -> Vec<Fault> {
-        self.strategy.faults(&Material { known, scene, from: self, steps })
+        self.strategy.faults(&Material { known, scene, site: &|name| self.site(name), steps })
     }
 
     /// Limits the faults to these kinds.

@@ -139,8 +139,8 @@ fn redis_with_fencing_withstands_every_single_fault() {
     assert_eq!(causes(&found), BTreeSet::new(), "{}", found.claim());
     let claim = found.claim();
     let first = format!(
-        "no violation in all {} placements of at most 1 fault, of these kinds and durations, at these points, for this \
-         workload, these versions and this seed; 0 remaining.\n",
+        "no violation in all {} placements of at most 1 fault, of these kinds and durations, at these points, \
+         for this workload, these versions and this seed; 0 remaining.\n",
         found.runs
     );
     assert!(claim.starts_with(&first), "{claim}");

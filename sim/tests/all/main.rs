@@ -38,6 +38,7 @@ mod scripts;
 mod search;
 mod shrink;
 mod std_time;
+mod strategies;
 mod toy;
 mod trace;
 mod world;

@@ -53,8 +53,8 @@ impl<O: Clone + Serialize + DeserializeOwned> Exhausted<O> {
         };
         let _ = writeln!(
             text,
-            "{} placements of at most {}, of these kinds and durations, at these points, for this workload, these \
-             versions and this seed; {} remaining.",
+            "{} placements of at most {}, of these kinds and durations, at these points, for this workload, \
+             these versions and this seed; {} remaining.",
             self.runs,
             counted(self.faults as u64, "fault", "faults"),
             self.remaining(),
@@ -90,7 +90,8 @@ impl<O: Clone + Serialize + DeserializeOwned> Exhausted<O> {
         let version = env!("CARGO_PKG_VERSION");
         let _ = writeln!(
             text,
-            "Versions: sim, dlock and resource {version}; the run without faults has the trace {:016x}. Seed: {}.",
+            "Versions: sim, dlock and resource {version}; the run without faults has the trace {:016x}. \
+             Seed: {}.",
             self.hash, self.base.seed
         );
     }
@@ -105,7 +106,8 @@ impl<O: Clone + Serialize + DeserializeOwned> Exhausted<O> {
              - more than {}\n\
              - other durations, those included that differ by the time between two points\n\
              - other kinds of faults: {}; links between servers\n\
-             - other times than those points: before the first one, and within what a process does between two of its own\n\
+             - other times than those points: before the first one, and within what a process does between two \
+             of its own\n\
              - other seeds: latencies, backoff, the order of tasks that are ready at once\n\
              - further faults in a schedule that breaks a promise already\n",
             counted(self.faults as u64, "fault", "faults"),
@@ -113,8 +115,8 @@ impl<O: Clone + Serialize + DeserializeOwned> Exhausted<O> {
         );
         let _ = write!(
             text,
-            "\nNot run: {} first faults that touch nothing or first touch the same step as one that was placed; {} \
-             placements that mirror one of an exchangeable process; {} that the workload's rules refuse.\n",
+            "\nNot run: {} first faults that touch nothing or first touch the same step as one that was \
+             placed; {} placements that mirror one of an exchangeable process; {} that the workload's rules refuse.\n",
             self.alike, self.exchanged, self.refused
         );
     }

@@ -25,9 +25,9 @@ pub(super) fn faults(material: &Material<'_>) -> Vec<Fault> {
     if aims.is_empty() {
         return uniform::faults(material);
     }
-    let count = 1 + material.from.site("aimed").below(FAULTS_MAX);
+    let count = 1 + (material.site)("aimed").below(FAULTS_MAX);
     let draw = |number| {
-        let mut site = material.from.site(&format!("aimed fault {number}"));
+        let mut site = (material.site)(&format!("aimed fault {number}"));
         let mut fault = material.known.draw(material.scene, &mut site)?;
         fault.when = aim(&fault, &aims, material.scene, &mut site)?;
         Some(fault)

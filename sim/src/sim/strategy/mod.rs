@@ -7,7 +7,7 @@ mod swarm;
 mod uniform;
 
 use super::steps::Step;
-use super::subject::Draw;
+use crate::entropy::Site;
 use crate::faults::{Fault, Faults, Scene};
 use crate::names::names;
 
@@ -35,8 +35,8 @@ pub(crate) struct Material<'a> {
     pub(crate) known: &'a Faults,
     /// The processes and links.
     pub(crate) scene: &'a dyn Scene,
-    /// The source of randomness.
-    pub(crate) from: &'a Draw,
+    /// The sources of randomness, by their names.
+    pub(crate) site: &'a dyn Fn(&str) -> Site,
     /// Runs the schedule without faults, and returns its steps.
     pub(crate) steps: &'a dyn Fn() -> Vec<Step>,
 }

@@ -22,9 +22,9 @@ pub(super) fn faults(material: &Material<'_>) -> Vec<Fault> {
     if steps.is_empty() || !["pause", "delay"].iter().all(|verb| material.known.verbs().contains(verb)) {
         return uniform::faults(material);
     }
-    let count = 1 + material.from.site("ordered").below(FAULTS_MAX);
+    let count = 1 + (material.site)("ordered").below(FAULTS_MAX);
     let draw = |number| {
-        let mut site = material.from.site(&format!("ordered fault {number}"));
+        let mut site = (material.site)(&format!("ordered fault {number}"));
         let step = steps.get(site.below(steps.len() as u64) as usize)?;
         Some(preemption(step, material.scene, &mut site))
     };

@@ -12,12 +12,12 @@ const FACTORS: [u64; 3] = [1, 2, 6];
 
 /// Draws up to six faults of the kinds that this schedule has.
 pub(super) fn faults(material: &Material<'_>) -> Vec<Fault> {
-    let mut site = material.from.site("swarm");
+    let mut site = (material.site)("swarm");
     let chosen = chosen(material.known, &mut site);
     let count = 1 + site.below(FAULTS_MAX);
     let weigh = |verb: &str| chosen.iter().find(|(known, _)| *known == verb).map_or(0, |(_, factor)| *factor);
     let draw = |number| {
-        let mut site = material.from.site(&format!("swarm fault {number}"));
+        let mut site = (material.site)(&format!("swarm fault {number}"));
         material.known.draw_weighed(material.scene, &mut site, &weigh)
     };
     (1..=count).filter_map(draw).collect()
