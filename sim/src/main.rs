@@ -64,9 +64,12 @@ enum Command {
     },
     /// Searches for violations: runs random schedules with fencing on.
     Explore {
-        /// The number of schedules.
+        /// The largest number of schedules.
+        #[arg(long, required_unless_present = "seconds")]
+        seeds: Option<u64>,
+        /// The longest time, in seconds. A schedule that has begun is finished.
         #[arg(long)]
-        seeds: u64,
+        seconds: Option<u64>,
         /// The first seed.
         #[arg(long, default_value_t = 0)]
         first: u64,
@@ -179,14 +182,15 @@ fn main() -> ExitCode {
         }
         Some(Command::Replay { file, json }) => cli::replay::file(&file, json),
         Some(Command::Corpus { folder }) => cli::corpus::corpus(&folder),
-        Some(Command::Explore { seeds, first, system, mutant, strategy, threads, out }) => {
-            let portfolio = strategy.into();
+        Some(Command::Explore { seeds, seconds, first, system, mutant, strategy, threads, out }) => {
+            let (portfolio, seeds) = (strategy.into(), seeds.unwrap_or(u64::MAX));
             cli::explore::explore(&cli::explore::Plan {
                 system,
                 mutant,
                 portfolio,
                 first,
                 seeds,
+                seconds,
                 threads,
                 out,
             })

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::cause::{Cause, Causes};
 use super::explain::explain;
 use super::portfolio::Portfolio;
+use super::repeat::difference;
 use super::shrink::{RUNS_MAX, shrink};
 use crate::faults::Faults;
 use crate::sim::{self, Draw, Report, Schedule, Strategy, Subject};
@@ -288,26 +289,6 @@ impl<S: Subject> Search<S> {
         let suffix = if number == 1 { String::new() } else { format!("-{number}") };
         Path::new(&self.folder).join(format!("{}{suffix}.toml", self.name))
     }
-}
-
-/// Describes the first event in which two runs of one schedule differ, if they do.
-pub fn difference(one: &Report, other: &Report) -> Option<String> {
-    if one.hash == other.hash {
-        return None;
-    }
-    let (ours, theirs) = (one.trace(), other.trace());
-    let mut lines = ours.lines().zip(theirs.lines()).enumerate();
-    let first = lines.find(|(_, (ours, theirs))| ours != theirs);
-    let problem = match first {
-        Some((number, (ours, theirs))) => {
-            format!("event {}: first\n    {ours}\n  then\n    {theirs}", number + 1)
-        }
-        None if one.events.len() == other.events.len() => {
-            "the same events, at times that differ by less than 1 ms".to_owned()
-        }
-        None => format!("{} events first, then {}", one.events.len(), other.events.len()),
-    };
-    Some(format!("a second run of the same schedule differs: {problem}"))
 }
 
 /// Returns the number in the first of these environment variables that is set.

@@ -8,6 +8,7 @@ use resource::audit::VerdictKind;
 
 use super::cause::{Cause, Causes};
 use super::portfolio::Portfolio;
+use super::repeat;
 use crate::pool;
 use crate::sim::{self, Draw, Outcome, Report, RunError, Schedule, Subject};
 use crate::world::lock;
@@ -66,11 +67,11 @@ type Kept<O> = BTreeMap<(&'static str, Cause), Vec<Violation<O>>>;
 /// draw the same schedules), on `threads` threads. Calls `go_on` with the tally after each schedule, and
 /// stops when it returns false.
 ///
-/// A panic of the code under test is a violation.
+/// A panic of the code under test is a violation. One schedule in 19 is run a second time in the last arm.
 ///
 /// # Errors
 ///
-/// [`RunError`] if a world can't be built or run; the search then ends.
+/// [`RunError`] if a world can't be built or run, or if a second run differs; the search then ends.
 pub fn explore<S: Subject>(
     arms: &[S],
     seeds: std::ops::Range<u64>,
@@ -86,6 +87,9 @@ pub fn explore<S: Subject>(
         let schedule = first.schedule(&mut from)?;
         let runs = arms.iter().map(|arm| Judged::run(arm, &schedule));
         let runs = runs.collect::<Result<Vec<_>, RunError>>()?;
+        if let (Some(arm), Some(Judged { report: Some(report), .. })) = (arms.last(), runs.last()) {
+            repeat::watch(arm, &schedule, report)?;
+        }
         let mut found = lock(&found);
         let (tally, kept) = &mut *found;
         tally.schedules += 1;

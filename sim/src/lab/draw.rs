@@ -11,6 +11,7 @@ use super::fault_class::FaultClass;
 use super::options::{self, Options};
 use super::servers::{Persistence, Redis, Resource, Store};
 use super::system::System;
+use super::wide::widen;
 use super::worker::{ReadMode, ReleaseMode, Worker};
 use crate::sim::{Draw, Latency, Network, Schedule, Step};
 use crate::span::Span;
@@ -34,7 +35,7 @@ pub fn draw(seed: u64) -> Schedule<Options> {
 pub(super) fn system(seed: u64) -> System {
     let weighed = System::ALL.iter().flat_map(|system| vec![*system; system.get().weight()]);
     let weighed: Vec<System> = weighed.collect();
-    one_of(&mut Entropy::new(seed).site("draw: system"), &weighed)
+    Entropy::new(seed).site("draw: system").one_of(&weighed)
 }
 
 /// Draws the schedule of `seed` for `system` by the uniform strategy: 2 to 4 workers and up to 4 faults.
@@ -42,23 +43,44 @@ pub(super) fn system(seed: u64) -> System {
 ///
 /// Every fault heals by itself, and `limit` leaves time for all of them and for the workers to finish.
 pub fn draw_for(system: System, seed: u64) -> Schedule<Options> {
-    draw_from(system, &Draw::new(seed), &|_| Vec::new())
+    let from = Draw::new(seed);
+    with_faults(plain(system, &from), &from, &|_| Vec::new())
 }
 
 /// Draws the options of the schedule of `seed` for `system`.
 pub(super) fn options_for(system: System, seed: u64) -> Options {
-    draw_options(system, &mut Draw::new(seed).site("options")).options
+    wide(system, &Draw::new(seed)).options
 }
 
-/// Draws as [`draw_for`], by the strategy of `from`. `steps` runs a schedule without faults.
+fn plain(system: System, from: &Draw) -> Schedule<Options> {
+    let mut schedule = draw_options(system, &mut from.site("options"));
+    schedule.about = from.about();
+    schedule.seed = from.seed();
+    schedule
+}
+
+fn wide(system: System, from: &Draw) -> Schedule<Options> {
+    let mut schedule = plain(system, from);
+    widen(&mut schedule, from);
+    schedule
+}
+
+/// Draws a schedule of a search: with the rarer options, too ([`widen`]), and by the strategy of `from`.
+/// `steps` runs a schedule without faults.
 pub(super) fn draw_from(
     system: System,
     from: &Draw,
     steps: &dyn Fn(&Schedule<Options>) -> Vec<Step>,
 ) -> Schedule<Options> {
-    let mut schedule = draw_options(system, &mut from.site("options"));
-    schedule.about = from.about();
-    schedule.seed = from.seed();
+    with_faults(wide(system, from), from, steps)
+}
+
+/// Adds faults by the strategy of `from`.
+fn with_faults(
+    mut schedule: Schedule<Options>,
+    from: &Draw,
+    steps: &dyn Fn(&Schedule<Options>) -> Vec<Step>,
+) -> Schedule<Options> {
     let faults = from.faults(&Faults::default(), &schedule, &|| {
         let limit = long_enough(&schedule);
         steps(&Schedule { limit, ..schedule.clone() })
@@ -92,11 +114,6 @@ pub fn draw_class(system: System, class: FaultClass, seed: u64) -> Option<Schedu
     Some(schedule)
 }
 
-/// Draws one of `choices`, which must not be empty.
-fn one_of<T: Copy>(site: &mut Site, choices: &[T]) -> T {
-    choices[site.below(choices.len() as u64) as usize]
-}
-
 /// Draws a span from `min` to `max` in whole milliseconds, which are easy to read.
 fn span(site: &mut Site, min: Span, max: Span) -> Span {
     let millis = |span: Span| span.as_nanos() / 1_000_000;
@@ -104,14 +121,14 @@ fn span(site: &mut Site, min: Span, max: Span) -> Span {
 }
 
 fn draw_options(system: System, site: &mut Site) -> Schedule<Options> {
-    let ttl = Span::from_millis(one_of(site, system.get().ttls_millis()));
+    let ttl = Span::from_millis(site.one_of(system.get().ttls_millis()));
     let workers = 2 + site.below(3);
     let two_keys = site.chance(0.15);
     let mut schedule = options::schedule("", system, ttl, Vec::new());
     schedule.network = draw_network(site);
     let redis = draw_redis(site);
     system.get().draw(site, redis, &mut schedule.options);
-    schedule.options.resource = Resource { store: one_of(site, &[Store::Memory, Store::Redb]) };
+    schedule.options.resource = Resource { store: site.one_of(&[Store::Memory, Store::Redb]) };
     if two_keys {
         schedule.options.keys.push("orders:43".into());
     }
@@ -130,25 +147,25 @@ fn draw_network(site: &mut Site) -> Network {
 }
 
 fn draw_redis(site: &mut Site) -> Redis {
-    let persistence = one_of(site, Persistence::ALL);
+    let persistence = site.one_of(Persistence::ALL);
     Redis { persistence, replica: site.chance(0.25), ..Redis::default() }
 }
 
 fn draw_worker(site: &mut Site, name: &str, schedule: &Schedule<Options>) -> Worker {
     let ttl = schedule.options.ttl;
     // The longest work: far within the lease, up to its end, or beyond it.
-    let longest = one_of(site, &[Span::from_millis(50), ttl, ttl.times(2)]);
-    let key = one_of(site, &[0, schedule.options.keys.len() - 1]);
+    let longest = site.one_of(&[Span::from_millis(50), ttl, ttl.times(2)]);
+    let key = site.one_of(&[0, schedule.options.keys.len() - 1]);
     Worker {
         name: name.into(),
         starts: span(site, Span::ZERO, Span::from_millis(500)),
         rounds: 1 + site.below(3) as u32,
         key: schedule.options.keys.get(key).filter(|_| key > 0).cloned(),
-        think: one_of(site, &[Span::ZERO, Span::from_millis(5), Span::from_millis(200)]),
+        think: site.one_of(&[Span::ZERO, Span::from_millis(5), Span::from_millis(200)]),
         deadline: span(site, ttl, Span::from_secs(20)),
         work: span(site, Span::from_millis(1), longest),
         check: site.chance(0.7),
-        read: one_of(site, ReadMode::ALL),
+        read: site.one_of(ReadMode::ALL),
         renew: site.chance(0.3),
         release: if site.chance(0.1) { ReleaseMode::None } else { ReleaseMode::Script },
         writes: if site.chance(0.2) { 2 } else { 1 },

@@ -24,6 +24,7 @@ mod system;
 mod systems;
 mod triggers;
 mod validate;
+mod wide;
 pub mod wire;
 mod worker;
 mod workloads;

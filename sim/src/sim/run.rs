@@ -8,7 +8,7 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use resource::audit::{Nanos, Rules, VerdictKind, audit};
+use resource::audit::{Event, Kind, Nanos, Rules, VerdictKind, audit};
 
 use super::builder::Sim;
 use super::check::{Check, Evidence, Finding};
@@ -218,7 +218,8 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
         return Err(RunError::Unfinished { seed: sim.seed, limit: sim.limit, trace });
     };
     let in_flight = in_flight(&sim.faults);
-    let healed_at = injector.healed_at().map(Nanos);
+    let arrived = last_arrival(&recorded.events, &in_flight);
+    let healed_at = injector.healed_at().map(|at| Nanos(at).max(arrived));
     let report = Report {
         seed: sim.seed,
         findings: Vec::new(),
@@ -315,6 +316,15 @@ fn warn_of_std_time() {
 fn in_flight(faults: &[Fault]) -> BTreeMap<u64, Duration> {
     let late = (0..).zip(faults).map(|(number, fault)| (number, fault.what.in_flight().duration()));
     late.filter(|(_, late)| !late.is_zero()).collect()
+}
+
+/// Returns the time at which the last message has arrived that a fault had delayed.
+fn last_arrival(events: &[Event], in_flight: &BTreeMap<u64, Duration>) -> Nanos {
+    let arrival = |event: &Event| match &event.kind {
+        Kind::FaultHealed { fault, .. } => in_flight.get(fault).map(|late| event.at.after(*late)),
+        _ => None,
+    };
+    events.iter().filter_map(arrival).max().unwrap_or(Nanos(0))
 }
 
 /// Passes the points of servers and of the network on to the injector and the steps. Does nothing if no fault

@@ -1,6 +1,7 @@
 //! Searching: which violations are kept, and that a panic is one.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use resource::audit::VerdictKind;
@@ -71,4 +72,18 @@ fn a_world_that_cannot_be_built_ends_the_search() {
     };
     let error = explore(&[twins], 0..5, &Portfolio::default(), 1, |_| true).unwrap_err().to_string();
     assert!(error.contains("two processes are called `a`"), "{error}");
+}
+
+#[test]
+fn a_run_that_is_not_repeatable_ends_the_search() {
+    static RUNS: AtomicU64 = AtomicU64::new(0);
+    let forgetful = |sim: &mut Sim| {
+        sim.process("a", |process: Process| async move {
+            process.point(&format!("run {}", RUNS.fetch_add(1, Ordering::Relaxed)));
+        });
+    };
+    let error = explore(&[forgetful], 1..100, &Portfolio::default(), 1, |_| true).unwrap_err().to_string();
+    assert!(error.starts_with("seed 19: a second run of the same schedule differs: event 1"), "{error}");
+    let found = explore(&[forgetful], 1..19, &Portfolio::default(), 1, |_| true).unwrap();
+    assert_eq!(found.tally.schedules, 18);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Material, uniform};
+use super::{Material, combined, uniform};
 use crate::entropy::Site;
 use crate::faults::{Fault, Scene, Trigger};
 use crate::sim::steps::Step;
@@ -11,6 +11,9 @@ use crate::span::Span;
 /// The largest number of faults.
 const FAULTS_MAX: u64 = 4;
 
+/// The share of the schedules that have a combination of faults, too.
+const COMBINED: f64 = 0.15;
+
 /// A point, and how often it was passed.
 struct Aim<'a> {
     step: &'a Step,
@@ -18,7 +21,7 @@ struct Aim<'a> {
 }
 
 /// Draws one to four faults as the uniform strategy does, and aims each at a point: three of four at a point
-/// of a process that it touches.
+/// of a process that it touches. Some schedules have a combination of faults at the first point, too.
 pub(super) fn faults(material: &Material<'_>) -> Vec<Fault> {
     let steps = (material.steps)();
     let aims = aims(&steps);
@@ -32,7 +35,14 @@ pub(super) fn faults(material: &Material<'_>) -> Vec<Fault> {
         fault.when = aim(&fault, &aims, material.scene, &mut site)?;
         Some(fault)
     };
-    (1..=count).filter_map(draw).collect()
+    let mut faults: Vec<Fault> = (1..=count).filter_map(draw).collect();
+    let mut site = (material.site)("aimed combination");
+    if site.chance(COMBINED)
+        && let Some(first) = faults.first()
+    {
+        faults.extend(combined::draw(material, &first.when.clone(), &mut site));
+    }
+    faults
 }
 
 /// Returns each point once, in the order of the names.

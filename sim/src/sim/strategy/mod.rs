@@ -2,6 +2,7 @@
 //! a seed and a strategy name a schedule.
 
 mod aimed;
+mod combined;
 mod ordered;
 mod swarm;
 mod uniform;

@@ -1,6 +1,6 @@
 //! Some kinds of faults only, with weights of their own.
 
-use super::Material;
+use super::{Material, combined};
 use crate::entropy::Site;
 use crate::faults::{Fault, Faults};
 
@@ -10,7 +10,10 @@ const FAULTS_MAX: u64 = 6;
 /// The factors by which the weight of a kind may change.
 const FACTORS: [u64; 3] = [1, 2, 6];
 
-/// Draws up to six faults of the kinds that this schedule has.
+/// The share of the schedules that have a combination of faults, too.
+const COMBINED: f64 = 0.25;
+
+/// Draws up to six faults of the kinds that this schedule has, in some schedules with a combination.
 pub(super) fn faults(material: &Material<'_>) -> Vec<Fault> {
     let mut site = (material.site)("swarm");
     let chosen = chosen(material.known, &mut site);
@@ -20,7 +23,14 @@ pub(super) fn faults(material: &Material<'_>) -> Vec<Fault> {
         let mut site = (material.site)(&format!("swarm fault {number}"));
         material.known.draw_weighed(material.scene, &mut site, &weigh)
     };
-    (1..=count).filter_map(draw).collect()
+    let mut faults: Vec<Fault> = (1..=count).filter_map(draw).collect();
+    if site.chance(COMBINED)
+        && let Some(first) = faults.first()
+    {
+        let combined = combined::draw(material, &first.when, &mut site);
+        faults.extend(combined.into_iter().filter(|fault| weigh(fault.what.verb()) > 0));
+    }
+    faults
 }
 
 /// Draws the kinds that the schedule has, each with its factor: every second one, and at least one.
