@@ -18,6 +18,7 @@ mod scene;
 mod seat;
 mod servers;
 mod small;
+mod smaller;
 mod subject;
 mod system;
 mod systems;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::breaks::Break;
 use super::search::Part;
-use crate::explore::Violation;
+use crate::explore::{Cause, Violation};
 use crate::faults::Faults;
 use crate::{Schedule, Subject};
 
@@ -58,6 +58,7 @@ struct SavedBreak {
     cause: String,
     broken: Vec<VerdictKind>,
     findings: Vec<String>,
+    violation: Cause,
     schedule: String,
 }
 
@@ -106,6 +107,7 @@ impl SavedPart {
             cause: found.cause.clone(),
             broken: found.violation.broken.iter().copied().collect(),
             findings: found.violation.findings.clone(),
+            violation: found.violation.cause.clone(),
             schedule: found.violation.schedule.to_toml(),
         };
         let Part { runs, exchanged, refused, .. } = *part;
@@ -118,9 +120,10 @@ impl SavedPart {
     {
         let Self { runs, exchanged, refused, breaks } = self;
         let mut part = Part { runs, exchanged, refused, ..Part::default() };
-        for SavedBreak { faults, cause, broken, findings, schedule } in breaks {
+        for SavedBreak { faults, cause, broken, findings, violation, schedule } in breaks {
             let schedule = Schedule::read(&cause, &schedule, known).map_err(|error| error.to_string())?;
-            let violation = Violation { arm, broken: broken.into_iter().collect(), findings, schedule };
+            let broken = broken.into_iter().collect();
+            let violation = Violation { arm, broken, findings, cause: violation, schedule };
             part.breaks.add(Break { faults, cause, violation });
         }
         Ok(part)
