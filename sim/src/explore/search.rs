@@ -202,7 +202,7 @@ fn without_idle_faults<S: Subject>(
 }
 
 /// Returns the violation that a panic is.
-fn panicked<S: Subject>(
+pub(super) fn panicked<S: Subject>(
     subject: &S,
     schedule: &Schedule<S::Options>,
     error: &RunError,

@@ -210,23 +210,24 @@ impl Sim {
         self
     }
 
-    /// Lets the report list every point that a process passes: where faults can be aimed.
+    /// Records every point that a process passes, in [`Report::steps`](crate::sim::Report::steps): faults
+    /// can be aimed there.
     pub fn record_steps(&mut self) -> &mut Self {
         self.records_steps = true;
         self
     }
 
-    /// The processes and servers, as faults see them.
+    /// Returns the processes and servers, against which faults are checked.
     pub(crate) fn scene(&self) -> &dyn Scene {
         &self.cast
     }
 
-    /// The time that drawn faults are measured by.
+    /// Returns the unit of the durations of faults.
     pub(crate) fn scale_of_faults(&self) -> Span {
         self.scale
     }
 
-    /// The names under which the history knows several servers.
+    /// Returns the names under which the history knows several servers.
     pub(crate) fn clusters(&self) -> &[String] {
         &self.cast.clusters
     }

@@ -31,7 +31,8 @@ pub struct Report {
     pub commands: u64,
     /// True for each fault that struck, in the order in which the faults were added.
     pub struck: Vec<bool>,
-    /// The points that processes passed, if the run was to record them ([`Sim::record_steps`](crate::Sim::record_steps)).
+    /// The points that processes passed, if the run recorded them
+    /// ([`Sim::record_steps`](crate::Sim::record_steps)).
     pub steps: Vec<Step>,
 }
 

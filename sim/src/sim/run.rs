@@ -193,9 +193,9 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
     }
     let may_cancel =
         C::IS_SCRIPT || sim.faults.iter().any(|fault| fault.what.downcast_ref::<Cancel>().is_some());
+    let steps = sim.records_steps.then(|| Steps::new(&world, processes.len()));
     let stage = Stage::new(&world, std::mem::take(&mut sim.cast), may_cancel);
     let injector = Injector::new(Arc::clone(&stage) as Arc<dyn faults::Stage>, &sim.faults);
-    let steps = sim.records_steps.then(|| Steps::new(&world));
     listen::<C>(&world, &stage, &injector, steps.as_ref());
     injector.start();
     stage.start_all();
@@ -204,6 +204,8 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
 
     let end = Nanos(world.now());
     let recorded = record::finish().ok_or(RunError::Unrecorded)?;
+    // Before the world ends: connections that its end closes are no steps of the run.
+    let steps = steps.map(|steps| steps.take()).unwrap_or_default();
     let commands = stage.executed();
     world.end().await;
     stage.close();
@@ -227,7 +229,7 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
         simulated: Duration::from_nanos(end.0),
         commands,
         struck: injector.struck(),
-        steps: steps.map(|steps| steps.take()).unwrap_or_default(),
+        steps,
     };
     let rules = Rules { end, healed_at, in_flight, ..std::mem::take(&mut sim.rules) };
     let judgement = Judgement { rules, kinds: sim.verdicts, checks: sim.checks };
@@ -315,8 +317,8 @@ fn in_flight(faults: &[Fault]) -> BTreeMap<u64, Duration> {
     late.filter(|(_, late)| !late.is_zero()).collect()
 }
 
-/// Passes the points of servers and of the network on to the injector and to `steps`. Does nothing if no fault
-/// is aimed at a point and no steps are recorded, as in most runs, since it costs time.
+/// Passes the points of servers and of the network on to the injector and to `steps`. Does nothing if no
+/// fault is aimed at a point and no steps are recorded, as in most runs, since it costs time.
 fn forward_points(world: &World, injector: &Arc<Injector>, steps: Option<&Steps>) {
     if injector.points().next().is_none() && steps.is_none() {
         return;

@@ -5,6 +5,7 @@
 //! [`network`] (links, segments, cuts), [`stream`] (the byte streams over them), [`disk`], [`runtime`] (the
 //! `dlock::Runtime` of real clients), and [`machine`] (the surroundings of simulated servers).
 
+mod activity;
 pub mod clock;
 pub mod disk;
 pub mod machine;

@@ -9,7 +9,8 @@ use super::breaks::{Break, Breaks, cause};
 use super::exchange::Exchange;
 use super::kinds::{Candidate, Kind};
 use super::tree::{Placement, Placements, Places};
-use crate::explore::violation;
+use crate::explore::search::panicked;
+use crate::explore::{Causes, Violation, violation};
 use crate::faults::{Fault, Pause, Role, Trigger};
 use crate::sim::{self, Report, RunError, Step};
 use crate::span::Span;
@@ -116,12 +117,16 @@ impl<'a, S: Subject> Search<'a, S> {
             return Ok(());
         }
         let faults = [before, std::slice::from_ref(&placement.fault)].concat();
-        let Some(report) = self.try_run(&faults, deeper > 0)? else {
+        let Some(run) = self.try_run(&faults, deeper > 0) else {
             part.refused += 1;
             return Ok(());
         };
         part.runs += 1;
-        // What breaks by fewer faults breaks by more: those show nothing new.
+        let report = match run {
+            Ok(report) => report,
+            Err(error) => return self.keep_panic(&faults, error, part),
+        };
+        // A placement that adds faults to one that breaks a promise shows nothing new.
         if self.judge(&faults, &report, part) || deeper == 0 {
             return Ok(());
         }
@@ -133,16 +138,35 @@ impl<'a, S: Subject> Search<'a, S> {
         next.placed.iter().try_for_each(|placement| self.descend(placement, &faults, deeper - 1, part))
     }
 
-    /// Keeps the violation that the run shows; returns whether it shows one.
+    /// Keeps the violation that the run shows; returns true if it shows one.
     pub(super) fn judge(&self, faults: &[Fault], report: &Report, part: &mut Part<S::Options>) -> bool {
+        let violation = violation(self.subject, &self.with(faults), report);
+        let is_broken = violation.is_some();
+        if let Some(violation) = violation {
+            self.keep(faults, violation, part);
+        }
+        is_broken
+    }
+
+    /// Keeps a panic of the code under test as a violation. Any other error ends the search.
+    fn keep_panic(
+        &self,
+        faults: &[Fault],
+        error: RunError,
+        part: &mut Part<S::Options>,
+    ) -> Result<(), RunError> {
         let schedule = self.with(faults);
-        let Some(violation) = violation(self.subject, &schedule, report) else { return false };
-        let mut sim = Sim::new(schedule.seed);
-        // The options were built before.
-        let _ = self.subject.build(&schedule.options, &mut sim);
+        let Some(cause) = Causes::of_panic(self.subject, &schedule, &error) else { return Err(error) };
+        self.keep(faults, panicked(self.subject, &schedule, &error, cause), part);
+        Ok(())
+    }
+
+    fn keep(&self, faults: &[Fault], violation: Violation<S::Options>, part: &mut Part<S::Options>) {
+        let mut sim = Sim::new(self.base.seed);
+        // Ignored: the world was built before.
+        let _ = self.subject.build(&self.base.options, &mut sim);
         let cause = cause(faults, sim.scene(), &violation);
         part.breaks.add(Break { faults: faults.len(), cause, violation });
-        true
     }
 
     fn is_point(&self, step: &Step) -> bool {
@@ -179,12 +203,13 @@ impl<'a, S: Subject> Search<'a, S> {
         sim.run()
     }
 
-    fn try_run(&self, faults: &[Fault], records: bool) -> Result<Option<Report>, RunError> {
-        let Some(mut sim) = self.build(faults) else { return Ok(None) };
+    /// Runs the base with these faults; `None` if the subject refuses them.
+    fn try_run(&self, faults: &[Fault], records: bool) -> Option<Result<Report, RunError>> {
+        let mut sim = self.build(faults)?;
         if records {
             sim.record_steps();
         }
-        sim.run().map(Some)
+        Some(sim.run())
     }
 }
 
