@@ -60,7 +60,7 @@ impl Schedule<Options> {
         Scene::link(self, process, peer).map_err(refused)
     }
 
-    /// The points that the process can pass, given its options.
+    /// Returns the points that the process can pass, given its options.
     pub fn points_of(&self, process: &str) -> impl Iterator<Item = Point> {
         let points = self.options.kind_of(process).into_iter().flat_map(Point::of);
         points.filter(move |point| self.never_passes(process, *point).is_none())

@@ -112,7 +112,11 @@ impl Subject for Museum {
     }
 
     fn exchangeable(&self, options: &Options) -> Vec<Vec<String>> {
-        self.lab.exchangeable(options)
+        let mut options = options.clone();
+        if let Ok(Some(mutant)) = self.mutant(&options) {
+            mutant.exhibit().deploy(&mut options);
+        }
+        self.lab.exchangeable(&options)
     }
 }
 

@@ -210,18 +210,19 @@ impl Sim {
         self
     }
 
-    /// Lets the report list every point that a process passes: where faults can be aimed.
+    /// Records every point that a process passes, in [`Report::steps`](crate::sim::Report::steps): faults
+    /// can be aimed there.
     pub fn record_steps(&mut self) -> &mut Self {
         self.records_steps = true;
         self
     }
 
-    /// Returns the processes and servers, as faults see them.
+    /// Returns the processes and servers, against which faults are checked.
     pub(crate) fn scene(&self) -> &dyn Scene {
         &self.cast
     }
 
-    /// Returns the unit of drawn times.
+    /// Returns the unit of the durations of faults.
     pub(crate) fn scale_of_faults(&self) -> Span {
         self.scale
     }

@@ -30,6 +30,7 @@ pub use process::Process;
 pub use report::Report;
 pub use schedule::{Latency, Network, Schedule, ScheduleError};
 pub use section::Section;
+pub(crate) use steps::Group;
 pub use steps::Step;
 pub use strategy::Strategy;
 pub use subject::{Draw, NoOptions, Subject, build, load, parse, run, steps, survey};

@@ -3,9 +3,9 @@
 //! Most events of a history are points, with the names below. A process adds others itself
 //! ([`Process::point`](super::Process::point)). Servers pass a point for each command that they execute.
 //! Every process has points of its network: `opens to PEER` (it asks for a connection), `accepts from PEER`
-//! (its kernel has answered such a request), `connects to PEER` (a connection is open), `sends to PEER`
-//! (bytes were given to the network), `receives from PEER` (bytes were read) and `closes to PEER` (it has
-//! closed its end).
+//! (its kernel answers such a request), `connects to PEER` (a connection is open), `sends to PEER` (bytes
+//! were given to the network), `receives from PEER` (bytes were read) and `closes to PEER` (it has closed its
+//! end).
 
 use resource::audit::Kind;
 

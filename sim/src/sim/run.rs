@@ -193,9 +193,9 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
     }
     let may_cancel =
         C::IS_SCRIPT || sim.faults.iter().any(|fault| fault.what.downcast_ref::<Cancel>().is_some());
+    let steps = sim.records_steps.then(|| Steps::new(&world, processes.len()));
     let stage = Stage::new(&world, std::mem::take(&mut sim.cast), may_cancel);
     let injector = Injector::new(Arc::clone(&stage) as Arc<dyn faults::Stage>, &sim.faults);
-    let steps = sim.records_steps.then(|| Steps::new(&world));
     listen::<C>(&world, &stage, &injector, steps.as_ref());
     injector.start();
     stage.start_all();
@@ -327,8 +327,8 @@ fn last_arrival(events: &[Event], in_flight: &BTreeMap<u64, Duration>) -> Nanos 
     events.iter().filter_map(arrival).max().unwrap_or(Nanos(0))
 }
 
-/// Passes the points of servers and of the network on to the injector and the steps. Does nothing if no fault
-/// is aimed at a point, as in most schedules, since it costs time.
+/// Passes the points of servers and of the network on to the injector and to `steps`. Does nothing if no
+/// fault is aimed at a point and no steps are recorded, as in most runs, since it costs time.
 fn forward_points(world: &World, injector: &Arc<Injector>, steps: Option<&Steps>) {
     if injector.points().next().is_none() && steps.is_none() {
         return;

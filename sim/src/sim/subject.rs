@@ -114,8 +114,8 @@ pub trait Subject: Sync {
         excused.chain([VerdictKind::Overlap]).collect()
     }
 
-    /// Returns the processes that do the same under these options, in groups: an exhaustive search places the
-    /// faults of one of them where the others' would mirror them. Default: none.
+    /// Returns groups of processes that do the same under these options. An exhaustive search places a first
+    /// fault on one process of a group where a fault on another would mirror it. Default: none.
     fn exchangeable(&self, options: &Self::Options) -> Vec<Vec<String>> {
         let _ = options;
         Vec::new()

@@ -4,13 +4,14 @@
 //! world: no byte is read or written and no timer fires in it, while its clock runs on and the kernel buffers
 //! arriving bytes. A crash drops all of the process's memory.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, TryLockError};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, TryLockError};
 use std::task::{Context, Poll, Waker};
 
 use madsim::runtime::{Handle, NodeHandle};
 use madsim::task::NodeId;
 
+use super::activity::Activity;
 use super::clock::Clock;
 use super::disk::Disk;
 use super::std_time::Within;
@@ -32,8 +33,7 @@ pub struct Process {
     life: AtomicU32,
     /// The number of pauses in force; they may overlap.
     pauses: AtomicU32,
-    /// How often the wall clock was read.
-    wall_reads: AtomicU64,
+    activity: Arc<Activity>,
     disk: Disk,
     state: Mutex<State>,
 }
@@ -67,7 +67,7 @@ impl Process {
             alive: AtomicBool::new(true),
             life: AtomicU32::new(0),
             pauses: AtomicU32::new(0),
-            wall_reads: AtomicU64::new(0),
+            activity: Arc::default(),
             disk: Disk::new(),
             state: Mutex::new(state),
         }
@@ -123,13 +123,13 @@ impl Process {
 
     /// Reads the wall clock at the true time `now`: nanoseconds since the Unix epoch.
     pub(super) fn wall(&self, now: u64) -> u64 {
-        self.wall_reads.fetch_add(1, Ordering::Relaxed);
+        self.activity.read_wall();
         lock(&self.state).clock.wall(now)
     }
 
-    /// Returns how often the process has read its wall clock.
-    pub(crate) fn wall_reads(&self) -> u64 {
-        self.wall_reads.load(Ordering::Relaxed)
+    /// Returns the counts of what the process does.
+    pub(crate) fn activity(&self) -> &Activity {
+        &self.activity
     }
 
     /// Returns a copy of its clocks, or `None` while the state is locked.
@@ -155,6 +155,7 @@ impl Process {
 
     /// Ready unless the process is paused. Otherwise wakes the task when the pause ends.
     pub(super) fn poll_running(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.activity.turn();
         if !self.is_paused() {
             return Poll::Ready(());
         }
@@ -183,7 +184,7 @@ impl Process {
     fn spawn(&self, id: ProcessId, task: impl Future<Output = ()> + Send + 'static) {
         let node = lock(&self.state).node.clone();
         // In a box, since madsim moves a task several times until it runs.
-        drop(node.spawn(Within::new(id.0, Box::pin(task))));
+        drop(node.spawn(Within::new(id.0, Arc::clone(&self.activity), Box::pin(task))));
     }
 }
 

@@ -2,19 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use resource::audit::VerdictKind;
-
-use crate::explore::Violation;
+use crate::explore::{Broken, Violation};
 use crate::faults::{Fault, Role, Scene};
 
 /// A placement of faults that breaks a promise.
 #[derive(Clone, Debug)]
 pub struct Break<O> {
-    /// How many faults it takes, beside those of the base.
+    /// The number of its faults, beside those of the base.
     pub faults: usize,
-    /// What breaks by which faults, whoever they befall: `pause client: stale_write`.
+    /// The faults, with the roles of the processes that they befall, and what breaks:
+    /// `pause client: stale_write`.
     pub cause: String,
-    /// The run, with the schedule that shows it again.
+    /// The violation, with the schedule that shows it again.
     pub violation: Violation<O>,
 }
 
@@ -49,13 +48,13 @@ impl<O: Clone> Breaks<O> {
     pub(super) fn smallest(&self) -> Vec<Break<O>> {
         let mut fewest: BTreeMap<String, usize> = BTreeMap::new();
         for found in self.0.values() {
-            for promise in promises(found) {
+            for promise in promises(&found.violation) {
                 let least = fewest.entry(promise).or_insert(found.faults);
                 *least = found.faults.min(*least);
             }
         }
         let is_smallest = |found: &&Break<O>| {
-            promises(found).iter().any(|promise| fewest.get(promise) == Some(&found.faults))
+            promises(&found.violation).iter().any(|promise| fewest.get(promise) == Some(&found.faults))
         };
         let mut smallest: Vec<Break<O>> = self.0.values().filter(is_smallest).cloned().collect();
         smallest.sort_by_key(|found| found.faults);
@@ -63,11 +62,15 @@ impl<O: Clone> Breaks<O> {
     }
 }
 
-/// Returns what is broken: verdicts and checks.
-fn promises<O>(found: &Break<O>) -> Vec<String> {
-    let verdicts = found.violation.broken.iter().map(ToString::to_string);
-    let outcomes = found.violation.schedule.expect.iter().flat_map(|(_, outcome)| &outcome.findings);
-    verdicts.chain(outcomes.cloned()).collect()
+/// Returns the promises that the placement breaks: verdicts, checks, or a panic.
+fn promises<O>(violation: &Violation<O>) -> Vec<String> {
+    let verdicts = violation.broken.iter().map(ToString::to_string);
+    let checks = violation.schedule.expect.iter().flat_map(|(_, outcome)| outcome.findings.clone());
+    let panic = match &violation.cause.broken {
+        Broken::Panic(location) => Some(format!("panic at {location}")),
+        _ => None,
+    };
+    verdicts.chain(checks).chain(panic).collect()
 }
 
 /// Returns the cause of a violation by these faults.
@@ -84,12 +87,6 @@ pub(super) fn cause<O>(faults: &[Fault], scene: &dyn Scene, violation: &Violatio
     };
     let mut words: Vec<String> = faults.iter().map(word).collect();
     words.sort();
-    let broken: Vec<String> = violation.broken.iter().map(VerdictKind::to_string).collect();
-    let checks = violation.schedule.expect.iter().flat_map(|(_, outcome)| outcome.findings.clone());
-    let mut broken: Vec<String> = broken.into_iter().chain(checks).collect();
-    if broken.is_empty() {
-        broken.push(violation.cause.broken.to_string());
-    }
     let words = if words.is_empty() { "no fault".to_owned() } else { words.join(", ") };
-    format!("{words}: {}", broken.join(", "))
+    format!("{words}: {}", promises(violation).join(", "))
 }

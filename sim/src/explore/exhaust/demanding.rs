@@ -40,6 +40,10 @@ impl<S: Subject> Subject for Demanding<S> {
         self.subject.smaller(options)
     }
 
+    fn task(&self, options: &Self::Options, process: &str) -> Option<String> {
+        self.subject.task(options, process)
+    }
+
     fn schedule(&self, from: &mut Draw) -> Result<Schedule<Self::Options>, Invalid> {
         self.subject.schedule(from)
     }

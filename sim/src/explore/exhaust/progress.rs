@@ -56,10 +56,9 @@ struct SavedPart {
 struct SavedBreak {
     faults: usize,
     cause: String,
-    /// The cause of the violation, without the faults.
-    broke: Cause,
     broken: Vec<VerdictKind>,
     findings: Vec<String>,
+    violation: Cause,
     schedule: String,
 }
 
@@ -106,9 +105,9 @@ impl SavedPart {
         let saved = |found: &Break<O>| SavedBreak {
             faults: found.faults,
             cause: found.cause.clone(),
-            broke: found.violation.cause.clone(),
             broken: found.violation.broken.iter().copied().collect(),
             findings: found.violation.findings.clone(),
+            violation: found.violation.cause.clone(),
             schedule: found.violation.schedule.to_toml(),
         };
         let Part { runs, exchanged, refused, .. } = *part;
@@ -121,10 +120,10 @@ impl SavedPart {
     {
         let Self { runs, exchanged, refused, breaks } = self;
         let mut part = Part { runs, exchanged, refused, ..Part::default() };
-        for SavedBreak { faults, cause, broke, broken, findings, schedule } in breaks {
+        for SavedBreak { faults, cause, broken, findings, violation, schedule } in breaks {
             let schedule = Schedule::read(&cause, &schedule, known).map_err(|error| error.to_string())?;
             let broken = broken.into_iter().collect();
-            let violation = Violation { arm, broken, findings, cause: broke, schedule };
+            let violation = Violation { arm, broken, findings, cause: violation, schedule };
             part.breaks.add(Break { faults, cause, violation });
         }
         Ok(part)

@@ -117,16 +117,16 @@ impl<'a, S: Subject> Search<'a, S> {
             return Ok(());
         }
         let faults = [before, std::slice::from_ref(&placement.fault)].concat();
-        let Some(ran) = self.try_run(&faults, deeper > 0) else {
+        let Some(run) = self.try_run(&faults, deeper > 0) else {
             part.refused += 1;
             return Ok(());
         };
         part.runs += 1;
-        let report = match ran {
+        let report = match run {
             Ok(report) => report,
-            Err(error) => return self.judge_panic(&faults, error, part),
+            Err(error) => return self.keep_panic(&faults, error, part),
         };
-        // What breaks by fewer faults breaks by more: those show nothing new.
+        // A placement that adds faults to one that breaks a promise shows nothing new.
         if self.judge(&faults, &report, part) || deeper == 0 {
             return Ok(());
         }
@@ -138,16 +138,18 @@ impl<'a, S: Subject> Search<'a, S> {
         next.placed.iter().try_for_each(|placement| self.descend(placement, &faults, deeper - 1, part))
     }
 
-    /// Keeps the violation that the run shows; returns whether it shows one.
+    /// Keeps the violation that the run shows; returns true if it shows one.
     pub(super) fn judge(&self, faults: &[Fault], report: &Report, part: &mut Part<S::Options>) -> bool {
-        let schedule = self.with(faults);
-        let Some(violation) = violation(self.subject, &schedule, report) else { return false };
-        self.add(faults, violation, part);
-        true
+        let violation = violation(self.subject, &self.with(faults), report);
+        let is_broken = violation.is_some();
+        if let Some(violation) = violation {
+            self.keep(faults, violation, part);
+        }
+        is_broken
     }
 
-    /// Keeps a panic of the code under test, which is a violation.
-    fn judge_panic(
+    /// Keeps a panic of the code under test as a violation. Any other error ends the search.
+    fn keep_panic(
         &self,
         faults: &[Fault],
         error: RunError,
@@ -155,15 +157,14 @@ impl<'a, S: Subject> Search<'a, S> {
     ) -> Result<(), RunError> {
         let schedule = self.with(faults);
         let Some(cause) = Causes::of_panic(self.subject, &schedule, &error) else { return Err(error) };
-        self.add(faults, panicked(self.subject, &schedule, &error, cause), part);
+        self.keep(faults, panicked(self.subject, &schedule, &error, cause), part);
         Ok(())
     }
 
-    fn add(&self, faults: &[Fault], violation: Violation<S::Options>, part: &mut Part<S::Options>) {
-        let schedule = &violation.schedule;
-        let mut sim = Sim::new(schedule.seed);
-        // The options were built before.
-        let _ = self.subject.build(&schedule.options, &mut sim);
+    fn keep(&self, faults: &[Fault], violation: Violation<S::Options>, part: &mut Part<S::Options>) {
+        let mut sim = Sim::new(self.base.seed);
+        // Ignored: the world was built before.
+        let _ = self.subject.build(&self.base.options, &mut sim);
         let cause = cause(faults, sim.scene(), &violation);
         part.breaks.add(Break { faults: faults.len(), cause, violation });
     }
@@ -202,7 +203,7 @@ impl<'a, S: Subject> Search<'a, S> {
         sim.run()
     }
 
-    /// Returns the run with these faults; `None` if the subject refuses them.
+    /// Runs the base with these faults; `None` if the subject refuses them.
     fn try_run(&self, faults: &[Fault], records: bool) -> Option<Result<Report, RunError>> {
         let mut sim = self.build(faults)?;
         if records {

@@ -57,7 +57,7 @@ impl Places<'_> {
             let Some(at) = point else { continue };
             for (number, candidate) in candidates.iter().enumerate() {
                 let is_touched = match self.steps.get(index) {
-                    Some(_) => candidate.reach.touches(self.steps, index),
+                    Some(step) => candidate.reach.touches(step),
                     None => candidate.reach.outlasts(),
                 };
                 if !is_touched || last_of.insert(number, at) == Some(at) {
