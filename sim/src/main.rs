@@ -78,7 +78,7 @@ enum Command {
         #[arg(long, default_value = "violations")]
         out: PathBuf,
     },
-    /// Runs every placement of at most so many faults in a small workload, and states what that shows.
+    /// Runs every placement of at most K faults in a small workload, and states what this shows.
     Exhaust(cli::exhaust::Arguments),
     /// Reduces a schedule that fails to what its failure needs, and prints it.
     Shrink {
