@@ -1,4 +1,4 @@
-//! `exhaust`: every placement of a few faults in a small workload, and the claim that this allows.
+//! `exhaust`: runs every placement of a few faults in a small workload, and prints the claim.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,29 +18,28 @@ use super::{Outcome, explore, print, wrap};
 /// The arguments of `exhaust`.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The schedule whose workload is searched; its faults strike in every run. It may name a mutant.
+    /// The schedule whose workload is searched. Its own faults strike in every run.
     #[arg(required_unless_present = "subject", conflicts_with = "subject")]
     file: Option<PathBuf>,
-    /// Searches two workers with one key and one write each on this system: redis, redlock, etcd or
-    /// zookeeper.
+    /// Searches two workers with one key and one write each, on this system.
     #[arg(long)]
     subject: Option<System>,
-    /// The mistake of all locks or of the resource, by its name in the museum.
+    /// Searches with this mistake of the museum.
     #[arg(long)]
-    mutant: Option<String>,
-    /// The most faults of a placement.
+    mutant: Option<Mutant>,
+    /// The largest number of faults of a placement.
     #[arg(long)]
     faults: usize,
-    /// Whether the resource checks fencing tokens. Without them it is held to the same promises.
+    /// Fencing. Without it, the promises of fencing are still demanded: the search names what breaks them.
     #[arg(long, value_parser = super::fencing::parser(), default_value = "on")]
     fence: Fencing,
-    /// How many threads to use; by default as many as there are cores.
+    /// The number of threads; by default one for each core.
     #[arg(long)]
     threads: Option<usize>,
-    /// The file that keeps the progress. If it exists, the search goes on where it stopped.
+    /// The file that keeps the progress. If it exists, the search continues from it.
     #[arg(long)]
     resume: Option<PathBuf>,
-    /// Prints only how many faults it takes to break a promise.
+    /// Prints only the least number of faults that breaks a promise.
     #[arg(long, conflicts_with = "resume")]
     needed: bool,
     /// The folder in which the smallest violations are saved, as schedules that replay.
@@ -51,7 +50,7 @@ pub(crate) struct Arguments {
 /// The verdicts that a resource without fencing excuses, and that fencing promises.
 const FENCED: [VerdictKind; 3] = [VerdictKind::StaleWrite, VerdictKind::LateWrite, VerdictKind::LostUpdate];
 
-/// Searches, and prints the claim. Not as expected if a placement breaks a promise.
+/// Searches, and prints the claim. Returns false if a placement breaks a promise.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let base = base(arguments)?;
     let arm = Arm::from(arguments.fence);
@@ -65,10 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         print(&format!("faults needed: {needed}\n"))?;
         return Ok(true);
     }
-    let bar = ProgressBar::new(0);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} first faults, {msg}") {
-        bar.set_style(style);
-    }
+    let bar = bar();
     let found = exhaust(&subject, &base, &scope, |progress| {
         bar.set_length(progress.all as u64);
         bar.set_position(progress.done as u64);
@@ -78,15 +74,25 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     bar.finish_and_clear();
     print(&claim(&found))?;
     let seconds = began.elapsed().as_secs_f64();
-    let speed = found.runs as f64 / seconds.max(1e-9);
-    print(&format!(
-        "\n{} runs in {seconds:.1} s on {threads} threads ({speed:.0} runs a second)\n",
-        found.runs
-    ))?;
+    let runs = found.runs - found.resumed;
+    let speed = runs as f64 / seconds.max(1e-9);
+    print(&format!("\nruns: {runs} in {seconds:.1} s on {threads} threads ({speed:.0} a second)\n"))?;
+    if found.resumed > 0 {
+        print(&format!("from the progress file: {}\n", found.resumed))?;
+    }
     for (number, broken) in found.breaks.iter().enumerate() {
         report(number + 1, broken, arm, &arguments.out)?;
     }
     Ok(found.breaks.is_empty())
+}
+
+/// Creates a progress bar. It hides itself without a terminal.
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} first faults, {msg}") {
+        bar.set_style(style);
+    }
+    bar
 }
 
 /// Returns the workload: that of the file, or the small one of the system.
@@ -96,17 +102,13 @@ fn base(arguments: &Arguments) -> Result<Schedule<Options>, Box<dyn std::error::
         (None, Some(system)) => small(system),
         (None, None) => return Err("name a schedule file, or a system with --subject".into()),
     };
-    if let Some(name) = &arguments.mutant {
-        if Mutant::named(name).is_none() {
-            let known: Vec<&str> = Mutant::ALL.iter().map(|mutant| mutant.name()).collect();
-            return Err(format!("unknown mutant `{name}`: known are {}", known.join(", ")).into());
-        }
-        base.options.mutant = Some(name.clone());
+    if let Some(mutant) = arguments.mutant {
+        base.options.mutant = Some(mutant.name().to_owned());
     }
     Ok(base)
 }
 
-/// Returns the claim on lines of a terminal's width; what is indented stays as it is.
+/// Returns the claim, wrapped for a terminal. Indented lines are kept as they are.
 fn claim(found: &Exhausted<Options>) -> String {
     let line = |line: &str| if line.starts_with(' ') { format!("{line}\n") } else { wrap(line, 2) };
     found.claim().lines().map(line).collect()
@@ -123,7 +125,7 @@ fn report(
         |error: std::io::Error| format!("{}: {error}; choose another folder with --out", out.display());
     std::fs::create_dir_all(out).map_err(failed)?;
     let mut schedule = found.violation.schedule.clone();
-    schedule.about = format!("{}; found by exhaustive search", found.cause);
+    schedule.about = format!("{}; found by an exhaustive search", found.cause);
     let path = out.join(format!("exhaust-{}-{arm}-{number}.toml", schedule.options.system));
     let text = schedule.to_toml();
     std::fs::write(&path, &text).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! The small workloads: what an exhaustive search goes through.
+//! The small workloads, for exhaustive searches.
 
 use super::options::{Options, schedule};
 use super::servers::{Persistence, Redis, Resource, Store};
@@ -7,8 +7,8 @@ use super::worker::Worker;
 use crate::sim::Schedule;
 use crate::span::Span;
 
-/// The schedule of two workers that want one key at once and write once each. Servers and the resource keep
-/// on their disks what they have acknowledged, so that no crash excuses anything.
+/// Returns the schedule of two workers that want one key at once and write once each. Servers and the
+/// resource keep all acknowledged writes on their disks, so that no crash excuses a verdict.
 pub fn small(system: System) -> Schedule<Options> {
     let worker =
         |name: &str| Worker { name: name.into(), deadline: Span::from_secs(10), ..Worker::default() };
@@ -23,7 +23,7 @@ pub fn small(system: System) -> Schedule<Options> {
     schedule
 }
 
-/// So many Redis servers that lose nothing.
+/// Returns this number of Redis servers, which lose no acknowledged write.
 fn kept(nodes: u32) -> Redis {
     Redis { nodes, persistence: Persistence::Always, ..Redis::default() }
 }

@@ -213,8 +213,8 @@ impl Subject for Lab {
         excused(schedule, self.arm)
     }
 
-    /// Workers that differ in nothing but their names. Those of a cluster do: each begins with a member of
-    /// its own.
+    /// Returns the workers that differ in their names alone. Those of a cluster also differ in the member
+    /// that they connect to first.
     fn exchangeable(&self, options: &Options) -> Vec<Vec<String>> {
         if options.cluster().is_some() {
             return Vec::new();

@@ -45,7 +45,7 @@ impl Schedule<Options> {
         }
     }
 
-    /// Checks that the two processes have a connection, and so points of the network.
+    /// Checks that the two processes can have a connection, and so points of the network.
     fn check_network_point(&self, place: &Place, process: &str, peer: &str) -> Result<(), Invalid> {
         let place = place.key("after");
         for name in [process, peer] {

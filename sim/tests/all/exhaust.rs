@@ -68,6 +68,25 @@ fn patient(sim: &mut Sim) {
     }
 }
 
+/// A process that panics if its wall clock steps back before its second reading, or before its third one.
+fn wall_clock(sim: &mut Sim) {
+    sim.process("a", |process: Process| async move {
+        let first = process.wall();
+        process.point("begins");
+        process.sleep(Duration::from_millis(10)).await;
+        let second = process.wall();
+        assert!(first <= second);
+        process.sleep(Duration::from_millis(20)).await;
+        assert!(second <= process.wall());
+        process.point("ends");
+    });
+    sim.process("b", |process: Process| async move {
+        process.point("begins");
+        process.sleep(Duration::from_millis(20)).await;
+        process.point("between");
+    });
+}
+
 /// The kinds of faults of a small search.
 fn pauses_and_crashes() -> Option<Vec<Kind>> {
     let span = Span::from_millis;
@@ -97,6 +116,16 @@ fn two_faults_pruned_break_what_two_faults_anywhere_break() {
     assert_eq!(causes(&pruned), causes(&whole));
     assert!(pruned.breaks.iter().any(|found| found.faults == 2), "{:?}", causes(&pruned));
     assert!(pruned.runs < whole.runs, "{} of {}", pruned.runs, whole.runs);
+}
+
+#[test]
+fn a_panic_behind_any_reading_of_a_clock_is_found() {
+    let start = base(&wall_clock, 0).unwrap();
+    let found = search(&wall_clock, &start, &two(1));
+    let whole = search(&wall_clock, &start, &Scope { is_pruned: false, ..two(1) });
+    assert_eq!(causes(&found), causes(&whole));
+    assert_eq!(found.breaks.len(), 2, "{:?}", causes(&found));
+    assert!(found.breaks.iter().all(|found| found.cause.starts_with("step client: panic at ")));
 }
 
 /// The small workload on Redis with this mistake.

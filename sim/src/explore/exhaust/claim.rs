@@ -1,4 +1,4 @@
-//! What a search came to, and the exact claim that it allows.
+//! The result of a search, and the exact claim that it allows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -11,38 +11,41 @@ use crate::sim::Step;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What an exhaustive search came to.
+/// The result of an exhaustive search.
 #[derive(Clone, Debug)]
 pub struct Exhausted<O> {
-    /// The most faults of a placement.
+    /// The largest number of faults of a placement.
     pub faults: usize,
-    /// Placements that were run; the one without a fault is among them.
+    /// Number of placements that were run, the one without a fault included.
     pub runs: u64,
-    /// First faults below which not all was run. How many placements these have is not known.
+    /// Number of these placements whose results come from the progress file.
+    pub resumed: u64,
+    /// Number of first faults below which not all placements were run. The number of these placements is not
+    /// known.
     pub remaining: usize,
-    /// Placements that were not run since the mirrored ones of an exchangeable process were.
+    /// Number of placements left out since they mirror those of an exchangeable process.
     pub exchanged: u64,
-    /// First faults (at a point each) that were not placed, since they touch nothing, or first touch the same
-    /// step as one that was.
+    /// Number of first faults left out since they touch no step, or first touch the same step as one that was
+    /// placed.
     pub alike: u64,
-    /// Placements that the subject's rules refuse, such as a second promotion.
+    /// Number of placements that the subject refuses, such as a second promotion.
     pub refused: u64,
     /// The smallest placements that break a promise, one for each cause.
     pub breaks: Vec<Break<O>>,
     /// The workload.
     pub base: Schedule<O>,
-    /// The hash of its run without faults: it pins the versions of all that ran.
+    /// The trace hash of its run without faults, which depends on the versions of all code in it.
     pub hash: u64,
-    /// The arm that was run.
+    /// The arm of the runs.
     pub arm: &'static str,
-    /// The kinds of faults, each with what it was done to.
+    /// The kinds of faults, each with its targets.
     pub(super) targets: Vec<(Kind, Vec<String>)>,
-    /// The points of the run without faults: by process, the names with the number of passings.
+    /// The points of the run without faults: for each process, the names with the numbers of passings.
     pub(super) points: BTreeMap<String, BTreeMap<String, u32>>,
 }
 
 impl<O: Clone + Serialize + DeserializeOwned> Exhausted<O> {
-    /// Returns the claim: what was searched, what was found, what is not covered.
+    /// Returns the claim: the placements that were run, the result, and what is not covered.
     pub fn claim(&self) -> String {
         let mut text = match self.breaks.first() {
             None => "no violation in all ".to_owned(),
@@ -106,8 +109,7 @@ impl<O: Clone + Serialize + DeserializeOwned> Exhausted<O> {
              - more than {}\n\
              - other durations, those included that differ by the time between two points\n\
              - other kinds of faults: {}; links between servers\n\
-             - other times than those points: before the first one, and within what a process does between two \
-             of its own\n\
+             - other times than those points: before the first one, and between two of them\n\
              - other seeds: latencies, backoff, the order of tasks that are ready at once\n\
              - further faults in a schedule that breaks a promise already\n",
             counted(self.faults as u64, "fault", "faults"),
@@ -115,8 +117,8 @@ impl<O: Clone + Serialize + DeserializeOwned> Exhausted<O> {
         );
         let _ = write!(
             text,
-            "\nNot run: {} first faults that touch nothing or first touch the same step as one that was \
-             placed; {} placements that mirror one of an exchangeable process; {} that the workload's rules refuse.\n",
+            "\nNot run: {} first faults that touch nothing or first touch the same step as one that was placed; \
+             {} placements that mirror one of an exchangeable process; {} that the workload's rules refuse.\n",
             self.alike, self.exchanged, self.refused
         );
     }

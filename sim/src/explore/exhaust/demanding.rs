@@ -1,4 +1,4 @@
-//! A subject of which some verdicts are demanded whatever it excuses.
+//! A subject that excuses fewer verdicts.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use resource::audit::VerdictKind;
 use crate::faults::Faults;
 use crate::{Draw, Invalid, Schedule, Sim, Subject};
 
-/// The same subject, but it excuses none of these verdicts by itself. So an arm without fencing is held to
-/// what fencing promises.
+/// The same subject, but these verdicts are always violations. So an arm without fencing is held to the
+/// promises of fencing.
 #[derive(Clone, Debug)]
 pub struct Demanding<S> {
     /// The subject.
     pub subject: S,
-    /// The verdicts that break a promise.
+    /// The verdicts that are always violations.
     pub demanded: BTreeSet<VerdictKind>,
 }
 

@@ -1,22 +1,22 @@
-//! Exchangeable processes: where a fault of one mirrors that of another.
+//! Exchangeable processes: a fault of one may mirror that of another.
 
 use super::reach::Reach;
 use crate::sim::Step;
 
-/// The groups of exchangeable processes, and whether they count.
+/// The groups of exchangeable processes.
 #[derive(Default)]
 pub(super) struct Exchange(Vec<Vec<String>>);
 
 impl Exchange {
-    /// The groups of a subject.
+    /// Takes the groups of a subject.
     pub(super) fn of(groups: Vec<Vec<String>>) -> Self {
         Self(groups)
     }
 
-    /// Returns whether a first fault before the step at `index` mirrors one that is placed on the first
-    /// process of a group. The step must be one of another process of the group, which has heard of nobody
-    /// yet: until then all of them do the same. The first one's like step must have a point before it as
-    /// well.
+    /// Returns true if a first fault before the step at `index` mirrors one that is placed on the first
+    /// process of a group. The step must be that of another process of the group, which has received nothing
+    /// yet: until then all of them do the same. The same step of the first process must have a point before
+    /// it, too.
     pub(super) fn mirrors(&self, steps: &[Step], index: usize, reach: &Reach) -> bool {
         let Some(step) = steps.get(index) else { return false };
         let name = step.process.as_str();

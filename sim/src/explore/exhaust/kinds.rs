@@ -10,10 +10,10 @@ use crate::faults::{
 };
 use crate::span::{Shift, Span};
 
-/// For how long a link delays what enters it: a message and what follows it at once.
+/// The time for which a link delays all that enters it: a message, and those that follow at once.
 const DELAYED: Span = Span::from_millis(1);
 
-/// A kind of fault, with its duration. It is placed on all processes or links that it can be done to.
+/// A kind of fault, with its duration. It is placed on all processes or links that suit it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Pauses a process for this long.
@@ -31,7 +31,7 @@ pub enum Kind {
     Isolate(Span),
     /// Resets the connections between a client and another process.
     Reset,
-    /// Delays by this time what one end of such a link sends within a millisecond.
+    /// Delays by this time all that one end of such a link sends within a millisecond.
     Delay(Span),
     /// Steps the wall clock of a process by this.
     Step(Shift),
@@ -42,8 +42,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns all kinds, with durations that are measured by `scale`, the TTL of leases: shorter than it,
-    /// and longer.
+    /// Returns all kinds. Their durations are 0.5 and 1.5 times `scale`, the TTL of leases.
     pub fn all(scale: Span) -> Vec<Self> {
         let (half, longer) = (part(scale, 1), part(scale, 3));
         let shift = i64::try_from(longer.as_nanos()).unwrap_or(i64::MAX);
@@ -80,8 +79,8 @@ impl Kind {
         }
     }
 
-    /// Returns the faults of this kind in the world; `links` are the pairs of processes that have
-    /// connections. The subject may refuse some of them.
+    /// Returns the faults of this kind in the world, of which the subject may refuse some. `links` are the
+    /// pairs of processes that have connections.
     pub(super) fn faults(self, sim: &Sim, links: &[(String, String)]) -> Vec<Candidate> {
         let scene = sim.scene();
         match self {
@@ -181,8 +180,8 @@ impl fmt::Display for Kind {
             Self::Cut(lasts) => write!(f, "cut of a client's link in both directions for {lasts}"),
             Self::CutOneWay(lasts) => write!(f, "cut of a client's link in one direction for {lasts}"),
             Self::Isolate(lasts) => write!(f, "partition of a client from all servers for {lasts}"),
-            Self::Reset => write!(f, "reset of a client's connections (what is under way is lost)"),
-            Self::Delay(by) => write!(f, "delay of a message on a client's link by {by}"),
+            Self::Reset => write!(f, "reset of a client's connections, which loses the data in flight"),
+            Self::Delay(by) => write!(f, "delay by {by} of all that enters a client's link within {DELAYED}"),
             Self::Step(by) => write!(f, "step of a wall clock by {by}"),
             Self::Lead => write!(f, "change of a cluster's leader"),
             Self::Promote => write!(f, "promotion of a replica"),
@@ -200,7 +199,7 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// Returns what the fault is done to: a process, or a link.
+    /// Returns the target of the fault: a process or a link.
     pub(super) fn target(&self) -> String {
         let arrow = match self.kind {
             Kind::CutOneWay(_) | Kind::Delay(_) => " → ",
@@ -213,7 +212,7 @@ impl Candidate {
     }
 }
 
-/// Returns so many halves of a time.
+/// Returns this number of halves of a time.
 fn part(scale: Span, halves: u64) -> Span {
     Span::from_nanos(scale.as_nanos() / 2 * halves)
 }

@@ -7,26 +7,25 @@
 //!
 //! # What is left out
 //!
-//! *Lineage.* A run is a sequence of [steps](crate::sim::Step). A fault touches some of them: a pause those
-//! of its process, a cut what enters its link, a step of a clock those that follow a look at it. Up to the
-//! first step that it touches, the run with the fault is the run without it, since nothing in a run depends
-//! on anything but the seed and the steps before. So of all points between two steps that a fault touches,
-//! one stands for the others: the last. A fault that touches no step any more changes nothing by itself.
-//! Together with a fault that is placed later it may; the tree has the two in the other order then, the later
-//! one first.
+//! *Lineage.* A run is a sequence of [steps](crate::sim::Step). Each step records which processes had a turn
+//! since the step before, and which read their wall clocks. A fault touches some steps: a pause those before
+//! which its process had a turn, a cut those that send on its link, a step of a clock those before which the
+//! clock was read. Up to the first step that it touches, the run with the fault is the run without it. So of
+//! all points between two steps that a fault touches, the last one stands for the others. A fault that
+//! touches no step any more changes nothing by itself. Together with a fault that is placed later it may; the
+//! tree has the two in the other order then, the later one first.
 //!
-//! Two things bound the argument, and the claim names them. A fault that is moved to a later point also ends
-//! later, by the time between the two points: that is as if its duration were another. And what a process
-//! does between two of its points counts as one step: a pause does not divide it. Members of a cluster ask
-//! each other unseen, so a fault of one touches the steps of all. Faults that reset connections or restart a
-//! process make steps of their own: they are placed behind the last step, too.
+//! Two limits of the argument are in the claim. A fault that is moved to a later point also ends later, by
+//! the time between the two points: its duration differs. And no fault is placed between two points. Members
+//! of a cluster exchange messages that are no steps, so a fault of one touches the steps of all. Faults that
+//! reset connections or restart a process cause new steps: they are placed behind the last step, too.
 //!
-//! *Exchange.* Processes that do the same but for their names ([`Subject::exchangeable`]) do so until one of
-//! them has received something. Until then a first fault of one is the mirror image of the same fault of
-//! another, up to the random numbers that are keyed by their names, and only those of the first are placed.
-//! Once one has received something they differ: one of them holds the lock.
+//! *Exchange.* Processes that differ in their names alone ([`Subject::exchangeable`]) do the same until one
+//! of them has received something. Until then a first fault of one is the mirror image of the same fault of
+//! another, apart from random numbers that are keyed by names. Only the faults of the first are placed. Once
+//! one has received something they differ: one of them holds the lock.
 //!
-//! Runs are never merged, although many reach the same state: the memory of a client can't be compared.
+//! Runs are never merged, although many reach the same state: the memories of clients can't be compared.
 
 mod breaks;
 mod claim;
@@ -60,10 +59,10 @@ use progress::{Done, load, save};
 use search::{Part, Search};
 use tree::Placements;
 
-/// After so many runs the progress is saved.
+/// Number of runs after which the progress is saved.
 const SAVED_EVERY: u64 = 2_000;
 
-/// What an exhaustive search places, and how it goes about it.
+/// The faults that an exhaustive search places, and its options.
 #[derive(Clone, Debug)]
 pub struct Scope {
     /// The most faults of a placement.
@@ -71,37 +70,37 @@ pub struct Scope {
     /// The kinds of faults. Default: [all](Kind::all), with durations by the [scale](Sim::scale) of the
     /// world.
     pub kinds: Option<Vec<Kind>>,
-    /// How many threads to use. Default 1.
+    /// Number of threads. Default 1.
     pub threads: usize,
-    /// The file in which progress is kept. If it exists, the search goes on where it stopped.
+    /// The file that keeps the progress. If it exists, the search continues from it.
     pub progress: Option<PathBuf>,
-    /// Whether placements are left out that others stand for. Default: yes.
+    /// True if placements are left out for which others stand. Default true.
     pub is_pruned: bool,
-    /// Whether the search ends with the first violation. Default: no.
+    /// True if the search ends with the first violation. Default false.
     pub ends_at_first: bool,
 }
 
 impl Scope {
-    /// The search for placements of at most so many faults.
+    /// Creates a search for placements of at most `faults` faults.
     pub fn of(faults: usize) -> Self {
         Self { faults, kinds: None, threads: 1, progress: None, is_pruned: true, ends_at_first: false }
     }
 }
 
-/// How far a search is.
+/// The progress of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Placements that were run.
+    /// Number of placements that were run.
     pub runs: u64,
-    /// First faults below which all was run.
+    /// Number of first faults below which all placements were run.
     pub done: usize,
-    /// All first faults.
+    /// Number of first faults.
     pub all: usize,
-    /// Causes of violations.
+    /// Number of causes of violations.
     pub broken: usize,
 }
 
-/// Why a search has no result.
+/// The reason why a search has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum ExhaustError {
     /// A run failed.
@@ -112,7 +111,7 @@ pub enum ExhaustError {
     Progress(#[from] ProgressError),
 }
 
-/// The schedule of a subject's own options of `seed`, without faults: where a search of a closure begins.
+/// Draws the options of a subject from `seed`, and returns their schedule without faults.
 ///
 /// # Errors
 ///
@@ -124,8 +123,8 @@ pub fn base<S: Subject>(subject: &S, seed: u64) -> Result<Schedule<S::Options>, 
     Ok(Schedule::of(&sim, options))
 }
 
-/// Runs every placement of faults in the workload of `base`, whose own faults stay, for as long as `go_on`
-/// says so; it is asked after all placements with the same first fault.
+/// Runs every placement of faults in the workload of `base`. The faults of `base` strike in every run. Calls
+/// `go_on` after all placements with the same first fault, and stops when it returns false.
 ///
 /// ```
 /// use sim::explore::exhaust::{Scope, base};
@@ -173,6 +172,7 @@ pub fn exhaust<S: Subject>(
         Some(file) => load(subject, file, &identity)?,
         None => Done::new(),
     };
+    let resumed = done.values().map(|part| part.runs).sum();
     let tasks: Vec<_> =
         first.placed.iter().enumerate().filter(|(number, _)| !done.contains_key(number)).collect();
     let keeper = Keeper::<S> { done: Mutex::new((done, 0)), scope, identity, all: first.placed.len() };
@@ -189,6 +189,7 @@ pub fn exhaust<S: Subject>(
     Ok(Exhausted {
         faults: scope.faults,
         runs: whole.runs,
+        resumed,
         remaining: first.placed.len() - done.len(),
         exchanged: whole.exchanged,
         alike: first.alike,

@@ -1,4 +1,4 @@
-//! How many faults a mistake needs to show.
+//! The number of faults that a mistake needs to show.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use super::breaks::Break;
 use super::{ExhaustError, Scope, exhaust};
 use crate::{Schedule, Subject};
 
-/// How many faults it takes at least to break a promise of a workload.
+/// The least number of faults that breaks a promise of a workload.
 #[derive(Clone, Debug)]
 pub enum Needed<O> {
-    /// So many, as in this placement.
+    /// This number, as in this placement.
     Faults(usize, Box<Break<O>>),
-    /// More than so many.
+    /// More than this number.
     MoreThan(usize),
 }
 

@@ -20,7 +20,7 @@ pub enum ProgressError {
     File {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
     /// It is no progress of a search, or of another one.
@@ -28,7 +28,7 @@ pub enum ProgressError {
     Other {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         problem: String,
     },
 }
@@ -39,7 +39,7 @@ pub(super) type Done<O> = BTreeMap<usize, Part<O>>;
 /// A progress file.
 #[derive(Serialize, Deserialize)]
 struct Saved {
-    /// What is searched, as a hash of all that the result depends on.
+    /// The hash of all that the result of the search depends on.
     search: String,
     done: BTreeMap<usize, SavedPart>,
 }
@@ -62,7 +62,7 @@ struct SavedBreak {
     schedule: String,
 }
 
-/// Reads what is done of the search; nothing, if there is no such file.
+/// Reads the parts that are done; none if there is no such file.
 pub(super) fn load<S: Subject>(
     subject: &S,
     file: &Path,
@@ -84,7 +84,7 @@ pub(super) fn load<S: Subject>(
     saved.done.into_iter().map(part).collect::<Result<_, String>>().map_err(other)
 }
 
-/// Writes what is done of the search. The file is replaced at once: it is never found half written.
+/// Writes the parts that are done. Replaces the file in one step, so that it is never half written.
 pub(super) fn save<S: Subject>(
     file: &Path,
     search: &str,

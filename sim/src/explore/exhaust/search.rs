@@ -17,14 +17,14 @@ use crate::span::Span;
 use crate::world::lock;
 use crate::{Schedule, Sim, Subject};
 
-/// What the runs below one first fault came to.
+/// The results of the runs below one first fault.
 #[derive(Clone, Debug)]
 pub(super) struct Part<O> {
-    /// Placements that were run.
+    /// Number of placements that were run.
     pub(super) runs: u64,
-    /// Placements that an exchange of processes stands for.
+    /// Number of placements left out since they mirror those of an exchangeable process.
     pub(super) exchanged: u64,
-    /// Placements that the subject's rules refuse.
+    /// Number of placements that the subject refuses.
     pub(super) refused: u64,
     pub(super) breaks: Breaks<O>,
 }
@@ -44,16 +44,16 @@ impl<O: Clone> Part<O> {
     }
 }
 
-/// An exhaustive search of a subject, from a schedule on.
+/// An exhaustive search of a subject, based on a schedule.
 pub(super) struct Search<'a, S: Subject> {
     subject: &'a S,
     base: &'a Schedule<S::Options>,
     candidates: Vec<Candidate>,
     exchange: Exchange,
     is_pruned: bool,
-    /// Whether a part ends with its first violation.
+    /// True if a part ends with its first violation.
     ends_at_first: bool,
-    /// The points asked about, and whether a fault can be aimed at them.
+    /// For each point looked up so far, whether a fault can be aimed at it.
     points: Mutex<BTreeMap<(Name, Name), bool>>,
 }
 
@@ -69,7 +69,7 @@ impl<'a, S: Subject> Search<'a, S> {
         Self { subject, base, candidates, exchange, is_pruned, ends_at_first, points }
     }
 
-    /// Runs the base, and finds the faults of these kinds that its world can have.
+    /// Runs the base, and lists the faults of these kinds that suit its world.
     pub(super) fn survey(&mut self, kinds: &[Kind]) -> Result<Report, RunError> {
         let report = self.run(&[], true)?;
         let sim = sim::build(self.subject, self.base)?;
@@ -88,24 +88,24 @@ impl<'a, S: Subject> Search<'a, S> {
         &self.candidates
     }
 
-    /// Returns the points of the steps at which faults can be aimed, as such.
+    /// Returns the steps at which faults can be aimed.
     pub(super) fn points<'s>(&self, steps: &'s [Step]) -> impl Iterator<Item = &'s Step> {
         steps.iter().filter(|step| self.is_point(step))
     }
 
-    /// Returns where a first fault can be placed in the run of these steps.
+    /// Returns the placements of a first fault in the run with these steps.
     pub(super) fn first_placements(&self, steps: &[Step]) -> Placements {
         self.placements(steps, 0, &self.exchange)
     }
 
-    /// Returns where a fault can be placed at the step `first` or later.
+    /// Returns the placements of a fault at the step `first` or later.
     fn placements(&self, steps: &[Step], first: usize, exchange: &Exchange) -> Placements {
         let is_point = steps.iter().map(|step| self.is_point(step)).collect();
         let places = Places { steps, is_point, first };
         if self.is_pruned { places.pruned(&self.candidates, exchange) } else { places.all(&self.candidates) }
     }
 
-    /// Runs a placement, and those that add up to `deeper` faults to it.
+    /// Runs a placement, and all that add up to `deeper` faults to it.
     pub(super) fn descend(
         &self,
         placement: &Placement,
@@ -213,7 +213,8 @@ impl<'a, S: Subject> Search<'a, S> {
     }
 }
 
-/// Returns the pairs of processes with a link: each client with each server, and with whom it talks besides.
+/// Returns the pairs of processes with a link: each client with each server and with each client that it
+/// talks to.
 fn links(sim: &Sim, steps: &[Step]) -> Vec<(String, String)> {
     let scene = sim.scene();
     let is_client = |name: &str| scene.role(name) == Some(Role::Client);

@@ -1,4 +1,4 @@
-//! Where faults are placed in a run.
+//! The placements of faults in a run.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::faults::{Fault, Trigger};
 use crate::sim::Step;
 use crate::span::Span;
 
-/// A fault that is to be placed in a run, beside those that it has.
+/// A fault to place in a run, beside those that it has.
 #[derive(Clone, Debug)]
 pub(super) struct Placement {
     pub(super) fault: Fault,
@@ -16,23 +16,23 @@ pub(super) struct Placement {
     pub(super) step: Step,
 }
 
-/// The faults that can be placed in a run.
+/// The placements of a run, and the numbers of those left out.
 #[derive(Default)]
 pub(super) struct Placements {
     pub(super) placed: Vec<Placement>,
-    /// How many are left out since an exchangeable process has the same.
+    /// Number left out since they mirror those of an exchangeable process.
     pub(super) exchanged: u64,
-    /// How many are left out since they touch nothing, or first touch what a placement here does.
+    /// Number left out since they touch no step, or first touch the same step as one that is placed.
     pub(super) alike: u64,
 }
 
-/// Where a run may have faults.
+/// The points of a run at which faults may be placed.
 pub(super) struct Places<'a> {
     /// The steps of the run.
     pub(super) steps: &'a [Step],
     /// For each step, whether a fault can be aimed at it.
     pub(super) is_point: Vec<bool>,
-    /// The first step at which one may be: that of the fault before.
+    /// The first step at which a fault may be placed: that of the fault before.
     pub(super) first: usize,
 }
 
