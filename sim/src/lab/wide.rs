@@ -1,8 +1,8 @@
 //! Options that only random schedules of a search have: workloads and modes that few schedules need, each
 //! drawn rarely and from a site of its own.
 //!
-//! The comparison of the systems draws none of them, so that its rows differ only in the system and the class of
-//! faults.
+//! The comparison of the systems draws none of them, so that its rows differ only in the system and the class
+//! of faults.
 
 use super::options::Options;
 use super::servers::{Recipe, Tokens, Waiting};

@@ -1,6 +1,6 @@
 //! Schedules under which a correct lock was once convicted: for a request on a slow link, for one still in
-//! flight, for a key on a replica that had not received the release or on a stopped primary, or by a defect of
-//! the simulated replica.
+//! flight, for a key on a replica that had not received the release or on a stopped primary, or by a defect
+//! of the simulated replica.
 
 use std::path::Path;
 

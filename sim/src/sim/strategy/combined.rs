@@ -19,8 +19,8 @@ pub(super) fn draw(material: &Material<'_>, when: &Trigger, site: &mut Site) -> 
     faults.into_iter().filter(|fault| known.contains(&fault.what.verb())).collect()
 }
 
-/// Cuts processes off from a server, one after the other, and heals them in another order. From FoundationDB's
-/// simulation ("swizzle-clogging", W. Wilson, Strange Loop 2014).
+/// Cuts processes off from a server, one after the other, and heals them in another order. From
+/// FoundationDB's simulation ("swizzle-clogging", W. Wilson, Strange Loop 2014).
 fn swizzled_cuts(scene: &dyn Scene, when: &Trigger, site: &mut Site) -> Vec<Fault> {
     let (hub, step) = (server(scene, site), part(scene, site, 4));
     let clients = scene.with_role(Role::Client);
