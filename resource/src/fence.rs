@@ -227,6 +227,14 @@ impl Refusal {
         }
     }
 
+    /// The highest token seen and the request's, if they were the reason.
+    pub(crate) const fn tokens(self) -> Option<(FencingToken, FencingToken)> {
+        match self {
+            Self::Stale { seen, got } | Self::ForeignOwner { seen, got } => Some((seen, got)),
+            Self::Conflict { .. } | Self::Fenced { .. } => None,
+        }
+    }
+
     /// The highest token that the key had seen, if that was the reason.
     pub const fn seen(self) -> Option<FencingToken> {
         match self {

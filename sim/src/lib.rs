@@ -18,6 +18,7 @@ pub mod museum;
 pub(crate) mod names;
 mod place;
 mod pool;
+pub mod probes;
 pub mod record;
 pub mod serve;
 pub mod servers;

@@ -68,6 +68,10 @@ enum Command {
         /// How many threads to use; by default as many as there are cores.
         #[arg(long)]
         threads: Option<usize>,
+        /// Fails if a probe is unmet: a situation that no run has reached, or a condition that none has
+        /// evaluated, unless it is marked rare.
+        #[arg(long)]
+        probes: bool,
         /// The folder in which violations are saved, as schedules that replay.
         #[arg(long, default_value = "violations")]
         out: PathBuf,
@@ -121,8 +125,8 @@ fn main() -> ExitCode {
         }
         Some(Command::Replay { file, json }) => cli::replay::file(&file, json),
         Some(Command::Corpus { folder }) => cli::corpus::corpus(&folder),
-        Some(Command::Explore { seeds, first, system, threads, out }) => {
-            cli::explore::explore(system, first, seeds, threads, &out)
+        Some(Command::Explore { seeds, first, system, threads, probes, out }) => {
+            cli::explore::explore(system, first, seeds, threads, probes, &out)
         }
         Some(Command::Compare { schedules, first, threads, out }) => {
             cli::compare::compare(first, schedules, threads, &out)

@@ -9,15 +9,16 @@ use sim::explore::{Found, Tally, Violation};
 use sim::lab::{Arm, Lab, Options, System, run};
 
 use super::stopwatch::Stopwatch;
-use super::{Outcome, arm_name, print, replay, wrap};
+use super::{Outcome, arm_name, print, probes, replay, wrap};
 
 /// Runs `seeds` schedules from `first` on, of `system` alone if one is given. Not as expected if one breaks a
-/// promise.
+/// promise, or with `must_meet` if a probe is unmet.
 pub(crate) fn explore(
     system: Option<System>,
     first: u64,
     seeds: u64,
     threads: Option<usize>,
+    must_meet: bool,
     out: &Path,
 ) -> Outcome {
     if seeds == 0 {
@@ -39,7 +40,9 @@ pub(crate) fn explore(
     for violation in &violations {
         report(violation, out)?;
     }
-    Ok(violations.is_empty())
+    print(&probes::list(&tally.probes))?;
+    let is_unmet = must_meet && probes::has_unmet(&tally.probes)?;
+    Ok(violations.is_empty() && !is_unmet)
 }
 
 /// How many threads to use.

@@ -7,6 +7,7 @@ pub(crate) mod explore;
 pub(crate) mod fencing;
 pub(crate) mod init;
 pub(crate) mod json;
+pub(crate) mod probes;
 pub(crate) mod replay;
 mod stopwatch;
 

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use resource::audit::VerdictKind;
 
 use crate::pool;
+use crate::probes::Probes;
 use crate::sim::{self, Draw, Outcome, Report, RunError, Schedule, Subject};
 use crate::world::lock;
 
@@ -28,6 +29,8 @@ pub struct Tally {
     pub refused: u64,
     /// How many runs broke a promise.
     pub violations: u64,
+    /// What the probes have shown, in all arms.
+    pub probes: Probes,
 }
 
 /// A run that broke a promise.
@@ -98,6 +101,7 @@ pub fn explore<S: Subject>(
 impl Tally {
     fn add(&mut self, arm: &'static str, report: &Report) {
         self.commands += report.commands;
+        self.probes.add(&report.probes);
         for kind in report.kinds() {
             *self.verdicts.entry((arm, kind)).or_default() += 1;
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use resource::audit::{Event, Kind, Name, Summary, Verdict, VerdictKind, WriteBy};
 
 use super::check::Finding;
+use crate::probes::Probes;
 use crate::trace::text::{self, Names, holder};
 
 /// What one run came to.
@@ -30,6 +31,8 @@ pub struct Report {
     pub commands: u64,
     /// For each fault, in the order in which they were added, whether it struck.
     pub struck: Vec<bool>,
+    /// What the probes have shown. No part of the history, nor of its hash.
+    pub probes: Probes,
 }
 
 impl Report {

@@ -20,6 +20,7 @@ use super::report::Report;
 use super::stage::Stage;
 use crate::entropy::Entropy;
 use crate::faults::{self, Cancel, Fault, Injector};
+use crate::probes::Probes;
 use crate::record;
 use crate::trace::text::{self, Names};
 use crate::world::World;
@@ -197,6 +198,7 @@ async fn in_world<C: Course>(mut sim: Sim, course: C) -> Result<(Report, C::Outp
     let end = Nanos(world.now());
     let recorded = record::finish().ok_or(RunError::Unrecorded)?;
     let commands = stage.executed();
+    let probes = Probes::new(world.take_hits());
     world.end().await;
     stage.close();
     panic::out_of_world();
@@ -211,7 +213,8 @@ async fn in_world<C: Course>(mut sim: Sim, course: C) -> Result<(Report, C::Outp
     let in_flight = in_flight(&sim.faults);
     let healed_at = injector.healed_at().map(Nanos);
     let rules = Rules { end, healed_at, in_flight, ..std::mem::take(&mut sim.rules) };
-    let (verdicts, findings) = judge(&sim, &recorded.events, &names, &rules);
+    let (verdicts, mut findings) = judge(&sim, &recorded.events, &names, &rules);
+    findings.extend(failed(&probes, &world));
     let report = Report {
         seed: sim.seed,
         findings,
@@ -222,6 +225,7 @@ async fn in_world<C: Course>(mut sim: Sim, course: C) -> Result<(Report, C::Outp
         simulated: Duration::from_nanos(end.0),
         commands,
         struck: injector.struck(),
+        probes,
     };
     Ok((report, output))
 }
@@ -238,6 +242,15 @@ fn judge(sim: &Sim, events: &[Event], names: &Names, rules: &Rules) -> (Vec<Verd
     });
     let findings = findings.collect();
     (verdicts, findings)
+}
+
+/// The findings for the probes that must always be true and were not.
+fn failed(probes: &Probes, world: &World) -> impl Iterator<Item = Finding> {
+    probes.failed().iter().map(|failed| {
+        let name = world.process(ProcessId(failed.process)).name();
+        let problem = format!("at {} in {name}: {}", Nanos(failed.at), failed.problem);
+        Finding { check: failed.name.clone(), problem }
+    })
 }
 
 /// Records the run, and tells the faults and the end of the run what they wait for.

@@ -9,6 +9,7 @@ use std::future::Future;
 use std::io;
 use std::time::Duration;
 
+use dlock_runtime::{Probe, Probed};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::World;
@@ -18,8 +19,8 @@ use super::runtime::SimSleep;
 use super::stream::{Listener, SimStream};
 
 /// What a simulated server needs of the machine that it runs on. Clones are the same machine, which outlives
-/// the server's process.
-pub trait Machine: Clone + Send + Sync + 'static {
+/// the server's process. It hears of the server's probes.
+pub trait Machine: Probed {
     /// A connection to another machine.
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
     /// A port that is listened on.
@@ -186,6 +187,12 @@ impl Machine for WorldMachine {
 
     fn point(&self, name: &str) {
         self.world.point(self.process, name);
+    }
+}
+
+impl Probed for WorldMachine {
+    fn probe(&self, probe: &'static Probe, line: u32, seen: impl FnOnce() -> u64) {
+        self.world.probe(self.process, probe, line, seen);
     }
 }
 

@@ -30,6 +30,7 @@ mod harness;
 mod hosts;
 mod lines;
 mod museum;
+mod probes;
 mod reader;
 mod schedule;
 mod scripts;
