@@ -28,7 +28,7 @@ pub(crate) struct Attempt<'a, B: Backend> {
     started: Instant,
     /// The place in the queue that was announced last.
     position: Option<u64>,
-    /// How the present owner's claim ended, if it was given back.
+    /// The outcome of the present owner's claim, if it was released early.
     given_back: Option<Outcome>,
     ended: bool,
 }
@@ -48,7 +48,7 @@ pub(crate) enum Obstacle {
     },
     /// In the queue: the next request is worthwhile after [`Attempt::wait_in_queue`].
     Queued,
-    /// Granted, with too little validity left; it is being given back.
+    /// Granted, with too little validity left; it is being released.
     Late,
     Failed(BackendError),
 }
@@ -68,7 +68,7 @@ impl<'a, B: Backend> Attempt<'a, B> {
     }
 
     /// Sends one request. The owner stays the same from request to request, so that a grant whose answer got
-    /// lost is recognised. An acquisition that can't be repeated is given back at once.
+    /// lost is recognised. An acquisition that can't be repeated is released at once.
     pub(crate) async fn request(&mut self, now: Instant, deadline: Instant) -> Step {
         let Ok(answer) = self.answer(now, deadline).await else { return Step::DeadlinePassed };
         let obstacle = match answer {
@@ -112,7 +112,7 @@ impl<'a, B: Backend> Attempt<'a, B> {
         }
     }
 
-    /// Hands the acquisition over to a handle.
+    /// Moves the acquisition into a handle.
     pub(crate) fn succeed(mut self, lease: Lease) -> Handle<B> {
         self.ended = true;
         self.meter.acquired(lease.granted_at.saturating_since(self.started));
@@ -123,14 +123,14 @@ impl<'a, B: Backend> Attempt<'a, B> {
         Handle::new(self.context.clone(), self.claim.clone(), acquisition, Arc::clone(&self.meter), lease)
     }
 
-    /// Ends with `error`; whatever may have been granted is given back.
+    /// Ends with `error`; releases any lease that may have been granted.
     pub(crate) fn fail<E>(mut self, error: E, outcome: impl FnOnce(&E) -> Outcome) -> E {
         self.end(outcome(&error));
         error
     }
 
-    /// Opens another acquisition with a new owner if the last one was given back: the release that was sent
-    /// for that one may arrive late, and must then not end a lease in use.
+    /// Opens another acquisition with a new owner if the last one was released: the release that was sent for
+    /// that one may arrive late, and must then not end a lease in use.
     pub(crate) fn reopen(&mut self) {
         let Some(outcome) = self.given_back.take() else { return };
         Event::NotAcquired { outcome }.emit(&self.claim.key, &self.claim.owner);
@@ -154,7 +154,7 @@ impl<'a, B: Backend> Attempt<'a, B> {
         timeout_at(self.context.runtime(), deadline, call).await
     }
 
-    /// Accepts a grant only while enough of its validity is left; gives a later one back at once.
+    /// Accepts a grant only while enough of its validity is left; releases a later one at once.
     fn judge(&mut self, token: FencingToken, since: Instant, left: Duration) -> Step {
         let valid_until = self.context.terms().valid_until(since, left);
         let runtime = self.context.runtime();

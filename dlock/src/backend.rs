@@ -1,4 +1,4 @@
-//! What a lock server must do for a lock.
+//! The interface between a lock and a lock server.
 //!
 //! The lock decides when to send a request, how long to wait and whether a grant is still valid. A backend
 //! only sends requests and reports answers: it reads no clock but its runtime's and never decides that a
@@ -82,10 +82,10 @@ pub trait Acquisition: Send + 'static {
     }
 }
 
-/// A request for one lease: what to lock, for whom and for how long.
+/// A request for one lease: its key, its owner and its TTL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// What to lock.
+    /// The key to lock.
     pub key: LockKey,
     /// The owner token of this acquisition.
     pub owner: Owner,
@@ -107,7 +107,7 @@ pub enum Answer {
     },
     /// Another owner holds the lease.
     Held {
-        /// How long that lease still lives unless renewed, if the server reports it.
+        /// The time left to that lease unless it is renewed, if the server reports it.
         left: Option<Duration>,
     },
     /// Other claims are ahead; the server keeps this one's place in the queue.
@@ -131,7 +131,7 @@ pub enum Renewal {
     NotOwner,
 }
 
-/// How a release ended.
+/// The result of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
     /// The lease was this owner's and has ended.

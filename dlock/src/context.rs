@@ -1,4 +1,4 @@
-//! What a lock shares with its attempts, its handles and its releases in the background.
+//! The state that a lock shares with its attempts, its handles and its releases in the background.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -11,16 +11,16 @@ pub enum TryAcquireError {
     /// Another owner holds the lock.
     #[error("the lock is held by another owner: try again later, or wait with Lock::acquire")]
     Held {
-        /// How long its lease still lives unless renewed, if the server can tell.
+        /// The time left to its lease unless it is renewed, if the server reports it.
         retry_after: Option<Duration>,
     },
-    /// The grant arrived when no more than [`crate::Options::min_validity`] was left of it; it was given
-    /// back.
+    /// The grant arrived when no more than [`crate::Options::min_validity`] was left of it; it was released.
     #[error(
-        "the grant came too late to be of use and was given back: raise the TTL above the server's slowest answer"
+        "the grant came too late to be of use and was given back: raise the TTL above the server's slowest \
+         answer"
     )]
     Late,
-    /// The lock server failed. Whatever it may have granted is being given back.
+    /// The lock server failed. Any lease that it may have granted is being released.
     #[error(transparent)]
     Backend(#[from] BackendError),
 }
@@ -47,17 +47,18 @@ pub enum AcquireError {
     /// Another owner held the lock until the deadline.
     #[error("another owner held the lock until the deadline: wait longer, or do the work later")]
     Contended {
-        /// How long the other's lease still lives unless renewed, if the server can tell.
+        /// The time left to the other owner's lease unless it is renewed, if the server reports it.
         retry_after: Option<Duration>,
     },
     /// The last grant before the deadline arrived when no more than [`crate::Options::min_validity`] was left
-    /// of it; it was given back.
+    /// of it; it was released.
     #[error(
-        "the grant came too late to be of use and was given back: raise the TTL above the server's slowest answer"
+        "the grant came too late to be of use and was given back: raise the TTL above the server's slowest \
+         answer"
     )]
     Late,
-    /// The lock server could not be used until the deadline. Whatever it may have granted is being given
-    /// back.
+    /// The lock server could not be used until the deadline. Any lease that it may have granted is being
+    /// released.
     #[error("no lock until the deadline: {0}")]
     Unavailable(#[source] BackendError),
     /// The lock server refused, and would do so again.
@@ -116,14 +117,14 @@ pub enum LostError {
     Capped,
 }
 
-/// Why [`crate::Handle::release`] could not tell that the lease has ended.
+/// Why [`crate::Handle::release`] got no confirmation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReleaseError {
     /// The lock server did not confirm. Nothing need be done: the lease ends by its TTL at the latest.
     #[error("the release was not confirmed: {source}; the lease ends by itself in {ends_in:?} at the latest")]
     Unconfirmed {
-        /// How long the lease may still live on the server.
+        /// The longest time for which the lease may still live on the server.
         ends_in: Duration,
         /// The last failure.
         source: BackendError,
@@ -136,7 +137,8 @@ pub enum ReleaseError {
 pub enum BackendError {
     /// No connection: nothing was sent.
     #[error(
-        "no connection to the lock server at {address}: {reason}; check that it runs and that this host may reach it"
+        "no connection to the lock server at {address}: {reason}; check that it runs and that this host may \
+         reach it"
     )]
     Unreachable {
         /// The server's address.
@@ -146,7 +148,8 @@ pub enum BackendError {
     },
     /// The server did not answer in time. It may have executed the request all the same.
     #[error(
-        "the lock server did not answer in time; it may be overloaded or cut off: see Options::request_timeout"
+        "the lock server did not answer in time; it may be overloaded or cut off: see \
+         Options::request_timeout"
     )]
     NoAnswer,
     /// The connection broke before the answer arrived. The server may have executed the request all the same.
@@ -161,11 +164,15 @@ pub enum BackendError {
     /// session.
     #[error(
         "the session with the lock server is over: {}; acquire anew",
-        if *.reported { "the server does not know it any more" } else { "the server did not confirm it in time" }
+        if *.reported {
+            "the server does not know it any more"
+        } else {
+            "the server did not confirm it in time"
+        }
     )]
     SessionLost {
-        /// Whether the server reported it. Otherwise the server did not confirm the session for as long as it
-        /// lives, by the client's own clock.
+        /// True if the server reported it. Otherwise the server did not confirm the session within the
+        /// session's lifetime, by the client's own clock.
         reported: bool,
     },
     /// The server can't reach a majority of its cluster. It may execute the request later all the same.
@@ -175,27 +182,33 @@ pub enum BackendError {
         message: String,
     },
     /// The server answered with an error.
-    #[error("the lock server refused: {message}; {}", if *.passing { "it may take the request later" } else { "look up this error in its manual, no retry will help" })]
+    #[error(
+        "the lock server refused: {message}; {}",
+        if *.passing {
+            "it may take the request later"
+        } else {
+            "look up this error in its manual, no retry will help"
+        }
+    )]
     Refused {
         /// The server's message.
         message: String,
-        /// Returns whether the same request may succeed later.
+        /// True if the same request may succeed later.
         passing: bool,
     },
-    /// Of several independent servers too few answered for a majority of all. Some may have executed the
-    /// request.
+    /// Too few of several independent servers answered for a majority. Some may have executed the request.
     #[error(
-        "no quorum: {answered} of {nodes} lock servers answered, {needed} are needed; bring back those that are down or \
-         cut off, or raise RedlockOptions::node_timeout if they are slow; one of them: {failure}"
+        "no quorum: {answered} of {nodes} lock servers answered, {needed} are needed; bring back those that \
+         are down or cut off, or raise RedlockOptions::node_timeout if they are slow; one of them: {failure}"
     )]
     NoQuorum {
-        /// How many answered.
+        /// The number of servers that answered.
         answered: usize,
-        /// How many there are.
+        /// The number of servers.
         nodes: usize,
-        /// How many make a majority.
+        /// The size of a majority.
         needed: usize,
-        /// What one of the others failed with.
+        /// The failure of one of the other servers.
         #[source]
         failure: Box<BackendError>,
     },

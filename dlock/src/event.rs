@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::{FencingToken, LockKey, Owner};
 
-/// How an attempt to acquire, renew or release ended; the field `outcome` of an event.
+/// The outcome of an attempt to acquire, renew or release; the field `outcome` of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
@@ -41,7 +41,7 @@ impl Outcome {
         Self::Error,
     ];
 
-    /// The value of the field `outcome`, and of the metrics' label.
+    /// Returns the value of the field `outcome`, and of the metrics' label.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -58,9 +58,9 @@ impl Outcome {
 /// The table of this crate's events: calls the macro `$then` with `$first` and all rows.
 ///
 /// A row is `Variant as Kind = "name" { field: type => logged field: logged type, … }`: the variant of
-/// [`Event`] with its fields, the name of the event in logs, and what a reader of logs makes of it. [`Event`]
-/// is made of it here, and the audit of crate `resource` reads by it. Each event also has the key and the
-/// owner.
+/// [`Event`] with its fields, the name of the event in logs, and the variant and fields for readers of logs.
+/// [`Event`] is generated from the table here; the audit of crate `resource` reads logs with it. Each event
+/// also has the key and the owner.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! lease_events {
@@ -120,14 +120,14 @@ macro_rules! field_doc {
         "The grant's fencing token."
     };
     (valid) => {
-        "How long the holder may trust the lease from now on, by its own clock."
+        "The time for which the holder may still trust the lease, by its own clock."
     };
     (outcome) => {
-        "How it ended."
+        "The outcome."
     };
 }
 
-/// Builds [`Event`] out of the table.
+/// Generates [`Event`] from the table.
 macro_rules! events {
     (
         {}
@@ -150,7 +150,7 @@ macro_rules! events {
         }
 
         impl Event {
-            /// The value of the field `event`.
+            /// Returns the value of the field `event`.
             pub const fn name(self) -> &'static str {
                 match self { $( Self::$variant { .. } => $name, )* }
             }
@@ -182,7 +182,7 @@ impl Event {
     /// `valid_micros`, `position`, `outcome`.
     pub fn emit(self, key: &LockKey, owner: &Owner) {
         let fields = self.fields();
-        // One call for all events: what a subscriber keeps for each call site is kept once.
+        // One call for all events: a subscriber then keeps data for only one call site.
         tracing::info!(
             target: "dlock",
             event = self.name(),

@@ -17,7 +17,7 @@ use crate::removal;
 use crate::token::{FencingToken, Owner};
 use crate::watchdog::{self, Cap};
 
-/// How many request timeouts [`Handle::release`] lasts at most, not counting the last request.
+/// The longest time for which [`Handle::release`] retries, in request timeouts, without the last request.
 const RELEASE_TIMEOUTS: u32 = 3;
 
 /// A lease that was granted. If it is dropped, the lease is released in the background; [`Handle::release`]
@@ -123,9 +123,9 @@ impl<B: Backend> Handle<B> {
         held.release(now, now + held.context().options().request_timeout * RELEASE_TIMEOUTS).await
     }
 
-    /// Gives the handle up without a release: the lease ends by its TTL. Use it if others must wait that
-    /// long, for a job that must not run again at once, for example. A lease that lives as long as the
-    /// client's session is released in the background when its TTL is over.
+    /// Drops the handle without a release: the lease ends by its TTL. Use it if others must wait that long,
+    /// for a job that must not run again at once, for example. A lease that lives as long as the client's
+    /// session is released in the background when its TTL is over.
     pub fn leave(self) {
         self.held.end();
         if self.held.context().backend().session_ttl().is_some() {

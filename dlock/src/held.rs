@@ -238,7 +238,7 @@ impl<B: Backend> Held<B> {
         self.emit(Event::ReleaseRequested { token: self.token });
     }
 
-    /// Ends the lease here without a word to the server.
+    /// Ends the lease on this side, without a request to the server.
     pub(crate) fn end(&self) {
         self.phase.store(Phase::Ended as u8, Ordering::Release);
         self.changed.announce();
@@ -277,8 +277,7 @@ impl<B: Backend> Held<B> {
         self.sweep(&mut *self.sent.lock().await);
     }
 
-    /// Hands the acquisition over to a release in the background, and leaves one in its place for which
-    /// nothing was sent.
+    /// Moves the acquisition into a release in the background, and puts an unused one in its place.
     fn sweep(&self, sent: &mut Sent<B::Acquisition>) {
         let unused = self.context.backend().open(self.claim.clone());
         let acquisition = mem::replace(&mut sent.acquisition, unused);

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 /// The longest part (tenant, resource type, resource id) of a key, in bytes.
 const PART_BYTES_MAX: usize = 256;
 
-/// What every key in a lock server begins with: the version of the layout, and the brace that opens the hash
+/// The beginning of every key in a lock server: the version of the layout, and the brace that opens the hash
 /// tag. A new layout gets a new number, so that old and new clients can't share a key by accident.
 const PREFIX: &str = "lock:v1:{";
 
@@ -46,13 +46,13 @@ pub enum KeyError {
     /// A part is empty: the lock would guard every resource of its type.
     #[error("the {part} of the lock key is empty: name the resource that the lock guards")]
     Empty {
-        /// Which part: `tenant`, `resource type` or `resource id`.
+        /// The part: `tenant`, `resource type` or `resource id`.
         part: &'static str,
     },
     /// A part is too long.
     #[error("the {part} of the lock key has {bytes} bytes, {max} are allowed: hash it (LockKey::sensitive)")]
     Oversized {
-        /// Which part.
+        /// The part.
         part: &'static str,
         /// Its size in bytes.
         bytes: usize,
@@ -62,7 +62,7 @@ pub enum KeyError {
     /// A part holds a control character.
     #[error("the {part} of the lock key holds the control character {character:?}: remove it")]
     Control {
-        /// Which part.
+        /// The part.
         part: &'static str,
         /// The character.
         character: char,
@@ -70,7 +70,7 @@ pub enum KeyError {
 }
 
 impl LockKey {
-    /// The key of the resource `resource_id` of the type `resource_type`.
+    /// Returns the key of the resource `resource_id` of the type `resource_type`.
     ///
     /// # Errors
     ///
@@ -79,7 +79,7 @@ impl LockKey {
         Self::build(None, resource_type, resource_id, false)
     }
 
-    /// The same for one of several tenants: equal resources of two tenants have unlike keys.
+    /// As [`LockKey::new`], for one of several tenants: equal resources of two tenants have different keys.
     ///
     /// # Errors
     ///
@@ -88,8 +88,8 @@ impl LockKey {
         Self::build(Some(tenant), resource_type, resource_id, false)
     }
 
-    /// The same with the id hashed (SHA-256), for ids that must not stand in a lock server: names, addresses,
-    /// numbers of accounts. Ids of up to 64 KiB are taken.
+    /// As [`LockKey::new`], with the id hashed (SHA-256), for ids that must not appear in a lock server:
+    /// names, addresses, account numbers. Ids of up to 64 KiB are accepted.
     ///
     /// # Errors
     ///
@@ -121,38 +121,39 @@ impl LockKey {
         Ok(Self(Arc::new(Parts { name: name.into(), resource_type: kind.into(), id_hash })))
     }
 
-    /// The type of the resource, as given.
+    /// Returns the type of the resource, as given.
     pub fn resource_type(&self) -> &str {
         &self.0.resource_type
     }
 
-    /// The key's name, the same on every process: `orders:42`, or `acme/orders:42` for the tenant `acme`. The
-    /// protected resource is addressed by it too.
+    /// Returns the name of the key, the same on every process: `orders:42`, or `acme/orders:42` for the
+    /// tenant `acme`. The protected resource is addressed by it, too.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// What logs and histories call the key: see [`id_hash`].
+    /// Returns the name of the key in logs and histories: see [`id_hash`].
     pub fn id_hash(&self) -> &str {
         &self.0.id_hash
     }
 
-    /// The Redis key that holds the owner token while the lock is held.
+    /// Returns the Redis key that holds the owner token while the lock is held.
     pub fn owner_key(&self) -> String {
         self.stored(OWNER).concat()
     }
 
-    /// The Redis key that counts the grants. It never expires: it must outlive every lease.
+    /// Returns the Redis key that counts the grants. It never expires: it must outlive every lease.
     pub fn fence_key(&self) -> String {
         self.stored(FENCE).concat()
     }
 
-    /// The Redis channel on which those who wait are told that the lock was given up.
+    /// Returns the Redis channel on which releases of the lock are published.
     pub fn freed_channel(&self) -> String {
         self.stored(FREED).concat()
     }
 
-    /// The Redis key or channel that ends in `part`, in pieces: written one by one, they need no allocation.
+    /// Returns the Redis key or channel that ends in `part`, in pieces, which can be written without an
+    /// allocation.
     pub(crate) fn stored<'a>(&'a self, part: &'a str) -> [&'a str; 3] {
         [PREFIX, &self.0.name, part]
     }
@@ -164,9 +165,9 @@ impl fmt::Display for LockKey {
     }
 }
 
-/// What logs and histories call the resource named `name` ([`LockKey::name`]): the first 12 hexadecimal
-/// digits of its SHA-256. The lock and the protected resource hash the same name, so their events can be
-/// joined.
+/// Returns the name in logs and histories of the resource named `name` ([`LockKey::name`]): the first 12
+/// hexadecimal digits of its SHA-256. The lock and the protected resource hash the same name, so their events
+/// can be joined.
 pub fn id_hash(name: &str) -> String {
     hex(&Sha256::digest(name), 12)
 }
@@ -184,8 +185,8 @@ fn check(part: &'static str, text: &str, max: usize) -> Result<(), KeyError> {
     }
 }
 
-/// Percent-escapes what separates parts or would break a hash tag, and the escape itself: the name stays
-/// injective.
+/// Percent-escapes the separators of parts, the characters that would break a hash tag, and the escape
+/// itself: different parts give different names.
 fn escape(name: &mut String, part: &str) {
     for character in part.chars() {
         if matches!(character, ':' | '/' | '{' | '}' | '#' | '%') {
@@ -210,7 +211,7 @@ fn hex_into(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// Up to 16 bytes as hexadecimal digits, without an allocation.
+/// Writes up to 16 bytes as hexadecimal digits, without an allocation.
 pub(crate) fn hex_digits<'a>(bytes: &[u8], digits: &'a mut [u8; 32]) -> &'a str {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
@@ -235,7 +236,7 @@ mod tests {
         key[start..end].to_owned()
     }
 
-    /// Where to cut, and whether the first part is a tenant.
+    /// A range to cut out, and whether the first part is a tenant.
     fn cuts() -> impl Strategy<Value = (usize, usize, bool)> {
         (1..4usize, 1..4usize, any::<bool>())
     }
@@ -261,7 +262,7 @@ mod tests {
         }
 
         #[test]
-        fn a_sensitive_id_stands_nowhere(id in "[a-z]{13,40}") {
+        fn a_sensitive_id_appears_nowhere(id in "[a-z]{13,40}") {
             let key = LockKey::sensitive(None, "account", &id).unwrap();
             let shown = format!("{:?}{}{}", key, key.owner_key(), key.fence_key());
             prop_assert!(!shown.contains(&id));
@@ -272,9 +273,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4096))]
 
-        /// Two ways of cutting one text into parts: what collides once the separators are put back unescaped.
+        /// Two partitions of one text: their names collide if separators are not escaped.
         #[test]
-        fn unlike_parts_have_unlike_names(text in "[a:/]{3,6}|[2F:/%]{3,9}", one in cuts(), two in cuts()) {
+        fn different_parts_have_different_names(text in "[a:/]{3,6}|[2F:/%]{3,9}", one in cuts(), two in cuts()) {
             let (one, two) = (cut(&text, one), cut(&text, two));
             if let (Ok(one_key), Ok(two_key)) = (key_of(&one), key_of(&two)) {
                 prop_assert_eq!(one == two, one_key.name() == two_key.name());

@@ -1,11 +1,11 @@
-//! The arithmetic of leases: how long a holder may trust one, and when to renew it. Pure: time comes in as an
+//! The arithmetic of leases: the validity of a lease and the times of its renewals. Pure: time comes in as an
 //! argument.
 
 use std::time::Duration;
 
 use dlock_runtime::Instant;
 
-/// The part of a lease that is not trusted, since clocks run at different rates: a share of the TTL and a
+/// The part of a lease that is not trusted because clocks run at different rates: a share of the TTL and a
 /// constant.
 ///
 /// Source: the Redis documentation on distributed locks, where a client subtracts the drift and some
@@ -21,7 +21,7 @@ pub struct DriftMargin {
 }
 
 impl Default for DriftMargin {
-    /// A hundredth of the TTL, and 2 ms.
+    /// Returns a hundredth of the TTL, and 2 ms.
     fn default() -> Self {
         Self { per_mille: 10, constant: Duration::from_millis(2) }
     }
@@ -58,8 +58,8 @@ impl Terms {
         since + left.min(self.ttl) / 3
     }
 
-    /// Returns when to retry a renewal that failed at `now`: soon, since validity runs out, and never past
-    /// its end.
+    /// Returns when to retry a renewal that failed at `now`: soon, since validity is running out, and never
+    /// past its end.
     pub(crate) fn retry_at(self, now: Instant, valid_until: Instant) -> Instant {
         (now + (self.ttl / 24).max(Duration::from_millis(1))).min(valid_until)
     }

@@ -32,9 +32,9 @@ impl<B: Backend> Lock<B> {
 
     /// Waits until the lease on `key` is acquired or `deadline` passes.
     ///
-    /// A lease that the server grants is either returned or given back: if an answer gets lost, the request
-    /// is repeated, and an acquire that fails, or whose future is dropped, releases in the background
-    /// whatever it may have been granted.
+    /// A lease that the server grants is either returned or released: if an answer gets lost, the request is
+    /// repeated, and an acquire that fails, or whose future is dropped, releases in the background any lease
+    /// that may have been granted.
     ///
     /// # Errors
     ///

@@ -42,8 +42,8 @@ pub fn describe() {
     describe_histogram!("redis_lease_held_ms", unit, "From the grant to its release or loss");
 }
 
-/// The meters of one lock. Each is made when its resource type is first used: naming a sample by its labels
-/// costs more than taking it.
+/// The meters of one lock. Each is created when its resource type is first used: naming a sample by its
+/// labels costs more than taking it.
 pub(crate) struct Meters {
     system: &'static str,
     by_type: Guarded<BTreeMap<Arc<str>, Arc<Meter>>>,
@@ -54,7 +54,7 @@ impl Meters {
         Self { system, by_type: Guarded::default() }
     }
 
-    /// The meter of the key's resource type.
+    /// Returns the meter of the key's resource type.
     pub(crate) fn of(&self, key: &LockKey) -> Arc<Meter> {
         let mut meters = self.by_type.lock();
         if let Some(meter) = meters.get(key.resource_type()) {
@@ -66,7 +66,7 @@ impl Meters {
     }
 }
 
-/// The names of the metrics of one resource type, labels included, each made when it is first counted.
+/// The metrics of one resource type with their labels, each created when it is first counted.
 pub(crate) struct Meter {
     system: &'static str,
     resource_type: SharedString,

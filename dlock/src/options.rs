@@ -16,8 +16,8 @@ const INSTANCE_BYTES_MAX: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
-    /// How long a lease lives on the server, unless renewed. Servers count in milliseconds: the rest is cut
-    /// off.
+    /// The time for which a lease lives on the server, unless renewed. Servers count in milliseconds: the
+    /// rest is cut off.
     pub ttl: Duration,
     /// The part of the TTL that is not trusted, since clocks differ.
     pub drift: DriftMargin,
@@ -29,7 +29,7 @@ pub struct Options {
     /// The longest time for one call to the server, connecting included. After it the connection is given up.
     /// By default a quarter of the TTL, at least 50 ms and at most 1 s.
     pub request_timeout: Duration,
-    /// A grant must arrive with more validity left than this. A later one is given back, and is an
+    /// A grant must arrive with more validity left than this. A later one is released, and is an
     /// [`AcquireError::Late`](crate::AcquireError::Late). By default zero.
     pub min_validity: Duration,
 }
@@ -103,7 +103,8 @@ pub enum OptionsError {
     },
     /// Nothing of the TTL is left after the drift margin.
     #[error(
-        "of a TTL of {ttl:?} the drift margin of {drift:?} leaves nothing: give a longer TTL or a smaller margin"
+        "of a TTL of {ttl:?} the drift margin of {drift:?} leaves nothing: give a longer TTL or a smaller \
+         margin"
     )]
     TtlTooShort {
         /// The TTL.
@@ -113,8 +114,8 @@ pub enum OptionsError {
     },
     /// No grant can have the minimum validity.
     #[error(
-        "a minimum validity of {asked:?} leaves no time to acquire: of this TTL at most {most:?} is valid; give less, or a \
-         longer TTL"
+        "a minimum validity of {asked:?} leaves no time to acquire: of this TTL at most {most:?} is valid; \
+         give less, or a longer TTL"
     )]
     MinValidity {
         /// The minimum validity.
@@ -124,7 +125,8 @@ pub enum OptionsError {
     },
     /// The session that leases are tied to may end earlier than the lease.
     #[error(
-        "a TTL of {ttl:?} is above that of the session, {session:?}: give a shorter one, or make the client's session longer"
+        "a TTL of {ttl:?} is above that of the session, {session:?}: give a shorter one, or make the \
+         client's session longer"
     )]
     TtlAboveSession {
         /// The TTL.
@@ -179,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_below_a_millisecond_is_cut_off() {
+    fn fractions_of_a_millisecond_are_cut_off() {
         let terms = options(|options| options.ttl = Duration::from_micros(1_500_999)).unwrap();
         assert_eq!(terms.ttl, Duration::from_millis(1500));
     }

@@ -35,7 +35,7 @@ pub(crate) fn sweep<B: Backend>(context: &Context<B>, acquisition: B::Acquisitio
     let sweep = context.sweeps().begin();
     let context = context.clone();
     runtime.clone().spawn(async move {
-        // Nobody waits for the result; a lease that is not confirmed ends by its TTL.
+        // The result is not needed: a lease without confirmation ends by its TTL.
         let _ = settle(&context, &mut Sent::new(acquisition), until).await;
         drop(sweep);
     });

@@ -29,7 +29,7 @@ mod tests {
     }
 
     #[test]
-    fn without_word_from_the_server_the_backoff_stands() {
+    fn without_a_known_expiry_the_backoff_is_the_wait() {
         let wait = Duration::from_millis(40);
         assert_eq!(wait_for_holder(wait, None), wait);
         assert_eq!(wait_for_holder(Duration::ZERO, None), Duration::from_millis(1));

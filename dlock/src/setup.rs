@@ -1,15 +1,15 @@
-//! Checks what a backend is made of, before anything is sent.
+//! Checks the servers and options of a backend before anything is sent.
 
 use std::time::Duration;
 
-/// Servers or options that no backend can be made of.
+/// Servers or options that are unusable for a backend.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetupError {
     /// There is no server to connect to.
     #[error("no server is given: name at least one, as host:port")]
     NoServer,
-    /// An address can't be one.
+    /// A text is not an address.
     #[error("`{address}` is no address: write host:port, without a scheme or a path")]
     Address {
         /// The address.
@@ -17,10 +17,11 @@ pub enum SetupError {
     },
     /// Redlock with so few nodes is no safer than one Redis.
     #[error(
-        "Redlock on {nodes} nodes survives the failure of none: give at least 3, better 5, or use Redis with one"
+        "Redlock on {nodes} nodes survives the failure of none: give at least 3, better 5, or use Redis with \
+         one"
     )]
     TooFewNodes {
-        /// How many were given.
+        /// The number of nodes given.
         nodes: usize,
     },
     /// A node of Redlock would vote twice.

@@ -1,4 +1,4 @@
-//! Opens a shared connection or session once for all who wait for it.
+//! Opens a shared connection or session once for all waiting tasks.
 
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard};
 

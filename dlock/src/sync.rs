@@ -1,4 +1,4 @@
-//! What the lock and its backends need to share state between tasks.
+//! Tools for sharing state between tasks of the lock and its backends.
 
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};

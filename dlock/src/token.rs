@@ -11,7 +11,7 @@ use crate::key::hex_digits;
 
 /// A number that grows from grant to grant of a key. Send it with every protected write. Never zero.
 ///
-/// How long the order lasts depends on the lock server. On etcd and ZooKeeper the token is a revision of the
+/// The order lasts as long as the lock server's data. On etcd and ZooKeeper the token is a revision of the
 /// cluster: it grows as long as a majority keeps its data. On Redis and Redlock it is a counter: it grows
 /// only while the servers keep the writes that they have acknowledged. A crash without fsync, an eviction, or
 /// a failover to a replica that lags may set the counter back, and then a later grant has a token that an
@@ -96,7 +96,7 @@ impl Owner {
 
 /// Returns the part of an owner token that may be logged: see [`Owner::prefix`]. Works on any text.
 pub fn owner_prefix(owner: &str) -> &str {
-    let digits = owner.rfind(':').map_or(0, |colon| colon + 1);
+    let digits = owner.bytes().rposition(|byte| byte == b':').map_or(0, |colon| colon + 1);
     let end = digits + 8;
     if owner.as_bytes().get(digits..end).is_some_and(<[u8]>::is_ascii) {
         return &owner[..end];
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_refused() {
+    fn a_text_that_is_no_token_is_refused() {
         for text in ["", "0", "-1", "+1", " 1", "1 ", "1.0", "0x1", "18446744073709551616"] {
             let error = text.parse::<FencingToken>().unwrap_err();
             assert!(error.to_string().contains("from 1 to"), "{error}");

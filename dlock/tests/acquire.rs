@@ -35,7 +35,7 @@ fn a_deadline_in_the_past_sends_nothing() {
 }
 
 #[test]
-fn waits_no_longer_than_the_holder_keeps_the_lease() {
+fn a_waiter_retries_when_the_holder_s_lease_ends() {
     let world = World::default();
     let (lock, fake) = lock(&world);
     let left = ms(20);
@@ -48,7 +48,7 @@ fn waits_no_longer_than_the_holder_keeps_the_lease() {
 }
 
 #[test]
-fn a_holder_without_end_is_asked_again_within_the_backoff() {
+fn a_refusal_without_a_time_is_retried_after_the_backoff() {
     let world = World::default();
     let (lock, fake) = lock(&world);
     fake.on_acquire(std::iter::repeat_n(Order::Held(None), 9));
@@ -62,7 +62,7 @@ fn a_holder_without_end_is_asked_again_within_the_backoff() {
 }
 
 #[test]
-fn contention_ends_at_the_deadline_and_not_later() {
+fn contention_ends_exactly_at_the_deadline() {
     let world = World::default();
     let (lock, fake) = lock(&world);
     fake.on_acquire(std::iter::repeat_n(Order::Held(Some(ms(5000))), 99));
@@ -86,7 +86,7 @@ fn a_deadline_during_a_call_reports_the_earlier_obstacle() {
 }
 
 #[test]
-fn after_a_lost_answer_the_same_owner_retries() {
+fn a_retry_after_a_lost_answer_keeps_the_owner_token() {
     let world = World::default();
     let (lock, fake) = lock(&world);
     fake.on_acquire([Order::LoseAnswer]);
@@ -98,7 +98,7 @@ fn after_a_lost_answer_the_same_owner_retries() {
 }
 
 #[test]
-fn giving_up_on_a_silent_server_cleans_up_in_background() {
+fn a_timeout_on_a_silent_server_releases_in_the_background() {
     let world = World::default();
     let (lock, fake) = lock(&world);
     fake.on_acquire(std::iter::repeat_n(Order::LoseAnswer, 9));
@@ -111,7 +111,7 @@ fn giving_up_on_a_silent_server_cleans_up_in_background() {
 }
 
 #[test]
-fn a_late_grant_is_released_and_retried_by_a_new_owner() {
+fn a_late_grant_is_released_and_retried_with_another_token() {
     let world = World::default();
     let fake = Fake::new(&world);
     let mut options = Options::new(ms(100));
@@ -127,7 +127,7 @@ fn a_late_grant_is_released_and_retried_by_a_new_owner() {
 }
 
 #[test]
-fn a_refusal_for_good_ends_the_wait() {
+fn a_permanent_refusal_ends_the_wait() {
     let world = World::default();
     let (lock, fake) = lock(&world);
     let refusal = BackendError::Refused { message: "NOAUTH".into(), passing: false };
@@ -138,7 +138,7 @@ fn a_refusal_for_good_ends_the_wait() {
 }
 
 #[test]
-fn try_acquire_asks_once() {
+fn try_acquire_sends_one_request() {
     let world = World::default();
     let (lock, fake) = lock(&world);
     fake.on_acquire([Order::Held(Some(ms(70)))]);

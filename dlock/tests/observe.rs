@@ -1,4 +1,4 @@
-//! What a lock says of itself: each transition once, each number under its name.
+//! Events and metrics of a lock: one event for each transition, each number under its name.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -9,7 +9,7 @@ use support::backend::{Fake, Order};
 use support::observe::{Events, Meter};
 use support::{World, key, ms};
 
-/// Runs `story` under a subscriber and a recorder of its own.
+/// Runs `story` with its own subscriber and recorder; returns the recorded metrics.
 fn observed(story: impl FnOnce(&World, &Fake, &Lock<Fake>, &Events)) -> Meter {
     let world = World::default();
     let fake = Fake::new(&world);
@@ -24,7 +24,7 @@ fn observed(story: impl FnOnce(&World, &Fake, &Lock<Fake>, &Events)) -> Meter {
 }
 
 #[test]
-fn a_lease_that_goes_well() {
+fn a_lease_without_failures_is_reported() {
     let meter = observed(|world, fake, lock, events| {
         fake.on_acquire([Order::Held(None), Order::After(ms(5))]);
         let handle = world.run(lock.acquire(&key(), world.now() + ms(5000))).unwrap();
@@ -54,7 +54,7 @@ fn a_lease_that_goes_well() {
 }
 
 #[test]
-fn a_lease_that_is_lost_and_then_released() {
+fn a_lost_and_then_released_lease_is_reported() {
     let meter = observed(|world, fake, lock, events| {
         let handle = world.run(lock.try_acquire(&key())).unwrap();
         let reset = Order::Fail(BackendError::Disconnected { reason: "reset".into() });
@@ -98,7 +98,7 @@ fn a_lease_ended_by_its_cap_is_reported_lost() {
 }
 
 #[test]
-fn acquires_that_fail() {
+fn failed_acquires_are_reported() {
     let meter = observed(|world, fake, lock, events| {
         fake.on_acquire(std::iter::repeat_n(Order::Held(None), 9));
         assert!(world.run(lock.acquire(&key(), world.now() + ms(30))).is_err());
@@ -110,14 +110,14 @@ fn acquires_that_fail() {
             "lease_requested",
             "lease_not_acquired timeout",
         ];
-        assert_eq!(events.take(), expected, "a future that was never polled says nothing");
+        assert_eq!(events.take(), expected, "a future that was never polled emits nothing");
     });
     assert_eq!(meter.sum("redis_lease_acquire_total{fake,orders,contended}"), 1.0);
     assert_eq!(meter.sum("redis_lease_acquire_total{fake,orders,timeout}"), 1.0);
 }
 
 #[test]
-fn an_acquire_that_is_cancelled() {
+fn a_cancelled_acquire_is_reported() {
     let meter = observed(|world, fake, lock, events| {
         fake.on_acquire([Order::LoseAnswer]);
         let wanted = key();
@@ -135,7 +135,7 @@ fn an_acquire_that_is_cancelled() {
 }
 
 #[test]
-fn an_id_never_stands_in_an_event_in_full() {
+fn events_contain_no_full_id_or_owner_token() {
     observed(|world, _, lock, events| {
         let secret = LockKey::new("accounts", "jane@example.org").unwrap();
         let handle = world.run(lock.try_acquire(&secret)).unwrap();

@@ -1,8 +1,7 @@
-//! The public items of the crate are few, and none is another crate's.
+//! The crate has few public items, and none from another crate.
 //!
-//! Counts the names that `src/lib.rs` and its public modules export: those of `pub use`, and items that are
-//! declared `pub` at the top level there. Modules, methods, fields and variants are not counted. All features
-//! count.
+//! Counts the names that `src/lib.rs` and its public modules export: those of `pub use`, and items declared
+//! `pub` at their top level, under all features. Modules, methods, fields and variants are not counted.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -13,12 +12,10 @@ use std::path::{Path, PathBuf};
 /// The largest number of public items.
 const ITEMS_MAX: usize = 45;
 
-/// Where exported names may come from: modules of this crate, and the crate of the runtime, which is a part
-/// of this one.
+/// Other crates whose items may be exported: the crate of the runtime, which is a part of this one.
 const OTHER_CRATES: [&str; 1] = ["dlock_runtime"];
 
-/// A public name, and the first segment of the path that it is exported from; empty if it is declared in
-/// place.
+/// A public name, and the first segment of the path of its `pub use`; empty if it is declared in place.
 type Export = (String, String);
 
 fn source(module: &str) -> PathBuf {
@@ -27,7 +24,7 @@ fn source(module: &str) -> PathBuf {
     if file.exists() { file } else { src.join(module).join("mod.rs") }
 }
 
-/// The lines of a file that belong to statements at its top level, each statement on one line.
+/// Returns the lines of a file, with each `pub use` of several lines joined into one.
 fn statements(file: &Path) -> Vec<String> {
     let mut statements = vec![String::new()];
     for line in fs::read_to_string(file).unwrap().lines() {
@@ -97,7 +94,7 @@ fn no_public_module_contains_another() {
 }
 
 #[test]
-fn no_export_is_another_crate_s() {
+fn no_export_is_from_another_crate() {
     for (module, (name, from)) in surface() {
         let is_own = from.is_empty() || from == "self" || from == "crate" || source(&from).exists();
         assert!(is_own || OTHER_CRATES.contains(&from.as_str()), "{module}::{name} is from {from}");

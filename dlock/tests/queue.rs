@@ -1,4 +1,4 @@
-//! Locks on servers that keep a queue, and whose leases live as long as the client's session.
+//! Locks on servers with a queue, whose leases live as long as the client's session.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -20,7 +20,7 @@ fn lock() -> (World, Fake, Lock<InSession>) {
 }
 
 #[test]
-fn a_queued_waiter_is_granted_by_its_watch_not_by_backoff() {
+fn a_queued_waiter_waits_for_its_watch_without_backoff() {
     let (world, fake, lock) = lock();
     fake.on_acquire([Order::Queued(7, ms(333)), Order::Queued(7, ms(3))]);
     let start = world.now();
@@ -29,7 +29,10 @@ fn a_queued_waiter_is_granted_by_its_watch_not_by_backoff() {
     assert!(handle.is_valid());
     let calls = fake.calls("acquire");
     assert_eq!(calls.len(), 3);
-    assert!(calls.iter().all(|call| call.owner == handle.owner().as_str()), "its place is its owner's");
+    assert!(
+        calls.iter().all(|call| call.owner == handle.owner().as_str()),
+        "all requests have the same owner token"
+    );
 }
 
 #[test]
@@ -72,18 +75,18 @@ fn a_dropped_waiter_leaves_the_queue() {
 fn a_failed_watch_is_followed_by_a_retry_after_backoff() {
     let (world, fake, lock) = lock();
     fake.on_acquire([Order::Queued(7, ms(1))]);
-    fake.on_turn(BackendError::NoAnswer);
+    fake.on_watch(BackendError::NoAnswer);
     let start = world.now();
     world.run(lock.acquire(&key(), start + ms(5000))).unwrap();
-    assert!(world.now() >= start + ms(25), "it did not wait");
+    assert!(world.now() >= start + ms(25), "the retry did not wait");
 }
 
 #[test]
-fn a_watch_unanswered_for_a_request_timeout_reports_the_server() {
+fn a_watch_silent_for_a_request_timeout_means_unavailable() {
     let silent = |timeout| {
         let (world, fake, lock) = lock();
         fake.on_acquire([Order::Queued(7, ms(9999))]);
-        fake.hide_turns();
+        fake.hide_watches();
         world.run(lock.acquire(&key(), world.now() + timeout)).unwrap_err()
     };
     assert_eq!(silent(ms(499)), AcquireError::Contended { retry_after: None });
@@ -112,7 +115,7 @@ fn a_dropped_handle_without_ttl_is_released_until_confirmed() {
 }
 
 #[test]
-fn an_abandoned_lease_ends_at_the_end_of_its_ttl() {
+fn an_abandoned_lease_is_released_after_its_ttl() {
     let (world, fake, lock) = lock();
     let handle = world.run(lock.try_acquire(&key())).unwrap();
     let valid_until = handle.valid_until();
@@ -124,7 +127,7 @@ fn an_abandoned_lease_ends_at_the_end_of_its_ttl() {
 }
 
 #[test]
-fn a_ttl_above_the_session_s_is_refused() {
+fn a_ttl_above_the_session_ttl_is_refused() {
     let world = World::default();
     let error = Lock::new(InSession(Fake::new(&world)), Options::new(ms(60_001))).unwrap_err();
     assert!(matches!(error, OptionsError::TtlAboveSession { .. }), "{error}");

@@ -1,4 +1,4 @@
-//! The Redis backend against a server in memory that errs as it is told.
+//! The Redis backend against a server in memory with injected faults.
 
 #![cfg(feature = "redis")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -8,12 +8,12 @@ mod support;
 use std::sync::{Arc, Mutex};
 
 use dlock::{AcquireError, BackendError, LockKey, Released, Runtime, TryAcquireError};
-use support::redis::{Redlike, acquire, holder, releases, token, world};
+use support::redis::{RedisLock, acquire, holder, releases, token, world};
 use support::server::Fault;
 use support::{World, key, ms};
 
 #[test]
-fn acquire_renew_release() {
+fn a_lease_is_acquired_renewed_and_released() {
     let (world, server, lock) = world();
     let handle = acquire(&world, &lock);
     assert_eq!(holder(&server).as_deref(), Some(handle.owner().as_str()));
@@ -25,13 +25,13 @@ fn acquire_renew_release() {
     assert_eq!(world.run(handle.release()).unwrap(), Released::Done);
     assert_eq!(holder(&server), None);
     world.pass(ms(3000));
-    assert_eq!(releases(&server), 1, "an answer settles it");
+    assert_eq!(releases(&server), 1, "the answered release is not repeated");
     assert_eq!(acquire(&world, &lock).fence(), token(2));
     assert_eq!(server.connections(), 1);
 }
 
 #[test]
-fn a_refused_acquire_counts_nothing_and_tells_the_time_left() {
+fn a_refused_acquire_counts_nothing_and_returns_the_time_left() {
     let (world, server, lock) = world();
     let _handle = acquire(&world, &lock);
     world.pass(ms(500));
@@ -41,7 +41,7 @@ fn a_refused_acquire_counts_nothing_and_tells_the_time_left() {
 }
 
 #[test]
-fn an_expired_owner_changes_nothing_of_the_next_ones() {
+fn an_expired_owner_changes_nothing_of_the_next_lease() {
     let (world, server, lock) = world();
     let first = acquire(&world, &lock);
     world.pass(ms(2100));
@@ -64,7 +64,7 @@ fn scripts_are_loaded_when_the_server_does_not_know_them() {
 }
 
 #[test]
-fn a_script_is_sent_by_its_text_once_a_connection() {
+fn a_script_is_sent_as_text_once_per_connection() {
     let (world, server, lock) = world();
     let rounds = || {
         for _ in 0..3 {
@@ -82,7 +82,7 @@ fn a_script_is_sent_by_its_text_once_a_connection() {
     assert_eq!(
         server.take_verbs(),
         "EVAL EVALSHA EVALSHA EVALSHA EVALSHA EVALSHA",
-        "the cleanup was the first"
+        "the cleanup sent the release script as text"
     );
 }
 
@@ -94,8 +94,8 @@ fn a_script_the_server_refused_is_sent_as_text_again() {
     assert_eq!(server.take_verbs(), "EVAL EVAL");
 }
 
-/// Runs many acquires at once and gives back the handles of those that won.
-fn contend(world: &World, lock: &Redlike, count: usize) -> usize {
+/// Runs `count` acquires at once; returns the number of grants.
+fn contend(world: &World, lock: &RedisLock, count: usize) -> usize {
     let (key, won) = (key(), Arc::new(Mutex::new(Vec::new())));
     for _ in 0..count {
         let (lock, key, won) = (lock.clone(), key.clone(), Arc::clone(&won));
@@ -140,7 +140,7 @@ fn an_unreachable_server_is_named() {
 }
 
 #[test]
-fn a_connection_that_never_opens_is_given_up_in_time() {
+fn a_connection_that_never_opens_times_out() {
     let (world, server, lock) = world();
     server.hang_connections(true);
     let start = world.now();
@@ -151,7 +151,7 @@ fn a_connection_that_never_opens_is_given_up_in_time() {
 }
 
 #[test]
-fn a_lost_answer_keeps_the_lease_valid_from_the_first_request() {
+fn after_a_lost_answer_validity_counts_from_the_first_request() {
     for fault in [Fault::LoseAnswer, Fault::Reset] {
         let (world, server, lock) = world();
         acquire(&world, &lock);
@@ -161,13 +161,13 @@ fn a_lost_answer_keeps_the_lease_valid_from_the_first_request() {
         let handle = acquire(&world, &lock);
         assert_eq!(handle.fence(), token(2));
         assert_eq!(server.value(&key().fence_key()).as_deref(), Some("2"));
-        // Or a little less: the server tells the time left in whole milliseconds.
+        // Up to 1 ms less: the server reports the time left in whole milliseconds.
         let valid_until = start + ms(2000) - ms(22);
         assert!((valid_until - ms(1)..=valid_until).contains(&handle.valid_until()));
         assert_eq!(server.connections(), 2, "the silent connection was replaced");
         assert_eq!(world.run(handle.release()).unwrap(), Released::Done);
         world.pass(ms(3000));
-        assert_eq!(world.tasks(), 2, "a driver and its peer; the old connection is closed");
+        assert_eq!(world.tasks(), 2, "both ends of the new connection; the old one is closed");
     }
 }
 
@@ -184,9 +184,9 @@ fn a_lost_release_is_repeated_on_a_new_connection() {
     }
 }
 
-/// B08: the watchdog is dead after a reconnect.
+/// B08: the watchdog stops after a reconnect.
 #[test]
-fn renewals_outlive_a_reconnect() {
+fn renewals_go_on_after_a_reconnect() {
     let (world, server, lock) = world();
     let handle = acquire(&world, &lock);
     server.faults([Fault::Reset, Fault::LoseAnswer]);
@@ -196,9 +196,8 @@ fn renewals_outlive_a_reconnect() {
     assert_eq!(server.connections(), 3);
 }
 
-/// B06: the release overtakes the SET still in flight on another connection.
 #[test]
-fn a_server_that_is_starting_is_asked_again() {
+fn a_request_to_a_loading_server_is_retried() {
     let (world, server, lock) = world();
     acquire(&world, &lock);
     world.pass(ms(10));
@@ -208,7 +207,7 @@ fn a_server_that_is_starting_is_asked_again() {
 }
 
 #[test]
-fn a_replica_is_left_for_a_new_connection() {
+fn a_read_only_replica_is_left_for_a_new_connection() {
     let (world, server, lock) = world();
     acquire(&world, &lock);
     world.pass(ms(10));

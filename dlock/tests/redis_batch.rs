@@ -1,4 +1,4 @@
-//! Many acquires on one connection share calls, and nobody who asks can tell.
+//! Many acquires on one connection share calls, with the same results as single calls.
 
 #![cfg(feature = "redis")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -12,29 +12,29 @@ use std::task::{Context, Waker};
 
 use dlock::redis::Redis;
 use dlock::{BackendError, Handle, LockKey, Runtime, TryAcquireError};
-use support::redis::{Redlike, acquire, token, world};
+use support::redis::{RedisLock, acquire, token, world};
 use support::server::{Fault, Server};
 use support::{World, ms};
 
 type Answer = Result<Handle<Redis<World>>, TryAcquireError>;
 
-/// The acquires of a crowd that go by themselves, since so few are under way when they come.
+/// The first acquires of a crowd, which are sent as single calls since so few are in progress.
 const FIRST: usize = 4;
 
 fn numbered(number: usize) -> LockKey {
     LockKey::new("crowd", &number.to_string()).unwrap()
 }
 
-/// A lock whose connection is open.
-fn opened() -> (World, Server, Redlike) {
+/// Returns a lock with an open connection.
+fn opened() -> (World, Server, RedisLock) {
     let (world, server, lock) = world();
     world.run(acquire(&world, &lock).release()).unwrap();
     server.take_verbs();
     (world, server, lock)
 }
 
-/// So many ask at the same time, each for a key of its own; what they heard.
-fn crowd(world: &World, lock: &Redlike, count: usize) -> BTreeMap<usize, Answer> {
+/// Runs `count` acquires at the same time, each for its own key; returns the answers.
+fn crowd(world: &World, lock: &RedisLock, count: usize) -> BTreeMap<usize, Answer> {
     let answers = Arc::new(Mutex::new(BTreeMap::new()));
     for number in 0..count {
         let (lock, answers) = (lock.clone(), Arc::clone(&answers));
@@ -51,7 +51,7 @@ fn granted(answers: &BTreeMap<usize, Answer>) -> usize {
     answers.values().filter(|answer| answer.as_ref().is_ok_and(|handle| handle.fence() == token(1))).count()
 }
 
-/// How many calls came for several claims, by the connection's log.
+/// Returns the number of claims in shared calls, from the server's log.
 fn shared(server: &Server) -> usize {
     server.log().iter().filter(|line| line.contains(" acquire_many ")).count()
 }
@@ -66,7 +66,7 @@ fn a_crowd_shares_calls_and_each_is_granted_its_own() {
         let holder = server.value(&numbered(*number).owner_key());
         assert_eq!(holder.as_deref(), Some(answer.as_ref().unwrap().owner().as_str()));
     }
-    // Those of the first time hold the keys; from now on the server knows the script.
+    // The first crowd holds the keys, and the server now knows the script.
     let refused = crowd(&world, &lock, FIRST + 40);
     assert!(
         refused.values().all(|answer| matches!(answer, Err(TryAcquireError::Held { .. }))),
@@ -76,11 +76,11 @@ fn a_crowd_shares_calls_and_each_is_granted_its_own() {
 }
 
 #[test]
-fn few_concurrent_claims_send_single_calls() {
+fn few_concurrent_claims_are_sent_as_single_calls() {
     let (world, server, lock) = opened();
     assert_eq!(granted(&crowd(&world, &lock, FIRST)), FIRST);
     assert_eq!(shared(&server), 0);
-    // Those before are no longer under way.
+    // The first acquires are no longer in progress.
     assert_eq!(crowd(&world, &lock, FIRST).len(), FIRST);
     assert_eq!(shared(&server), 0);
 }
@@ -104,7 +104,7 @@ fn a_server_without_shared_calls_gets_single_calls() {
     assert_eq!((granted(&answers), shared(&server)), (FIRST + 16, 0));
     server.take_verbs();
     assert_eq!(crowd(&world, &lock, FIRST + 16).len(), FIRST + 16);
-    assert_eq!(server.take_verbs().split(' ').count(), FIRST + 16, "no shared call is tried again");
+    assert_eq!(server.take_verbs().split(' ').count(), FIRST + 16, "shared calls are not tried again");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_script_the_server_forgot_is_loaded_again() {
     assert_eq!((granted(&answers), shared(&server)), (FIRST + 16, 16));
     server.forget_scripts();
     assert_eq!(crowd(&world, &lock, FIRST + 16).len(), FIRST + 16);
-    assert_eq!(shared(&server), 16, "each asked by itself");
+    assert_eq!(shared(&server), 16, "each claim was sent as a single call");
     server.take_verbs();
     for last in ["EVAL", "EVALSHA"] {
         crowd(&world, &lock, FIRST + 16);
@@ -155,8 +155,9 @@ fn claims_of_a_broken_shared_call_fail_without_leaving_keys() {
     }
 }
 
-/// Polls the acquires of a crowd once, lets the world run after so many of them if any, and drops all.
-fn abandon(world: &World, lock: &Redlike, count: usize, after: Option<usize>) {
+/// Polls each acquire of a crowd once, lets 1 ms pass after the acquire number `after` if there is one, and
+/// drops all.
+fn abandon(world: &World, lock: &RedisLock, count: usize, after: Option<usize>) {
     let keys: Vec<_> = (0..count).map(numbered).collect();
     let mut asking: Vec<Pin<Box<dyn Future<Output = Answer>>>> = Vec::new();
     for (number, key) in keys.iter().enumerate() {
@@ -164,7 +165,7 @@ fn abandon(world: &World, lock: &Redlike, count: usize, after: Option<usize>) {
         assert!(acquire.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
         asking.push(acquire);
         if after == Some(number) {
-            // Not long enough for a timeout, for all the time that it takes to send.
+            // Long enough to send, and too short for a timeout.
             world.pass(ms(1));
         }
     }
@@ -180,7 +181,7 @@ fn a_dropped_claim_holds_nothing_before_or_after_the_call() {
             (0..FIRST + 20).filter(|number| server.value(&numbered(*number).owner_key()).is_some()).collect();
         assert_eq!(held, Vec::<usize>::new(), "{after:?}: {:#?}", server.log());
         let sent = after.map_or(0, |number| number + 1 - FIRST);
-        assert_eq!(shared(&server), sent, "those who have left before are not asked for");
+        assert_eq!(shared(&server), sent, "claims dropped before are not sent");
     }
 }
 
@@ -199,7 +200,7 @@ fn a_dropped_claim_is_left_out_of_the_call() {
 }
 
 #[test]
-fn a_call_that_nobody_waits_for_keeps_no_connection_open() {
+fn a_call_without_waiters_keeps_no_connection_open() {
     let (world, server, lock) = opened();
     server.faults([Fault::None, Fault::None, Fault::None, Fault::None, Fault::LoseAnswer]);
     let answers = crowd(&world, &lock, FIRST + 16);

@@ -1,5 +1,5 @@
-//! What the Redis backend leaves behind: an acquire that fails or is dropped takes back what it may have been
-//! granted.
+//! Cleanups of the Redis backend: an acquire that fails or is dropped releases the lease that the server may
+//! have granted.
 
 #![cfg(feature = "redis")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -15,12 +15,14 @@ use support::redis::{acquire, holder, releases, world};
 use support::server::Fault;
 use support::{World, key, ms};
 
+/// B06: the release overtakes the SET still in flight on another connection.
 #[test]
-fn a_cleanup_follows_the_request_whose_answer_is_missing() {
+fn a_cleanup_follows_the_request_without_an_answer() {
     let (world, server, lock) = world();
     acquire(&world, &lock);
     world.pass(ms(10));
-    // The request hangs for longer than its timeout, is replaced, and arrives in the end.
+    // The first request hangs for longer than its timeout, a second one replaces it, and the first arrives
+    // in the end.
     server.faults([Fault::Delay(ms(700)), Fault::Error("LOADING soon")]);
     let error = world.run(lock.acquire(&key(), world.now() + ms(600))).unwrap_err();
     assert!(matches!(error, AcquireError::Unavailable(_)), "{error}");
@@ -32,11 +34,12 @@ fn a_cleanup_follows_the_request_whose_answer_is_missing() {
 }
 
 #[test]
-fn a_cleanup_is_repeated_if_the_requests_connection_is_lost() {
+fn a_cleanup_is_repeated_if_the_connection_is_lost() {
     let (world, server, lock) = world();
     acquire(&world, &lock);
     world.pass(ms(10));
-    // Executed 1.5 s late, long after the cleanup gave up waiting behind it and went another way.
+    // The request is executed 1.5 s late, after the cleanup behind it has timed out and taken another
+    // connection.
     server.faults([Fault::Delay(ms(1500))]);
     assert!(world.run(lock.try_acquire(&key())).is_err());
     world.pass(ms(2500));
@@ -57,7 +60,7 @@ fn a_request_that_arrives_after_the_release_is_released_too() {
         assert!(server.log().last().unwrap().starts_with("2 acquire"));
         let start = world.now();
         assert_eq!(world.run(handle.release()).unwrap(), Released::Done);
-        assert_eq!(world.now(), start, "it does not queue behind what is stuck");
+        assert_eq!(world.now(), start, "the release does not wait for the stuck request");
         assert_eq!(holder(&server), None);
         world.pass(ms(2500));
         assert_eq!(server.log().iter().filter(|line| line.starts_with("1 acquire")).count(), 2);
@@ -80,10 +83,10 @@ fn an_acquire_dropped_at_any_await_leaves_nothing_behind() {
             assert_eq!(holder(&server), None, "dropped after {polls} polls: {:#?}", server.log());
         }
     }
-    assert!(sent > 12, "most of them got as far as the server");
+    assert!(sent > 12, "most of the acquires reached the server");
 }
 
-/// Polls `future` so many times, each time when it was woken, and drops it.
+/// Polls `future` `polls` times, each time after it is woken, and drops it.
 fn cancel<F: Future>(world: &World, future: F, polls: usize) {
     let mut future = Box::pin(future);
     let mut left = polls;
@@ -106,7 +109,7 @@ fn an_unread_grant_of_a_dropped_future_is_released() {
         let polled = pin!(future.as_mut()).poll(&mut Context::from_waker(Waker::noop()));
         assert!(polled.is_pending());
         world.pass(ms(1));
-        assert!(holder(&server).is_some(), "granted, and nobody knows");
+        assert!(holder(&server).is_some(), "granted, and the client does not know");
     }
     world.pass(ms(3000));
     assert_eq!(holder(&server), None);
@@ -119,14 +122,14 @@ fn a_program_can_wait_for_its_cleanups() {
     server.faults([Fault::LoseAnswer]);
     let deadline = world.now() + ms(100);
     assert!(world.run(lock.acquire(&key(), deadline)).is_err());
-    assert!(holder(&server).is_some(), "granted, and nobody knows");
+    assert!(holder(&server).is_some(), "granted, and the client does not know");
     assert!(world.run(lock.settled(world.now() + ms(5000))));
     assert_eq!(holder(&server), None);
     assert!(world.run(lock.settled(world.now())), "nothing is left to wait for");
 }
 
 #[test]
-fn the_wait_for_cleanups_has_an_end() {
+fn the_wait_for_cleanups_ends_at_its_deadline() {
     let (world, server, lock) = world();
     server.stop_reading(true);
     assert!(world.run(lock.acquire(&key(), world.now() + ms(100))).is_err());
@@ -136,7 +139,7 @@ fn the_wait_for_cleanups_has_an_end() {
 }
 
 #[test]
-fn a_cleanup_that_found_the_only_grant_is_over() {
+fn a_cleanup_that_released_the_only_grant_is_not_repeated() {
     let (world, server, lock) = world();
     world.run(acquire(&world, &lock).release()).unwrap();
     server.faults([Fault::Reset]);

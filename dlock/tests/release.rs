@@ -1,4 +1,4 @@
-//! Giving up a lease: answers that get lost, handles and futures that are dropped.
+//! Releasing a lease: lost answers, dropped handles and dropped futures.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -12,6 +12,7 @@ use dlock::{BackendError, Handle, Lock, Options, ReleaseError, Released, Runtime
 use support::backend::{Fake, Order};
 use support::{World, key, ms};
 
+/// Returns a held lease of 2 s with its world and server.
 fn held() -> (World, Fake, Handle<Fake>) {
     let world = World::default();
     let fake = Fake::new(&world);
@@ -21,7 +22,7 @@ fn held() -> (World, Fake, Handle<Fake>) {
 }
 
 #[test]
-fn a_release_tells_whether_the_lease_was_still_owned() {
+fn a_release_returns_whether_the_lease_was_still_owned() {
     let (world, _, handle) = held();
     assert_eq!(world.run(handle.release()).unwrap(), Released::Done);
     let (world, fake, handle) = held();
@@ -32,14 +33,14 @@ fn a_release_tells_whether_the_lease_was_still_owned() {
 }
 
 #[test]
-fn a_repeated_release_that_finds_nothing_was_released() {
+fn a_repeated_release_that_finds_nothing_succeeds() {
     let (world, fake, handle) = held();
     fake.on_release([Order::LoseAnswer, Order::NotOwner]);
     assert_eq!(world.run(handle.release()).unwrap(), Released::Done);
 }
 
 #[test]
-fn a_lease_expired_before_the_second_release_is_not_released() {
+fn a_lease_that_expired_before_the_retry_is_not_released() {
     for (start, second) in [(1900, Order::NotOwner), (1300, Order::NotOwnerAfter(ms(300)))] {
         let (world, fake, handle) = held();
         world.pass(ms(start));
@@ -63,14 +64,14 @@ fn an_unconfirmed_release_times_out_and_names_the_ttl() {
 }
 
 #[test]
-fn a_dropped_handle_is_released_by_its_own_name() {
+fn a_dropped_handle_is_released_with_its_owner_token() {
     let (world, fake, handle) = held();
     let owner = handle.owner().as_str().to_owned();
     fake.on_release([Order::LoseAnswer]);
     drop(handle);
     world.pass(ms(1999));
     let calls = fake.calls("release");
-    assert_eq!(calls.len(), 2, "asked again until it was answered");
+    assert_eq!(calls.len(), 2, "sent again until the server answered");
     assert!(calls.iter().all(|call| call.owner == owner));
 }
 

@@ -1,4 +1,4 @@
-//! Renewal: when it happens, and that the work stops when it fails.
+//! Renewal: its times, and the end of the work when it fails.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -15,7 +15,7 @@ use support::{World, key, ms};
 
 const LONG: Cap = Cap(std::time::Duration::from_secs(3600));
 
-/// A held lease of 1.2 s, granted at 0: the validity ends at 1186 ms unless renewed.
+/// Returns a held lease of 1.2 s, granted at 0; its validity ends at 1186 ms unless it is renewed.
 fn held() -> (World, Fake, Handle<Fake>) {
     let world = World::default();
     let fake = Fake::new(&world);
@@ -33,7 +33,7 @@ fn unreachable() -> Order {
 }
 
 #[test]
-fn renews_every_third_of_the_ttl_while_there_is_work() {
+fn the_watchdog_renews_every_third_of_the_ttl() {
     let (world, fake, handle) = held();
     let work = world.sleep_until(at(3000));
     world.run(handle.while_held(LONG, work)).unwrap();
@@ -45,7 +45,7 @@ fn renews_every_third_of_the_ttl_while_there_is_work() {
 }
 
 #[test]
-fn work_is_dropped_exactly_when_the_validity_ends() {
+fn the_work_is_dropped_exactly_when_the_validity_ends() {
     let (world, fake, handle) = held();
     fake.on_renew(std::iter::repeat_n(Order::LoseAnswer, 99));
     let guard = Arc::new(());
@@ -58,7 +58,7 @@ fn work_is_dropped_exactly_when_the_validity_ends() {
     assert_eq!(lost, LostError::Expired);
     assert_eq!(world.now(), at(1186));
     assert_eq!(Arc::strong_count(&guard), 1, "the work was dropped");
-    assert!(fake.calls("renew").len() > 1, "one failure is no reason to give up");
+    assert!(fake.calls("renew").len() > 1, "a failed renewal is tried again");
     assert!(!handle.is_valid());
 }
 
@@ -93,13 +93,13 @@ fn the_cap_ends_the_work_of_a_valid_lease() {
 }
 
 #[test]
-fn after_a_pause_the_work_does_not_run_on() {
+fn work_is_not_polled_after_a_pause_past_the_validity() {
     let (world, _, handle) = held();
     let polls = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&polls);
     let pauser = world.clone();
     let work = poll_fn(move |cx| {
-        // The process stops inside the work, for longer than the lease; it is runnable again at once.
+        // The process pauses inside the work, for longer than the lease; the work can run again at once.
         if counted.fetch_add(1, Ordering::SeqCst) == 0 {
             pauser.pause(ms(5000));
             cx.waker().wake_by_ref();
@@ -111,7 +111,7 @@ fn after_a_pause_the_work_does_not_run_on() {
 }
 
 #[test]
-fn an_extension_counts_from_before_the_request() {
+fn renewed_validity_counts_from_before_the_request() {
     let (world, fake, handle) = held();
     world.pass(ms(100));
     fake.on_renew([Order::After(ms(250))]);
@@ -121,25 +121,25 @@ fn an_extension_counts_from_before_the_request() {
 }
 
 #[test]
-fn a_lease_whose_validity_is_over_stays_lost() {
+fn an_expired_lease_stays_lost() {
     let (world, fake, handle) = held();
     world.pause(ms(1186));
     assert_eq!(world.run(handle.renew()).unwrap_err(), RenewError::Lost(LostError::Expired));
-    assert!(fake.calls("renew").is_empty(), "refused without asking");
+    assert!(fake.calls("renew").is_empty(), "refused without a request");
     assert!(!handle.is_valid());
 }
 
 #[test]
-fn an_answer_that_comes_after_the_validity_revives_nothing() {
+fn an_answer_after_the_validity_does_not_revive_the_lease() {
     let (world, fake, handle) = held();
     world.pass(ms(1100));
     fake.on_renew([Order::After(ms(200))]);
     assert_eq!(world.run(handle.renew()).unwrap_err(), RenewError::Lost(LostError::Expired));
-    assert_eq!(world.now(), at(1186), "loss is declared in time");
+    assert_eq!(world.now(), at(1186), "the loss is declared at the end of the validity");
 }
 
 #[test]
-fn lost_follows_a_lease_that_is_renewed() {
+fn lost_completes_at_the_end_of_renewed_validity() {
     let (world, _, handle) = held();
     let lost = handle.lost();
     world.pass(ms(1000));
@@ -158,7 +158,7 @@ fn lost_completes_when_a_renewal_finds_another_owner() {
 }
 
 #[test]
-fn keep_alive_renews_by_itself_until_the_release() {
+fn keep_alive_renews_until_the_release() {
     let (world, fake, handle) = held();
     handle.keep_alive(LONG);
     world.pass(ms(3000));
@@ -171,7 +171,7 @@ fn keep_alive_renews_by_itself_until_the_release() {
 }
 
 #[test]
-fn keep_alive_ends_with_a_handle_that_is_dropped() {
+fn keep_alive_ends_when_the_handle_is_dropped() {
     let (world, fake, handle) = held();
     handle.keep_alive(LONG);
     drop(handle);
@@ -182,7 +182,7 @@ fn keep_alive_ends_with_a_handle_that_is_dropped() {
 }
 
 #[test]
-fn keep_alive_lets_the_lease_run_out_at_its_cap() {
+fn keep_alive_stops_renewing_at_its_cap() {
     let (world, fake, handle) = held();
     handle.keep_alive(Cap(ms(1000)));
     world.run(handle.lost());
@@ -200,14 +200,14 @@ fn a_second_keep_alive_replaces_the_first() {
     assert_eq!(fake.calls("renew").len(), 7);
 }
 
-/// B09: the renewal outlives the unlock.
+/// B09: the renewal goes on after the release.
 #[test]
-fn a_release_stops_the_renewal_under_way() {
+fn a_release_stops_the_renewal_in_progress() {
     let (world, fake, handle) = held();
     fake.on_renew([Order::After(ms(290))]);
     handle.keep_alive(LONG);
     world.pass(ms(450));
-    assert_eq!(fake.calls("renew").len(), 1, "under way");
+    assert_eq!(fake.calls("renew").len(), 1, "the renewal is in progress");
     world.run(handle.release()).unwrap();
     assert_eq!(world.now(), at(450), "the release does not wait for its answer");
     world.pass(ms(5000));

@@ -1,4 +1,4 @@
-"""ZooKeeper's recipe for a lock, as kazoo has it: threads over one session."""
+"""The peer kazoo: its lock after ZooKeeper's recipe, used by threads that share one session."""
 
 import logging
 import sys
@@ -28,7 +28,7 @@ def uncontended(job):
         lock.release()
         acquire.append(granted - begun)
         release.append(now() - granted)
-    # The first one makes the parent nodes.
+    # The first round creates the parent nodes.
     return result(acquire[1:], release[1:], job["operations"], sum(acquire[1:]) + sum(release[1:]))
 
 

@@ -1,4 +1,4 @@
-// node-redlock on one Redis, through ioredis, with its usual settings.
+// The peer node-redlock on one Redis, through ioredis, with its default settings but for the retry count.
 
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -24,7 +24,7 @@ async function uncontended(job) {
     acquire.push(nanos(begun, granted));
     release.push(nanos(granted, now()));
   }
-  // The first one opens the connection and loads the scripts.
+  // The first round opens the connection and loads the scripts.
   acquire.shift();
   release.shift();
   const elapsed = [...acquire, ...release].reduce((sum, each) => sum + each, 0);
@@ -38,7 +38,7 @@ async function contended(job) {
   const end = begun + BigInt(job.millis) * 1_000_000n;
   async function contend() {
     for (let called = now(); called < end; called = now()) {
-      // As many retries as its delay has room for until the end; it can't be told a time.
+      // redlock takes no deadline: allow as many retries as fit before the end.
       const retryCount = Math.floor(nanos(called, end) / 1e6 / RETRY_MS);
       let lock;
       try {

@@ -1,4 +1,4 @@
-"""redis-py's Lock: the plain one where nobody contends, the one of asyncio where many do."""
+"""The peer redis-py: its blocking Lock without contention, its asyncio Lock with many contenders."""
 
 import asyncio
 import sys
@@ -24,12 +24,12 @@ def uncontended(job):
         lock.release()
         acquire.append(granted - begun)
         release.append(now() - granted)
-    # The first one opens the connection and loads the scripts.
+    # The first round opens the connection and loads the scripts.
     return result(acquire[1:], release[1:], job["operations"], sum(acquire[1:]) + sum(release[1:]))
 
 
 def client(job):
-    """With a connection for each contender, and no fewer: it would fail at once rather than wait for one."""
+    """Returns a client with a connection for each contender: with fewer, it would fail instead of waiting."""
     return redis.asyncio.Redis(host=host, port=int(port), max_connections=job["contenders"] + 1)
 
 

@@ -1,4 +1,7 @@
-"""Runs slices of work: reads each as a line of JSON and answers with one. A peer adds acquire and release."""
+"""Runs slices of work: reads each as a line of JSON, and prints its result as one.
+
+Each peer supplies the functions that acquire and release.
+"""
 
 import json
 import sys
@@ -9,12 +12,12 @@ def answer(slice_):
 
 
 def serve(scenarios):
-    """Runs the jobs that come on the standard input, by the function of their scenario."""
+    """Runs the jobs from the standard input, each with the function of its scenario."""
     for line in sys.stdin:
         job = json.loads(line)
         try:
             answer(scenarios[job["scenario"]](job))
-        except Exception as error:  # whatever it is, the other side shall hear of it
+        except Exception as error:  # `real peers` reports every error
             answer({"error": f"{type(error).__name__}: {error}"})
 
 

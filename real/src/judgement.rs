@@ -127,7 +127,8 @@ impl fmt::Display for Judgement {
         let Self { verdicts, summary, fairness, events, not_judged, .. } = self;
         writeln!(
             f,
-            "{events} events: {} grants, {} releases, {} renewals, {} writes accepted, {} refused, {} overtakings",
+            "{events} events: {} grants, {} releases, {} renewals, {} writes accepted, {} refused, {} \
+             overtakings",
             summary.grants,
             summary.releases,
             summary.renewals,

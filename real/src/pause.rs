@@ -41,7 +41,8 @@ impl Pauses for Pause {
             How::World(time) => std::thread::sleep(time),
             _ => stop_until_continued().await,
         }
-        tracing::info!(target: "fault", event = "fault_healed", fault = 0_u64, verb = "pause", detail = "resumed");
+        let detail = "resumed";
+        tracing::info!(target: "fault", event = "fault_healed", fault = 0_u64, verb = "pause", detail);
     }
 }
 

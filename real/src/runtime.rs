@@ -18,7 +18,7 @@ pub struct TokioRuntime {
     handle: Handle,
     /// The reading of the monotonic clock that counts as zero.
     origin: std::time::Instant,
-    /// How long a stream polls for an answer before its thread may sleep.
+    /// The time for which a stream polls for an answer before its thread may sleep.
     busy_poll: Duration,
 }
 
@@ -34,9 +34,9 @@ impl TokioRuntime {
         Self { handle, origin: std::time::Instant::now(), busy_poll: Self::BUSY_POLL }
     }
 
-    /// Sets how long its streams poll for an answer before their thread may sleep: `busy_poll`, at most
-    /// [`Self::BUSY_POLL_MAX`]; zero never polls. A stream polls only while its answers arrive within that
-    /// time. Meanwhile the thread occupies a processor, and its other tasks wait.
+    /// Sets the time for which its streams poll for an answer before their thread may sleep: `busy_poll`, at
+    /// most [`Self::BUSY_POLL_MAX`]; zero never polls. A stream polls only while its answers arrive within
+    /// that time. Meanwhile the thread occupies a processor, and its other tasks wait.
     #[must_use]
     pub fn polling_busily(self, busy_poll: Duration) -> Self {
         Self { busy_poll: busy_poll.min(Self::BUSY_POLL_MAX), ..self }

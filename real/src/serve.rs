@@ -13,8 +13,8 @@ use tokio::net::{TcpListener, TcpStream};
 const HEAD_BYTES_MAX: usize = 8 * 1024;
 /// Timeout for a request for the metrics.
 const SCRAPE: Duration = Duration::from_secs(10);
-/// How long to wait after a failed accept: usually this process has too many open files.
-const RELIEF: Duration = Duration::from_millis(50);
+/// The pause after a failed accept: usually this process has too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// The buckets of all durations, in milliseconds: from a round trip to a long wait.
 const MILLIS: [f64; 16] = [
     0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0, 10_000.0, 60_000.0,
@@ -82,7 +82,7 @@ async fn accept(listener: &TcpListener) -> TcpStream {
                 let _ = stream.set_nodelay(true);
                 return stream;
             }
-            Err(_) => tokio::time::sleep(RELIEF).await,
+            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
         }
     }
 }
@@ -103,7 +103,8 @@ async fn answer_scrape(mut stream: TcpStream, metrics: &PrometheusHandle) -> io:
     let length = body.len();
     let kind = "text/plain; version=0.0.4";
     let answer = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: \
+         close\r\n\r\n{body}"
     );
     stream.write_all(answer.as_bytes()).await?;
     stream.shutdown().await

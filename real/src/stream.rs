@@ -7,7 +7,7 @@
 //! (Documentation/virt/kvm/halt-polling.rst).
 #![allow(
     clippy::disallowed_methods,
-    reason = "the seam's live side: how long to poll is told by the machine's clock"
+    reason = "the seam's live side: it polls for a time measured on the machine's clock"
 )]
 
 use std::hint::spin_loop;
@@ -21,12 +21,12 @@ use rustix::net::{RecvFlags, recv};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// How many bytes one busy poll reads; the rest of a longer answer is read the usual way.
+/// The number of bytes that one busy poll reads; the rest of a longer answer is read as usual.
 const POLLED_BYTES: usize = 1024;
 
-/// How many answers in a row must have arrived soon before the next is polled for. Where polling is useless,
-/// because the server is far or lacks a processor while we occupy it, at most one answer in this many pays
-/// for it.
+/// The number of consecutive answers that must have arrived soon before the next is polled for. If polling is
+/// useless, because the server is far away or lacks a processor while we occupy it, at most one answer in
+/// this many pays for it.
 const TRUSTED: u8 = 16;
 
 /// The byte stream of [`TokioRuntime`](crate::TokioRuntime).
@@ -36,9 +36,9 @@ pub struct Stream {
     busy_poll: Duration,
     /// The time of the first write that has no answer yet.
     asked: Option<Instant>,
-    /// Whether the next read should poll: something was written since the last read.
+    /// True if the next read should poll: something was written since the last read.
     is_to_poll: bool,
-    /// How many of the last answers arrived within `busy_poll`, up to [`TRUSTED`].
+    /// The number of last consecutive answers that arrived within `busy_poll`, up to [`TRUSTED`].
     soon: u8,
 }
 
@@ -50,21 +50,21 @@ impl Stream {
     }
 
     /// Notes a write.
-    fn ask(&mut self, cx: &Context<'_>) {
+    fn note_write(&mut self, cx: &Context<'_>) {
         if self.busy_poll.is_zero() {
             return;
         }
         self.asked.get_or_insert_with(Instant::now);
         if self.soon == TRUSTED {
             self.is_to_poll = true;
-            // A connection's driver reads before it writes, and would now sleep until the answer: have it
+            // A connection's driver reads before it writes, and would now sleep until the answer: wake it to
             // poll once more.
             cx.waker().wake_by_ref();
         }
     }
 
     /// Notes a read.
-    fn hear(&mut self) {
+    fn note_read(&mut self) {
         if let Some(asked) = self.asked.take() {
             let is_soon = asked.elapsed() <= self.busy_poll;
             self.soon = if is_soon { TRUSTED.min(self.soon + 1) } else { 0 };
@@ -107,7 +107,7 @@ impl AsyncRead for Stream {
             }
         }
         if read.is_ready() {
-            self.hear();
+            self.note_read();
         }
         read
     }
@@ -116,7 +116,7 @@ impl AsyncRead for Stream {
 impl AsyncWrite for Stream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.inner).poll_write(cx, bytes));
-        self.ask(cx);
+        self.note_write(cx);
         Poll::Ready(written)
     }
 
@@ -126,7 +126,7 @@ impl AsyncWrite for Stream {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.inner).poll_write_vectored(cx, parts));
-        self.ask(cx);
+        self.note_write(cx);
         Poll::Ready(written)
     }
 
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_vain_poll_is_not_repeated() -> io::Result<()> {
+    async fn a_poll_without_an_answer_is_not_repeated() -> io::Result<()> {
         let (mut stream, mut peer) = asked(LONG).await?;
         assert!(read_once(&mut stream, 8).is_none());
         // The peer answers this one.

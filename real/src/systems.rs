@@ -1,4 +1,4 @@
-//! The lock systems that a command can use, and how a backend is made for each.
+//! The lock systems that a command can use, and the backend of each.
 
 use std::time::Duration;
 
@@ -43,15 +43,16 @@ impl System {
 pub enum SystemError {
     /// The number of servers does not fit the system.
     #[error(
-        "{system} needs {wanted}, but --servers lists {given}: list as many there, or start them with `real up {system}`",
+        "{system} needs {wanted}, but --servers lists {given}: list as many there, or start them with `real \
+         up {system}`",
         system = .system.as_str()
     )]
     Servers {
         /// The system.
         system: System,
-        /// How many servers it needs.
+        /// The number of servers that it needs.
         wanted: &'static str,
-        /// How many servers were listed.
+        /// The number of servers listed.
         given: usize,
     },
     /// An address or an option is invalid.
@@ -61,8 +62,8 @@ pub enum SystemError {
 
 /// Returns a backend of `system` on the servers at the addresses `servers`.
 ///
-/// Where a lease is tied to the client's session (etcd, ZooKeeper), `ttl` is also the session's timeout, so
-/// that a dead holder blocks others for no longer than its lease.
+/// If a lease is tied to the client's session (etcd, ZooKeeper), `ttl` is also the session's timeout, so that
+/// a dead holder blocks others for no longer than its lease.
 ///
 /// # Errors
 ///

@@ -4,7 +4,7 @@
 //! 11 on an idle runtime, and less on one that polls all the time. A lock would be charged for the timer, and
 //! one that keeps its runtime busier would seem faster. The kernel's `timerfd` does not round.
 //!
-//! Each sleep occupies a file descriptor: use it for the few that work, not for waiters.
+//! Each sleep occupies a file descriptor: use it for the few contenders that work, not for waiters.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -35,7 +35,8 @@ pub(crate) async fn sleep(duration: Duration) {
 /// A timer that expires once.
 #[allow(
     deprecated,
-    reason = "unsound for types that may change their descriptor, which this one can't; its successor is unsafe code"
+    reason = "unsound for types that may change their descriptor, which this one can't; its successor is \
+         unsafe code"
 )]
 fn start(duration: Duration) -> io::Result<AsyncFd<OwnedFd>> {
     let seconds = i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);

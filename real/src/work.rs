@@ -30,7 +30,7 @@ pub struct Plan {
     pub resource: String,
     /// The TTL of a lease.
     pub ttl: Duration,
-    /// How long a contender works before it writes.
+    /// The duration of a contender's work before its write.
     pub work: Duration,
     /// The pause.
     pub pause: Pause,
@@ -40,20 +40,20 @@ pub struct Plan {
     pub key: String,
     /// The number of keys: contender `i` uses key `i` modulo this number.
     pub keys: u64,
-    /// Whether each begins with a read that claims the resource with its token.
+    /// True if each begins with a read that claims the resource with its token.
     pub claim: bool,
-    /// Whether it checks that its lease is still valid before it writes.
+    /// True if each checks that its lease is still valid before it writes.
     pub check: bool,
     /// Renews the lease while working, for at most this time.
     pub renew: Option<Duration>,
     /// The number of rounds of each.
     pub rounds: u64,
-    /// How long it rests between two rounds. Without rest, one contender may acquire a lock without a queue
+    /// The rest of each between two rounds. Without rest, one contender may acquire a lock without a queue
     /// again and again.
     pub rest: Duration,
-    /// How long it waits for the lock.
+    /// The timeout of an acquire.
     pub acquire_timeout: Duration,
-    /// How long it polls for an answer before it sleeps: see [`TokioRuntime::polling_busily`].
+    /// The time for which it polls for an answer before it sleeps: see [`TokioRuntime::polling_busily`].
     pub busy_poll: Duration,
 }
 
@@ -90,20 +90,20 @@ pub enum PlanError {
     Start(#[from] io::Error),
 }
 
-/// Runs all rounds of all contenders and calls `tell` with each result.
+/// Runs all rounds of all contenders and calls `on_round` with each result.
 ///
 /// # Errors
 ///
 /// [`PlanError`]. A failed round is reported and is not an error.
-pub fn carry_out(plan: &Plan, tell: impl Fn(Done) + Sync) -> Result<(), PlanError> {
+pub fn carry_out(plan: &Plan, on_round: impl Fn(Done) + Sync) -> Result<(), PlanError> {
     if plan.contenders == 0 || plan.keys == 0 {
         return Err(PlanError::Nobody);
     }
     thread::scope(|scope| {
         let start = |number| {
             thread::Builder::new().spawn_scoped(scope, {
-                let tell = &tell;
-                move || contend(plan, number, tell)
+                let on_round = &on_round;
+                move || contend(plan, number, on_round)
             })
         };
         let contenders = (0..plan.contenders).map(start).collect::<Result<Vec<_>, _>>()?;
@@ -114,14 +114,14 @@ pub fn carry_out(plan: &Plan, tell: impl Fn(Done) + Sync) -> Result<(), PlanErro
     })
 }
 
-fn contend(plan: &Plan, number: u64, tell: &impl Fn(Done)) -> Result<(), PlanError> {
+fn contend(plan: &Plan, number: u64, on_round: &impl Fn(Done)) -> Result<(), PlanError> {
     let name = if plan.contenders == 1 { plan.name.clone() } else { format!("{}-{}", plan.name, number + 1) };
     speak_as(&name);
     let key = LockKey::new(&plan.key, &(number % plan.keys).to_string())?;
     let executor = Builder::new_current_thread().enable_all().build()?;
     executor.block_on(async {
         let runtime = TokioRuntime::new(Handle::current()).polling_busily(plan.busy_poll);
-        let contender = Contender { plan, name, key, tell };
+        let contender = Contender { plan, name, key, on_round };
         let backend = systems::backend(plan.system, &plan.servers, plan.ttl, runtime)?;
         contender.run(backend).await
     })
@@ -131,12 +131,12 @@ struct Contender<'a, T> {
     plan: &'a Plan,
     name: String,
     key: LockKey,
-    tell: &'a T,
+    on_round: &'a T,
 }
 
 impl<T: Fn(Done)> Contender<'_, T> {
     async fn run(self, backend: AnyBackend<TokioRuntime>) -> Result<(), PlanError> {
-        let Self { plan, name, key, tell } = self;
+        let Self { plan, name, key, on_round } = self;
         let runtime = backend.runtime().clone();
         let client = Client::new(runtime.clone(), &plan.resource);
         let mut options = Options::new(plan.ttl);
@@ -147,7 +147,7 @@ impl<T: Fn(Done)> Contender<'_, T> {
         let job = job(plan, key.clone());
         for _ in 0..plan.rounds {
             let round = worker.round(&job).await;
-            tell(Done { contender: name.clone(), key: key.name().to_owned(), round });
+            on_round(Done { contender: name.clone(), key: key.name().to_owned(), round });
             if !plan.rest.is_zero() {
                 runtime.sleep_until(runtime.now() + plan.rest).await;
             }

@@ -1,5 +1,5 @@
-//! The long run, kept short: without fencing it shows violations, with it none; and its judge knows what a
-//! fault explains.
+//! The long run, shortened: it has violations without fencing and none with it. Its judgement excuses only
+//! verdicts that a fault explains.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -40,7 +40,7 @@ fn a_plan_is_drawn_from_its_seed_alone() {
     assert!(kinds(FaultKind::PauseWorker) > 30 && kinds(FaultKind::CutLink) > 30, "{plan}");
     assert!(kinds(FaultKind::Failover) > 30, "{plan}");
     assert_eq!(kinds(FaultKind::MoveLeader), 0, "a Redis has no leader to move");
-    assert_eq!(kinds(FaultKind::KillWorker), 0, "nobody asked for it");
+    assert_eq!(kinds(FaultKind::KillWorker), 0, "not among the chosen kinds");
 }
 
 #[test]
@@ -52,10 +52,14 @@ fn a_victim_has_one_fault_at_a_time() {
         let ends = pauses(worker).map(|planned| planned.at_ms + planned.lasts_ms);
         assert!(ends.zip(pauses(worker).skip(1)).all(|(end, next)| end < next.at_ms), "{plan}");
     }
-    assert!(plan.faults.iter().all(|planned| planned.at_ms + planned.lasts_ms < 600_000), "all heal in time");
+    assert!(
+        plan.faults.iter().all(|planned| planned.at_ms + planned.lasts_ms < 600_000),
+        "all heal before the end"
+    );
 }
 
-/// Pauses and cut links, half of which outlive the TTL, on workers that are at work.
+/// Runs `chaos` with paused workers and cut links, half of which outlast the TTL. Returns its report, and
+/// true if the result was as expected.
 fn short_run(fence: &str, folder: &Path) -> (Value, bool) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_real"));
     command.args([
@@ -71,20 +75,20 @@ fn short_run(fence: &str, folder: &Path) -> (Value, bool) {
     ]);
     command.args(["--for", "15s", "--every", "700ms", "--work", "150ms", "--fence", fence, "--out"]);
     let output = command.arg(folder).output().unwrap();
-    let told =
+    let printed =
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     let folder = folder.join(format!("redis-{fence}-102"));
-    let report = std::fs::read(folder.join("report.json")).expect(&told);
+    let report = std::fs::read(folder.join("report.json")).expect(&printed);
     let report: Value = serde_json::from_slice(&report).unwrap();
-    // What it reports is what anybody finds in the history that it left.
+    // The report agrees with a judgement of the history file.
     let history = read(&[folder.join("history.jsonl")]).unwrap();
     let judgement = Judgement::of(&history.events, false, None);
-    assert_eq!(report["grants"], judgement.summary.grants, "{told}");
-    assert_eq!(report["events"], history.events.len(), "{told}");
+    assert_eq!(report["grants"], judgement.summary.grants, "{printed}");
+    assert_eq!(report["events"], history.events.len(), "{printed}");
     let plan: Value = serde_json::from_slice(&std::fs::read(folder.join("plan.json")).unwrap()).unwrap();
     let applied = history.events.iter().filter(|event| matches!(event.kind, Kind::FaultApplied { .. }));
-    assert_eq!(plan["faults"].as_array().unwrap().len(), applied.count(), "{told}");
-    println!("{told}");
+    assert_eq!(plan["faults"].as_array().unwrap().len(), applied.count(), "{printed}");
+    println!("{printed}");
     (report, output.status.success())
 }
 
@@ -110,9 +114,9 @@ fn every_kind_of_fault_strikes_and_heals() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_real"));
         command.args(["chaos", "--system", system, "--for", "12s", "--every", "500ms", "--ttl", "500ms"]);
         let output = command.arg("--out").arg(stage.directory()).output().unwrap();
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
-        assert!(told.contains("no violation"), "{told}");
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
+        assert!(printed.contains("no violation"), "{printed}");
     }
 }
 
@@ -120,7 +124,7 @@ fn event(at: u64, process: &str, kind: Kind) -> Event {
     Event { at: Nanos(at), process: process.into(), kind }
 }
 
-/// A grant of token 2, one of token 1, and what happened between.
+/// Returns a history: a grant of token 2, the event `between`, and a grant of token 1.
 fn regress(between: Kind) -> Vec<Event> {
     let granted = |token| Kind::LeaseAcquired {
         key: "k".into(),
@@ -154,10 +158,10 @@ fn a_token_may_regress_only_after_a_servers_data_loss() {
 }
 
 #[test]
-fn a_loss_explains_nothing_that_happens_within_its_own_epoch() {
+fn data_loss_before_or_after_both_grants_explains_no_regress() {
     let stopped = || Kind::ServerStopped { detail: Some(DATA_LOST.into()) };
     let started = || Kind::ServerStarted { detail: None };
-    // Before it, and after the server is back.
+    // A loss after both grants, and one that is over before them.
     let mut late = regress(started());
     late.push(event(6, "redis-1", stopped()));
     assert!(!Judgement::of(&late, false, None).is_clean(false));
@@ -165,8 +169,7 @@ fn a_loss_explains_nothing_that_happens_within_its_own_epoch() {
     early.insert(0, event(0, "redis-1", stopped()));
     early.insert(1, event(0, "redis-1", started()));
     assert!(!Judgement::of(&early, false, None).is_clean(false));
-    // Who asked while the server was losing its data may have been granted by what it was, or by what it
-    // became.
+    // An acquire that began while the server lost its data may have been granted before the loss or after it.
     early.remove(1);
     assert!(Judgement::of(&early, false, None).is_clean(false));
 }

@@ -1,5 +1,4 @@
-//! The command as a person meets it: what it prints, what it leaves behind, what it says when something is
-//! wrong.
+//! The `real` command: its output, its exit codes and errors, and the processes and files that it leaves.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "support/eventually.rs"]
@@ -30,7 +29,7 @@ struct Served(Child, u16);
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // It fails only if the process is gone.
+        // Fails only if the process has ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -50,18 +49,26 @@ fn up_starts_a_server_and_down_stops_it() {
     let stage = Stage::new().unwrap();
     let state = stage.directory().join("state.json");
     let state = ["--state", state.to_str().unwrap()];
-    let (code, told, _) = run(real(&["up", "redis"]).args(state));
-    assert_eq!(code, Some(0), "{told}");
+    let (code, printed, _) = run(real(&["up", "redis"]).args(state));
+    assert_eq!(code, Some(0), "{printed}");
     let (code, _, error) = run(real(&["up", "redis"]).args(state));
     assert_eq!(code, Some(2));
     assert!(error.contains("run `real down` first"), "{error}");
     let served = serve(&["--store", "memory"]);
     let address = format!("127.0.0.1:{}", served.1);
-    let (code, told, error) = run(real(&["worker", "--resource", &address, "--work", "0"]).args(state));
-    assert_eq!((code, told.as_str()), (Some(0), "worker: account:0 token 1: written; released\n"), "{error}");
+    let (code, printed, error) = run(real(&["worker", "--resource", &address, "--work", "0"]).args(state));
+    assert_eq!(
+        (code, printed.as_str()),
+        (Some(0), "worker: account:0 token 1: written; released\n"),
+        "{error}"
+    );
     let polling = ["worker", "--resource", &address, "--work", "0", "--busy-poll", "0"];
-    let (code, told, error) = run(real(&polling).args(state));
-    assert_eq!((code, told.as_str()), (Some(0), "worker: account:0 token 2: written; released\n"), "{error}");
+    let (code, printed, error) = run(real(&polling).args(state));
+    assert_eq!(
+        (code, printed.as_str()),
+        (Some(0), "worker: account:0 token 2: written; released\n"),
+        "{error}"
+    );
     let (code, _, error) = run(real(&["down"]).args(state));
     assert_eq!((code, error.as_str()), (Some(0), ""));
     let (code, _, error) = run(real(&["worker", "--resource", &address]).args(state));
@@ -72,7 +79,7 @@ fn up_starts_a_server_and_down_stops_it() {
 #[test]
 fn nothing_is_left_when_the_command_is_killed() {
     let stage = Stage::new().unwrap();
-    // The experiment's directory is in one of ours, where it can be found.
+    // The experiment's directory is inside a known one, so that the test finds it.
     let folder = stage.subdirectory("tmp").unwrap();
     let mut command = real(&["experiment", "1", "--system", "redis", "--out"]);
     let mut child = command.arg(folder.join("out.json")).env("TMPDIR", &folder).spawn().unwrap();
@@ -90,7 +97,7 @@ fn nothing_is_left_when_the_command_is_killed() {
     eventually("the directory is gone", || inside().is_empty().then_some(()));
     for pid in pids {
         let directory = Path::new("/proc").join(pid.file_name()).join("cwd");
-        assert!(directory.read_link().is_err(), "{pid:?} lives");
+        assert!(directory.read_link().is_err(), "{pid:?} still runs");
     }
 }
 
@@ -104,7 +111,7 @@ fn the_histories_of_several_processes_are_judged_as_one() {
     let address = format!("127.0.0.1:{}", served.1);
     let mut workers =
         real(&["worker", "--servers", &redis.address(), "--resource", &address, "--history", &of_workers]);
-    let (code, told, error) = run(workers.args([
+    let (code, printed, error) = run(workers.args([
         "--contenders",
         "4",
         "--rounds",
@@ -117,12 +124,16 @@ fn the_histories_of_several_processes_are_judged_as_one() {
         "on",
     ]));
     assert_eq!(code, Some(0), "{error}");
-    assert_eq!(told.lines().filter(|line| line.ends_with("written; released")).count(), 12, "{told}");
-    let (code, told, error) = run(&mut real(&["audit", &of_resource, &of_workers, "--served-within", "60s"]));
-    assert_eq!(code, Some(0), "{told}{error}");
-    assert!(told.contains("12 grants, 12 releases, 0 renewals, 12 writes accepted, 0 refused"), "{told}");
-    assert!(told.contains("not judged: foreign_release"), "{told}");
-    assert!(told.ends_with("no verdicts\n"), "{told}");
+    assert_eq!(printed.lines().filter(|line| line.ends_with("written; released")).count(), 12, "{printed}");
+    let (code, printed, error) =
+        run(&mut real(&["audit", &of_resource, &of_workers, "--served-within", "60s"]));
+    assert_eq!(code, Some(0), "{printed}{error}");
+    assert!(
+        printed.contains("12 grants, 12 releases, 0 renewals, 12 writes accepted, 0 refused"),
+        "{printed}"
+    );
+    assert!(printed.contains("not judged: foreign_release"), "{printed}");
+    assert!(printed.ends_with("no verdicts\n"), "{printed}");
     let lines = fs::read_to_string(&of_workers).unwrap();
     assert!(lines.contains(r#""process":"worker-4""#), "each contender has a name of its own");
     assert!(lines.contains(EventName::SectionEntered.as_str()));
@@ -134,14 +145,15 @@ fn a_violation_exits_with_1_and_invalid_input_with_2() {
     let (history, nonsense) = (stage.directory().join("h.jsonl"), stage.directory().join("n.jsonl"));
     let write = |at: u64, token: u64, version: u64| {
         format!(
-            r#"{{"at":{at},"process":"resource","event":"write_accepted","resource_id_hash":"k","fencing_token":{token},"version":{version}}}"#
+            "{{\"at\":{at},\"process\":\"resource\",\"event\":\"write_accepted\",\
+             \"resource_id_hash\":\"k\",\"fencing_token\":{token},\"version\":{version}}}"
         )
     };
     // The last line is torn, as by a SIGKILL.
     fs::write(&history, format!("{}\n{}\n{{\"at\":9", write(5, 2, 1), write(7, 1, 2))).unwrap();
-    let (code, told, _) = run(real(&["audit"]).arg(&history));
-    assert_eq!(code, Some(1), "{told}");
-    assert!(told.contains(VerdictKind::StaleWrite.as_str()), "{told}");
+    let (code, printed, _) = run(real(&["audit"]).arg(&history));
+    assert_eq!(code, Some(1), "{printed}");
+    assert!(printed.contains(VerdictKind::StaleWrite.as_str()), "{printed}");
     fs::write(&nonsense, "nonsense\n").unwrap();
     let (code, _, error) = run(real(&["audit"]).arg(&nonsense));
     assert_eq!(code, Some(2));
@@ -149,7 +161,7 @@ fn a_violation_exits_with_1_and_invalid_input_with_2() {
 }
 
 #[test]
-fn the_resource_fences_unless_it_is_told_not_to() {
+fn the_resource_fences_unless_fencing_is_off() {
     for (fence, status) in [("on", "409 Conflict"), ("off", "200 OK")] {
         let served = serve(&["--store", "memory", "--fence", fence]);
         let put = |token: u64| {
@@ -183,11 +195,11 @@ fn a_worker_that_does_not_check_pauses_before_it_writes() {
 }
 
 #[test]
-fn switches_of_a_worker_do_not_speak_of_fencing() {
-    let (code, told, _) = run(&mut real(&["worker", "--help"]));
+fn a_worker_has_no_flag_for_fencing() {
+    let (code, printed, _) = run(&mut real(&["worker", "--help"]));
     assert_eq!(code, Some(0));
-    assert!(told.contains("--claim <CLAIM>") && told.contains("--check <CHECK>"), "{told}");
-    assert!(!told.contains("--fence") && !told.contains("Stale tokens"), "{told}");
+    assert!(printed.contains("--claim <CLAIM>") && printed.contains("--check <CHECK>"), "{printed}");
+    assert!(!printed.contains("--fence") && !printed.contains("Stale tokens"), "{printed}");
 }
 
 #[test]
@@ -198,7 +210,7 @@ fn a_worker_shows_its_metrics() {
     let address = format!("127.0.0.1:{}", served.1);
     let mut command =
         real(&["worker", "--servers", &redis.address(), "--resource", &address, "--metrics", "127.0.0.1:0"]);
-    // The pause holds the worker while it is asked.
+    // The pause keeps the worker alive for the requests below.
     let mut child = command.args(["--work", "0", "--pause", "1h"]).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
@@ -225,7 +237,7 @@ fn errors_say_what_to_do() {
     let (code, _, error) = run(&mut real(&["worker", "--busy-poll", "2ms"]));
     assert_eq!(code, Some(2));
     assert!(error.contains("give 1ms or less"), "{error}");
-    let (code, told, _) = run(&mut real(&[
+    let (code, printed, _) = run(&mut real(&[
         "worker",
         "--servers",
         "127.0.0.1:1",
@@ -235,7 +247,7 @@ fn errors_say_what_to_do() {
         "100ms",
     ]));
     assert_eq!(code, Some(1), "nothing was done");
-    assert!(told.contains("no connection to the lock server at 127.0.0.1:1"), "{told}");
+    assert!(printed.contains("no connection to the lock server at 127.0.0.1:1"), "{printed}");
     let mut missing = real(&["experiment", "1", "--system", "redis", "--out", "/dev/null"]);
     let (code, _, error) = run(missing.env("TMPDIR", "/no/such/directory"));
     assert_eq!(code, Some(2));
@@ -243,16 +255,16 @@ fn errors_say_what_to_do() {
 }
 
 #[test]
-fn the_environment_gives_the_flags() {
+fn environment_variables_set_the_flags() {
     let served = serve(&["--store", "memory"]);
     let mut worker = real(&["worker"]);
     worker.envs([
         ("DLOCK_RESOURCE", format!("127.0.0.1:{}", served.1)),
         ("DLOCK_SERVERS", "127.0.0.1:1".to_owned()),
     ]);
-    let (_, told, _) =
+    let (_, printed, _) =
         run(worker.env("DLOCK_ACQUIRE_TIMEOUT", "50ms").env("DLOCK_NAME", "from-the-environment"));
-    assert!(told.starts_with("from-the-environment: account:0: no lock until the deadline"), "{told}");
+    assert!(printed.starts_with("from-the-environment: account:0: no lock until the deadline"), "{printed}");
     let mut output = String::new();
     real(&["worker", "--help"])
         .stdout(Stdio::piped())

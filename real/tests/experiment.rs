@@ -1,4 +1,5 @@
-//! The experiments on live servers, at a small size: what each must show, and that each can fail.
+//! The experiments on live servers, at a small size: each gives the expected findings, and altered findings
+//! are not as expected.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "support/experiments.rs"]
@@ -13,16 +14,16 @@ use serde_json::{Value, json};
 use support::experiment;
 
 #[test]
-fn a_pause_longer_than_the_ttl() {
-    // Worker b has nine seconds to write while a is away, on however slow a machine.
+fn fencing_refuses_the_write_after_a_long_pause() {
+    // Worker b has nine seconds to write while a is paused: enough on a slow machine.
     let ran = experiment(1, &["--ttl", "1s", "--pause", "10s"]);
     let findings = ran.findings();
     let arms = findings["arms"].as_array().unwrap();
-    assert_eq!(arms.len(), 16, "four kinds of servers, two ways to pause, fencing off and on");
+    assert_eq!(arms.len(), 16, "four lock systems, two kinds of pause, fencing off and on");
     for arm in arms {
         judge(arm);
     }
-    assert!(ran.told.contains("fencing off") && ran.told.contains("fencing on"), "{}", ran.told);
+    assert!(ran.printed.contains("fencing off") && ran.printed.contains("fencing on"), "{}", ran.printed);
 
     assert!(!ran.is_expected_after(1, |findings| do_not_fence(&mut findings["arms"])));
     assert!(!ran.is_expected_after(1, |findings| findings["arms"] = Value::Array(Vec::new())));
@@ -51,7 +52,7 @@ fn judge(arm: &Value) {
 }
 
 #[test]
-fn redlock_with_nodes_away() {
+fn redlock_grants_only_with_a_majority_of_nodes() {
     let ran = experiment(2, &["--ttl", "1s", "--pause", "8s", "--set", "acquire_timeout=\"500ms\""]);
     let findings = ran.findings();
     let rows = |name: &str| findings[name].as_array().unwrap().len();
@@ -64,7 +65,7 @@ fn redlock_with_nodes_away() {
         majority_away["granted_after_ms"] = 1.0.into();
     };
     assert!(!ran.is_expected_after(2, granted));
-    // One whom nobody can have afterwards.
+    // A lock that is never granted again.
     let lost = |findings: &mut Value| findings["availability"][0]["next_after_ms"] = Value::Null;
     assert!(!ran.is_expected_after(2, lost));
     assert!(!ran.is_expected_after(2, |findings| do_not_fence(&mut findings["safety"])));
@@ -72,12 +73,12 @@ fn redlock_with_nodes_away() {
 }
 
 #[test]
-fn a_release_by_get_and_del() {
+fn a_release_by_get_and_del_deletes_foreign_locks() {
     let stage = Stage::new().unwrap();
     let histories = stage.directory().join("histories");
     let ran = experiment(3, &["--set", "rounds=20", "--histories", histories.to_str().unwrap()]);
     let findings = ran.findings();
-    // The audit says of the kept histories what it said of the runs.
+    // `real audit` finds violations in two of the kept histories, as the experiment did in the runs.
     let judged = |number: u32| audit(&histories.join(format!("run-{number}.jsonl")));
     let mut codes = [1, 2, 3, 4].map(judged);
     codes.sort_unstable();
@@ -92,7 +93,7 @@ fn a_release_by_get_and_del() {
         assert_eq!(verdicts.contains("stale_write"), is_mistaken && run["fence"] == "off", "{run}");
     }
 
-    // A script that does not compare.
+    // A release script that does not compare the owner.
     let does_not_compare = |findings: &mut Value| {
         let mistaken = find(&mut findings["forced"], |run| run["release"] == "get_then_del").clone();
         let safe = find(&mut findings["forced"], |run| run["release"] == "script");
@@ -109,7 +110,7 @@ fn a_release_by_get_and_del() {
 }
 
 #[test]
-fn a_killed_holder_and_its_ttl() {
+fn a_killed_holder_blocks_the_lock_until_its_ttl() {
     let small = ["--set", "ttls=[\"500ms\", \"4s\"]", "--set", "rounds=1", "--set", "pause=\"2500ms\""];
     let ran = experiment(6, &small);
     let findings = ran.findings();
@@ -151,20 +152,20 @@ fn renewing_narrows_the_window_and_does_not_close_it() {
 
 #[test]
 fn an_unexpected_result_exits_with_1() {
-    // No pause is long enough to show anything.
+    // No pause is long enough to cause an overlap.
     let short = ["--ttl", "2s", "--set", "pauses=[0.01]", "--set", "phases=1", "--set", "attempts=1"];
     let ran = experiment(8, &short);
-    assert_eq!(ran.code, Some(1), "{}", ran.told);
+    assert_eq!(ran.code, Some(1), "{}", ran.printed);
     assert!(
-        ran.told.contains("! NOT AS EXPECTED, this does not hold: renewing narrows the window"),
+        ran.printed.contains("! NOT AS EXPECTED, this does not hold: renewing narrows the window"),
         "{}",
-        ran.told
+        ran.printed
     );
     assert!(ran.record.contains(r#""as_expected": false"#), "{}", ran.record);
 }
 
 #[test]
-fn simulated_and_live() {
+fn simulated_and_live_runs_give_the_same_verdicts() {
     let small = ["--system", "redis,etcd", "--set", "runs=2", "--set", "seeds=1"];
     let ran = experiment(9, &small);
     let findings = ran.findings();
@@ -180,26 +181,26 @@ fn simulated_and_live() {
     assert!(ran.is_expected_after(9, |_| ()));
 
     let ran = experiment(9, &["--set", "sim=\"/no/such/sim\""]);
-    assert_eq!(ran.code, Some(2), "{}", ran.told);
+    assert_eq!(ran.code, Some(2), "{}", ran.printed);
     assert!(
-        ran.told.contains("no simulator at /no/such/sim: there is no such file; run `cargo build"),
+        ran.printed.contains("no simulator at /no/such/sim: there is no such file; run `cargo build"),
         "{}",
-        ran.told
+        ran.printed
     );
 }
 
-/// The first of `runs` that is wanted.
-/// What `real audit` ends with on that history.
+/// Returns the exit code of `real audit` on `history`.
 fn audit(history: &Path) -> Option<i32> {
     Command::new(env!("CARGO_BIN_EXE_real")).arg("audit").arg(history).output().unwrap().status.code()
 }
 
+/// Returns the first of `runs` that `is` accepts.
 fn find(runs: &mut Value, is: impl Fn(&Value) -> bool) -> &mut Value {
     runs.as_array_mut().unwrap().iter_mut().find(|run| is(run)).unwrap()
 }
 
-/// What the same runs give with a resource that was told to fence and does not: the arm without fencing,
-/// twice. That with a stale write, since the others would be alike.
+/// Alters the runs to those of a resource that does not fence although fencing is on: a run without fencing
+/// replaces one with fencing. It takes a run with a stale write, the only difference that fencing makes.
 fn do_not_fence(runs: &mut Value) {
     let stale = |run: &Value| run["fence"] == "off" && run["verdicts"].to_string().contains("stale_write");
     let unfenced = find(runs, stale).clone();
@@ -218,7 +219,7 @@ fn an_unknown_experiment_is_refused() {
     ];
     for (number, arguments, says) in cases {
         let ran = experiment(number, arguments);
-        assert_eq!(ran.code, Some(2), "{}", ran.told);
-        assert!(ran.told.contains(says), "{}", ran.told);
+        assert_eq!(ran.code, Some(2), "{}", ran.printed);
+        assert!(ran.printed.contains(says), "{}", ran.printed);
     }
 }

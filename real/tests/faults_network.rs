@@ -1,5 +1,5 @@
-//! Faults between hosts: a cable pulled, packets dropped in one direction, connections reset, packets lost at
-//! random. Seen by a real lock and by the members of a real cluster. Needs root, `ip` and `nft`.
+//! Faults between hosts, under a real lock and a real cluster: a cable pulled, packets dropped in one
+//! direction, connections reset, packets lost at random. Needs root, `ip` and `nft`.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -49,8 +49,8 @@ impl Scene {
         self.server().run(answer).unwrap() == ":1\r\n"
     }
 
-    /// Acquires one lock on the client's host, whose connection stands; then `fault` strikes, and another is
-    /// tried.
+    /// Acquires one lock on the client's host, so that its connection is open; then runs `fault`, and tries
+    /// another lock once.
     fn try_after(&self, id: &str, fault: impl FnOnce() + Send) -> Result<(), TryAcquireError> {
         let address = self.redis.address();
         self.client()
@@ -77,8 +77,8 @@ fn key(id: &str) -> LockKey {
     LockKey::new("k", id).unwrap()
 }
 
-/// How many segments the host has sent again.
-fn sent_again(host: &Host) -> u64 {
+/// Returns the number of segments that the host has retransmitted.
+fn retransmitted(host: &Host) -> u64 {
     let snmp = host.run(|| fs::read_to_string("/proc/thread-self/net/snmp")).unwrap().unwrap();
     let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Tcp: "));
     let place = lines.next().unwrap().split(' ').position(|name| name == "RetransSegs").unwrap();
@@ -86,7 +86,7 @@ fn sent_again(host: &Host) -> u64 {
 }
 
 #[test]
-fn a_lock_meets_every_fault_of_a_network() {
+fn a_lock_fails_under_each_network_fault_and_recovers() {
     let scene = Scene::new();
     let (server, client) = (scene.server(), scene.client());
     scene.try_after("healthy", || ()).unwrap();
@@ -96,7 +96,7 @@ fn a_lock_meets_every_fault_of_a_network() {
     assert!(matches!(unplugged, Err(TryAcquireError::Backend(_))), "{unplugged:?}");
     server.plug_in().unwrap();
 
-    // The request arrives, its answer does not: the lock is taken, and its client can't know.
+    // The request arrives, its answer does not: the lock is taken, and the client can't know.
     let answers = scene.try_after("answers", || client.filter(server, Filter::Drop).unwrap());
     assert!(matches!(answers, Err(TryAcquireError::Backend(_))), "{answers:?}");
     assert!(scene.key_exists("answers"));
@@ -115,17 +115,17 @@ fn a_lock_meets_every_fault_of_a_network() {
     assert!(broken, "{reset:?}");
     server.clear().unwrap();
 
-    let before = sent_again(client);
+    let before = retransmitted(client);
     server.filter(client, Filter::Lose(40)).unwrap();
-    eventually("a segment is lost and sent again", || {
+    eventually("a segment is lost and retransmitted", || {
         let _ = scene.try_after("loss", || ());
-        (sent_again(client) > before).then_some(())
+        (retransmitted(client) > before).then_some(())
     });
     server.clear().unwrap();
     scene.try_after("healed", || ()).unwrap();
 }
 
-/// The leader that a member knows, and the member's own id.
+/// Returns the leader that member `n` knows, and the member's own id.
 fn status(cluster: &EtcdCluster, hosts: &[Host], n: usize) -> Option<(String, String)> {
     let ask = || ask_http(cluster.members[n].port(), "POST", "/v3/maintenance/status", "", "{}");
     let answer = hosts[n].run(ask).unwrap().ok()?;
@@ -135,7 +135,7 @@ fn status(cluster: &EtcdCluster, hosts: &[Host], n: usize) -> Option<(String, St
 }
 
 #[test]
-fn a_leader_that_is_parted_from_the_others_is_replaced() {
+fn a_leader_cut_off_from_the_others_is_replaced() {
     let stage = Stage::new().unwrap();
     let network = Network::new(&stage, 3).unwrap();
     let hosts = network.hosts();
@@ -160,25 +160,25 @@ fn a_leader_that_is_parted_from_the_others_is_replaced() {
     });
 }
 
-fn namespaces(host: &Host) -> bool {
+fn namespaces_exist(host: &Host) -> bool {
     host.run(|| ()).is_ok()
 }
 
 #[test]
-fn nothing_is_left_of_a_network() {
+fn a_network_leaves_no_namespaces_behind() {
     let stage = Stage::new().unwrap();
     let network = Network::new(&stage, 2).unwrap();
     let host = network.hosts()[0].clone();
-    assert!(namespaces(&host));
+    assert!(namespaces_exist(&host));
     drop(network);
-    assert!(!namespaces(&host), "dropped");
+    assert!(!namespaces_exist(&host), "dropped");
     let network = Network::new(&stage, 2).unwrap();
     let host = network.hosts()[0].clone();
     let redis = Redis::start_at(&stage, "redis", Persistence::None, &host).unwrap();
-    // As after a crash: nothing is dropped, and the guard finds what there is.
+    // As after a crash: nothing is dropped, and the guard must clean up.
     std::mem::forget((network, redis));
     let directory = stage.directory().to_owned();
     end_left_stage(&directory).unwrap();
-    assert!(!namespaces(&host), "left to the guard");
+    assert!(!namespaces_exist(&host), "left to the guard");
     assert!(!Path::new(&directory).exists());
 }

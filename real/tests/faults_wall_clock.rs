@@ -20,12 +20,12 @@ fn a_step_forward_ends_a_lease_and_back_prolongs_it() {
     let mut redis = Redis::start_with(&stage, "redis", Persistence::None, &clock.environment()).unwrap();
     assert_eq!(says(&redis, "SET k v PX 3600000"), "+OK\r\n");
     clock.step(-1_800_000).unwrap();
-    assert!(pttl(&redis, "k") > 3_600_000, "half an hour more than it was given, less what the test took");
+    assert!(pttl(&redis, "k") > 3_600_000, "half an hour longer, less the test's own time");
     clock.step(1_800_000).unwrap();
     assert!((1..=3_600_000).contains(&pttl(&redis, "k")));
     clock.step(3_601_000).unwrap();
     assert_eq!(says(&redis, "GET k"), "$-1\r\n", "an hour later it is gone");
-    // A restarted server goes by the same clock.
+    // A restarted server has the same clock.
     let time = |redis: &Redis| says(redis, "EVAL \"return tonumber(redis.call('TIME')[1])\" 0");
     let before: i64 = time(&redis).trim().trim_start_matches(':').parse().unwrap();
     redis.restart().unwrap();

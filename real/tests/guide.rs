@@ -1,5 +1,5 @@
-//! The guide `docs/test-your-own-lock.md`, followed word for word: its files are written, its commands run,
-//! in a folder beside a link to this checkout.
+//! Follows the guide `docs/test-your-own-lock.md` word for word: writes its files and runs its commands in a
+//! folder beside a link to this checkout.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test; it runs the guide's commands")]
 
 use std::fs;
@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-/// A step of the guide: a block of code behind a comment that says what it is.
+/// A step of the guide: a block of code after a comment that names its kind.
 enum Step {
     File {
         path: String,
@@ -17,14 +17,14 @@ enum Step {
         commands: String,
         fails: bool,
     },
-    /// What the last command printed, somewhere.
+    /// Lines that the last command must have printed.
     Shows(Vec<String>),
 }
 
 #[test]
 fn a_crate_made_by_the_guide_convicts_the_naive_lock() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    // Outside the checkout: cargo takes what lies inside for a part of the workspace.
+    // Outside the checkout: cargo takes packages inside it for members of the workspace.
     let folder = std::env::temp_dir().join(format!("guide-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     symlink(root, folder.join("locks")).unwrap();
@@ -45,16 +45,15 @@ fn a_crate_made_by_the_guide_convicts_the_naive_lock() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// Runs the commands as a shell does, and returns what they print. `fails`: they must.
+/// Runs the commands in a shell and returns their output. With `fails`, they must fail.
 fn run(folder: &Path, commands: &str, fails: bool) -> String {
     let mut shell = Command::new("bash");
     shell.args(["-euo", "pipefail", "-c", commands]).current_dir(folder);
-    // The crate's own settings count, not those of this test; what it builds outlives the test, as on a
-    // user's machine.
+    // The settings of this test must not reach the crate.
     for variable in ["RUSTFLAGS", "SEED", "SEEDS", "PROTOC", "CARGO_MANIFEST_DIR"] {
         shell.env_remove(variable);
     }
-    // What is built stays in the checkout: the next run of this test need not build it again.
+    // Builds stay in the checkout, so that the next run of this test need not repeat them.
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
     let is_checkout = commands.contains("cargo run");
     shell.env("CARGO_TARGET_DIR", if is_checkout { target } else { target.join("guide") });

@@ -1,4 +1,4 @@
-//! The load and the filling, on a live Redis.
+//! The open load and the filling with locks, on live servers.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;
@@ -31,13 +31,13 @@ fn load(redis: &Redis) -> Load {
 }
 
 #[tokio::test]
-async fn a_hot_key_is_charged_for_all_who_came() {
+async fn a_hot_key_counts_every_attempt() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
     let report = contend(load(&redis), TokioRuntime::new(Handle::current())).await.unwrap();
     assert_eq!((report.offered, report.failed), (200, 0), "{report}");
     assert_eq!(report.served + report.unserved, 200, "{report}");
-    // The lock is held for 20 ms at a time: no more than 50 fit into the second, and one more that began in
+    // The lock is held for 20 ms at a time: at most 50 sections fit into the second, and one more begins in
     // it.
     assert!((1..=51).contains(&report.served), "{report}");
     let counts = [&report.acquire_served, &report.acquire_from_call, &report.acquire_all].map(|of| of.count);
@@ -56,28 +56,28 @@ async fn unserved_attempts_count_with_their_wait() {
     let stalled = Load { contenders: 1, rate: 100.0, ..load(&redis) };
     let report = contend(stalled, TokioRuntime::new(Handle::current())).await.unwrap();
     assert_eq!((report.served, report.unserved, report.acquire_all.count), (0, 100, 100), "{report}");
-    // From when each was due to the end: by the schedule, not by a clock.
+    // Waits count from the time when the load schedules an attempt to the end of the run.
     let (_, median) = report.acquire_all.quantiles[0];
     assert!((500_000..=511_000).contains(&median), "{report}");
 }
 
 #[tokio::test]
 async fn silence_beyond_the_request_timeout_is_a_failure() {
-    // It takes connections, and never answers.
+    // Accepts connections and never answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
     let servers = vec![silent.local_addr().unwrap().to_string()];
     let lasts = Duration::from_millis(800);
-    // Two contenders are soon out, and the other two attempts find nobody.
+    // Both contenders fail soon, and no contender is left for the other two attempts.
     let offered = Load { servers, contenders: 2, rate: 5.0, lasts, ..load(&redis) };
-    let impatient = Load { ttl: Duration::from_millis(400), ..offered.clone() };
-    let report = contend(impatient, TokioRuntime::new(Handle::current())).await.unwrap();
+    let short_ttl = Load { ttl: Duration::from_millis(400), ..offered.clone() };
+    let report = contend(short_ttl, TokioRuntime::new(Handle::current())).await.unwrap();
     assert_eq!((report.failed, report.unserved, report.acquire_all.count), (2, 2, 4), "{report}");
     let (reason, count) = report.failures.first_key_value().unwrap();
     assert!(reason.contains("did not answer in time") && *count == 2, "{report}");
     assert!(report.to_string().contains("2 failed: no lock until the deadline"), "{report}");
-    // A request may take a second here: the end cuts it off before, and nothing is known to be wrong.
+    // A request may take a second here: the run ends before that, and no attempt has failed.
     let report = contend(offered, TokioRuntime::new(Handle::current())).await.unwrap();
     assert_eq!((report.failed, report.unserved, report.failures.len()), (0, 4, 0), "{report}");
 }
@@ -86,7 +86,7 @@ async fn silence_beyond_the_request_timeout_is_a_failure() {
 async fn a_key_space_serves_all() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
-    // A key for each attempt: nobody waits for anybody.
+    // A key for each attempt: none waits for another.
     let spread = Load { keys: 1000, contenders: 50, work: Duration::ZERO, rate: 100.0, ..load(&redis) };
     let report = contend(spread, TokioRuntime::new(Handle::current())).await.unwrap();
     assert_eq!((report.failed, report.fairness.inversions), (0, 0), "{report}");
@@ -95,7 +95,7 @@ async fn a_key_space_serves_all() {
 }
 
 #[tokio::test]
-async fn a_load_of_nothing_is_refused() {
+async fn a_rate_of_zero_is_refused() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
     let none = Load { rate: 0.0, ..load(&redis) };
@@ -120,9 +120,9 @@ async fn a_seed_fills_two_servers_alike() {
             spread,
             counters: Counters::Key,
         };
-        let told = std::cell::Cell::new(0);
-        let filled = fill(&runtime, order, |locks| told.set(told.get() + locks)).await.unwrap();
-        assert_eq!((told.get(), filled.keys_added), (5300, 2 * 5300));
+        let reported = std::cell::Cell::new(0);
+        let filled = fill(&runtime, order, |locks| reported.set(reported.get() + locks)).await.unwrap();
+        assert_eq!((reported.get(), filled.keys_added), (5300, 2 * 5300));
         digests.push(ask(redis.port(), "DEBUG DIGEST\r\n", |answer| answer.ends_with("\r\n")).unwrap());
         // What is filled in is a lock that is held.
         let backend = Backend::new(runtime.clone(), &redis.address(), RedisOptions::default()).unwrap();
@@ -135,7 +135,7 @@ async fn a_seed_fills_two_servers_alike() {
 }
 
 #[tokio::test]
-async fn an_etcd_filled_with_locks_knows_their_owners() {
+async fn a_filled_etcd_holds_every_lock_with_its_lease() {
     let stage = Stage::new().unwrap();
     let etcd = EtcdCluster::start_one(&stage).unwrap();
     let runtime = TokioRuntime::new(Handle::current());
@@ -149,10 +149,10 @@ async fn an_etcd_filled_with_locks_knows_their_owners() {
             ttl: Duration::from_secs(600),
             leases,
         };
-        let told = std::cell::Cell::new(0);
+        let reported = std::cell::Cell::new(0);
         let mut client = etcd_client::Client::connect(etcd.addresses(), None).await.unwrap();
-        fill_etcd(&runtime, order, |locks| told.set(told.get() + locks)).await.unwrap();
-        assert_eq!(told.get(), 300);
+        fill_etcd(&runtime, order, |locks| reported.set(reported.get() + locks)).await.unwrap();
+        assert_eq!(reported.get(), 300);
         let all = etcd_client::GetOptions::new().with_prefix();
         let found = client.get(format!("lock/v1/{key}:"), Some(all)).await.unwrap();
         let leases: std::collections::BTreeSet<_> = found.kvs().iter().map(|kv| kv.lease()).collect();
@@ -165,8 +165,7 @@ async fn an_etcd_filled_with_locks_knows_their_owners() {
         let free = lock.try_acquire(&LockKey::new(key, "300").unwrap()).await;
         free.unwrap().release().await.unwrap();
     }
-    // The same seed gives the same locks, but never another fill's leases. Each of our clients has had one
-    // besides.
+    // Fills with the same seed share no leases. Each of the three lock clients may have a lease of its own.
     let mut client = etcd_client::Client::connect(etcd.addresses(), None).await.unwrap();
     let all = client.leases().await.unwrap().leases().len();
     assert!((601..=604).contains(&all), "{all} leases");
@@ -185,12 +184,12 @@ async fn without_a_lock_a_conditional_update_lets_one_win() {
         let report = contend(offered, TokioRuntime::new(Handle::current())).await.unwrap();
         assert_eq!(report.served + report.unserved, 200, "{report}");
         assert!(report.served > 0 && report.conflicts > 0, "{report}");
-        // Each that was served raised the version by one, and no other did.
+        // Each served attempt raised the version by one, and no other did.
         let query = format!("SELECT version FROM {table}");
         let version: i64 = client.query_one(&query, &[]).await.unwrap().get(0);
         assert_eq!(u64::try_from(version).unwrap(), report.served, "{report}");
-        // Either way sections of 20 ms exclude each other: no more than 50 fit into the second, and one that
-        // began in it.
+        // In both arms sections of 20 ms exclude each other: at most 50 fit into the second, and one more
+        // begins in it.
         assert!(report.served <= 51, "{report}");
     }
     drop(connection);

@@ -1,4 +1,4 @@
-//! The comparison with other locks, at a size that proves the way and not the numbers.
+//! The comparison with other locks, at a size too small for meaningful figures.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::process::{Command, Output};
@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use real::servers::Stage;
 use serde_json::Value;
 
-/// Peers that are fetched over the network: here they are left out, so that only what Debian has is needed.
+/// Peers that are fetched over the network. Left out, so that the test needs nothing but Debian's packages.
 const FETCHED: &str = "redis-py,node-redlock,rslock,kazoo";
 
 fn peers(stage: &Stage, arguments: &[&str]) -> (Option<i32>, String, String, Option<Value>) {
@@ -28,14 +28,14 @@ fn peers(stage: &Stage, arguments: &[&str]) -> (Option<i32>, String, String, Opt
 #[test]
 fn every_peer_has_its_row_in_every_arm() {
     let stage = Stage::new().unwrap();
-    let (code, told, error, results) = peers(&stage, &["--without", FETCHED]);
-    assert_eq!(code, Some(0), "{told}\n{error}");
+    let (code, printed, error, results) = peers(&stage, &["--without", FETCHED]);
+    assert_eq!(code, Some(0), "{printed}\n{error}");
     let results = results.unwrap();
     let rows = results["rows"].as_array().unwrap();
     let of = |scenario: &str| {
         let rows = rows.iter().filter(|row| row["scenario"] == scenario);
         let worked = rows.clone().all(|row| row["completed"].as_u64().unwrap() > 0);
-        assert!(worked, "{scenario}: {told}");
+        assert!(worked, "{scenario}: {printed}");
         rows.map(|row| row["peer"].as_str().unwrap()).collect::<Vec<_>>()
     };
     let locks = [
@@ -62,13 +62,13 @@ fn every_peer_has_its_row_in_every_arm() {
     assert_eq!(of("hot"), locks);
     assert_eq!(of("space"), locks);
     assert_eq!(of("take"), ["dlock, Redis", "dlock, Redis, never polling", "redis-benchmark -P 64"]);
-    // What each of 20 operations took is told, and every target judged.
+    // All 20 operations are timed, and every target is judged.
     let uncontended = rows.iter().filter(|row| row["scenario"] == "uncontended");
     for row in uncontended {
         assert_eq!(row["completed"], 20, "{row}");
         assert!(row["acquire_p50_ns"].as_u64() > Some(0), "{row}");
     }
-    assert!(!told.contains("not measured"), "{told}");
+    assert!(!printed.contains("not measured"), "{printed}");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_peer_that_does_not_exist_is_named() {
 #[test]
 fn a_missing_peer_is_listed_and_fails_the_command() {
     let stage = Stage::new().unwrap();
-    // No interpreter is found where there is nothing but the servers.
+    // The `PATH` has the servers but no node.
     let output = Command::new(env!("CARGO_BIN_EXE_real"))
         .args([
             "peers",
@@ -113,13 +113,13 @@ fn a_missing_peer_is_listed_and_fails_the_command() {
         .env("PATH", path_without_node(&stage))
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(1), "{told}\n{}", String::from_utf8_lossy(&output.stderr));
-    assert!(told.contains("\nNot measured: node-redlock: "), "{told}");
-    assert!(told.contains("| dlock, Redis |"), "{told}");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{printed}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(printed.contains("\nNot measured: node-redlock: "), "{printed}");
+    assert!(printed.contains("| dlock, Redis |"), "{printed}");
 }
 
-/// A `PATH` with the programs that the command needs, and without node.
+/// Makes a folder for `PATH` with the programs that the command needs, and without node.
 fn path_without_node(stage: &Stage) -> std::path::PathBuf {
     let folder = stage.subdirectory("bin").unwrap();
     for program in [

@@ -38,16 +38,16 @@ async fn query(postgres: &Postgres, text: &str) -> Vec<tokio_postgres::Row> {
     client.query(text, &[]).await.unwrap()
 }
 
-/// A step that both stores take: few keys, tokens, owners and bodies, so that all the rule's cases come up.
+/// Draws steps for both stores, from so few keys, tokens, owners and bodies that all cases of the rule occur.
 struct Draw(ChaCha8Rng);
 
 impl Draw {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0.next_u64() % bound
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0.next_u64() % limit
     }
 
     fn token(&mut self) -> FencingToken {
-        // Beyond what bigint holds, too.
+        // The largest two don't fit into a bigint.
         let number = [1, 2, 3, u64::MAX - 1, u64::MAX][self.below(5) as usize];
         FencingToken::new(number).unwrap()
     }
@@ -62,7 +62,7 @@ impl Draw {
 }
 
 #[tokio::test]
-async fn it_decides_as_the_store_in_memory() {
+async fn the_store_decides_like_the_store_in_memory() {
     let stage = Stage::new().unwrap();
     let postgres = Postgres::start(&stage).unwrap();
     let (ours, model) = (PostgresStore::connect(&postgres.url()).await.unwrap(), MemoryStore::new());
@@ -72,7 +72,7 @@ async fn it_decides_as_the_store_in_memory() {
     // The last conditional write, which its writer may send again.
     let mut sent = None;
     for step in 0..900 {
-        // Young keys again and again: an old one refuses nearly everything.
+        // New keys every 20 steps: an old key refuses nearly every write.
         let key = key(&format!("k{}", step / 20 * 2 + draw.below(2)));
         let fencing = draw.fencing();
         if draw.below(3) == 0 {
@@ -114,14 +114,14 @@ async fn it_decides_as_the_store_in_memory() {
     let met = [accepted, repeated, refused, conditional, again, conflicts, fenced];
     assert!(met.iter().all(|count| *count > 0), "every case must come up: {met:?}");
     let logged: i64 = query(&postgres, "SELECT count(*) FROM audit_log").await[0].get(0);
-    assert_eq!(logged, accepted + conditional, "each accepted write has a line, and nothing else has");
+    assert_eq!(logged, accepted + conditional, "each accepted write has a row, and nothing else has");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn services_that_race_accept_each_token_once() {
     let stage = Stage::new().unwrap();
     let postgres = Postgres::start(&stage).unwrap();
-    // Two services, each with its own connections: nothing but the database stands between them.
+    // Two services, each with its own connections: they share only the database.
     let url = postgres.url();
     let services = [0, 1].map(|_| PostgresStore::connect(&url));
     let services = futures_util::future::try_join_all(services).await.unwrap();
@@ -150,7 +150,7 @@ async fn an_accepted_token_outlives_a_crash_of_the_database() {
     assert!(matches!(taken, WriteOutcome::Accepted(_)));
     drop(store);
     postgres.restart().unwrap();
-    // The second time there is nothing to make: the tables are there.
+    // The second connect finds its tables.
     let store = PostgresStore::connect(&postgres.url()).await.unwrap();
     let late = store.write(&key("k"), &write(33, "a:1", "old"), Fencing::On).await.unwrap();
     assert!(matches!(late, WriteOutcome::Refused(_)), "{late:?}");
@@ -172,7 +172,7 @@ async fn a_stale_writer_never_touches_the_blobs() {
     assert!(matches!(blobs.put(&key, &write(33, "a:1", "older")).await.unwrap(), WriteOutcome::Refused(_)));
     let files: Vec<_> = std::fs::read_dir(folder.join("report:7")).unwrap().collect();
     assert_eq!(files.len(), 1, "{files:?}");
-    // The writer died between the row and the upload: the retry completes it.
+    // As if the writer had died between the row and the upload: the retry completes it.
     std::fs::remove_file(files[0].as_ref().unwrap().path()).unwrap();
     assert_eq!(blobs.get(&key).await.unwrap(), None);
     assert!(matches!(blobs.put(&key, &newer).await.unwrap(), WriteOutcome::Repeated(_)));
@@ -180,12 +180,12 @@ async fn a_stale_writer_never_touches_the_blobs() {
 }
 
 #[tokio::test]
-async fn a_database_that_is_not_there_is_named() {
+async fn the_error_names_an_unreachable_database() {
     let error = PostgresStore::connect("postgresql://postgres@127.0.0.1:1/postgres").await.err().unwrap();
     assert_eq!(
         error.to_string(),
-        "no connection to PostgreSQL: error connecting to server: Connection refused (os error 111); check that it is \
-         running and admits this user"
+        "no connection to PostgreSQL: error connecting to server: Connection refused (os error 111); \
+         check that it is running and admits this user"
     );
     let error = PostgresStore::connect("not a url").await.err().unwrap();
     assert!(error.to_string().contains("give postgresql://"), "{error}");

@@ -1,4 +1,4 @@
-//! The proxy's links: slow, cut in one direction, reset. Seen by a real lock on a real Redis.
+//! The proxy's links under a real lock on a real Redis: slow, cut in one direction, reset.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "support/eventually.rs"]
@@ -51,7 +51,7 @@ fn key(id: &str) -> LockKey {
 async fn only_a_cut_of_replies_leaves_the_lock_taken() {
     let scene = scene().await;
     let lock = scene.lock();
-    // The connection stands, and the scripts are known.
+    // The connection is open, and the server knows the scripts.
     lock.try_acquire(&key("first")).await.unwrap().release().await.unwrap();
     scene.proxy.set(Direction::ToServer, Link::Cut);
     assert!(matches!(lock.try_acquire(&key("a")).await.err(), Some(TryAcquireError::Backend(_))));
@@ -65,15 +65,15 @@ async fn only_a_cut_of_replies_leaves_the_lock_taken() {
     assert_eq!(
         scene.redis_says(&format!("GET {}", key("b").fence_key())),
         "$1\r\n1\r\n",
-        "it was granted, unheard"
+        "it was granted, without an answer to the client"
     );
-    // What may have been granted is given back as soon as the link heals.
+    // A lock that may have been granted is released as soon as the link heals.
     scene.proxy.set_both(Link::Open);
-    eventually("the lock is given back", || (scene.redis_says(&held) == ":0\r\n").then_some(()));
+    eventually("the lock is released", || (scene.redis_says(&held) == ":0\r\n").then_some(()));
 }
 
 #[tokio::test]
-async fn a_slow_link_delays_what_passes_and_keeps_its_order() {
+async fn a_slow_link_delays_bytes_and_keeps_their_order() {
     let scene = scene().await;
     let delay = Duration::from_millis(100);
     scene.proxy.set(Direction::ToClient, Link::Slow(delay));
@@ -91,7 +91,7 @@ async fn a_slow_link_delays_what_passes_and_keeps_its_order() {
 }
 
 #[tokio::test]
-async fn a_reset_is_a_reset_and_the_next_connection_works() {
+async fn after_a_reset_the_next_connection_works() {
     let scene = scene().await;
     let mut stream = scene.runtime.connect(&scene.proxy.address()).await.unwrap();
     stream.write_all(b"PING\r\n").await.unwrap();
@@ -105,7 +105,7 @@ async fn a_reset_is_a_reset_and_the_next_connection_works() {
 }
 
 #[tokio::test]
-async fn a_proxy_that_is_dropped_is_gone() {
+async fn a_dropped_proxy_closes_and_refuses_connections() {
     let scene = scene().await;
     let address = scene.proxy.address();
     let mut stream = scene.runtime.connect(&address).await.unwrap();
@@ -118,7 +118,7 @@ async fn a_proxy_that_is_dropped_is_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_name_that_stands_for_another_server_leads_there() {
+async fn a_redirected_proxy_leads_to_the_other_server() {
     let scene = scene().await;
     let other = Redis::start(&scene._stage, "other", Persistence::None).unwrap();
     let lock = scene.lock();

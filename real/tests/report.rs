@@ -1,5 +1,5 @@
-//! The page of the experiments: that the committed one agrees with the committed results, and that it can
-//! disagree.
+//! The page of the experiments: the committed page agrees with the committed results, and other results give
+//! another page.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -13,14 +13,14 @@ fn root() -> PathBuf {
 }
 
 #[test]
-fn the_page_says_what_the_results_say() {
+fn the_committed_page_agrees_with_the_committed_results() {
     let page = Page::of(&root().join("real/results")).unwrap();
     let differing = page.differing(&root().join("docs"));
     assert_eq!(differing, <[PathBuf; 0]>::default(), "run `cargo run -p real -- report`");
 }
 
 #[test]
-fn another_result_is_another_page() {
+fn another_result_gives_another_page() {
     let stage = Stage::new().unwrap();
     let results = stage.subdirectory("results").unwrap();
     let committed = root().join("real/results/experiment-1.json");

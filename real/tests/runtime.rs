@@ -29,7 +29,7 @@ async fn bytes_cross_a_loopback_socket() {
 }
 
 #[tokio::test]
-async fn a_connection_that_nobody_accepts_is_refused() {
+async fn a_connection_without_a_listener_is_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     drop(listener);
@@ -46,7 +46,7 @@ async fn a_sleep_ends_at_its_deadline_and_not_before() {
 }
 
 #[tokio::test]
-async fn owners_differ() {
+async fn random_owners_differ() {
     let runtime = TokioRuntime::new(Handle::current());
     assert_ne!(Owner::random(&runtime, Some("w")), Owner::random(&runtime, Some("w")));
 }

@@ -42,7 +42,7 @@ fn a_restarted_redis_has_the_data_it_persists() {
 }
 
 #[test]
-fn a_redis_whose_disk_is_emptied_has_nothing() {
+fn a_redis_restarted_with_an_empty_disk_has_no_data() {
     let stage = Stage::new().unwrap();
     let mut redis = Redis::start(&stage, "redis", Persistence::Always).unwrap();
     redis_says(redis.port(), "SET k v");
@@ -50,11 +50,11 @@ fn a_redis_whose_disk_is_emptied_has_nothing() {
     assert_eq!(redis_says(redis.port(), "GET k"), "$-1\r\n");
     assert_eq!(redis_says(redis.port(), "SET k w"), "+OK\r\n");
     redis.restart().unwrap();
-    assert_eq!(redis_says(redis.port(), "GET k"), "$1\r\nw\r\n", "it goes on as before");
+    assert_eq!(redis_says(redis.port(), "GET k"), "$1\r\nw\r\n", "it persists data as before");
 }
 
 #[test]
-fn a_primary_that_comes_back_follows_its_successor() {
+fn a_restarted_primary_can_follow_its_successor() {
     let stage = Stage::new().unwrap();
     let mut old = Redis::start(&stage, "old", Persistence::Always).unwrap();
     let mut new = Redis::start(&stage, "new", Persistence::Always).unwrap();
@@ -69,7 +69,7 @@ fn a_primary_that_comes_back_follows_its_successor() {
 }
 
 #[test]
-fn a_promoted_replica_has_what_its_primary_had() {
+fn a_promoted_replica_has_the_data_of_its_primary() {
     let stage = Stage::new().unwrap();
     let mut primary = Redis::start(&stage, "primary", Persistence::None).unwrap();
     redis_says(primary.port(), "SET k v");
@@ -85,7 +85,7 @@ fn a_promoted_replica_has_what_its_primary_had() {
 fn a_cluster_sends_clients_to_the_owner_of_a_slot() {
     let stage = Stage::new().unwrap();
     let cluster = RedisCluster::start(&stage).unwrap();
-    // `foo` is in slot 12182, the third member's.
+    // `foo` is in slot 12182, which the third member owns.
     let owner = cluster.members[2].port();
     assert_eq!(
         redis_says(cluster.members[0].port(), "GET foo"),
@@ -103,7 +103,7 @@ fn the_leader_of_an_etcd_cluster_moves() {
     cluster.move_leader(other).unwrap();
     assert_eq!(cluster.leader(), Some(other));
     cluster.members[other].process().kill();
-    eventually("another leads instead of the one that was killed", || {
+    eventually("another member leads instead of the killed one", || {
         cluster.leader().filter(|leader| *leader != other)
     });
     cluster.members[other].restart().unwrap();
@@ -143,7 +143,7 @@ fn a_paused_process_is_silent_until_it_resumes() {
 }
 
 #[test]
-fn nothing_is_left_of_a_stage_that_is_dropped() {
+fn a_dropped_stage_leaves_nothing_behind() {
     let stage = Stage::new().unwrap();
     let directory = stage.directory().to_owned();
     let mut redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
@@ -171,18 +171,18 @@ fn a_left_stage_can_be_stopped_later() {
 }
 
 #[test]
-fn a_directory_of_others_is_not_removed() {
+fn a_directory_without_a_stage_is_not_removed() {
     let error = end_left_stage(&std::env::temp_dir()).unwrap_err();
     assert!(error.to_string().contains("no directory that `real up` made"), "{error}");
 }
 
 #[test]
-fn a_server_that_dies_is_quoted() {
+fn the_error_quotes_the_log_of_a_dead_server() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "first", Persistence::None).unwrap();
     let error = Redis::start_on(&stage, "second", redis.port(), Persistence::None).unwrap_err();
     assert!(matches!(error, ServerError::PortTaken { port } if port == redis.port()), "{error}");
-    // The disk of `broken` holds what Redis can't read.
+    // The disk of `broken` holds a file that Redis can't read.
     let directory = stage.subdirectory("broken").unwrap();
     std::fs::create_dir(directory.join("appendonlydir")).unwrap();
     std::fs::write(directory.join("appendonlydir/appendonly.aof.manifest"), "nonsense\n").unwrap();

@@ -1,4 +1,4 @@
-//! The digest of a body, by which the resource recognises a retry and histories name the body.
+//! The digest of a body: the resource recognises retries by it, and histories name the body by it.
 
 use sha2::{Digest, Sha256};
 
@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 pub struct BodyDigest([u8; 32]);
 
 impl BodyDigest {
-    /// The digest of `body`.
+    /// Returns the digest of `body`.
     pub fn of(body: &[u8]) -> Self {
         Self(Sha256::digest(body).into())
     }
@@ -17,24 +17,24 @@ impl BodyDigest {
         Self(bytes)
     }
 
-    /// The 32 bytes.
+    /// Returns the 32 bytes.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The name of the body in histories: the first eight bytes in hexadecimal.
+    /// Returns the name of the body in histories: the first eight bytes in hexadecimal.
     pub fn short(&self) -> String {
         hex(&self.0[..8])
     }
 }
 
-/// `bytes` in lower-case hexadecimal.
+/// Returns `bytes` in lower-case hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     let digit = |digit: u8| char::from(b"0123456789abcdef"[usize::from(digit)]);
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// The bytes that `text` spells in hexadecimal; `None` if it does not.
+/// Parses hexadecimal digits; returns `None` for other text.
 pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let pairs = text.as_bytes().chunks(2);
@@ -55,13 +55,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn hexadecimal_comes_back(bytes: Vec<u8>) {
+        fn hexadecimal_round_trips(bytes: Vec<u8>) {
             prop_assert_eq!(unhex(&hex(&bytes)), Some(bytes));
         }
     }
 
     #[test]
-    fn what_is_not_hexadecimal_is_refused() {
+    fn text_that_is_not_hexadecimal_is_refused() {
         assert_eq!(unhex("abc"), None);
         assert_eq!(unhex("zz"), None);
     }

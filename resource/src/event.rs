@@ -1,7 +1,7 @@
 //! The events with the target `resource`, in the vocabulary that logs, traces and the audit share.
 //!
-//! A store emits them at the moment of decision, while nothing else can decide about the key. So the events
-//! of a key stand in the order of its decisions, also on a server with many threads.
+//! A store emits them at the moment of decision, while no other decision about the key is possible. So the
+//! events of a key are in the order of its decisions, also on a server with many threads.
 
 use dlock::FencingToken;
 
@@ -12,7 +12,7 @@ use crate::operation::{Read, ReadOutcome, Snapshot, Write};
 use crate::owner::OwnerToken;
 use crate::vocabulary::emit;
 
-/// Emits how `write` was decided: `write_accepted`, `write_repeated` or `write_rejected`; of a conditional
+/// Emits the decision about `write`: `write_accepted`, `write_repeated` or `write_rejected`; of a conditional
 /// write `conditional_accepted`, `conditional_repeated` or `conditional_rejected`.
 pub fn write_decided(key: &ResourceKey, write: &Write, digest: BodyDigest, outcome: &WriteOutcome) {
     match write.guard {
@@ -21,7 +21,7 @@ pub fn write_decided(key: &ResourceKey, write: &Write, digest: BodyDigest, outco
     }
 }
 
-/// Emits how `read` was decided: `resource_read` or `read_rejected`.
+/// Emits the decision about `read`: `resource_read` or `read_rejected`.
 pub fn read_decided(key: &ResourceKey, read: &Read, outcome: &ReadOutcome) {
     match outcome {
         ReadOutcome::Read(snapshot) => resource_read(key, read, snapshot),

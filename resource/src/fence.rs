@@ -1,10 +1,10 @@
 //! The fence rule, which keeps a late writer out. Pure: no clock, no store, no network.
 //!
-//! A request stands at a [`Position`]: its fencing token, then a sequence number within the token. A claim
-//! (the fenced read) is `(token, 0)`, the numbered writes of one holder count up from 1, and a plain write is
-//! the token's last. A request is accepted if its position is above the highest seen. So after the claim
-//! `(34, 0)` a delayed write of 33 is refused though 34 has not written yet, and the plain write of 34 is
-//! accepted. After that, nothing of 34 is accepted: a token at or below the highest seen is refused.
+//! A request has a [`Position`]: its fencing token, then a sequence number within the token. A claim (the
+//! fenced read) is `(token, 0)`, the numbered writes of one holder count up from 1, and a plain write is the
+//! token's last. A request is accepted if its position is above the highest seen. So after the claim
+//! `(34, 0)` a delayed write of 33 is refused although 34 has not written yet, and the plain write of 34 is
+//! accepted. After that, no further write of 34 is accepted: its position is not above the highest seen.
 //!
 //! At the highest token itself the owner decides too, since a failover of the lock server can hand one token
 //! out twice:
@@ -13,17 +13,17 @@
 //! |---|---|---|
 //! | `a` | `a` | by position; the very same write again is a retry, and gets the first answer |
 //! | `a` | `b` | refused as foreign |
-//! | none | none | by position; a retry can't be told from a duplicate, and is refused |
+//! | none | none | by position; a retry looks like a duplicate, and is refused |
 //! | one gave a name, the other none | | refused as stale: nothing shows that they are one holder |
 //!
 //! Only the last accepted write is remembered, so a retry is known until another write is accepted. A retry
 //! that comes later is refused as stale, though its first attempt was applied.
 //!
 //! A conditional write ([`Guard::Version`]) carries no token: it names the version that its writer has read,
-//! and is accepted if the resource still has that version. It replaces a lock, and does not get around one: a
-//! key that has seen a token refuses conditional writes as long as fencing is on. (Otherwise a holder that
-//! stopped for long could be overwritten, or overwrite, with nothing to tell the two apart.) A key that was
-//! once written under a lock stays so.
+//! and is accepted if the resource still has that version. It replaces a lock, and does not bypass one: a key
+//! that has seen a token refuses conditional writes as long as fencing is on. (Otherwise a holder that paused
+//! for long could overwrite conditional writes, or be overwritten by them, unnoticed.) A key that was once
+//! written under a lock keeps that rule.
 //!
 //! Source: Kleppmann, "How to do distributed locking" (2016); the positions within a token are ours. Of the
 //! conditional write: Kung and Robinson, "On Optimistic Methods for Concurrency Control" (1981); RFC 9110,
@@ -37,14 +37,14 @@ use serde::{Deserialize, Serialize};
 use crate::digest::BodyDigest;
 use crate::owner::OwnerToken;
 
-/// Whether the resource refuses stale tokens. In text and in JSON it is `on` or `off`.
+/// The switch for refusing stale tokens. In text and in JSON it is `on` or `off`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fencing {
     /// The rule holds.
     #[default]
     On,
-    /// The unsafe baseline: every well-formed write is applied. The highest token is kept all the same.
+    /// The unsafe baseline: every well-formed write is applied. The highest token is still recorded.
     Off,
 }
 
@@ -52,7 +52,7 @@ impl Fencing {
     /// Both, the unsafe baseline first.
     pub const BOTH: [Self; 2] = [Self::Off, Self::On];
 
-    /// `on` or `off`.
+    /// Returns `on` or `off`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::On => "on",
@@ -70,7 +70,7 @@ impl WriteSeq {
     /// The first write of a grant.
     pub const FIRST: Self = Self(1);
 
-    /// The write numbered `number`, if a numbered write can have that number.
+    /// Returns the write numbered `number`, if a numbered write can have that number.
     pub const fn new(number: u64) -> Option<Self> {
         match number {
             0 | u64::MAX => None,
@@ -78,18 +78,18 @@ impl WriteSeq {
         }
     }
 
-    /// The number.
+    /// Returns the number.
     pub const fn as_u64(self) -> u64 {
         self.0
     }
 
-    /// The write after this one; `None` at the end of the range.
+    /// Returns the write after this one; `None` at the end of the range.
     pub const fn next(self) -> Option<Self> {
         Self::new(self.0 + 1)
     }
 }
 
-/// Where a request stands: tokens compare first, then the sequence within one token.
+/// The position of a request: tokens compare first, then the sequence within one token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     token: FencingToken,
@@ -97,12 +97,12 @@ pub struct Position {
 }
 
 impl Position {
-    /// A fenced read, which claims the token: below every write of it.
+    /// Returns the position of a fenced read, which claims the token: below every write of it.
     pub const fn claim(token: FencingToken) -> Self {
         Self { token, seq: 0 }
     }
 
-    /// A write: numbered, or the plain one, which stands above all numbered ones.
+    /// Returns the position of a write: numbered, or the plain one, which is above all numbered ones.
     pub const fn write(token: FencingToken, seq: Option<WriteSeq>) -> Self {
         match seq {
             Some(WriteSeq(seq)) => Self { token, seq },
@@ -115,12 +115,12 @@ impl Position {
         Self { token, seq }
     }
 
-    /// The fencing token.
+    /// Returns the fencing token.
     pub const fn token(self) -> FencingToken {
         self.token
     }
 
-    /// The place within the token: 0 for a claim, `u64::MAX` for a plain write.
+    /// Returns the place within the token: 0 for a claim, `u64::MAX` for a plain write.
     pub const fn seq(self) -> u64 {
         self.seq
     }
@@ -139,7 +139,7 @@ pub struct Mark {
     pub owner: Option<OwnerToken>,
 }
 
-/// What a write is guarded by: what must still hold for it to be applied.
+/// The guard of a write: the condition for applying it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
     /// The writer's grant: no newer holder may have been there.
@@ -158,13 +158,13 @@ pub enum Guard {
 }
 
 impl Guard {
-    /// A plain write of the grant with `token`.
+    /// Returns a plain write of the grant with `token`.
     pub const fn token(token: FencingToken) -> Self {
         Self::Token { token, seq: None }
     }
 
-    /// The guard as two numbers, for a store: token and sequence, or zero, which no grant has, and the
-    /// version.
+    /// Returns the guard as two numbers, for a store: token and sequence, or zero, which no grant has, and
+    /// the version.
     pub const fn to_parts(self) -> (u64, u64) {
         match self {
             Self::Token { token, seq } => (token.as_u64(), Position::write(token, seq).seq()),
@@ -172,7 +172,7 @@ impl Guard {
         }
     }
 
-    /// The guard of which [`Guard::to_parts`] gave these numbers; `None` if no write has it.
+    /// Returns the guard with these numbers from [`Guard::to_parts`]; `None` if no write can have it.
     pub const fn from_parts(token: u64, number: u64) -> Option<Self> {
         match (FencingToken::new(token), number) {
             (None, expected) => Some(Self::Version { expected }),
@@ -217,7 +217,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The value of the field `outcome` of events, and of the metrics' label.
+    /// Returns the value of the field `outcome` of events, and of the metrics' label.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Stale { .. } => "stale",
@@ -227,7 +227,7 @@ impl Refusal {
         }
     }
 
-    /// The highest token seen and the request's, if they were the reason.
+    /// Returns the highest token seen and that of the request, if the refusal is due to them.
     pub(crate) const fn tokens(self) -> Option<(FencingToken, FencingToken)> {
         match self {
             Self::Stale { seen, got } | Self::ForeignOwner { seen, got } => Some((seen, got)),
@@ -235,7 +235,7 @@ impl Refusal {
         }
     }
 
-    /// The highest token that the key had seen, if that was the reason.
+    /// Returns the highest token that the key had seen, if the refusal is due to it.
     pub const fn seen(self) -> Option<FencingToken> {
         match self {
             Self::Stale { seen, .. } | Self::ForeignOwner { seen, .. } | Self::Fenced { seen } => Some(seen),
@@ -247,13 +247,13 @@ impl Refusal {
 /// The answer to an accepted write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// How many writes the resource has accepted, this one included.
+    /// The number of writes that the resource has accepted, this one included.
     pub version: u64,
     /// The highest token seen when the write was applied; `None` for a conditional write, which has none.
     pub max_fence: Option<FencingToken>,
 }
 
-/// How a write was answered.
+/// The outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteOutcome {
     /// It was applied.
@@ -267,26 +267,26 @@ pub enum WriteOutcome {
 /// The last accepted write of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastWrite {
-    /// What it was guarded by.
+    /// Its guard.
     pub guard: Guard,
     /// Its writer, if the request named it.
     pub owner: Option<OwnerToken>,
-    /// What it wrote.
+    /// The digest of its body.
     pub digest: BodyDigest,
 }
 
-/// The state of a key by which the next request is judged.
+/// The state of a key, against which the next request is judged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fence {
     /// The highest position seen, of a claim or a write.
     pub highest: Option<Mark>,
     /// The last accepted write, by which a retry of it is recognised.
     pub last_write: Option<LastWrite>,
-    /// How many writes were accepted.
+    /// The number of accepted writes.
     pub version: u64,
 }
 
-/// Judges a request of `owner` at `position`, when `highest` is the highest seen.
+/// Judges a request of `owner` at `position` against `highest`, the highest position seen.
 ///
 /// # Errors
 ///
@@ -306,7 +306,7 @@ fn judge_equal_tokens(highest: &Mark, position: Position, owner: Option<&OwnerTo
     match (highest.owner.as_ref(), owner) {
         (Some(holder), Some(owner)) if holder != owner => Err(Refusal::ForeignOwner { seen, got }),
         (Some(_), None) | (None, Some(_)) => Err(Refusal::Stale { seen, got }),
-        // To claim again what one has is idempotent.
+        // Claiming one's own token again is idempotent.
         _ if position > highest.position || position.is_claim() => Ok(()),
         _ => Err(Refusal::Stale { seen, got }),
     }
@@ -316,8 +316,7 @@ impl Fence {
     /// Judges a write of `owner`, guarded by `guard`, of a body with the digest `digest`; remembers it if it
     /// is accepted.
     ///
-    /// Without fencing a token guards nothing. A version is compared all the same, since that is the writer's
-    /// own wish.
+    /// Without fencing, tokens are not compared. Versions still are, since the writer asked for it.
     pub fn write(
         &mut self,
         guard: Guard,
@@ -347,7 +346,7 @@ impl Fence {
         WriteOutcome::Accepted(Receipt { version: self.version, max_fence })
     }
 
-    /// The rule for a write that is no retry.
+    /// Judges a write that is no retry.
     fn judge(&self, guard: Guard, owner: Option<&OwnerToken>, fencing: Fencing) -> Result<(), Refusal> {
         match guard {
             Guard::Token { token, seq } => judge(self.highest.as_ref(), Position::write(token, seq), owner),
@@ -372,13 +371,13 @@ impl Fence {
         Ok(())
     }
 
-    /// The highest token seen.
+    /// Returns the highest token seen.
     pub fn max_fence(&self) -> Option<FencingToken> {
         self.highest.as_ref().map(|mark| mark.position.token)
     }
 
-    /// Whether owner, guard and body are those of the last accepted write. A claim in between does not
-    /// matter: the write was applied, and the answer says so.
+    /// Returns true if owner, guard and body are those of the last accepted write. A claim in between makes
+    /// no difference: the write was applied, and the answer says so.
     fn is_retry(&self, guard: Guard, owner: Option<&OwnerToken>, digest: BodyDigest) -> bool {
         let is_last =
             |last: &LastWrite| last.guard == guard && last.owner.as_ref() == owner && last.digest == digest;

@@ -8,7 +8,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_decode
 pub const KEY_BYTES_MAX: usize = 256;
 
 /// The characters that are escaped in a path segment: all but the unreserved ones of RFC 3986 and the colon,
-/// which parts the type of a resource from its id.
+/// which separates the type of a resource from its id.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
 
 /// The name of a protected resource: 1 to [`KEY_BYTES_MAX`] bytes of UTF-8 without control characters. The
@@ -58,7 +58,7 @@ impl ResourceKey {
         Ok(Self(name.into()))
     }
 
-    /// The key whose percent-encoded form is `segment`, a segment of a URL's path.
+    /// Decodes a key from a percent-encoded segment of a URL's path.
     ///
     /// # Errors
     ///
@@ -71,17 +71,17 @@ impl ResourceKey {
         Self::new(&name)
     }
 
-    /// The key as a segment of a URL's path.
+    /// Returns the key as a segment of a URL's path.
     pub fn to_path_segment(&self) -> PercentEncode<'_> {
         utf8_percent_encode(&self.0, ESCAPED)
     }
 
-    /// The name, decoded.
+    /// Returns the name, decoded.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name of the resource in logs and histories: see [`dlock::id_hash`].
+    /// Returns the name of the resource in logs and histories: see [`dlock::id_hash`].
     pub fn id_hash(&self) -> String {
         dlock::id_hash(&self.0)
     }
@@ -96,15 +96,15 @@ impl fmt::Display for ResourceKey {
 impl TryFrom<&dlock::LockKey> for ResourceKey {
     type Error = KeyError;
 
-    /// The resource that the lock `key` guards. Fails if the name of the lock is longer than
+    /// Returns the resource that the lock `key` guards; fails if the name of the lock is longer than
     /// [`KEY_BYTES_MAX`].
     fn try_from(key: &dlock::LockKey) -> Result<Self, KeyError> {
         Self::new(key.name())
     }
 }
 
-/// Whether each `%` is followed by two hexadecimal digits. The decoder would take a broken escape as it
-/// stands, and two spellings would then share a key.
+/// Returns true if each `%` is followed by two hexadecimal digits. The decoder would keep a broken escape as
+/// plain text, and two spellings would then share a key.
 fn escapes_are_whole(segment: &[u8]) -> bool {
     let mut parts = segment.split(|&byte| byte == b'%');
     parts.next();
@@ -122,7 +122,8 @@ mod tests {
         fn every_key_survives_its_url(name in "\\PC{1,40}") {
             let key = ResourceKey::new(&name).unwrap();
             let segment = key.to_path_segment().to_string();
-            prop_assert!(segment.bytes().all(|b| b.is_ascii_graphic() && b != b'/' && b != b'?'), "{segment}");
+            let is_plain = |b: u8| b.is_ascii_graphic() && b != b'/' && b != b'?';
+            prop_assert!(segment.bytes().all(is_plain), "{segment}");
             prop_assert_eq!(ResourceKey::from_path_segment(&segment).unwrap(), key);
         }
     }

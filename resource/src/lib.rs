@@ -10,7 +10,7 @@
 
 // The judgement of a history.
 pub mod audit;
-// The client of the service: writes, reads and claims, and what a lost reply means.
+// The client of the service: writes, reads and claims, with their errors.
 pub mod client;
 // The digest of a body.
 mod digest;
@@ -28,9 +28,9 @@ mod metrics;
 mod operation;
 // The owner token that came with a request.
 mod owner;
-// Where values and fences are kept: in memory, or on a disk.
+// The stores of values and fences: in memory, or on a disk.
 pub mod store;
-// A history in few words, and two side by side.
+// Summaries of histories, also side by side.
 pub mod story;
 // The events that a history may hold.
 mod vocabulary;

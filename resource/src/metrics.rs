@@ -38,12 +38,13 @@ impl Counter {
 }
 
 impl Metrics {
-    /// How many writes and claims were refused for a stale token: `resource_stale_token_rejections_total`.
+    /// Returns the number of writes and claims refused for a stale token:
+    /// `resource_stale_token_rejections_total`.
     pub fn stale_token_rejections(&self) -> u64 {
         self.writes_stale.value() + self.reads_stale.value()
     }
 
-    /// How many writes were applied.
+    /// Returns the number of applied writes.
     pub fn writes_accepted(&self) -> u64 {
         self.writes_accepted.value()
     }
@@ -95,7 +96,7 @@ impl Metrics {
         metrics::counter!("resource_store_failures_total").increment(1);
     }
 
-    /// The counters in the Prometheus text format, version 0.0.4.
+    /// Returns the counters in the Prometheus text format, version 0.0.4.
     pub fn render(&self) -> String {
         let mut text = String::with_capacity(2048);
         // Writing to a String can't fail.
@@ -114,7 +115,7 @@ impl Metrics {
             "Writes and claims refused for a stale fencing token.",
         )?;
         sample(text, "resource_stale_token_rejections_total", self.stale_token_rejections())?;
-        // No label for the type of the resource: a client could make up new types without end.
+        // No label for the type of the resource: a client could create unlimited types.
         family(text, "redis_lease_fencing_rejected_total", "Requests that the fence check refused.")?;
         sample(text, "redis_lease_fencing_rejected_total{downstream=\"resource\"}", fenced_off)?;
         family(text, "resource_writes_total", "Well-formed writes, by outcome.")?;
@@ -135,7 +136,7 @@ impl Metrics {
     }
 }
 
-/// Counts what the fence check refused. A conflict of versions is no matter of the fence.
+/// Counts a refusal of the fence check. A version conflict is not one.
 fn rejected(refusal: Refusal) {
     if let Refusal::Stale { .. } = refusal {
         metrics::counter!("resource_stale_token_rejections_total").increment(1);

@@ -9,10 +9,10 @@ use crate::owner::OwnerToken;
 /// A write to a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// What must still hold for it to be applied.
+    /// The condition for applying it.
     pub guard: Guard,
     /// The owner token of the grant; of a conditional write, any name that its writer gave to it. Without it
-    /// a retry can't be told from a duplicate, and is refused.
+    /// a retry looks like a duplicate, and is refused.
     pub owner: Option<OwnerToken>,
     /// The new value.
     pub body: Bytes,
@@ -40,13 +40,13 @@ impl Read {
 pub struct Snapshot {
     /// Its value; `None` if it was never written.
     pub value: Option<Bytes>,
-    /// How many writes were accepted.
+    /// The number of accepted writes.
     pub version: u64,
     /// The highest token seen; `None` if there was none.
     pub max_fence: Option<FencingToken>,
 }
 
-/// How a read was answered.
+/// The outcome of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadOutcome {
     /// The resource as it is; a claim was kept.

@@ -1,4 +1,4 @@
-//! The owner token as the resource sees it: any text that a client sends in `X-Lock-Owner`.
+//! The owner token of a request: any text that a client sends in `X-Lock-Owner`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 /// The longest owner token that the resource keeps, in bytes.
 pub const OWNER_BYTES_MAX: usize = 256;
 
-/// The name of one acquisition, as sent with a request. [`dlock::Owner`] is the one that a lock of ours
-/// makes; a client in another language may send any text.
+/// The name of one acquisition, as sent with a request. Locks of `dlock` make a [`dlock::Owner`]; a client in
+/// another language may send any text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OwnerToken(Arc<str>);
 
 /// A text that is no owner token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OwnerError {
-    /// Nothing stands there.
+    /// It is empty.
     #[error("the owner token is empty")]
     Empty,
     /// It is longer than [`OWNER_BYTES_MAX`].
@@ -48,19 +48,20 @@ impl OwnerToken {
         Ok(Self(text.into()))
     }
 
-    /// The whole token. Whoever knows it can release the lock: log [`OwnerToken::prefix`] instead.
+    /// Returns the whole token. Anyone who knows it can release the lock: log [`OwnerToken::prefix`] instead.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What may be logged, as [`dlock::Owner::prefix`] cuts it: up to eight characters after the last colon.
+    /// Returns the part that may be logged, as [`dlock::Owner::prefix`] does: it ends at most eight
+    /// characters after the last colon.
     pub fn prefix(&self) -> &str {
         dlock::owner_prefix(&self.0)
     }
 }
 
 impl fmt::Display for OwnerToken {
-    /// Shows what may be logged.
+    /// Writes the part that may be logged.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.prefix())
     }

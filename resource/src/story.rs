@@ -1,12 +1,12 @@
-//! A history in few words, for a reader in a hurry: a line an event, and several histories side by side in 80
-//! columns.
+//! A summary of a history: one line for each event, and several histories side by side in 80 columns.
 
 use crate::audit::{Event, Kind, Name};
 
-/// The width of one of two columns, in characters. What is longer is cut.
+/// The width of one of two columns, in characters. Longer text is cut.
 pub const WIDTH: usize = 38;
 
-/// The event as a line, or `None` if the story can do without it. `key` names what a lock guards.
+/// Returns the event as a line, or `None` for an event that the summary leaves out. `key` returns the name of
+/// a lock's key.
 pub fn line<'a>(event: &'a Event, key: impl FnOnce(&'a Name) -> &'a str) -> Option<String> {
     let by = |owner| holder(owner);
     let text = match &event.kind {
@@ -30,7 +30,7 @@ pub fn line<'a>(event: &'a Event, key: impl FnOnce(&'a Name) -> &'a str) -> Opti
     Some(format!("{:>6} {:<8} {text}", event.at.to_string(), event.process.as_str()))
 }
 
-/// Stories in columns under their titles. A column that ends earlier stays empty.
+/// Formats stories in columns under their titles. A column that ends earlier stays empty.
 pub fn side_by_side(columns: &[(&str, &[String])]) -> String {
     let rule = "─".repeat(WIDTH);
     let mut text = row(columns.iter().map(|(title, _)| *title));
@@ -42,7 +42,7 @@ pub fn side_by_side(columns: &[(&str, &[String])]) -> String {
     text
 }
 
-/// The name in an owner token: what stands before its random part.
+/// Returns the name in an owner token: the part before the random digits.
 pub fn holder(owner: Option<&Name>) -> &str {
     match owner {
         Some(owner) => owner.as_str().rsplit_once(':').map_or(owner.as_str(), |(name, _)| name),

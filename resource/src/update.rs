@@ -1,9 +1,9 @@
 //! A read-modify-write without a lock: read, compute, write on the condition that nothing has been written
-//! since, and begin anew if something has.
+//! since, and start again if something has.
 //!
 //! It needs no lock server, no clock and no token, and no pause can make it overwrite a write that it has not
-//! seen. It costs work done in vain, which grows with the contention: a lock makes others wait, this makes
-//! them repeat. It guards one resource, and only what the resource itself stores.
+//! seen. It costs wasted work, which grows with the contention: a lock makes others wait, this makes them
+//! repeat. It guards one resource, and only what the resource itself stores.
 //!
 //! Source: the conditional update of a database row, Computing Series, part 018, section 22; Kung and
 //! Robinson, "On Optimistic Methods for Concurrency Control" (1981).
@@ -27,15 +27,15 @@ use crate::worker::{Pauses, Step};
 pub struct Update {
     /// The resource.
     pub key: ResourceKey,
-    /// How long the work takes between the read and the write.
+    /// The duration of the work between the read and the write.
     pub work: Duration,
     /// The most attempts, each a read and a write; at least one is made.
     pub attempts: u32,
-    /// How long it waits after a conflict, before it reads again.
+    /// The wait after a conflict, before the next read.
     pub backoff: Backoff,
-    /// How it repeats a write whose answer is lost; not at all if `None`.
+    /// The retries of a write whose answer is lost; none if `None`.
     pub retry: Option<Retry>,
-    /// How long it waits for the answers of one attempt, repetitions included.
+    /// The timeout for the answers of one attempt, retries included.
     pub answer_timeout: Duration,
 }
 
@@ -61,7 +61,7 @@ impl Update {
 pub struct Updated {
     /// The version that it made.
     pub version: u64,
-    /// How many conditional writes that took; repetitions of one whose answer was lost are not counted.
+    /// The number of conditional writes; retries after a lost answer are not counted.
     pub attempts: u32,
 }
 
@@ -73,9 +73,9 @@ pub enum UpdateError {
         "others wrote first in each of {attempts} attempts, last version {current}: try later, or use a lock"
     )]
     Contended {
-        /// How many attempts there were.
+        /// The number of attempts.
         attempts: u32,
-        /// The version that the last one met.
+        /// The version that the last attempt found.
         current: u64,
     },
     /// The resource is written by holders of a lock, and takes no write without a fencing token.
@@ -90,7 +90,7 @@ pub enum UpdateError {
 }
 
 impl UpdateError {
-    /// The value of the field `outcome` of the event `update_ended`.
+    /// Returns the value of the field `outcome` of the event `update_ended`.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Contended { .. } => "contended",
@@ -100,7 +100,7 @@ impl UpdateError {
     }
 }
 
-/// Makes updates: a client of the resource, and where it pauses.
+/// Makes updates: a client of the resource, and the pauses between its steps.
 pub struct Updater<R: Runtime, P = ()> {
     runtime: R,
     client: Client<R>,
@@ -108,7 +108,7 @@ pub struct Updater<R: Runtime, P = ()> {
     instance: Box<str>,
 }
 
-/// How one attempt ended.
+/// The outcome of one attempt.
 enum Attempt {
     Done { version: u64 },
     Conflict { current: u64 },
@@ -131,7 +131,7 @@ impl<R: Runtime, P: Pauses> Updater<R, P> {
         update: &Update,
         compute: impl Fn(&Snapshot) -> Bytes + Send + Sync,
     ) -> Result<Updated, UpdateError> {
-        // One name for all attempts: a write is told from another by its version too.
+        // One name for all attempts: writes also differ by their versions.
         let owner = OwnerToken::try_from(&Owner::random(&self.runtime, Some(&self.instance))).ok();
         let result = self.attempts(update, owner.as_ref(), compute).await;
         let outcome = result.as_ref().map_or_else(UpdateError::as_str, |_| "done");
@@ -177,7 +177,7 @@ impl<R: Runtime, P: Pauses> Updater<R, P> {
         let read = Read { claim: None, owner: owner.cloned() };
         let snapshot = match self.client.read_as(&update.key, &read, deadline).await? {
             ReadAnswer::Read(snapshot) => snapshot,
-            // Only a claim can be refused.
+            // Unreachable: only a claim can be refused.
             ReadAnswer::Stale { seen, .. } | ReadAnswer::ForeignOwner { seen, .. } => {
                 return Err(UpdateError::Fenced { seen });
             }
@@ -221,7 +221,7 @@ impl<R: Runtime, P: Pauses> Updater<R, P> {
         answer
     }
 
-    /// Waits before the retry numbered `retry`, so that clients that were in conflict do not meet again.
+    /// Waits before the retry numbered `retry`, so that clients in conflict do not collide again.
     async fn back_off(&self, update: &Update, retry: u32) {
         let mut random = [0; 8];
         self.runtime.fill_random(&mut random);
@@ -234,7 +234,7 @@ impl<R: Runtime, P: Pauses> Updater<R, P> {
     }
 }
 
-/// The value of the field `outcome`.
+/// Returns the value of the field `outcome`.
 fn outcome(answer: &Result<PutAnswer, ClientError>) -> &'static str {
     match answer {
         Ok(PutAnswer::Accepted { .. }) => "accepted",

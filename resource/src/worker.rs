@@ -37,7 +37,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The value of the field `step` of the event `worker_step`.
+    /// Returns the value of the field `step` of the event `worker_step`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Granted => "granted",
@@ -57,7 +57,7 @@ impl Step {
 
 /// Makes a worker pause, as a garbage collection or a frozen host does.
 pub trait Pauses: Clone + Send + Sync + 'static {
-    /// Completes when the worker may go on from `step`.
+    /// Completes when the worker may continue after `step`.
     fn at(&self, step: Step) -> impl Future<Output = ()> + Send;
 }
 
@@ -66,7 +66,7 @@ impl Pauses for () {
     async fn at(&self, _: Step) {}
 }
 
-/// How the worker reads the resource before it writes.
+/// The worker's read of the resource before its writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reading {
     /// Not at all.
@@ -78,28 +78,28 @@ pub enum Reading {
     Fenced,
 }
 
-/// What a worker does in a round.
+/// The work of one round.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The lock, and by its name the resource.
     pub key: LockKey,
-    /// How long it waits for the lock.
+    /// The timeout of the acquire.
     pub acquire_timeout: Duration,
-    /// How it reads before it works.
+    /// The read before the work.
     pub reading: Reading,
-    /// How long the work takes.
+    /// The duration of the work.
     pub work: Duration,
-    /// Whether it checks that its lease is still valid before each write.
+    /// True if it checks that its lease is still valid before each write.
     pub check: bool,
     /// Renews the lease beside the work, for at most this time; not at all if `None`.
     pub renew: Option<Duration>,
-    /// How many writes it makes. Several are numbered (`X-Fence-Seq`), a single write is plain.
+    /// The number of writes. Several are numbered (`X-Fence-Seq`), a single write is plain.
     pub writes: u64,
-    /// How it repeats a write whose answer is lost; not at all if `None`.
+    /// The retries of a write whose answer is lost; none if `None`.
     pub retry: Option<Retry>,
-    /// How long it waits for the resource's answers, repetitions included.
+    /// The timeout for the resource's answers, retries included.
     pub answer_timeout: Duration,
-    /// Whether it releases the lock; else its TTL ends it.
+    /// True if it releases the lock; else its TTL ends it.
     pub release: bool,
 }
 
@@ -122,7 +122,7 @@ impl Job {
     }
 }
 
-/// How the critical section ended.
+/// The end of the critical section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// All writes were accepted.
@@ -138,7 +138,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// The value of the field `outcome` of the event `section_left`.
+    /// Returns the value of the field `outcome` of the event `section_left`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -155,9 +155,9 @@ impl Ending {
 pub struct Round {
     /// The grant's fencing token.
     pub token: FencingToken,
-    /// How the critical section ended.
+    /// The end of the critical section.
     pub ending: Ending,
-    /// How the release ended; `None` if the job leaves the lock to its TTL.
+    /// The result of the release; `None` if the job leaves the lock to its TTL.
     pub released: Option<Result<Released, ReleaseError>>,
 }
 
@@ -172,7 +172,7 @@ pub enum RoundError {
     Key(#[from] KeyError),
 }
 
-/// A worker: a lock, a client of the resource, and where it pauses.
+/// A worker: a lock, a client of the resource, and the pauses between its steps.
 pub struct Worker<B: Backend, P = ()> {
     lock: Lock<B>,
     client: Client<B::Runtime>,
@@ -259,7 +259,7 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
         Ending::Done
     }
 
-    /// Reads as the job says. Returns how the section ends if it can't go on.
+    /// Reads the resource as the job says. Returns the ending of the section if it can't go on.
     async fn read(&self, job: &Job, resource: &ResourceKey, handle: &Handle<B>) -> Option<Ending> {
         let claim = match job.reading {
             Reading::None => return None,
@@ -314,7 +314,7 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
     }
 }
 
-/// Returns how the section goes on after an answer, and the value of the field `outcome`.
+/// Returns the ending of the section after an answer, and the value of the field `outcome`.
 fn judge(answer: &Result<PutAnswer, ClientError>) -> (Ending, &'static str) {
     match answer {
         Ok(PutAnswer::Accepted { .. }) => (Ending::Done, "accepted"),
@@ -353,8 +353,8 @@ impl Sent<'_> {
     }
 }
 
-/// The critical section, from the grant to the release. A section whose future is dropped is left as
-/// cancelled.
+/// The critical section, from the grant to the release. If its future is dropped, the section ends with the
+/// outcome `cancelled`.
 struct Section {
     key: LockKey,
     owner: Owner,

@@ -1,4 +1,4 @@
-//! The client on connections that fail: what it may say of a request, and that a retry is recognised.
+//! The client on connections that fail: the errors it reports, and the retries that the service recognises.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "common/world.rs"]
@@ -108,8 +108,8 @@ fn any_bytes_are_read_as_written() {
     });
 }
 
-/// A reply can be lost in three ways. Each time the write is applied, the client does not know, and the very
-/// same write again is answered as if it were the first.
+/// However the reply is lost: the write is applied, the client does not know, and the same write again gets
+/// the first answer.
 #[test]
 fn a_lost_reply_is_unknown_and_the_retry_is_recognised() {
     for (link, timeout) in [(Link::LosesReplies, true), (Link::ResetsBeforeReply, false)] {
@@ -138,7 +138,7 @@ fn put_with_retry_outlasts_lost_replies() {
     assert_eq!(app.metrics().writes_accepted(), 1);
 }
 
-/// The last attempt was not sent, an earlier one may have been applied: the write as a whole is unknown.
+/// The last attempt was not sent, an earlier one may have been applied: the write's outcome is unknown.
 #[test]
 fn one_unknown_attempt_makes_the_write_unknown() {
     let mut links = vec![Link::LosesReplies];
@@ -152,7 +152,7 @@ fn one_unknown_attempt_makes_the_write_unknown() {
 }
 
 #[test]
-fn a_write_that_never_left_is_not_sent() {
+fn a_write_without_a_connection_is_not_sent() {
     let app = app();
     let refused = |answer: &Result<PutAnswer, ClientError>| {
         matches!(answer, Err(ClientError::NotSent(Failure::Network(_))))
@@ -172,8 +172,7 @@ fn a_write_that_never_left_is_not_sent() {
     assert_eq!(app.metrics().writes_accepted(), 0);
 }
 
-/// A process that was paused past its deadline has an open connection at hand; the write stays with it all
-/// the same.
+/// After a pause past the deadline the client still has an open connection, but must not send the write.
 #[test]
 fn a_deadline_in_the_past_sends_nothing() {
     let app = app();
@@ -199,7 +198,7 @@ fn a_connection_that_was_closed_while_idle_is_replaced() {
     });
 }
 
-/// The request is handed to a connection that is open as far as the client knows. hyper gives it back unsent.
+/// The client still takes the connection for open and uses it. hyper returns the request unsent.
 #[test]
 fn a_connection_that_ends_as_it_is_used_is_replaced() {
     run(&app(), &[], async |world| {
@@ -212,15 +211,15 @@ fn a_connection_that_ends_as_it_is_used_is_replaced() {
     });
 }
 
-/// Drops a call after each number of polls, until it needs no more. The next call must not read the dropped
-/// one's answer.
+/// Drops a call after 1, 2, … polls, until a call completes earlier. The next call must not read the answer
+/// of the dropped one.
 #[test]
 fn a_dropped_call_closes_its_connection() {
     let dropped = (1..).take_while(|polls| drop_after(*polls)).count();
-    assert!(dropped >= 1, "no call was dropped while its answer was out");
+    assert!(dropped >= 1, "no call was dropped before its answer");
 }
 
-/// False if the call was done after `polls` polls.
+/// Drops a call after `polls` polls; returns false if it completed within them.
 fn drop_after(polls: usize) -> bool {
     let pending = std::cell::Cell::new(true);
     run(&app(), &[], async |world| {
@@ -277,7 +276,7 @@ fn a_lock_owner_is_sent_as_it_is() {
         let mine = Write { owner: Some(OwnerToken::try_from(&locks).unwrap()), ..write(34, "x") };
         let client = client(&world);
         client.put(&key(), &mine, World::at(9)).await.unwrap();
-        // Recognised as a retry: the service has the same owner on record.
+        // It is recognised as a retry, so the service has recorded the same owner.
         assert_eq!(client.put(&key(), &mine, World::at(9)).await, Ok(PutAnswer::Accepted { version: 1 }));
     });
 }
@@ -307,14 +306,14 @@ fn a_refused_conditional_write_names_the_reason() {
 }
 
 #[test]
-fn an_update_with_a_lost_reply_does_not_conflict_with_itself() {
+fn a_retried_conditional_write_does_not_conflict_with_itself() {
     for link in [Link::LosesReplies, Link::ResetsBeforeReply] {
         run(&app(), &[link], async |world| {
             let client = client(&world);
             let mine = conditional(0, "a");
             let answer = client.put_with_retry(&key(), &mine, World::at(9), Retry::default()).await;
             assert_eq!(answer, Ok(PutAnswer::Accepted { version: 1 }), "{link:?}");
-            assert!(world.opened() > 1, "{link:?}: the reply was to be lost");
+            assert!(world.opened() > 1, "{link:?}: no reply was lost");
         });
     }
 }

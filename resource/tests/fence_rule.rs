@@ -1,4 +1,4 @@
-//! The fence rule against a model that keeps the whole history and reads the rule off it.
+//! Compares the fence rule with a model that keeps the whole history and judges by it.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use dlock::FencingToken;
@@ -8,7 +8,7 @@ use resource::fence::{
 };
 use resource::{BodyDigest, OwnerToken};
 
-/// A request. Small numbers, so that tokens, positions, owners and bodies meet often.
+/// A request. Its numbers are small, so that tokens, positions, owners and bodies are often equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Ask {
     token: u64,
@@ -42,7 +42,7 @@ enum Answer {
     Foreign,
 }
 
-/// All that was accepted, in order.
+/// All accepted requests, in order.
 #[derive(Default)]
 struct Model(Vec<Ask>);
 
@@ -91,7 +91,7 @@ fn ask_fence(fence: &mut Fence, ask: &Ask, fencing: Fencing) -> Answer {
     }
 }
 
-/// The guard of a write at `mark`.
+/// Returns the guard of a write at `mark`.
 fn guard_of(mark: &Mark) -> Guard {
     Guard::from_parts(mark.position.token().as_u64(), mark.position.seq()).unwrap()
 }
@@ -99,7 +99,7 @@ fn guard_of(mark: &Mark) -> Guard {
 fn asks() -> impl Strategy<Value = Vec<Ask>> {
     let ask = (1..5u64, 0..5u64, prop_oneof![Just(None), Just(Some("a")), Just(Some("b"))], 0..2usize)
         .prop_map(|(token, place, owner, body)| Ask { token, place, owner, body: ["x", "y"][body] });
-    // Every other request comes twice: retries and duplicates.
+    // About every other request is sent twice: retries and duplicates.
     prop::collection::vec((ask, any::<bool>()), 0..40).prop_map(|asks| {
         asks.into_iter().flat_map(|(ask, twice)| vec![ask; if twice { 2 } else { 1 }]).collect()
     })
@@ -165,7 +165,7 @@ fn owner(name: &str) -> Option<OwnerToken> {
     Some(OwnerToken::new(name).unwrap())
 }
 
-/// The story of DESIGN §7: B acquires 34 and reads, then A's delayed write of 33 arrives.
+/// The hole that ARCHITECTURE.md describes: B acquires 34 and reads, then A's delayed write of 33 arrives.
 #[test]
 fn a_claim_refuses_the_older_holder_and_admits_its_own() {
     let mut fence = Fence::default();
@@ -180,9 +180,9 @@ fn a_claim_refuses_the_older_holder_and_admits_its_own() {
     assert_eq!(own, WriteOutcome::Accepted(Receipt { version: 1, max_fence: Some(token(34)) }));
 }
 
-/// A's reply is lost, B claims, A asks again: A's write was applied, and the answer says so.
+/// A's reply is lost, B claims, A retries: the answer says that A's write was applied.
 #[test]
-fn a_retry_is_known_after_a_later_claim() {
+fn a_retry_is_recognised_after_a_later_claim() {
     let mut fence = Fence::default();
     let (guard, owner_a, body) = (Guard::token(token(33)), owner("a"), BodyDigest::of(b"a"));
     fence.write(guard, owner_a.as_ref(), body, Fencing::On);
@@ -213,7 +213,7 @@ fn the_first_request_of_a_key_always_passes() {
 
 proptest! {
     #[test]
-    fn a_guard_survives_as_two_numbers(token: u64, number: u64) {
+    fn a_guard_converts_to_two_numbers_and_back(token: u64, number: u64) {
         if let Some(guard) = Guard::from_parts(token, number) {
             prop_assert_eq!(guard.to_parts(), (token, number));
         } else {

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "common/disk.rs"]
-#[expect(dead_code, reason = "its power is lost in store_contract.rs")]
+#[expect(dead_code, reason = "only store_contract.rs simulates a loss of power")]
 mod disk;
 #[path = "common/events.rs"]
 mod events;
@@ -18,7 +18,7 @@ use resource::store::{MemoryStore, RedbStore};
 use serde_json::{Value, json};
 use service::{app, ask, exchange, put, read, unfenced};
 
-/// The contract of the lab text, §8.
+/// Source: the lab text, section 8.
 #[test]
 fn a_token_at_or_below_the_highest_is_refused() {
     let app = app();
@@ -41,7 +41,7 @@ fn the_answer_is_exactly_the_published_text() {
 }
 
 #[test]
-fn another_owner_with_the_same_token_is_refused_as_such() {
+fn another_owner_with_the_same_token_is_refused() {
     let app = app();
     put(&app, 34, Some("b:1"), "b");
     let foreign = json!({"error": "fencing token of another owner", "seen": 34, "got": 34});
@@ -72,7 +72,7 @@ fn a_fenced_read_claims_its_token() {
     assert_eq!(put(&app, 33, None, "a").pair(), (409, stale.clone()));
     assert_eq!(claim("X-Fence-Token: 33"), (409, stale));
     assert_eq!(put(&app, 34, None, "b").status, 200);
-    assert_eq!(claim("X-Fence-Token: 34").0, 200, "claiming again what one has is fine");
+    assert_eq!(claim("X-Fence-Token: 34").0, 200, "a claim may be repeated");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn without_fencing_the_late_writer_corrupts_the_value() {
     assert_eq!(read(&app), json!({"value": "a", "max_fence": 34, "version": 2}));
 }
 
-/// Each bad request: status, what the reason says, the request. Nothing is stored, with fencing or without.
+/// Lists bad requests: status, part of the error, request, headers. None stores anything, fenced or not.
 #[test]
 fn bad_requests_are_explained_and_store_nothing() {
     let long = format!("PUT /r/{}", "k".repeat(257));
@@ -200,7 +200,7 @@ fn a_body_above_the_limit_is_refused() {
 }
 
 #[test]
-fn an_unknown_method_names_those_that_are_known() {
+fn the_answer_to_an_unknown_method_names_known_ones() {
     let head = ask(&app(), "PATCH /r/k", &[], b"").head;
     assert!(head.contains("allow: get, head, put"), "{head}");
 }
@@ -247,9 +247,9 @@ fn metrics_count_each_outcome_and_no_other_service() {
     assert!(scrape(&other).contains("\nresource_stale_token_rejections_total 0\n"));
 }
 
-/// The vocabulary that the audit reads, field by field.
+/// Checks every field of the events, which the audit reads.
 #[test]
-fn each_decision_is_told_once() {
+fn each_decision_emits_one_event() {
     let events = Events::default();
     events.collect_here();
     let app = app();
@@ -280,14 +280,22 @@ fn each_decision_is_told_once() {
     };
     let b = "b:7f3c9e12";
     let expected: Vec<Event> = [
-        json!({"event": "resource_read", "owner_token_prefix": b, "fencing_token": 34, "version": 0, "seen": 34}),
-        json!({"event": "write_accepted", "owner_token_prefix": b, "fencing_token": 34, "seq": 1, "version": 1, "body": body}),
-        json!({"event": "write_repeated", "owner_token_prefix": b, "fencing_token": 34, "seq": 1, "version": 1, "body": body}),
+        json!({"event": "resource_read", "owner_token_prefix": b, "fencing_token": 34,
+            "version": 0, "seen": 34}),
+        json!({"event": "write_accepted", "owner_token_prefix": b, "fencing_token": 34,
+            "seq": 1, "version": 1, "body": body}),
+        json!({"event": "write_repeated", "owner_token_prefix": b, "fencing_token": 34,
+            "seq": 1, "version": 1, "body": body}),
         json!({"event": "write_rejected", "fencing_token": 33, "seen": 34, "outcome": "stale"}),
-        json!({"event": "write_rejected", "owner_token_prefix": "a:1", "fencing_token": 34, "seen": 34, "outcome": "owner"}),
-        json!({"event": "read_rejected", "owner_token_prefix": "a:1", "fencing_token": 33, "seen": 34, "outcome": "stale"}),
+        json!({"event": "write_rejected", "owner_token_prefix": "a:1", "fencing_token": 34,
+            "seen": 34, "outcome": "owner"}),
+        json!({"event": "read_rejected", "owner_token_prefix": "a:1", "fencing_token": 33,
+            "seen": 34, "outcome": "stale"}),
         json!({"event": "resource_read", "version": 1, "seen": 34}),
-    ].into_iter().map(common).collect();
+    ]
+    .into_iter()
+    .map(common)
+    .collect();
     assert_eq!(events.all(), expected);
 }
 

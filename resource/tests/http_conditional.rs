@@ -1,4 +1,4 @@
-//! Conditional writes over HTTP/1.1: `If-Match`, `If-None-Match`, and what a fence says to them.
+//! Conditional writes over HTTP/1.1: `If-Match`, `If-None-Match`, and their refusal on a fenced key.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "common/service.rs"]
@@ -31,7 +31,7 @@ fn a_conditional_write_needs_the_version_that_was_read() {
 }
 
 #[test]
-fn only_what_was_never_written_matches_none() {
+fn a_key_never_written_matches_none() {
     let app = app();
     assert_eq!(put_if(&app, "If-None-Match: *", "a").pair(), (200, json!({"version": 1})));
 }

@@ -1,4 +1,4 @@
-//! What every store promises, asked of each.
+//! The contract of all stores, tested on each.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "common/calls.rs"]
@@ -20,11 +20,15 @@ use resource::store::{MemoryStore, Read, ReadOutcome, RedbStore, Snapshot, Store
 
 const ON: Fencing = Fencing::On;
 
-/// Runs each promise on each store, as a test of its own.
+/// Makes a test of each promise on each store.
 macro_rules! promises {
     ($($promise:ident),*) => {
         mod in_memory { $(#[test] fn $promise() { super::$promise(super::MemoryStore::new()); })* }
-        mod on_redb { $(#[test] fn $promise() { super::$promise(super::RedbStore::create(super::Disk::default()).unwrap()); })* }
+        mod on_redb {
+            $(#[test] fn $promise() {
+                super::$promise(super::RedbStore::create(super::Disk::default()).unwrap());
+            })*
+        }
     };
 }
 
@@ -38,7 +42,7 @@ promises!(
     a_conditional_write_does_not_get_around_the_fence,
     racing_updates_lose_none,
     racing_writers_pass_one_check_at_a_time,
-    events_stand_in_the_order_of_the_decisions
+    events_are_in_the_order_of_the_decisions
 );
 
 fn a_key_never_written_is_empty(store: impl Store) {
@@ -89,11 +93,11 @@ fn a_conditional_write_needs_the_version_that_it_names(store: impl Store) {
     let rival = write(&store, &k, &on(0, Some("b:1"), "b"), ON).unwrap();
     assert_eq!(rival, conflict(0, 1));
     let repeated = WriteOutcome::Repeated(receipt(1));
-    assert_eq!(write(&store, &k, &first, ON).unwrap(), repeated, "a retry is told from a rival");
+    assert_eq!(write(&store, &k, &first, ON).unwrap(), repeated, "a retry is no rival");
     let unnamed = on(1, None, "x");
     assert_eq!(write(&store, &k, &unnamed, ON).unwrap(), WriteOutcome::Accepted(receipt(2)));
     let again = write(&store, &k, &unnamed, ON).unwrap();
-    assert_eq!(again, conflict(1, 2), "nobody says that it is a retry");
+    assert_eq!(again, conflict(1, 2), "without an owner it is not known as a retry");
     assert_eq!(snapshot(&store, &k), Snapshot { value: Some("x".into()), version: 2, max_fence: None });
 }
 
@@ -107,7 +111,7 @@ fn a_conditional_write_does_not_get_around_the_fence(store: impl Store) {
     assert_eq!(
         write(&store, &k, &mine, ON).unwrap(),
         WriteOutcome::Repeated(receipt(1)),
-        "what was applied before says so"
+        "an applied write is recognised"
     );
     write(&store, &k, &Write { owner: owner("b"), ..plain(34, "b") }, ON).unwrap();
     assert_eq!(write(&store, &k, &on(2, Some("c:3"), "e"), ON).unwrap(), fenced, "after a write");
@@ -136,8 +140,8 @@ fn racing_updates_lose_none(store: impl Store) {
     assert_eq!(snapshot(&store, &k), Snapshot { value: Some("400".into()), version: 400, max_fence: None });
 }
 
-/// The writes of `racers` threads, as (version, token) of those accepted, each thread's own. Each thread
-/// climbs through all the tokens, so that nearly every check has a rival.
+/// Lets `racers` threads write, and returns (version, token) of the accepted writes. Each thread climbs
+/// through all the tokens, so that nearly every check has a rival.
 fn race(store: &impl Store, racers: u64, tokens: u64, events: &Events) -> Vec<(u64, u64)> {
     let run = |racer: u64| {
         events.collect_here();
@@ -161,7 +165,7 @@ fn racing_writers_pass_one_check_at_a_time(store: impl Store) {
     assert_eq!(snapshot(&store, &key("k")).max_fence, Some(token(200)));
 }
 
-fn events_stand_in_the_order_of_the_decisions(store: impl Store) {
+fn events_are_in_the_order_of_the_decisions(store: impl Store) {
     let events = Events::default();
     race(&store, 4, 200, &events);
     let mut seen = 0;
@@ -203,7 +207,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..24)
 }
 
-/// A key as it should be.
+/// A model of one key.
 #[derive(Clone, Debug, Default)]
 struct Model {
     fence: Fence,
@@ -262,8 +266,8 @@ proptest! {
         agrees(&RedbStore::create(Disk::default()).unwrap(), &steps, if off { Fencing::Off } else { ON })?;
     }
 
-    /// The power fails at some operation of the disk. Afterwards the store holds all that it acknowledged;
-    /// what it was about when the power failed is there whole or not at all.
+    /// The power fails at some operation of the disk. Afterwards the store holds all acknowledged requests;
+    /// the interrupted one is stored as a whole or not at all.
     #[test]
     fn acknowledged_writes_survive_a_loss_of_power(steps in steps(), power in 0..200u64, survivors: u64) {
         let disk = Disk::default();
@@ -274,8 +278,14 @@ proptest! {
         for step in &steps {
             let mut next = model.clone();
             let answer = match step {
-                Step::Write("k", asked) => { next.write(asked, ON); write(&store, &key("k"), asked, ON).map(drop) }
-                Step::Read("k", asked) => { next.read(asked, ON); read(&store, &key("k"), asked, ON).map(drop) }
+                Step::Write("k", asked) => {
+                    next.write(asked, ON);
+                    write(&store, &key("k"), asked, ON).map(drop)
+                }
+                Step::Read("k", asked) => {
+                    next.read(asked, ON);
+                    read(&store, &key("k"), asked, ON).map(drop)
+                }
                 Step::Write(..) | Step::Read(..) => continue,
             };
             if answer.is_err() {
@@ -284,7 +294,8 @@ proptest! {
             }
             model = next;
         }
-        let reopened = RedbStore::create(disk.after_power_loss(|number| survivors >> (number % 64) & 1 == 1)).unwrap();
+        let survives = |number: usize| survivors >> (number % 64) & 1 == 1;
+        let reopened = RedbStore::create(disk.after_power_loss(survives)).unwrap();
         let found = snapshot(&reopened, &key("k"));
         prop_assert!(found == model.snapshot() || Some(&found) == halfway.as_ref(),
             "found {:?}, acknowledged {:?}, halfway {:?}", found, model.snapshot(), halfway);
@@ -304,12 +315,12 @@ fn the_highest_token_outlives_a_crash() {
     let again = write(&store, &key("k"), &mine, ON).unwrap();
     assert!(
         matches!(again, WriteOutcome::Repeated(_)),
-        "the writer's retry is known after the crash: {again:?}"
+        "the writer's retry is recognised after the crash: {again:?}"
     );
 }
 
 #[test]
-fn an_update_and_its_retry_are_known_after_a_crash() {
+fn a_conditional_write_and_its_retry_outlive_a_crash() {
     let disk = Disk::default();
     let store = RedbStore::create(disk.clone()).unwrap();
     let mine = on(0, Some("a:1"), "a");
@@ -321,7 +332,7 @@ fn an_update_and_its_retry_are_known_after_a_crash() {
     assert_eq!(rival, conflict(0, 1));
 }
 
-/// A claim alone is a promise too.
+/// A claim without a write must be durable, too.
 #[test]
 fn a_claim_outlives_a_crash() {
     let disk = Disk::default();

@@ -1,4 +1,4 @@
-//! The update without a lock: what it makes of what it read, and when it gives up.
+//! The update without a lock: it reads again after each conflict, backs off, and at last gives up.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "common/world.rs"]
@@ -28,7 +28,7 @@ fn update() -> Update {
     Update { attempts: 3, ..Update::new(ResourceKey::new("orders:42").unwrap(), Duration::from_millis(5)) }
 }
 
-/// Between its read and its write, another one writes first: `rivals` times.
+/// Writes first, between the updater's read and its write, in the first `rivals` attempts.
 #[derive(Clone)]
 struct Rival {
     world: World,
@@ -57,7 +57,7 @@ fn updater(world: &World, rivals: u64) -> Updater<World, Rival> {
     Updater::new(world.clone(), client, rival, "a")
 }
 
-/// One more word.
+/// Returns the value with one more word.
 fn append(seen: &Snapshot) -> Bytes {
     let before = seen.value.clone().unwrap_or_default();
     Bytes::from([&before[..], b" mine"].concat())
@@ -85,7 +85,7 @@ fn it_gives_up_after_the_maximum_of_attempts() {
     run(&app(), &[], async |world| {
         let given_up = updater(&world, 3).update(&update(), append).await;
         assert_eq!(given_up, Err(UpdateError::Contended { attempts: 3, current: 3 }));
-        assert_eq!(value(&world).await, "rival", "nothing of it is stored");
+        assert_eq!(value(&world).await, "rival", "its value is not stored");
     });
 }
 
@@ -97,13 +97,13 @@ fn it_waits_longer_after_each_conflict() {
         let began = dlock::Runtime::now(&world);
         updater(&world, 2).update(&update, append).await.unwrap();
         let took = dlock::Runtime::now(&world).saturating_since(began);
-        // Half of the longest wait at least: 0.5 s, then 1 s.
+        // Each wait is at least half of its maximum: 0.5 s, then 1 s.
         assert!((Duration::from_millis(1500)..=Duration::from_secs(3)).contains(&took), "{took:?}");
     });
 }
 
 #[test]
-fn a_key_that_is_locked_is_left_alone() {
+fn an_update_of_a_fenced_key_is_refused() {
     run(&app(), &[], async |world| {
         let client = Client::new(world.clone(), "resource:80");
         let token = FencingToken::new(34).unwrap();

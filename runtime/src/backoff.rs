@@ -1,8 +1,8 @@
-//! The wait between two attempts. A pure function: random bytes are an argument.
+//! The wait between two attempts, as a pure function: random bytes are an argument.
 
 use std::time::Duration;
 
-/// Bounded exponential backoff with jitter.
+/// Exponential backoff with jitter and a limit.
 ///
 /// The wait before retry *n* is drawn from the upper half of `base · 2ⁿ`, which is at most `max`: random
 /// enough to separate clients that were refused together, and never so short that a client spins.
@@ -48,7 +48,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_wait_is_between_half_and_all_of_its_bound(
+        fn a_wait_is_between_half_and_all_of_its_limit(
             base in 1..10_000u64, max in 0..100_000u64, retry: u32, random: [u8; 8],
         ) {
             let base = Duration::from_millis(base);
@@ -59,7 +59,7 @@ mod tests {
         }
 
         #[test]
-        fn the_bound_never_shrinks(base in 1..10_000u64, retry in 0..u32::MAX) {
+        fn the_longest_wait_never_shrinks(base in 1..10_000u64, retry in 0..u32::MAX) {
             let backoff = Backoff { base: Duration::from_millis(base), max: Duration::from_secs(3600) };
             prop_assert!(backoff.longest(retry) <= backoff.longest(retry + 1));
         }

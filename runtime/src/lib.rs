@@ -1,4 +1,4 @@
-//! The outside world in one small trait: clock, network, scheduler and entropy.
+//! One small trait for the outside world: clock, network, scheduler and entropy.
 //!
 //! `dlock` and its clients read a clock, open a connection, spawn a task and draw a random byte only through
 //! [`Runtime`]. A program implements it with tokio and sockets, a simulator with simulated clocks and byte
@@ -35,8 +35,8 @@ pub trait Runtime: Clone + Send + Sync + 'static {
     /// Completes once [`Runtime::now`] has reached `deadline`.
     fn sleep_until(&self, deadline: Instant) -> impl Future<Output = ()> + Send;
 
-    /// Opens a connection to `address`, written `host:port`. It may hang for as long as the network keeps
-    /// silent, so bound it with [`timeout_at`].
+    /// Opens a connection to `address`, written `host:port`. It may hang while the network is silent, so wrap
+    /// it in [`timeout_at`].
     fn connect(&self, address: &str) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 
     /// Runs `task` beside the caller. It ends with the process.
@@ -65,17 +65,17 @@ impl Instant {
     /// The end of the clock's range.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The reading `nanos` nanoseconds after the clock's origin.
+    /// Returns the reading `nanos` nanoseconds after the clock's origin.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// Nanoseconds since the clock's origin.
+    /// Returns the nanoseconds since the clock's origin.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// The time from `earlier` to `self`; zero if `earlier` is the later one.
+    /// Returns the time from `earlier` to `self`; zero if `earlier` is the later one.
     pub const fn saturating_since(self, earlier: Instant) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
@@ -128,8 +128,8 @@ pub fn timeout_at<R: Runtime, F: Future>(
 }
 
 pin_project! {
-    // A future of its own: an `async fn` has room for its argument twice, and so twice for each timeout
-    // inside another.
+    // A future of its own, since an `async fn` reserves space for its argument twice: nested timeouts would
+    // double it each time.
     struct TimeoutAt<F, S> {
         #[pin]
         future: F,

@@ -1,5 +1,5 @@
-//! A lock as many tutorials show it, `SET key NX PX` and later a bare `DEL`, is found guilty of releasing the
-//! lock of somebody else.
+//! Finds the mistake of a lock that many tutorials show, `SET key NX PX` and later a bare `DEL`: it releases
+//! the lock of another owner.
 //!
 //! `cargo run -p sim --example naive_lock`
 
@@ -12,7 +12,7 @@ use sim::{Process, Sim};
 /// The lock's key on the server.
 const KEY: &str = "account-7";
 
-/// How long a lock lives that nobody deletes.
+/// The time to live of the lock.
 const TTL: Duration = Duration::from_secs(1);
 
 fn main() {
@@ -24,14 +24,14 @@ fn main() {
     }
 }
 
-/// The world: a Redis, and two processes that move money on one account.
+/// Builds the world: a Redis, and two processes that move money on one account.
 fn transfers(sim: &mut Sim) {
     // The history knows the key as the lock `account:7`.
     sim.host("redis", RedisHost::new().lock_key(KEY, "account:7")).key("account:7").scale(TTL);
     for name in ["a", "b"] {
         sim.process(name, |process| async move {
             for _ in 0..3 {
-                // A connection that breaks ends the round; the next one begins anew.
+                // A broken connection ends the round; the next round connects again.
                 let _ = transfer(&process).await;
                 process.sleep(Duration::from_millis(20)).await;
             }
@@ -39,7 +39,7 @@ fn transfers(sim: &mut Sim) {
     }
 }
 
-/// One transfer under the lock.
+/// Makes one transfer under the lock.
 async fn transfer(process: &Process) -> RedisResult<()> {
     let mut redis = sim::clients::redis(process, "redis:6379").await?;
     while !acquire(process, &mut redis).await? {
@@ -49,7 +49,7 @@ async fn transfer(process: &Process) -> RedisResult<()> {
     process.point("working");
     process.sleep(Duration::from_millis(100)).await;
     drop(section);
-    // The mistake: by now the key may be somebody else's.
+    // The mistake: by now the key may be another owner's.
     redis.del(KEY).await
 }
 

@@ -1,5 +1,5 @@
-//! A service of one's own with a check of one's own: it hands out numbers, each once, and keeps the last one
-//! on its disk. It answers before it syncs, so a loss of power makes it hand out a number twice.
+//! A custom service with a custom check. The service hands out numbers, each once, and keeps the last one on
+//! its disk. It answers before it syncs, so it hands out a number twice after a power loss.
 //!
 //! `cargo run -p sim --example own_service`
 
@@ -20,7 +20,7 @@ fn main() {
     }
 }
 
-/// The world: the service, and two clients that ask it for numbers.
+/// Builds the world: the service, and two clients that ask it for numbers.
 fn numbers(sim: &mut Sim) {
     sim.service("numbers", serve).check("each number once", each_number_once);
     for name in ["a", "b"] {
@@ -35,7 +35,7 @@ fn numbers(sim: &mut Sim) {
     }
 }
 
-/// The service: the number goes to the disk, and to the client. It is synced every tenth time.
+/// Runs the service: writes each number to the disk and sends it to the client. Syncs every tenth number.
 async fn serve(process: Process) {
     let file = process.disk().open();
     let Ok(mut listener) = process.listen(7000) else { return };
@@ -46,7 +46,7 @@ async fn serve(process: Process) {
         if file.append(b"+").is_err() || (number.is_multiple_of(10) && file.sync().is_err()) {
             return;
         }
-        // A client that has gone away asks again.
+        // A client that has disconnected makes a new request.
         let _ = stream.write_all(&number.to_be_bytes()).await;
     }
 }
@@ -55,14 +55,14 @@ async fn ask(process: &Process) -> io::Result<u64> {
     process.connect("numbers:7000").await?.read_u64().await
 }
 
-/// No two clients got the same number.
+/// Checks that no number was handed out twice.
 fn each_number_once(evidence: &Evidence<'_>) -> Result<(), String> {
     let mut given = BTreeSet::new();
     for event in evidence.events {
         if let Kind::PointPassed { step } = &event.kind
             && !given.insert(step.as_str())
         {
-            return Err(format!("{} {} at {}, as somebody before", event.process, step, event.at));
+            return Err(format!("{} {} at {}, for the second time", event.process, step, event.at));
         }
     }
     Ok(())

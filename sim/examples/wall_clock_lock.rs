@@ -1,5 +1,5 @@
-//! A lock that is found guilty only under a clock fault: the holder works for as long as its lease is valid,
-//! and measures that on the wall clock. No pause and no partition breaks it, a clock that is set back does.
+//! Finds a mistake with a clock fault: the holder works for as long as its lease is valid, and measures that
+//! on the wall clock. No partition and no delay breaks the lock; a clock that is set back does.
 //!
 //! `cargo run -p sim --example wall_clock_lock`
 
@@ -13,7 +13,7 @@ use sim::{Process, Sim};
 
 const KEY: &str = "report-42";
 const TTL: Duration = Duration::from_secs(1);
-/// What the holder trusts its lease less than its time to live.
+/// The holder trusts its lease for its time to live less this margin.
 const MARGIN: Duration = Duration::from_millis(100);
 
 fn main() {
@@ -30,7 +30,7 @@ fn search(what: &str, verbs: &[&str]) {
     }
 }
 
-/// The world: a Redis, and two processes that write one report.
+/// Builds the world: a Redis, and two processes that write one report.
 fn reports(sim: &mut Sim) {
     sim.host("redis", RedisHost::new().lock_key(KEY, "report:42")).key("report:42").scale(TTL);
     sim.check("one writer at a time", sim::no(VerdictKind::Overlap));
@@ -44,7 +44,7 @@ fn reports(sim: &mut Sim) {
     }
 }
 
-/// Writes under the lock, and leaves it to its time to live.
+/// Writes under the lock, and leaves the lock to expire.
 async fn write(process: &Process) -> RedisResult<()> {
     let mut redis = sim::clients::redis(process, "redis:6379").await?;
     let options = SetOptions::default()

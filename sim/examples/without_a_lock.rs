@@ -1,5 +1,5 @@
-//! Workers that do without a lock: each write names the version that was read, and the resource refuses it if
-//! another one was first. No schedule loses an update.
+//! Workers without a lock: each write names the version that was read, and the resource refuses it if another
+//! write came first. No schedule loses an update.
 //!
 //! `cargo run -p sim --example without_a_lock`
 
@@ -24,7 +24,7 @@ fn main() {
     }
 }
 
-/// The world: a resource that keeps what it stores on its disk, and three processes that count in it.
+/// Builds the world: a resource that stores its data on its disk, and three processes that count in it.
 fn counters(sim: &mut Sim) {
     sim.resource("resource", ResourceHost::on_disk(Config::default())).key("counter:1");
     sim.check("no lost update", sim::no(VerdictKind::LostUpdate));
@@ -35,7 +35,7 @@ fn counters(sim: &mut Sim) {
             let updater = Updater::new(process.runtime(), client, (), process.name());
             let update = Update::new(key, Duration::from_millis(20));
             for _ in 0..3 {
-                // One that is given up ends in the history; the next round goes on.
+                // An update that is given up is in the history; the next round goes on.
                 let _ = updater.update(&update, |seen| Bytes::from(format!("{}", seen.version + 1))).await;
             }
         });

@@ -6,7 +6,7 @@ use crate::lab::Options;
 use crate::museum;
 use crate::sim::{Schedule, ScheduleError};
 
-/// A folder that can't be replayed.
+/// The reason why a folder can't be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum CorpusError {
     /// The folder can't be read.
@@ -14,7 +14,7 @@ pub enum CorpusError {
     Folder {
         /// The folder.
         folder: String,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// The folder holds no schedule.
@@ -28,7 +28,7 @@ pub enum CorpusError {
     Schedule(#[from] ScheduleError),
 }
 
-/// The schedules of `folder`, by name, in alphabetical order.
+/// Loads the schedules in `folder`, each with its name, in alphabetical order.
 ///
 /// # Errors
 ///

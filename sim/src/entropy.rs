@@ -1,16 +1,15 @@
 //! Keyed randomness: every site of randomness (a link, a node, a client, a fault) draws from a stream of its
 //! own.
 //!
-//! A generator that is drawn from in sequence couples everything to everything: take one fault out of a
-//! schedule, and all that follows changes. Here a draw depends on the seed, the site's name and how often
-//! that site has drawn before, and on nothing else. That is what makes a shrunk schedule fail in the same way
-//! as the one it came from.
+//! One generator for all sites would couple all draws: without one fault of a schedule, all later draws would
+//! change. Here a draw depends on the seed, the site's name and the number of earlier draws of that site, and
+//! on nothing else. A shrunk schedule therefore fails like the one that it came from.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Fills the key behind the seed. Changing it changes every run of every seed.
+/// The bytes of the key after the seed. Another label changes every run of every seed.
 const LABEL: &[u8; 24] = b"dlock simulation entropy";
 
 /// The randomness of one run: a ChaCha key, made from the seed.
@@ -26,7 +25,7 @@ pub struct Site {
 }
 
 impl Entropy {
-    /// The randomness of the run with this seed.
+    /// Creates the randomness of the run with this seed.
     pub fn new(seed: u64) -> Self {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -34,8 +33,8 @@ impl Entropy {
         Self { key: ChaCha8Rng::from_seed(key) }
     }
 
-    /// The stream of the site called `name`, from its beginning. The stream's number is the name's XXH3 hash,
-    /// which is the same on every machine and in every release.
+    /// Returns the stream of the site `name`, from its beginning. The stream's number is the name's XXH3
+    /// hash, which is the same on every machine and in every release.
     pub fn site(&self, name: &str) -> Site {
         let mut stream = self.key.clone();
         stream.set_stream(xxh3_64(name.as_bytes()));
@@ -44,36 +43,36 @@ impl Entropy {
 }
 
 impl Site {
-    /// The next 64 bits. Every draw below but [`Site::fill`] takes exactly one of these, whatever its
+    /// Draws 64 bits. Every draw below but [`Site::fill`] takes exactly one of these numbers, whatever its
     /// arguments.
     pub fn u64(&mut self) -> u64 {
         self.stream.next_u64()
     }
 
-    /// A number from 0 to `bound` - 1, or 0 if `bound` is 0.
+    /// Draws a number from 0 to `limit` - 1, or 0 if `limit` is 0.
     ///
     /// Lemire's multiplication without the rejection step ("Fast random integer generation in an interval",
-    /// 2019): the bias is below `bound` / 2⁶⁴, and the number of draws stays fixed.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        let wide = u128::from(self.u64()) * u128::from(bound);
+    /// 2019): the bias is below `limit` / 2⁶⁴, and the number of draws stays fixed.
+    pub fn below(&mut self, limit: u64) -> u64 {
+        let wide = u128::from(self.u64()) * u128::from(limit);
         (wide >> 64) as u64
     }
 
-    /// A number of nanoseconds from `min` to `max`, both included; `min` if `max` is not above it.
+    /// Draws a number of nanoseconds from `min` to `max`, both included; `min` if `max` is not above it.
     pub fn range_nanos(&mut self, min: u64, max: u64) -> u64 {
         let width = u128::from(max.saturating_sub(min)) + 1;
         let wide = u128::from(self.u64()) * width;
         min + (wide >> 64) as u64
     }
 
-    /// True with the probability `p`: never for 0 or less, always for 1 or more.
+    /// Returns true with the probability `p`: never for 0 or less, always for 1 or more.
     pub fn chance(&mut self, p: f64) -> bool {
         // The upper 53 bits: as many as an f64 holds exactly.
         let unit = (self.u64() >> 11) as f64 / (1_u64 << 53) as f64;
         unit < p
     }
 
-    /// Fills `bytes`. Takes whole 32-bit words from the stream.
+    /// Fills `bytes`, and takes whole 32-bit words from the stream.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         self.stream.fill_bytes(bytes);
     }
@@ -90,7 +89,7 @@ mod tests {
         [site.u64(), site.u64(), site.u64()]
     }
 
-    /// A change of these numbers is a change of every run of every seed that anyone has kept.
+    /// If these numbers change, every run of every kept seed changes.
     #[test]
     fn the_numbers_of_a_site_never_change() {
         assert_eq!(
@@ -115,7 +114,7 @@ mod tests {
         }
     }
 
-    /// The bound is low enough that a biased draw shows, and the counts are those of one fixed stream.
+    /// The ranges are narrow enough to show a biased draw. The stream is fixed, so the counts never change.
     #[test]
     fn draws_are_spread_evenly() {
         let mut site = Entropy::new(1).site("dice");
@@ -130,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_a_draw() {
+    fn draws_keep_to_their_ranges() {
         let mut site = Entropy::new(1).site("ends");
         assert_eq!(site.below(0), 0);
         assert_eq!(site.below(1), 0);
@@ -144,34 +143,34 @@ mod tests {
     }
 
     proptest! {
-            #[test]
-            fn a_site_is_not_moved_by_another(seed: u64, before in 0..40_usize, between in 0..40_usize) {
-                let entropy = Entropy::new(seed);
-                let mut alone = entropy.site("a");
-                let (mut site, mut other) = (entropy.site("a"), entropy.site("b"));
-                for _ in 0..before {
-     other.u64();
-    }
-                for _ in 0..20 {
-                    prop_assert_eq!(site.u64(), alone.u64());
-                    for _ in 0..between {
-     other.below(10);
-    }
+        #[test]
+        fn draws_of_one_site_move_no_other(seed: u64, before in 0..40_usize, between in 0..40_usize) {
+            let entropy = Entropy::new(seed);
+            let mut alone = entropy.site("a");
+            let (mut site, mut other) = (entropy.site("a"), entropy.site("b"));
+            for _ in 0..before {
+                other.u64();
+            }
+            for _ in 0..20 {
+                prop_assert_eq!(site.u64(), alone.u64());
+                for _ in 0..between {
+                    other.below(10);
                 }
             }
-
-            #[test]
-            fn a_draw_takes_one_number_whatever_it_draws(seed: u64, bound: u64, min: u64, max: u64, p: f64) {
-                let entropy = Entropy::new(seed);
-                let (mut site, mut plain) = (entropy.site("a"), entropy.site("a"));
-                prop_assert!(site.below(bound) < bound.max(1));
-                let drawn = site.range_nanos(min, max);
-                prop_assert!(drawn >= min && drawn <= max.max(min));
-                site.chance(p);
-                for _ in 0..3 {
-     plain.u64();
-    }
-                prop_assert_eq!(site.u64(), plain.u64());
-            }
         }
+
+        #[test]
+        fn every_draw_takes_one_number(seed: u64, limit: u64, min: u64, max: u64, p: f64) {
+            let entropy = Entropy::new(seed);
+            let (mut site, mut plain) = (entropy.site("a"), entropy.site("a"));
+            prop_assert!(site.below(limit) < limit.max(1));
+            let drawn = site.range_nanos(min, max);
+            prop_assert!(drawn >= min && drawn <= max.max(min));
+            site.chance(p);
+            for _ in 0..3 {
+                plain.u64();
+            }
+            prop_assert_eq!(site.u64(), plain.u64());
+        }
+    }
 }

@@ -2,8 +2,9 @@
 
 #[cfg(not(madsim))]
 compile_error!(
-    "`sim` needs `--cfg madsim`. `cargo run -- init FOLDER` in the checkout of `sim` sets a crate up for it. A RUSTFLAGS \
-     variable in the environment overrides .cargo/config.toml: unset it, or add `--cfg madsim` to it."
+    "`sim` needs `--cfg madsim`. `cargo run -- init FOLDER` in the checkout of `sim` sets a crate up for it. \
+     A RUSTFLAGS variable in the environment overrides .cargo/config.toml: unset it, or add `--cfg madsim` \
+     to it."
 );
 
 pub mod allocator;
@@ -27,10 +28,11 @@ mod span;
 pub mod trace;
 pub mod world;
 
+pub use explore::{Failure, Search, check};
 pub use names::UnknownName;
 pub use place::{Invalid, Place};
 pub use sim::{
     Check, Control, Draw, Evidence, Finding, NoOptions, Process, Report, RunError, Schedule, ScheduleError,
-    Search, Sim, Struck, Subject, check, clients, no,
+    Sim, Struck, Subject, clients, no,
 };
 pub use span::{Shift, Span, SpanError};

@@ -1,6 +1,6 @@
-//! The `sim` command: parses its arguments, calls the library, prints what it says.
+//! The `sim` command: parses its arguments, calls the library and prints the results.
 //!
-//! Exit codes: 0 as expected, 1 not as expected, 2 bad input.
+//! Exit codes: 0 as expected, 1 not as expected, 2 invalid input.
 mod cli;
 
 use std::path::PathBuf;
@@ -8,14 +8,17 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use resource::Fencing;
+use resource::audit::VerdictKind;
+use sim::allocator::Allocator;
 use sim::lab::System;
+use sim::museum::Mutant;
 
 #[global_allocator]
-static ALLOCATOR: sim::allocator::Allocator = sim::allocator::Allocator;
+static ALLOCATOR: Allocator = Allocator;
 
-/// Distributed locks, proved: real lock clients against simulated servers, networks, clocks and disks.
+/// Tests distributed locks: runs real lock clients against simulated servers, networks, clocks and disks.
 ///
-/// Without a command: the safety experiment, with fencing off and on, then some seconds of random schedules.
+/// Without a command: runs the safety experiment with fencing off and on, then random schedules for 5 s.
 #[derive(Parser)]
 #[command(name = "sim", version)]
 struct Arguments {
@@ -25,22 +28,22 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Runs the random schedule that a seed gives.
+    /// Runs the random schedule of a seed.
     Run {
-        /// The seed that the schedule and all its randomness come from.
+        /// The seed of the schedule and of all randomness in its run.
         #[arg(long)]
         seed: u64,
-        /// Whether the resource checks fencing tokens.
+        /// Turns the resource's check of fencing tokens on or off.
         #[arg(long, value_parser = cli::fencing::parser(), default_value = "on")]
         fence: Fencing,
-        /// Prints the trace, a line an event.
+        /// Prints the trace: one line for each event.
         #[arg(long)]
         trace: bool,
         /// Prints one JSON object instead of text.
         #[arg(long, conflicts_with = "trace")]
         json: bool,
     },
-    /// Runs a schedule file and compares the verdicts with those it demands.
+    /// Runs a schedule file and compares its verdicts with the expected ones.
     Replay {
         /// The schedule, such as seeds/gc-pause.toml.
         file: PathBuf,
@@ -48,50 +51,91 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Replays every schedule of a folder, a line each.
+    /// Replays every schedule in a folder and prints a line for each.
     Corpus {
         /// The folder with the schedules.
         #[arg(default_value = "seeds")]
         folder: PathBuf,
     },
-    /// Runs random schedules, with fencing off and on, in search of a violation.
+    /// Searches for violations: runs random schedules with fencing on.
     Explore {
-        /// How many schedules to run.
+        /// The number of schedules.
         #[arg(long)]
         seeds: u64,
         /// The first seed.
         #[arg(long, default_value_t = 0)]
         first: u64,
-        /// Runs schedules of this lock system alone: redis, redlock, etcd or zookeeper.
+        /// Runs schedules of this lock system only: redis, redlock, etcd or zookeeper.
         #[arg(long)]
         system: Option<System>,
-        /// How many threads to use; by default as many as there are cores.
+        /// Puts this mistake of the museum into all locks, or into the resource: the search must find it.
+        #[arg(long)]
+        mutant: Option<Mutant>,
+        /// The number of threads; by default one for each core.
         #[arg(long)]
         threads: Option<usize>,
         /// Fails if a probe is unmet: a situation that no run has reached, or a condition that none has
         /// evaluated, unless it is marked rare.
         #[arg(long)]
         probes: bool,
-        /// The folder in which violations are saved, as schedules that replay.
+        /// The folder for violations. Each is saved as a schedule, which `replay` runs again.
         #[arg(long, default_value = "violations")]
+        out: PathBuf,
+    },
+    /// Reduces a schedule that fails to what its failure needs, and prints it.
+    Shrink {
+        /// The schedule, such as violations/seed-7-on.toml.
+        file: PathBuf,
+        /// The verdict to keep, if the schedule gives several. By default the first one that nothing in it
+        /// explains, or else the last one.
+        #[arg(long)]
+        verdict: Option<VerdictKind>,
+        /// The file to which the smaller schedule is written.
+        #[arg(long)]
+        out: Option<PathBuf>,
+    },
+    /// Says what happens in a schedule that fails, and which lengths of its faults still make it fail.
+    Explain {
+        /// The schedule, such as violations/seed-7-on.toml.
+        file: PathBuf,
+        /// The verdict to explain, if the schedule gives several. By default as for `shrink`.
+        #[arg(long)]
+        verdict: Option<VerdictKind>,
+    },
+    /// Searches for every mistake of the museum, with different seeds, and says how many schedules it took.
+    Museum {
+        /// Searches for this mistake only.
+        #[arg(long)]
+        mutant: Option<Mutant>,
+        /// The number of searches for each mistake on each system.
+        #[arg(long, default_value_t = 50)]
+        hunts: u64,
+        /// The most schedules of one search.
+        #[arg(long, default_value_t = 10_000)]
+        cap: u64,
+        /// The number of threads; by default one for each core.
+        #[arg(long)]
+        threads: Option<usize>,
+        /// The folder for the shrunk schedules, one for each mistake and system.
+        #[arg(long, default_value = "target/museum")]
         out: PathBuf,
     },
     /// Runs every lock system under every class of faults, with fencing off and on, and counts the verdicts.
     Compare {
-        /// How many schedules to run in each cell of the table.
+        /// The number of schedules for each row of the table.
         #[arg(long, default_value_t = 1500)]
         schedules: u64,
         /// The first seed.
         #[arg(long, default_value_t = 0)]
         first: u64,
-        /// How many threads to use; by default as many as there are cores.
+        /// The number of threads; by default one for each core.
         #[arg(long)]
         threads: Option<usize>,
-        /// The file to which the table is written, as Markdown.
+        /// The Markdown file for the table.
         #[arg(long, default_value = "docs/comparison.md")]
         out: PathBuf,
     },
-    /// Sets up a crate of your own, so that `sim` builds as its dependency: writes .cargo/config.toml and
+    /// Sets up your crate so that `sim` builds as its dependency: writes .cargo/config.toml and
     /// .cargo/protoc.
     Init {
         /// The folder of your crate.
@@ -118,6 +162,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    Allocator::keep_freed_memory();
     let outcome = match Arguments::parse().command {
         None => cli::demo::demo(),
         Some(Command::Run { seed, fence, trace, json }) => {
@@ -125,8 +170,14 @@ fn main() -> ExitCode {
         }
         Some(Command::Replay { file, json }) => cli::replay::file(&file, json),
         Some(Command::Corpus { folder }) => cli::corpus::corpus(&folder),
-        Some(Command::Explore { seeds, first, system, threads, probes, out }) => {
-            cli::explore::explore(system, first, seeds, threads, probes, &out)
+        Some(Command::Explore { seeds, first, system, mutant, threads, probes, out }) => {
+            let search = cli::explore::Plan { system, mutant, first, seeds, threads, must_meet: probes };
+            cli::explore::explore(&search, &out)
+        }
+        Some(Command::Shrink { file, verdict, out }) => cli::shrink::shrink(&file, verdict, out.as_deref()),
+        Some(Command::Explain { file, verdict }) => cli::shrink::explain(&file, verdict),
+        Some(Command::Museum { mutant, hunts, cap, threads, out }) => {
+            cli::museum::museum(&cli::museum::Plan { mutant, hunts, cap, threads, out })
         }
         Some(Command::Compare { schedules, first, threads, out }) => {
             cli::compare::compare(first, schedules, threads, &out)

@@ -1,6 +1,6 @@
-//! Enums whose variants have names in schedule files, and the error for a name that is none of them.
+//! Enums whose variants have names in schedule files, and the error for an unknown name.
 
-/// A name that a schedule uses and nothing has.
+/// An unknown name in a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {what} `{given}`: known are {known}")]
 pub struct UnknownName {
@@ -16,7 +16,7 @@ impl UnknownName {
 }
 
 /// Declares an enum together with the name of each variant in schedule files: one list serves reading,
-/// printing and the error that lists what is known.
+/// printing and the error that lists the known names.
 macro_rules! names {
     ($(#[$meta:meta])* pub enum $name:ident as $what:literal {
         $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)+
@@ -26,10 +26,10 @@ macro_rules! names {
         pub enum $name { $($(#[$variant_meta])* $variant,)+ }
 
         impl $name {
-            /// All of them, in the order of their declaration.
+            /// All variants, in the order of their declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// What schedule files call it.
+            /// Returns the name in schedule files.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)+ }
             }

@@ -1,71 +1,80 @@
-//! A field of a schedule file, and what is wrong with it.
+//! Fields of schedule files, and errors about them.
 
 use std::borrow::Cow;
 use std::fmt;
 
+use smallvec::SmallVec;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// What is wrong with a schedule, and in which of its fields. Prints as `fault[1].what.pause: what is wrong`.
+/// An error in a field of a schedule. Prints as `fault[1].what.pause: the problem`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct Invalid {
-    /// The field at fault.
+    /// The field with the error.
     pub place: Place,
-    /// What is wrong with it.
+    /// The description of the error.
     pub problem: String,
 }
 
 /// A field of a schedule: the keys and indices that lead to it from the top of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place(Vec<Turn>);
+pub struct Place(SmallVec<[Segment; 3]>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Turn {
+enum Segment {
     Key(Cow<'static, str>),
     /// From 0.
     Index(usize),
 }
 
 impl Place {
-    /// The field `key` at the top of the file.
+    /// Returns the field `key` at the top of the file.
     pub fn top(key: impl Into<Cow<'static, str>>) -> Self {
         Self::default().key(key)
     }
 
-    /// The field `key` of the table here.
+    /// Returns the field `key` of this table.
     pub fn key(&self, key: impl Into<Cow<'static, str>>) -> Self {
-        self.turn(Turn::Key(key.into()))
+        self.push(Segment::Key(key.into()))
     }
 
-    /// The element numbered `index`, from 0, of the list here.
+    /// Returns the element `index`, from 0, of this list.
     pub fn index(&self, index: usize) -> Self {
-        self.turn(Turn::Index(index))
+        self.push(Segment::Index(index))
     }
 
-    /// The error that something is wrong with this field.
+    /// Returns an error about this field, described by `problem`.
     pub fn says(&self, problem: impl Into<String>) -> Invalid {
         Invalid { place: self.clone(), problem: problem.into() }
     }
 
-    /// The line of the field in the file with this text, or of the nearest table around it if the file leaves
-    /// it out.
+    /// Returns the line, from 1, of the field in the file with this text; if the file leaves the field out,
+    /// the line of the nearest table around it.
     pub fn line(&self, text: &str) -> usize {
         let offset = DeTable::parse(text).map_or(0, |table| self.offset(&table));
         line_at(text, offset)
     }
 
-    fn turn(&self, turn: Turn) -> Self {
-        let mut turns = self.0.clone();
-        turns.push(turn);
-        Self(turns)
+    /// Returns the index, from 0, of the element of the list `list` that has the field.
+    pub(crate) fn element_of(&self, list: &str) -> Option<usize> {
+        match self.0.as_slice() {
+            [Segment::Key(key), Segment::Index(index), ..] if key == list => Some(*index),
+            _ => None,
+        }
+    }
+
+    fn push(&self, segment: Segment) -> Self {
+        let mut segments = self.0.clone();
+        segments.push(segment);
+        Self(segments)
     }
 
     fn offset(&self, table: &Spanned<DeTable<'_>>) -> usize {
-        let Some((Turn::Key(first), rest)) = self.0.split_first() else { return 0 };
+        let Some((Segment::Key(first), rest)) = self.0.split_first() else { return 0 };
         let Some(mut value) = table.get_ref().get(first.as_ref()) else { return 0 };
-        for turn in rest {
-            match step_into(value, turn) {
+        for segment in rest {
+            match step_into(value, segment) {
                 Some(inner) => value = inner,
                 None => break,
             }
@@ -74,27 +83,27 @@ impl Place {
     }
 }
 
-fn step_into<'a, 'i>(value: &'a Spanned<DeValue<'i>>, turn: &Turn) -> Option<&'a Spanned<DeValue<'i>>> {
-    match turn {
-        Turn::Key(key) => value.get_ref().as_table()?.get(key.as_ref()),
-        Turn::Index(index) => value.get_ref().as_array()?.get(*index),
+fn step_into<'a, 'i>(value: &'a Spanned<DeValue<'i>>, segment: &Segment) -> Option<&'a Spanned<DeValue<'i>>> {
+    match segment {
+        Segment::Key(key) => value.get_ref().as_table()?.get(key.as_ref()),
+        Segment::Index(index) => value.get_ref().as_array()?.get(*index),
     }
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, turn) in self.0.iter().enumerate() {
-            match turn {
-                Turn::Key(key) if at == 0 => write!(f, "{key}")?,
-                Turn::Key(key) => write!(f, ".{key}")?,
-                Turn::Index(index) => write!(f, "[{index}]")?,
+        for (at, segment) in self.0.iter().enumerate() {
+            match segment {
+                Segment::Key(key) if at == 0 => write!(f, "{key}")?,
+                Segment::Key(key) => write!(f, ".{key}")?,
+                Segment::Index(index) => write!(f, "[{index}]")?,
             }
         }
         Ok(())
     }
 }
 
-/// The line, from 1, of the byte at `offset`.
+/// Returns the line, from 1, of the byte at `offset`.
 pub(crate) fn line_at(text: &str, offset: usize) -> usize {
     let end = offset.min(text.len());
     text.as_bytes()[..end].iter().filter(|byte| **byte == b'\n').count() + 1

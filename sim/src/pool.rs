@@ -1,4 +1,4 @@
-//! A pool of threads that runs independent tasks: what `explore` and `compare` have in common.
+//! A pool of threads that runs independent tasks, for `explore` and `compare`.
 
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
@@ -7,18 +7,19 @@ use std::thread::{ScopedJoinHandle, scope};
 
 use crate::world::lock;
 
-/// Runs `work` on each task, on `threads` threads, in the order in which threads become free. `work` may
-/// break the loop: tasks that have begun are finished, and no other one begins.
+/// Runs `work` on each task; each of `threads` threads takes the next task when it is free. If `work` returns
+/// `Break`, running tasks are finished, and no other task begins.
 ///
 /// # Errors
 ///
-/// The error of the task that failed first in the order of the threads. No task begins after one has failed.
+/// The error of a failed task; of several, that of the thread that was started first. No task begins after
+/// one has failed.
 pub(crate) fn run<T, E: Send>(
     threads: usize,
     tasks: impl Iterator<Item = T> + Send,
     work: impl Fn(T) -> Result<ControlFlow<()>, E> + Sync,
 ) -> Result<(), E> {
-    // A fused iterator stays empty once the loop was broken.
+    // `None` once no other task may begin.
     let tasks = Mutex::new(Some(tasks));
     let next = || lock(&tasks).as_mut().and_then(Iterator::next);
     let stop = || drop(lock(&tasks).take());
@@ -63,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_begins_after_a_failure_or_a_break() {
+    fn no_task_begins_after_a_failure_or_a_break() {
         let begun = AtomicU64::new(0);
         let outcome = run(1, 0.., |task| {
             begun.fetch_add(1, Ordering::Relaxed);

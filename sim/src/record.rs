@@ -1,11 +1,11 @@
-//! Recording: `dlock`, `resource` and the simulated servers say what happens in `tracing` events; one global
-//! layer stamps each with true time and process and keeps it for the run of the thread it happened on.
+//! Records histories. `dlock`, `resource` and the simulated servers emit `tracing` events; one global layer
+//! stamps each event with true time and process, and keeps it for the run on the current thread.
 //!
-//! One layer for all runs, since a subscriber of its own for every run would rebuild tracing's call-site
-//! caches each time.
+//! All runs share one layer, since a new subscriber for each run would rebuild tracing's call-site caches.
 
 use std::cell::RefCell;
 use std::fmt;
+use std::io::Write;
 use std::mem;
 use std::rc::Rc;
 use std::sync::Once;
@@ -24,54 +24,55 @@ use crate::world::World;
 /// The targets whose events make up a history.
 const TARGETS: [&str; 5] = ["dlock", "resource", "worker", "server", "fault"];
 
-/// How many events the last run had, whichever it was: the next one most likely needs as much room.
+/// Number of events of the last run that ended, on any thread: the next run reserves as much memory.
 static EVENTS_LAST: AtomicUsize = AtomicUsize::new(64);
 
-/// The hash is told of events by so many bytes, or a little more.
+/// Bytes buffered before they are hashed; the last event may exceed it a little.
 const HASHED_BYTES: usize = 2048;
 
 thread_local! {
     static RUN: RefCell<Option<Recording>> = const { RefCell::new(None) };
 }
 
-/// What one run has recorded so far.
+/// The recording of one run.
 struct Recording {
     world: World,
-    /// The processes' names, and that of the harness at the end.
+    /// The names of the processes, then that of the harness.
     names: Vec<Name>,
     events: Vec<Event>,
     hash: Box<Xxh3Default>,
-    /// The last events' bytes, on their way to the hash: many small updates would cost more than all else
+    /// Bytes of the last events, not hashed yet: many small updates of the hash would cost more than all else
     /// here.
     bytes: Vec<u8>,
     /// The fields of the event that is being read; empty between events.
     record: Record,
-    /// What the fields of the call sites heard so far are.
+    /// The call sites of the events so far.
     sites: Vec<Site>,
-    /// Hears of every event, in the middle of the task that caused it.
+    /// Called with every event but those of [`note`], within the task that caused it.
     listener: Rc<dyn Fn(&Event)>,
-    /// An event that could not be understood: a mistake in the vocabulary, which fails the run.
+    /// The error of the first event outside the vocabulary, which fails the run.
     mistake: Option<String>,
 }
 
-/// A call site of `tracing`, and what its fields are, in its order.
+/// A call site of `tracing` and the slots of its fields, in their order.
 struct Site {
     callsite: Identifier,
     slots: Box<[Slot]>,
 }
 
-/// What a run has recorded.
+/// The recording of a finished run.
 #[derive(Debug)]
 pub struct Recorded {
     /// The events, in the order in which they happened.
     pub events: Vec<Event>,
-    /// A hash of all that was recorded, in order: equal hashes mean equal traces.
+    /// A hash of all events, in order: equal hashes mean equal traces.
     pub hash: u64,
-    /// The first event outside the vocabulary, if there was one.
+    /// The error of the first event outside the vocabulary, if there was one.
     pub mistake: Option<String>,
 }
 
-/// Records what happens on this thread from now on. `listener` hears of every event as it happens.
+/// Starts to record the events of this thread. Calls `listener` with each event as it happens, but not with
+/// those of [`note`].
 pub fn start(world: &World, listener: impl Fn(&Event) + 'static) {
     install();
     let mut names: Vec<Name> = world.processes().map(|id| Name::from(world.process(id).name())).collect();
@@ -90,7 +91,7 @@ pub fn start(world: &World, listener: impl Fn(&Event) + 'static) {
     RUN.set(Some(recording));
 }
 
-/// Ends the recording on this thread.
+/// Ends the recording on this thread and returns it; `None` if there was none.
 pub fn finish() -> Option<Recorded> {
     RUN.take().map(|mut run| {
         run.hash.update(&run.bytes);
@@ -99,8 +100,8 @@ pub fn finish() -> Option<Recorded> {
     })
 }
 
-/// Records an event of the harness itself, such as a fault, as happening in `process`. The listener does not
-/// hear of it.
+/// Records an event of the harness itself, such as a fault, as an event of `process`. Does not call the
+/// listener.
 pub fn note(process: &str, kind: Kind) {
     RUN.with_borrow_mut(|run| {
         if let Some(run) = run {
@@ -109,20 +110,19 @@ pub fn note(process: &str, kind: Kind) {
     });
 }
 
-/// Records an event of a cluster as a whole, whichever of its members it happened in. The listener hears of
-/// it.
+/// Records an event of a cluster as a whole, in whichever member it happened, and calls the listener.
 pub fn tell(cluster: &str, kind: Kind) {
     RUN.with_borrow_mut(|run| {
         if let Some(run) = run {
             run.keep(cluster, kind);
         }
     });
-    hear();
+    call_listener();
 }
 
-/// Has the last event heard. The recording is free meanwhile: what the listener does may be recorded too, and
-/// stands behind the event that caused it.
-fn hear() {
+/// Calls the listener with the last event. The recording is not borrowed meanwhile, so the listener may cause
+/// events; they follow the event that caused them.
+fn call_listener() {
     let taken = RUN.with_borrow_mut(|run| {
         run.as_mut().map(|run| (mem::take(&mut run.events), Rc::clone(&run.listener)))
     });
@@ -138,18 +138,19 @@ fn hear() {
     });
 }
 
-/// Installs the layer, once in the life of the program.
+/// Installs the layer at the first call.
 fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
-        // If a subscriber is there already, the runs find no events and say so.
+        // If the program has another subscriber, a run records nothing and fails with an error about this.
         let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(RecordLayer));
     });
 }
 
 struct RecordLayer;
 
-/// Whether this belongs to a history. Not only events: `tracing::enabled!` asks with call sites of its own.
+/// Returns whether the call site belongs to a history. It is not always an event: `tracing::enabled!` has
+/// call sites of its own.
 fn is_ours(metadata: &Metadata<'_>) -> bool {
     !metadata.is_span() && TARGETS.contains(&metadata.target())
 }
@@ -159,8 +160,8 @@ impl<S: Subscriber> Layer<S> for RecordLayer {
         if is_ours(metadata) { Interest::always() } else { Interest::never() }
     }
 
-    // Asked too: a call site that another thread is registering at this moment answers "sometimes" to all
-    // others.
+    // Called in spite of the fixed interests: while one thread registers a call site, its interest is
+    // "sometimes" for all other threads.
     fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
         is_ours(metadata)
     }
@@ -171,13 +172,14 @@ impl<S: Subscriber> Layer<S> for RecordLayer {
             Err(_) => false,
         });
         if is_kept {
-            hear();
+            call_listener();
         }
     }
 }
 
 impl Recording {
-    /// Keeps the event, unless it comes from a process that is dead; whether it did.
+    /// Keeps the event, unless its process is dead or it is outside the vocabulary. Returns whether it was
+    /// kept.
     fn record(&mut self, event: &tracing::Event<'_>) -> bool {
         let process = match self.world.speaker() {
             Ok(Some(id)) => id.0,
@@ -204,7 +206,7 @@ impl Recording {
         }
     }
 
-    /// The number of the event's call site. There are some ten.
+    /// Returns the index of the event's call site, which is added if it is new. There are about ten.
     fn site(&mut self, metadata: &Metadata<'_>) -> usize {
         let callsite = metadata.callsite();
         let known = self.sites.iter().position(|site| site.callsite == callsite);
@@ -215,19 +217,19 @@ impl Recording {
         })
     }
 
-    /// Keeps an event that did not come as one of `tracing`. There are few: hashing their `Debug` is cheap
-    /// enough.
+    /// Keeps an event that did not come through `tracing`. There are few, so hashing their `Debug` text is
+    /// cheap enough.
     fn keep(&mut self, process: &str, kind: Kind) {
         let event = Event { at: Nanos(self.world.now()), process: Name::from(process), kind };
         let mut bytes = Bytes(&mut self.bytes);
         bytes.number(event.at.0);
         bytes.text(process);
-        bytes.text(&format!("{:?}", event.kind));
+        bytes.debug(&event.kind);
         self.hash_bytes();
         self.events.push(event);
     }
 
-    /// Hashes what has come together, once it is worth the call.
+    /// Hashes the buffered bytes once there are enough of them.
     fn hash_bytes(&mut self) {
         if self.bytes.len() >= HASHED_BYTES {
             self.hash.update(&self.bytes);
@@ -236,7 +238,7 @@ impl Recording {
     }
 }
 
-/// Keeps an event's fields and hashes them as they come.
+/// Keeps the fields of an event and buffers their bytes for the hash.
 struct Visitor<'a> {
     record: &'a mut Record,
     slots: &'a [Slot],
@@ -246,8 +248,8 @@ struct Visitor<'a> {
 struct Bytes<'a>(&'a mut Vec<u8>);
 
 impl Bytes<'_> {
-    /// A field of an event. Its place stands for its name: the first field is the event's name, which tells
-    /// what stands where.
+    /// Appends a field of an event, with its index instead of its name: the first field is the event's name,
+    /// which determines the names of the others.
     fn field(&mut self, field: &Field, value: &str) {
         let [a, b, c, d] = (value.len() as u32).to_le_bytes();
         self.0.reserve(5 + value.len());
@@ -262,6 +264,16 @@ impl Bytes<'_> {
     fn text(&mut self, text: &str) {
         self.number(text.len() as u64);
         self.0.extend_from_slice(text.as_bytes());
+    }
+
+    /// Appends the `Debug` text of `value`, as [`Self::text`] does.
+    fn debug(&mut self, value: &impl fmt::Debug) {
+        let start = self.0.len();
+        self.number(0);
+        // Writing to a Vec can't fail.
+        let _ = write!(self.0, "{value:?}");
+        let len = (self.0.len() - start - 8) as u64;
+        self.0[start..start + 8].copy_from_slice(&len.to_le_bytes());
     }
 }
 
@@ -298,7 +310,7 @@ mod tests {
     use super::*;
     use crate::entropy::Entropy;
 
-    /// Keeps the metadata of the events it hears.
+    /// Keeps the metadata of the events that it receives.
     #[derive(Clone, Default)]
     struct Keep(Arc<Mutex<Vec<&'static Metadata<'static>>>>);
 
@@ -309,21 +321,21 @@ mod tests {
     }
 
     #[test]
-    fn a_dependency_s_event_is_refused_when_its_call_site_is_not_registered_yet() {
+    fn foreign_events_are_refused_before_their_call_site_is_registered() {
         let keep = Keep::default();
         tracing::subscriber::with_default(tracing_subscriber::registry().with(keep.clone()), || {
             tracing::info!(target: "hyper", "not ours");
             tracing::info!(target: "dlock", event = "ours");
         });
-        let heard = keep.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let received = keep.0.lock().unwrap_or_else(PoisonError::into_inner);
         let dispatch = tracing::Dispatch::new(tracing_subscriber::registry().with(RecordLayer));
         let answers: Vec<_> =
-            heard.iter().map(|metadata| (metadata.target(), dispatch.enabled(metadata))).collect();
+            received.iter().map(|metadata| (metadata.target(), dispatch.enabled(metadata))).collect();
         assert_eq!(answers, [("hyper", false), ("dlock", true)]);
     }
 
     #[test]
-    fn what_a_listener_causes_stands_behind_its_cause() {
+    fn events_that_a_listener_causes_follow_their_cause() {
         fn healed(detail: &str) -> Kind {
             Kind::FaultHealed { fault: 0, verb: Name::from("cut"), detail: Name::from(detail) }
         }
@@ -332,15 +344,21 @@ mod tests {
             let latency = (Duration::from_millis(1), Duration::from_millis(2));
             let world = World::new(Entropy::new(1), &["one"], latency);
             start(&world, |event| match &event.kind {
-                // Once by the harness' own way, and once by tracing, which is heard in its turn.
+                // Once through `note`, and once through tracing, which calls the listener again.
                 Kind::FaultApplied { .. } => {
                     note("one", healed("first"));
-                    tracing::info!(target: "dlock", event = "lease_requested", resource_id_hash = "k", owner_token_prefix = "o");
+                    tracing::info!(
+                        target: "dlock",
+                        event = "lease_requested",
+                        resource_id_hash = "k",
+                        owner_token_prefix = "o",
+                    );
                 }
                 Kind::LeaseRequested { .. } => note("one", healed("second")),
                 _ => {}
             });
-            tell("one", Kind::FaultApplied { fault: 0, verb: Name::from("cut"), detail: Name::from("cause") });
+            let (verb, detail) = (Name::from("cut"), Name::from("cause"));
+            tell("one", Kind::FaultApplied { fault: 0, verb, detail });
             finish()
         });
         let names: Vec<_> = recorded.unwrap().events.iter().map(|event| event.kind.name().as_str()).collect();

@@ -17,11 +17,11 @@ const UNITS: [(&str, u64); 5] =
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(u64);
 
-/// How far a clock is moved: a [`Span`] with its sign, which must be written (`+10s` forwards, `-30s` back).
+/// The shift of a clock: a [`Span`] with its sign, which must be written (`+10s` forwards, `-30s` back).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shift(i64);
 
-/// A text that is no length of time.
+/// A text that is not a length of time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpanError {
     /// Not a number and a unit.
@@ -32,7 +32,7 @@ pub enum SpanError {
     /// Below zero.
     #[error("`{0}` is negative: a span of time counts from zero up")]
     Negative(String),
-    /// More nanoseconds than 64 bits count.
+    /// More nanoseconds than fit into 64 bits.
     #[error("`{0}` is too long: a span of time ends at 584 years, a shift at 292")]
     TooLong(String),
     /// A fraction of a nanosecond.
@@ -44,57 +44,57 @@ pub enum SpanError {
 }
 
 impl Span {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
-    /// A span of this many nanoseconds.
+    /// Creates a span of this many nanoseconds.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// A span of this many milliseconds.
+    /// Creates a span of this many milliseconds; it saturates.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
 
-    /// A span of this many seconds.
+    /// Creates a span of this many seconds; it saturates.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1_000_000_000))
     }
 
-    /// The span in nanoseconds.
+    /// Returns the span in nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// The span as the standard library's type.
+    /// Returns the span as the standard library's type.
     pub const fn duration(self) -> Duration {
         Duration::from_nanos(self.0)
     }
 
-    /// Whether it is no time at all.
+    /// Returns whether the span is zero.
     pub const fn is_zero(&self) -> bool {
         self.0 == 0
     }
 
-    /// The span `factor` times as long, or the longest there is.
+    /// Returns the span times `factor`; it saturates.
     pub const fn times(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))
     }
 
-    /// Both spans one after the other, or the longest there is.
+    /// Returns the sum of both spans; it saturates.
     pub const fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 }
 
 impl Shift {
-    /// A shift of this many nanoseconds, forwards if positive.
+    /// Creates a shift of this many nanoseconds, forwards if positive.
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
     }
 
-    /// The shift in nanoseconds.
+    /// Returns the shift in nanoseconds.
     pub const fn as_nanos(self) -> i64 {
         self.0
     }
@@ -161,7 +161,7 @@ as_text!(Span, "a span of time, such as \"500ms\", \"1.5s\" or \"1m\"");
 as_text!(Shift, "a shift of a clock, such as \"+10s\" or \"-30s\"");
 
 impl SpanError {
-    /// The same complaint about the whole text rather than the part behind the sign.
+    /// Returns the same error about the whole text rather than the part after the sign.
     fn about(self, text: &str) -> Self {
         match self {
             Self::Malformed(_) | Self::Unsigned(_) => Self::Malformed(text.into()),
@@ -172,7 +172,7 @@ impl SpanError {
     }
 }
 
-/// The nanoseconds of `digits[.digits]unit`, exactly.
+/// Parses `digits[.digits]unit` into nanoseconds, exactly.
 fn nanos(text: &str) -> Result<u64, SpanError> {
     let malformed = || SpanError::Malformed(text.into());
     let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(malformed)?;
@@ -192,17 +192,18 @@ fn nanos(text: &str) -> Result<u64, SpanError> {
     whole.checked_mul(*length).and_then(|nanos| nanos.checked_add(rest)).ok_or_else(too_long)
 }
 
-/// The nanoseconds of the decimal fraction `0.digits` of a unit, or `None` if they are not whole.
+/// Returns the nanoseconds of the decimal fraction `0.digits` of a unit, or `None` if they are not whole.
 fn fraction_nanos(digits: &str, length: u64) -> Option<u64> {
     let digits = digits.trim_end_matches('0');
-    // A minute has 6·10¹⁰ nanoseconds: more digits than 11 can't come out whole.
+    // A minute has 6·10¹⁰ nanoseconds: more than 11 digits are never a whole number of them.
     let scale = 10_u64.checked_pow(u32::try_from(digits.len()).ok().filter(|len| *len <= 11)?)?;
     let numerator = u128::from(digits.parse::<u64>().unwrap_or(0)) * u128::from(length);
     let whole = numerator.is_multiple_of(u128::from(scale));
     whole.then(|| (numerator / u128::from(scale)) as u64)
 }
 
-/// A time in the largest unit that keeps it whole, as traces show it: `2s`, `500ms`.
+/// Formats a time in the largest unit that keeps it whole, for traces: `2s`, `500ms`. Microseconds are the
+/// smallest unit.
 pub(crate) fn in_whole_units(nanos: u64) -> String {
     match nanos {
         nanos if nanos.is_multiple_of(1_000_000_000) => format!("{}s", nanos / 1_000_000_000),

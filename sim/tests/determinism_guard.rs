@@ -1,9 +1,9 @@
-//! The determinism guard convicts: something that is not keyed by the seed gets into a run, and the guard
-//! names the first event that differs.
+//! The determinism guard finds a leak: a value that does not depend on the seed gets into a run, and the
+//! guard names the first event that differs.
 //!
-//! The leak is a metrics recorder: the resource calls it within the run, and it answers with an event that
-//! holds a number out of a counter of the whole process. The recorder is global, so this is a program of its
-//! own, with one test.
+//! The leak is a metrics recorder: the resource calls it within the run, and it emits an event with a number
+//! from a counter of the whole process. The recorder is global, so this is a program of its own, with one
+//! test.
 #![allow(unreachable_pub, reason = "in a program `pub` only says that other modules use it")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -25,7 +25,7 @@ use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, Share
 static LEAKS: AtomicBool = AtomicBool::new(false);
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
-/// Tells, in the run that counts a write, how many were counted in the whole process.
+/// A recorder that emits the number of all writes in the process as an event of the run that writes.
 struct Leak;
 
 impl Recorder for Leak {
@@ -51,16 +51,16 @@ impl Recorder for Leak {
 }
 
 #[test]
-fn a_number_from_outside_the_run_is_found_at_its_first_event() {
+fn a_number_from_outside_the_run_is_found() {
     metrics::set_global_recorder(Leak).unwrap();
     let seed = 1;
     let [one, other] = [trace(seed), trace(seed)];
-    assert!(one.contains("leaked 0"), "the recorder is heard in the run");
+    assert!(one.contains("leaked 0"), "the recorder's events are in the trace");
     assert_same(seed, &one, &other);
 
     LEAKS.store(true, Ordering::Relaxed);
     let [one, other] = [trace(seed), trace(seed)];
-    let panic = catch_unwind(|| assert_same(seed, &one, &other)).expect_err("the guard convicts");
+    let panic = catch_unwind(|| assert_same(seed, &one, &other)).expect_err("the guard fails");
     let said = panic.downcast_ref::<String>().unwrap();
     let number = one.lines().position(|line| line.contains("leaked")).unwrap();
     let first = |trace: &str| trace.lines().nth(number).unwrap().to_owned();
@@ -73,7 +73,6 @@ fn a_number_from_outside_the_run_is_found_at_its_first_event() {
     );
     assert_eq!(*said, expected);
     let shorter = one.lines().take(number).collect::<Vec<_>>().join("\n");
-    let panic =
-        catch_unwind(|| assert_same(seed, &shorter, &one)).expect_err("an end that comes early differs");
+    let panic = catch_unwind(|| assert_same(seed, &shorter, &one)).expect_err("a shorter trace differs");
     assert!(panic.downcast_ref::<String>().unwrap().contains(&format!("event {number}:\n(over)\n")));
 }

@@ -1,6 +1,5 @@
-//! The museum uses nothing that a user of the crate could not use: here its files are compiled outside of
-//! the crate, of whose items only the public ones are in scope. A program of its own, since the museum's
-//! files name them by paths from the root.
+//! The museum uses only public items of the crate: this program compiles the museum's files outside of the
+//! crate. It is a program of its own, since the museum's files name the items by paths from the root.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 pub use ::sim::*;
@@ -13,7 +12,7 @@ use crate::lab::{Arm, Lab, Options};
 use crate::sim::parse;
 use outside::{Museum, Mutant};
 
-/// A schedule on this system that names a mutant.
+/// Returns a schedule on `system` that names `mutant`.
 fn naming(mutant: &str, system: &str) -> String {
     format!(
         r#"
@@ -46,7 +45,7 @@ fn a_schedule_may_name_a_mutant() {
 }
 
 #[test]
-fn a_mutant_that_nobody_makes_is_refused() {
+fn an_unknown_mutant_is_refused() {
     let refusal = |text: &str| parse(&museum(), "x", text).unwrap_err().to_string();
     let unknown = refusal(&naming("blind-dell", "redis"));
     assert!(

@@ -1,4 +1,4 @@
-//! Random schedules keep every promise: with fencing on, no stale write is accepted; no verdict is without an
+//! Random schedules keep every promise: with fencing on, no stale write is accepted; every verdict has an
 //! explanation.
 #![allow(unreachable_pub, reason = "in a program `pub` only says that other modules use it")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -37,8 +37,8 @@ fn random_schedules_keep_every_promise() {
 }
 
 #[test]
-fn the_search_can_convict() {
-    // With fencing off the same schedules must show stale writes: else the search above proves nothing.
+fn without_fencing_the_search_finds_stale_writes() {
+    // Without stale writes in these schedules the search above would prove nothing.
     let stale = (0..200).filter(|seed| {
         let report = run(&draw(*seed), Arm::Unfenced, *seed).unwrap();
         report.kinds().contains(&VerdictKind::StaleWrite)

@@ -303,8 +303,8 @@ fn children(reply: Option<Reply>) -> Result<Children, Error> {
     }
 }
 
-/// Replies are read according to their request, so this can't happen; if it does, it is an error and no
-/// panic.
+/// Returns the error for a reply of the wrong kind. Replies are read according to their request, so it can't
+/// happen; if it does, it must not panic.
 fn unexpected() -> Error {
     Error::Protocol(WireError::Truncated)
 }

@@ -29,7 +29,7 @@ pub(super) struct Connection<R: Runtime> {
     pub(super) watches: Watches,
     xid: i32,
     last_sent: Instant,
-    last_heard: Instant,
+    last_received: Instant,
     /// A third of the session timeout: the longest silence before a ping, and the timeout for its answer.
     third: Duration,
     timer: Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -48,7 +48,7 @@ struct Output {
     unflushed: bool,
 }
 
-/// Why [`Connection::wait`] returned.
+/// Why [`Connection::wake`] returned.
 pub(super) enum Wake {
     /// Bytes have arrived: see [`Connection::frame`].
     Arrived,
@@ -76,7 +76,7 @@ impl<R: Runtime> Connection<R> {
             watches: Watches::default(),
             xid: 0,
             last_sent: now,
-            last_heard: now,
+            last_received: now,
             third,
         }
     }
@@ -110,7 +110,7 @@ impl<R: Runtime> Connection<R> {
         loop {
             match self.next(orders).await {
                 Next::Read(Ok(1..)) => {
-                    self.last_heard = self.runtime.now();
+                    self.last_received = self.runtime.now();
                     return Wake::Arrived;
                 }
                 Next::Read(_) | Next::Written(Err(_)) => return Wake::Lost,
@@ -140,11 +140,11 @@ impl<R: Runtime> Connection<R> {
         }
     }
 
-    /// Returns whether an answer is overdue. After a pause of the process it sends a ping before it calls the
-    /// server silent.
+    /// Returns whether an answer is overdue. With none outstanding, as after a pause of the process, the
+    /// client sends a ping first.
     fn is_silent(&self) -> bool {
         self.oldest_unanswered()
-            .is_some_and(|sent| self.runtime.now() >= sent.max(self.last_heard) + self.third)
+            .is_some_and(|sent| self.runtime.now() >= sent.max(self.last_received) + self.third)
     }
 
     fn oldest_unanswered(&self) -> Option<Instant> {
@@ -159,11 +159,11 @@ impl<R: Runtime> Connection<R> {
         self.set_timer();
     }
 
-    /// Every deadline is a third of the timeout after an event, so none can be earlier than the timer already
-    /// set: set it again only after it fires.
+    /// Sets the timer to the next ping or overdue answer. Both come a third of the timeout after an event, so
+    /// no later event needs an earlier timer: it is set again only after it fires.
     fn set_timer(&mut self) {
         let ping = if self.ping.is_none() { Some(self.last_sent) } else { None };
-        let answer = self.oldest_unanswered().map(|sent| sent.max(self.last_heard));
+        let answer = self.oldest_unanswered().map(|sent| sent.max(self.last_received));
         let from = ping.into_iter().chain(answer).min().unwrap_or(self.last_sent);
         self.timer = Box::pin(sleep_until(self.runtime.clone(), from + self.third));
     }

@@ -151,7 +151,7 @@ impl<R: Runtime> Driver<R> {
     async fn exchange(&mut self, connection: &mut Connection<R>) -> End {
         loop {
             match connection.wake(&mut self.orders).await {
-                Wake::Arrived => match self.hear(connection) {
+                Wake::Arrived => match self.receive(connection) {
                     Ok(None) => {}
                     Ok(Some(end)) => return end,
                     Err(error) => return End::Lost(error.to_string()),
@@ -163,7 +163,7 @@ impl<R: Runtime> Driver<R> {
                     }
                 }
                 Wake::Order(None) => {
-                    self.say_goodbye(connection).await;
+                    self.close_session(connection).await;
                     return End::Closed;
                 }
                 Wake::Lost => return End::Lost("the connection broke".to_owned()),
@@ -172,7 +172,7 @@ impl<R: Runtime> Driver<R> {
     }
 
     /// Handles all frames that have arrived.
-    fn hear(&mut self, connection: &mut Connection<R>) -> Result<Option<End>, WireError> {
+    fn receive(&mut self, connection: &mut Connection<R>) -> Result<Option<End>, WireError> {
         while let Some(frame) = connection.frame()? {
             let mut reader = Reader::new(&frame);
             let header = ReplyHeader::read(&mut reader)?;
@@ -225,7 +225,7 @@ impl<R: Runtime> Driver<R> {
     }
 
     /// Ends the session when no client is left, so that its nodes don't wait for the timeout. Best effort.
-    async fn say_goodbye(&mut self, connection: &mut Connection<R>) {
+    async fn close_session(&mut self, connection: &mut Connection<R>) {
         connection.send(&Request::Close.encode(0));
         let (_sender, mut none) = tokio::sync::mpsc::unbounded_channel();
         let deadline = self.shared.runtime.now() + self.timeout() / 3;
@@ -246,7 +246,7 @@ impl<R: Runtime> Driver<R> {
         true
     }
 
-    /// Tries every server once without a wait, then backs off.
+    /// Waits before the next attempt, once every server has failed since the last connection.
     async fn back_off(&self) {
         let Shared { runtime, options, .. } = &*self.shared;
         let Some(round) = self.failures.checked_sub(options.servers.len().max(1)) else { return };

@@ -8,7 +8,8 @@ use super::wire::{WireError, code};
 pub enum Error {
     /// No connection was open in time: the request was not sent and never will be.
     #[error(
-        "no connection to ZooKeeper in time ({reason}); check that a majority of its servers runs and can be reached"
+        "no connection to ZooKeeper in time ({reason}); \
+         check that a majority of its servers runs and can be reached"
     )]
     NotSent {
         /// The error of the last attempt to connect.
@@ -21,7 +22,8 @@ pub enum Error {
     NoAnswer,
     /// The connection broke before the answer arrived. The request may have been executed.
     #[error(
-        "the connection to ZooKeeper broke before its answer; the request may have been executed: sync and look"
+        "the connection to ZooKeeper broke before its answer; \
+         the request may have been executed: sync and look"
     )]
     ConnectionLoss,
     /// The session is over, and its ephemeral nodes are deleted.
@@ -59,7 +61,8 @@ pub enum Error {
     },
     /// The parent is ephemeral.
     #[error(
-        "{path} would be the child of an ephemeral ZooKeeper node, which can't have any: choose another parent"
+        "{path} would be the child of an ephemeral ZooKeeper node, which can't have any: \
+         choose another parent"
     )]
     NoChildrenForEphemerals {
         /// The path of the request.
@@ -67,7 +70,8 @@ pub enum Error {
     },
     /// The path is invalid.
     #[error(
-        "ZooKeeper refuses the path {path}: it must begin with `/`, not end with it, and hold no control characters"
+        "ZooKeeper refuses the path {path}: \
+         it must begin with `/`, not end with it, and hold no control characters"
     )]
     BadArguments {
         /// The path of the request.
@@ -75,8 +79,8 @@ pub enum Error {
     },
     /// The lock's queue can't number further entries.
     #[error(
-        "the ZooKeeper queue {path} has numbered 2147483647 entries and can't number more; it is deleted with the last \
-         of those in line, and counts anew: try again when the lock has been free for a moment"
+        "the ZooKeeper queue {path} has numbered 2147483647 entries and can't number more; it is deleted \
+         with its last entry, and then counts anew: try again when the lock has been free for a moment"
     )]
     QueueUsedUp {
         /// The path of the queue.
@@ -84,7 +88,8 @@ pub enum Error {
     },
     /// The node's access list forbids the request.
     #[error(
-        "ZooKeeper's access list of {path} forbids this: grant the right to `world:anyone`, or use another path"
+        "ZooKeeper's access list of {path} forbids this: \
+         grant the right to `world:anyone`, or use another path"
     )]
     NoAuth {
         /// The path of the request.

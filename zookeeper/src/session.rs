@@ -97,9 +97,9 @@ impl<R: Runtime> Shared<R> {
         match self.state() {
             State::Expired => Error::SessionExpired,
             State::Closed => Error::Closed,
-            State::Connected => {
-                Error::NotSent { reason: "the time was over before the open one took the request".to_owned() }
-            }
+            State::Connected => Error::NotSent {
+                reason: "the deadline passed before the open one sent the request".to_owned(),
+            },
             State::Disconnected => {
                 let reason = self.facts().failure.clone();
                 Error::NotSent { reason: reason.unwrap_or_else(|| "none has been opened yet".to_owned()) }

@@ -38,8 +38,8 @@ impl Future for Watch {
 
 /// The watches that the server keeps for one connection.
 ///
-/// A server keeps one watch for all that are set on a node over one connection, and fires once: this mirrors
-/// it.
+/// A server keeps one watch for all that are set on a node over one connection, and fires once. So a single
+/// event completes them all here.
 #[derive(Default)]
 pub(super) struct Watches {
     /// Set by exists and getData.

@@ -12,7 +12,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
 }
 
-/// The frame without its length.
+/// Returns a frame without its length, which must be right.
 fn body(frame: Vec<u8>) -> Vec<u8> {
     let length = u32::from_be_bytes(frame[..4].try_into().unwrap());
     assert_eq!(length as usize, frame.len() - 4);
@@ -79,7 +79,8 @@ fn requests_have_the_bytes_that_the_real_server_took() {
         mode: CreateMode::EPHEMERAL_SEQUENTIAL,
         with_stat: true,
     };
-    let expected = "000000010000000f000000032f672d000000026869000000010000001f00000005776f726c6400000006616e796f6e6500000003";
+    let expected = "000000010000000f000000032f672d000000026869\
+                    000000010000001f00000005776f726c6400000006616e796f6e6500000003";
     assert_eq!(body(create.encode(1)), bytes(expected));
     assert_eq!(body(Request::Ping.encode(xid::PING)), bytes("fffffffe0000000b"));
     assert_eq!(body(Request::Close.encode(6)), bytes("00000006fffffff5"));
@@ -89,7 +90,8 @@ fn requests_have_the_bytes_that_the_real_server_took() {
 
 #[test]
 fn replies_of_the_real_server_are_understood() {
-    let stat = "00000000000000730000000000000073000001a1f8a01291000001a1f8a0129100000000000000000000000001000054bc62000800000002000000000000000000000073";
+    let stat = "00000000000000730000000000000073000001a1f8a01291000001a1f8a01291\
+                00000000000000000000000001000054bc62000800000002000000000000000000000073";
     let created = format!("000000010000000000000073000000000000000d2f672d30303030303030303032{stat}");
     let (header, reply_to_create) = reply(Op::CreateStat, &created);
     assert_eq!(header, ReplyHeader { xid: 1, zxid: 0x73, err: code::OK });
@@ -98,7 +100,9 @@ fn replies_of_the_real_server_are_understood() {
     let (_, data) = reply(Op::Data, &format!("00000002000000000000007300000000000000026869{stat}"));
     assert_eq!(data, Reply::Data { data: b"hi".to_vec(), stat: node() });
 
-    let children = "000000030000000000000073000000000000000200000006636f6e6669670000000571756f7461000000000000000000000000000000000000000000000000000000000000000000000000fffffffe00000000000000000000000000000000000000020000000000000000";
+    let children = "000000030000000000000073000000000000000200000006636f6e6669670000000571756f7461\
+                    0000000000000000000000000000000000000000000000000000000000000000\
+                    00000000fffffffe00000000000000000000000000000000000000020000000000000000";
     let parent = Stat { cversion: -2, num_children: 2, ..Stat::default() };
     let names = vec!["config".to_owned(), "quota".to_owned()];
     assert_eq!(reply(Op::ChildrenStat, children).1, Reply::Children { names, stat: Some(parent) });
@@ -111,7 +115,9 @@ fn replies_of_the_real_server_are_understood() {
 
 #[test]
 fn every_field_of_a_stat_is_in_its_place() {
-    let captured = "0000000700000000000000070000000000000000000000020000000000000004000001a1f8b32255000001a1f8b3229e000000020000000300000000000000000000000000000003000000030000000000000007";
+    let captured = "00000007000000000000000700000000\
+                    00000000000000020000000000000004000001a1f8b32255000001a1f8b3229e\
+                    000000020000000300000000000000000000000000000003000000030000000000000007";
     let stat = Stat {
         czxid: 2,
         mzxid: 4,
@@ -149,7 +155,7 @@ fn an_excessive_length_is_refused_at_once() {
 }
 
 #[test]
-fn which_errors_leave_the_outcome_open() {
+fn errors_are_classified_as_unknown_passing_or_final() {
     for (error, unknown, passing, over) in [
         (Error::NotSent { reason: String::new() }, false, true, false),
         (Error::NoAnswer, true, true, false),
@@ -175,7 +181,7 @@ fn entries_are_ordered_by_the_digits_that_the_server_appends() {
 }
 
 #[test]
-fn a_tenant_and_a_slash_do_not_meet() {
+fn a_tenant_and_a_slash_give_different_queues() {
     // The names that a lock key has for a tenant, and for a slash in the resource type.
     let (tenant, slash) = ("acme/orders:42", "acme%2Forders:42");
     assert_eq!(path::queue(tenant), "/locks/acme%2Forders:42");
@@ -283,12 +289,15 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes_do_not_panic_the_reader(frame in prop::collection::vec(any::<u8>(), 0..80), number in -12..110) {
+    fn arbitrary_bytes_do_not_panic_the_reader(
+        frame in prop::collection::vec(any::<u8>(), 0..80),
+        number in -12..110,
+    ) {
         let _ = ConnectRequest::decode(&frame);
         let _ = WatcherEvent::read(&mut Reader::new(&frame));
         if let Some(op) = Op::from_number(number) {
             let _ = Request::read(op, &mut Reader::new(&frame));
-            // Whatever can be read can be written again.
+            // A reply that can be read can be written again, in no more bytes.
             if let Ok(reply) = Reply::read(op, &mut Reader::new(&frame)) {
                 let mut writer = Writer::default();
                 reply.write(&mut writer);
@@ -298,7 +307,7 @@ proptest! {
     }
 
     #[test]
-    fn every_name_is_one_component_and_comes_back(name in any::<String>()) {
+    fn every_name_escapes_to_one_component_and_back(name in any::<String>()) {
         let component = path::escape(&name);
         prop_assert!(component.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'/'));
         prop_assert!(component != "." && component != "..");

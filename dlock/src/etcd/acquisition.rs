@@ -34,8 +34,8 @@ impl<R: Runtime> EtcdAcquisition<R> {
         Self { cluster, place: Place::of(claim), trail: Trail::default() }
     }
 
-    /// Returns the session of the claim, or the client's if the claim has none. Whatever the claim had under
-    /// a session that is over is removed first: it must not stand ahead of the claim itself.
+    /// Returns the session of the claim, or the client's if the claim has none. If the claim's session is
+    /// over, removes the claim's key under it first: that key must not be ahead of the new one.
     async fn session(&mut self, deadline: Instant) -> Result<Arc<Session>, BackendError> {
         let Self { cluster, trail, .. } = self;
         if let Some(session) = trail.session() {
@@ -43,13 +43,13 @@ impl<R: Runtime> EtcdAcquisition<R> {
                 return Ok(Arc::clone(session));
             }
             reached!(cluster.runtime(), claim_of_lost_session_removed);
-            keeper::bury(cluster.connector(), session, deadline).await?;
+            keeper::revoke(cluster.connector(), session, deadline).await?;
             trail.clear();
         }
         cluster.0.current(deadline).await
     }
 
-    /// Puts the claim at the end of the queue. Returns who stands before it, or `None` to look again.
+    /// Puts the claim at the end of the queue. Returns the claim ahead, or `None` to look again.
     async fn enter(
         &mut self,
         session: &Arc<Session>,
@@ -63,7 +63,7 @@ impl<R: Runtime> EtcdAcquisition<R> {
             cluster.connector().call(&connection, deadline, async { connection.kv().txn(txn).await }).await;
         if let Err(BackendError::SessionLost { .. }) = answer {
             reached!(cluster.runtime(), put_found_lease_gone);
-            // The cluster itself says so: no put of this session can take effect any more.
+            // The cluster itself reports it: no put of this session can take effect any more.
             session.gone();
             trail.clear();
         }
@@ -71,12 +71,12 @@ impl<R: Runtime> EtcdAcquisition<R> {
         trail.answered();
         Ok(match entry {
             Entry::New { position, ahead } => {
-                trail.stands(position);
-                Some(Sight::Standing(ahead))
+                trail.placed(position);
+                Some(Sight::InQueue(ahead))
             }
             Entry::Known { position } => {
                 reached!(cluster.runtime(), unanswered_put_found);
-                trail.stands(position);
+                trail.placed(position);
                 None
             }
             Entry::Fenced { guard } => {
@@ -87,8 +87,8 @@ impl<R: Runtime> EtcdAcquisition<R> {
         })
     }
 
-    /// Goes on until the place in the queue is known, and who stands before it.
-    async fn stand(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+    /// Repeats until the place in the queue and the claim ahead are known.
+    async fn find_place(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
         let session = self.session(deadline).await?;
         loop {
             let since = self.cluster.now();
@@ -98,11 +98,11 @@ impl<R: Runtime> EtcdAcquisition<R> {
             };
             match sight {
                 None => {}
-                Some(Sight::Standing(ahead)) => return self.answer(&session, ahead, since),
+                Some(Sight::InQueue(ahead)) => return self.answer(&session, ahead, since),
                 Some(Sight::Gone) => {
                     reached!(self.cluster.runtime(), key_gone_while_waiting);
                     // Most likely the lease ended. A keepalive shows it, and so does the put that follows.
-                    self.trail.fell();
+                    self.trail.key_gone();
                     session.want();
                 }
             }
@@ -131,8 +131,8 @@ impl<R: Runtime> EtcdAcquisition<R> {
         }
     }
 
-    /// Returns whether the claim's key stands where it was granted.
-    async fn stands(&self, position: i64, deadline: Instant) -> Result<bool, BackendError> {
+    /// Returns true if the claim's key is still the one that was granted.
+    async fn is_in_place(&self, position: i64, deadline: Instant) -> Result<bool, BackendError> {
         let connector = self.cluster.connector();
         let connection = connector.connection(deadline).await?;
         let get =
@@ -141,7 +141,7 @@ impl<R: Runtime> EtcdAcquisition<R> {
         Ok(found.kvs().first().is_some_and(|kv| kv.create_revision() == position))
     }
 
-    /// Deletes the claim's key, and prevents puts that are still on their way from creating it again.
+    /// Deletes the claim's key, and prevents puts in flight from creating it again.
     async fn leave(&self, session: &Session, deadline: Instant) -> Result<Released, BackendError> {
         let Self { cluster, place, trail } = self;
         let (txn, moves_guard) = match trail.position() {
@@ -167,8 +167,8 @@ impl<R: Runtime> EtcdAcquisition<R> {
 impl<R: Runtime> Acquisition for EtcdAcquisition<R> {
     async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
         let runtime = self.cluster.connector().runtime().clone();
-        let standing = self.stand(deadline);
-        timeout_at(&runtime, deadline, standing).await.unwrap_or(Err(BackendError::NoAnswer))
+        let found = self.find_place(deadline);
+        timeout_at(&runtime, deadline, found).await.unwrap_or(Err(BackendError::NoAnswer))
     }
 
     async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
@@ -194,7 +194,7 @@ impl<R: Runtime> Acquisition for EtcdAcquisition<R> {
             return Ok(Renewal::NotOwner);
         };
         let runtime = self.cluster.connector().runtime();
-        let both = try_join(session.renewed(runtime), self.stands(position, deadline));
+        let both = try_join(session.renewed(runtime), self.is_in_place(position, deadline));
         let both = timeout_at(runtime, deadline, both).await;
         match both.unwrap_or(Err(BackendError::NoAnswer)) {
             Ok((since, true)) => {
@@ -215,7 +215,7 @@ impl<R: Runtime> Acquisition for EtcdAcquisition<R> {
         let released = if session.check(self.cluster.now()).is_ok() {
             self.leave(&session, deadline).await?
         } else {
-            keeper::bury(self.cluster.connector(), &session, deadline).await?;
+            keeper::revoke(self.cluster.connector(), &session, deadline).await?;
             Released::NotOwner
         };
         self.trail.clear();
@@ -227,7 +227,7 @@ impl<R: Runtime> Acquisition for EtcdAcquisition<R> {
     }
 }
 
-/// What a watch on the key before has shown.
+/// The result of a watch on the key ahead.
 enum Watched {
     /// The key is gone, or the history that would show it has been compacted: look again.
     Changed,
@@ -253,7 +253,7 @@ impl<R: Runtime> Cluster<R> {
         self.connector().call(&connection, deadline, async { connection.kv().txn(txn).await }).await
     }
 
-    /// Waits for the end of the key before the claim's, and of that key alone.
+    /// Waits for the end of the key ahead, and of no other key.
     async fn watch(&self, session: &Session, ahead: &Ahead, deadline: Instant) -> Result<(), BackendError> {
         let connection = self.connector().connection(deadline).await?;
         let options =

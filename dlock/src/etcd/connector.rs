@@ -71,7 +71,7 @@ impl<R: Runtime> Connector<R> {
     }
 
     /// Waits for the answer of a request on `by` until `deadline`. A connection that fails, or stays silent,
-    /// takes no further requests: the next go to another member.
+    /// takes no further requests: the next ones go to another member.
     pub(super) async fn call<T>(
         &self,
         connection: &Connection,
@@ -146,7 +146,8 @@ impl Connection {
         self.client.watch_client()
     }
 
-    /// Runs `exchange` until the connection ends: long-lived streams must move on with the requests.
+    /// Runs `exchange` until the connection ends: long-lived streams must follow the requests to the next
+    /// connection.
     pub(super) async fn unless_over<T>(
         &self,
         exchange: impl Future<Output = Result<T, Error>>,

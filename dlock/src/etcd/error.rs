@@ -1,4 +1,4 @@
-//! What etcd's refusals mean for a lock. Texts and codes: etcd's `api/v3rpc/rpctypes/error.go`.
+//! Translates etcd's refusals into errors of a lock. Texts and codes: etcd's `api/v3rpc/rpctypes/error.go`.
 
 use std::error::Error as _;
 
@@ -7,14 +7,14 @@ use tonic::{Code, Status};
 
 use crate::error::BackendError;
 
-/// What etcd-client says of a keepalive that was answered with a time to live of 0. The server's own text
-/// ends with it.
+/// etcd-client's error for a keepalive that was answered with a time to live of 0. The server's own text ends
+/// with it.
 pub(super) const LEASE_NOT_FOUND: &str = "lease not found";
 
 /// A proposal that a member without a leader gave up.
 const DEADLINE: &str = "context deadline exceeded";
 
-/// What `error` means.
+/// Translates `error`.
 pub(super) fn meaning(error: Error) -> BackendError {
     match error {
         Error::GRpcStatus(status) => refusal(&status),

@@ -1,9 +1,9 @@
 //! The task that keeps a session alive, and ends it at the cluster when it is over.
 //!
-//! A keepalive is sent every third of the TTL. The lease is trusted from the *sending* of the last one that
-//! was answered: the cluster counts from a later moment, so it lasts at least as long there as here. etcd's
-//! own client counts from the arrival of the answer: it trusts a lease too long by the time that the answer
-//! was on its way.
+//! A keepalive is sent every third of the TTL. The lease is trusted from the *sending* of the last
+//! acknowledged one: the cluster counts from a later moment, so the lease lasts at least as long there as
+//! here. etcd's own client counts from the arrival of the answer: it trusts a lease too long by the travel
+//! time of the answer.
 //!
 //! One failure the client can't see: a leader that was deposed and does not know it yet answers keepalives
 //! from its own memory (etcd issue 15247). Only a fencing token stops such a holder.
@@ -49,7 +49,7 @@ pub(super) async fn open<R: Runtime>(
 
 /// Revokes the lease of a session that is over: its keys are deleted, and its last requests can't take effect
 /// any more. Returns once the cluster has confirmed it.
-pub(super) async fn bury<R: Runtime>(
+pub(super) async fn revoke<R: Runtime>(
     connector: &Connector<R>,
     session: &Session,
     deadline: Instant,
@@ -89,7 +89,7 @@ impl<R: Runtime> Keeper<R> {
         }
         self.stream = None;
         self.session.end(false);
-        self.bury().await;
+        self.revoke().await;
     }
 
     /// Sends keepalives until the session is over.
@@ -103,7 +103,7 @@ impl<R: Runtime> Keeper<R> {
             }
             due = match self.ask().await {
                 Ok(()) => self.session.confirmed() + ttl / 3,
-                // Not gone for certain, as a member may say so that has not heard of the lease yet.
+                // It may still exist: a member answers so, too, before it has received the new lease.
                 Err(BackendError::SessionLost { reported }) => {
                     reached!(self.runtime(), keepalive_found_lease_gone);
                     return self.session.end(reported);
@@ -144,14 +144,14 @@ impl<R: Runtime> Keeper<R> {
         Ok(())
     }
 
-    /// Ends the session at the cluster, unless its lease must have ended by itself before the cluster can be
+    /// Revokes the lease of the session, unless the lease must have ended by itself before the cluster can be
     /// reached.
-    async fn bury(&self) {
+    async fn revoke(&self) {
         let ttl = self.session.ttl();
         let until = self.runtime().now() + ttl;
         loop {
             let now = self.runtime().now();
-            match bury(&self.connector, &self.session, now + ttl / 6).await {
+            match revoke(&self.connector, &self.session, now + ttl / 6).await {
                 Err(error) if error.is_passing() && now < until => {
                     reached!(self.runtime(), revocation_repeated);
                 }

@@ -2,8 +2,8 @@
 //!
 //! A client has one *session*: a lease at the cluster, kept alive by a task, shared by all its locks. A lock
 //! is a queue of keys under such leases, served in the order of their create revisions; a waiter watches only
-//! the key right before its own, so that a release wakes one and not all (the recipe of etcd's
-//! `client/v3/concurrency/mutex.go`). After the wait it checks that its own key still stands: if the lease
+//! the key directly ahead of its own, so that a release wakes one waiter and not all (the recipe of etcd's
+//! `client/v3/concurrency/mutex.go`). After the wait it checks that its own key still exists: if the lease
 //! ended meanwhile, the key is gone, and the lock belongs to another owner (etcd issue 11456, found by Jepsen
 //! in etcd 3.4.3).
 //!
@@ -13,7 +13,7 @@
 //! grant to grant of a key. Proof: a claim is granted only while its key has the lowest create revision of
 //! the queue. A key that enters later gets a revision above all earlier ones, and a key that has left never
 //! returns with its old revision. If a grant of revision *n* followed one of *m > n*, the key of *n* would
-//! have stood in the queue, ahead of *m*, when *m* was granted: a contradiction.
+//! have been in the queue, ahead of *m*, when *m* was granted: a contradiction.
 //!
 //! Revisions are as durable as etcd's data: a majority keeps them. A cluster that is restored from a backup
 //! counts on from the backup's revision and hands out tokens that were used before; restore it with `etcdutl
@@ -21,10 +21,9 @@
 //!
 //! # What a lost session means
 //!
-//! A session is over when the cluster no longer knows its lease, or when no keepalive was answered for as
-//! long as it lives, counted from the sending. Then it is over for good: its claims are lost, whatever the
-//! cluster says later; its lease is revoked when the cluster is reached again; and the next acquire opens
-//! another.
+//! A session is over when the cluster no longer knows its lease, or when no keepalive was answered within its
+//! TTL, counted from the sending. Then it is over for good: its claims are lost, whatever the cluster reports
+//! later; its lease is revoked when the cluster is reached again; and the next acquire opens another session.
 //!
 //! # What a member can do
 //!
@@ -34,9 +33,9 @@
 //! keepalives, which only the leader can answer, show every third of a session that the member that serves
 //! the watches is in touch with it.
 
-// acquisition.rs is the recipe, place.rs the keys and transactions of the queue, trail.rs what was sent for a
-// claim; session.rs is a session, keeper.rs keeps it alive, sessions.rs shares it; connector.rs and stream.rs
-// are the connection.
+// acquisition.rs is the recipe, place.rs the keys and transactions of the queue, trail.rs the requests sent
+// for a claim; session.rs is a session, keeper.rs keeps it alive, sessions.rs shares it; connector.rs and
+// stream.rs are the connection.
 
 mod acquisition;
 mod connector;

@@ -1,4 +1,4 @@
-//! How a client uses its etcd cluster.
+//! The options of an etcd client.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,25 +8,25 @@ use crate::setup::SetupError;
 /// The longest session, in seconds: etcd grants no longer leases.
 const SECONDS_MAX: u64 = 9_000_000_000;
 
-/// How to use a cluster. Begin with [`EtcdOptions::new`] and change what must differ.
+/// The options of an etcd client. Begin with [`EtcdOptions::new`] and change what must differ.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EtcdOptions {
-    /// How long the session outlives its client: the TTL of its lease, in whole seconds (the rest is rounded
-    /// up). No lock's TTL may be longer. Since the session is renewed every third of it, a lock whose TTL is
-    /// two thirds of it has its full validity at every grant.
+    /// The time for which the session outlives its client: the TTL of its lease, in whole seconds (rounded
+    /// up). No lock's TTL may be longer. Since the session is renewed every third of its TTL, a lock whose
+    /// TTL is two thirds of that has its full validity at every grant.
     pub session_ttl: Duration,
     /// The name and password to log in with, if the cluster asks for one.
     pub user: Option<(String, String)>,
 }
 
 impl EtcdOptions {
-    /// The usual options, with a session of `session_ttl`.
+    /// Returns the usual options, with a session of `session_ttl`.
     pub fn new(session_ttl: Duration) -> Self {
         Self { session_ttl, user: None }
     }
 
-    /// The session's TTL in seconds, at least one.
+    /// Returns the session's TTL in seconds, at least one.
     pub(super) fn seconds(&self) -> Result<i64, SetupError> {
         let seconds =
             self.session_ttl.as_secs().saturating_add(u64::from(self.session_ttl.subsec_nanos() > 0));

@@ -47,8 +47,8 @@ pub(super) enum Entry {
 
 /// The result of [`Place::look`].
 pub(super) enum Sight {
-    /// The key stands in the queue.
-    Standing(Option<Ahead>),
+    /// The key is in the queue.
+    InQueue(Option<Ahead>),
     /// The key is gone, with its lease or deleted by another client.
     Gone,
 }
@@ -56,7 +56,7 @@ pub(super) enum Sight {
 /// The claim directly ahead in the queue.
 pub(super) struct Ahead {
     pub(super) key: Vec<u8>,
-    /// The revision of the store at which it was there.
+    /// The revision of the store at which the key was there.
     pub(super) seen: i64,
 }
 
@@ -122,7 +122,7 @@ impl Place {
             return Sight::Gone;
         }
         let queue = ranges(answer).next().unwrap_or_default();
-        Sight::Standing(ahead(queue, self.key.as_bytes(), revision(answer)))
+        Sight::InQueue(ahead(queue, self.key.as_bytes(), revision(answer)))
     }
 
     /// Deletes the key, if it is at `position`. For claims whose requests have all been answered.

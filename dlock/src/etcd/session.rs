@@ -1,4 +1,4 @@
-//! A session: one lease at the cluster, and what this client knows of it.
+//! A session: one lease at the cluster, and its state as this client knows it.
 
 use std::sync::MutexGuard;
 use std::time::Duration;
@@ -29,10 +29,10 @@ struct State {
     under_way: Option<Instant>,
     /// The revision of the guard key that every put of this session must name: see `place.rs`.
     guard: i64,
-    /// Whether the cluster reported the end, once it is over.
+    /// True if the cluster reported the end; `None` while it is not over.
     end: Option<bool>,
-    /// Whether the cluster has confirmed that the lease is gone: so are all its keys, and none can be created
-    /// any more.
+    /// True once the cluster has confirmed that the lease is gone: so are all its keys, and none can be
+    /// created any more.
     is_gone: bool,
 }
 

@@ -14,7 +14,7 @@ use tonic::transport::Uri;
 
 use crate::sync::Changes;
 
-/// Whether a connection takes new requests.
+/// The state of a connection: open for new requests, or over.
 #[derive(Default)]
 pub(super) struct Life {
     over: AtomicBool,

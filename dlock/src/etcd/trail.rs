@@ -1,4 +1,4 @@
-//! What was sent for one acquisition, under which session.
+//! The requests that were sent for one acquisition, with their session.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ struct Stake {
     unanswered: u32,
     /// The create revision of the claim's key.
     position: Option<i64>,
-    /// Who stood before it when it was last looked at.
+    /// The claim ahead at the last look.
     ahead: Option<Ahead>,
 }
 
@@ -35,7 +35,7 @@ impl Trail {
         self.stake.as_ref().and_then(|stake| stake.ahead.as_ref())
     }
 
-    /// Whether the fate of every put is known.
+    /// Returns true if the fate of every put is known.
     pub(super) fn is_settled(&self) -> bool {
         self.stake.as_ref().is_none_or(|stake| stake.unanswered == 0)
     }
@@ -53,14 +53,14 @@ impl Trail {
         }
     }
 
-    /// Notes where the key stands.
-    pub(super) fn stands(&mut self, position: i64) {
+    /// Notes the position of the key.
+    pub(super) fn placed(&mut self, position: i64) {
         if let Some(stake) = &mut self.stake {
             stake.position = Some(position);
         }
     }
 
-    /// Notes who stands before it.
+    /// Notes the claim ahead.
     pub(super) fn follows(&mut self, ahead: Option<Ahead>) {
         if let Some(stake) = &mut self.stake {
             stake.ahead = ahead;
@@ -68,7 +68,7 @@ impl Trail {
     }
 
     /// Notes that the key is gone. A put that was not answered may still bring it back.
-    pub(super) fn fell(&mut self) {
+    pub(super) fn key_gone(&mut self) {
         if let Some(stake) = &mut self.stake {
             stake.position = None;
             stake.ahead = None;

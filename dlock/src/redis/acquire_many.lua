@@ -1,10 +1,10 @@
--- Does for several claims, one after the other, what acquire.lua does for one: what a call costs the server besides its
--- script is spent once.
+-- Runs acquire.lua for several claims, one after the other, so that the cost of a call is paid once.
 --
--- KEYS  of each claim the key of the owner token and that of the fencing counter
--- ARGV  of each claim the owner token and the TTL in milliseconds
+-- KEYS  for each claim: the key of the owner token, and the key of the fencing counter
+-- ARGV  for each claim: the owner token, and the TTL in milliseconds
 --
--- A table with acquire.lua's answer to each claim. What fails for one is its answer, and nothing to the others
+-- Returns a table with acquire.lua's reply to each claim. An error in one claim is the reply to that claim,
+-- and does not affect the others.
 local call, keys, args, answers = redis.call, KEYS, ARGV, {}
 
 local function acquire(i)
@@ -19,7 +19,7 @@ end
 
 for i = 1, #keys, 2 do
   local done, answer = pcall(acquire, i)
-  -- Servers before Redis 7 throw a text.
+  -- Servers before Redis 7 throw a string.
   if not done and type(answer) ~= 'table' then answer = {err = answer} end
   answers[(i + 1) / 2] = answer
 end

@@ -18,7 +18,7 @@ static ACQUIRE_BY_TIME: LazyLock<Script> = LazyLock::new(|| Script::new(include_
 static RENEW: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("renew.lua")));
 static RELEASE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("release.lua")));
 
-/// What all acquisitions of one client share.
+/// The state that all acquisitions of one client share.
 pub(crate) struct Client<R> {
     pub(super) node: Node<R>,
     pub(super) batcher: Arc<Batcher>,
@@ -158,7 +158,7 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
         }
         let ticket = self.requests.ticket(|| listener.join(&self.claim.key.freed_channel()));
         listener.listen(node.runtime(), node.address(), node.info());
-        // The next request is worthwhile either way.
+        // An error changes nothing: the next request is worthwhile either way.
         let called = timeout_at(node.runtime(), deadline, ticket.called()).await;
         sometimes!(node.runtime(), woken_by_release, called.is_ok());
         sometimes!(node.runtime(), retried_without_message, called.is_err());

@@ -1,5 +1,5 @@
-//! Batching: many acquires at the same time share calls, so that the cost of a call besides its script, for
-//! the server and for the client, is paid once for several of them.
+//! Batching: many acquires at the same time share calls, so that server and client pay the fixed cost of a
+//! call once for several of them.
 //!
 //! No acquire waits for others: those that are requested before the sending task runs go together. A few at a
 //! time are sent one by one, as without this module.
@@ -108,8 +108,8 @@ impl Batcher {
         (answered, of_connection.is_multiple_of(CLAIMS_MAX))
     }
 
-    /// Takes the next batch of `connection`, without claims that nobody waits for any more: a release may
-    /// have been sent for them already.
+    /// Takes the next batch of `connection`, without claims whose acquire was dropped: a release may have
+    /// been sent for them already.
     fn take(&self, connection: &Arc<Connection>) -> Vec<Unsent> {
         let is_next = |one: &mut Unsent| Arc::ptr_eq(&one.connection, connection);
         let mut batch: Vec<_> = self.unsent.lock().extract_if(.., is_next).take(CLAIMS_MAX).collect();
@@ -130,7 +130,7 @@ impl Batcher {
         drop(handing_over);
         let answer = match early {
             Poll::Ready(answer) => answer,
-            // A connection must not stay open for an answer that nobody waits for.
+            // A connection must not stay open for an answer without a receiver.
             Poll::Pending => match select(sent, pin!(abandoned(&mut batch))).await {
                 Either::Left((answer, _)) => answer,
                 Either::Right(_) => return,
@@ -186,7 +186,7 @@ fn command(batch: &[Unsent], connection: &Connection) -> redis::Cmd {
     if connection.knows(&ACQUIRE_MANY) { call.by_digest() } else { call.by_text() }
 }
 
-/// Completes when nobody waits for an answer of the batch any more.
+/// Completes once every acquire of the batch was dropped.
 async fn abandoned(batch: &mut [Unsent]) {
     for one in batch {
         one.answer.closed().await;
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn the_script_for_many_does_what_that_for_one_does() {
+    fn the_scripts_for_one_and_for_many_claims_agree() {
         let code = |text: &'static str| text.lines().filter(|line| !line.starts_with("--"));
         let one = code(include_str!("acquire.lua")).skip(1).map(|line| {
             let second = line.replace("keys[2]", "keys[i + 1]").replace("args[2]", "args[i + 1]");

@@ -34,7 +34,7 @@ pub(crate) struct Connection {
 
 impl<R: Runtime> Connector<R> {
     pub(super) fn new(runtime: R, address: &str, info: RedisConnectionInfo) -> Self {
-        // Telling the server the name of the client library would cost a round trip before the first lock.
+        // Sending the name of the client library would cost a round trip before the first lock.
         let info = info.set_skip_set_lib_name();
         Self { runtime, address: address.into(), info, shared: SingleFlight::default() }
     }
@@ -47,7 +47,7 @@ impl<R: Runtime> Connector<R> {
         &self.address
     }
 
-    /// Returns how to log in.
+    /// Returns the login data.
     pub(super) fn info(&self) -> &RedisConnectionInfo {
         &self.info
     }
@@ -78,7 +78,7 @@ impl<R: Runtime> Connector<R> {
         self.shared.discard(|current| Arc::ptr_eq(current, connection));
     }
 
-    /// Returns the error of a call that heard nothing before its deadline: from the connection, if there was
+    /// Returns the error of a call that got no answer before its deadline: from the connection, if there was
     /// one, or while connecting.
     pub(super) fn silent(&self, is_connected: bool) -> BackendError {
         if is_connected { BackendError::NoAnswer } else { self.unreachable("no connection in time") }

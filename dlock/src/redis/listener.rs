@@ -76,14 +76,14 @@ impl<R: Runtime> Subscriber<R> {
         let ended = self.connect_and_follow().await;
         let is_lost = ended.is_err();
         sometimes!(self.runtime, subscription_lost, is_lost && !self.waiters.is_empty());
-        self.waiters.deaf();
+        self.waiters.unsubscribed();
         if let Err(Lost) = ended {
             self.runtime.sleep_until(self.runtime.now() + PAUSE).await;
         }
     }
 
     async fn connect_and_follow(&self) -> Result<(), Lost> {
-        self.waiters.deaf();
+        self.waiters.unsubscribed();
         let opened = timeout_at(&self.runtime, self.deadline(), self.open()).await.unwrap_or(Err(Lost));
         let (pipe, driver) = opened?;
         match select(driver, pin!(self.follow(pipe))).await {
@@ -117,7 +117,7 @@ impl<R: Runtime> Subscriber<R> {
             let (begun, ended) = self.waiters.changes();
             if !begun.is_empty() {
                 self.within(pipe.subscribe(names(&begun))).await?;
-                self.waiters.heard(&begun);
+                self.waiters.subscribed(&begun);
             }
             if !ended.is_empty() {
                 self.within(pipe.unsubscribe(names(&ended))).await?;

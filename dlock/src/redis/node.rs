@@ -35,7 +35,7 @@ impl<R: Runtime> Node<R> {
         self.0.address()
     }
 
-    /// Returns how to log in.
+    /// Returns the login data.
     pub(super) fn info(&self) -> &RedisConnectionInfo {
         self.0.info()
     }
@@ -103,7 +103,7 @@ impl Reply {
         reply::grant(&self.value)
     }
 
-    /// Reads the answer of a script that changes a lease only for its owner: whether it did.
+    /// Reads the answer of a script that changes a lease only for its owner; returns true if it did.
     pub(crate) fn is_done(&self) -> Result<bool, BackendError> {
         reply::is_done(&self.value)
     }
@@ -111,8 +111,8 @@ impl Reply {
 
 /// Runs a script by its digest, or by its text if the server does not know it; it does from then on.
 ///
-/// The first call on a connection is by the text: only a round trip could tell whether the server knows the
-/// script, and the very first call would wait for two.
+/// The first call on a connection sends the text: finding out whether the server knows the script takes a
+/// round trip, so the very first call would wait for two.
 pub(super) async fn eval(connection: &Connection, call: Call<'_>) -> Result<Value, RedisError> {
     if connection.knows(call.script) {
         let answer = connection.send(&call.by_digest()).await?;

@@ -1,12 +1,12 @@
-//! How a client uses its Redis.
+//! The options of a Redis client.
 
 use std::fmt;
 
 use redis::RedisConnectionInfo;
 
-/// How to use a Redis server. Begin with [`RedisOptions::default`] and change what must differ.
+/// The options of a Redis client. Begin with [`RedisOptions::default`] and change what must differ.
 ///
-/// All who lock the same keys should agree on `tokens` and `waiting`.
+/// All clients that lock the same keys should agree on `tokens` and `waiting`.
 #[derive(Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RedisOptions {
@@ -18,7 +18,7 @@ pub struct RedisOptions {
     pub database: u32,
     /// The source of the fencing tokens.
     pub tokens: TokenSource,
-    /// How waiters learn that a lock was released.
+    /// The mechanism by which waiters notice a release.
     pub waiting: Waiting,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Debug for RedisOptions {
     }
 }
 
-/// How waiters learn that a lock was released.
+/// The mechanism by which waiters notice a release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Waiting {
@@ -75,8 +75,8 @@ pub enum TokenSource {
     ///
     /// Tokens are numbers of 16 digits from the first grant on: the resource must accept them (64 bits do),
     /// and a lock that goes back to [`TokenSource::Counter`] counts on from there. Scripts count in doubles,
-    /// which are exact until the year
-    /// 2255. Needs Redis 5 or later: before, a script that read the time could not write.
+    /// which are exact until the year 2255. Needs Redis 5 or later: before, a script that read the time could
+    /// not write.
     ServerTime,
 }
 

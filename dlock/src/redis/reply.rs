@@ -19,7 +19,7 @@ pub(super) enum Grant {
     New { token: FencingToken },
     /// Granted before, to the same owner; the lease lives for `left` more.
     Known { token: FencingToken, left: Duration },
-    /// Held by another owner, for `left` more or forever. `vote.lua` says by whom.
+    /// Held by another owner, for `left` more or forever. `vote.lua` also returns that owner.
     Held { left: Option<Duration>, by: Option<Box<str>> },
 }
 
@@ -37,7 +37,7 @@ fn has_kind(value: &Value, kind: ServerErrorKind) -> bool {
     matches!(value, Value::ServerError(error) if error.kind() == Some(kind))
 }
 
-/// Reads the answer of a script that changes a lease only for its owner: whether it did.
+/// Reads the answer of a script that changes a lease only for its owner; returns true if it did.
 pub(super) fn is_done(value: &Value) -> Result<bool, BackendError> {
     match value {
         Value::Int(number) => Ok(*number == 1),
@@ -77,8 +77,8 @@ fn millis(number: i64) -> Option<Duration> {
 /// The error for a lock whose counter was evicted, deleted or overwritten: its next tokens would be below
 /// those in use.
 fn lost_counter() -> BackendError {
-    let message = "the fencing counter of the lock is gone or below 1: set it above the resource's highest token, and \
-                   keep keys named lock:* from eviction";
+    let message = "the fencing counter of the lock is gone or below 1: set it above the resource's highest \
+         token, and keep keys named lock:* from eviction";
     BackendError::Refused { message: message.into(), passing: false }
 }
 

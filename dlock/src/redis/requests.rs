@@ -1,4 +1,4 @@
-//! The requests of one acquisition that were sent and not answered: when, and on which connection.
+//! The requests of one acquisition that were sent and not answered, with their times and connections.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use dlock_runtime::Instant;
 use super::connection::Connection;
 use super::waiters::Ticket;
 
-/// The unanswered requests for a lease, and what is known of the lease.
+/// The unanswered requests for a lease, and the known state of the lease.
 ///
 /// A connection answers in order, so an answer settles all requests that were sent on its connection before.
 /// A request on a connection that was given up stays open: it may still be on its way, and be executed after
@@ -17,7 +17,7 @@ use super::waiters::Ticket;
 pub(super) struct Requests {
     /// Oldest first.
     open: Vec<Sent>,
-    /// Whether a grant was confirmed whose lease has not been ended yet.
+    /// True if a grant was confirmed and its lease has not been ended since.
     granted: bool,
     /// The place among the waiters of this client.
     ticket: Option<Ticket>,
@@ -100,8 +100,8 @@ impl Requests {
     }
 
     /// Returns the connection on which a release must be sent to follow the open requests: that of the latest
-    /// one, if it still lives. A lease that is known to be granted does not wait for them: whatever they
-    /// still bring about is cleaned up after it.
+    /// one, if it still lives. A lease that is known to be granted does not wait for them: their effects are
+    /// cleaned up after it.
     pub(super) fn connection_to_follow(&self) -> Option<&Arc<Connection>> {
         let latest = if self.granted { None } else { self.open.last() };
         latest.map(|sent| &sent.connection).filter(|connection| connection.is_open())

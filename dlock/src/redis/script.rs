@@ -52,7 +52,7 @@ impl Script {
         Self { number, body, digest: redis::Script::new(body).get_hash().into() }
     }
 
-    /// Returns the bit that stands for this script in a set of 32; no bit for a script beyond the 32nd.
+    /// Returns the bit of this script in a set of 32; no bit for a script beyond the 32nd.
     pub(super) fn bit(&self) -> u32 {
         1u32.checked_shl(self.number).unwrap_or(0)
     }
@@ -80,17 +80,17 @@ impl Call<'_> {
 }
 
 impl<'a> StoredKey<'a> {
-    /// Holds the owner token while the lease is held.
+    /// Returns the key that holds the owner token while the lease is held.
     pub(crate) fn owner(key: &'a LockKey) -> Self {
         Self { key, part: OWNER }
     }
 
-    /// Counts the grants.
+    /// Returns the key that counts the grants.
     pub(crate) fn fence(key: &'a LockKey) -> Self {
         Self { key, part: FENCE }
     }
 
-    /// The channel on which releases are published.
+    /// Returns the channel on which releases are published.
     pub(crate) fn freed(key: &'a LockKey) -> Self {
         Self { key, part: FREED }
     }

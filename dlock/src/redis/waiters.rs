@@ -24,7 +24,7 @@ pub(super) struct Waiters {
 
 #[derive(Default)]
 struct State {
-    lines: BTreeMap<Arc<str>, Line>,
+    queues: BTreeMap<Arc<str>, Queue>,
     /// Channels whose queue was created or removed since the listener last looked.
     touched: BTreeSet<Arc<str>>,
     /// Counts the tickets.
@@ -33,12 +33,12 @@ struct State {
 
 /// The waiters for one lock. There is at least one.
 #[derive(Default)]
-struct Line {
+struct Queue {
     waiters: VecDeque<Waiter>,
-    /// Whether the client is subscribed to the channel.
-    is_heard: bool,
+    /// True if the client is subscribed to the channel.
+    is_subscribed: bool,
     /// A wake-up came while all waiters were awake.
-    owes_call: bool,
+    has_spare_call: bool,
 }
 
 struct Waiter {
@@ -72,17 +72,17 @@ impl Waiters {
         state.tickets += 1;
         let number = state.tickets;
         let channel =
-            state.lines.get_key_value(channel).map_or_else(|| channel.into(), |(key, _)| Arc::clone(key));
-        let line = match state.lines.entry(Arc::clone(&channel)) {
-            Entry::Occupied(line) => line.into_mut(),
-            Entry::Vacant(line) => {
-                let line = line.insert(Line::default());
+            state.queues.get_key_value(channel).map_or_else(|| channel.into(), |(key, _)| Arc::clone(key));
+        let queue = match state.queues.entry(Arc::clone(&channel)) {
+            Entry::Occupied(queue) => queue.into_mut(),
+            Entry::Vacant(queue) => {
+                let queue = queue.insert(Queue::default());
                 self.changed.notify_one();
-                line
+                queue
             }
         };
-        line.waiters.push_back(Waiter { ticket: number, stage: Stage::Waiting, bell: Arc::clone(&bell) });
-        if line.waiters.len() == 1 {
+        queue.waiters.push_back(Waiter { ticket: number, stage: Stage::Waiting, bell: Arc::clone(&bell) });
+        if queue.waiters.len() == 1 {
             state.touched.insert(Arc::clone(&channel));
         }
         Ticket { waiters: Arc::clone(self), channel, number, bell }
@@ -90,8 +90,8 @@ impl Waiters {
 
     /// Wakes the next waiter of `channel`: its lock was released.
     pub(super) fn call(&self, channel: &str) {
-        if let Some(line) = self.state().lines.get_mut(channel) {
-            line.call();
+        if let Some(queue) = self.state().queues.get_mut(channel) {
+            queue.call();
         }
     }
 
@@ -100,7 +100,7 @@ impl Waiters {
     pub(super) fn changes(&self) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
         let mut state = self.state();
         let touched = std::mem::take(&mut state.touched);
-        touched.into_iter().partition(|channel| state.lines.contains_key(channel))
+        touched.into_iter().partition(|channel| state.queues.contains_key(channel))
     }
 
     /// Completes when [`Waiters::changes`] has new channels, also if they came before the first poll.
@@ -110,43 +110,43 @@ impl Waiters {
 
     /// Notes that the client is subscribed to `channels`. The first waiter of each is woken, since a release
     /// may have been published before.
-    pub(super) fn heard(&self, channels: &[Arc<str>]) {
+    pub(super) fn subscribed(&self, channels: &[Arc<str>]) {
         let mut state = self.state();
         for channel in channels {
-            if let Some(line) = state.lines.get_mut(channel).filter(|line| !line.is_heard) {
-                line.is_heard = true;
-                line.call();
+            if let Some(queue) = state.queues.get_mut(channel).filter(|queue| !queue.is_subscribed) {
+                queue.is_subscribed = true;
+                queue.call();
             }
         }
     }
 
     /// Notes that all subscriptions are lost.
-    pub(super) fn deaf(&self) {
+    pub(super) fn unsubscribed(&self) {
         let mut state = self.state();
-        let State { lines, touched, .. } = &mut *state;
+        let State { queues, touched, .. } = &mut *state;
         touched.clear();
-        for (channel, line) in lines {
-            line.is_heard = false;
+        for (channel, queue) in queues {
+            queue.is_subscribed = false;
             touched.insert(Arc::clone(channel));
         }
     }
 
     /// Returns whether there are no waiters.
     pub(super) fn is_empty(&self) -> bool {
-        self.state().lines.is_empty()
+        self.state().queues.is_empty()
     }
 
     fn leave(&self, ticket: &Ticket, passes_on: bool) {
         let mut state = self.state();
-        let Some(line) = state.lines.get_mut(&ticket.channel) else { return };
-        let Some(place) = line.place(ticket.number) else { return };
-        let was_called = line.waiters.remove(place).is_some_and(|waiter| waiter.stage != Stage::Waiting);
-        if line.waiters.is_empty() {
-            state.lines.remove(&ticket.channel);
+        let Some(queue) = state.queues.get_mut(&ticket.channel) else { return };
+        let Some(place) = queue.place(ticket.number) else { return };
+        let was_called = queue.waiters.remove(place).is_some_and(|waiter| waiter.stage != Stage::Waiting);
+        if queue.waiters.is_empty() {
+            state.queues.remove(&ticket.channel);
             state.touched.insert(Arc::clone(&ticket.channel));
             self.changed.notify_one();
         } else if was_called && passes_on {
-            line.call();
+            queue.call();
         }
     }
 
@@ -155,14 +155,14 @@ impl Waiters {
     }
 }
 
-impl Line {
+impl Queue {
     fn call(&mut self) {
         match self.waiters.iter_mut().find(|waiter| waiter.stage == Stage::Waiting) {
             Some(waiter) => {
                 waiter.stage = Stage::Called;
                 waiter.bell.notify_one();
             }
-            None => self.owes_call = true,
+            None => self.has_spare_call = true,
         }
     }
 
@@ -175,17 +175,17 @@ impl Ticket {
     /// Waits to be woken. The waiter must request the lock then.
     pub(super) async fn called(&self) {
         self.bell.notified().await;
-        self.change(|line, place| line.waiters[place].stage = Stage::Asking);
+        self.change(|queue, place| queue.waiters[place].stage = Stage::Asking);
     }
 
     /// Notes that another owner holds the lock: the waiter goes on waiting.
     pub(super) fn refused(&self) {
-        self.change(|line, place| {
-            if line.waiters[place].stage == Stage::Asking {
-                line.waiters[place].stage = Stage::Waiting;
+        self.change(|queue, place| {
+            if queue.waiters[place].stage == Stage::Asking {
+                queue.waiters[place].stage = Stage::Waiting;
             }
-            if std::mem::take(&mut line.owes_call) {
-                line.call();
+            if std::mem::take(&mut queue.has_spare_call) {
+                queue.call();
             }
         });
     }
@@ -195,12 +195,12 @@ impl Ticket {
         self.waiters.leave(&self, false);
     }
 
-    fn change(&self, change: impl FnOnce(&mut Line, usize)) {
+    fn change(&self, change: impl FnOnce(&mut Queue, usize)) {
         let mut state = self.waiters.state();
-        if let Some(line) = state.lines.get_mut(&self.channel)
-            && let Some(place) = line.place(self.number)
+        if let Some(queue) = state.queues.get_mut(&self.channel)
+            && let Some(place) = queue.place(self.number)
         {
-            change(line, place);
+            change(queue, place);
         }
     }
 }
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiter_that_leaves_asleep_wakes_nobody() {
+    fn a_waiter_that_leaves_asleep_wakes_no_other() {
         let waiters = waiters();
         let (first, second) = (waiters.join(CHANNEL), waiters.join(CHANNEL));
         drop(first);
@@ -282,13 +282,13 @@ mod tests {
         let (first, second) = (waiters.join(CHANNEL), waiters.join(CHANNEL));
         let (begun, ended) = waiters.changes();
         assert_eq!((begun.as_slice(), ended.len()), (&[Arc::from(CHANNEL)][..], 0));
-        waiters.heard(&begun);
+        waiters.subscribed(&begun);
         assert!(is_called(&first) && !is_called(&second));
-        waiters.heard(&begun);
+        waiters.subscribed(&begun);
         assert!(!is_called(&second), "once");
-        waiters.deaf();
+        waiters.unsubscribed();
         assert_eq!(waiters.changes().0, begun);
-        waiters.heard(&begun);
+        waiters.subscribed(&begun);
         assert!(is_called(&second), "what was missed meanwhile");
     }
 
@@ -301,7 +301,8 @@ mod tests {
         assert!(waiters.is_empty());
         let (begun, ended) = waiters.changes();
         assert_eq!((begun.len(), ended.as_slice()), (0, &[Arc::from(CHANNEL)][..]));
-        // A line that ends before the listener has looked is none for it, and one that begins anew is one.
+        // A queue that comes and goes between two calls of `changes` is not listed; one that exists again
+        // counts as new.
         drop(waiters.join(CHANNEL));
         let _again = waiters.join(CHANNEL);
         assert_eq!(waiters.changes().0, ended);

@@ -35,7 +35,7 @@ impl<R: Runtime> RedlockAcquisition<R> {
         Self { nodes: Arc::clone(nodes), claim, memories: Box::default() }
     }
 
-    /// Returns the nodes, to be asked until their timeout is over, or until `deadline`.
+    /// Returns the nodes to ask, each with the deadline of its timeout or `deadline`, whichever is earlier.
     fn ask(&mut self, deadline: Instant) -> impl Iterator<Item = Node<R>> + '_ {
         let Self { nodes: shared, claim, memories } = self;
         let Nodes { nodes, options, .. } = &**shared;
@@ -52,7 +52,7 @@ impl<R: Runtime> RedlockAcquisition<R> {
         })
     }
 
-    /// Returns one node, to be asked a second time.
+    /// Returns one node, for the second request.
     fn ask_again(&mut self, number: usize, deadline: Instant) -> Option<Node<R>> {
         self.ask(deadline).nth(number)
     }
@@ -73,7 +73,7 @@ impl<R: Runtime> Acquisition for RedlockAcquisition<R> {
                     round.raised(node.number, raised);
                 }
             }
-            while let Some((number, token)) = round.tell() {
+            while let Some((number, token)) = round.next_raise() {
                 let node = self.ask_again(number, deadline);
                 calls.extend(node.map(|node| node.ask(Question::Raise(token))));
             }
@@ -148,8 +148,9 @@ impl<R: Runtime> Nodes<R> {
         self.runtime.now()
     }
 
-    /// Waits in the background for the answers that no longer matter to the call. If the requests were
-    /// dropped, a node that is always slower than the others would never be connected, nor learn a script.
+    /// Waits in the background for the answers that the call no longer needs, and passes each to `heard`. If
+    /// the requests were dropped, a node that is always slower than the others would never be connected, nor
+    /// learn a script.
     fn leave<F>(&self, calls: FuturesUnordered<F>, heard: impl Fn(F::Output) + Send + 'static)
     where
         F: Future<Output: Send> + Send + 'static,
@@ -159,7 +160,7 @@ impl<R: Runtime> Nodes<R> {
         }
     }
 
-    /// Takes answers until `decide` has seen enough.
+    /// Collects answers until `decide` returns a decision.
     async fn gather<F>(
         &self,
         mut calls: FuturesUnordered<F>,

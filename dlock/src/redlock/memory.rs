@@ -16,7 +16,7 @@ pub(super) struct Memory<R: Runtime>(Arc<Mutex<Sent<R>>>);
 pub(super) struct Sent<R: Runtime> {
     /// The vote.
     pub(super) vote: RedisAcquisition<R>,
-    /// Whether a vote was requested.
+    /// True once a vote was requested.
     pub(super) asked: bool,
     /// The result of the first release.
     pub(super) released: Option<Released>,

@@ -1,7 +1,7 @@
 //! Locks on a majority of independent Redis servers.
 //!
-//! Source: the Redis documentation on distributed locks ("Redlock"), and what Kleppmann ("How to do
-//! distributed locking", 2016) found missing in it: a fencing token. Connections and answers are those of
+//! Source: the Redis documentation on distributed locks ("Redlock"), and Kleppmann's objection that it has no
+//! fencing token ("How to do distributed locking", 2016). Connections and answers are those of
 //! [`crate::redis`].
 //!
 //! # A round
@@ -64,8 +64,8 @@ mod options;
 mod quorum;
 mod scripts;
 
-// quorum.rs counts votes and decides; acquisition.rs is a round; node.rs asks one node; memory.rs remembers
-// what was sent to it; model.rs tests the argument for the tokens.
+// quorum.rs counts votes and decides; acquisition.rs is a round; node.rs sends requests to one node;
+// memory.rs remembers those requests; model.rs tests the argument for the tokens.
 
 use std::fmt;
 use std::sync::Arc;
@@ -89,8 +89,8 @@ pub struct Redlock<R: Runtime> {
 
 impl<R: Runtime> Redlock<R> {
     /// Creates a client of the servers at `addresses`, each written `host:port`. Sends nothing yet. The
-    /// servers must be independent: no replicas of each other. All who lock the same keys must name the same
-    /// nodes.
+    /// servers must be independent: no replicas of each other. All clients that lock the same keys must name
+    /// the same nodes.
     ///
     /// An odd number is best: 4 nodes survive the failure of one, as 3 do.
     ///

@@ -14,27 +14,27 @@ use crate::token::FencingToken;
 const NODES: usize = 5;
 const START: Instant = Instant::from_nanos(0);
 
-/// By which rule a token is chosen.
+/// The rule by which a token is chosen.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rule {
-    /// The library's: above the largest count of a majority, and a majority's counters raised to it.
+    /// The library's rule: above the largest count of a majority, and a majority's counters raised to it.
     Raised,
-    /// Each node counts its votes for itself, and the largest count of the majority is the token.
+    /// Each node counts its own votes, and the largest count of the majority is the token.
     LargestCount,
 }
 
-/// What a node keeps.
+/// The data of a node.
 #[derive(Clone, Copy, Default)]
 struct Node {
     owner: Option<usize>,
     count: u64,
 }
 
-/// A request on its way, or its answer on the way back.
+/// A request or an answer in flight.
 #[derive(Clone, Copy)]
 struct Message {
     attempt: usize,
-    /// Of which of the attempt's rounds it is.
+    /// The round of the attempt.
     round: u32,
     node: usize,
     kind: Kind,
@@ -52,7 +52,7 @@ enum Kind {
     },
 }
 
-/// One owner, who may begin again when a round has failed.
+/// One owner, which may begin again when a round has failed.
 struct Attempt {
     round: Round,
     number: u32,
@@ -68,16 +68,16 @@ struct Grant {
     returned: usize,
 }
 
-/// One step, chosen by numbers that mean what there is to do.
+/// One step. Its numbers choose among the possible messages, attempts and nodes.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Begin,
-    /// The owner of a failed round asks again, as itself.
+    /// The owner of a failed round retries with the same owner token.
     Again(usize),
     Move(usize),
     Lose(usize),
     Expire(usize),
-    /// A node loses its data. Not within what the tokens promise.
+    /// A node loses its data. The tokens promise nothing then.
     Forget(usize),
 }
 
@@ -143,7 +143,7 @@ impl Model {
         self.messages.extend((0..NODES).map(|node| Message { attempt, round, node, kind: Kind::Vote }));
     }
 
-    /// A request is executed, or an answer read.
+    /// Executes a request, or reads an answer.
     fn advance(&mut self, message: Message) {
         let Message { attempt, node, kind, .. } = message;
         let answer = match kind {
@@ -154,7 +154,7 @@ impl Model {
         self.messages.push(Message { kind: answer, ..message });
     }
 
-    /// What `vote.lua` does.
+    /// Does what `vote.lua` does.
     fn vote(&mut self, attempt: usize, at: usize) -> Option<FencingToken> {
         let node = &mut self.nodes[at];
         if node.owner.is_some_and(|owner| owner != attempt) {
@@ -168,7 +168,7 @@ impl Model {
         FencingToken::new(node.count)
     }
 
-    /// What `raise.lua` does.
+    /// Does what `raise.lua` does.
     fn raise(&mut self, attempt: usize, at: usize, token: FencingToken) -> bool {
         let node = &mut self.nodes[at];
         let raised = node.owner == Some(attempt) && node.count < token.as_u64();
@@ -198,7 +198,7 @@ impl Model {
 
     fn go_on(&mut self, number: usize, round: u32) {
         let attempt = &mut self.attempts[number];
-        while let Some((node, token)) = attempt.round.tell() {
+        while let Some((node, token)) = attempt.round.next_raise() {
             if self.rule == Rule::LargestCount {
                 return self.grant(number, token);
             }
@@ -218,7 +218,7 @@ impl Model {
     }
 }
 
-/// The two grants that break the promise, if there are any.
+/// Returns two grants that break the promise, if there are any.
 fn broken(grants: &[Grant]) -> Option<(Grant, Grant)> {
     let pairs = grants
         .iter()
@@ -235,7 +235,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Begin),
         1 => any::<usize>().prop_map(Step::Again),
         40 => any::<usize>().prop_map(Step::Move),
-        // The oldest message: most rounds get somewhere.
+        // Moves the oldest message most often, so that most rounds complete.
         40 => Just(Step::Move(0)),
         1 => any::<usize>().prop_map(Step::Lose),
         8 => any::<usize>().prop_map(Step::Expire),
@@ -262,7 +262,7 @@ fn tokens_of_later_grants_are_larger() {
 }
 
 #[test]
-fn the_model_grants_often_enough_to_say_something() {
+fn the_model_grants_often() {
     let mut runner = TestRunner::deterministic();
     let mut orders = 0;
     for _ in 0..200 {
@@ -286,7 +286,7 @@ fn a_node_that_loses_its_data_breaks_the_tokens() {
     assert!(matches!(search(Rule::Raised, steps), Err(TestError::Fail(..))));
 }
 
-/// Carries all messages of the attempt to and from `nodes` and nobody else, and loses the rest.
+/// Delivers all messages of the attempt to and from `nodes`, and loses the rest.
 fn carry(model: &mut Model, nodes: &[usize]) {
     model.messages.retain(|message| nodes.contains(&message.node));
     while !model.messages.is_empty() {
@@ -294,7 +294,7 @@ fn carry(model: &mut Model, nodes: &[usize]) {
     }
 }
 
-/// The tokens of A on nodes 1, 2 and 3, of which 1 has counted 10, and of B on 3, 4 and 5 afterwards.
+/// Returns the tokens of A on nodes 1, 2 and 3, of which 1 has counted 10, and of B on 3, 4 and 5 afterwards.
 fn tokens_of_two(rule: Rule) -> Vec<u64> {
     let mut model = Model::new(rule);
     model.nodes[0].count = 10;
@@ -313,7 +313,7 @@ fn two_majorities_that_share_one_node_keep_the_order() {
 }
 
 #[test]
-fn the_shared_node_that_forgets_breaks_it() {
+fn a_shared_node_that_forgets_breaks_the_order() {
     let mut model = Model::new(Rule::Raised);
     model.nodes[0].count = 10;
     model.begin();
@@ -341,7 +341,7 @@ fn a_token_raised_on_a_minority_is_not_granted_again() {
     assert_eq!(model.grants[0].token, 2);
 }
 
-/// Executes or reads, until none is left, the messages of a round of `attempt` to and from `nodes`.
+/// Executes or reads the messages of a round of `attempt` to and from `nodes`, until none is left.
 fn serve(model: &mut Model, attempt: usize, round: u32, nodes: &[usize]) {
     let wanted = |message: &Message| {
         message.attempt == attempt && message.round == round && nodes.contains(&message.node)
@@ -355,7 +355,7 @@ fn serve(model: &mut Model, attempt: usize, round: u32, nodes: &[usize]) {
 fn a_node_that_raised_for_another_owner_does_not_confirm() {
     let mut model = Model::new(Rule::Raised);
     model.begin();
-    // A's first round fails; its request to node 2 is still on its way.
+    // A's first round fails; its request to node 2 is still in flight.
     let others = model.messages.iter().enumerate().filter(|(_, message)| message.node != 2).map(|(at, _)| at);
     others.collect::<Vec<_>>().into_iter().for_each(|at| model.step(Step::Lose(at)));
     serve(&mut model, 0, 0, &[0, 1, 3, 4]);

@@ -16,7 +16,7 @@ pub(super) struct Node<R: Runtime> {
     pub(super) redis: Redis<R>,
     pub(super) claim: Claim,
     pub(super) memory: Memory<R>,
-    /// When the request is given up.
+    /// The deadline of the request.
     pub(super) deadline: Instant,
 }
 
@@ -47,7 +47,7 @@ impl<R: Runtime> Node<R> {
         (self, reply)
     }
 
-    /// Whether the vote was ours, and lives for its full TTL again.
+    /// Renews the vote for its full TTL; returns false if it was not ours.
     pub(super) async fn renew(self) -> Result<bool, BackendError> {
         let mut sent = self.turn().await?;
         match sent.vote.renew(self.deadline).await? {
@@ -56,8 +56,8 @@ impl<R: Runtime> Node<R> {
         }
     }
 
-    /// Whether the vote was ours, and has ended. A node whose vote is known to have ended is not asked again;
-    /// one whose vote was never asked for need not be asked at all.
+    /// Ends the vote; returns false if it was not ours. Sends nothing to a node whose vote is known to have
+    /// ended, but does to one whose vote was never requested.
     pub(super) async fn release(self) -> Result<bool, BackendError> {
         let mut sent = self.turn().await?;
         if sent.is_open() || !(sent.asked || sent.released.is_some()) {

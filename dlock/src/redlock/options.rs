@@ -1,4 +1,4 @@
-//! How Redlock uses its nodes.
+//! The options of a Redlock client.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,14 +9,13 @@ use crate::setup::{self, SetupError};
 /// A node that is slower than this share of the TTL costs more validity than it is worth.
 const TIMEOUT_SHARE_MAX: u32 = 4;
 
-/// How [`super::Redlock`] uses its nodes. Begin with [`RedlockOptions::default`] and change what must differ.
+/// The options of [`super::Redlock`]. Begin with [`RedlockOptions::default`] and change what must differ.
 #[derive(Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RedlockOptions {
-    /// How long one node may take to answer one request, connecting included; acquiring asks twice. By
-    /// default a tenth of the TTL, at least 50 ms and at most 500 ms. Never more than a quarter of the TTL is
-    /// used, nor than [`Options::request_timeout`](crate::Options::request_timeout), which bounds the whole
-    /// call.
+    /// The timeout of one request to one node, connecting included; acquiring sends two. By default a tenth
+    /// of the TTL, at least 50 ms and at most 500 ms. It is limited to a quarter of the TTL, and to
+    /// [`Options::request_timeout`](crate::Options::request_timeout), the timeout of the whole call.
     pub node_timeout: Option<Duration>,
     /// The source of the fencing tokens, on all nodes alike.
     pub tokens: TokenSource,
@@ -29,13 +28,13 @@ pub struct RedlockOptions {
 }
 
 impl RedlockOptions {
-    /// How long one node may take to answer for a lease of `ttl`.
+    /// Returns the timeout of one request to one node, for a lease of `ttl`.
     pub(super) fn timeout(&self, ttl: Duration) -> Duration {
         let usual = || (ttl / 10).clamp(Duration::from_millis(50), Duration::from_millis(500));
         self.node_timeout.unwrap_or_else(usual).min(ttl / TIMEOUT_SHARE_MAX)
     }
 
-    /// Returns how each node is used.
+    /// Returns the options of each node's client.
     pub(super) fn node(&self) -> RedisOptions {
         let mut options = RedisOptions::default();
         options.username.clone_from(&self.username);
@@ -77,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_that_make_no_sense_are_refused() {
+    fn invalid_sets_of_nodes_are_refused() {
         let check = |addresses: &[&str]| RedlockOptions::default().check(addresses);
         assert_eq!(check(&["a:1", "b:1"]), Err(SetupError::TooFewNodes { nodes: 2 }));
         let error = check(&["a:1", "b:1", "a:1"]).unwrap_err();

@@ -74,8 +74,8 @@ pub(super) struct Given {
 enum Ballot {
     Asked,
     Given(Given),
-    /// The node was sent the token and has not answered.
-    Told(Given),
+    /// The token was sent to the node, and it has not answered.
+    Raising(Given),
     /// It raised its counter while its vote was ours.
     Raised(Given),
     Held {
@@ -103,10 +103,10 @@ impl Round {
         };
     }
 
-    /// Records a node's answer to the second phase: whether it raised its counter.
+    /// Records a node's answer to the second phase: true if it raised its counter.
     pub(super) fn raised(&mut self, node: usize, answer: Result<bool, BackendError>) {
         self.ballots[node] = match (&self.ballots[node], answer) {
-            (Ballot::Told(given), Ok(true)) => Ballot::Raised(*given),
+            (Ballot::Raising(given), Ok(true)) => Ballot::Raised(*given),
             (_, Ok(_)) => Ballot::Withdrawn,
             (_, Err(error)) => Ballot::Failed(error),
         };
@@ -114,7 +114,7 @@ impl Round {
 
     /// Returns the next node that must raise its counter, and the token; `None` before a majority has voted
     /// for us. The token is chosen then and does not change: later votes get the same one.
-    pub(super) fn tell(&mut self) -> Option<(usize, FencingToken)> {
+    pub(super) fn next_raise(&mut self) -> Option<(usize, FencingToken)> {
         if self.token.is_none()
             && self.count(|ballot| matches!(ballot, Ballot::Given(_))) >= self.quorum.needed()
         {
@@ -123,7 +123,7 @@ impl Round {
         let token = self.token.filter(|_| self.is_open())?;
         let next = self.ballots.iter().position(|ballot| matches!(ballot, Ballot::Given(_)))?;
         if let Ballot::Given(given) = self.ballots[next] {
-            self.ballots[next] = Ballot::Told(given);
+            self.ballots[next] = Ballot::Raising(given);
         }
         Some((next, token))
     }
@@ -137,7 +137,7 @@ impl Round {
             return None;
         }
         let failures: Vec<_> = self.ballots.iter().filter_map(Ballot::failure).collect();
-        let waiting = self.count(|ballot| matches!(ballot, Ballot::Asked | Ballot::Told(_)));
+        let waiting = self.count(|ballot| matches!(ballot, Ballot::Asked | Ballot::Raising(_)));
         let answered = self.quorum.nodes - waiting - failures.len();
         if answered >= self.quorum.needed() {
             return Some(Ok(Answer::Held { left: self.holder_left() }));
@@ -205,7 +205,7 @@ impl Ballot {
     fn free_in(&self) -> Option<Duration> {
         match self {
             Self::Held { left, .. } => *left,
-            Self::Given(_) | Self::Told(_) | Self::Raised(_) | Self::Withdrawn => Some(Duration::ZERO),
+            Self::Given(_) | Self::Raising(_) | Self::Raised(_) | Self::Withdrawn => Some(Duration::ZERO),
             Self::Asked | Self::Failed(_) => None,
         }
     }
@@ -225,7 +225,7 @@ impl Tally {
         Self { quorum, yes: 0, no: 0, failures: Vec::new() }
     }
 
-    /// Records one node's answer: whether the vote was ours.
+    /// Records one node's answer: true if the vote was ours.
     pub(super) fn answered(&mut self, answer: Result<bool, BackendError>) {
         match answer {
             Ok(true) => self.yes += 1,

@@ -5,8 +5,9 @@
 -- ARGV[1]  the owner token of the caller
 -- ARGV[2]  the fencing token
 --
--- 1  raised: from now on the node gives no vote for a token that is not larger
--- 0  the vote ended, or the counter has reached the token already, for whomever; nothing is changed
+-- Returns one of:
+-- 1  Raised: from now on the node votes only for larger tokens.
+-- 0  The vote has ended, or the counter has reached the token already. Nothing is changed.
 local call = redis.call
 if call('GET', KEYS[1]) ~= ARGV[1] then
   return 0

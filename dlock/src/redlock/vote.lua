@@ -1,15 +1,17 @@
--- One node's vote for a lease: the first phase of Redlock. The counter stays as it is.
+-- Votes for a lease on one node: the first phase of Redlock. The counter stays as it is.
 --
 -- KEYS[1]  the owner token, while the node's vote is given
 -- KEYS[2]  the fencing counter, which never expires
 -- ARGV[1]  the owner token of the caller
 -- ARGV[2]  the TTL in milliseconds
--- ARGV[3]  'time' if tokens are to outlive a lost counter
+-- ARGV[3]  'time' if tokens must survive the loss of a counter
 --
--- lowest             given now. It is the lowest token that may be granted with this vote: one more than the counter,
---                    or the node's time in microseconds since 1970 if that was asked for and is larger
--- {1, lowest, pttl}  given before, to the same owner, for pttl ms more. Nothing is changed
--- {0, pttl, owner}   another owner has it for pttl ms more, -1: for ever. Nothing is changed
+-- Returns one of:
+-- lowest             Voted now. `lowest` is the lowest token that may be granted with this vote: counter + 1,
+--                    or the node's time in microseconds since 1970 if ARGV[3] is 'time' and that is larger.
+-- {1, lowest, pttl}  Voted before for the same owner; the vote has pttl ms left. Nothing is changed.
+-- {0, pttl, owner}   Another owner has the vote for pttl ms more, or for ever if pttl is -1. Nothing is
+--                    changed.
 local call = redis.call
 local given = call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
 if not given then

@@ -7,7 +7,7 @@ use dlock_runtime::{Instant, Runtime, probes, reached, sometimes, timeout_at};
 use dlock_zookeeper::{Client, CreateMode, Error, Fired, path};
 use futures_util::future::join;
 
-use super::place::{Place, Standing};
+use super::place::{Place, Position};
 use super::sessions::Sessions;
 use crate::backend::{Acquisition, Answer, Claim, Released, Renewal};
 use crate::error::BackendError;
@@ -30,27 +30,27 @@ impl<R: Runtime> ZooKeeperAcquisition<R> {
         Self { sessions: Arc::clone(sessions), claim, place: None }
     }
 
-    /// Looks where the claim stands in the queue, and puts it there if it does not.
-    async fn stand(&mut self, deadline: Instant) -> Result<Answer, Error> {
+    /// Returns the place of the claim in the queue; enqueues the claim first if it is not there.
+    async fn find_place(&mut self, deadline: Instant) -> Result<Answer, Error> {
         let client = match &self.place {
             Some(place) => place.client().clone(),
             None => self.sessions.current(),
         };
-        let answer = self.stand_by(&client, deadline).await;
+        let answer = self.request_place(&client, deadline).await;
         self.judge(answer, &client)
     }
 
-    async fn stand_by(&mut self, client: &Client<R>, deadline: Instant) -> Result<Answer, Error> {
+    async fn request_place(&mut self, client: &Client<R>, deadline: Instant) -> Result<Answer, Error> {
         client.established(deadline).await?;
-        // Before the request that proves the session alive: a sync or a create, which the leader has a hand
-        // in.
+        // Read before the request that proves the session alive: a sync or a create, in which the leader
+        // takes part.
         let since = self.sessions.runtime().now();
         let known = match &mut self.place {
             Some(place) => place.look(deadline).await?,
             None => None,
         };
-        let Standing { token, is_first, is_used_up } = match known {
-            Some(standing) => standing,
+        let Position { token, is_first, is_used_up } = match known {
+            Some(position) => position,
             None => self.enter(client, deadline).await?,
         };
         if is_used_up {
@@ -63,8 +63,8 @@ impl<R: Runtime> ZooKeeperAcquisition<R> {
         Ok(Answer::Granted { token, since, left })
     }
 
-    /// Puts the claim at the end of the queue, which is made if there is none.
-    async fn enter(&mut self, client: &Client<R>, deadline: Instant) -> Result<Standing, Error> {
+    /// Puts the claim at the end of the queue; creates the queue if it does not exist.
+    async fn enter(&mut self, client: &Client<R>, deadline: Instant) -> Result<Position, Error> {
         let queue = path::queue(self.claim.key.name());
         match self.create(client, &queue, deadline).await {
             Err(Error::NoNode { .. }) => {
@@ -72,7 +72,7 @@ impl<R: Runtime> ZooKeeperAcquisition<R> {
                 make(client, &queue, deadline).await?;
                 self.create(client, &queue, deadline).await
             }
-            standing => standing,
+            position => position,
         }
     }
 
@@ -81,15 +81,15 @@ impl<R: Runtime> ZooKeeperAcquisition<R> {
         client: &Client<R>,
         queue: &str,
         deadline: Instant,
-    ) -> Result<Standing, Error> {
+    ) -> Result<Position, Error> {
         // A guid for each: an entry of an earlier session can't be taken for this one.
         let place = Place::new(client.clone(), queue, path::guid(client.runtime()));
         let place = self.place.insert(place);
-        let standing = place.create(&self.claim.owner, deadline).await;
-        if standing.as_ref().is_err_and(Error::is_refusal) && !place.is_known() {
+        let position = place.create(&self.claim.owner, deadline).await;
+        if position.as_ref().is_err_and(Error::is_refusal) && !place.is_known() {
             self.place = None;
         }
-        standing
+        position
     }
 
     /// Forgets what ended with the session, if `result` says that the session is over.
@@ -119,11 +119,11 @@ impl<R: Runtime> ZooKeeperAcquisition<R> {
 impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
     async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
         let had_place = self.place.is_some();
-        let answer = match self.stand(deadline).await {
+        let answer = match self.find_place(deadline).await {
             // The session ended unnoticed. No place was lost with it: the next session will do.
             Err(error) if error.is_session_over() && !had_place => {
                 reached!(self.sessions.runtime(), session_ended_unnoticed);
-                self.stand(deadline).await
+                self.find_place(deadline).await
             }
             answer => answer,
         };
@@ -135,8 +135,8 @@ impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
         let client = place.client().clone();
         let wait = async {
             if let Some(watch) = place.watch_ahead(deadline).await? {
-                // Whatever it reports, also that it ended with its connection, the next request finds out who
-                // is ahead.
+                // Whatever the watch reports, even that it ended with its connection: the next request finds
+                // out which entry is ahead.
                 let fired = watch.await;
                 sometimes!(client.runtime(), woken_by_predecessor, fired == Fired::Deleted);
                 sometimes!(client.runtime(), watch_lost, fired == Fired::Disconnected);
@@ -187,8 +187,8 @@ impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
     }
 }
 
-/// Makes a queue and the parent of all queues. They stay, a queue until it has counted to its end:
-/// ZooKeeper's counter lives in it.
+/// Creates a queue and the parent of all queues. Both stay: ZooKeeper's counter lives in the queue. A queue
+/// is deleted only once its counter has reached its end.
 async fn make<R: Runtime>(client: &Client<R>, queue: &str, deadline: Instant) -> Result<(), Error> {
     let make = |path| client.create(path, b"", CreateMode::PERSISTENT, deadline);
     let (root, queue) = join(make(path::ROOT), make(queue)).await;

@@ -22,8 +22,8 @@
 //! with [`BackendError::SessionLost`](crate::BackendError::SessionLost), and the next one begins at the end
 //! of the queue.
 
-// acquisition.rs is the recipe from top to bottom, place.rs one entry of a queue, queue.rs who is ahead of
-// whom, sessions.rs the session that all acquisitions share. The session and the protocol are the crate
+// acquisition.rs is the recipe from top to bottom, place.rs one entry of a queue, queue.rs the order of
+// entries, sessions.rs the session that all acquisitions share. The session and the protocol are the crate
 // dlock-zookeeper.
 
 mod acquisition;

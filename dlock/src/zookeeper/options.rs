@@ -1,15 +1,15 @@
-//! How a client uses its ZooKeeper ensemble.
+//! The options of a ZooKeeper client.
 
 use std::time::Duration;
 
 use crate::setup::SetupError;
 
-/// How to use an ensemble. Begin with [`ZooKeeperOptions::new`] and change what must differ.
+/// The options of a ZooKeeper client. Begin with [`ZooKeeperOptions::new`] and change what must differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ZooKeeperOptions {
-    /// The session timeout: how long a holder that has crashed blocks others. No lock's TTL may be longer.
-    /// The servers may settle on another one, within limits of their own (`minSessionTimeout`,
+    /// The session timeout: the time for which a crashed holder blocks others. No lock's TTL may be longer.
+    /// The servers may grant another timeout, within their own limits (`minSessionTimeout`,
     /// `maxSessionTimeout`: 2 and 20 of their ticks); leases are then trusted for no longer than that.
     pub session_timeout: Duration,
 }

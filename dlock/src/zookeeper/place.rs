@@ -20,7 +20,7 @@ pub(super) struct Place<R: Runtime> {
     entry: Option<Entry>,
 }
 
-/// What a server has reported about an entry.
+/// The state of an entry, as a server has reported it.
 struct Entry {
     path: String,
     number: u32,
@@ -32,7 +32,7 @@ struct Entry {
 
 /// The entry's position.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Standing {
+pub(super) struct Position {
     pub(super) token: FencingToken,
     pub(super) is_first: bool,
     /// The queue's counter has overflowed: the order is unknown.
@@ -55,12 +55,12 @@ impl<R: Runtime> Place<R> {
     }
 
     /// Creates the entry and reads the entry ahead of it, in one round trip: a server answers in order, and
-    /// shows a client everything it was told before.
+    /// shows a client no older state than it has shown before.
     ///
     /// # Errors
     ///
     /// [`Error::NoNode`] if the queue does not exist, or the entry is gone again.
-    pub(super) async fn create(&mut self, owner: &Owner, deadline: Instant) -> Result<Standing, Error> {
+    pub(super) async fn create(&mut self, owner: &Owner, deadline: Instant) -> Result<Position, Error> {
         let Self { client, queue, .. } = &*self;
         let path = format!("{queue}/{}", entry_prefix(&self.guid));
         let data = owner.as_str().as_bytes();
@@ -72,16 +72,16 @@ impl<R: Runtime> Place<R> {
         if queue::find(&names, &self.guid).is_none() {
             return Err(Error::NoNode { path: created.path });
         }
-        self.stand(&names)
+        self.position(&names)
     }
 
-    /// Reads whether the entry is in the queue and which entry is ahead; `None` if it is not there and never
-    /// will be.
+    /// Reads whether the entry is in the queue and which entry is ahead; returns `None` if it is not there
+    /// and never will be.
     ///
     /// It syncs first. The sync is answered with the leader's consent, so nothing read is older than this
     /// call; and every earlier request has been executed by then, or never will be: if the creation was not
     /// answered, an entry missing now stays missing.
-    pub(super) async fn look(&mut self, deadline: Instant) -> Result<Option<Standing>, Error> {
+    pub(super) async fn look(&mut self, deadline: Instant) -> Result<Option<Position>, Error> {
         let Self { client, queue, entry, .. } = &*self;
         let stat = async {
             match entry {
@@ -109,7 +109,7 @@ impl<R: Runtime> Place<R> {
         always!(client.runtime(), found_entry_is_ours, stat.is_none_or(|stat| self.is_ours(&stat)));
         let Some(stat) = stat.filter(|stat| self.is_ours(stat)) else { return Ok(None) };
         self.note(&path, stat)?;
-        self.stand(&names).map(Some)
+        self.position(&names).map(Some)
     }
 
     /// Returns whether the leader has the entry as our session's.
@@ -175,12 +175,12 @@ impl<R: Runtime> Place<R> {
         Ok(())
     }
 
-    fn stand(&mut self, names: &[String]) -> Result<Standing, Error> {
+    fn position(&mut self, names: &[String]) -> Result<Position, Error> {
         let Self { queue, entry, .. } = self;
         let Some(entry) = entry else { return Err(Error::NoNode { path: queue.clone() }) };
         entry.ahead = queue::ahead(names, entry.number).map(|name| format!("{queue}/{name}"));
         let is_used_up = queue::is_used_up(entry.number);
-        Ok(Standing { token: entry.token, is_first: entry.ahead.is_none(), is_used_up })
+        Ok(Position { token: entry.token, is_first: entry.ahead.is_none(), is_used_up })
     }
 }
 

@@ -1,14 +1,14 @@
-//! Who stands where in a queue. Pure: the names come in as an argument.
+//! The order of the entries in a queue. Pure: the names come in as an argument.
 
 use dlock_zookeeper::path::{entry_number, entry_prefix};
 
-/// The name of the entry with that guid, if it is among `names`.
+/// Returns the name of the entry with that guid, if it is among `names`.
 pub(super) fn find<'a>(names: &'a [String], guid: &str) -> Option<&'a str> {
     let prefix = entry_prefix(guid);
     names.iter().map(String::as_str).find(|name| name.starts_with(&prefix) && entry_number(name).is_some())
 }
 
-/// The name of the entry directly ahead of the one numbered `own`; `None` if that is the first.
+/// Returns the name of the entry directly ahead of the one numbered `own`; `None` if that is the first.
 ///
 /// Only this one is worth watching: if all watched the first, each release would wake all.
 pub(super) fn ahead(names: &[String], own: u32) -> Option<&str> {
@@ -17,12 +17,10 @@ pub(super) fn ahead(names: &[String], own: u32) -> Option<&str> {
     placed.filter(|(distance, _)| *distance < 0).max_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
-/// Whether `number` is the last one, or beyond it: there may be several of the kind, in no order that their
-/// names show.
-///
-/// ZooKeeper takes over a greater count alone (`DataTree.createNode`), so that it stays at the greatest, 2
-/// 147 483 647, and every later child gets that number, or a negative one while the one before it is under
-/// way.
+/// Returns true if `number` is the last one, or beyond it: several entries may have such numbers, and their
+/// names don't show their order. ZooKeeper increments its counter only while the new count is greater
+/// (`DataTree.createNode`). So the counter stays at 2 147 483 647, and every later child gets that number, or
+/// a negative one while the creation before it is in progress.
 pub(super) fn is_used_up(number: u32) -> bool {
     number >= i32::MAX.cast_unsigned()
 }
@@ -33,7 +31,7 @@ mod tests {
 
     use super::*;
 
-    /// The name that a server gives to the entry that it counts as `count`.
+    /// Returns the name that a server gives to the entry with the count `count`.
     fn name(count: i32) -> String {
         format!("{}{count:010}", entry_prefix("7f3c9e12"))
     }
@@ -45,7 +43,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_follows_the_one_before_it_wherever_the_count_stands(first in count(), gaps in prop::collection::vec(1..9, 1..9)) {
+        fn each_entry_follows_the_one_before_it(first in count(), gaps in prop::collection::vec(1..9, 1..9)) {
             let mut count = first;
             let mut line = vec![name(first)];
             for gap in gaps {
@@ -73,14 +71,14 @@ mod tests {
     }
 
     #[test]
-    fn numbers_end_before_they_come_twice() {
+    fn numbers_end_before_they_repeat() {
         let is_used_up = |count| is_used_up(entry_number(&name(count)).unwrap());
         assert_eq!([0, 1, i32::MAX - 1].map(is_used_up), [false; 3]);
         assert_eq!([i32::MAX, i32::MIN, -1].map(is_used_up), [true; 3]);
     }
 
     #[test]
-    fn what_is_no_entry_is_ahead_of_nobody() {
+    fn other_nodes_are_ahead_of_no_entry() {
         let names =
             ["config", "_c_x-lock-", "_c_x-lock-000000000x", "_c_x-lock-+000000001"].map(str::to_owned);
         assert_eq!(ahead(&names, 5), None);

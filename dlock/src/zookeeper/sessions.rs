@@ -25,7 +25,7 @@ impl<R: Runtime> Sessions<R> {
         &self.options
     }
 
-    /// Returns the session that new claims use: the present one, or a new one after it ended.
+    /// Returns the session for new claims: the present one, or a new one after it has ended.
     pub(super) fn current(&self) -> Client<R> {
         let mut current = self.current.lock();
         let over = |client: &Client<R>| matches!(client.state(), State::Expired | State::Closed);

@@ -1,4 +1,4 @@
-//! A lock server that does as it is told, call by call.
+//! A fake lock server whose behaviour a test sets for each call.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -10,20 +10,20 @@ use dlock::{
 
 use super::World;
 
-/// What the server makes of one call. Without orders it does the usual thing at once.
+/// The server's behaviour for one call. Without an order it executes the call and answers at once.
 #[derive(Clone)]
 pub enum Order {
-    /// Does it, and answers after that time.
+    /// Executes the call and answers after that time.
     After(Duration),
-    /// Says that another owner has the lease, for that time.
+    /// Answers that another owner has the lease, for that time if given.
     Held(Option<Duration>),
-    /// Puts the caller in line at that place; its turn comes after that time.
+    /// Puts the caller into the queue at that place; its watch fires after that time.
     Queued(u64, Duration),
-    /// Says that the caller does not own the lease.
+    /// Answers that the caller does not own the lease.
     NotOwner,
     /// The same, after that time.
     NotOwnerAfter(Duration),
-    /// Executes it and never answers.
+    /// Executes the call and never answers.
     LoseAnswer,
     /// Answers with an error.
     Fail(BackendError),
@@ -32,7 +32,7 @@ pub enum Order {
 /// A call that arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    pub what: &'static str,
+    pub kind: &'static str,
     pub owner: String,
     pub at: Instant,
 }
@@ -48,10 +48,10 @@ struct State {
     acquires: VecDeque<Order>,
     renewals: VecDeque<Order>,
     releases: VecDeque<Order>,
-    /// When the turn of the one that was queued comes, or what its watch fails with.
-    turn: Option<Result<Instant, BackendError>>,
-    /// Watches are asked for in vain: they fail when their time is over.
-    hides_turns: bool,
+    /// The time at which the next watch fires, or its error.
+    watch: Option<Result<Instant, BackendError>>,
+    /// Watches get no answer: they fail at their deadline.
+    hides_watches: bool,
     calls: Vec<Call>,
     granted: u64,
 }
@@ -73,32 +73,33 @@ impl Fake {
         self.state.lock().unwrap().releases.extend(orders);
     }
 
-    /// The next watch of a queued claim fails.
-    pub fn on_turn(&self, error: BackendError) {
-        self.state.lock().unwrap().turn = Some(Err(error));
+    /// Lets the next watch of a queued claim fail.
+    pub fn on_watch(&self, error: BackendError) {
+        self.state.lock().unwrap().watch = Some(Err(error));
     }
 
-    /// Watches get no answer.
-    pub fn hide_turns(&self) {
-        self.state.lock().unwrap().hides_turns = true;
+    /// Leaves all watches without an answer.
+    pub fn hide_watches(&self) {
+        self.state.lock().unwrap().hides_watches = true;
     }
 
-    /// The calls of one kind, in order of arrival.
-    pub fn calls(&self, what: &str) -> Vec<Call> {
-        self.state.lock().unwrap().calls.iter().filter(|call| call.what == what).cloned().collect()
+    /// Returns the calls of one kind (`acquire`, `renew`, `release`), in order of arrival.
+    pub fn calls(&self, kind: &str) -> Vec<Call> {
+        self.state.lock().unwrap().calls.iter().filter(|call| call.kind == kind).cloned().collect()
     }
 
+    /// Records the call and follows the next order for its kind: waits, fails, or returns the order.
     async fn obey(
         &self,
-        what: &'static str,
+        kind: &'static str,
         claim: &Claim,
         deadline: Instant,
     ) -> Result<Order, BackendError> {
-        let call = Call { what, owner: claim.owner.as_str().into(), at: self.world.now() };
+        let call = Call { kind, owner: claim.owner.as_str().into(), at: self.world.now() };
         let order = {
             let mut state = self.state.lock().unwrap();
             state.calls.push(call);
-            let orders = match what {
+            let orders = match kind {
                 "acquire" => &mut state.acquires,
                 "renew" => &mut state.renewals,
                 _ => &mut state.releases,
@@ -140,7 +141,7 @@ impl Backend for Fake {
 pub struct FakeAcquisition {
     fake: Fake,
     claim: Claim,
-    /// Whether a grant may exist without the client knowing it.
+    /// True if the server may hold something for the claim without the client knowing it.
     open: bool,
 }
 
@@ -157,7 +158,7 @@ impl Acquisition for FakeAcquisition {
         let mut state = fake.state.lock().unwrap();
         if let Order::Queued(position, time) = order {
             *open = true;
-            state.turn.get_or_insert(Ok(fake.world.now() + time));
+            state.watch.get_or_insert(Ok(fake.world.now() + time));
             return Ok(Answer::Queued { position });
         }
         state.granted += 1;
@@ -167,12 +168,12 @@ impl Acquisition for FakeAcquisition {
 
     async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
         let Fake { world, state } = &self.fake;
-        if state.lock().unwrap().hides_turns {
+        if state.lock().unwrap().hides_watches {
             world.sleep_until(deadline).await;
             return Err(BackendError::NoAnswer);
         }
-        let turn = state.lock().unwrap().turn.take();
-        world.sleep_until(turn.unwrap_or(Ok(deadline))?.min(deadline)).await;
+        let watch = state.lock().unwrap().watch.take();
+        world.sleep_until(watch.unwrap_or(Ok(deadline))?.min(deadline)).await;
         Ok(())
     }
 
@@ -199,7 +200,7 @@ impl Acquisition for FakeAcquisition {
     }
 }
 
-/// The same server, whose leases end with the client's session of a minute and not by a TTL.
+/// The same server, but its leases end with the client's session of 60 s, not by a TTL.
 #[derive(Clone)]
 pub struct InSession(pub Fake);
 

@@ -20,25 +20,25 @@ use std::time::Duration;
 use dlock::{Instant, LockKey, Runtime};
 use tokio::io::DuplexStream;
 
-/// Milliseconds.
+/// Returns a duration of `millis` milliseconds.
 pub fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// The key that most tests lock.
+/// Returns the key that most tests lock.
 pub fn key() -> LockKey {
     LockKey::new("orders", "42").unwrap()
 }
 
-/// A runtime whose time stands still while anything can run.
+/// A runtime whose clock advances only when nothing can run.
 #[derive(Clone, Default)]
 pub struct World(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
     now: AtomicU64,
-    /// How far the timers have come: they are looked at only when nothing else can run, as a busy runtime
-    /// does.
+    /// The time up to which timers have fired. They fire only when nothing else can run, as on a busy
+    /// runtime.
     fired: AtomicU64,
     drawn: AtomicU64,
     timers: Mutex<BTreeMap<(u64, u64), Waker>>,
@@ -58,7 +58,7 @@ impl Wake for Task {
 }
 
 impl World {
-    /// A world in which `server` answers whoever connects.
+    /// Returns a world with a server that answers all connections.
     pub fn with_server() -> (Self, server::Server) {
         let world = Self::default();
         let server = server::Server::new(world.clone());
@@ -66,7 +66,7 @@ impl World {
         (world, server)
     }
 
-    /// Runs `future` to its end, and all tasks beside it.
+    /// Runs `future` to its end, with all tasks beside it; returns its output.
     pub fn run<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         let main = Arc::new(Task { future: Mutex::new(None), woken: AtomicBool::new(true) });
@@ -78,24 +78,24 @@ impl World {
                 return output;
             }
             if !self.run_tasks() && !main.woken.load(Ordering::SeqCst) {
-                assert!(self.next_timer(), "everything waits, and no timer is set");
+                assert!(self.next_timer(), "everything waits and no timer is set: a deadlock");
                 self.fire();
             }
         }
     }
 
-    /// Lets `time` pass, tasks included.
+    /// Runs the tasks until `time` has passed.
     pub fn pass(&self, time: Duration) {
         self.run(self.sleep_until(self.now() + time));
     }
 
-    /// Lets `time` pass at once, as if the process had been stopped: nothing runs in between, and timers fire
-    /// only after what can run now.
+    /// Advances the clock by `time` at once, as if the process had been paused: nothing runs meanwhile, and
+    /// timers fire only after everything that can run now.
     pub fn pause(&self, time: Duration) {
         self.0.now.fetch_add(u64::try_from(time.as_nanos()).unwrap(), Ordering::SeqCst);
     }
 
-    /// How many tasks are under way.
+    /// Returns the number of tasks that have not ended.
     pub fn tasks(&self) -> usize {
         self.0.tasks.lock().unwrap().len()
     }

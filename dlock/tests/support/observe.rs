@@ -1,4 +1,4 @@
-//! Catches what a lock says of itself: events and metrics.
+//! Records the events and metrics of a lock.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,12 +18,12 @@ pub struct Events {
 }
 
 impl Events {
-    /// What was said so far.
+    /// Returns the events since the last call.
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.lines.lock().unwrap())
     }
 
-    /// A field of the event that came last.
+    /// Returns a field of the last event.
     pub fn field(&self, name: &str) -> Option<String> {
         self.fields.lock().unwrap().get(name).cloned()
     }
@@ -73,12 +73,12 @@ impl tracing::Subscriber for Events {
 pub struct Meter(Arc<Mutex<BTreeMap<String, f64>>>);
 
 impl Meter {
-    /// The sum, zero if there was no sample.
+    /// Returns the sum of the samples, zero if there are none.
     pub fn sum(&self, name: &str) -> f64 {
         self.0.lock().unwrap().get(name).copied().unwrap_or_default()
     }
 
-    /// Whether there was a sample.
+    /// Returns true if there is a sample.
     pub fn has(&self, name: &str) -> bool {
         self.0.lock().unwrap().contains_key(name)
     }

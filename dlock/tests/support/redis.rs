@@ -6,22 +6,22 @@ use dlock::{FencingToken, Handle, Lock, Options, Runtime};
 use super::server::Server;
 use super::{World, key, ms};
 
-pub type Redlike = Lock<Redis<World>>;
+pub type RedisLock = Lock<Redis<World>>;
 
-pub fn lock(world: &World) -> Redlike {
+pub fn lock(world: &World) -> RedisLock {
     let mut options = Options::new(ms(2000));
     options.instance = Some("a".into());
     let redis = Redis::new(world.clone(), "redis:6379", RedisOptions::default()).unwrap();
     Lock::new(redis, options).unwrap()
 }
 
-pub fn world() -> (World, Server, Redlike) {
+pub fn world() -> (World, Server, RedisLock) {
     let (world, server) = World::with_server();
     let lock = lock(&world);
     (world, server, lock)
 }
 
-pub fn acquire(world: &World, lock: &Redlike) -> Handle<Redis<World>> {
+pub fn acquire(world: &World, lock: &RedisLock) -> Handle<Redis<World>> {
     world.run(lock.acquire(&key(), world.now() + ms(10_000))).unwrap()
 }
 
@@ -29,7 +29,7 @@ pub fn holder(server: &Server) -> Option<String> {
     server.value(&key().owner_key())
 }
 
-/// How many releases were executed.
+/// Returns the number of executed releases.
 pub fn releases(server: &Server) -> usize {
     server.log().iter().filter(|line| line.contains(" release ")).count()
 }

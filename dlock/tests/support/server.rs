@@ -1,4 +1,5 @@
-//! A Redis server that knows four scripts: it speaks RESP2 over streams in memory, and errs as it is told.
+//! A Redis server for the four scripts of a lock: it speaks RESP2 over streams in memory, with injected
+//! faults.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -10,18 +11,18 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexS
 
 use super::World;
 
-/// What goes wrong with one script call.
+/// The fault of one script call.
 #[derive(Clone, Copy)]
 pub enum Fault {
-    /// Nothing.
+    /// No fault.
     None,
-    /// It is executed and the answer never leaves; the connection stays silent from then on.
+    /// The call is executed and never answered; the connection stays silent from then on.
     LoseAnswer,
-    /// It is executed and the connection closed.
+    /// The call is executed and the connection closed.
     Reset,
-    /// It arrives only after that time; what follows on the connection waits behind it.
+    /// The call arrives after that time; later requests on the connection wait behind it.
     Delay(Duration),
-    /// The connection is closed at once, but the request is executed after that time.
+    /// The connection is closed at once, but the call is executed after that time.
     Late(Duration),
     /// The server answers with this error.
     Error(&'static str),
@@ -42,10 +43,10 @@ struct State {
     connections: usize,
     refuse: bool,
     hang: bool,
-    /// Its ends of connections that it does not read from, if it stopped.
+    /// The server's ends of unread connections; `None` while it reads.
     unread: Option<Vec<DuplexStream>>,
     log: Vec<String>,
-    /// The commands that came: EVAL and EVALSHA.
+    /// The received commands: EVAL and EVALSHA.
     verbs: Vec<String>,
 }
 
@@ -54,7 +55,7 @@ impl Server {
         Self { world, state: Arc::default() }
     }
 
-    /// What goes wrong with the next script calls, one by one.
+    /// Sets the faults of the next script calls, one for each.
     pub fn faults(&self, faults: impl IntoIterator<Item = Fault>) {
         self.state.lock().unwrap().faults.extend(faults);
     }
@@ -63,12 +64,12 @@ impl Server {
         self.state.lock().unwrap().refuse = refuse;
     }
 
-    /// New connections get no answer, as if packets were dropped.
+    /// Leaves new connections without an answer, as if packets were dropped.
     pub fn hang_connections(&self, hang: bool) {
         self.state.lock().unwrap().hang = hang;
     }
 
-    /// New connections are open but nothing is read from them, and their buffers are full at once.
+    /// Opens new connections but never reads from them; their buffers are full after 16 bytes.
     pub fn stop_reading(&self, stop: bool) {
         self.state.lock().unwrap().unread = stop.then(Vec::new);
     }
@@ -77,22 +78,22 @@ impl Server {
         self.state.lock().unwrap().scripts.clear();
     }
 
-    /// How many connections were asked for.
+    /// Returns the number of connection attempts.
     pub fn connections(&self) -> usize {
         self.state.lock().unwrap().connections
     }
 
-    /// The scripts that were executed: `connection script owner answer`.
+    /// Returns the executed scripts, each as `connection script owner answer`.
     pub fn log(&self) -> Vec<String> {
         self.state.lock().unwrap().log.clone()
     }
 
-    /// The commands that came since this was last asked, whatever their answers.
+    /// Returns the commands received since the last call, with any answer.
     pub fn take_verbs(&self) -> String {
         std::mem::take(&mut self.state.lock().unwrap().verbs).join(" ")
     }
 
-    /// The value at `key`, unless expired.
+    /// Returns the value at `key`, unless it has expired.
     pub fn value(&self, key: &str) -> Option<String> {
         let now = self.world.now();
         self.state.lock().unwrap().live(key, now).map(|(value, _)| value)
@@ -108,7 +109,7 @@ impl Server {
             state.connections += 1;
             (state.connections, state.refuse, state.hang)
         };
-        // A connection takes a round trip.
+        // Opening a connection takes a round trip of 100 µs.
         self.world.sleep_until(self.world.now() + Duration::from_micros(100)).await;
         if hang {
             std::future::pending::<()>().await;
@@ -161,7 +162,7 @@ impl Server {
         }
     }
 
-    /// `NOSCRIPT`, if that is the answer. EVAL loads the script.
+    /// Returns the answer `NOSCRIPT` if the script is unknown. EVAL loads the script.
     fn missing(&self, request: &[String]) -> Option<&'static [u8]> {
         let mut state = self.state.lock().unwrap();
         state.verbs.push(request[0].clone());

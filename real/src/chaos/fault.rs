@@ -26,7 +26,7 @@ pub enum FaultKind {
     MoveLeader,
     /// Kills the primary and promotes its replica, which lags behind.
     Failover,
-    /// Steps the wall clock of a Redis, and sets it right later.
+    /// Steps the wall clock of a Redis, and later steps it back.
     StepClock,
     /// Holds back requests, answers or both on a worker's link to a lock server or to the resource.
     CutLink,
@@ -94,14 +94,14 @@ pub enum Fault {
     },
     /// See [`FaultKind::Failover`].
     Failover {
-        /// How long the replica has received nothing when it is promoted.
+        /// The time for which the replica has received nothing when it is promoted, in milliseconds.
         lag_ms: u64,
     },
     /// See [`FaultKind::StepClock`].
     StepClock {
         /// The server whose clock steps.
         server: Server,
-        /// The size of the step; negative steps back.
+        /// The size of the step in milliseconds; negative steps back.
         by_ms: i64,
     },
     /// See [`FaultKind::CutLink`].
@@ -119,7 +119,7 @@ pub enum Fault {
         worker: usize,
         /// The other end.
         to: End,
-        /// The delay in each direction.
+        /// The delay in each direction, in milliseconds.
         by_ms: u64,
     },
     /// See [`FaultKind::ResetLink`].
@@ -138,7 +138,7 @@ pub enum Fault {
     KillResource,
 }
 
-/// Which lock server a fault strikes.
+/// The lock server that a fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Server {
@@ -158,7 +158,7 @@ pub enum End {
     Resource,
 }
 
-/// What a cut link holds back.
+/// The traffic that a cut link holds back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Holds {

@@ -1,7 +1,7 @@
 //! The long run: workers on live servers, and a fault every few seconds, drawn from a seed.
 //!
-//! [`Plan`] is the faults and their times, all drawn before the run begins. `stand.rs` holds the servers,
-//! workers and links, and strikes and heals each [`Fault`]. [`run`] carries out the plan, then heals
+//! [`Plan`] has the faults and their times, all drawn before the run begins. `deployment.rs` holds the
+//! servers, workers and links, and strikes and heals each [`Fault`]. [`run`] carries out the plan, then heals
 //! everything and waits until every worker has been served again: first safety, then liveness. The histories
 //! of the processes and the faults, which are events too, are merged and judged: [`Report`].
 //!
@@ -9,12 +9,12 @@
 //! root.
 #![allow(clippy::disallowed_methods, reason = "a run on live processes uses real time")]
 
+mod deployment;
 mod events;
 mod fault;
 mod locks;
 mod plan;
 mod report;
-mod stand;
 mod tail;
 
 use std::collections::VecDeque;
@@ -37,10 +37,10 @@ use crate::lab::LabError;
 use crate::servers::ServerError;
 use crate::systems::System;
 
+use deployment::Deployment;
 pub use fault::{End, Fault, FaultKind, Holds, Server};
 pub use plan::{Plan, Planned};
 pub use report::{Count, Report};
-use stand::Stand;
 
 /// Timeout for every worker to be served, before the first fault and after the last.
 const SERVED_WITHIN: Duration = Duration::from_secs(60);
@@ -50,11 +50,11 @@ const SERVED_WITHIN: Duration = Duration::from_secs(60);
 pub struct Configuration {
     /// The lock system: one Redis with a replica, five Redis for Redlock, three etcd, or three ZooKeeper.
     pub system: System,
-    /// Whether the resource refuses stale tokens. Nothing else depends on it.
+    /// The switch for refusing stale tokens. Nothing else depends on it.
     pub fence: Fencing,
     /// The seed from which the plan is drawn.
     pub seed: u64,
-    /// How long faults strike.
+    /// The time during which faults strike.
     #[serde(rename = "lasts_ms", serialize_with = "as_millis")]
     pub lasts: Duration,
     /// The mean time between faults.
@@ -69,7 +69,7 @@ pub struct Configuration {
     /// The TTL of a lease.
     #[serde(rename = "ttl_ms", serialize_with = "as_millis")]
     pub ttl: Duration,
-    /// How long a worker works before it writes.
+    /// The duration of the work before a write.
     #[serde(rename = "work_ms", serialize_with = "as_millis")]
     pub work: Duration,
 }
@@ -88,8 +88,8 @@ impl Configuration {
     pub fn command(&self) -> String {
         let Self { system, fence, seed, lasts, every, faults, workers, keys, ttl, work } = self;
         let mut command = format!(
-            "real chaos --system {} --fence {} --seed {seed} --for {}ms --every {}ms --workers {workers} --keys {keys} \
-             --ttl {}ms --work {}ms",
+            "real chaos --system {} --fence {} --seed {seed} --for {}ms --every {}ms --workers {workers} \
+             --keys {keys} --ttl {}ms --work {}ms",
             system.as_str(),
             fence.as_str(),
             lasts.as_millis(),
@@ -148,7 +148,8 @@ pub enum ChaosError {
     },
     /// The workers were not served before the first fault.
     #[error(
-        "not every worker was granted the lock within {} s before the first fault: reduce the load on the machine",
+        "not every worker was granted the lock within {} s before the first fault: reduce the load on the \
+         machine",
         SERVED_WITHIN.as_secs()
     )]
     Idle,
@@ -175,7 +176,8 @@ pub enum ChaosError {
 }
 
 /// Carries out the plan drawn from `configuration` and writes to the folder `out`: `plan.json`;
-/// `history.jsonl`, all events in one order; and `report.json`. Calls `tell` with each fault as it strikes.
+/// `history.jsonl`, all events in one order; and `report.json`. Calls `on_strike` just before each fault
+/// strikes.
 ///
 /// # Errors
 ///
@@ -183,7 +185,7 @@ pub enum ChaosError {
 pub fn run(
     configuration: &Configuration,
     out: &Path,
-    mut tell: impl FnMut(&str),
+    mut on_strike: impl FnMut(&str),
 ) -> Result<Report, ChaosError> {
     let Configuration { workers, keys, every, work, .. } = configuration;
     if *workers == 0 || *keys == 0 || every.is_zero() || work.is_zero() {
@@ -202,14 +204,14 @@ pub fn run(
         .build()
         .map_err(ChaosError::Runtime)?;
     let _links = executor.enter();
-    let mut stand = Stand::set_up(configuration)?;
-    if !stand.all_served(SERVED_WITHIN)? {
+    let mut deployment = Deployment::set_up(configuration)?;
+    if !deployment.all_served(SERVED_WITHIN)? {
         return Err(ChaosError::Idle);
     }
-    carry_out(&mut stand, &plan, &mut tell)?;
+    carry_out(&mut deployment, &plan, &mut on_strike)?;
     // If a worker is not served, the history shows it.
-    stand.all_served(SERVED_WITHIN)?;
-    let (files, _stage) = stand.end()?;
+    deployment.all_served(SERVED_WITHIN)?;
+    let (files, _stage) = deployment.end()?;
     let history = read(&files)?;
     let path = out.join("history.jsonl");
     let bytes = write_history(&history.events, &path).map_err(failed(&path))?;
@@ -220,7 +222,11 @@ pub fn run(
 }
 
 /// Strikes and heals each fault at its time, or as soon after it as possible.
-fn carry_out(stand: &mut Stand<'_>, plan: &Plan, tell: &mut impl FnMut(&str)) -> Result<(), ChaosError> {
+fn carry_out(
+    deployment: &mut Deployment<'_>,
+    plan: &Plan,
+    on_strike: &mut impl FnMut(&str),
+) -> Result<(), ChaosError> {
     let begun = Instant::now();
     let mut coming: VecDeque<_> = plan.faults.iter().collect();
     let mut lasting: Vec<(Instant, Fault)> = Vec::new();
@@ -237,10 +243,10 @@ fn carry_out(stand: &mut Stand<'_>, plan: &Plan, tell: &mut impl FnMut(&str)) ->
         if heals {
             let Some(place) = lasting.iter().position(|(at, _)| *at == next) else { continue };
             let (_, fault) = lasting.swap_remove(place);
-            stand.heal(fault)?;
+            deployment.heal(fault)?;
         } else if let Some(planned) = coming.pop_front() {
-            tell(&planned.to_string());
-            let fault = stand.strike(planned.fault, planned.aimed)?;
+            on_strike(&planned.to_string());
+            let fault = deployment.strike(planned.fault, planned.aimed)?;
             if !fault.is_instant() {
                 lasting.push((Instant::now() + Duration::from_millis(planned.lasts_ms), fault));
             }

@@ -11,7 +11,7 @@ use super::Configuration;
 use super::fault::{End, Fault, FaultKind, Holds, Server};
 use crate::systems::System;
 
-/// How often a fault is redrawn if its victim is already under another fault.
+/// The number of tries to draw a fault whose victim is not under another fault.
 const TRIES: u32 = 8;
 
 /// The faults of a run, in the order in which they strike.
@@ -26,18 +26,18 @@ pub struct Plan {
 /// A fault and its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Planned {
-    /// When it strikes, in milliseconds since all workers began to work.
+    /// The time of the strike, in milliseconds since all workers began to work.
     pub at_ms: u64,
-    /// Whether it waits briefly for its worker to enter its critical section.
+    /// True if it waits briefly for its worker to enter its critical section.
     pub aimed: bool,
-    /// When it heals, in milliseconds after it strikes.
+    /// Its duration, in milliseconds.
     pub lasts_ms: u64,
     /// The fault.
     #[serde(flatten)]
     pub fault: Fault,
 }
 
-/// A victim, and until when it is under a fault.
+/// A victim, and the end of its fault.
 struct Busy {
     what: Victim,
     until_ms: u64,
@@ -109,7 +109,7 @@ impl Draw<'_> {
     fn planned(&mut self, at_ms: u64) -> Option<Planned> {
         let kinds: Vec<_> = self.configuration.kinds().collect();
         let mut kind = *self.one_of(&kinds)?;
-        // After a lost counter the resource refuses every grant until the counter has caught up. Strike so
+        // After a lost counter the resource refuses every grant until the counter has caught up. So draw it
         // seldom.
         while kind == FaultKind::LoseData && kinds.len() > 1 && self.between(0, 3) > 0 {
             kind = *self.one_of(&kinds)?;

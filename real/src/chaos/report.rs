@@ -13,7 +13,7 @@ use super::fault::FaultKind;
 use super::plan::Plan;
 use crate::judgement::{Judgement, NotJudged};
 
-/// How many verdicts of each kind the report quotes.
+/// The number of verdicts of each kind that the report quotes.
 const QUOTED: usize = 2;
 
 /// The counts of a run, and its violations.
@@ -23,9 +23,9 @@ pub struct Report {
     pub command: String,
     /// The options of the run.
     pub configuration: Configuration,
-    /// How many faults of each kind struck.
+    /// The number of faults of each kind.
     pub faults: BTreeMap<FaultKind, u64>,
-    /// How many verdicts of each kind there were; those without one are left out.
+    /// The number of verdicts of each kind; kinds without one are left out.
     pub verdicts: BTreeMap<VerdictKind, Count>,
     /// The first verdicts of each kind, as text.
     pub examples: Vec<String>,
@@ -54,7 +54,7 @@ pub struct Report {
 pub struct Count {
     /// All of them.
     pub all: u64,
-    /// Those that a fault explains: a known limit, not a broken promise.
+    /// Those that a fault explains: known limits, not broken promises.
     pub explained: u64,
 }
 

@@ -20,7 +20,7 @@ impl Tail {
     }
 
     /// Returns whether a line appended since the last call contains `text`.
-    pub(super) fn tells(&mut self, text: &str) -> bool {
+    pub(super) fn contains(&mut self, text: &str) -> bool {
         let mut added = Vec::new();
         let read = File::open(&self.path).and_then(|mut file| {
             file.seek(SeekFrom::Start(self.read_bytes))?;
@@ -30,8 +30,8 @@ impl Tail {
         self.read_bytes += u64::try_from(read.unwrap_or(0)).unwrap_or(0);
         self.rest.push_str(&String::from_utf8_lossy(&added));
         let whole = self.rest.rfind('\n').map_or(0, |end| end + 1);
-        let told = self.rest[..whole].lines().any(|line| line.contains(text));
+        let found = self.rest[..whole].lines().any(|line| line.contains(text));
         self.rest.drain(..whole);
-        told
+        found
     }
 }

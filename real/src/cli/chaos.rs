@@ -18,8 +18,14 @@ pub(crate) struct Chaos {
     /// The lock systems, one run after the other; by default all.
     #[arg(long, env = "DLOCK_SYSTEM", value_enum, value_delimiter = ',')]
     system: Vec<System>,
-    /// How long faults strike in each run.
-    #[arg(long = "for", env = "DLOCK_FOR", value_parser = span::parse, default_value = "10m", value_name = "TIME")]
+    /// The duration of each run's faults.
+    #[arg(
+        long = "for",
+        env = "DLOCK_FOR",
+        value_parser = span::parse,
+        default_value = "10m",
+        value_name = "TIME"
+    )]
     lasts: Duration,
     /// The mean time between faults.
     #[arg(long, env = "DLOCK_EVERY", value_parser = span::parse, default_value = "3s", value_name = "TIME")]
@@ -27,7 +33,7 @@ pub(crate) struct Chaos {
     /// The seed from which the plan of faults is drawn.
     #[arg(long, env = "DLOCK_SEED", default_value_t = 1)]
     seed: u64,
-    /// Whether the resource refuses stale tokens.
+    /// Makes the resource refuse stale tokens (on), or not (off).
     #[arg(long, env = "DLOCK_FENCE", value_parser = fencing::parser(), default_value = "on")]
     fence: Fencing,
     /// The kinds of faults; by default all that the system can have.
@@ -42,7 +48,7 @@ pub(crate) struct Chaos {
     /// The TTL of a lease.
     #[arg(long, env = "DLOCK_TTL", value_parser = span::parse, default_value = "1s")]
     ttl: Duration,
-    /// How long a worker works before it writes.
+    /// The duration of the work before a write.
     #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
     work: Duration,
     /// Prints the plan and runs nothing.

@@ -22,9 +22,14 @@ pub(crate) struct Contend {
     #[arg(long, env = "DLOCK_ARM", value_enum, default_value = "lock")]
     arm: ArmKind,
     /// The database for the mechanisms without a lock: postgresql://user@host:port/database.
-    #[arg(long, env = "DLOCK_POSTGRES", value_name = "URL", required_if_eq_any([("arm", "version"), ("arm", "jobs")]))]
+    #[arg(
+        long,
+        env = "DLOCK_POSTGRES",
+        value_name = "URL",
+        required_if_eq_any([("arm", "version"), ("arm", "jobs")])
+    )]
     postgres: Option<String>,
-    /// The number of contenders: at most so many attempts wait or hold at a time.
+    /// The number of contenders, and so the largest number of attempts that wait or hold at a time.
     #[arg(long, env = "DLOCK_CONTENDERS", default_value_t = 50)]
     contenders: u64,
     /// The number of keys; 1 is a single hot key.
@@ -36,14 +41,20 @@ pub(crate) struct Contend {
     /// Attempts a second, offered whether the earlier ones were served or not.
     #[arg(long, env = "DLOCK_RATE", default_value_t = 100.0)]
     rate: f64,
-    /// How long a lease is held.
+    /// The time for which a lease is held.
     #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
     work: Duration,
     /// With one Redis: waiters only poll, and are not woken by a release.
     #[arg(long, env = "DLOCK_POLLED")]
     polled: bool,
-    /// How long attempts are offered.
-    #[arg(long = "for", env = "DLOCK_FOR", value_parser = span::parse, default_value = "10s", value_name = "TIME")]
+    /// The duration of the load.
+    #[arg(
+        long = "for",
+        env = "DLOCK_FOR",
+        value_parser = span::parse,
+        default_value = "10s",
+        value_name = "TIME"
+    )]
     lasts: Duration,
     /// Also writes the report to this file, as JSON.
     #[arg(long, value_name = "FILE")]

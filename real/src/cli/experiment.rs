@@ -28,16 +28,16 @@ pub(crate) struct Experiment {
     /// The TTL of a lease.
     #[arg(long, env = "DLOCK_TTL", value_parser = span::parse)]
     ttl: Option<Duration>,
-    /// How long the holder pauses.
+    /// The duration of the holder's pause.
     #[arg(long, env = "DLOCK_PAUSE", value_parser = span::parse)]
     pause: Option<Duration>,
-    /// How long a worker works before it writes.
+    /// The duration of the work before a write.
     #[arg(long, env = "DLOCK_WORK", value_parser = span::parse)]
     work: Option<Duration>,
     /// Sets any other field of the configuration, in TOML: --set rounds=3, --set 'ttls=["1s", "2s"]'.
     #[arg(long, value_name = "FIELD=VALUE")]
     set: Vec<String>,
-    /// The folder for the raw results; by default real/results/.
+    /// The file for the raw results; by default real/results/experiment-N.json.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Keeps the history of each run in this folder, for `real audit`.

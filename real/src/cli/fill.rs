@@ -26,7 +26,7 @@ enum Filled {
     Etcd,
 }
 
-/// How locks on etcd share leases.
+/// The sharing of leases between locks on etcd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum LeasesArg {
     /// One lease for each lock.
@@ -59,14 +59,14 @@ pub(crate) struct Gen {
     /// The shortest TTL.
     #[arg(long, env = "DLOCK_TTL", value_parser = span::parse, default_value = "10m")]
     ttl: Duration,
-    /// How much longer the longest TTL may be, on Redis; TTLs are drawn evenly between.
+    /// The difference between the longest and the shortest TTL, on Redis; TTLs are drawn evenly between.
     #[arg(long, env = "DLOCK_SPREAD", value_parser = span::parse, default_value = "0")]
     spread: Duration,
     /// The fencing counters, on Redis: `none`, `key` (a counter for each key, as the lock has), or a number
     /// of shared counters.
     #[arg(long, env = "DLOCK_COUNTERS", value_parser = counters, default_value = "key")]
     counters: Counters,
-    /// How locks share leases, on etcd.
+    /// The sharing of leases between locks, on etcd.
     #[arg(long, env = "DLOCK_LEASES", value_enum, default_value = "each")]
     leases: LeasesArg,
     #[command(flatten)]

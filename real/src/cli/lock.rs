@@ -26,8 +26,8 @@ pub(crate) struct LockArgs {
     /// The TTL of a lease.
     #[arg(long, env = "DLOCK_TTL", value_parser = span::parse, default_value = "2s")]
     pub(crate) ttl: Duration,
-    /// How long a thread polls for an answer before it sleeps, as long as the server answers within that
-    /// time. It saves the time of a wake-up and takes a processor while it polls. At most 1ms; 0 never polls.
+    /// The time for which a thread polls for an answer before it sleeps, as long as the server answers within
+    /// it. It saves the time of a wake-up and takes a processor while it polls. At most 1ms; 0 never polls.
     #[arg(long, env = "DLOCK_BUSY_POLL", value_parser = busy_poll, default_value = "100us")]
     pub(crate) busy_poll: Duration,
 }

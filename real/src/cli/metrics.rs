@@ -6,7 +6,7 @@ use clap::Args;
 use real::serve::{count, listen, serve_metrics};
 use tokio::runtime::Runtime;
 
-/// Whether and where `/metrics` is served.
+/// The flag for serving `/metrics`.
 #[derive(Args)]
 pub(crate) struct MetricsArgs {
     /// Serves /metrics in Prometheus' format on this port of 127.0.0.1, or on HOST:PORT. Port 0 picks a free

@@ -1,4 +1,4 @@
-//! The commands, one file each. Each returns whether the outcome was as expected.
+//! The commands, one file each. Each returns true if the outcome was as expected.
 
 pub(crate) mod audit;
 pub(crate) mod chaos;
@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use real::history::{Recorder, Recording};
 
-/// Whether the outcome was as expected, or why the input is invalid.
+/// True if the outcome was as expected; an error if the input is invalid.
 pub(crate) type Outcome = Result<bool, Box<dyn Error>>;
 
 /// Prints to standard output. A closed pipe (`| head`) is no error.

@@ -26,7 +26,7 @@ pub(crate) struct Peers {
     /// The number of contenders for one key.
     #[arg(long, env = "DLOCK_CONTENDERS", value_delimiter = ',', default_value = "50,200")]
     contenders: Vec<u64>,
-    /// How long they hold the lock.
+    /// The time for which they hold the lock.
     #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
     work: Duration,
     /// The duration of a slice with one key.
@@ -96,15 +96,17 @@ fn page(results: &Results) -> String {
         names => format!(" Without {}.", names.join(", ")),
     };
     format!(
-        "# Peers, side by side\n\n`{}`\n\nOne run on {} cores ({}, Linux {}), all servers on the same machine. Each peer did the \
-         same work in {} slices, all in turns; acquires alone in {TAKES} times as many.{left_out} Latencies of loopback move \
-         with the placement of threads on cores, so where single requests are timed the Redis has a core and its client \
-         another, and a slice is done in {PARTS} parts: read the ratios. redis-py and rslock acquire by a SET, which \
-         gives no fencing token and costs the server less than a script; the raw SET beside the raw EVALSHA tells how much. \
-         Nearly half of a round trip over loopback is the waking of the thread that waits. Ours polls for an answer for \
-         {poll:?} before it sleeps, where those before came as soon, and takes a core while it polls (`--busy-poll` of `worker` \
-         and `contend`); a row of it never does. Where many of ours acquire at the same time they share calls; \
-         redis-benchmark, which stands for what the server can do, makes one for each. What is measured, and how each peer is driven: `real/src/peers/` and `real/peers/`.\n\n{}",
+        "# Peers, side by side\n\n`{}`\n\nOne run on {} cores ({}, Linux {}), all servers on the same \
+         machine. Each peer did the same work in {} slices, all in turns; acquires alone in {TAKES} times as \
+         many.{left_out} Latencies of loopback move with the placement of threads on cores, so where single \
+         requests are timed the Redis has a core and its client another, and a slice is done in {PARTS} \
+         parts: read the ratios. redis-py and rslock acquire by a SET, which gives no fencing token and \
+         costs the server less than a script; the raw SET beside the raw EVALSHA tells how much. Nearly half \
+         of a round trip over loopback is the waking of the thread that waits. Ours polls for an answer for \
+         {poll:?} before it sleeps, where those before came as soon, and takes a core while it polls \
+         (`--busy-poll` of `worker` and `contend`); a row of it never does. Where many of ours acquire at \
+         the same time they share calls; redis-benchmark, which stands for what the server can do, makes one \
+         for each. What is measured, and how each peer is driven: `real/src/peers/` and `real/peers/`.\n\n{}",
         super::experiment::command(),
         machine.cores,
         machine.processor,

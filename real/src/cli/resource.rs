@@ -28,7 +28,7 @@ pub(crate) struct Resource {
     /// The database of the PostgreSQL store.
     #[arg(long, env = "DLOCK_POSTGRES", value_name = "URL", required_if_eq("store", "postgres"))]
     postgres: Option<String>,
-    /// Whether stale tokens are refused.
+    /// Refuses stale tokens (on), or accepts every write (off).
     #[arg(long, env = "DLOCK_FENCE", value_parser = fencing::parser(), default_value = "on")]
     fence: Fencing,
     #[command(flatten)]

@@ -20,7 +20,7 @@ pub(crate) struct Worker {
     /// The address of the resource, as `real resource` prints it.
     #[arg(long, env = "DLOCK_RESOURCE", default_value = "127.0.0.1:8080")]
     resource: String,
-    /// How long to work between the grant and the write.
+    /// The duration of the work between the grant and the write.
     #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
     work: Duration,
     /// Pauses the whole contender before the write, as a garbage collection does: after the check of the
@@ -42,20 +42,20 @@ pub(crate) struct Worker {
     /// The number of rounds of each contender.
     #[arg(long, env = "DLOCK_ROUNDS", default_value_t = 1)]
     rounds: u64,
-    /// How long a contender rests between two rounds.
+    /// The rest of a contender between two rounds.
     #[arg(long, env = "DLOCK_REST", value_parser = span::parse, default_value = "0")]
     rest: Duration,
-    /// Whether a contender claims the resource before it works, by a read with its fencing token: from then
-    /// on the resource refuses writes with older tokens.
+    /// Makes a contender claim the resource before it works, by a read with its fencing token: from then on
+    /// the resource refuses writes with older tokens.
     #[arg(long, env = "DLOCK_CLAIM", value_enum, default_value = "off")]
     claim: Switch,
-    /// Whether a contender checks that its lease is still valid before it writes.
+    /// Makes a contender check that its lease is still valid before it writes.
     #[arg(long, env = "DLOCK_CHECK", value_enum, default_value = "on")]
     check: Switch,
     /// Renews the lease while working, for at most this time.
     #[arg(long, env = "DLOCK_RENEW", value_parser = span::parse, value_name = "CAP")]
     renew: Option<Duration>,
-    /// How long to wait for the lock before giving up.
+    /// The timeout for acquiring the lock.
     #[arg(long, env = "DLOCK_ACQUIRE_TIMEOUT", value_parser = span::parse, default_value = "30s")]
     acquire_timeout: Duration,
     #[command(flatten)]

@@ -2,7 +2,7 @@
 //! database that holds the data.
 //!
 //! - *Version*: reads the row and its version, works, and writes if the version is unchanged. The work is
-//!   lost if another contender was faster, but nobody waits, and no lease can expire.
+//!   lost if another contender was faster, but no contender waits, and no lease can expire.
 //! - *Jobs*: takes a job that is ready by marking it as running, works, and marks it as ready again. No work
 //!   is lost. A worker that dies keeps its job until `lease_until`; the next worker to take it raises the
 //!   version, so that a late update of the first worker changes no row.
@@ -179,7 +179,7 @@ impl Contender {
         timer::sleep(self.book.offer.load.work).await;
     }
 
-    /// Waits as long as the lock library backs off.
+    /// Waits with the backoff of the lock library.
     async fn back_off(&self, retry: u32) {
         let mut random = [0; 8];
         self.runtime.fill_random(&mut random);

@@ -5,7 +5,7 @@
 //! in the meantime, not only for those already sent ("coordinated omission", Tene, "How NOT to Measure
 //! Latency", 2015). The contenders are a pool: an attempt that finds none free waits for one, and that wait
 //! counts. An attempt that fails, or is not served by the end, counts with the time that it has waited until
-//! then, a lower bound.
+//! then, which is a lower limit.
 //!
 //! tokio's timer counts whole milliseconds, so an attempt begins up to 1 ms after it is due. Where the lock
 //! is free, that is most of its latency: read the latency from the call there. The duration of the work is
@@ -57,9 +57,9 @@ pub struct Load {
     pub servers: Vec<String>,
     /// The TTL of a lease.
     pub ttl: Duration,
-    /// How long a lease is held.
+    /// The time for which a lease is held.
     pub work: Duration,
-    /// The number of contenders: at most so many attempts wait or hold at a time.
+    /// The number of contenders, and so the largest number of attempts that wait or hold at a time.
     pub contenders: u64,
     /// The prefix of the keys.
     pub key: String,
@@ -67,9 +67,9 @@ pub struct Load {
     pub keys: u64,
     /// Attempts a second.
     pub rate: f64,
-    /// How long attempts are offered.
+    /// The duration of the load.
     pub lasts: Duration,
-    /// Whether waiters on a single Redis only poll, and are not woken by a release.
+    /// True if waiters on a single Redis only poll, and are not woken by a release.
     pub polled: bool,
 }
 
@@ -96,7 +96,8 @@ pub enum LoadError {
     Postgres(String),
     /// There is no PostgreSQL, or more than one.
     #[error(
-        "without a lock, exactly one PostgreSQL is needed: give its address, postgresql://user@host:port/database"
+        "without a lock, exactly one PostgreSQL is needed: give its address, \
+         postgresql://user@host:port/database"
     )]
     NoPostgres,
     /// A contender panicked: a defect of this program.
@@ -192,7 +193,7 @@ struct Tally {
     conflicts: u64,
     /// Key and attempt, in the order of the grants.
     grants: Vec<(u64, u64)>,
-    /// How long failed attempts had waited.
+    /// The waits of failed attempts.
     failed: Vec<Duration>,
     /// The reasons of failures, with their counts.
     failures: BTreeMap<String, u64>,

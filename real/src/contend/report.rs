@@ -30,7 +30,7 @@ pub struct Report {
     pub failed: u64,
     /// The reasons of failures, with their counts.
     pub failures: BTreeMap<String, u64>,
-    /// Conditional updates that found another version or status: lost work, or a vain look for a job.
+    /// Conditional updates that found another version or status: lost work, or no job found.
     pub conflicts: u64,
     /// Critical sections a second.
     pub served_per_second: f64,
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fairness_counts_who_was_served_before_an_earlier_attempt() {
+    fn fairness_counts_overtakings() {
         assert_eq!(fairness(&[(0, 0), (0, 1), (0, 2)]).inversions, 0);
         let last_first = fairness(&[(0, 2), (0, 0), (0, 1)]);
         assert_eq!((last_first.inversions, last_first.overtaken_max), (2, 1));

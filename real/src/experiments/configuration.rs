@@ -9,7 +9,7 @@ use toml::{Table, Value};
 use super::ExperimentError;
 use crate::lab::LabError;
 
-/// Which configuration to use, and the changes to it.
+/// The configuration to use, and the changes to it.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// A file to use instead of the committed one.

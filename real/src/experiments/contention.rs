@@ -1,4 +1,4 @@
-//! Experiment 4: how contention affects the latency of an acquire and the throughput.
+//! Experiment 4: the effect of contention on the latency of an acquire and on the throughput.
 //!
 //! The load is open: each contender wants the lock at a fixed rate, so their number is the offered load. Up
 //! to the lock's capacity, more contenders mean more critical sections; beyond it, only a longer queue, since
@@ -73,8 +73,8 @@ impl Experiment for Contention {
 
     const NUMBER: u32 = 4;
     const TITLE: &'static str = "Acquisition latency against contention";
-    const QUESTION: &'static str = "How long does an acquire of a hot lock take as more contend for it, and from where on do \
-                                    more contenders only wait?";
+    const QUESTION: &'static str = "How long does an acquire of a hot lock take as more contend for it, and \
+         from where on do more contenders only wait?";
     const COMMITTED: &'static str = include_str!("../../experiments/4.toml");
 
     /// Runs the loads one after the other, since they would disturb each other.
@@ -170,23 +170,25 @@ fn waits_grow_when_full(points: &[&Point]) -> bool {
     full_pairs(points).all(|(few, many)| many.p50_ms > few.p50_ms)
 }
 
-/// Describes where more contenders raise the throughput no more, and why.
+/// Describes the number of contenders from which on more raise the throughput no more, and why.
 fn remark(configuration: &Configuration, points: &[&Point]) -> Option<String> {
     let full = points.iter().find(|point| is_full(point))?;
     let (name, per_second) = (full.system.as_str(), full.served_per_second);
     // The time between two critical sections: the rest of a second, divided among them.
     let between_ms = (1e3 / per_second.max(f64::EPSILON) - configuration.work.seconds() * 1e3).max(0.0);
     Some(format!(
-        "On {name} {} contenders were the first that got less than they asked for, {per_second:.1} a second of {:.1}. Sections \
-         exclude each other, so what bounds them is the work of {} and, between a release and the next grant, {between_ms:.1} \
-         ms: the release itself takes {:.1} ms, and the rest is the way to the next one who waits.",
+        "On {name} {} contenders were the first that got less than they asked for, {per_second:.1} a second \
+         of {:.1}. Sections exclude each other, so what bounds them is the work of {} and, between a release \
+         and the next grant, {between_ms:.1} ms: the release itself takes {:.1} ms, and the rest is the way \
+         to the next one who waits.",
         full.contenders, full.offered_per_second, configuration.work, full.release_p50_ms,
     ))
 }
 
 fn table(findings: &Findings) -> Table {
     let mut table = Table::new(
-        "Over all attempts, from the time at which each was due; one that failed or was not served counts with the time it waited.",
+        "Over all attempts, from the time at which each was due; one that failed or was not served counts \
+         with the time it waited.",
         &["system", "contenders", "offered/s", "served/s", "failed", "p50 ms", "p99 ms", "p99.9 ms"],
     );
     for point in &findings.points {
@@ -232,9 +234,9 @@ fn throughput_figure(configuration: &Configuration, findings: &Findings) -> Figu
     };
     Figure {
         name: "experiment-4-throughput".to_owned(),
-        caption:
-            "Critical sections a second, by the number of contenders: beyond the bend of a curve, more contenders only wait longer."
-                .to_owned(),
+        caption: "Critical sections a second, by the number of contenders: beyond the bend of a curve, more \
+             contenders only wait longer."
+            .to_owned(),
         x: Axis { label: "contenders".to_owned(), scale: Scale::Log },
         y: Axis { label: "served, per second".to_owned(), scale: Scale::Linear },
         lines: configuration.systems.iter().map(line).collect(),

@@ -8,7 +8,10 @@ use crate::servers::ServerError;
 #[derive(Debug, thiserror::Error)]
 pub enum ExperimentError {
     /// No experiment has this number.
-    #[error("there is no experiment {number}: there are {}", .known.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))]
+    #[error(
+        "there is no experiment {number}: there are {}",
+        .known.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+    )]
     Unknown {
         /// The number.
         number: u32,

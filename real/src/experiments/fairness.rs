@@ -20,10 +20,10 @@ use crate::servers::Stage;
 use crate::span::Span;
 use crate::systems::System;
 
-/// How many grants of a system the figure shows.
+/// The number of grants of a system that the figure shows.
 const SHOWN: usize = 150;
-/// Even with a queue on the server, requests may overtake each other on the way to it: in this many of a
-/// thousand pairs.
+/// The accepted overtakings, in a thousand pairs: even with a queue on the server, requests may overtake each
+/// other in the network.
 const ON_THE_WAY_PER_MILLE: f64 = 10.0;
 
 /// Experiment 5.
@@ -117,7 +117,8 @@ impl Experiment for Fairness {
         };
         let queues = || findings.arms.iter().filter(|arm| arm.has_queue());
         section.expect(
-            "etcd and ZooKeeper served in the order of arrival, except requests that overtook each other on the way to the server",
+            "etcd and ZooKeeper served in the order of arrival, except requests that overtook each other on \
+             the way to the server",
             queues().all(|arm| arm.inverted_per_mille() <= ON_THE_WAY_PER_MILLE),
         );
         let polled = || findings.arms.iter().filter(|arm| arm.polls());
@@ -172,7 +173,7 @@ impl Arm {
         self.polled || self.system == System::Redlock
     }
 
-    /// Returns how many of a thousand pairs were served in the wrong order.
+    /// Returns the number of pairs served in the wrong order, in a thousand.
     fn inverted_per_mille(&self) -> f64 {
         let pairs = self.served as f64 * (self.served as f64 - 1.0) / 2.0;
         1e3 * self.inversions as f64 / pairs.max(1.0)
@@ -180,9 +181,9 @@ impl Arm {
 
     fn remark(&self) -> String {
         format!(
-            "{}: {:.1} of a thousand pairs were served in the wrong order, and one waiter saw {} later ones served before it. Half \
-             of those served waited {:.0} ms, one in a hundred {:.0} ms or more; the longest that anybody waited, served or \
-             not, was {:.0} ms.",
+            "{}: {:.1} of a thousand pairs were served in the wrong order, and one waiter saw {} later ones \
+             served before it. Half of those served waited {:.0} ms, one in a hundred {:.0} ms or more; the \
+             longest that anybody waited, served or not, was {:.0} ms.",
             self.name(),
             self.inverted_per_mille(),
             self.overtaken_max,
@@ -222,7 +223,9 @@ fn order_figure(findings: &Findings) -> Figure {
     };
     Figure {
         name: "experiment-5-order".to_owned(),
-        caption: "Order of arrival by order of grant: a queue is a straight line; a point above it has overtaken those below.".to_owned(),
+        caption: "Order of arrival by order of grant: a queue is a straight line; a point above it has \
+             overtaken those below."
+            .to_owned(),
         x: axis("order of grant"),
         y: axis("order of arrival"),
         lines: findings.arms.iter().map(line).collect(),

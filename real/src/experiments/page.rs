@@ -96,6 +96,7 @@ and the command exits with 1.
 fn missing(experiment: &dyn Registered) -> String {
     let (number, title, question) = (experiment.number(), experiment.title(), experiment.question());
     format!(
-        "\n## {number}. {title}\n\n{question}\n\nNo results yet: `cargo run --release -p real -- experiment {number}`.\n"
+        "\n## {number}. {title}\n\n{question}\n\nNo results yet: `cargo run --release -p real -- experiment \
+         {number}`.\n"
     )
 }

@@ -41,13 +41,13 @@ pub struct Configuration {
     systems: Vec<System>,
     /// The TTL of a lease.
     ttl: Span,
-    /// How long worker a pauses.
+    /// The duration of worker a's pause.
     pause: Span,
-    /// How long a worker works before it writes.
+    /// The duration of the work before a write.
     work: Span,
 }
 
-/// How worker a is paused.
+/// The method of pausing worker a.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum PauseBy {
@@ -71,7 +71,7 @@ struct Arm {
     fence: Fencing,
     #[serde(flatten)]
     outcome: Outcome,
-    /// What `GET /r/KEY` answers at the end.
+    /// The answer to `GET /r/KEY` at the end.
     resource: String,
     /// The worker whose value the resource holds at the end.
     value_of: String,
@@ -161,7 +161,7 @@ impl Scene<'_> {
             PauseBy::Sigstop => crew.worker("a", &["--stop"])?,
         };
         match by {
-            PauseBy::World => a.told("fault_applied")?,
+            PauseBy::World => a.wait_for_event("fault_applied")?,
             PauseBy::Sigstop => a.stopped()?,
         }
         let paused = Instant::now();
@@ -265,7 +265,8 @@ impl PauseBy {
 
 fn table(arms: &[Arm]) -> Table {
     let mut table = Table::new(
-        "Writes that the resource accepted and refused, as worker:token, and the worker whose value it holds at the end.",
+        "Writes that the resource accepted and refused, as worker:token, and the worker whose value it holds \
+         at the end.",
         &["system", "pause", "fence", "taken", "refused", "value", "409s", "stale"],
     );
     for arm in arms {
@@ -286,7 +287,7 @@ fn table(arms: &[Arm]) -> Table {
 
 /// Renders both arms side by side, for each system and each kind of pause.
 fn stories(arms: &[Arm]) -> Vec<(String, String)> {
-    let tell = |pair: &[Arm]| {
+    let story = |pair: &[Arm]| {
         let [off, on] = pair else { return None };
         let heading = format!("{}, {}", off.system.as_str(), off.pause.explain());
         let mut text = story::side_by_side(&[("fencing off", &off.column()), ("fencing on", &on.column())]);
@@ -296,7 +297,7 @@ fn stories(arms: &[Arm]) -> Vec<(String, String)> {
         }
         Some((heading, text))
     };
-    arms.chunks(2).filter_map(tell).collect()
+    arms.chunks(2).filter_map(story).collect()
 }
 
 /// Returns the worker that wrote the value: `{"value":"b:7f3c9e12 2.1",…}`.

@@ -81,7 +81,7 @@ pub struct Findings {
     safety: Vec<Safety>,
 }
 
-/// Whether the lock could be acquired.
+/// The availability of the lock under one fault.
 #[derive(Debug, Serialize, Deserialize)]
 struct Availability {
     fault: Fault,
@@ -109,14 +109,16 @@ impl Experiment for RedlockPartition {
 
     const NUMBER: u32 = 2;
     const TITLE: &'static str = "Redlock under a partition";
-    const QUESTION: &'static str = "What does a majority of five Redis give that one does not, and does it stop a holder that has paused?";
+    const QUESTION: &'static str = "What does a majority of five Redis give that one does not, and does it \
+         stop a holder that has paused?";
     const COMMITTED: &'static str = include_str!("../../experiments/2.toml");
     const BACKGROUND: &'static str = include_str!("redlock_partition.md");
 
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
         let Configuration { ttl, pause, work, acquire_timeout, long_ttl } = configuration;
         if pause.0 <= ttl.0 + work.0 || long_ttl.0 <= 2 * acquire_timeout.0 {
-            let help = "set a pause longer than TTL and work together, and a long_ttl longer than twice acquire_timeout";
+            let help = "set a pause longer than TTL and work together, and a long_ttl longer than twice \
+                 acquire_timeout";
             return Err(ExperimentError::Pointless(help.to_owned()));
         }
         let runs: Vec<_> =
@@ -152,11 +154,13 @@ impl Experiment for RedlockPartition {
             run.next_after_ms.is_some_and(|ms| ms < configuration.long_ttl.seconds() * 500.0)
         };
         section.expect(
-            "and no client held it then: the next client with all links was served long before a TTL was over",
+            "and no client held it then: the next client with all links was served long before a TTL was \
+             over",
             availability.iter().all(served),
         );
         section.expect(
-            "a pause longer than the TTL gave two holders with all nodes up, with two cut off, with one stopped",
+            "a pause longer than the TTL gave two holders with all nodes up, with two cut off, with one \
+             stopped",
             !safety.is_empty() && safety.iter().all(|run| run.outcome.has(VerdictKind::Overlap)),
         );
         let of = |fence| safety.iter().filter(move |run| run.fence == fence);
@@ -217,7 +221,7 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// Client a holds the lock and pauses for longer than its TTL while client b waits for it.
+    /// Pauses client a while it holds the lock, for longer than its TTL, while client b waits for it.
     fn pause(mut self, fault: Fault, fence: Fencing) -> Result<Safety, ExperimentError> {
         let resource = ResourceActor::start(&self.stage, "pause", fence.as_str())?;
         self.apply(fault);
@@ -225,7 +229,7 @@ impl<'a> Scene<'a> {
         let Configuration { ttl, pause, .. } = *self.configuration;
         let crew = self.crew("pause", &near, resource.address(), ttl.0);
         let mut a = Crew { servers: &far, ..crew }.worker("a", &["--pause", &pause.to_string()])?;
-        a.told("fault_applied")?;
+        a.wait_for_event("fault_applied")?;
         if let Fault::CutOffLater(count) = fault {
             self.links.cut(count);
         }
@@ -302,8 +306,8 @@ impl Fault {
 
 fn availability_table(runs: &[Availability]) -> Table {
     let mut table = Table::new(
-        "Whether client a gets the lock, and how soon the next client does, in milliseconds. Stopped nodes go on before \
-         the next client asks.",
+        "Whether client a gets the lock, and how soon the next client does, in milliseconds. Stopped nodes \
+         go on before the next client asks.",
         &["nodes of five", "granted", "after ms", "next after ms"],
     );
     let millis = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.0}"));

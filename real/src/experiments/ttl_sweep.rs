@@ -135,7 +135,10 @@ impl Experiment for TtlSweep {
         );
         let (shortest, longest) = ends(configuration);
         section.expect(
-            format!("on every system the lock stayed taken for longer with a TTL of {longest} than with {shortest}"),
+            format!(
+                "on every system the lock stayed taken for longer with a TTL of {longest} than with \
+                 {shortest}"
+            ),
             configuration.systems.iter().all(|&system| {
                 let blocked = |ttl| median(&findings.blocked(system, ttl));
                 blocked(longest).zip(blocked(shortest)).is_some_and(|(long, short)| long > short)
@@ -159,7 +162,10 @@ fn expect_of_pauses(section: &mut Section, configuration: &Configuration, pauses
     let safe = pauses.iter().filter(|pause| pause.fence == Fencing::On).all(|pause| pause.outcome.is_safe());
     let pause = configuration.pause;
     section.expect(
-        format!("with fencing, whatever the TTL, no holder that had paused for {pause} overwrote its successor's value"),
+        format!(
+            "with fencing, whatever the TTL, no holder that had paused for {pause} overwrote its \
+             successor's value"
+        ),
         !pauses.is_empty() && safe && stale(Fencing::On) == 0,
     );
     let short = configuration.ttls.iter().any(|ttl| *ttl < pause);
@@ -169,8 +175,8 @@ fn expect_of_pauses(section: &mut Section, configuration: &Configuration, pauses
     );
     let refused: usize = pauses.iter().map(|pause| pause.outcome.refused.len()).sum();
     section.remarks.push(format!(
-        "Of the holders that paused for {pause}, {} were overtaken by the next one; fencing refused {refused} of their \
-         writes, and without it {} stale ones were taken.",
+        "Of the holders that paused for {pause}, {} were overtaken by the next one; fencing refused \
+         {refused} of their writes, and without it {} stale ones were taken.",
         pauses.iter().filter(|pause| pause.outcome.has(VerdictKind::Overlap)).count(),
         stale(Fencing::Off),
     ));
@@ -197,9 +203,9 @@ impl Scene<'_> {
         let resource = ResourceActor::start(self.stage, &run, Fencing::On.as_str())?;
         let crew = self.crew(&run, &resource, ttl);
         let mut a = Crew { work: FOREVER, ..crew }.worker("a", &[])?;
-        a.told("section_entered")?;
+        a.wait_for_event("section_entered")?;
         let mut b = crew.worker("b", &[])?;
-        b.told("lease_requested")?;
+        b.wait_for_event("lease_requested")?;
         let death = a.crash()?;
         b.ended()?;
         let (outcome, events) = Outcome::of(&[&a.history, &b.history, &resource.actor.history, &death])?;
@@ -213,7 +219,7 @@ impl Scene<'_> {
         let resource = ResourceActor::start(self.stage, &run, fence.as_str())?;
         let crew = self.crew(&run, &resource, ttl);
         let mut a = crew.worker("a", &["--pause", &self.configuration.pause.to_string()])?;
-        a.told("fault_applied")?;
+        a.wait_for_event("fault_applied")?;
         let mut b = crew.worker("b", &[])?;
         b.ended()?;
         a.ended()?;
@@ -255,8 +261,8 @@ fn whole_seconds(configuration: &Configuration, findings: &Findings) -> Option<S
     let blocked_ms = median(&findings.blocked(System::Etcd, ttl))?;
     (session_ms > ttl.seconds() * 1e3 && blocked_ms > 0.9 * session_ms).then(|| {
         format!(
-            "On etcd a TTL of {ttl} blocked the lock for {blocked_ms:.0} ms: a lock is tied to a session there, and a \
-             session lasts whole seconds."
+            "On etcd a TTL of {ttl} blocked the lock for {blocked_ms:.0} ms: a lock is tied to a session \
+             there, and a session lasts whole seconds."
         )
     })
 }

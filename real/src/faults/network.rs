@@ -19,7 +19,7 @@ use crate::servers::{Cable, Host, Stage};
 
 /// The feature that needs the programs, for messages.
 const WHAT: &str = "network namespaces";
-/// Tells this process's networks apart.
+/// Numbers this process's networks.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// Hosts that reach each other and nothing else.

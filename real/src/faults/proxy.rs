@@ -16,8 +16,8 @@ use tokio::task::{AbortHandle, JoinSet};
 use super::link::{Direction, Link};
 use super::pump::pump;
 
-/// How long to wait before the next accept after one failed.
-const RELIEF: Duration = Duration::from_millis(50);
+/// The pause after a failed accept.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// A port of this machine that forwards to a server. Dropping it closes the port and its connections.
 #[derive(Debug)]
@@ -107,7 +107,7 @@ async fn accept(listener: TcpListener, controls: Arc<Controls>) {
         while connections.try_join_next().is_some() {}
         let Ok((client, _)) = listener.accept().await else {
             // Usually, this process has too many open files.
-            tokio::time::sleep(RELIEF).await;
+            tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
         connections.spawn(serve(client, Arc::clone(&controls)));

@@ -19,7 +19,7 @@ const AT_ONCE: u64 = 200;
 /// Attempts for a request that etcd is too busy for, and the wait before the second; it doubles with each
 /// further one.
 const ATTEMPTS: u32 = 8;
-const BREATH: Duration = Duration::from_millis(100);
+const FIRST_WAIT: Duration = Duration::from_millis(100);
 /// gRPC's code for a busy server.
 const UNAVAILABLE: i32 = 14;
 /// The shortest lease: etcd counts in whole seconds.
@@ -38,11 +38,11 @@ pub struct EtcdFill {
     pub seed: u64,
     /// The TTL of the leases.
     pub ttl: Duration,
-    /// How locks share leases.
+    /// The sharing of leases between locks.
     pub leases: Leases,
 }
 
-/// How locks share leases.
+/// The sharing of leases between locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Leases {
@@ -59,7 +59,7 @@ pub struct EtcdFilled {
     pub fill: EtcdFill,
     /// Growth of the first member's database, in bytes.
     pub database_bytes_added: u64,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
 }
 
@@ -80,7 +80,7 @@ pub enum EtcdFillError {
     Nowhere,
 }
 
-/// Fills the etcd and calls `tell` for each lock.
+/// Fills the etcd; calls `on_lock` for each lock.
 ///
 /// # Errors
 ///
@@ -88,7 +88,7 @@ pub enum EtcdFillError {
 pub async fn fill_etcd(
     runtime: &TokioRuntime,
     fill: EtcdFill,
-    tell: impl Fn(u64),
+    on_lock: impl Fn(u64),
 ) -> Result<EtcdFilled, EtcdFillError> {
     if fill.ttl < TTL_MIN {
         return Err(EtcdFillError::Ttl);
@@ -106,7 +106,7 @@ pub async fn fill_etcd(
     let begun = runtime.now();
     let next = Cell::new(0..fill.keys);
     let workers = (0..AT_ONCE.min(fill.keys))
-        .map(|_| fill_next(runtime, client.clone(), &fill, (shared, leases), &next, &tell));
+        .map(|_| fill_next(runtime, client.clone(), &fill, (shared, leases), &next, &on_lock));
     try_join_all(workers).await?;
     let took = runtime.now().saturating_since(begun);
     let after = database_bytes(&mut client).await?;
@@ -128,7 +128,7 @@ async fn fill_next(
     fill: &EtcdFill,
     (shared, leases): (Option<i64>, i64),
     next: &Cell<Range<u64>>,
-    tell: &impl Fn(u64),
+    on_lock: &impl Fn(u64),
 ) -> Result<(), EtcdFillError> {
     while let Some(number) = take(next) {
         let (key, owner) = place(fill, number)?;
@@ -136,7 +136,7 @@ async fn fill_next(
             Some(lease) => lease,
             None => {
                 let id = leases.saturating_add_unsigned(number + 1);
-                patiently(runtime, async || grant(&mut client, id, fill.ttl).await).await?;
+                with_retries(runtime, async || grant(&mut client, id, fill.ttl).await).await?;
                 id
             }
         };
@@ -144,9 +144,9 @@ async fn fill_next(
         // the lease (its `checkLeasePuts`), which allowed 50 puts a second with 100,000 keys under one lease.
         let under = || Some(PutOptions::new().with_lease(lease));
         let put = || Txn::new().and_then([TxnOp::put(key.as_str(), owner.as_str(), under())]);
-        patiently(runtime, async || client.txn(put()).await.map(|_| ())).await?;
+        with_retries(runtime, async || client.txn(put()).await.map(|_| ())).await?;
         metrics::counter!(FILLED).increment(1);
-        tell(1);
+        on_lock(1);
     }
     Ok(())
 }
@@ -160,14 +160,14 @@ async fn grant(client: &mut Client, id: i64, ttl: Duration) -> Result<(), Error>
 }
 
 /// Repeats a request while etcd is too busy. That is safe: each request names what it creates.
-async fn patiently(
+async fn with_retries(
     runtime: &TokioRuntime,
     mut request: impl AsyncFnMut() -> Result<(), Error>,
 ) -> Result<(), Error> {
     for attempt in 1..ATTEMPTS {
         match request().await {
             Err(Error::GRpcStatus(status)) if i32::from(status.code()) == UNAVAILABLE => {
-                runtime.sleep_until(runtime.now() + BREATH * (1 << (attempt - 1))).await;
+                runtime.sleep_until(runtime.now() + FIRST_WAIT * (1 << (attempt - 1))).await;
             }
             other => return other,
         }
@@ -234,7 +234,7 @@ mod tests {
         let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
         for (code, asked) in [(tonic::Code::Unavailable, 3), (tonic::Code::ResourceExhausted, 1)] {
             let mut count = 0;
-            let outcome = patiently(&runtime, async || {
+            let outcome = with_retries(&runtime, async || {
                 count += 1;
                 if count == 3 { Ok(()) } else { Err(Error::GRpcStatus(tonic::Status::new(code, "refused"))) }
             });

@@ -40,13 +40,13 @@ pub struct Fill {
     pub seed: u64,
     /// The shortest TTL.
     pub ttl: Duration,
-    /// How much longer the longest TTL may be.
+    /// The difference between the longest and the shortest TTL.
     pub spread: Duration,
     /// The fencing counters to make.
     pub counters: Counters,
 }
 
-/// Where the fencing tokens are counted.
+/// The fencing counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Counters {
@@ -67,7 +67,7 @@ pub struct Filled {
     pub keys_added: u64,
     /// Growth of the memory in use (`used_memory`), in bytes.
     pub bytes_added: u64,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
 }
 
@@ -76,7 +76,8 @@ pub struct Filled {
 pub enum FillError {
     /// The connection failed.
     #[error(
-        "no connection to the Redis at {server}: {source}; check that it runs, or start one by `real up redis`"
+        "no connection to the Redis at {server}: {source}; check that it runs, or start one by `real up \
+         redis`"
     )]
     Connect {
         /// Its address.
@@ -95,12 +96,12 @@ pub enum FillError {
     Zero(&'static str),
 }
 
-/// Fills the server and calls `tell` after each batch with the number of its locks.
+/// Fills the server and calls `on_batch` after each batch with the number of its locks.
 ///
 /// # Errors
 ///
 /// [`FillError`]. Locks made until then stay.
-pub async fn fill(runtime: &TokioRuntime, fill: Fill, tell: impl Fn(u64)) -> Result<Filled, FillError> {
+pub async fn fill(runtime: &TokioRuntime, fill: Fill, on_batch: impl Fn(u64)) -> Result<Filled, FillError> {
     if fill.ttl.as_millis() == 0 {
         return Err(FillError::Zero("--ttl"));
     }
@@ -111,7 +112,7 @@ pub async fn fill(runtime: &TokioRuntime, fill: Fill, tell: impl Fn(u64)) -> Res
     let mut asking = connect(runtime, &fill.server).await?;
     let before = census(&mut asking).await?;
     let begun = runtime.now();
-    let connections = (0..CONNECTIONS).map(|first| fill_batches(runtime, &fill, first, &tell));
+    let connections = (0..CONNECTIONS).map(|first| fill_batches(runtime, &fill, first, &on_batch));
     try_join_all(connections).await?;
     let took = runtime.now().saturating_since(begun);
     let after = census(&mut asking).await?;
@@ -124,7 +125,7 @@ async fn fill_batches(
     runtime: &TokioRuntime,
     fill: &Fill,
     first: u64,
-    tell: &impl Fn(u64),
+    on_batch: &impl Fn(u64),
 ) -> Result<(), FillError> {
     let mut connection = connect(runtime, &fill.server).await?;
     let mut batch = first;
@@ -132,7 +133,7 @@ async fn fill_batches(
         let (pipeline, locks) = compose(fill, batch)?;
         pipeline.exec_async(&mut connection).await?;
         metrics::counter!(FILLED).increment(locks);
-        tell(locks);
+        on_batch(locks);
         batch += CONNECTIONS;
     }
     Ok(())

@@ -54,9 +54,9 @@ impl Actor {
     }
 
     /// Waits until its history has an event of this name.
-    pub(crate) fn told(&mut self, event: &str) -> Result<(), LabError> {
+    pub(crate) fn wait_for_event(&mut self, event: &str) -> Result<(), LabError> {
         let line = format!(r#""event":"{event}""#);
-        self.until("come to where it was waited for", |actor| {
+        self.until("record the expected event", |actor| {
             fs::read_to_string(&actor.history).ok().filter(|text| text.contains(&line)).map(|_| ())
         })
     }
@@ -112,12 +112,12 @@ pub(crate) struct Crew<'a> {
     pub(crate) resource: &'a str,
     pub(crate) ttl: Duration,
     pub(crate) work: Duration,
-    /// How long a worker waits for the lock.
+    /// The timeout of a worker's acquire.
     pub(crate) acquire_timeout: Duration,
 }
 
 impl<'a> Crew<'a> {
-    /// Workers whose work takes no time, with a long acquire timeout.
+    /// Creates options for workers whose work takes no time, with a long acquire timeout.
     pub(crate) fn new(
         stage: &'a Stage,
         run: &'a str,
@@ -189,13 +189,13 @@ impl ResourceActor {
     }
 
     /// Waits until it has accepted or refused `writes` writes.
-    pub(crate) fn heard(&mut self, writes: usize) -> Result<(), LabError> {
+    pub(crate) fn wait_for_writes(&mut self, writes: usize) -> Result<(), LabError> {
         const ANSWERS: [&str; 2] = [r#""event":"write_accepted""#, r#""event":"write_rejected""#];
-        self.actor.until("hear of all writes", |actor| {
+        self.actor.until("receive all writes", |actor| {
             let text = fs::read_to_string(&actor.history).ok()?;
-            let heard =
+            let decided =
                 text.lines().filter(|line| ANSWERS.iter().any(|answer| line.contains(answer))).count();
-            (heard >= writes).then_some(())
+            (decided >= writes).then_some(())
         })
     }
 

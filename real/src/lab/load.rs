@@ -23,7 +23,7 @@ pub(crate) struct HotKey<'a> {
     pub(crate) work: Span,
     pub(crate) ttl: Span,
     pub(crate) lasts: Span,
-    /// Whether waiters on a single Redis only poll.
+    /// True if waiters on a single Redis only poll.
     pub(crate) polled: bool,
 }
 

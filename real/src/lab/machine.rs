@@ -47,8 +47,8 @@ impl fmt::Display for Machine {
         let Self { cores, processor, kernel, memory_mib, load_average, build } = self;
         write!(
             f,
-            "{cores} cores ({processor}), {memory_mib} MiB, Linux {kernel}, load average {load_average} at the start, \
-             {build} build"
+            "{cores} cores ({processor}), {memory_mib} MiB, Linux {kernel}, load average {load_average} at \
+             the start, {build} build"
         )
     }
 }

@@ -14,7 +14,7 @@ use super::slice::{Job, Peer, Slice};
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers");
 /// The folder of their dependencies and builds.
 const CACHE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/peers");
-/// How many lines of a failed command's output the error quotes.
+/// The number of lines of a failed command's output that the error quotes.
 const LAST_LINES: usize = 3;
 
 /// A peer in a process of its own. Dropping it kills the process.
@@ -76,12 +76,12 @@ impl Drop for Foreign {
     }
 }
 
-/// redis-py's Lock, on the Redis at `server`.
+/// Starts redis-py's Lock, on the Redis at `server`.
 pub(super) fn redis_py(server: &str) -> Result<Foreign, PeerError> {
     python("redis-py", "redis_py.py", server)
 }
 
-/// kazoo's Lock, on the ZooKeeper at `server`.
+/// Starts kazoo's Lock, on the ZooKeeper at `server`.
 pub(super) fn kazoo(server: &str) -> Result<Foreign, PeerError> {
     python("kazoo", "kazoo_lock.py", server)
 }
@@ -98,7 +98,7 @@ fn python(name: &'static str, script: &str, server: &str) -> Result<Foreign, Pee
     Foreign::start(name, Command::new(interpreter).arg(source(script)).arg(server))
 }
 
-/// node-redlock, on the Redis at `server`.
+/// Starts node-redlock, on the Redis at `server`.
 pub(super) fn node_redlock(server: &str) -> Result<Foreign, PeerError> {
     let name = "node-redlock";
     let home = Path::new(CACHE).join("node");
@@ -118,7 +118,7 @@ pub(super) fn node_redlock(server: &str) -> Result<Foreign, PeerError> {
     Foreign::start(name, Command::new("node").arg(program).arg(server))
 }
 
-/// The rslock crate, on the Redis at `server`.
+/// Starts the rslock crate, on the Redis at `server`.
 pub(super) fn rslock(server: &str) -> Result<Foreign, PeerError> {
     let name = "rslock";
     let home = Path::new(CACHE).join("rslock");

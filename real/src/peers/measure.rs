@@ -9,10 +9,10 @@ use super::{Entry, OPTIONAL, PeerError};
 use crate::lab::Machine;
 use crate::servers::ask;
 
-/// Where single requests are timed, each slice is split into this many parts, in turns with the other peers':
-/// a slow moment of the machine then affects all alike, also in the 99th percentile.
+/// The number of parts of each slice in which single requests are timed, in turns with the other peers': a
+/// slow moment of the machine then affects all alike, also in the 99th percentile.
 pub const PARTS: u64 = 10;
-/// A slice of acquires alone is repeated this often, in turns: it is compared with a peer that sends the same
+/// The repetitions of a slice of acquires alone, in turns: it is compared with a peer that sends the same
 /// requests to the same server. The two differ by hundredths, the machine by tenths from one second to the
 /// next.
 pub const TAKES: u64 = 4;
@@ -32,7 +32,7 @@ pub struct Configuration {
     pub operations: u64,
     /// The numbers of contenders for one key: an arm each.
     pub contenders: Vec<u64>,
-    /// How long they hold the lock.
+    /// The time for which they hold the lock, in milliseconds.
     pub work_ms: u64,
     /// The duration of a slice with one key.
     pub hot_ms: u64,
@@ -80,20 +80,20 @@ pub struct Row {
     pub completed: u64,
 }
 
-/// Measures all entries on `machine`, with the Redis on this port and these cores. Calls `tell` for each
+/// Measures all entries on `machine`, with the Redis on this port and these cores. Calls `on_round` for each
 /// round.
 pub(super) fn measure(
     machine: Machine,
     configuration: Configuration,
     mut entries: Vec<Entry>,
     (redis, cores): (u16, Cores),
-    tell: impl Fn(&str),
+    on_round: impl Fn(&str),
 ) -> Result<Results, PeerError> {
     let mut tallies = Vec::new();
     let mut missing = Vec::new();
     for round in 0..configuration.rounds {
         for (scenario, contenders) in arms(&configuration) {
-            tell(&format!(
+            on_round(&format!(
                 "round {} of {}: {}",
                 round + 1,
                 configuration.rounds,

@@ -84,7 +84,7 @@ const LOCK: &[Scenario] = &[Scenario::Uncontended, Scenario::Hot, Scenario::Spac
 pub fn compare(
     configuration: Configuration,
     without: &[String],
-    tell: impl Fn(&str),
+    on_round: impl Fn(&str),
 ) -> Result<Results, PeerError> {
     if let Some(name) = without.iter().find(|name| !OPTIONAL.contains(&name.as_str())) {
         return Err(PeerError::Unknown(name.clone()));
@@ -97,7 +97,7 @@ pub fn compare(
     let cores = Cores::with(redis.process().pid())?;
     let mut missing = Vec::new();
     let entries = enter(&redis, &etcd, &zookeeper, without, &mut missing);
-    let mut results = measure::measure(machine, configuration, entries, (redis.port(), cores), tell)?;
+    let mut results = measure::measure(machine, configuration, entries, (redis.port(), cores), on_round)?;
     results.missing.extend(missing);
     Ok(results)
 }

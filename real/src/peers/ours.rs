@@ -14,7 +14,7 @@ use crate::runtime::TokioRuntime;
 use crate::systems::{self, System};
 use crate::timer;
 
-/// How long an acquire of a free lock may take.
+/// The timeout of an acquire of a free lock.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A peer on one of our systems.
@@ -22,7 +22,7 @@ pub(super) struct Ours {
     pub(super) name: &'static str,
     pub(super) system: System,
     pub(super) servers: Vec<String>,
-    /// How long its streams poll for an answer before its thread sleeps.
+    /// The time for which its streams poll for an answer before its thread sleeps.
     pub(super) busy_poll: Duration,
 }
 
@@ -96,7 +96,7 @@ async fn hot<B: Backend>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
     Ok(all)
 }
 
-/// Acquires, works, releases, and works without the lock, until `end`; a contender that released thus leaves
+/// Acquires, works, releases, and works without the lock, until `end`: after its release, a contender leaves
 /// the lock to the others for a while. The slice lasts from `begun` to its last release.
 async fn contend<B: Backend>(
     lock: Lock<B>,

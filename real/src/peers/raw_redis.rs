@@ -47,12 +47,11 @@ pub(super) struct RedisCrate {
     pub(super) acquires: Acquires,
 }
 
-/// How a lease is acquired; it is released by the script of [`dlock::redis`].
+/// The command that acquires a lease; the script of [`dlock::redis`] releases it.
 pub(super) enum Acquires {
-    /// By the script with which [`dlock::redis`] acquires.
+    /// The script of [`dlock::redis`].
     Evalsha,
-    /// By the server's SET command, as locks without fencing tokens do. The difference is the cost of the
-    /// token.
+    /// The SET command, as in locks without fencing tokens. The difference is the cost of the token.
     Set,
 }
 

@@ -18,12 +18,13 @@ pub struct Job {
     pub operations: u64,
     /// The number of contenders, for the other scenarios.
     pub contenders: u64,
-    /// How long a lock is held (as precisely as the peer's language allows), and how long its last holder
-    /// stays away, for [`Scenario::Hot`].
+    /// The time for which a lock is held (as precisely as the peer's language allows), and for which its last
+    /// holder stays away, in milliseconds, for [`Scenario::Hot`].
     pub work_ms: u64,
     /// The TTL of a lease.
     pub ttl_ms: u64,
-    /// The duration, except for [`Scenario::Uncontended`]; approximate for [`Scenario::Take`].
+    /// The duration in milliseconds, except for [`Scenario::Uncontended`]; approximate for
+    /// [`Scenario::Take`].
     pub millis: u64,
 }
 

@@ -23,7 +23,7 @@ pub struct Target {
     pub demand: String,
     /// The measured value.
     pub measured: String,
-    /// Whether it is met; `None` if a measurement is missing.
+    /// True if it is met; `None` if a measurement is missing.
     pub holds: Option<bool>,
 }
 
@@ -150,7 +150,8 @@ fn table(rows: &[Row]) -> String {
     let mut text = format!("## {}\n\n", title(first.scenario, first.contenders));
     let is_timed = matches!(first.scenario, Scenario::Uncontended | Scenario::Hot);
     if is_timed {
-        text += "| | acquire p50 | p99 | release p50 | p99 | locks a second | acquire p50, ratio | locks, ratio |\n";
+        text += "| | acquire p50 | p99 | release p50 | p99 | locks a second | acquire p50, ratio | locks, \
+             ratio |\n";
         text += "|---|---:|---:|---:|---:|---:|---:|---:|\n";
     } else {
         text += "| | locks a second | ratio |\n|---|---:|---:|\n";
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn each_target_is_judged_by_its_own_bound() {
+    fn each_target_is_judged_by_its_own_limit() {
         // 1 / (50 ms + 2 · 114 µs) is 19.9, nine tenths of it 17.9.
         let ahead = [Some(true), Some(false), Some(true)];
         let good = [&ahead[..], &ahead, &[Some(true)]].concat();
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_is_faster_is_told_of() {
+    fn a_faster_peer_fails_the_target() {
         let mut results = results(19.0);
         results.rows[5].acquire_p50_ns = 113_000;
         assert_eq!(verdicts(&results)[2], Some(false));

@@ -77,7 +77,8 @@ impl Chapter {
         }
         let _ = write!(
             text,
-            "\n<details><summary>Configuration and machine</summary>\n\n```toml\n{configuration}```\n\n{machine}.\n\n</details>\n"
+            "\n<details><summary>Configuration and \
+             machine</summary>\n\n```toml\n{configuration}```\n\n{machine}.\n\n</details>\n"
         );
         text
     }

@@ -14,8 +14,9 @@ use plotters::prelude::*;
 const SIZE: (u32, u32) = (760, 420);
 /// The colour of axes and labels.
 const INK: RGBColor = RGBColor(0x80, 0x86, 0x8c);
-/// From Okabe and Ito, "Color Universal Design" (2008): colours that people with any colour vision can tell
-/// apart, on white and on black; and two more, since a median and a tail of four systems make eight lines.
+/// From Okabe and Ito, "Color Universal Design" (2008): colours that people with any colour vision can
+/// distinguish, on white and on black; and two more, since a median and a tail of four systems make eight
+/// lines.
 const COLOURS: [RGBColor; 8] = [
     RGBColor(0x00, 0x82, 0xc8),
     RGBColor(0xd5, 0x5e, 0x00),

@@ -13,7 +13,7 @@ pub struct Section {
     pub tables: Vec<Table>,
     /// The figures.
     pub figures: Vec<Figure>,
-    /// Runs told event by event: heading and text. The page shows only the first.
+    /// Runs as text, event by event: heading and text. The page shows only the first.
     pub stories: Vec<(String, String)>,
 }
 
@@ -22,7 +22,7 @@ pub struct Section {
 pub struct Expectation {
     /// The claim, as it reads if it holds.
     pub claim: String,
-    /// Whether it holds.
+    /// True if it holds.
     pub holds: bool,
 }
 

@@ -76,12 +76,12 @@ mod tests {
     }
 
     #[test]
-    fn on_a_terminal() {
+    fn a_table_on_a_terminal() {
         assert_eq!(table().text(), "system       ms\nredis         7\nzookeeper  1200\n");
     }
 
     #[test]
-    fn on_a_page() {
+    fn a_table_in_markdown() {
         let mut table = table();
         table.row(["a|b"]);
         let wanted = "| system | ms |\n|---|---:|\n| redis | 7 |\n| zookeeper | 1200 |\n| a\\|b |  |\n";

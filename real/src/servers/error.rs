@@ -42,7 +42,8 @@ pub enum ServerError {
     },
     /// The server runs but is not ready.
     #[error(
-        "{name} was not ready after {waited:?}: use a faster disk or reduce the machine's load; its last output:\n{log}"
+        "{name} was not ready after {waited:?}: use a faster disk or reduce the machine's load; its last \
+         output:\n{log}"
     )]
     Silent {
         /// The server.
@@ -74,7 +75,8 @@ pub enum ServerError {
     },
     /// A server must run as another user, and this machine has none.
     #[error(
-        "PostgreSQL does not run as root and there is no user `postgres`: run `apt-get install postgresql`, or run as another user"
+        "PostgreSQL does not run as root and there is no user `postgres`: run `apt-get install postgresql`, \
+         or run as another user"
     )]
     NoUser,
 }

@@ -59,7 +59,7 @@ impl Stage {
         if let Some((mut guard, mut words)) =
             self.0.guard.lock().unwrap_or_else(PoisonError::into_inner).take()
         {
-            // If the guard is gone, there is nothing to tell it.
+            // If the guard is gone, the message is not needed.
             let _ = words.write_all(b"leave\n");
             drop(words);
             let _ = guard.wait();

@@ -8,14 +8,14 @@ use std::net::TcpListener;
 
 use super::error::ServerError;
 
-/// How often a server is started if its ports are taken.
+/// The number of attempts to start a server whose ports are taken.
 const ATTEMPTS: u32 = 5;
 /// The lowest port tried. Services have well-known ports below it.
 const LOWEST: u16 = 10_240;
 /// The file with Linux's range of ports for outgoing connections, and that range's default start.
 const OUTGOING: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 const OUTGOING_FROM: u16 = 32_768;
-/// How many ports are tried for each one needed.
+/// The number of ports tried for each one needed.
 const TRIES: u32 = 1000;
 
 /// Returns `N` different ports of 127.0.0.1 on which no process listens now.

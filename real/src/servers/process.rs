@@ -16,7 +16,7 @@ use super::host::Host;
 /// `$1` the signal.
 const NOTE_PID: &str = r#"signal=$1; shift; echo "$signal" >"$0/$$" && exec "$@""#;
 
-/// How many lines of its log an error quotes.
+/// The number of lines of its log that an error quotes.
 const LAST_WORDS: usize = 12;
 
 /// A program and its options.

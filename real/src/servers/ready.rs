@@ -15,7 +15,8 @@ const READY_TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(10);
 /// Timeout for the answer to a single request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// How many of the last lines are searched for the reason of an exit: Java prints it above its stack trace.
+/// The number of last lines that are searched for the reason of an exit: Java prints it above its stack
+/// trace.
 const REASON_LINES: usize = 40;
 /// The messages of Redis, etcd, Java and PostgreSQL if another process has their port.
 const TAKEN: [&str; 2] = ["address already in use", "bindexception"];
@@ -84,7 +85,8 @@ pub fn ask(port: u16, question: &str, whole: impl Fn(&str) -> bool) -> io::Resul
 pub fn ask_http(port: u16, method: &str, path: &str, headers: &str, body: &str) -> io::Result<String> {
     let length = body.len();
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
+        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\nContent-Length: \
+         {length}\r\n{headers}\r\n{body}"
     );
     ask(port, &request, |_| false)
 }
@@ -97,7 +99,8 @@ mod tests {
     #[test]
     fn a_taken_port_is_found_above_a_stack_trace() {
         let stage = Stage::new().unwrap();
-        let says = "echo java.net.BindException: Address already in use; for frame in $(seq 20); do echo at $frame; done; exit 1";
+        let says = "echo java.net.BindException: Address already in use; for frame in $(seq 20); do echo at \
+             $frame; done; exit 1";
         let launch = Launch::new("java", "sh", stage.directory()).args(["-c", says]);
         let mut process = stage.spawn(&launch).unwrap();
         let error = await_ready(&mut process, 7, || false).unwrap_err();

@@ -111,8 +111,8 @@ impl ZooKeeper {
         self.await_ready()
     }
 
-    /// Waits until it is ready. The data directory that it reports tells it from another process's server on
-    /// the port.
+    /// Waits until it is ready. It checks the reported data directory, since another process's server may
+    /// answer on the port.
     fn await_ready(&mut self) -> Result<(), ServerError> {
         let port = self.port;
         let ours = format!("dataDir={}/", self.launch.directory.display());
@@ -171,8 +171,9 @@ fn configuration(directory: &Path, port: u16, members: &str) -> String {
     let (min, max) = (timeouts.start().as_millis(), timeouts.end().as_millis());
     let alone = format!("tickTime={}\n", ZooKeeper::TICK.as_millis());
     format!(
-        "dataDir={data}\nclientPort={port}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n4lw.commands.whitelist=*\n\
-         maxClientCnxns=0\nminSessionTimeout={min}\nmaxSessionTimeout={max}\n{}{members}",
+        "dataDir={data}\nclientPort={port}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n\
+         4lw.commands.whitelist=*\nmaxClientCnxns=0\nminSessionTimeout={min}\n\
+         maxSessionTimeout={max}\n{}{members}",
         if members.is_empty() { &alone } else { "" },
     )
 }

@@ -84,9 +84,9 @@ impl<S: Store> GuardedBlobs<S> {
     }
 }
 
-/// Key, token, sequence (of a conditional write zero and the version) and digest: no two accepted writes
-/// share it, and the names of a key sort by token. With the digest a retry is told from another body under
-/// the same token, which the row then refuses.
+/// Returns the name of a blob: key, token, sequence (for a conditional write zero and the version) and
+/// digest. No two accepted writes share it, and the names of a key sort by token. The digest distinguishes a
+/// retry from another body under the same token, which the row then refuses.
 fn name_of(key: &ResourceKey, write: &Write) -> String {
     let (token, number) = write.guard.to_parts();
     let digest = BodyDigest::of(&write.body).short();

@@ -1,5 +1,5 @@
-//! Stores for the live resource: the library's on threads that may block, PostgreSQL, and blobs behind a
-//! store.
+//! Stores for the live resource: the library's stores on threads that may block, PostgreSQL, and blobs
+//! guarded by a store.
 
 mod blob;
 mod blocking;

@@ -28,7 +28,8 @@ use super::row::{COLUMNS, Parameters, load, snapshot};
 
 /// The largest number of connections in the pool. A write occupies one until its commit is synced.
 const CONNECTIONS_MAX: usize = 16;
-/// How many decisions can be reported at a time; more than connections, so that keys rarely share a gate.
+/// The number of decisions that can be reported at a time; more than connections, so that keys rarely share a
+/// gate.
 const GATES: usize = 64;
 
 /// Keeps values and fences in PostgreSQL. A clone shares the connections.
@@ -40,8 +41,8 @@ pub struct PostgresStore(Arc<Inner>);
 
 struct Inner {
     pool: Pool,
-    /// Held from before a decision until its event is emitted, by the key's hash: otherwise the next decision
-    /// could be reported first.
+    /// Gates by the key's hash, locked from before a decision until its event is emitted: otherwise the next
+    /// decision could be reported first.
     gates: Box<[Mutex<()>]>,
 }
 
@@ -244,8 +245,9 @@ async fn save_value(
     last: &LastWrite,
     version: i64,
 ) -> Result<(), StoreError> {
-    let update = "UPDATE resource_locks SET written_token = $2::text::numeric, written_seq = $3::text::numeric, \
-                  written_owner = $4, written_sha256 = $5, version = $6, value = $7 WHERE resource_id = $1";
+    let update = "UPDATE resource_locks SET written_token = $2::text::numeric, written_seq = \
+         $3::text::numeric, written_owner = $4, written_sha256 = $5, version = $6, value = $7 WHERE \
+         resource_id = $1";
     let insert = "INSERT INTO audit_log (resource_id, version, fencing_token, owner_prefix, payload) \
                   VALUES ($1, $2, nullif($3::text::numeric, 0), $4, $5)";
     let update = transaction.prepare_cached(update).await.map_err(failed)?;

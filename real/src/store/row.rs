@@ -8,8 +8,8 @@ use resource::{BodyDigest, OwnerToken};
 use tokio_postgres::Row;
 
 /// The columns read by [`load`] and [`snapshot`], in this order. Numbers beyond bigint are sent as text.
-pub(super) const COLUMNS: &str = "last_token::text, last_seq::text, last_owner, written_token::text, written_seq::text, \
-     written_owner, written_sha256, version, value";
+pub(super) const COLUMNS: &str = "last_token::text, last_seq::text, last_owner, written_token::text, \
+     written_seq::text, written_owner, written_sha256, version, value";
 
 /// A position as parameters of a statement.
 pub(super) struct Parameters {
@@ -28,7 +28,7 @@ impl Parameters {
         }
     }
 
-    /// The last write, as the numbers of its guard: see [`Guard::to_parts`].
+    /// Returns the last write, as the numbers of its guard: see [`Guard::to_parts`].
     pub(super) fn of_write(last: &LastWrite) -> Self {
         let (token, number) = last.guard.to_parts();
         Self::new(token, number, last.owner.as_ref())
@@ -88,7 +88,8 @@ fn last_write(
     (token, number, owner): (u64, u64, Option<OwnerToken>),
     digest: BodyDigest,
 ) -> Result<LastWrite, StoreError> {
-    let guard = Guard::from_parts(token, number).ok_or(StoreError::Corrupt("a write stands as a claim"))?;
+    let guard =
+        Guard::from_parts(token, number).ok_or(StoreError::Corrupt("a write has the position of a claim"))?;
     Ok(LastWrite { guard, owner, digest })
 }
 

@@ -1,5 +1,4 @@
-//! Draws scripts, shrinks the one that shows a difference, and counts which kinds of operation have
-//! succeeded.
+//! Draws scripts, shrinks one that shows a difference, and counts the successes of each kind of operation.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,17 +7,17 @@ use std::fmt::Debug;
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
 
-/// What came of one script on both servers.
+/// The result of one script on both servers.
 pub(crate) enum Verdict {
     /// All answers agree.
     Same,
-    /// They do not: the script so far, with the answers of both.
+    /// They differ: the script so far, with the answers of both.
     Different(String),
     /// The machine was too busy for the script's times to mean anything.
     Late,
 }
 
-/// How often each kind of operation succeeded.
+/// Counts the successes of each kind of operation.
 #[derive(Debug, Default)]
 pub(crate) struct Tally(RefCell<BTreeMap<String, u64>>);
 
@@ -27,7 +26,7 @@ impl Tally {
         *self.0.borrow_mut().entry(kind.to_owned()).or_default() += 1;
     }
 
-    /// Fails if one of `kinds` never succeeded: else its comparison would prove nothing.
+    /// Fails if one of `kinds` never succeeded, since its comparison would then prove nothing.
     pub(crate) fn require(&self, kinds: impl IntoIterator<Item = String>) {
         let counted = self.0.borrow();
         let kinds: BTreeSet<_> = kinds.into_iter().collect();

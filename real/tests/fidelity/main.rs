@@ -1,8 +1,8 @@
-//! The simulated servers answer as the live ones do: random scripts of commands run against both, and every
-//! answer is compared. A difference is shrunk to the shortest script that shows it.
+//! Compares the simulated servers with live ones: runs random scripts of commands against both, and compares
+//! every answer. A difference is shrunk to the shortest script that shows it.
 //!
-//! `SEED=7` draws other scripts, `SCRIPTS=10000` more of them. What is compared, what was found, and what is
-//! not modelled: `docs/fidelity.md`.
+//! `SEED=7` draws other scripts, `SCRIPTS=10000` more of them. `docs/fidelity.md` lists what is compared, the
+//! differences found, and the gaps of the simulation.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,

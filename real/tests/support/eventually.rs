@@ -1,4 +1,4 @@
-//! Waiting for another process: not for a certain time, but neither for ever.
+//! Waits for another process: polls a condition, and gives up after some 30 s.
 #![allow(clippy::disallowed_methods, reason = "waits for other processes, in real time")]
 
 use std::thread;
@@ -7,7 +7,7 @@ use std::time::Duration;
 const TRIES: u32 = 6000;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Looks until there is something, and fails the test if there never is.
+/// Calls `look` until it returns a value, and returns that; fails the test after [`TRIES`] tries.
 pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     for _ in 0..TRIES {
         if let Some(found) = look() {
@@ -15,5 +15,5 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
         }
         thread::sleep(PAUSE);
     }
-    panic!("it never came about that {what}")
+    panic!("timed out waiting until {what}")
 }

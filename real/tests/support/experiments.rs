@@ -6,10 +6,10 @@ use real::experiments::find;
 use real::servers::Stage;
 use serde_json::Value;
 
-/// What `real experiment` said, and the file of its results.
+/// The exit code, output and results file of `real experiment`.
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
-    pub(crate) told: String,
+    pub(crate) printed: String,
     pub(crate) record: String,
 }
 
@@ -24,24 +24,24 @@ pub(crate) fn experiment(number: u32, arguments: &[&str]) -> Ran {
         .arg(&file)
         .output()
         .unwrap();
-    let told =
+    let printed =
         format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    Ran { code: output.status.code(), told, record: std::fs::read_to_string(&file).unwrap_or_default() }
+    Ran { code: output.status.code(), printed, record: std::fs::read_to_string(&file).unwrap_or_default() }
 }
 
 impl Ran {
-    /// The findings, of a run that was as expected.
+    /// Returns the findings; fails the test if the run was not as expected.
     pub(crate) fn findings(&self) -> Value {
-        assert_eq!(self.code, Some(0), "{}", self.told);
+        assert_eq!(self.code, Some(0), "{}", self.printed);
         let wide =
-            self.told.lines().find(|line| line.chars().count() > 80 && !line.starts_with("raw results"));
+            self.printed.lines().find(|line| line.chars().count() > 80 && !line.starts_with("raw results"));
         assert_eq!(wide, None, "a line of more than 80 columns");
         let record: Value = serde_json::from_str(&self.record).unwrap();
         assert_eq!(record["as_expected"], true, "{record}");
         record["findings"].clone()
     }
 
-    /// Whether the same results would be as expected after `change`.
+    /// Returns true if the results are as expected after `change`.
     pub(crate) fn is_expected_after(&self, number: u32, change: impl FnOnce(&mut Value)) -> bool {
         let mut record: Value = serde_json::from_str(&self.record).unwrap();
         change(&mut record["findings"]);

@@ -1,10 +1,10 @@
-//! What holders believe: until when each may trust its lease, in true time.
+//! The beliefs of holders: the true time until which each may trust its lease.
 //!
-//! A client says with `lease_acquired` and `lease_renewed` for how long it may trust the lease from then on,
-//! by its own clock (`valid_micros`). The belief ends when that time has passed, at the rate of the process's
-//! clock (`clock_rate`; without one, it runs true). It ends earlier when the client learns that the lease is
-//! lost (`lease_lost`), begins to release it (`lease_release_requested`), or dies. A pause does not end it:
-//! the clock of a paused process runs on.
+//! The events `lease_acquired` and `lease_renewed` say for how long the client may trust the lease from then
+//! on, by its own clock (`valid_micros`). The belief ends when that time has passed, at the rate of the
+//! process's clock (`clock_rate`; without one, it runs true). It ends earlier when the client learns that the
+//! lease is lost (`lease_lost`), begins to release it (`lease_release_requested`), or dies. A pause does not
+//! end it: the clock of a paused process runs on.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const TRUE_RATE: u64 = 1_000_000_000;
 
 #[derive(Default)]
 pub(super) struct Beliefs<'h> {
-    /// Of the processes whose clocks don't run true.
+    /// The rates of clocks that don't run true, by process.
     rates: BTreeMap<&'h Name, u64>,
     by_key: BTreeMap<&'h Name, Vec<Belief<'h>>>,
 }
@@ -30,7 +30,7 @@ pub(super) struct Belief<'h> {
     pub(super) until: Nanos,
 }
 
-/// Two tasks that share one owner token by mistake are two holders.
+/// A process and an owner: two tasks that share one owner token by mistake are two holders.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Acquisition<'h> {
     pub(super) process: &'h Name,
@@ -66,19 +66,19 @@ impl<'h> Beliefs<'h> {
         None
     }
 
-    /// The leases on `key` that are trusted right after `at`.
+    /// Returns the leases on `key` that are trusted right after `at`.
     pub(super) fn valid(&self, key: &Name, at: Nanos) -> impl Iterator<Item = &Belief<'h>> {
         self.by_key.get(key).into_iter().flatten().filter(move |belief| belief.until > at)
     }
 
-    /// The keys on which some lease may be trusted.
+    /// Returns the keys on which some lease may be trusted.
     pub(super) fn keys(&self) -> impl Iterator<Item = &'h Name> {
         self.by_key.keys().copied()
     }
 
     fn hold(&mut self, key: &'h Name, at: Nanos, mut new: Belief<'h>) -> Belief<'h> {
         let beliefs = self.by_key.entry(key).or_default();
-        // A renewal never shortens what is trusted already.
+        // A renewal never shortens the time for which the lease is trusted already.
         if let Some(old) = beliefs.iter().find(|old| old.by == new.by) {
             new.until = new.until.max(old.until);
         }
@@ -87,7 +87,7 @@ impl<'h> Beliefs<'h> {
         new
     }
 
-    /// From `at` on, what is left of the process's beliefs passes at the new rate.
+    /// Converts the rest of the process's beliefs to a new rate of its clock, from `at` on.
     fn set_rate(&mut self, process: &'h Name, at: Nanos, rate: u64) {
         let former = self.rates.insert(process, rate.max(1)).unwrap_or(TRUE_RATE);
         let beliefs = self.by_key.values_mut().flatten();
@@ -97,7 +97,7 @@ impl<'h> Beliefs<'h> {
         }
     }
 
-    /// How long `local` on the process's clock takes in true time.
+    /// Converts a duration on the process's clock to true time.
     fn true_time(&self, process: &Name, local: Duration) -> Duration {
         let rate = self.rates.get(process).copied().unwrap_or(TRUE_RATE);
         let local = u64::try_from(local.as_nanos()).unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! How fair a lock was, in numbers: also for locks that promise no order, where `unfair` is not judged.
+//! Measures the fairness of a lock, also of one that promises no order, where `unfair` is not judged.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::history::Event;
 use crate::vocabulary::{Kind, Name};
 
-/// Order of arrival against order of grant, over the requests that were served. Requests for unlike keys
+/// Order of arrival against order of grant, over the requests that were served. Requests for different keys
 /// don't compete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fairness {
@@ -16,14 +16,13 @@ pub struct Fairness {
     /// Pairs of requests of which the later was served first. Zero for a lock that is first come, first
     /// served; half of all pairs for one that serves at random.
     pub inversions: u64,
-    /// The longest overtaking: the most later requests that were served before one and the same earlier
-    /// request.
+    /// The largest number of later requests that were served before one earlier request.
     pub overtaken_max: u64,
 }
 
 impl Fairness {
-    /// Measures `history`: arrival is `lease_requested`, service is `lease_acquired`. A request that goes on
-    /// under another owner (`lease_retried`) arrived when it did so first.
+    /// Measures `history`: arrival is `lease_requested`, service is `lease_acquired`. A request that
+    /// continues under another owner (`lease_retried`) keeps its first time of arrival.
     pub fn of(history: &[Event]) -> Self {
         let mut fairness = Self::default();
         for grants in arrivals_in_order_of_grant(history).values() {
@@ -32,8 +31,8 @@ impl Fairness {
         fairness
     }
 
-    /// `grants`: for each grant of one key, in order, how many requests of the key had arrived before its
-    /// own.
+    /// Adds the grants of one key. `grants` has, for each grant in order, the number of requests of the key
+    /// that had arrived before its own.
     fn add(&mut self, grants: &[usize]) {
         let mut served = Counts::up_to(grants.iter().max().map_or(0, |last| last + 1));
         for (granted_before, arrival) in (0_u64..).zip(grants) {
@@ -79,7 +78,7 @@ fn arrivals_in_order_of_grant(history: &[Event]) -> BTreeMap<&Name, Vec<usize>> 
     grants
 }
 
-/// How often each number occurred, with fast sums.
+/// Counts the occurrences of each number, with fast sums.
 ///
 /// Source: Fenwick, "A New Data Structure for Cumulative Frequency Tables" (1994).
 struct Counts {
@@ -88,7 +87,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// For the numbers below `size`.
+    /// Creates counts for the numbers below `size`.
     fn up_to(size: usize) -> Self {
         Self { tree: vec![0; size + 1] }
     }
@@ -101,7 +100,7 @@ impl Counts {
         }
     }
 
-    /// How many of the counted numbers are below `number`.
+    /// Returns the number of counted numbers that are below `number`.
     fn below(&self, number: usize) -> u64 {
         let mut at = number;
         let mut sum = 0;

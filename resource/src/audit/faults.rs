@@ -1,10 +1,10 @@
-//! What is broken at the moment, by the faults that the history tells of.
+//! The faults in force at each moment of the history.
 //!
 //! A fault is in force from `fault_applied` to the `fault_healed` with its number; a process that died is
-//! down until a `fault_healed` or `server_started` of its own. A fault that acts once disturbs at its moment
-//! only. What a delayed link still carries when its fault ends is late for as long as [`Rules::in_flight`]
-//! says: until then the fault counts as not over. A client that died breaks nothing that others need, and
-//! one that drops its acquire breaks nothing at all.
+//! down until a `fault_healed` or `server_started` of its own. A fault that acts once is in force only at its
+//! moment. Messages that a delayed link still carries when its fault ends are late for up to
+//! [`Rules::in_flight`]: until then the fault counts as in force. The death of a client does not affect
+//! others, so it is not counted; nor is a dropped acquire.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,13 +15,13 @@ use crate::vocabulary::{Kind, Name};
 
 /// The faults that act once.
 const MOMENTARY: [&str; 6] = ["reset", "step", "promote", "lead", "evict", "resume"];
-/// The fault that is its client's own choice.
+/// The fault by which a client drops its acquire.
 const CANCEL: &str = "cancel";
 
 /// The faults that end with a restart of the process.
 const DEADLY: [&str; 2] = ["crash", "stop"];
 
-/// Whether the event's process lives again.
+/// Returns true if the event restarts its process.
 pub(super) fn is_restart(kind: &Kind) -> bool {
     match kind {
         Kind::FaultHealed { verb, .. } => DEADLY.contains(&verb.as_str()),
@@ -35,9 +35,9 @@ pub(super) struct Faults<'h> {
     in_force: BTreeSet<u64>,
     down: BTreeSet<&'h Name>,
     clients: BTreeSet<&'h Name>,
-    /// How long the messages of each fault may still be late after its end, by its number.
+    /// The time for which messages of each fault may still be late after its end, by the fault's number.
     in_flight: BTreeMap<u64, Duration>,
-    /// When the last fault ended or acted, and whether it had lasted.
+    /// The time at which the last fault ended or acted, and true if it had lasted.
     last: Option<(Nanos, bool)>,
 }
 
@@ -46,8 +46,8 @@ impl<'h> Faults<'h> {
         Self { in_flight: rules.in_flight.clone(), ..Self::default() }
     }
 
-    /// Whether `event` breaks something: what holds up to now must be judged before it is observed.
-    pub(super) fn is_blow(&self, event: &Event) -> bool {
+    /// Returns true if `event` begins a fault: judge the state before the event first, then observe it.
+    pub(super) fn begins_fault(&self, event: &Event) -> bool {
         match &event.kind {
             Kind::FaultApplied { verb, .. } => verb.as_str() != CANCEL,
             Kind::ProcessCrashed { .. } => !self.clients.contains(&event.process),
@@ -82,15 +82,15 @@ impl<'h> Faults<'h> {
         }
     }
 
-    /// Takes note that a fault disturbs until `until`; `lasted` if it did not act once only.
+    /// Notes that a fault was in force until `until`; `lasted` is false if it acted only once.
     fn disturbed(&mut self, until: Nanos, lasted: bool) {
         if self.last.is_none_or(|(last, _)| last <= until) {
             self.last = Some((until, lasted));
         }
     }
 
-    /// Since when nothing is broken, and whether the last fault had lasted before; `None` while something is
-    /// broken.
+    /// Returns the time since which no fault is in force, and true if the last fault had lasted; `None` while
+    /// a fault is in force.
     pub(super) fn quiet_since(&self) -> Option<(Nanos, bool)> {
         let is_quiet = self.in_force.is_empty() && self.down.is_empty();
         is_quiet.then(|| self.last.unwrap_or((Nanos(0), false)))

@@ -1,4 +1,4 @@
-//! A history: what happened in one run, in the order of true time.
+//! A history: the events of one run, in the order of true time.
 
 use std::fmt;
 use std::io::{self, BufRead, Write};
@@ -7,14 +7,14 @@ use std::time::Duration;
 use crate::vocabulary::{Kind, Name, Record, RecordError};
 use serde::{Deserialize, Serialize};
 
-/// True time: nanoseconds since the run began, on a clock that no process can see (on live servers, that of
-/// the machine that records). Displayed as seconds with three digits.
+/// True time: nanoseconds since the run began, on a clock that no process can read (on live servers, the
+/// clock of the recording machine). Displayed as seconds with three digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// The time `duration` later; the end of time if there is no such time.
+    /// Returns the time `duration` later; the end of time if there is no such time.
     pub fn after(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
     }
@@ -30,11 +30,11 @@ impl fmt::Display for Nanos {
 /// One event of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When it happened, in true time.
+    /// The true time of the event.
     pub at: Nanos,
     /// The process that it happened in.
     pub process: Name,
-    /// What happened.
+    /// The event with its fields.
     pub kind: Kind,
 }
 
@@ -45,7 +45,7 @@ pub struct History {
     pub events: Vec<Event>,
 }
 
-/// A log that is no history.
+/// A log that can't be read as a history.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// The log could not be read.
@@ -73,7 +73,10 @@ pub enum HistoryError {
         source: RecordError,
     },
     /// A line is earlier than the one before it.
-    #[error("line {line}: its time {} ns is before {} ns, that of the line before it: sort the log by `at`", .at.0, .before.0)]
+    #[error(
+        "line {line}: its time {} ns is before {} ns, that of the line before it: sort the log by `at`",
+        .at.0, .before.0
+    )]
     Unordered {
         /// Counted from one.
         line: usize,
@@ -107,7 +110,7 @@ impl Event {
 }
 
 impl History {
-    /// Reads a log with an event a line. Empty lines and fields outside the vocabulary are skipped.
+    /// Reads a log with one event in each line. Empty lines and fields outside the vocabulary are skipped.
     ///
     /// # Errors
     ///

@@ -8,8 +8,9 @@ use crate::vocabulary::{Kind, Name};
 /// The acquisitions seen so far.
 #[derive(Default)]
 pub(super) struct Holders<'h> {
+    /// By owner and key. Owners differ in their first bytes, which keeps comparisons short.
     by_owner: BTreeMap<(&'h Name, &'h Name), Holder<'h>>,
-    /// For writers that send a token and no owner.
+    /// The processes by token, for writers that send a token and no owner.
     by_token: BTreeMap<(&'h Name, u64), &'h Name>,
 }
 
@@ -23,27 +24,27 @@ impl<'h> Holders<'h> {
         let process = &event.process;
         match &event.kind {
             Kind::LeaseRequested { key, owner, .. } | Kind::LeaseRetried { key, owner, .. } => {
-                self.by_owner.insert((key, owner), Holder { process, token: None });
+                self.by_owner.insert((owner, key), Holder { process, token: None });
             }
             Kind::LeaseAcquired { key, owner, token, .. } | Kind::SectionEntered { key, owner, token } => {
-                self.by_owner.insert((key, owner), Holder { process, token: Some(*token) });
+                self.by_owner.insert((owner, key), Holder { process, token: Some(*token) });
                 self.by_token.insert((key, *token), process);
             }
             _ => {}
         }
     }
 
-    /// The token that `owner` was granted for `key`, if the history told.
+    /// Returns the token that `owner` was granted for `key`, if the history has that grant.
     pub(super) fn token(&self, key: &'h Name, owner: &'h Name) -> Option<u64> {
-        self.by_owner.get(&(key, owner)).and_then(|holder| holder.token)
+        self.by_owner.get(&(owner, key)).and_then(|holder| holder.token)
     }
 
-    /// The process behind a write or a read: the one that acquired as `owner`, or got `token` if the owner
-    /// was not sent. An owner that the history has not seen names itself: `a:7f3c9e12` is `a`. Failing all,
-    /// `?`.
+    /// Returns the process behind a write or a read: the one that acquired as `owner`, or got `token` if the
+    /// owner was not sent. For an owner that is not in the history, its own prefix is used: `a` for
+    /// `a:7f3c9e12`. Returns `?` if nothing is known.
     pub(super) fn process(&self, key: &'h Name, owner: Option<&'h Name>, token: u64) -> Name {
         let known = match owner {
-            Some(owner) => self.by_owner.get(&(key, owner)).map(|holder| holder.process),
+            Some(owner) => self.by_owner.get(&(owner, key)).map(|holder| holder.process),
             None => self.by_token.get(&(key, token)).copied(),
         };
         match (known, owner) {
@@ -54,7 +55,7 @@ impl<'h> Holders<'h> {
     }
 }
 
-/// The process's name in front of an owner prefix, or the whole of it if there is none.
+/// Returns the process's name in front of an owner prefix, or the whole prefix if it has no name.
 fn instance(owner: &Name) -> Name {
     owner.as_str().rsplit_once(':').map_or_else(|| owner.clone(), |(process, _)| Name::from(process))
 }

@@ -1,8 +1,9 @@
-//! `idle`: the lock was free for longer than the longest retry while somebody waited and nothing was broken.
+//! `idle`: the lock was free for longer than the longest retry delay, a waiter was left waiting, and no fault
+//! was in force.
 //!
-//! A waiter that is called when the lock comes free, or that asks again from time to time, can't miss it for
-//! that long: a wake-up was lost. Free is a lock that no server holds ([`Stored`]); the time begins when it
-//! came free, when the waiter began to ask or when the last fault was over, whichever was last.
+//! A waiter that is woken when the lock becomes free, or that retries from time to time, can't miss it for
+//! that long: a wake-up was lost. A lock is free if no server stores its key ([`Stored`]). The time counts
+//! from when it became free, the waiter began to wait or the last fault ended, whichever was last.
 //!
 //! Source: the lost wake-ups of condition variables; Birrell, "An Introduction to Programming with Threads"
 //! (1989).
@@ -19,21 +20,20 @@ use crate::vocabulary::{Kind, Name};
 
 pub(super) struct Idle<'h> {
     longest_retry: Duration,
-    /// By key: since when each process waits.
+    /// The time since which each process waits, by key.
     waiting: BTreeMap<&'h Name, BTreeMap<&'h Name, Nanos>>,
     /// For each key, the time since which it was free when it was judged idle.
     convicted: BTreeMap<&'h Name, Nanos>,
 }
 
 impl<'h> Idle<'h> {
-    /// `None` if the rules don't say how long retries take.
+    /// Creates the judge; `None` if the rules have no longest retry.
     pub(super) fn of(rules: &Rules) -> Option<Self> {
         let longest_retry = rules.longest_retry?;
         Some(Self { longest_retry, waiting: BTreeMap::new(), convicted: BTreeMap::new() })
     }
 
-    /// Judges what lasted up to `event`, and takes note of it. `stored` and `faults` are those before the
-    /// event.
+    /// Judges the time up to `event`, and observes the event. `stored` and `faults` are the states before it.
     pub(super) fn observe(
         &mut self,
         event: &'h Event,
@@ -62,7 +62,7 @@ impl<'h> Idle<'h> {
                     waiting.remove(process);
                 });
             }
-            _ if faults.is_blow(event) => self.judge_all(at, stored, faults, verdicts),
+            _ if faults.begins_fault(event) => self.judge_all(at, stored, faults, verdicts),
             _ => {}
         }
     }
@@ -98,7 +98,8 @@ impl<'h> Idle<'h> {
         }
         self.convicted.insert(key, free);
         let detail = format!(
-            "the lock was free from {free} on, {waiter} had asked for it at {since}, and at {due} nobody had it",
+            "the lock was free from {free} on, {waiter} had asked for it at {since}, and at {due} nobody had \
+             it",
         );
         verdicts.convict(VerdictKind::Idle, due, key, &[waiter], detail);
     }

@@ -1,13 +1,13 @@
-//! `leaked`: an acquisition has ended, its client lives, nothing has been broken for half a time to live, and
-//! its key is still there.
+//! `leaked`: an acquisition has ended, its client lives, no fault has been in force for half a TTL, and its
+//! key is still stored.
 //!
-//! An acquisition ends without a lease (`lease_not_acquired`) or with the release (`lease_released`). What
-//! may be stored for it must then be cleaned up, and a time to live is no excuse: until it ends, nobody else
-//! gets the lock. A request may be long on its way, so the time counts from when the key was stored. A client
-//! asks for a time to live until its key is gone; a request that is stored later than that ends by its own
-//! time to live, and is no leak. A client that died can't clean up. Where a fault had lasted shortly
-//! before, the client may need its longest retry ([`Rules::longest_retry`]) until it asks again. One that
-//! leaves its lock to the time to live never ends its acquisition.
+//! An acquisition ends without a lease (`lease_not_acquired`) or with the release (`lease_released`). The
+//! client must then delete any key stored for it. The TTL is no excuse: until it ends, no other client gets
+//! the lock. A request may be in flight for long, so the time counts from when the key was stored. A client
+//! retries the cleanup for one TTL until its key is gone; a key that is stored later ends by its own TTL, and
+//! is no leak. A client that died can't clean up. If a fault had lasted until shortly before, the client may
+//! need its longest retry delay ([`Rules::longest_retry`]) until it retries. A client that leaves its lock to
+//! the TTL never ends its acquisition.
 //!
 //! Source: issue 6864 of sim (simstudioai), where an answer that is lost is read as "not acquired".
 
@@ -27,7 +27,7 @@ pub(super) struct Leaked<'h> {
     acquisitions: BTreeMap<(&'h Name, &'h Name), Acquisition<'h>>,
 }
 
-/// One acquisition of a client that lives.
+/// One acquisition of a live client.
 struct Acquisition<'h> {
     process: &'h Name,
     ttl_millis: Option<u64>,
@@ -36,7 +36,7 @@ struct Acquisition<'h> {
 }
 
 impl<'h> Leaked<'h> {
-    /// `None` if the rules don't say how long retries take.
+    /// Creates the judge; `None` if the rules have no longest retry.
     pub(super) fn of(rules: &Rules) -> Option<Self> {
         let longest_retry = rules.longest_retry?;
         Some(Self { ttl: rules.ttl.unwrap_or_default(), longest_retry, acquisitions: BTreeMap::new() })
@@ -62,7 +62,7 @@ impl<'h> Leaked<'h> {
         }
     }
 
-    /// Judges what was stored up to `at`.
+    /// Judges a key that was stored up to `at`.
     pub(super) fn judge(
         &mut self,
         at: Nanos,
@@ -79,20 +79,21 @@ impl<'h> Leaked<'h> {
         if held.since > ended.after(ttl) {
             return;
         }
-        // A request that was long on its way may store the key after the end.
+        // A request that was in flight for long may store the key after the end.
         let due = since.max(ended).max(held.since).after(ttl / 2);
         if at <= due {
             return;
         }
         acquisition.convicted = true;
         let detail = format!(
-            "{} still held the lock for {} (owner {owner}) at {due}, although that acquisition had ended at {ended}",
+            "{} still held the lock for {} (owner {owner}) at {due}, although that acquisition had ended at \
+             {ended}",
             held.server, acquisition.process,
         );
         verdicts.convict(VerdictKind::Leaked, due, held.key, &[acquisition.process, held.server], detail);
     }
 
-    /// Judges all that is stored at `at`: before something breaks, and at the end.
+    /// Judges all keys stored at `at`: before a fault begins, and at the end.
     pub(super) fn judge_all(
         &mut self,
         at: Nanos,

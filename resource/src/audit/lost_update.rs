@@ -1,14 +1,13 @@
-//! `lost_update`: an owner read the resource, another one's write was accepted, then the reader's write was,
-//! without its having seen the other.
+//! `lost_update`: an owner read the resource, another owner's write was accepted, and then the reader's write
+//! was accepted although the reader had not seen the other one.
 //!
-//! Judged by the order in which the resource acted. What an owner knows is what its latest read showed, and
-//! what it wrote itself since. Owners that never read overwrite blindly and knowingly: they lose nothing here
+//! Judged by the order in which the resource acted. An owner has seen the state of its latest read, and its
+//! own writes since. Owners that never read overwrite blindly and knowingly: they lose nothing here
 //! (`stale_write` judges them). A write of an unnamed owner counts as a change for the others, and is not
 //! judged itself.
 //!
-//! A conditional write (`conditional_accepted`) says by itself what its writer has seen: the version that it
-//! names. Where the history has no read of its writer, that version counts, so that one of an unnamed owner
-//! is judged too.
+//! A conditional write (`conditional_accepted`) names the version that its writer has seen. If the history
+//! has no read of the writer, that version counts, so that writes of unnamed owners are judged, too.
 //!
 //! Source: the phenomenon P4 of Berenson et al., "A Critique of ANSI SQL Isolation Levels" (1995).
 
@@ -27,7 +26,7 @@ pub(super) struct LostUpdate<'h> {
 
 #[derive(Default)]
 struct Resource<'h> {
-    /// How many writes were accepted.
+    /// The number of accepted writes.
     writes: u64,
     /// The last accepted write.
     last: Option<Write<'h>>,
@@ -43,7 +42,7 @@ struct Write<'h> {
     guard: Guard,
 }
 
-/// What a write was guarded by.
+/// The guard of a write.
 #[derive(Clone, Copy)]
 enum Guard {
     Token(u64),
@@ -51,7 +50,7 @@ enum Guard {
     Version(u64),
 }
 
-/// What an owner that reads knows of the resource.
+/// The state of the resource that an owner has read.
 #[derive(Clone, Copy)]
 struct Knowledge {
     /// It has seen this many of the accepted writes.
@@ -92,14 +91,15 @@ impl<'h> Resource<'h> {
         let writer = write.writer(key, holders);
         let victim = lost.writer(key, holders);
         let detail = format!(
-            "{writer} ({}) {seen}, {victim} ({}) wrote version {} at {}, and {writer} overwrote it at {} without having \
-             seen it",
+            "{writer} ({}) {seen}, {victim} ({}) wrote version {} at {}, and {writer} overwrote it at {} \
+             without having seen it",
             write.guard, lost.guard, lost.version, lost.at, write.at,
         );
         verdicts.convict(VerdictKind::LostUpdate, write.at, key, &[&writer, &victim], detail);
     }
 
-    /// The last write, if this one has not seen it, and what it has seen instead.
+    /// Returns the last write, if the writer of this one has not seen it, and a text about the state that it
+    /// has seen.
     fn unseen_by(&self, write: Write<'h>) -> Option<(Write<'h>, String)> {
         let last = self.last?;
         match (write.owner.and_then(|owner| self.readers.get(owner)), write.guard) {
@@ -124,7 +124,7 @@ impl<'h> Resource<'h> {
 
 impl<'h> Write<'h> {
     fn writer(self, key: &'h Name, holders: &Holders<'h>) -> Name {
-        // Zero is no token: a conditional writer is known by its owner alone.
+        // Zero is no token: a conditional writer is identified by its owner alone.
         let token = if let Guard::Token(token) = self.guard { token } else { 0 };
         holders.process(key, self.owner, token)
     }

@@ -1,18 +1,19 @@
-//! The audit: judges what happened in a run, from its history alone.
+//! The audit: judges a run from its history alone.
 //!
 //! The same code judges simulated and live runs, in one pass over the events and without a clock, so that one
 //! history always gives the same verdicts. A verdict rests on evidence in the history. Without evidence (a
 //! live run without the lock server's events, a writer that names no owner) there is no verdict.
 //!
 //! Read in this order: [`History`] and [`Event`] (`history`), the table of all events (`vocabulary/`), then
-//! one file a family of verdicts (`overlap`, `writes`, `lost_update`, `tokens`, `ownership`, `stuck`,
+//! one file for each family of verdicts (`overlap`, `writes`, `lost_update`, `tokens`, `ownership`, `stuck`,
 //! `unfair`, `two_valid`, `unheld`, `leaked`, `idle`), each with its rule and the rule's source. Several of
-//! them rest on what holders believe (`beliefs`), what the servers have stored (`stored`) and what is broken
-//! (`faults`). [`Summary`] and [`Fairness`] are counts, for reports and expectations.
+//! them rest on the leases that holders believe in (`beliefs`), the keys that servers have stored (`stored`)
+//! and the faults in force (`faults`). [`Summary`] and [`Fairness`] are counts, for reports and expectations.
 //!
-//! How events get here: a subscriber layer fills a [`Record`] (it is a `tracing` visitor) and makes a
-//! [`Kind`] of it; on live runs it writes them with [`Event::write_json`], and [`History::parse_json_lines`]
-//! reads them back. The recorder adds what the emitter can't know: the true time, and the process.
+//! Events are collected as follows: a subscriber layer fills a [`Record`] (it is a `tracing` visitor) and
+//! makes a [`Kind`] of it; in live runs the layer writes events with [`Event::write_json`], and
+//! [`History::parse_json_lines`] reads them back. The recorder adds the true time and the process, which the
+//! emitter can't know.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -65,39 +66,39 @@ use writes::Writes;
 pub struct Rules {
     /// The lock promises first come, first served; without it, `unfair` is not judged.
     pub fifo: bool,
-    /// When the run ended, in true time. If the last event is later, its time counts.
+    /// The end of the run, in true time. If the last event is later, its time counts.
     pub end: Nanos,
-    /// When the last fault had healed, in true time: zero for a run without faults. `None` if faults lasted
-    /// to the end: `stuck` is not judged then.
+    /// The end of the last fault, in true time: zero for a run without faults. `None` if faults lasted to the
+    /// end: `stuck` is not judged then.
     pub healed_at: Option<Nanos>,
-    /// How long a request may wait after nothing stands in its way any more: a fault or another's lease.
-    /// `None` if the run sets no bound.
+    /// The longest time that a request may wait once no fault and no other owner's lease blocks it. `None` if
+    /// the run sets no limit.
     pub served_within: Option<Duration>,
-    /// How long a lock may stay taken that its server stores without a time to live. `None` if it may for
-    /// ever.
+    /// The longest time for which a lock may stay taken that its server stores without a TTL. `None` if it
+    /// may for ever.
     pub ttl: Option<Duration>,
-    /// How much later than its time to live a server may drop a key: its clock may be slow, and it looks now
-    /// and then.
+    /// The longest delay after the end of its TTL with which a server may drop a key: its clock may be slow,
+    /// and it checks only from time to time.
     pub grace: Duration,
-    /// A lease lives as long as its holder's session, which the client keeps up beside its work: a lock of a
-    /// live holder is taken, whatever its time to live.
+    /// True if a lease lives as long as its holder's session, which the client keeps alive beside its work:
+    /// the lock of a live holder is taken, whatever its TTL.
     pub sessions: bool,
-    /// The lock servers whose word counts, as the history calls them: a cluster speaks with one name. Of
-    /// several, a majority holds the lock. Empty if the history has no events of theirs: `unheld`, `leaked`
-    /// and `idle` are not judged then.
+    /// The lock servers whose events count, by their names in the history; a cluster has one name. If there
+    /// are several, a majority holds the lock. Empty if the history has no events of theirs: `unheld`,
+    /// `leaked` and `idle` are not judged then.
     pub servers: Vec<Name>,
     /// Each event is stamped with the time at which it happened, and not with that of its recording; without
     /// it, `two_valid` and `unheld` are not judged.
     pub exact: bool,
-    /// The longest time that a client lets pass before it asks again, for a lock or for the end of one.
-    /// `None` if it is not known: `leaked` and `idle` are not judged then.
+    /// The longest delay before a client retries a request or a release. `None` if it is not known: `leaked`
+    /// and `idle` are not judged then.
     pub longest_retry: Option<Duration>,
-    /// How long messages that a fault has delayed may still be on their way after its `fault_healed`, by the
-    /// number of the fault.
+    /// The longest time for which messages that a fault has delayed may still be in flight after its
+    /// `fault_healed`, by the number of the fault.
     pub in_flight: BTreeMap<u64, Duration>,
 }
 
-/// Judges `history`, whose events stand in the order in which they happened. The verdicts come in the order
+/// Judges `history`, whose events are in the order in which they happened; returns the verdicts in the order
 /// of their times.
 ///
 /// Takes time in proportion to the history's length (times the logarithm of the number of leases), plus the
@@ -156,8 +157,7 @@ impl<'h> Judges<'h> {
         self.leases.observe(event, verdicts);
     }
 
-    /// Judges what should have happened by the end and did not. An open critical section was judged when it
-    /// was entered.
+    /// Judges liveness at the end. An open critical section was judged when it was entered.
     fn finish(self, end: Nanos, verdicts: &mut Verdicts) {
         if let Some(stuck) = self.stuck {
             stuck.finish(end, verdicts);
@@ -166,7 +166,7 @@ impl<'h> Judges<'h> {
     }
 }
 
-/// The judges of leases: of what holders believe against what the servers have stored.
+/// The judges of leases, which compare the beliefs of holders with the stored keys.
 struct Leases<'h> {
     beliefs: Option<Beliefs<'h>>,
     stored: Option<Stored<'h>>,
@@ -211,13 +211,13 @@ impl<'h> Leases<'h> {
         }
     }
 
-    /// Judges what lasted up to `event`, which may end it.
+    /// Judges the state up to `event`, which may end it.
     fn judge_before(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
         let Some(stored) = &self.stored else { return };
         if let Some(idle) = &mut self.idle {
             idle.observe(event, stored, &self.faults, verdicts);
         }
-        if let Some(leaked) = self.leaked.as_mut().filter(|_| self.faults.is_blow(event)) {
+        if let Some(leaked) = self.leaked.as_mut().filter(|_| self.faults.begins_fault(event)) {
             leaked.judge_all(event.at, stored, &self.faults, verdicts);
         }
     }

@@ -1,9 +1,8 @@
 //! `overlap`: mutual exclusion, judged where it matters: at the critical sections, in true time.
 //!
-//! A section lasts from `section_entered` to `section_left`, whatever the lock or its holder believe
-//! meanwhile; a lease that was lost does not end it. A process that crashes leaves its sections; one that is
-//! still open when the history ends was open until then. Two acquisitions make one verdict, however often
-//! they meet.
+//! A section lasts from `section_entered` to `section_left`; a lease that is lost does not end it. A process
+//! that crashes leaves its sections; a section that is still open when the history ends was open until then.
+//! Two acquisitions make one verdict, however often they overlap.
 //!
 //! Source: the mutual exclusion property of Lamport, "The Mutual Exclusion Problem" (1986), part II: the
 //! intervals of two critical sections are not concurrent.
@@ -27,7 +26,7 @@ struct Section<'h> {
     since: Nanos,
 }
 
-/// Process and owner, since two tasks that share one owner token by mistake are two holders.
+/// A process and an owner, since two tasks that share one owner token by mistake are two holders.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Acquisition<'h> {
     process: &'h Name,

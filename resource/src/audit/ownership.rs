@@ -1,11 +1,10 @@
 //! `foreign_release`: a client deleted or extended a lock that the server had granted to another client.
 //!
 //! Judged by the lock servers' own events: `key_deleted` and `key_extended` name the owner that the key held
-//! and the client that acted, `key_granted` the client that the owner belongs to. A client that clears what
-//! it was granted itself does no wrong, whenever it does it, and a lock server is no client: what it drops by
-//! itself (an eviction) or is told by its primary is nobody's release. A history without server events (live
-//! runs) holds nothing to judge by, and neither does an owner whose grant is not in it: no verdict is then no
-//! proof.
+//! and the client that acted, `key_granted` the client that the owner belongs to. A client may delete its own
+//! grants at any time. A lock server is no client: keys that it drops by itself (an eviction) or by order of
+//! its primary are not judged. Without server events (live runs), or without the grant of an owner, nothing
+//! is judged: the absence of verdicts proves nothing then.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,14 +12,14 @@ use super::history::Event;
 use super::verdict::{VerdictKind, Verdicts};
 use crate::vocabulary::{Kind, Name};
 
-/// The target of what lock servers say.
+/// The target of lock servers' events.
 const SERVER: &str = "server";
 
 #[derive(Default)]
 pub(super) struct Ownership<'h> {
     /// The grants of each key and owner: the latest of each server.
     granted: BTreeMap<(&'h Name, &'h Name), Vec<Grant<'h>>>,
-    /// The processes that have spoken as servers.
+    /// The processes that have emitted events as servers.
     servers: BTreeSet<&'h Name>,
 }
 
@@ -68,8 +67,8 @@ impl<'h> Ownership<'h> {
         verdicts.convict(VerdictKind::ForeignRelease, event.at, key, &[client, holder], detail);
     }
 
-    /// The client that `server` granted the key to as `owner`; a promoted replica knows it from another
-    /// server.
+    /// Returns the client that `server` granted the key to as `owner`; a promoted replica knows it from
+    /// another server.
     fn client_of(&self, key: &Name, owner: &Name, server: &Name) -> Option<&'h Name> {
         let grants = self.granted.get(&(key, owner))?;
         let grant = grants.iter().find(|grant| grant.server == server).or(grants.last())?;

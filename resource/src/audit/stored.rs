@@ -1,11 +1,11 @@
-//! What the lock servers have stored: who holds which key on which of them.
+//! The keys that lock servers have stored: the owner of each key on each server.
 //!
-//! Known by `key_granted`, `key_extended`, `key_deleted` and `key_expired` of the servers that count
-//! ([`Rules::servers`](super::Rules::servers)). A server that was promoted counts beside those that live:
-//! clients may still be connected to the old primary. It may hold keys of which the history has no event,
-//! since it has not heard of a release: no key is free until the promoted server tells of it, or a time to
-//! live has passed by its clock. A server that dies may have its keys on a disk, so they stay until an
-//! event of that server says otherwise, but they are no evidence against anybody.
+//! Derived from `key_granted`, `key_extended`, `key_deleted` and `key_expired` of the servers that count
+//! ([`Rules::servers`](super::Rules::servers)). A promoted server counts beside the live ones: clients may
+//! still be connected to the old primary. It may hold keys without an event in the history, since it may not
+//! have received a release: no key counts as free until an event of the promoted server names it, or a TTL
+//! has passed by its clock. A server that dies may have its keys on a disk, so they stay until an event of
+//! that server changes them, but they are no evidence for a verdict.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -21,26 +21,26 @@ pub(super) struct Stored<'h> {
     voters: Vec<Name>,
     quorum: usize,
     down: BTreeSet<&'h Name>,
-    /// By key and server.
+    /// The entries, by key and server.
     by_key: BTreeMap<&'h Name, BTreeMap<&'h Name, Held<'h>>>,
-    /// Since when each key that was stored once is stored nowhere.
+    /// The time since which each key that was stored once is stored nowhere.
     free: BTreeMap<&'h Name, Nanos>,
     /// The longest time to live with which each key was stored.
     ttls: BTreeMap<&'h Name, Duration>,
     /// The keys that a promoted server may hold.
     ghosts: BTreeMap<&'h Name, Ghost<'h>>,
-    /// The servers whose clocks do not always run true.
+    /// The servers whose clocks have been stepped or run at another rate.
     untrue: BTreeSet<&'h Name>,
 }
 
-/// A key that a server may hold, and until when; `None` if its clock does not tell.
+/// A key that a server may hold, and until when; `None` if its clock is not reliable.
 #[derive(Clone, Copy)]
 struct Ghost<'h> {
     server: &'h Name,
     until: Option<Nanos>,
 }
 
-/// Whose a key is, and whether its server has lived since it said so.
+/// The owner of a key, and whether the server has lived since the event that shows it.
 #[derive(Clone, Copy)]
 struct Held<'h> {
     owner: &'h Name,
@@ -48,17 +48,17 @@ struct Held<'h> {
     is_certain: bool,
 }
 
-/// A key on one server, and whose it is.
+/// A key on one server, and its owner.
 pub(super) struct Entry<'h> {
     pub(super) key: &'h Name,
     pub(super) server: &'h Name,
     pub(super) owner: &'h Name,
-    /// When the server stored or extended it last.
+    /// The time at which the server last stored or extended it.
     pub(super) since: Nanos,
 }
 
 impl<'h> Stored<'h> {
-    /// `None` if there are no `servers`: nothing is known then.
+    /// Creates the state; `None` without `servers`, since nothing is known then.
     pub(super) fn of(servers: &[Name]) -> Option<Self> {
         let (voters, quorum) = (servers.to_vec(), servers.len() / 2 + 1);
         (!servers.is_empty()).then(|| Self {
@@ -104,7 +104,7 @@ impl<'h> Stored<'h> {
                 None
             }
             Kind::KeyGranted { key, owner, ttl_millis, .. } => {
-                self.has_told(server, key);
+                self.resolve_ghost(server, key);
                 let ttl = ttl_millis.map_or(Duration::MAX, Duration::from_millis);
                 let longest = self.ttls.entry(key).or_default();
                 *longest = ttl.max(*longest);
@@ -114,17 +114,19 @@ impl<'h> Stored<'h> {
                 former.filter(|former| former.owner != owner).and_then(|held| held.entry(key, server))
             }
             Kind::KeyExtended { key, owner, .. } => {
-                self.has_told(server, key);
+                self.resolve_ghost(server, key);
                 self.free.remove(key);
                 let servers = self.by_key.entry(key).or_default();
-                servers.insert(server, Held { owner, since: event.at, is_certain: true });
+                // An extension stores nothing anew: a key that is renewed for ever is a leak, too.
+                let former = servers.get(server).filter(|held| held.is_certain && held.owner == owner);
+                let since = former.map_or(event.at, |held| held.since);
+                servers.insert(server, Held { owner, since, is_certain: true });
                 None
             }
             Kind::KeyDeleted { key, .. } | Kind::KeyExpired { key, .. } => {
-                let was_ghost = self.has_told(server, key);
-                let servers = self.by_key.entry(key).or_default();
-                let held = servers.remove(server);
-                if servers.is_empty() && (was_ghost || held.is_some()) {
+                let was_ghost = self.resolve_ghost(server, key);
+                let held = self.by_key.entry(key).or_default().remove(server);
+                if self.counts(server) && !self.is_stored(key) && (was_ghost || held.is_some()) {
                     self.free.insert(key, event.at);
                 }
                 held?.entry(key, server)
@@ -133,32 +135,37 @@ impl<'h> Stored<'h> {
         }
     }
 
-    /// The promoted `server` may hold every key that was ever stored, for a time to live.
+    /// Notes that the promoted `server` may hold every key that was ever stored, for a TTL.
     fn may_hold_all(&mut self, server: &'h Name, at: Nanos) {
         let is_true = !self.untrue.contains(server);
         let ghost = |ttl: Duration| Ghost { server, until: is_true.then(|| at.after(ttl)) };
         self.ghosts = self.ttls.iter().map(|(key, ttl)| (*key, ghost(*ttl))).collect();
     }
 
-    /// From now on it is known what `server` holds under `key`. Returns whether it was not before.
-    fn has_told(&mut self, server: &Name, key: &Name) -> bool {
+    /// Notes that the state of `key` on `server` is known from now on; returns true if it was unknown before.
+    fn resolve_ghost(&mut self, server: &Name, key: &Name) -> bool {
         let is_ghost = self.ghosts.get(key).is_some_and(|ghost| ghost.server == server);
         is_ghost && self.ghosts.remove(key).is_some()
     }
 
-    /// Whether enough of the servers hold `key` for `owner`.
+    /// Returns true if enough of the servers hold `key` for `owner`.
     pub(super) fn holds(&self, key: &Name, owner: &Name) -> bool {
         let servers = self.by_key.get(key).into_iter().flatten();
         let for_owner = servers.filter(|(server, holder)| holder.owner == owner && self.counts(server));
         for_owner.count() >= self.quorum
     }
 
-    /// Whether the server's word counts.
+    /// Returns true if a server whose events count holds `key`.
+    fn is_stored(&self, key: &Name) -> bool {
+        self.by_key.get(key).is_some_and(|servers| servers.keys().any(|server| self.counts(server)))
+    }
+
+    /// Returns true if the server's events count.
     pub(super) fn counts(&self, server: &Name) -> bool {
         self.voters.contains(server)
     }
 
-    /// All certain entries of the servers that count.
+    /// Returns all certain entries of the servers that count.
     pub(super) fn entries(&self) -> impl Iterator<Item = Entry<'h>> {
         let all = self
             .by_key
@@ -167,11 +174,10 @@ impl<'h> Stored<'h> {
         all.filter(|stored| self.counts(stored.server))
     }
 
-    /// Since when no server holds `key`: zero if none ever did; `None` if one does or may.
+    /// Returns the time since which no server holds `key`: zero if none ever did; `None` if one does or may.
     pub(super) fn free_since(&self, key: &Name) -> Option<Nanos> {
-        match self.by_key.get(key) {
-            Some(servers) if servers.keys().any(|server| self.counts(server)) => return None,
-            _ => {}
+        if self.is_stored(key) {
+            return None;
         }
         let free = self.free.get(key).copied().unwrap_or_default();
         match self.ghosts.get(key) {

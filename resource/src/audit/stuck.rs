@@ -1,25 +1,25 @@
 //! `stuck`: liveness. Once every fault has healed, waiters must be served and locks must come free.
 //!
-//! Judged only if [`Rules::healed_at`] is given: while a fault lasts, waiting is no wrong. Two things are
+//! Judged only if [`Rules::healed_at`] is given: while a fault lasts, waiting is allowed. Two things are
 //! stuck:
 //!
 //! - a request that still waits [`Rules::served_within`] after it began, after the faults healed, and after
-//!   the last lease that stood in its way had to be over, whichever was last. A lease has to be over when the
-//!   time to live has passed that its client asked for (`lease_requested`), counted from its last grant or
-//!   extension; when it is released, or its key is gone. With [`Rules::sessions`] it lasts as long as its
-//!   holder lives. A lock need not be fair: a request that others overtake is not stuck while they get the
-//!   lock. A request goes on over `lease_retried`, and ends with its process.
+//!   the last blocking lease had to be over, whichever was last. A lease has to be over once its requested
+//!   TTL (`lease_requested`) has passed since its last grant or extension, once it is released, or once its
+//!   key is gone. With [`Rules::sessions`] it lasts as long as its holder lives. A lock need not be fair: a
+//!   request that others overtake is not stuck while they get the lock. A request continues through
+//!   `lease_retried`, and ends with its process.
 //! - a key that, at the end of the history, a server still holds (`key_granted`, or the last `key_extended`)
-//!   for longer than the time to live that was asked for and [`Rules::grace`]. A key of an unknown request is
-//!   held against the time to live that it was stored with, or else against [`Rules::ttl`]. A server that
-//!   stops takes its keys out of the question: whether they come back depends on its disk, which the history
-//!   does not tell. Live runs have no server events; only waiters are judged there.
+//!   for longer than the requested TTL and [`Rules::grace`]. For a key without a known request, the TTL that
+//!   it was stored with counts, or else [`Rules::ttl`]. The keys of a server that stops are not judged:
+//!   whether they come back depends on its disk, which is not in the history. Live runs have no server
+//!   events; only waiters are judged there.
 //!
-//! With [`Rules::sessions`] the time to live begins anew with each fault: a cluster that elects a leader
-//! gives every session its full time again.
+//! With [`Rules::sessions`] the TTL begins again with each fault: a cluster that elects a leader gives every
+//! session its full TTL again.
 //!
 //! Source: the liveness phase of TigerBeetle's simulator, `src/vopr.zig`: heal, then require progress within
-//! a bound.
+//! a limit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -32,26 +32,26 @@ use crate::vocabulary::{Kind, Name};
 pub(super) struct Stuck<'h> {
     rules: Rules,
     healed_at: Nanos,
-    /// When the last fault began or ended.
+    /// The time at which the last fault began or ended.
     disturbed: Nanos,
     locks: BTreeMap<&'h Name, Lock<'h>>,
-    /// The request that each process gave up last, and since when it had waited: it may go on under another
-    /// owner.
+    /// The request that each process gave up last, and the time since which it had waited: it may continue
+    /// under another owner.
     given_up: BTreeMap<&'h Name, (&'h Name, Nanos)>,
-    /// By server and key.
+    /// The stored keys, by server and key.
     held: BTreeMap<(&'h Name, &'h Name), Lease<'h>>,
 }
 
 /// One lock, as its waiters see it.
 #[derive(Default)]
 struct Lock<'h> {
-    /// When each request that waits began, by owner and process.
+    /// The start of each waiting request, by owner and process.
     waiting: BTreeMap<(&'h Name, &'h Name), Nanos>,
-    /// What each owner asked for.
+    /// The TTL that each owner requested.
     ttls: BTreeMap<&'h Name, Duration>,
-    /// The owner that had the lock last, and when its lease has to be over.
+    /// The last owner, and the time at which its lease has to be over.
     last: Option<(&'h Name, Nanos)>,
-    /// The holders that live: owner and process.
+    /// The live holders: owner and process.
     holders: BTreeSet<(&'h Name, &'h Name)>,
 }
 
@@ -65,7 +65,7 @@ struct Lease<'h> {
 }
 
 impl<'h> Stuck<'h> {
-    /// `None` if the rules don't say that the faults healed.
+    /// Creates the judge; `None` if the rules have no time at which the faults had healed.
     pub(super) fn new(rules: &Rules) -> Option<Self> {
         let healed_at = rules.healed_at?;
         Some(Self {
@@ -134,7 +134,7 @@ impl<'h> Stuck<'h> {
         }
     }
 
-    /// The time to live of each session that is not over begins anew.
+    /// Restarts the TTL of each session that is not over.
     fn disturb(&mut self, at: Nanos) {
         self.disturbed = at;
         if !self.rules.sessions {
@@ -180,7 +180,7 @@ impl<'h> Stuck<'h> {
         }
     }
 
-    /// The lock is `owner`'s from now on: for those who wait, its time begins anew.
+    /// Notes a grant to `owner`: for the waiters, the time of its lease begins.
     fn grant(&mut self, key: &'h Name, owner: &'h Name, at: Nanos, verdicts: &mut Verdicts) {
         self.judge_waiters(key, at, verdicts);
         let ttl = self.rules.ttl.unwrap_or_default();
@@ -190,12 +190,12 @@ impl<'h> Stuck<'h> {
         lock.last = Some((owner, over.max(former)));
     }
 
-    /// The owner has the lock no longer; `is_over` if its lease is over too.
+    /// Notes that the owner no longer has the lock; `is_over` is true if its lease is over, too.
     fn leave(&mut self, key: &'h Name, owner: &'h Name, at: Nanos, is_over: bool) {
         let sessions = self.rules.sessions;
         let lock = self.lock(key);
         if let Some((last, over)) = lock.last.filter(|(last, _)| is_over && *last == owner) {
-            // A lease that had to be over before is not prolonged by its end, unless its session had lasted.
+            // The end does not prolong a lease that had to be over before, unless its session had lasted.
             lock.last = Some((last, if sessions { at } else { over.min(at) }));
         }
         lock.holders.retain(|(holder, _)| *holder != owner);
@@ -207,7 +207,7 @@ impl<'h> Stuck<'h> {
             lock.waiting.retain(|(_, waiter), _| *waiter != process);
             let held = lock.holders.iter().find(|(_, holder)| *holder == process).copied();
             if let Some((owner, _)) = held {
-                // With the holder its session ends, a time to live later.
+                // The holder's session ends one TTL after the holder.
                 let over = at.after(lock.ttls.get(owner).copied().unwrap_or_default());
                 lock.last = Some((owner, over));
                 lock.holders.retain(|(_, holder)| *holder != process);
@@ -215,7 +215,7 @@ impl<'h> Stuck<'h> {
         }
     }
 
-    /// Judges what still waits and what is still held at `end`.
+    /// Judges the requests that still wait and the keys that are still stored at `end`.
     pub(super) fn finish(mut self, end: Nanos, verdicts: &mut Verdicts) {
         let keys: Vec<_> = self.locks.keys().copied().collect();
         for key in keys {
@@ -226,7 +226,7 @@ impl<'h> Stuck<'h> {
         }
     }
 
-    /// Judges the waiters of `key` up to `until`; none is judged twice.
+    /// Judges the waiters of `key` up to `until`, each at most once.
     fn judge_waiters(&mut self, key: &'h Name, until: Nanos, verdicts: &mut Verdicts) {
         let (Some(bound), healed, sessions) = (self.rules.served_within, self.healed_at, self.rules.sessions)
         else {
@@ -234,7 +234,7 @@ impl<'h> Stuck<'h> {
         };
         let lock = self.lock(key);
         if sessions && !lock.holders.is_empty() {
-            // While its holder lives, the lock is taken: what has been waited for so far counts no longer.
+            // While its holder lives, the lock is taken: the wait so far does not count.
             let over = lock.last.map_or(until, |(_, over)| over.max(until));
             if let Some((_, last)) = &mut lock.last {
                 *last = over;
@@ -262,7 +262,8 @@ impl<'h> Stuck<'h> {
         }
         let endless = if lease.is_endless { " without a time to live" } else { "" };
         let detail = format!(
-            "{server} still held the lock of {} (owner {}) at {end}: it was stored at {}{endless} and had to end by {over}",
+            "{server} still held the lock of {} (owner {}) at {end}: it was stored at {}{endless} and had to \
+             end by {over}",
             lease.client, lease.owner, lease.since,
         );
         verdicts.convict(VerdictKind::Stuck, due, key, &[lease.client, server], detail);

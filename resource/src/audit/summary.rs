@@ -1,4 +1,4 @@
-//! What a history adds up to: who wrote, who was refused, and how many leases were granted and ended.
+//! Counts of a history: accepted and refused writes, and leases granted and ended.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,11 +24,11 @@ pub struct Summary {
     pub updates: Updates,
     /// Leases that clients got (`lease_acquired`).
     pub grants: u64,
-    /// Leases that clients gave back, and the server deleted (`lease_released` with the outcome `done`).
+    /// Leases that clients released and the server deleted (`lease_released` with the outcome `done`).
     pub releases: u64,
     /// Leases that were extended (`lease_renewed`), each time counted.
     pub renewals: u64,
-    /// Keys that lock servers dropped as expired; live runs don't tell.
+    /// Keys that lock servers dropped as expired; zero in live runs, which have no server events.
     pub expiries: u64,
 }
 
@@ -39,15 +39,15 @@ pub struct Updates {
     pub made: u64,
     /// Conditional writes that workers sent; repetitions of one whose answer was lost are not counted.
     pub attempts: u64,
-    /// Conditional writes that the resource refused since its version was another one.
+    /// Conditional writes that the resource refused because its version was another one.
     pub conflicts: u64,
-    /// Conditional writes that it refused since the key had seen a fencing token.
+    /// Conditional writes that it refused because the key had seen a fencing token.
     pub fenced: u64,
     /// Updates that a worker gave up (`update_ended` with another outcome than `done`).
     pub given_up: u64,
 }
 
-/// A worker and the token that it sent, as expectation files have it: `b:2`.
+/// A worker and the token that it sent, as written in expectation files: `b:2`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WriteBy {
     /// The process that acquired as the owner that the write named.
@@ -64,7 +64,7 @@ pub struct WriteByError {
 }
 
 impl Summary {
-    /// Adds up `history`, in one pass.
+    /// Counts `history`, in one pass.
     pub fn of(history: &[Event]) -> Self {
         let mut summary = Self::default();
         let mut holders = Holders::default();
@@ -110,7 +110,7 @@ impl Updates {
         }
     }
 
-    /// Conditional writes sent for each that was accepted; `None` if none was.
+    /// Returns the number of conditional writes sent for each accepted one; `None` if none was accepted.
     pub fn attempts_per_update(&self) -> Option<f64> {
         (self.made > 0).then(|| self.attempts as f64 / self.made as f64)
     }

@@ -1,5 +1,4 @@
-//! `token_regressed`: do fencing tokens grow from grant to grant, as far as anyone can tell which grant came
-//! first?
+//! `token_regressed`: a grant that came after another one got no larger fencing token.
 //!
 //! A grant came first if it had returned (`lease_acquired`) before the other acquire began
 //! (`lease_requested`): real-time order. Acquires that ran at the same time may get their tokens in any
@@ -31,7 +30,7 @@ impl<'h> Tokens<'h> {
     pub(super) fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
         let process = &event.process;
         match &event.kind {
-            // What goes on under another owner asks anew.
+            // A retry under another owner is a new request.
             Kind::LeaseRequested { key, owner, .. } | Kind::LeaseRetried { key, owner, .. } => {
                 self.running.insert((key, owner, process), self.highest.get(key).copied());
             }

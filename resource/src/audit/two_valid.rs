@@ -1,8 +1,9 @@
 //! `two_valid`: at some instant two leases on one key were valid by their holders' own clocks.
 //!
-//! That is the promise of a lease: a holder that trusts it by its clock is alone. No pause excuses it, since
-//! a paused holder's clock runs on ([`Beliefs`]). `overlap` is about critical sections, which no lease can
-//! keep apart; this is about the lock. Two acquisitions make one verdict, however often they meet.
+//! A lease promises the opposite: while a lease is valid by its holder's clock, no other one is. A pause does
+//! not excuse a violation, since a paused holder's clock runs on ([`Beliefs`]). `overlap` is about critical
+//! sections, which no lease can keep apart; this is about the lock. Two acquisitions make one verdict,
+//! however often they overlap.
 //!
 //! Source: Gray and Cheriton, "Leases: An Efficient Fault-Tolerant Mechanism for Distributed File Cache
 //! Consistency" (1989): correctness depends on clocks whose drift is bounded, and on nothing else.
@@ -20,7 +21,7 @@ pub(super) struct TwoValid<'h> {
 }
 
 impl<'h> TwoValid<'h> {
-    /// Judges that at `at` the belief `new` began or was prolonged.
+    /// Judges the belief `new`, which began or was prolonged at `at`.
     pub(super) fn judge(
         &mut self,
         at: Nanos,
@@ -42,7 +43,8 @@ impl<'h> TwoValid<'h> {
 
 fn convict(at: Nanos, key: &Name, old: &Belief<'_>, new: &Belief<'_>, verdicts: &mut Verdicts) {
     let detail = format!(
-        "the lease of {} (token {}) was valid by its own clock until {}, and from {at} on that of {} (token {}) was too",
+        "the lease of {} (token {}) was valid by its own clock until {}, and from {at} on that of {} (token \
+         {}) was too",
         old.by.process, old.token, old.until, new.by.process, new.token,
     );
     verdicts.convict(VerdictKind::TwoValid, at, key, &[old.by.process, new.by.process], detail);

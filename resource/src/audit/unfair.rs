@@ -1,13 +1,13 @@
 //! `unfair`: a lock that promises first come, first served, served a later arrival first.
 //!
 //! The order of arrival is the one that the lock itself announced: `lease_queued` with its position, lower
-//! first. (Not that of `lease_requested`: which of two requests reached the lock first can't be told from
-//! their senders.) A request that was never queued is not judged, neither as the one that overtakes nor as
-//! the one overtaken.
+//! first. (Not that of `lease_requested`: the senders' events do not show which of two requests reached the
+//! lock first.) A request that was never queued is not judged, neither as the one that overtakes nor as the
+//! one overtaken.
 //!
-//! A request is served when it gets the lock (`lease_acquired`), or when a lock server says after it was
-//! queued that the key is granted to it (`key_granted`), since the news may be long on the way. It leaves the
-//! line unserved when it gives up (`lease_not_acquired`), when its process crashes, or when its entry on the
+//! A request is served when it gets the lock (`lease_acquired`), or when a lock server grants it the key
+//! after it was queued (`key_granted`), since the answer may be in flight for long. It leaves the queue
+//! unserved when it gives up (`lease_not_acquired`), when its process crashes, or when its entry on the
 //! server expires or is deleted (`waiter_gone`, and `key_expired` or `key_deleted` of one that the lock had
 //! been granted to).
 
@@ -90,7 +90,7 @@ impl<'h> Line<'h> {
         });
     }
 
-    /// Judges that `served`, which has left the line, was served.
+    /// Judges the service of `served`, which has left the queue.
     fn judge(&self, at: Nanos, key: &Name, served: Waiter<'h>, verdicts: &mut Verdicts) {
         let Some(((first, _), waiter)) = self.waiting.first_key_value() else { return };
         if *first >= served.position {

@@ -1,9 +1,8 @@
 //! `unheld`: a client's lease was valid by its own clock while no server held its key, or, of several servers
 //! that vote, no majority.
 //!
-//! It shows a wrong belief even if nobody else comes. Judged at the moments at which a belief begins or a
-//! server drops a key ([`Beliefs`], [`Stored`]), once for each acquisition. A history without server events
-//! is not judged.
+//! It shows a wrong belief even without a second client. Judged whenever a belief begins or a server drops a
+//! key ([`Beliefs`], [`Stored`]), once for each acquisition. A history without server events is not judged.
 //!
 //! Source: as for `two_valid`; a lease is a contract of both sides, and the server's side must outlast the
 //! holder's.
@@ -22,7 +21,7 @@ pub(super) struct Unheld<'h> {
 }
 
 impl<'h> Unheld<'h> {
-    /// `began` is the key of a belief that `event` began or prolonged.
+    /// Judges the state after `event`. `began` is the key of a belief that `event` began or prolonged.
     pub(super) fn judge(
         &mut self,
         event: &'h Event,
@@ -57,8 +56,8 @@ impl<'h> Unheld<'h> {
         for belief in beliefs.valid(key, at).filter(|belief| !stored.holds(key, belief.by.owner)) {
             if self.convicted.insert((key, belief.by)) {
                 let detail = format!(
-                    "the lease of {} (token {}) was valid by its own clock until {}, and from {at} on the lock was not \
-                     stored for it",
+                    "the lease of {} (token {}) was valid by its own clock until {}, and from {at} on the \
+                     lock was not stored for it",
                     belief.by.process, belief.token, belief.until,
                 );
                 verdicts.convict(VerdictKind::Unheld, at, key, &[belief.by.process], detail);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::history::Nanos;
 use crate::vocabulary::Name;
 
-/// What was violated.
+/// The violated property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "&'static str")]
 pub enum VerdictKind {
@@ -32,9 +32,10 @@ pub enum VerdictKind {
     TwoValid,
     /// A lease was valid by its holder's own clock while no server, or no majority of them, held its key.
     Unheld,
-    /// An acquisition had ended, nothing was broken, and its key was still stored.
+    /// An acquisition had ended, no fault was in force, and its key was still stored.
     Leaked,
-    /// The lock was free for longer than the longest retry while somebody waited and nothing was broken.
+    /// The lock was free for longer than the longest retry delay, a waiter was left waiting, and no fault was
+    /// in force.
     Idle,
 }
 
@@ -55,7 +56,7 @@ impl VerdictKind {
         Self::Idle,
     ];
 
-    /// The kind's name, as expectation files have it: `stale_write`.
+    /// Returns the kind's name in expectation files, such as `stale_write`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Overlap => "overlap",
@@ -73,56 +74,56 @@ impl VerdictKind {
         }
     }
 
-    /// One sentence for a reader who has never heard of fencing.
+    /// Returns one sentence for a reader who does not know fencing.
     pub const fn explain(self) -> &'static str {
         match self {
             Self::Overlap => {
-                "Two workers did at the same time what the lock should let only one do at a time; any lock that expires \
-                 by itself allows this when its holder is paused for longer than it lasts."
+                "Two workers were inside the critical section at the same time; any lock that expires by \
+                 itself allows this when its holder is paused for longer than the lease."
             }
             Self::StaleWrite => {
-                "The resource took a write from a worker whose turn was over, after a write of a later turn, and so \
-                 newer data was overwritten by older."
+                "The resource accepted a write from a worker that no longer held the lock, after a write of \
+                 a later holder, so older data overwrote newer data."
             }
             Self::LateWrite => {
-                "The resource took a write from a worker whose turn was over although the next worker had already \
-                 looked at it, and so that worker goes on with data that is no longer there."
+                "The resource accepted a write from a worker that no longer held the lock, although the next \
+                 holder had already read the resource, so that holder works with outdated data."
             }
             Self::LostUpdate => {
-                "A worker read the resource, another one changed it, and the first then wrote without having seen the \
-                 change, which is lost."
+                "A worker read the resource, another one changed it, and the first then wrote without having \
+                 seen the change, which is lost."
             }
             Self::TokenRegressed => {
-                "The lock numbers its grants so that the resource can tell old from new, and here a later grant got a \
-                 number that is not higher than an earlier one's."
+                "The lock numbers its grants so that the resource can tell old from new, and here a later \
+                 grant got a number that is not higher than an earlier one's."
             }
             Self::ForeignRelease => {
-                "A client removed or prolonged a lock that belonged to another client, which was not told and goes on \
-                 as if it were alone."
+                "A client deleted or prolonged a lock that belonged to another client, which does not know \
+                 it and goes on as if it were alone."
             }
             Self::Stuck => {
-                "Everything was working again, and yet a worker that asked for the lock was not served in time, or the \
-                 lock stayed taken for longer than it may."
+                "Everything was working again, and yet a worker that asked for the lock was not served in \
+                 time, or the lock stayed taken for longer than it may."
             }
             Self::Unfair => {
-                "The lock promises to serve workers in the order in which they lined up, and served one that had come \
-                 later first."
+                "The lock promises to serve workers in the order of their arrival, and served a later one \
+                 first."
             }
             Self::TwoValid => {
-                "Two workers could both be sure, each by its own clock, that the lock was theirs: the lock itself was \
-                 wrong, and not only somebody late."
+                "Two workers could both be sure, each by its own clock, that they held the lock: the lock \
+                 itself failed, and not only a late worker."
             }
             Self::Unheld => {
-                "A worker could be sure, by its own clock, that the lock was its own, while the lock servers did not \
-                 hold it for that worker any more."
+                "A worker could be sure, by its own clock, that the lock was its own, while the lock servers \
+                 did not hold it for that worker any more."
             }
             Self::Leaked => {
-                "A worker was done with the lock or had given up asking for it, and the lock stayed taken in its name \
-                 although nothing kept it from cleaning up."
+                "A worker had released the lock or had stopped waiting for it, and the lock stayed taken in \
+                 its name although no fault prevented the cleanup."
             }
             Self::Idle => {
-                "The lock was free and a worker was waiting for it, yet for longer than it takes to ask again nobody \
-                 got it."
+                "The lock was free and a worker was waiting for it, yet no worker got it for longer than the \
+                 longest retry delay."
             }
         }
     }
@@ -167,13 +168,13 @@ impl From<VerdictKind> for &'static str {
 /// One violation, found in a history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// What was violated.
+    /// The violated property.
     pub kind: VerdictKind,
     /// The lock and resource that it concerns, hashed ([`dlock::id_hash`]).
     pub key: Name,
-    /// The processes that it concerns. Where one harmed another, the process that did it comes first.
+    /// The processes that it concerns. If one harmed another, the harmful one comes first.
     pub processes: Vec<Name>,
-    /// When, in true time.
+    /// The true time.
     pub at: Nanos,
     /// One sentence with the names, tokens and times of the case.
     pub detail: String,
@@ -204,7 +205,7 @@ impl Verdicts {
         self.found.push(Verdict { kind, key: key.clone(), processes, at, detail });
     }
 
-    /// The verdicts in the order of their times; of one time, in the order of [`VerdictKind`].
+    /// Returns the verdicts in the order of their times; of one time, in the order of [`VerdictKind`].
     pub(super) fn sorted(mut self) -> Vec<Verdict> {
         self.found.sort_by_key(|verdict| (verdict.at, verdict.kind));
         self.found

@@ -1,13 +1,13 @@
-//! `stale_write` and `late_write`: did the resource take a write of a grant that a newer one had replaced?
+//! `stale_write` and `late_write`: the resource accepted a write of a grant that a newer one had replaced.
 //!
 //! Writes compare as (token, sequence). A plain write is the last of its grant, several numbered writes of
 //! one grant count up. At an equal token the owner must be the same, since a failover can hand one token out
-//! twice; a writer that sends no owner can't be told from another and is taken for the same. `write_repeated`
-//! is a retry that stored nothing.
+//! twice; a writer that sends no owner is taken for the same as any other. `write_repeated` is a retry that
+//! stored nothing.
 //!
-//! A conditional write (`conditional_accepted`) carries no token, and stands below all of them: on a key that
-//! holders of a lock read or write, it gets around the fence. On a key of its own kind it is judged by
-//! `lost_update` alone.
+//! A conditional write (`conditional_accepted`) carries no token, and its position is below all tokens: on a
+//! key that holders of a lock read or write, it bypasses the fence. On a key without such holders it is
+//! judged by `lost_update` alone.
 //!
 //! A write is judged once, by the stronger evidence against it:
 //!
@@ -15,10 +15,10 @@
 //!   distributed locking" (2016): the storage service rejects a write whose token is not higher than all it
 //!   has processed.
 //! - otherwise `late_write` if a newer holder had already read the resource, or claimed it by a fenced read,
-//!   but had not written yet. A check on write alone can't see it: nothing newer was written. (DESIGN,
-//!   section 7.) The token of a plain read is that of its owner's grant, as far as the history tells; a read
-//!   of an unknown owner is no evidence. Another owner's claim at the same token is, since a claim is
-//!   position (token, 0) and the owner rule holds there too.
+//!   but had not written yet. A check on write alone can't see it: nothing newer was written. The token of a
+//!   plain read is that of its owner's grant, if the history has it; a read of an unknown owner is no
+//!   evidence. Another owner's claim at the same token is evidence, since a claim is position (token, 0) and
+//!   the owner rule applies there, too.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ use super::holders::Holders;
 use super::verdict::{VerdictKind, Verdicts};
 use crate::vocabulary::{Kind, Name};
 
-/// Below every token: that of a conditional write.
+/// The token of a conditional write: below every real one.
 const NO_TOKEN: u64 = 0;
 
 #[derive(Default)]
@@ -94,7 +94,8 @@ impl<'h> Resource<'h> {
         if let Some(newer) = self.written.filter(|newer| write.is_stale_after(newer)) {
             let other = name(newer.owner, newer.token);
             let detail = format!(
-                "the resource accepted the write of {writer} ({}) at {}, after that of {other} (token {}) at {}",
+                "the resource accepted the write of {writer} ({}) at {}, after that of {other} (token {}) at \
+                 {}",
                 write.token_in_words(),
                 write.at,
                 newer.token,
@@ -105,7 +106,8 @@ impl<'h> Resource<'h> {
             let other = name(newer.owner, newer.token);
             let read = if newer.claims { "claimed" } else { "read" };
             let detail = format!(
-                "the resource accepted the write of {writer} ({}) at {}, after {other} (token {}) had {read} it at {}",
+                "the resource accepted the write of {writer} ({}) at {}, after {other} (token {}) had {read} \
+                 it at {}",
                 write.token_in_words(),
                 write.at,
                 newer.token,
@@ -121,7 +123,8 @@ impl<'h> Resource<'h> {
         }
     }
 
-    /// Of equal tokens, a claim is kept before a plain read, and the first of several.
+    /// Keeps `read` if its token is higher. Of equal tokens, a claim is kept before a plain read, and the
+    /// first of several.
     fn keep_read(&mut self, read: Read<'h>) {
         if self.read.is_none_or(|highest| (read.token, read.claims) > (highest.token, highest.claims)) {
             self.read = Some(read);
@@ -146,7 +149,7 @@ impl Write<'_> {
     }
 }
 
-/// Whether two owners are known to be two.
+/// Returns true if the two owners are known to be different.
 fn differ(one: Option<&Name>, other: Option<&Name>) -> bool {
     matches!((one, other), (Some(one), Some(other)) if one != other)
 }

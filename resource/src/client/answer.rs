@@ -8,12 +8,12 @@ use dlock::FencingToken;
 use crate::fence::Refusal;
 use crate::store::Snapshot;
 
-/// How a write was answered.
+/// The answer to a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PutAnswer {
     /// It is applied, now or by an earlier attempt.
     Accepted {
-        /// How many writes the resource has accepted, this one included.
+        /// The number of writes that the resource has accepted, this one included.
         version: u64,
     },
     /// It is not applied. If an earlier attempt's answer is unknown, that attempt may have been applied, and
@@ -21,10 +21,10 @@ pub enum PutAnswer {
     Refused(Refusal),
 }
 
-/// How a read was answered.
+/// The answer to a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadAnswer {
-    /// The resource as it was; the claim, if any, is kept.
+    /// The resource at that moment; the claim, if any, is kept.
     Read(Snapshot),
     /// The claimed token is below the highest seen.
     Stale {
@@ -51,14 +51,14 @@ pub enum ClientError {
     /// The request was sent, and no answer came: it may be applied, or be applied later.
     #[error("the request may or may not be applied: {0}")]
     Unknown(Failure),
-    /// The service refused the request as malformed: nothing is stored, and asking again is of no use.
+    /// The service refused the request as malformed: nothing is stored, and a retry can't succeed.
     #[error("the service refused the request ({status}): {error}; {help}")]
     Refused {
         /// The HTTP status.
         status: u16,
-        /// What is wrong.
+        /// The problem.
         error: String,
-        /// What to do.
+        /// The advice.
         help: String,
     },
 }
@@ -70,7 +70,7 @@ pub enum Failure {
     Timeout,
     /// The connection failed, or could not be opened.
     Network(String),
-    /// The service answered with a failure of its own, or with what is no answer.
+    /// The service answered with its own failure, or with an invalid answer.
     Service(String),
 }
 
@@ -84,23 +84,23 @@ impl fmt::Display for Failure {
 }
 
 impl ClientError {
-    /// Whether the deadline passed, rather than something failing.
+    /// Returns true if the deadline passed, rather than something failing.
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::NotSent(Failure::Timeout) | Self::Unknown(Failure::Timeout))
     }
 }
 
-/// How [`put_with_retry`](super::Client::put_with_retry) tries again.
+/// The retries of [`put_with_retry`](super::Client::put_with_retry).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// How long one attempt may take.
+    /// The timeout of one attempt.
     pub attempt: Duration,
-    /// How long to wait between two attempts. No jitter: the holder of a lock is alone with its resource.
+    /// The pause between two attempts. No jitter: the holder of a lock is alone with its resource.
     pub pause: Duration,
 }
 
 impl Default for Retry {
-    /// One second an attempt, 50 ms between two.
+    /// Returns a timeout of one second, and a pause of 50 ms.
     fn default() -> Self {
         Self { attempt: Duration::from_secs(1), pause: Duration::from_millis(50) }
     }

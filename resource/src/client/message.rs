@@ -86,8 +86,8 @@ fn refusal(body: &[u8]) -> Result<Refusal, ClientError> {
     refused.into_refusal().ok_or_else(|| garbled(StatusCode::CONFLICT))
 }
 
-/// What any status but 200, 409 and 412 means. The service explains a request that it refuses, and stores
-/// nothing of it; any other answer, a proxy's for one, does not say what became of the request.
+/// Returns the error for any status but 200, 409 and 412. The service explains a request that it refuses, and
+/// stores nothing of it; after any other answer, a proxy's for example, the fate of the request is unknown.
 fn failure(status: StatusCode, body: &[u8]) -> ClientError {
     match serde_json::from_slice::<Explained<'_>>(body) {
         Ok(Explained { error, help }) if status.is_client_error() => ClientError::Refused {

@@ -2,7 +2,7 @@
 //!
 //! A lost reply is not a refusal. [`ClientError::NotSent`] means that the service never saw the request,
 //! [`ClientError::Unknown`] that it may have applied it. After the latter, send the very same write again, as
-//! [`Client::put_with_retry`] does: the service recognises it and gives the first answer.
+//! [`Client::put_with_retry`] does: the service recognises it and repeats its first answer.
 
 mod answer;
 mod message;
@@ -28,9 +28,8 @@ use crate::store::{Read, Write};
 pub struct Client<R: Runtime> {
     runtime: R,
     address: Box<str>,
-    /// The connection that no request is using. A request takes it out and puts it back when its answer has
-    /// been read whole: a dropped or failed call takes its connection with it, so no later call reads
-    /// another's answer.
+    /// The idle connection. A request takes it out and puts it back once its whole answer has been read: a
+    /// dropped or failed call drops its connection, so no later call reads another's answer.
     idle: Mutex<Option<Connection>>,
 }
 
@@ -58,7 +57,7 @@ impl<R: Runtime> Client<R> {
     }
 
     /// Writes to `key` and repeats the very same write, until the service answers or `deadline` passes.
-    /// `write` needs an owner: without one the service can't tell a retry from a duplicate, and refuses it.
+    /// `write` needs an owner: without one a retry looks like a duplicate, and is refused.
     ///
     /// # Errors
     ///
@@ -113,8 +112,7 @@ impl<R: Runtime> Client<R> {
         read_answer(status, &body)
     }
 
-    /// Sends requests made by `request` again and again, until `answer` understands what came back or
-    /// `deadline` passes.
+    /// Repeats requests made by `request` until `answer` accepts the response or `deadline` passes.
     async fn repeat<T>(
         &self,
         request: impl Fn() -> Result<Request<Full<Bytes>>, ClientError>,
@@ -157,7 +155,7 @@ impl<R: Runtime> Client<R> {
     ) -> Result<(StatusCode, Bytes), ClientError> {
         loop {
             let (mut connection, reused) = self.checkout(deadline).await?;
-            // After a long pause the deadline may have passed: the request need not be sent any more.
+            // After a long pause the deadline may have passed: don't send the request any more.
             if self.runtime.now() >= deadline {
                 return Err(ClientError::NotSent(Failure::Timeout));
             }
@@ -177,7 +175,7 @@ impl<R: Runtime> Client<R> {
     /// Returns a connection that is ready for a request, and whether it has served one before.
     async fn checkout(&self, deadline: Instant) -> Result<(Connection, bool), ClientError> {
         let ready = async {
-            // Its own statement: the guard must not live as long as the wait.
+            // A separate statement: the guard must not live during the wait.
             let idle = self.idle().take();
             if let Some(mut connection) = idle
                 && connection.ready().await.is_ok()
@@ -242,7 +240,7 @@ fn not_sent(error: impl std::error::Error) -> ClientError {
     ClientError::NotSent(Failure::Network(describe(&error)))
 }
 
-/// The error and what caused it: hyper's own text leaves the cause out.
+/// Returns the text of the error and of its causes: hyper's own text leaves the causes out.
 fn describe(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(cause) => format!("{error}: {}", describe(cause)),

@@ -64,7 +64,7 @@ pub(crate) struct Explained<'a> {
     pub(crate) help: Cow<'a, str>,
 }
 
-/// Why a request could not be judged by the fence rule at all.
+/// Why a request could not reach the fence rule.
 #[derive(Debug)]
 pub(super) struct Problem {
     status: StatusCode,
@@ -96,7 +96,7 @@ impl Problem {
         }
     }
 
-    /// Whether the service failed, rather than the request.
+    /// Returns true if the fault is the service's, not the request's.
     pub(super) fn is_ours(&self) -> bool {
         self.status.is_server_error()
     }
@@ -170,9 +170,9 @@ fn refused(refusal: Refusal) -> Response {
     }
 }
 
-/// The answer with the resource's version as its entity tag, for an `If-Match`.
+/// Adds the resource's version to the answer as its entity tag, for an `If-Match`.
 fn tagged(version: u64, mut response: Response) -> Response {
-    // A number between quotes is a header's value.
+    // A number in quotes is always a valid header value.
     if let Ok(tag) = HeaderValue::try_from(format!("\"{version}\"")) {
         response.headers_mut().insert(ETAG, tag);
     }
@@ -180,7 +180,7 @@ fn tagged(version: u64, mut response: Response) -> Response {
 }
 
 fn json(status: StatusCode, body: &impl Serialize) -> Response {
-    // These are plain structs of texts and numbers: they always have a JSON form.
+    // These structs have only texts and numbers, which always have a JSON form.
     let body = serde_json::to_vec(body).unwrap_or_default();
     let mut response = HttpResponse::new(Body::from(body));
     *response.status_mut() = status;
@@ -199,7 +199,7 @@ impl<'a> Value<'a> {
         Self { value, encoding, max_fence, version: snapshot.version }
     }
 
-    /// Returns the snapshot; `None` if the value does not have the encoding that it names.
+    /// Returns the snapshot; `None` if the value is not in its stated encoding.
     pub(crate) fn into_snapshot(self) -> Option<Snapshot> {
         let value = match (self.value, self.encoding.as_deref()) {
             (None, _) => None,
@@ -212,7 +212,7 @@ impl<'a> Value<'a> {
 }
 
 impl Refused<'_> {
-    /// Returns the refusal; `None` if the body is none of ours.
+    /// Returns the refusal; `None` if the body is not from this service.
     pub(crate) fn into_refusal(self) -> Option<Refusal> {
         let seen = FencingToken::new(self.seen)?;
         let got = self.got.and_then(FencingToken::new);

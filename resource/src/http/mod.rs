@@ -21,13 +21,13 @@
 //! | 400, 404, 405, 413 | `{"error":…,"help":…}`: nothing was stored, and asking again is of no use |
 //! | 500, 503 | `{"error":…,"help":…}`: the store failed; the write may or may not be applied |
 //!
-//! Each 200, and the 412, has the version as its `ETag`. It is that of the value alone: a claim does not
-//! change it, though the `max_fence` beside the value goes up. A write has either a token or a condition, not
-//! both.
+//! Each 200, and the 412, has the version as its `ETag`. It is the version of the value alone: a claim does
+//! not change it, though it raises `max_fence` beside the value. A write has either a token or a condition,
+//! not both.
 //!
-//! A conditional write needs no lock, and does not get around one: as long as fencing is on, a key that has
-//! seen a token, in a write or in a fenced read, refuses it, whatever its version. With fencing off the
-//! version alone decides.
+//! A conditional write needs no lock, and does not bypass one: as long as fencing is on, a key that has seen
+//! a token, in a write or in a fenced read, refuses it, whatever its version. With fencing off the version
+//! alone decides.
 
 pub(crate) mod answer;
 mod request;
@@ -58,17 +58,17 @@ pub const FENCE_SEQ: &str = "x-fence-seq";
 /// The header with the owner token of the grant; of a conditional write, any name that its writer gave to it.
 pub const LOCK_OWNER: &str = "x-lock-owner";
 
-/// How a service behaves.
+/// The configuration of a service.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Whether stale tokens are refused.
+    /// The switch for refusing stale tokens.
     pub fencing: Fencing,
     /// The largest body of a write, in bytes.
     pub body_bytes_max: usize,
 }
 
 impl Default for Config {
-    /// Fencing on, bodies of up to 64 KiB.
+    /// Returns the usual configuration: fencing on, bodies of up to 64 KiB.
     fn default() -> Self {
         Self { fencing: Fencing::On, body_bytes_max: 64 * 1024 }
     }
@@ -103,12 +103,12 @@ impl App {
         Self { router: router(Service { store, probed, config, metrics: metrics.clone() }), metrics }
     }
 
-    /// The routes, for a server of your own.
+    /// Returns the routes, for a server of your own.
     pub fn router(&self) -> Router {
         self.router.clone()
     }
 
-    /// The service's counters.
+    /// Returns the service's counters.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }

@@ -20,8 +20,8 @@ use crate::store::{Read, Write};
 const KEY_HELP: &str = "use 1 to 256 bytes of UTF-8 without control characters, percent-encoded";
 const TOKEN_HELP: &str =
     "send one X-Fence-Token with the token of your lock: a whole number from 1 to 18446744073709551615";
-const UNGUARDED_HELP: &str = "send X-Fence-Token with the token of your lock (a whole number from 1 to 18446744073709551615), \
-     or without a lock If-Match with the ETag that you read";
+const UNGUARDED_HELP: &str = "send X-Fence-Token with the token of your lock (a whole number from 1 to \
+     18446744073709551615), or without a lock If-Match with the ETag that you read";
 const ONE_HELP: &str =
     "send X-Fence-Token if you hold the lock, If-Match or If-None-Match if you do without one";
 const IF_MATCH_HELP: &str =
@@ -39,7 +39,7 @@ pub(super) async fn put(
     let headers = request.headers();
     let (token, expected) = (token(headers)?, expected(headers)?);
     let (seq, owner) = (seq(headers)?, owner(headers)?);
-    // A request that contradicts itself is refused before its body is read.
+    // A contradictory request is refused before its body is read.
     let guard = match (token, expected, seq) {
         (None, None, _) => {
             return Err(Problem::bad_request("the header X-Fence-Token is missing", UNGUARDED_HELP));
@@ -74,7 +74,7 @@ fn token(headers: &HeaderMap) -> Result<Option<FencingToken>, Problem> {
     Ok(Some(token))
 }
 
-/// The version that a write without a token names: in `If-Match`, or zero by `If-None-Match: *`.
+/// Returns the version that a conditional write names: that of `If-Match`, or zero for `If-None-Match: *`.
 fn expected(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let matches = single(headers, IF_MATCH.as_str(), IF_MATCH_HELP)?;
     let none_matches = single(headers, IF_NONE_MATCH.as_str(), IF_NONE_MATCH_HELP)?;
@@ -92,7 +92,7 @@ fn expected(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     }
 }
 
-/// The version in an entity tag that the service gave. Strong: a weak tag matches nothing (RFC 9110, section
+/// Parses an entity tag that the service has sent. Strong: a weak tag matches nothing (RFC 9110, section
 /// 13.1.1).
 fn version(tag: &str) -> Option<u64> {
     let digits = tag.strip_prefix('"')?.strip_suffix('"')?;

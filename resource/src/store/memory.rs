@@ -30,7 +30,8 @@ impl MemoryStore {
         Self::default()
     }
 
-    /// An entry is whole after each statement, so a panic elsewhere leaves nothing half done.
+    /// Locks the entries. Each entry is complete after each statement, so a panic elsewhere leaves none half
+    /// done.
     fn entries(&self) -> MutexGuard<'_, BTreeMap<ResourceKey, Entry>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -15,12 +15,12 @@ pub use crate::operation::{Read, ReadOutcome, Snapshot, Write};
 ///
 /// An implementation keeps three promises, each of which some real resource has broken:
 ///
-/// - It judges and writes in one critical section or transaction. Between a check and a write of its own a
-///   second writer would pass the same check.
+/// - It judges and writes in one critical section or transaction. If check and write were two steps, a second
+///   writer could pass the same check between them.
 /// - An accepted write or claim, its token included, is durable before the future completes. A resource that
 ///   forgets the highest token when it restarts lets a stale writer in.
-/// - It emits each decision by [`crate::event::write_decided`] or [`crate::event::read_decided`], before
-///   anything else can be decided about the key.
+/// - It emits each decision by [`crate::event::write_decided`] or [`crate::event::read_decided`], before the
+///   next decision about the key.
 pub trait Store: Send + Sync + 'static {
     /// Judges `write` by the fence of `key`, and applies it if it is accepted.
     ///

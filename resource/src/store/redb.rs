@@ -18,8 +18,8 @@ use crate::owner::OwnerToken;
 
 /// A mark: token, sequence, owner.
 type MarkRow<'a> = (u64, u64, Option<&'a str>);
-/// A fence: version, the highest mark, the last write and the SHA-256 of what it wrote. Of the last write the
-/// mark has what [`Guard::to_parts`] gives.
+/// A fence: version, the highest mark, the last write and the SHA-256 of its body. The mark of the last write
+/// contains the numbers of [`Guard::to_parts`].
 type FenceRow<'a> = (u64, Option<MarkRow<'a>>, Option<(MarkRow<'a>, &'a [u8; 32])>);
 
 /// In a table of their own, so that a claim does not write the value again.
@@ -35,8 +35,8 @@ const CACHE_BYTES: usize = 16 << 20;
 #[derive(Debug)]
 pub struct RedbStore {
     database: Database,
-    /// Held from before a decision until its event is out: without it, a decision could overtake the event of
-    /// the one before. Writers exclude one another in redb anyway, and a reader waits for little.
+    /// Locked from before a decision until its event is emitted: otherwise, a decision could overtake the
+    /// event of the previous one. Writers exclude one another in redb anyway, and readers wait only briefly.
     deciding: Mutex<()>,
 }
 
@@ -206,7 +206,8 @@ fn decode((version, highest, last_write): FenceRow<'_>) -> Result<Fence, StoreEr
 }
 
 fn decode_write((token, number, owner): MarkRow<'_>, digest: BodyDigest) -> Result<LastWrite, StoreError> {
-    let guard = Guard::from_parts(token, number).ok_or(StoreError::Corrupt("a write stands as a claim"))?;
+    let guard =
+        Guard::from_parts(token, number).ok_or(StoreError::Corrupt("a write has the position of a claim"))?;
     Ok(LastWrite { guard, owner: decode_owner(owner)?, digest })
 }
 

@@ -1,6 +1,6 @@
 //! Emits events: one `tracing` call for each row of the table that this crate emits.
 
-/// Builds `emit!` out of the table. The first token is a `$` for the inner macro.
+/// Generates `emit!` from the table. The first token is a `$` for the inner macro.
 macro_rules! emitters {
     ($d:tt $($target:literal { $( $(#[$doc:meta])* $variant:ident = $name:literal { $($field:ident: $type:ty),* } )* })*) => {
         /// Emits an event under its target: `emit!(WriteSent { key: …, owner: …, token: …, seq: … })`.

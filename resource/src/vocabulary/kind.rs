@@ -1,29 +1,30 @@
-//! An event of the vocabulary, with its fields, and its way from and to a [`Record`].
+//! An event of the vocabulary, with its fields, and its conversion from and to a [`Record`].
 
 use super::event_name::EventName;
 use super::name::Name;
 use super::record::{Record, RecordError, log_name};
 
-/// Builds [`Kind`] out of the table.
+/// Generates [`Kind`] from the table.
 macro_rules! kinds {
     ($($target:literal { $( $(#[$doc:meta])* $variant:ident = $name:literal { $($field:ident: $type:ty),* } )* })*) => {
-        /// What happened: one event of the vocabulary, with its fields. Each field is described at
-        /// [`Record`].
+        /// One event of the vocabulary, with its fields. Each field is described at [`Record`].
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Kind {
             $($(
                 $(#[$doc])*
-                $variant { $( #[doc = concat!("See `", stringify!($field), "` of [`Record`].")] $field: $type, )* },
+                $variant {
+                    $( #[doc = concat!("See `", stringify!($field), "` of [`Record`].")] $field: $type, )*
+                },
             )*)*
         }
 
         impl Kind {
-            /// The event's name.
+            /// Returns the event's name.
             pub const fn name(&self) -> EventName {
                 match self { $($( Self::$variant { .. } => EventName::$variant, )*)* }
             }
 
-            /// The fields as a record, as they would be logged.
+            /// Returns the fields as a record, as they would be logged.
             pub fn to_record(&self) -> Record {
                 let mut record = Record::new(self.name());
                 match self {
@@ -49,8 +50,8 @@ macro_rules! kinds {
 events!(kinds);
 
 impl Kind {
-    /// The event in `record`, which is empty from then on and can be filled again: where events are many,
-    /// moving whole records would cost as much as reading them.
+    /// Takes the event out of `record`, which is then empty and can be filled again: with many events, moving
+    /// whole records would cost as much as reading them.
     ///
     /// # Errors
     ///
@@ -76,7 +77,7 @@ impl TryFrom<Record> for Kind {
 
 /// A field of an event: how it is taken from a record and put into one.
 trait Field<Raw>: Sized {
-    /// `None` if the event can't do without it.
+    /// Converts a raw value; `None` if the event requires the field and it is missing.
     fn load(raw: Option<Raw>) -> Option<Self>;
     fn store(&self) -> Option<Raw>;
 }

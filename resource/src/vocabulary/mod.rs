@@ -1,9 +1,8 @@
-//! The vocabulary of events: the one table of what a history may hold, from which events are emitted and
-//! read.
+//! The vocabulary of events: one table of all events of a history, used both to emit and to read them.
 //!
-//! The table's rows of `dlock` come from [`dlock::lease_events`]; all others are in `table.rs`. Out of the
-//! table come [`EventName`] (the names), [`Kind`] (an event with its fields) and `emit!` (a `tracing` call
-//! for a row). [`Record`] has a place for each field that any event may have.
+//! The table's rows of `dlock` come from [`dlock::lease_events`]; all others are in `table.rs`. The table
+//! generates [`EventName`] (the names), [`Kind`] (an event with its fields) and `emit!` (a `tracing` call for
+//! a row). [`Record`] has a place for each field that any event may have.
 
 #[macro_use]
 mod table;

@@ -1,5 +1,4 @@
-//! An event as it is logged: a name and the fields that it happens to have, not yet checked against the
-//! vocabulary.
+//! An event as it is logged: a name and some fields, not yet checked against the vocabulary.
 
 use std::fmt;
 
@@ -9,7 +8,7 @@ use tracing::field::{Field as TracingField, Visit};
 use super::event_name::EventName;
 use super::name::Name;
 
-/// Builds [`Record`], [`Slot`] and the fields' logged names out of the one table of fields.
+/// Generates [`Record`], [`Slot`] and the fields' logged names from the one table of fields.
 macro_rules! fields {
     ($( $(#[$doc:meta])* $field:ident $slot:ident = $logged:literal: $type:ty; )*) => {
         /// The raw fields of an event. A subscriber layer fills it (it is a [`Visit`]), a JSON line is read
@@ -27,8 +26,8 @@ macro_rules! fields {
             )*
         }
 
-        /// A field of a [`Record`], as a name that need not be compared again: the fields of a `tracing` call
-        /// site are always the same, so a layer that records many events looks them up once.
+        /// A field of a [`Record`]. The fields of a `tracing` call site are always the same, so a layer that
+        /// records many events looks their slots up once.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Slot {
             /// `event`.
@@ -42,7 +41,7 @@ macro_rules! fields {
         }
 
         impl Slot {
-            /// The slot of the field that logs call `field`.
+            /// Returns the slot of the field that logs call `field`.
             pub fn of(field: &str) -> Self {
                 match field {
                     "event" => Self::Event,
@@ -59,7 +58,7 @@ macro_rules! fields {
         }
 
         impl Record {
-            /// Where the value of `slot` is kept.
+            /// Returns the place of the value of `slot`.
             fn place(&mut self, slot: Slot) -> Option<Place<'_>> {
                 match slot {
                     Slot::Event | Slot::Outside => None,
@@ -71,39 +70,40 @@ macro_rules! fields {
 }
 
 fields! {
-    /// what the lock guards, hashed ([`dlock::id_hash`]); the same for the lock and the resource.
+    /// the resource that the lock guards, hashed ([`dlock::id_hash`]); the same for the lock and the
+    /// resource.
     key Key = "resource_id_hash": Name;
-    /// the acquisition, as far as it may be logged: `a:7f3c9e12`.
+    /// the acquisition: the prefix of its owner token that may be logged, such as `a:7f3c9e12`.
     owner Owner = "owner_token_prefix": Name;
     /// the grant's number; on a refusal, the number that was refused.
     token Token = "fencing_token": u64;
-    /// which of the writes of one grant; none for a plain write, which is the grant's last.
+    /// the number of the write within its grant; none for a plain write, which is the grant's last.
     seq Seq = "seq": u64;
-    /// how long the lease lives, in milliseconds; none if it never ends.
+    /// the TTL of the lease in milliseconds; none if it never ends.
     ttl_millis TtlMillis = "ttl_millis": u64;
-    /// how long the holder may trust the lease from now on, in microseconds of its own clock.
+    /// the time for which the holder may still trust the lease, in microseconds of its own clock.
     valid_micros ValidMicros = "valid_micros": u64;
     /// the place in a fair lock's queue; lower is served first.
     position Position = "position": u64;
-    /// how it ended, in a word.
+    /// the outcome, in a word.
     outcome Outcome = "outcome": Name;
     /// the highest token that the resource had seen; zero for none.
     seen Seen = "seen": u64;
-    /// how many writes the resource has stored, this one included; zero if it was never written.
+    /// the number of writes that the resource has stored, this one included; zero if it was never written.
     version Version = "version": u64;
     /// the version that a conditional write names.
     expected Expected = "expected": u64;
     /// the process for which a lock server acted.
     client Client = "client": Name;
-    /// where in its work a worker is.
+    /// the step of a worker's round.
     step Step = "step": Name;
     /// the number of a fault in its schedule or plan, counted from zero.
     fault Fault = "fault": u64;
-    /// what a fault does, in a word: `pause`, `cut`, `step`.
+    /// the action of a fault, in a word: `pause`, `cut`, `step`.
     verb Verb = "verb": Name;
-    /// how fast a clock runs: its nanoseconds in a billion true ones.
+    /// the rate of a clock: its nanoseconds in a billion true ones.
     rate Rate = "rate": u64;
-    /// words for a reader, never parsed.
+    /// text for a reader, never parsed.
     detail Detail = "detail": Name;
     /// the first 8 bytes of the body's SHA-256, in hexadecimal.
     body Body = "body": Name;
@@ -132,12 +132,12 @@ pub enum RecordError {
 }
 
 impl Record {
-    /// A record of that event, without fields.
+    /// Returns a record of that event, without fields.
     pub fn new(event: EventName) -> Self {
         Self { event: Some(Label::Known(event)), ..Self::default() }
     }
 
-    /// The event's name.
+    /// Returns the event's name.
     ///
     /// # Errors
     ///
@@ -177,7 +177,7 @@ impl Record {
     }
 }
 
-/// Where a field's value is kept, by its type.
+/// The place of a field's value, by its type.
 enum Place<'r> {
     Text(&'r mut Option<Name>),
     Number(&'r mut Option<u64>),
@@ -277,7 +277,7 @@ mod tests {
             }
         }
         assert_eq!(copy, record);
-        // The wrong kind of value is dropped, and so is what the vocabulary lacks.
+        // A value of the wrong type is dropped, and so is a field that the vocabulary lacks.
         copy.put_number(Slot::Key, 1);
         copy.put_text(Slot::Token, "1");
         copy.put_text(Slot::of("resource_type"), "account");

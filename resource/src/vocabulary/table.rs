@@ -1,8 +1,8 @@
-//! The table: every event that may stand in a history, with its target, its name and its fields.
+//! The table: every event of a history, with its target, its name and its fields.
 //!
 //! A row is `Variant = "name" { field: type, … }`. The fields are those of [`Record`](super::Record), which
-//! says what they mean; an `Option` may be absent. `server` is emitted by the simulator and by live tools,
-//! `fault` by those who make faults.
+//! describes them; an `Option` may be absent. The simulator and live tools emit `server` events; the code
+//! that strikes faults emits `fault` events.
 
 /// Calls the macro `$then` with the whole table, behind the tokens that follow its name.
 macro_rules! events {
@@ -31,7 +31,7 @@ macro_rules! with_lease_events {
                     key: Name, owner: Option<Name>, token: u64, seq: Option<u64>, version: u64,
                     body: Option<Name>
                 }
-                /// A write came again and got its first answer; nothing was stored.
+                /// A retry of a write got the first answer; nothing was stored.
                 WriteRepeated = "write_repeated" {
                     key: Name, owner: Option<Name>, token: u64, seq: Option<u64>, version: u64,
                     body: Option<Name>
@@ -53,7 +53,7 @@ macro_rules! with_lease_events {
                 ConditionalAccepted = "conditional_accepted" {
                     key: Name, owner: Option<Name>, expected: u64, version: u64, body: Option<Name>
                 }
-                /// A conditional write came again and got its first answer; nothing was stored.
+                /// A retry of a conditional write got the first answer; nothing was stored.
                 ConditionalRepeated = "conditional_repeated" {
                     key: Name, owner: Option<Name>, expected: u64, version: u64, body: Option<Name>
                 }
@@ -65,9 +65,9 @@ macro_rules! with_lease_events {
                 }
             }
             "worker" {
-                /// The worker believes that it holds the lock and starts what the lock guards.
+                /// The worker believes that it holds the lock and enters its critical section.
                 SectionEntered = "section_entered" { key: Name, owner: Name, token: u64 }
-                /// The worker is done with it, or knows that it lost the lock.
+                /// The worker has left its critical section: it is done, or knows that it lost the lock.
                 SectionLeft = "section_left" { key: Name, owner: Name, token: u64, outcome: Option<Name> }
                 /// The worker reached a step of its work.
                 WorkerStep = "worker_step" { step: Name, key: Option<Name>, owner: Option<Name> }
@@ -99,7 +99,7 @@ macro_rules! with_lease_events {
                 KeyDeleted = "key_deleted" { key: Name, owner: Name, client: Name }
                 /// A lock server dropped a key whose time to live was over; `owner` is what the key held.
                 KeyExpired = "key_expired" { key: Name, owner: Option<Name> }
-                /// A fair lock server dropped a waiter's place in line: its session ended, or it gave up.
+                /// A fair lock server removed a waiter from its queue: its session ended, or it gave up.
                 WaiterGone = "waiter_gone" { key: Name, owner: Name }
                 /// A lock server went away.
                 ServerStopped = "server_stopped" { detail: Option<Name> }
@@ -115,7 +115,7 @@ macro_rules! with_lease_events {
                 FaultHealed = "fault_healed" { fault: u64, verb: Name, detail: Name }
                 /// From now on, the clocks of the event's process run at `rate`.
                 ClockRate = "clock_rate" { rate: u64 }
-                /// The process that the event is stamped with died: whatever it was doing is over.
+                /// The event's process died, and all its work with it.
                 ProcessCrashed = "process_crashed" { detail: Option<Name> }
             }
         }

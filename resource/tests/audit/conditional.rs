@@ -1,4 +1,4 @@
-//! Conditional writes: what they can't lose, and what a resource that takes them wrongly loses.
+//! Conditional writes: they lose no update, unless the resource accepts one on an old version.
 
 use resource::audit::{Summary, Updates, VerdictKind};
 
@@ -17,7 +17,7 @@ fn updates_that_saw_one_another_lose_nothing() {
 }
 
 #[test]
-fn one_that_was_taken_on_an_old_version_overwrote_another() {
+fn a_write_accepted_on_an_old_version_loses_an_update() {
     let verdicts = judge([
         (1, "resource", read("a", 0)),
         (2, "resource", read("b", 0)),
@@ -26,8 +26,8 @@ fn one_that_was_taken_on_an_old_version_overwrote_another() {
     ]);
     assert_eq!(
         only(VerdictKind::LostUpdate, &verdicts).detail,
-        "b (if version 0) read version 0 at 0.002, a (if version 0) wrote version 1 at 0.003, and b overwrote it at \
-         0.004 without having seen it"
+        "b (if version 0) read version 0 at 0.002, a (if version 0) wrote version 1 at 0.003, \
+         and b overwrote it at 0.004 without having seen it"
     );
 }
 
@@ -51,7 +51,7 @@ fn a_conditional_write_to_a_locked_key_bypasses_the_fence() {
     );
     let late = judge([(1, "resource", claimed("b", 34, 0)), (2, "resource", conditional("c", 0, 1))]);
     assert_eq!(lines(&late), ["late_write c b"]);
-    // The holder's write then overwrites what it has not seen.
+    // The holder's write then overwrites one that it has not seen.
     let lost = judge([
         (1, "resource", claimed("b", 34, 0)),
         (2, "resource", conditional("c", 0, 1)),

@@ -1,4 +1,4 @@
-//! A lock, workers and a resource that do everything right give no verdict, whatever they do.
+//! Histories of a correct lock, correct workers and a correct resource give no verdict.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use crate::story::{
     history, left, lines, not_acquired, queued, read, rejected, released, renewed, repeated, requested,
 };
 
-/// What one worker does in its turn.
+/// The actions of one worker, from its request to its end.
 #[derive(Clone, Debug)]
 struct Turn {
     gives_up: bool,
-    /// None, a plain or a fenced read.
+    /// No read, a plain one (false) or a fenced one (true).
     read: Option<bool>,
     renewals: usize,
-    /// Writes that count up, before the last and plain one.
+    /// The number of numbered writes before the plain one.
     numbered_writes: u64,
     retries: bool,
     end: End,
-    /// The next worker lines up already while this one waits.
+    /// True if the next worker queues while this one waits.
     next_comes_early: bool,
 }
 
@@ -31,7 +31,7 @@ enum End {
     /// The holder stops in time and lets the lease expire.
     Expired,
     Crashed,
-    /// A write of this turn arrives when its successor has written, and is refused.
+    /// A write arrives after the successor's writes, and is refused.
     LateAndRefused,
 }
 
@@ -64,7 +64,7 @@ struct World {
     events: Vec<(u64, String, Kind)>,
     token: u64,
     version: u64,
-    lined_up: usize,
+    enqueued: usize,
     /// The worker and token of a write that is still on its way.
     late: Option<(String, u64)>,
 }
@@ -75,8 +75,8 @@ impl World {
         for (number, turn) in turns.iter().enumerate() {
             world.turn(number, turn);
         }
-        if world.lined_up > turns.len() {
-            // Who came early for a turn that there is none of.
+        if world.enqueued > turns.len() {
+            // The worker that queued early after the last one gives up.
             let worker = format!("w{}", turns.len());
             world.add(&worker, not_acquired(&worker));
         }
@@ -87,20 +87,20 @@ impl World {
         self.events.push((self.events.len() as u64, process.to_owned(), kind));
     }
 
-    fn line_up(&mut self, number: usize) {
-        if self.lined_up == number {
+    fn enqueue(&mut self, number: usize) {
+        if self.enqueued == number {
             let worker = format!("w{number}");
             self.add(&worker, requested(&worker));
             self.add(&worker, queued(&worker, number as u64));
-            self.lined_up += 1;
+            self.enqueued += 1;
         }
     }
 
     fn turn(&mut self, number: usize, turn: &Turn) {
         let worker = format!("w{number}");
-        self.line_up(number);
+        self.enqueue(number);
         if turn.next_comes_early {
-            self.line_up(number + 1);
+            self.enqueue(number + 1);
         }
         if turn.gives_up {
             return self.add(&worker, not_acquired(&worker));
@@ -169,18 +169,19 @@ fn rules(events: &[Event]) -> Rules {
 
 proptest! {
     #[test]
-    fn give_no_verdict(turns in prop::collection::vec(turn(), 0..12)) {
+    fn correct_histories_give_no_verdict(turns in prop::collection::vec(turn(), 0..12)) {
         let events = World::run(&turns);
         prop_assert_eq!(audit(&events, &rules(&events)), []);
     }
 
-    /// One accepted write moved behind the writes of a later turn is found, and nothing else is.
+    /// Moves one accepted write behind that of a later worker: the audit finds this one, and nothing else.
     #[test]
-    fn give_one_verdict_for_one_write_that_arrives_too_late(
+    fn one_write_that_arrives_too_late_gives_one_verdict(
         turns in prop::collection::vec(turn(), 2..8),
         picks in any::<(prop::sample::Index, prop::sample::Index)>(),
     ) {
-        let blind = turns.into_iter().map(|turn| Turn { read: None, numbered_writes: 0, gives_up: false, ..turn });
+        let blind =
+            turns.into_iter().map(|turn| Turn { read: None, numbered_writes: 0, gives_up: false, ..turn });
         let mut events = World::run(&blind.collect::<Vec<_>>());
         let writes: Vec<usize> = (0..events.len())
             .filter(|index| matches!(events[*index].kind, Kind::WriteAccepted { .. }))
@@ -188,7 +189,7 @@ proptest! {
         let from = picks.0.index(writes.len() - 1);
         let to = from + 1 + picks.1.index(writes.len() - 1 - from);
         let mut moved = events.remove(writes[from]);
-        // The removal has moved what follows by one: this is the place behind the later write.
+        // The removal has shifted the later events by one: this is the place behind the later write.
         moved.at = events[writes[to] - 1].at;
         events.insert(writes[to], moved);
         let verdicts = audit(&events, &Rules::default());
@@ -196,9 +197,9 @@ proptest! {
     }
 }
 
-/// Quickly, too: an audit that went back over what came before would be felt here.
+/// An audit that went back over earlier events would take far too long.
 #[test]
-fn of_any_length_are_judged() {
+fn a_long_history_is_judged_in_one_pass() {
     let turn = Turn {
         gives_up: false,
         read: Some(true),

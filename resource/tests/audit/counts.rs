@@ -24,7 +24,7 @@ fn a_summary_names_writes_by_worker_and_token() {
     ]));
     let texts = |writes: &[WriteBy]| writes.iter().map(WriteBy::to_string).collect::<Vec<_>>();
     assert_eq!(texts(&summary.accepted), ["b:2", "stranger:3", "b:2", "?:9"]);
-    assert_eq!(texts(&summary.refused), ["worker-1:1"], "by its process, not by what its owner token says");
+    assert_eq!(texts(&summary.refused), ["worker-1:1"], "by its process, not by its owner token");
     assert_eq!((summary.grants, summary.releases, summary.renewals, summary.expiries), (2, 1, 1, 1));
 }
 
@@ -37,7 +37,7 @@ fn a_write_reads_back_from_its_text() {
     }
 }
 
-/// `order`: for each grant, the place of its request in the order of arrival.
+/// Counts the fairness of grants: `order` has the place of each one's request in the order of arrival.
 fn fairness(order: &[usize]) -> Fairness {
     let names: Vec<String> = (0..order.len()).map(|number| format!("w{number}")).collect();
     let arrivals = names.iter().map(|name| (1, name.as_str(), requested(name)));
@@ -68,8 +68,11 @@ fn a_request_with_a_new_owner_token_keeps_its_place() {
 
 proptest! {
     #[test]
-    fn fairness_agrees_with_counting_all_pairs(order in Just((0..40).collect::<Vec<usize>>()).prop_shuffle()) {
-        let overtakers = |place: usize| order[..place].iter().filter(|other| **other > order[place]).count() as u64;
+    fn fairness_agrees_with_counting_all_pairs(
+        order in Just((0..40).collect::<Vec<usize>>()).prop_shuffle(),
+    ) {
+        let overtakers =
+            |place: usize| order[..place].iter().filter(|other| **other > order[place]).count() as u64;
         let each: Vec<u64> = (0..order.len()).map(overtakers).collect();
         let expected = Fairness {
             served: 40,

@@ -4,7 +4,7 @@ use crate::story::{deleted, expired, extended, granted, judge, only};
 
 /// `get-then-del`: the lease expires between the two.
 #[test]
-fn a_client_deletes_the_lock_of_the_next() {
+fn deleting_the_next_holders_lock_is_a_foreign_release() {
     let verdicts = judge([
         (0, "redis", granted("a", 1)),
         (2000, "redis", expired("a")),
@@ -19,13 +19,13 @@ fn a_client_deletes_the_lock_of_the_next() {
 }
 
 #[test]
-fn a_client_extends_the_lock_of_another() {
+fn extending_another_clients_lock_is_a_foreign_release() {
     let verdicts = judge([(0, "redis", granted("b", 2)), (9, "redis", extended("b", "a"))]);
     only(VerdictKind::ForeignRelease, &verdicts);
 }
 
 #[test]
-fn a_client_that_clears_up_its_own_does_no_wrong() {
+fn a_client_may_extend_and_delete_its_own_lock() {
     let verdicts = judge([
         (0, "redis", granted("a", 1)),
         (9, "redis", extended("a", "a")),
@@ -66,16 +66,16 @@ fn an_owner_whose_grant_is_unknown_is_not_judged() {
     assert_eq!(judge([(9, "redis", deleted("a", "b"))]), []);
 }
 
-/// Evictions, and what a replica is told by its primary.
+/// A server evicts keys, and a replica deletes those that its primary has deleted.
 #[test]
-fn a_server_that_evicts_a_lock_is_not_accused() {
+fn a_server_may_delete_a_lock() {
     let verdicts = judge([(0, "redis", granted("a", 1)), (9, "redis", deleted("a", "redis"))]);
     assert_eq!(verdicts, []);
 }
 
-/// A promoted replica that evicts what the old primary granted, before it has granted anything itself.
+/// A promoted replica evicts a key of the old primary before it has granted one itself.
 #[test]
-fn a_promoted_replica_is_a_server_too() {
+fn a_promoted_replica_may_delete_a_lock() {
     let verdicts = judge([(0, "redis-1", granted("a", 1)), (9, "redis-2", deleted("a", "redis-2"))]);
     assert_eq!(verdicts, []);
 }

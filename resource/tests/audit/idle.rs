@@ -7,14 +7,14 @@ use crate::story::{
     struck,
 };
 
-/// A retry comes within 3 s; the run ends at 10 s.
+/// Audits a run in which a retry comes within 3 s, and which ends at 10 s.
 fn judge<'a>(events: impl IntoIterator<Item = (u64, &'a str, Kind)>) -> Vec<Verdict> {
     let servers = vec![Name::from("redis")];
     let longest_retry = Some(Duration::from_secs(3));
     audit(&history(events), &Rules { servers, longest_retry, end: millis_at(10_000), ..Rules::default() })
 }
 
-/// `a` has the lock until 1 s; `b` asks for it at 0.5 s.
+/// Returns a history: `a` holds the lock until 1 s; `b` requests it at 0.5 s.
 fn handed_over() -> [(u64, &'static str, Kind); 3] {
     [(0, "redis", granted("a", 1)), (500, "b", requested("b")), (1_000, "redis", deleted("a", "a"))]
 }
@@ -24,7 +24,7 @@ fn and_then(events: impl IntoIterator<Item = (u64, &'static str, Kind)>) -> Vec<
 }
 
 #[test]
-fn a_waiter_that_misses_that_the_lock_came_free() {
+fn a_waiter_that_misses_a_release_leaves_the_lock_idle() {
     let verdicts = judge(and_then([(4_001, "redis", granted("b", 2))]));
     let verdict = only(VerdictKind::Idle, &verdicts);
     assert_eq!(
@@ -34,14 +34,14 @@ fn a_waiter_that_misses_that_the_lock_came_free() {
 }
 
 #[test]
-fn a_waiter_that_waits_until_the_end() {
+fn a_lock_free_at_the_end_with_waiters_is_idle() {
     only(VerdictKind::Idle, &judge(handed_over()));
     only(VerdictKind::Idle, &judge([(6_999, "b", requested("b"))]));
     assert_eq!(judge([(7_000, "b", requested("b"))]), []);
 }
 
 #[test]
-fn a_served_dead_or_withdrawn_waiter_is_not_idle() {
+fn a_lock_without_a_live_waiter_is_not_idle() {
     for (at, process, end) in
         [(4_000, "redis", granted("b", 2)), (4_000, "b", not_acquired("b")), (4_000, "b", crashed())]
     {
@@ -50,7 +50,7 @@ fn a_served_dead_or_withdrawn_waiter_is_not_idle() {
 }
 
 #[test]
-fn a_waiter_that_gives_up_too_late_has_missed_it() {
+fn a_waiter_that_gives_up_late_leaves_the_lock_idle() {
     only(VerdictKind::Idle, &judge(and_then([(4_001, "b", not_acquired("b"))])));
 }
 
@@ -73,7 +73,7 @@ fn while_something_is_broken_no_lock_is_idle() {
 }
 
 #[test]
-fn a_server_that_is_down_is_broken() {
+fn a_lock_on_a_crashed_server_is_not_idle() {
     let down = [(1_200, "redis", crashed())];
     assert_eq!(judge(and_then(down)), []);
 }
@@ -82,17 +82,17 @@ fn promoted() -> Kind {
     Kind::ServerPromoted { detail: None }
 }
 
-/// The replica has not heard that `a` released the lock before it was promoted at 1.1 s.
+/// The replica is promoted at 1.1 s, before it learns that `a` has released the lock.
 #[test]
 fn a_promoted_replica_may_hold_the_lock_for_a_ttl() {
     let served = |at| judge(and_then([(1_100, "replica", promoted()), (at, "replica", granted("b", 2))]));
-    // The time to live ends at 3.1 s.
+    // The TTL ends at 3.1 s.
     assert_eq!(served(6_100), []);
     only(VerdictKind::Idle, &served(6_101));
 }
 
 #[test]
-fn a_promoted_replica_that_drops_the_lock_has_it_no_longer() {
+fn a_promoted_replica_that_drops_the_lock_frees_it() {
     let served = |at| {
         judge(and_then([
             (1_100, "replica", promoted()),
@@ -105,7 +105,7 @@ fn a_promoted_replica_that_drops_the_lock_has_it_no_longer() {
 }
 
 #[test]
-fn a_promoted_replica_whose_clock_was_set_may_hold_the_lock_for_longer() {
+fn a_promoted_replica_with_a_stepped_clock_may_hold_longer() {
     let story = [(1_050, "replica", struck(0, "step")), (1_100, "replica", promoted())];
     assert_eq!(judge(and_then(story)), []);
 }

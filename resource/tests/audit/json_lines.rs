@@ -8,7 +8,7 @@ fn parse(log: &str) -> Result<History, String> {
 }
 
 #[test]
-fn a_line_is_what_a_person_expects_to_read() {
+fn an_event_is_written_as_one_json_line() {
     let mut line = Vec::new();
     history([(14, "a", acquired("a", 1))])[0].write_json(&mut line).unwrap();
     let expected = r#"{"at":14000000,"process":"a","event":"lease_acquired","resource_id_hash":"2f1a6b03c9de","owner_token_prefix":"a:7f3c9e12","fencing_token":1,"ttl_millis":2000,"valid_micros":1978000}"#;
@@ -17,7 +17,8 @@ fn a_line_is_what_a_person_expects_to_read() {
 
 #[test]
 fn a_log_may_have_empty_lines_and_unknown_fields() {
-    let log = "\n{\"at\":1,\"process\":\"a\",\"level\":\"INFO\",\"target\":\"fault\",\"event\":\"fault_applied\",\"fault\":3,\"verb\":\"cut\",\"detail\":\"cut a\"}\n\n";
+    let log = "\n{\"at\":1,\"process\":\"a\",\"level\":\"INFO\",\"target\":\"fault\",\
+               \"event\":\"fault_applied\",\"fault\":3,\"verb\":\"cut\",\"detail\":\"cut a\"}\n\n";
     let kind = Kind::FaultApplied { fault: 3, verb: "cut".into(), detail: "cut a".into() };
     let event = Event { at: Nanos(1), process: "a".into(), kind };
     assert_eq!(parse(log).unwrap().events, [event]);
@@ -50,7 +51,7 @@ fn errors_name_line_event_and_field() {
 }
 
 #[test]
-fn missing_fields_are_named_as_logs_have_them() {
+fn missing_fields_are_named_as_in_logs() {
     let missing = |record| match Kind::try_from(record) {
         Err(RecordError::Missing { event, field }) => (event, field),
         other => panic!("{other:?}"),
@@ -92,7 +93,7 @@ prop_compose! {
     }
 }
 
-/// A full event, or one without those of its fields that it can do without.
+/// Draws an event with all its fields, or without the optional ones.
 fn kind() -> impl Strategy<Value = Kind> {
     (full_record(), any::<bool>()).prop_map(|(full, sparse)| {
         let mut record = full.clone();

@@ -2,9 +2,9 @@ use resource::audit::VerdictKind;
 
 use crate::story::{accepted, acquired, claimed, judge, lines, only, read, rejected};
 
-/// `read-then-late-write` of SCENARIOS, with a resource that checks writes only.
+/// The history of `seeds/read-then-late-write.toml`, with a resource that checks writes only.
 #[test]
-fn an_older_write_after_the_next_holder_has_read() {
+fn an_older_write_after_a_newer_holders_read_is_late() {
     let verdicts = judge([
         (10, "a", acquired("a", 33)),
         (2010, "b", acquired("b", 34)),
@@ -33,7 +33,7 @@ fn an_honoured_claim_prevents_the_late_write() {
 }
 
 #[test]
-fn an_older_write_after_a_claim() {
+fn an_older_write_after_a_claim_is_late() {
     let verdicts = judge([(1, "resource", claimed("b", 34, 0)), (2, "resource", accepted("a", 33, 1))]);
     assert_eq!(lines(&verdicts), ["late_write a b"]);
 }

@@ -3,7 +3,7 @@ use resource::audit::VerdictKind;
 use crate::story::{accepted, accepted_number, accepted_unnamed, judge, only, read, rejected, repeated};
 
 #[test]
-fn a_change_between_the_read_and_the_write() {
+fn a_change_between_read_and_write_is_a_lost_update() {
     let verdicts = judge([
         (1, "resource", read("b", 3)),
         (2, "resource", accepted("a", 33, 4)),
@@ -12,13 +12,13 @@ fn a_change_between_the_read_and_the_write() {
     let verdict = only(VerdictKind::LostUpdate, &verdicts);
     assert_eq!(
         verdict.detail,
-        "b (token 34) read version 3 at 0.001, a (token 33) wrote version 4 at 0.002, and b overwrote it at 0.003 \
-         without having seen it"
+        "b (token 34) read version 3 at 0.001, a (token 33) wrote version 4 at 0.002, \
+         and b overwrote it at 0.003 without having seen it"
     );
 }
 
 #[test]
-fn a_second_read_that_sees_the_change() {
+fn a_second_read_that_sees_the_change_loses_nothing() {
     let verdicts = judge([
         (1, "resource", read("b", 3)),
         (2, "resource", accepted("a", 33, 4)),

@@ -1,4 +1,4 @@
-//! The audit, verdict by verdict: what it must convict, and the near misses that it must not.
+//! The audit, verdict by verdict: histories that it must convict, and near misses that it must not.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod conditional;

@@ -6,7 +6,7 @@ use resource::audit::{Kind, Rules, VerdictKind, audit};
 use crate::story::{crashed, entered, history, judge, left, lines, only};
 
 #[test]
-fn two_holders_inside_at_once() {
+fn two_holders_inside_at_once_overlap() {
     let verdicts = judge([
         (14, "a", entered("a", 1)),
         (2031, "b", entered("b", 2)),
@@ -61,7 +61,7 @@ fn two_tasks_that_share_an_owner_token_are_two_holders() {
 }
 
 #[test]
-fn sections_of_two_resources_do_not_meet() {
+fn sections_of_two_resources_do_not_overlap() {
     let other = Kind::SectionEntered { key: "0123456789ab".into(), owner: "b:7f3c9e12".into(), token: 1 };
     assert_eq!(judge([(1, "a", entered("a", 1)), (2, "b", other)]), []);
 }
@@ -69,9 +69,11 @@ fn sections_of_two_resources_do_not_meet() {
 const WORKERS: [&str; 4] = ["a", "b", "c", "d"];
 
 proptest! {
-    /// Against the definition: two sections overlap if neither ends before the other begins.
+    /// By definition, two sections overlap if neither ends before the other begins.
     #[test]
-    fn agrees_with_comparing_all_pairs_of_intervals(steps in prop::collection::vec((0..4_usize, 0..5_u8), 0..60)) {
+    fn the_verdict_agrees_with_comparing_all_pairs_of_intervals(
+        steps in prop::collection::vec((0..4_usize, 0..5_u8), 0..60),
+    ) {
         let mut inside = [None; 4];
         let mut intervals = Vec::new();
         let mut story = Vec::new();
@@ -79,7 +81,11 @@ proptest! {
             let name = WORKERS[worker];
             let kind = match (step, inside[worker]) {
                 (0..=1, None) => { inside[worker] = Some(at); entered(name, 1) }
-                (2..=3, Some(since)) => { intervals.push((worker, since, at)); inside[worker] = None; left(name, 1) }
+                (2..=3, Some(since)) => {
+                    intervals.push((worker, since, at));
+                    inside[worker] = None;
+                    left(name, 1)
+                }
                 (4, since) => {
                     intervals.extend(since.map(|since| (worker, since, at)));
                     inside[worker] = None;
@@ -89,8 +95,8 @@ proptest! {
             };
             story.push((at, name, kind));
         }
-        let open = inside.iter().enumerate().filter_map(|(worker, since)| Some((worker, (*since)?, u64::MAX)));
-        intervals.extend(open);
+        let open = inside.iter().enumerate();
+        intervals.extend(open.filter_map(|(worker, since)| Some((worker, (*since)?, u64::MAX))));
 
         let mut pairs = BTreeSet::new();
         for (one, since, until) in &intervals {
@@ -101,8 +107,10 @@ proptest! {
             }
         }
         let verdicts = audit(&history(story), &Rules::default());
-        let mut found: Vec<Vec<&str>> =
-            verdicts.iter().map(|verdict| verdict.processes.iter().map(|name| name.as_str()).collect()).collect();
+        let mut found: Vec<Vec<&str>> = verdicts
+            .iter()
+            .map(|verdict| verdict.processes.iter().map(|name| name.as_str()).collect())
+            .collect();
         found.iter_mut().for_each(|pair| pair.sort_unstable());
         found.sort();
         prop_assert_eq!(found, pairs.into_iter().map(Vec::from).collect::<Vec<_>>());

@@ -5,9 +5,9 @@ use crate::story::{
     rejected, repeated,
 };
 
-/// K1 of Kleppmann's figure, fencing off.
+/// Kleppmann's figure (K1 of docs/redlock.md), with fencing off.
 #[test]
-fn a_paused_holders_write_after_its_successors() {
+fn a_paused_holders_write_after_its_successors_is_stale() {
     let verdicts = judge([
         (14, "a", acquired("a", 1)),
         (14, "a", entered("a", 1)),
@@ -25,7 +25,7 @@ fn a_paused_holders_write_after_its_successors() {
     );
 }
 
-/// The same with fencing on.
+/// The same figure with fencing on.
 #[test]
 fn a_refused_stale_write_does_no_harm() {
     let verdicts = judge([(2085, "resource", accepted("b", 2, 1)), (5071, "resource", rejected("a", 1, 2))]);
@@ -75,7 +75,7 @@ fn an_equal_token_of_another_owner_is_stale() {
 }
 
 #[test]
-fn after_a_stale_write_the_highest_is_still_the_measure() {
+fn after_a_stale_write_the_highest_token_still_counts() {
     let verdicts = judge([
         (1, "resource", accepted("c", 3, 1)),
         (2, "resource", accepted("a", 1, 2)),

@@ -1,8 +1,8 @@
-//! Histories in a few words: `(milliseconds, process, what happened)`.
+//! Builds short histories of `(milliseconds, process, event)`.
 
 use resource::audit::{Event, Kind, Name, Nanos, Rules, Verdict, VerdictKind, audit};
 
-/// The key of every event, unless `on` puts it elsewhere.
+/// The key of every event.
 pub(crate) const KEY: &str = "2f1a6b03c9de";
 
 pub(crate) fn history<'a>(events: impl IntoIterator<Item = (u64, &'a str, Kind)>) -> Vec<Event> {
@@ -18,12 +18,12 @@ pub(crate) fn millis_at(millis: u64) -> Nanos {
     Nanos(millis * 1_000_000)
 }
 
-/// Judged for safety alone.
+/// Returns the verdicts under the default rules, which judge safety alone.
 pub(crate) fn judge<'a>(events: impl IntoIterator<Item = (u64, &'a str, Kind)>) -> Vec<Verdict> {
     audit(&history(events), &Rules::default())
 }
 
-/// The verdicts' kinds and processes: `stale_write a b`.
+/// Returns the verdicts' kinds and processes: `stale_write a b`.
 pub(crate) fn lines(verdicts: &[Verdict]) -> Vec<String> {
     let line = |verdict: &Verdict| {
         let processes = verdict.processes.iter().map(|process| format!(" {process}"));
@@ -32,13 +32,13 @@ pub(crate) fn lines(verdicts: &[Verdict]) -> Vec<String> {
     verdicts.iter().map(line).collect()
 }
 
-/// The only verdict, which must be of that kind.
+/// Returns the only verdict, which must be of this kind.
 pub(crate) fn only(kind: VerdictKind, verdicts: &[Verdict]) -> &Verdict {
     assert_eq!(verdicts.iter().map(|verdict| verdict.kind).collect::<Vec<_>>(), [kind], "{verdicts:#?}");
     &verdicts[0]
 }
 
-/// The owner prefix of the acquisition of `worker`; a name with a colon is one already.
+/// Returns the owner prefix of the acquisition of `worker`; a name with a colon is one already.
 pub(crate) fn owner(worker: &str) -> Name {
     if worker.contains(':') { worker.into() } else { format!("{worker}:7f3c9e12").as_str().into() }
 }
@@ -76,7 +76,7 @@ pub(crate) fn renewed(worker: &str, token: u64) -> Kind {
     Kind::LeaseRenewed { key: key(), owner: owner(worker), token, valid_micros: Some(1_978_000) }
 }
 
-/// The same lease, trusted for so many milliseconds.
+/// Returns the same renewal with a validity of `millis` milliseconds.
 pub(crate) fn valid_for(kind: Kind, millis: u64) -> Kind {
     match kind {
         Kind::LeaseRenewed { key, owner, token, .. } => {
@@ -118,7 +118,7 @@ pub(crate) fn crashed() -> Kind {
     Kind::ProcessCrashed { detail: None }
 }
 
-/// A plain write, the last of its grant.
+/// Returns an accepted plain write, the last of its grant.
 pub(crate) fn accepted(worker: &str, token: u64, version: u64) -> Kind {
     Kind::WriteAccepted { key: key(), owner: Some(owner(worker)), token, seq: None, version, body: None }
 }
@@ -127,7 +127,7 @@ pub(crate) fn accepted_number(worker: &str, token: u64, seq: u64, version: u64) 
     Kind::WriteAccepted { key: key(), owner: Some(owner(worker)), token, seq: Some(seq), version, body: None }
 }
 
-/// A write of a client that sends its token and no owner.
+/// Returns an accepted write of a client that sends its token and no owner.
 pub(crate) fn accepted_unnamed(token: u64, version: u64) -> Kind {
     Kind::WriteAccepted { key: key(), owner: None, token, seq: None, version, body: None }
 }
@@ -141,12 +141,12 @@ pub(crate) fn rejected(worker: &str, token: u64, seen: u64) -> Kind {
     Kind::WriteRejected { key, owner, token, seq: None, seen, outcome: Some("stale".into()) }
 }
 
-/// A plain read.
+/// Returns a plain read.
 pub(crate) fn read(worker: &str, version: u64) -> Kind {
     Kind::ResourceRead { key: key(), owner: Some(owner(worker)), token: None, version, seen: 0 }
 }
 
-/// A fenced read, which claims the token.
+/// Returns a fenced read, which claims the token.
 pub(crate) fn claimed(worker: &str, token: u64, version: u64) -> Kind {
     Kind::ResourceRead { key: key(), owner: Some(owner(worker)), token: Some(token), version, seen: token }
 }
@@ -169,7 +169,7 @@ pub(crate) fn expired(held: &str) -> Kind {
     Kind::KeyExpired { key: key(), owner: Some(owner(held)) }
 }
 
-/// A write on the condition that the version is still `expected`.
+/// Returns an accepted write on the condition that the version is still `expected`.
 pub(crate) fn conditional(worker: &str, expected: u64, version: u64) -> Kind {
     Kind::ConditionalAccepted { key: key(), owner: Some(owner(worker)), expected, version, body: None }
 }

@@ -9,7 +9,8 @@ use crate::story::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Faults healed at 10 s; a request is served within 3 s; the run ends at 20 s.
+/// Returns rules by which faults have healed at 10 s, requests are served within 3 s, and the run ends at
+/// 20 s.
 fn rules() -> Rules {
     Rules {
         end: millis_at(20_000),
@@ -25,7 +26,7 @@ fn judge<'a>(events: impl IntoIterator<Item = (u64, &'a str, Kind)>) -> Vec<Verd
 }
 
 #[test]
-fn a_waiter_that_is_never_served() {
+fn a_waiter_that_is_never_served_is_stuck() {
     let verdicts = judge([(500, "a", requested("a"))]);
     let verdict = only(VerdictKind::Stuck, &verdicts);
     assert_eq!(
@@ -36,7 +37,7 @@ fn a_waiter_that_is_never_served() {
 }
 
 #[test]
-fn a_waiter_that_is_served_too_late() {
+fn a_waiter_that_is_served_too_late_is_stuck() {
     let verdicts = judge([(11_000, "a", requested("a")), (14_001, "a", acquired("a", 1))]);
     let verdict = only(VerdictKind::Stuck, &verdicts);
     assert_eq!(
@@ -46,7 +47,7 @@ fn a_waiter_that_is_served_too_late() {
 }
 
 #[test]
-fn waiters_that_were_served_refused_crashed_or_may_still_wait() {
+fn served_refused_crashed_and_recent_waiters_are_not_stuck() {
     let verdicts = judge([
         (500, "a", requested("a")),
         (1_000, "d", requested("d")),
@@ -60,17 +61,18 @@ fn waiters_that_were_served_refused_crashed_or_may_still_wait() {
 }
 
 #[test]
-fn a_key_that_outlives_its_time_to_live() {
+fn a_key_that_outlives_its_ttl_is_stuck() {
     let verdicts = judge([(500, "redis", granted("a", 1)), (12_000, "redis", extended("a", "a"))]);
     let verdict = only(VerdictKind::Stuck, &verdicts);
     assert_eq!(
         verdict.detail,
-        "redis still held the lock of a (owner a:7f3c9e12) at 20.000: it was stored at 12.000 and had to end by 14.000"
+        "redis still held the lock of a (owner a:7f3c9e12) at 20.000: \
+         it was stored at 12.000 and had to end by 14.000"
     );
 }
 
 #[test]
-fn keys_that_ended_or_may_still_be_held() {
+fn keys_that_ended_or_may_be_held_are_not_stuck() {
     let verdicts = judge([
         (500, "redis-1", granted("a", 1)),
         (2_500, "redis-1", expired("a")),
@@ -83,7 +85,7 @@ fn keys_that_ended_or_may_still_be_held() {
         (1_000, "redis-4", granted("a", 1)),
         (17_000, "redis-4", extended("a", "a")),
     ]);
-    assert_eq!(verdicts, [], "the last extension ends at 19 s, and the grace with the run");
+    assert_eq!(verdicts, [], "the last extension ends at 19 s, and its grace at 20 s with the run");
 }
 
 /// B01: the process died between SETNX and PEXPIRE.
@@ -117,7 +119,7 @@ fn a_waiter_with_a_new_owner_token_keeps_its_start() {
     assert_eq!(judge(began.into_iter().chain(began_anew)), []);
 }
 
-/// The TTL that was asked for is 2 s.
+/// Returns a history: `a` holds the lock with a requested TTL of 2 s, and `b` waits.
 fn held_by_a() -> [(u64, &'static str, Kind); 4] {
     [
         (11_000, "a", requested("a")),
@@ -151,11 +153,11 @@ fn the_wait_counts_from_when_the_lock_is_free() {
 
 #[test]
 fn a_request_that_others_overtake_is_not_stuck() {
-    let turns = (0..6).flat_map(|turn| {
-        let at = 11_200 + turn * 1_000;
-        [(at, "redis", granted("a", turn)), (at + 900, "redis", deleted("a", "a"))]
+    let grants = (0..6).flat_map(|token| {
+        let at = 11_200 + token * 1_000;
+        [(at, "redis", granted("a", token)), (at + 900, "redis", deleted("a", "a"))]
     });
-    let story = [(11_000, "a", requested("a")), (11_100, "b", requested("b"))].into_iter().chain(turns);
+    let story = [(11_000, "a", requested("a")), (11_100, "b", requested("b"))].into_iter().chain(grants);
     assert_eq!(
         lines(&judge(story.chain([(18_000, "b", not_acquired("b")), (18_000, "a", crashed())]))),
         [""; 0]
@@ -193,12 +195,12 @@ fn a_session_lasts_as_long_as_its_holder_lives() {
     let released = || released("a", 1, "done");
     assert_eq!(audit(&story(released()), &sessions), []);
     assert_eq!(lines(&audit(&story(released()), &rules())), ["stuck b"]);
-    assert_eq!(audit(&story(crashed()), &sessions), [], "the session ends a time to live after its holder");
+    assert_eq!(audit(&story(crashed()), &sessions), [], "the session ends a TTL after its holder");
 }
 
-/// `a` dies at 11 s as a holder with a time to live of 2 s; a new leader is elected at 12.5 s.
+/// The holder `a` dies at 11 s, with a TTL of 2 s; a new leader is elected at 12.5 s.
 #[test]
-fn a_new_leader_gives_sessions_their_time_again() {
+fn a_new_leader_restarts_the_ttl_of_sessions() {
     let story = |kept_until, served_at| {
         history([
             (10_000, "a", requested("a")),

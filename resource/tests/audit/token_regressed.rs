@@ -2,9 +2,9 @@ use resource::audit::VerdictKind;
 
 use crate::story::{acquired, judge, lines, not_acquired, only, requested};
 
-/// K8: two nodes of five counted to 10, the others to 1.
+/// K8 of docs/redlock.md: two nodes of five have counted to 10, the others to 1.
 #[test]
-fn a_smaller_token_for_an_acquire_that_began_later() {
+fn a_later_acquire_with_a_smaller_token_is_a_regress() {
     let verdicts = judge([
         (0, "a", requested("a")),
         (9, "a", acquired("a", 11)),
@@ -19,7 +19,7 @@ fn a_smaller_token_for_an_acquire_that_began_later() {
 }
 
 #[test]
-fn an_equal_token_is_no_growth() {
+fn a_later_acquire_with_an_equal_token_is_a_regress() {
     let verdicts = judge([
         (0, "a", requested("a")),
         (9, "a", acquired("a", 1)),

@@ -9,7 +9,7 @@ use resource::audit::{Kind, Record, RecordError};
 use tracing::span::{Attributes, Id, Record as SpanRecord};
 use tracing::{Metadata, Subscriber};
 
-/// What a recorder does, without the time and the process.
+/// Records events as a history's recorder does, but without time and process.
 #[derive(Clone, Default)]
 struct Recorder(Arc<Mutex<Vec<Result<Kind, RecordError>>>>);
 
@@ -103,7 +103,7 @@ fn each_lease_event_becomes_a_history_event() {
 }
 
 #[test]
-fn every_field_of_the_other_events_is_taken() {
+fn every_field_of_the_other_events_is_recorded() {
     let events = recorded(|| {
         let (key, owner) = ("2f1a6b03c9de", "a:7f3c9e12");
         tracing::info!(
@@ -161,10 +161,17 @@ fn every_field_of_the_other_events_is_taken() {
 fn display_values_and_signed_numbers_are_recorded() {
     let events = recorded(|| {
         let detail = "redis-1 and everything behind it was cut off from a";
-        tracing::info!(target: "fault", event = "fault_applied", fault = 2, verb = "cut", detail = %detail, beside = true);
+        tracing::info!(
+            target: "fault", event = "fault_applied", fault = 2, verb = "cut", detail = %detail, beside = true
+        );
         let (key, number) = ("k", 3_i64);
-        tracing::info!(event = %"section_entered", resource_id_hash = key, owner_token_prefix = %"a:1", fencing_token = number);
-        tracing::info!(event = "section_entered", resource_id_hash = key, owner_token_prefix = %"a:1", fencing_token = -1);
+        tracing::info!(
+            event = %"section_entered", resource_id_hash = key, owner_token_prefix = %"a:1",
+            fencing_token = number
+        );
+        tracing::info!(
+            event = "section_entered", resource_id_hash = key, owner_token_prefix = %"a:1", fencing_token = -1
+        );
         tracing::info!("a message of somebody else");
     });
     let (fault, verb) = (2, "cut".into());

@@ -6,14 +6,14 @@ fn judge<'a>(events: impl IntoIterator<Item = (u64, &'a str, Kind)>) -> Vec<Verd
     audit(&history(events), &Rules { fifo: true, ..Rules::default() })
 }
 
-fn a_then_b_in_line() -> [(u64, &'static str, Kind); 2] {
+fn a_then_b_queued() -> [(u64, &'static str, Kind); 2] {
     [(1, "a", queued("a", 10)), (2, "b", queued("b", 11))]
 }
 
 #[test]
-fn the_later_is_served_first() {
+fn serving_the_later_waiter_first_is_unfair() {
     let story =
-        || a_then_b_in_line().into_iter().chain([(5, "b", acquired("b", 1)), (9, "a", acquired("a", 2))]);
+        || a_then_b_queued().into_iter().chain([(5, "b", acquired("b", 1)), (9, "a", acquired("a", 2))]);
     let verdicts = judge(story());
     let verdict = only(VerdictKind::Unfair, &verdicts);
     assert_eq!(
@@ -24,9 +24,9 @@ fn the_later_is_served_first() {
 }
 
 #[test]
-fn in_order_of_their_places() {
+fn serving_waiters_in_queue_order_is_fair() {
     let served = [(5, "a", acquired("a", 1)), (9, "b", acquired("b", 2))];
-    assert_eq!(judge(a_then_b_in_line().into_iter().chain(served)), []);
+    assert_eq!(judge(a_then_b_queued().into_iter().chain(served)), []);
 }
 
 #[test]
@@ -34,18 +34,18 @@ fn a_waiter_that_left_is_not_overtaken() {
     let of_server = [("server", expired("a")), ("server", waiter_gone("a"))];
     for leaves in of_server.into_iter().chain([("a", not_acquired("a")), ("a", crashed())]) {
         let rest = [(4, leaves.0, leaves.1), (5, "b", acquired("b", 1))];
-        assert_eq!(judge(a_then_b_in_line().into_iter().chain(rest)), []);
+        assert_eq!(judge(a_then_b_queued().into_iter().chain(rest)), []);
     }
 }
 
 #[test]
-fn the_crash_of_another_process_moves_nobody() {
+fn the_crash_of_another_process_changes_no_places() {
     let rest = [(4, "c", crashed()), (5, "b", acquired("b", 1))];
-    only(VerdictKind::Unfair, &judge(a_then_b_in_line().into_iter().chain(rest)));
+    only(VerdictKind::Unfair, &judge(a_then_b_queued().into_iter().chain(rest)));
 }
 
 #[test]
-fn a_grant_whose_news_is_late_was_in_order() {
+fn a_grant_that_is_reported_late_is_in_order() {
     let rest = [
         (3, "server", granted("a", 1)),
         (2003, "server", expired("a")),
@@ -53,13 +53,13 @@ fn a_grant_whose_news_is_late_was_in_order() {
         (2005, "b", acquired("b", 2)),
         (2006, "a", acquired("a", 1)),
     ];
-    assert_eq!(judge(a_then_b_in_line().into_iter().chain(rest)), []);
+    assert_eq!(judge(a_then_b_queued().into_iter().chain(rest)), []);
 }
 
 #[test]
 fn a_grant_out_of_order_is_reported_once() {
     let rest = [(3, "server", granted("b", 1)), (4, "b", acquired("b", 1))];
-    let verdicts = judge(a_then_b_in_line().into_iter().chain(rest));
+    let verdicts = judge(a_then_b_queued().into_iter().chain(rest));
     assert_eq!(only(VerdictKind::Unfair, &verdicts).at.to_string(), "0.003");
 }
 

@@ -12,30 +12,31 @@ fn judge<'a>(servers: &[&str], events: impl IntoIterator<Item = (u64, &'a str, K
 const FIVE: [&str; 5] = ["redis-1", "redis-2", "redis-3", "redis-4", "redis-5"];
 
 #[test]
-fn a_key_that_expires_while_its_holder_trusts_the_lease() {
+fn a_valid_lease_whose_key_has_expired_is_unheld() {
     let story = [(0, "redis", granted("a", 1)), (5, "a", acquired("a", 1)), (1_982, "redis", expired("a"))];
     let verdicts = judge(&["redis"], story);
     let verdict = only(VerdictKind::Unheld, &verdicts);
     assert_eq!(
         verdict.detail,
-        "the lease of a (token 1) was valid by its own clock until 1.983, and from 1.982 on the lock was not stored for it"
+        "the lease of a (token 1) was valid by its own clock until 1.983, \
+         and from 1.982 on the lock was not stored for it"
     );
 }
 
 #[test]
-fn a_key_that_outlives_the_belief() {
+fn a_key_that_outlives_the_validity_is_no_violation() {
     let story = [(0, "redis", granted("a", 1)), (5, "a", acquired("a", 1)), (1_983, "redis", expired("a"))];
     assert_eq!(judge(&["redis"], story), []);
 }
 
 #[test]
-fn a_lease_that_no_server_has_granted() {
+fn a_lease_that_no_server_has_granted_is_unheld() {
     only(VerdictKind::Unheld, &judge(&["redis"], [(5, "a", acquired("a", 1))]));
     assert_eq!(judge(&[], [(5, "a", acquired("a", 1))]), [], "without server events there is no evidence");
 }
 
 #[test]
-fn a_holder_that_has_begun_to_release_believes_nothing() {
+fn a_lease_under_release_is_no_longer_valid() {
     let story = [
         (0, "redis", granted("a", 1)),
         (5, "a", acquired("a", 1)),
@@ -46,7 +47,7 @@ fn a_holder_that_has_begun_to_release_believes_nothing() {
 }
 
 #[test]
-fn a_lock_that_another_one_takes_over() {
+fn a_lease_whose_key_another_owner_has_is_unheld() {
     let story = [(0, "redis", granted("a", 1)), (5, "a", acquired("a", 1)), (900, "redis", granted("b", 2))];
     assert_eq!(only(VerdictKind::Unheld, &judge(&["redis"], story)).processes, ["a".into()]);
 }
@@ -58,7 +59,7 @@ fn of_five_servers_three_must_hold_the_key() {
     assert_eq!(judge(&FIVE, story.clone()), []);
     let one_less = story.into_iter().chain([(700, "redis-2", expired("a"))]);
     only(VerdictKind::Unheld, &judge(&FIVE, one_less.clone()));
-    // Another one took its place before.
+    // Another server has taken its place before.
     let another = [(600, "redis-4", granted("a", 1))];
     assert_eq!(judge(&FIVE, another.into_iter().chain(one_less)), []);
 }
@@ -86,7 +87,7 @@ fn a_restarted_server_that_grants_again_lost_the_key() {
 }
 
 #[test]
-fn after_the_primary_died_the_promoted_replica_s_word_counts() {
+fn after_the_primary_died_the_promoted_replica_counts() {
     let promoted = || Kind::ServerPromoted { detail: None };
     let lagging = [
         (0, "redis", granted("a", 1)),

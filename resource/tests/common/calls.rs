@@ -1,4 +1,4 @@
-//! Calls of a store in few words.
+//! Short functions to call a store.
 
 use bytes::Bytes;
 use dlock::FencingToken;
@@ -23,23 +23,23 @@ pub(crate) fn plain(number: u64, body: &str) -> Write {
     Write { guard: Guard::token(token(number)), owner: None, body: Bytes::copy_from_slice(body.as_bytes()) }
 }
 
-/// A conditional write.
+/// Returns a write on the condition that the version is `expected`.
 pub(crate) fn on(expected: u64, name: Option<&str>, body: &str) -> Write {
     let owner = name.and_then(owner);
     Write { guard: Guard::Version { expected }, owner, body: Bytes::copy_from_slice(body.as_bytes()) }
 }
 
-/// The receipt of a conditional write.
+/// Returns the receipt of a conditional write.
 pub(crate) fn receipt(version: u64) -> Receipt {
     Receipt { version, max_fence: None }
 }
 
-/// What a conditional write gets that named another version.
+/// Returns the outcome of a conditional write that names another version.
 pub(crate) fn conflict(expected: u64, current: u64) -> WriteOutcome {
     WriteOutcome::Refused(Refusal::Conflict { expected, current })
 }
 
-/// Both stores complete at once: the simulator relies on it.
+/// Writes to `store`, which must complete at once: the simulator relies on it.
 pub(crate) fn write(
     store: &impl Store,
     key: &ResourceKey,

@@ -1,4 +1,4 @@
-//! A disk whose power can fail: what was not synced survives in part or not at all.
+//! A disk whose power can fail: changes that are not synced survive in part or not at all.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -13,9 +13,9 @@ pub(crate) struct Disk(Arc<Mutex<State>>);
 struct State {
     synced: Vec<u8>,
     current: Vec<u8>,
-    /// What was done since the last sync.
+    /// The changes since the last sync.
     pending: Vec<Change>,
-    /// Operations until the power fails; `None`: it does not.
+    /// The number of operations until the power fails; `None` if it does not.
     power: Option<u64>,
 }
 
@@ -43,8 +43,8 @@ impl Disk {
         self.state().power = Some(operations);
     }
 
-    /// What the disk holds after a loss of power: all that was synced, and those of the later changes that
-    /// `survives` picks by their number. The old disk stays what it was.
+    /// Returns the disk after a loss of power: all synced changes, and those later ones that `survives` picks
+    /// by their number. This disk is not changed.
     pub(crate) fn after_power_loss(&self, survives: impl Fn(usize) -> bool) -> Disk {
         let state = self.state();
         let mut image = state.synced.clone();

@@ -1,4 +1,4 @@
-//! Collects the events of the target `resource`, as the audit will see them.
+//! Collects the events of the target `resource`, as the audit reads them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ thread_local! {
 }
 
 impl Events {
-    /// Collects what this thread emits from now on.
+    /// Collects the events that this thread emits from now on.
     ///
     /// One global subscriber hands each event to its thread's collector. A subscriber of its own for every
     /// test would race with the other tests for tracing's call-site caches, and lose events.
@@ -53,8 +53,8 @@ impl<S: tracing::Subscriber> Layer<S> for PerThread {
     }
 }
 
-/// Takes the kinds of field that the vocabulary has: texts and numbers. Any other is shown with a question
-/// mark, and fails the comparison.
+/// Records the types of field that the vocabulary has: texts and numbers. A field of any other type gets a
+/// question mark, and fails the comparison.
 #[derive(Default)]
 struct Fields(Event);
 

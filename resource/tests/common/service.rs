@@ -1,4 +1,4 @@
-//! The service and a client of it that speaks plain HTTP/1.1, for the tests.
+//! The service and a plain HTTP/1.1 client, for the tests.
 #![allow(dead_code, clippy::unwrap_used, reason = "each test uses its part")]
 
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl Answer {
     }
 }
 
-/// Sends the request on a connection of its own.
+/// Sends a request on a connection of its own and returns the answer.
 pub(crate) fn ask(app: &App, line: &str, headers: &[&str], body: &[u8]) -> Answer {
     let mut request = format!("{line} HTTP/1.1\r\nHost: resource\r\nConnection: close\r\n").into_bytes();
     for header in headers {

@@ -1,5 +1,5 @@
-//! A small world for the client: a clock that jumps when nothing else can happen, and connections that fail
-//! as told.
+//! A small world for the client: a clock that jumps when no task can run, and connections that fail as
+//! planned.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::{Future, poll_fn};
@@ -15,7 +15,7 @@ use resource::http::{App, serve_connection};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
 use tokio::runtime::{Builder, Handle};
 
-/// How a connection fails. Those that the test did not plan are good.
+/// The fault of a connection. Connections beyond the planned ones are good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
     Good,
@@ -23,9 +23,9 @@ pub(crate) enum Link {
     Refused,
     /// Opening it takes for ever.
     Hangs,
-    /// The service hears every request; what it says is lost.
+    /// The service receives every request; its replies are lost.
     LosesReplies,
-    /// The service hears the request, and the connection is reset before its reply.
+    /// The service receives the request, and the connection is reset before its reply.
     ResetsBeforeReply,
     /// The service answers one request and closes the connection at once.
     ClosesAfterReply,
@@ -43,7 +43,7 @@ struct State {
     links: VecDeque<Link>,
     opened: usize,
     closed: usize,
-    /// What the client sees of its open connections has ended.
+    /// Set when the client's open connections have ended.
     ended: Arc<AtomicBool>,
 }
 
@@ -66,17 +66,17 @@ pub(crate) fn run<F: Future<Output = ()>>(app: &App, links: &[Link], test: impl 
 }
 
 impl World {
-    /// `seconds` after the world began.
+    /// Returns the time `seconds` after the world began.
     pub(crate) fn at(seconds: u64) -> Instant {
         Instant::from_nanos(0) + Duration::from_secs(seconds)
     }
 
-    /// How many connections were opened so far.
+    /// Returns the number of connections opened so far.
     pub(crate) fn opened(&self) -> usize {
         self.state().opened
     }
 
-    /// How many of them the service has seen the end of.
+    /// Returns the number of connections whose end the service has seen.
     pub(crate) fn closed(&self) -> usize {
         self.state().closed
     }
@@ -87,13 +87,13 @@ impl World {
         state.now = state.now + time;
     }
 
-    /// Ends the open connections: the client has yet to notice.
+    /// Ends the open connections, which the client has yet to notice.
     pub(crate) fn end_connections(&self) {
         let mut state = self.state();
         std::mem::take(&mut state.ended).store(true, Ordering::Relaxed);
     }
 
-    /// Nothing is left to do before the next sleeper wakes: goes there.
+    /// Moves the clock to the next sleeper's deadline and wakes it, since no task can run before.
     fn jump(&self) {
         let mut state = self.state();
         if let Some(((deadline, _), waker)) = state.sleepers.pop_first() {
@@ -167,7 +167,7 @@ impl Runtime for World {
     }
 }
 
-/// Takes a dropped sleep out of the queue: nobody waits for it.
+/// Removes a dropped sleep from the sleepers.
 struct Sleeper<'a> {
     world: &'a World,
     key: (Instant, u64),

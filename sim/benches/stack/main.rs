@@ -1,14 +1,13 @@
-//! What the whole stack costs, in one run and as ratios.
+//! Measures the cost of the whole stack, as rates and as ratios to other simulators.
 //!
 //! 1. Redis commands a second: three workers acquire and release by script on five servers, ten rounds; the
 //!    real `redis` client, RESP2, Lua, the simulated network, with every event recorded and hashed. Compared
 //!    with the same exchange over madsim's own `Endpoint` RPC and turmoil's TCP, without any protocol.
 //! 2. Schedules a second of the safety experiment, a pause of five seconds: two workers and the HTTP
-//!    resource, on one Redis
-//!    and with Redlock on five; audit and trace hash included.
+//!    resource, on one Redis and with Redlock on five; audit and trace hash included.
 //!
-//! `cargo bench -p sim -- memory` runs a million schedules on two threads instead and prints the peak of the
-//! memory.
+//! `cargo bench -p sim -- memory` makes a million runs of random schedules on two threads instead, and prints
+//! the peak memory.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -24,10 +23,11 @@ mod peers;
 use std::time::Duration;
 
 use sim::Schedule;
+use sim::allocator::Allocator;
 use sim::lab::{Arm, run};
 
 #[global_allocator]
-static ALLOCATOR: sim::allocator::Allocator = sim::allocator::Allocator;
+static ALLOCATOR: Allocator = Allocator;
 
 /// The size of one exchange.
 #[derive(Clone, Copy)]
@@ -39,14 +39,15 @@ pub(crate) struct Shape {
 
 const SHAPE: Shape = Shape { workers: 3, servers: 5, rounds: 10 };
 
-/// So often two contenders are measured right after one another, for so long each, now one first and now the
-/// other. Time is what the process has had of a processor ([`busy`]): other processes take none of it. A
-/// processor that is shared with other machines goes now faster and now slower, for seconds: so turns are
-/// short, and medians count.
-const TURNS: usize = 41;
-const TURN: Duration = Duration::from_millis(100);
+/// Number of measurements. Two contenders are measured right after one another, and take turns in going
+/// first. A processor that is shared with other machines changes its speed for seconds at a time: so
+/// measurements are short, and medians count.
+const MEASUREMENTS: usize = 41;
+/// Length of one measurement, in processor time of this process ([`busy`]): other processes don't count.
+const MEASURED: Duration = Duration::from_millis(100);
 
 fn main() {
+    Allocator::keep_freed_memory();
     if std::env::args().any(|argument| argument == "memory") {
         return memory::million();
     }
@@ -63,7 +64,7 @@ fn main() {
 const OURS: Contender =
     Contender { name: "whole stack: redis client, RESP2, Lua, network, events, hash", run: ours::run };
 
-/// Those that it is compared to, and what the ratio is called.
+/// The contenders that ours is compared to, each with the label of the ratio.
 const PEERS: [(Contender, &str); 3] = [
     (
         Contender { name: "madsim Endpoint RPC, plain structs", run: peers::madsim_rpc::run },
@@ -87,21 +88,22 @@ const PEERS: [(Contender, &str); 3] = [
 
 fn exchange() {
     println!(
-        "calls a second, {} workers, {} servers, {} rounds, one core; median of {TURNS} turns:",
+        "calls a second, {} workers, {} servers, {} rounds, one core; median of {MEASUREMENTS} measurements:",
         SHAPE.workers, SHAPE.servers, SHAPE.rounds
     );
     for (peer, ratio) in &PEERS {
-        let pairs: Vec<[f64; 2]> = (0..TURNS as u64).map(|turn| in_turn(peer, turn)).collect();
+        let pairs: Vec<[f64; 2]> =
+            (0..MEASUREMENTS as u64).map(|number| measure_pair(peer, number)).collect();
         println!("  {:>10.0}  {}", median(pairs.iter().map(|[ours, _]| *ours)), OURS.name);
         println!("  {:>10.0}  {}", median(pairs.iter().map(|[_, peer]| *peer)), peer.name);
         println!("  {:>10.2}  {ratio}", median(pairs.iter().map(|[ours, peer]| ours / peer)));
     }
 }
 
-/// The rates of ours and of the peer, measured right after one another.
-fn in_turn(peer: &Contender, turn: u64) -> [f64; 2] {
-    let measure = |contender: &Contender| rate(|seed| (contender.run)(SHAPE, seed), turn);
-    if turn.is_multiple_of(2) {
+/// Measures our stack and `peer` right after one another. Returns both rates, ours first.
+fn measure_pair(peer: &Contender, number: u64) -> [f64; 2] {
+    let measure = |contender: &Contender| rate(|seed| (contender.run)(SHAPE, seed), number);
+    if number.is_multiple_of(2) {
         let ours = measure(&OURS);
         return [ours, measure(peer)];
     }
@@ -115,45 +117,50 @@ fn median(figures: impl Iterator<Item = f64>) -> f64 {
     figures[figures.len() / 2]
 }
 
-/// For a profiler, which counts instructions where clocks only see noise: nothing but our own exchange.
+/// Runs our own exchange alone, for a profiler: it counts instructions, where clocks show mostly noise.
 fn profile() {
     const RUNS: u64 = 200;
     let calls: u64 = (0..RUNS).map(|seed| ours::run(SHAPE, seed)).sum();
     println!("{RUNS} runs, {calls} calls");
 }
 
-/// Something that makes the exchange, given its shape and a seed, and says how many calls were answered.
+/// An implementation of the exchange. `run` takes its shape and a seed, and returns the number of answered
+/// calls.
 struct Contender {
     name: &'static str,
     run: fn(Shape, u64) -> u64,
 }
 
-/// Units of work a second: `work` returns how many it did.
-fn rate(work: impl Fn(u64) -> u64, turn: u64) -> f64 {
+/// Repeats `work` for one measurement, the one numbered `number`. Returns units of work a second; `work`
+/// takes a seed and returns the units that it did.
+fn rate(work: impl Fn(u64) -> u64, number: u64) -> f64 {
     let began = busy();
     let mut done = 0;
-    let mut seed = turn << 32;
-    while busy() - began < TURN {
+    let mut seed = number << 32;
+    while busy() - began < MEASURED {
         done += work(seed);
         seed += 1;
     }
     done as f64 / (busy() - began).as_secs_f64()
 }
 
-/// The processor time that this process has used, ended threads included.
+/// Returns the processor time that this process has used, ended threads included.
 fn busy() -> Duration {
     let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
 }
 
-/// Kleppmann's figure, fencing on, on one Redis and on five.
+/// The schedules of Kleppmann's figure: on one Redis, and with Redlock on five.
 const FIGURES: [(&str, &str); 2] = [
     ("seeds/gc-pause.toml", include_str!("../../../seeds/gc-pause.toml")),
     ("seeds/gc-pause-redlock.toml", include_str!("../../../seeds/gc-pause-redlock.toml")),
 ];
 
 fn figures() {
-    println!("the figure, fencing on, one core, audit and trace hash included; median of {TURNS} turns:");
+    println!(
+        "Kleppmann's figure, fencing on, one core, audit and trace hash included; \
+         median of {MEASUREMENTS} measurements:"
+    );
     for (file, text) in FIGURES {
         let schedule = Schedule::parse(file, text).unwrap();
         let judged = |seed| {
@@ -161,7 +168,7 @@ fn figures() {
             assert!(!report.verdicts.is_empty());
             1
         };
-        let rate = median((0..TURNS as u64).map(|turn| rate(judged, turn)));
+        let rate = median((0..MEASUREMENTS as u64).map(|number| rate(judged, number)));
         let report = run(&schedule, Arm::Fenced, 0).unwrap();
         println!(
             "  {rate:>10.0}  schedules a second of {file}, {} events and {} commands each",

@@ -1,7 +1,7 @@
 //! The exchange through the whole stack.
 //!
-//! The world is built by hand, below `sim::Sim`: its other contenders have nothing like a run that names
-//! panics, knows faults and ends its servers, which costs 1 to 3 % here.
+//! It builds its world directly, without `sim::Sim`. A run of `Sim` attributes panics, knows faults and ends
+//! its servers, which costs 1 to 3 % here, and the other contenders have nothing like it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -66,7 +66,7 @@ async fn work(shape: Shape, world: World, id: ProcessId, number: usize, calls: &
     let runtime = SimRuntime::new(&world, id);
     let key = LockKey::new("orders", &number.to_string()).unwrap();
     let lock = |server| {
-        // Nobody waits, in the other contenders' exchange neither: a release has nobody to call.
+        // No acquire waits, here or in the other contenders' exchange, so a release has no waiter to wake.
         let mut options = RedisOptions::default();
         options.waiting = Waiting::Polled;
         let backend = Redis::new(runtime.clone(), &format!("redis-{server}:6379"), options);

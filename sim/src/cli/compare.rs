@@ -1,4 +1,4 @@
-//! `compare`: every lock system under every class of faults.
+//! `compare`: runs every lock system under every class of faults.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use super::stopwatch::Stopwatch;
 use super::{Outcome, print, wrap};
 
 /// Runs `schedules` schedules of each system under each class of faults, prints the table and writes it to
-/// `out`. Not as expected if a verdict is left unexplained.
+/// `out`. Returns false if a verdict has no explanation in its schedule.
 pub(crate) fn compare(first: u64, schedules: u64, threads: Option<usize>, out: &Path) -> Outcome {
     if schedules == 0 {
-        return Err("a comparison of no schedules says nothing: give --schedules at least 1".into());
+        return Err("--schedules is 0: give at least 1".into());
     }
     let began = Stopwatch::start();
     let bar = bar(cells().count() as u64 * schedules);
@@ -30,10 +30,11 @@ pub(crate) fn compare(first: u64, schedules: u64, threads: Option<usize>, out: &
     Ok(comparison.values().all(|cell| cell.violations == 0))
 }
 
-/// The page that holds the table.
+/// Formats the page with the table.
 fn page(comparison: &Comparison, first: u64, schedules: u64) -> String {
     format!(
-        "# The comparison\n\n`cargo run --release -- compare --schedules {schedules} --first {first}`: {schedules} random\n\
+        "# The comparison\n\n\
+         `cargo run --release -- compare --schedules {schedules} --first {first}`: {schedules} random\n\
          schedules in each row, with one fault of the class, each run with fencing off and on.\n\n{}\n{}\n",
         table::markdown(comparison),
         wrap(table::LEGEND, 0)

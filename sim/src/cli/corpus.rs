@@ -1,4 +1,4 @@
-//! `corpus`: replays every schedule of a folder, a line each.
+//! `corpus`: replays every schedule in a folder and prints a line for each.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -9,10 +9,10 @@ use sim::museum::run;
 
 use super::{Outcome, arm_name, print, wrap};
 
-/// The columns of a schedule's name.
+/// Width of the column of schedule names.
 const NAME: usize = 30;
 
-/// Replays the folder. Not as expected if one schedule is not.
+/// Replays the schedules in `folder`. Returns false if one of them does not give the expected outcome.
 pub(crate) fn corpus(folder: &Path) -> Outcome {
     let mut agreed = 0;
     let schedules = corpus::load(folder)?;

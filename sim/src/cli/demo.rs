@@ -1,4 +1,5 @@
-//! Without a command: the safety experiment in both arms, then some seconds of random schedules.
+//! The demonstration, which `sim` runs without a command: the safety experiment in both arms, then some
+//! seconds of random schedules.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -14,13 +15,14 @@ use super::explore::{bar, cores, show, table};
 use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, wrap};
 
-/// The schedule of the experiment, the file that the corpus replays too.
+/// The schedule of the experiment. `corpus` replays the same file.
 const EXPERIMENT: &str = include_str!("../../../seeds/gc-pause.toml");
 
-/// For how long random schedules are run.
+/// Real time for which random schedules run.
 const SEARCH: Duration = Duration::from_secs(5);
 
-/// Shows both. Not as expected if an arm of the experiment does not give its verdict, or a promise is broken.
+/// Runs the experiment and the search. Returns false if an arm of the experiment does not give the expected
+/// outcome, or if the search finds a violation.
 pub(crate) fn demo() -> Outcome {
     let schedule = Schedule::parse("seeds/gc-pause.toml", EXPERIMENT)?;
     let unfenced = run(&schedule, Arm::Unfenced, schedule.seed)?;
@@ -43,7 +45,7 @@ pub(crate) fn demo() -> Outcome {
     Ok(search()? && as_expected)
 }
 
-/// An arm in some lines: its verdicts, who wrote, and the 409.
+/// Formats the run of one arm: its verdicts, the accepted writers and the refused writes.
 fn verdicts(arm: Arm, report: &Report) -> String {
     let mut text = format!("{}:\n", arm_name(arm));
     for verdict in &report.verdicts {
@@ -73,7 +75,7 @@ fn search() -> Outcome {
         began.elapsed() < SEARCH
     })?;
     bar.finish_and_clear();
-    print(&table(&tally, began.elapsed().as_secs_f64()))?;
+    print(&table(&tally, &[Arm::Unfenced, Arm::Fenced], began.elapsed().as_secs_f64()))?;
     for violation in &violations {
         let seed = violation.schedule.seed;
         let fence = if violation.arm == Arm::Fenced.name() { "on" } else { "off" };
@@ -82,7 +84,7 @@ fn search() -> Outcome {
     Ok(violations.is_empty())
 }
 
-/// How many schedules there will be at the end, going by those so far.
+/// Estimates the total number of schedules from the number so far.
 fn estimate(schedules: u64, elapsed: Duration) -> u64 {
     let share = (elapsed.as_secs_f64() / SEARCH.as_secs_f64()).clamp(0.001, 1.0);
     ((schedules as f64 / share) as u64).max(schedules)

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::{Outcome, print};
 
-/// What cargo must be told: madsim simulates only under its cfg, and etcd-client compiles etcd's protocol
-/// when it is built.
+/// The configuration of cargo: madsim simulates only under its cfg, and the build of etcd-client compiles
+/// etcd's protocol.
 const CONFIG: &str = r#"# For the crate `sim`: madsim simulates only under this cfg, and etcd-client compiles etcd's protocol when it is built.
 [build]
 rustflags = ["--cfg", "madsim"]
@@ -32,8 +32,8 @@ PROTOC = { value = ".cargo/protoc", relative = true }
 /// The script that finds the protobuf compiler that cargo itself has downloaded.
 const PROTOC: &str = include_str!("../../../tools/protoc");
 
-/// Writes `.cargo/config.toml` and `.cargo/protoc` into the crate's folder. What is there already is left
-/// alone.
+/// Writes `.cargo/config.toml` and `.cargo/protoc` into the crate's folder. Keeps an existing config.toml; it
+/// is an error if that lacks a setting.
 pub(crate) fn init(folder: &Path) -> Outcome {
     if !folder.join("Cargo.toml").is_file() {
         let problem = format!("{} has no Cargo.toml: give the folder of your crate", folder.display());
@@ -49,7 +49,8 @@ pub(crate) fn init(folder: &Path) -> Outcome {
         let text = fs::read_to_string(&config).map_err(failed(&config))?;
         if let Some(missing) = missing(&text) {
             let problem = format!(
-                "{} is there already and lacks {missing}: add this to it by hand, and run this command again\n\n{CONFIG}",
+                "{} exists and lacks {missing}: add this to it by hand, and run this command again\n\n\
+                 {CONFIG}",
                 config.display()
             );
             return Err(problem.into());
@@ -69,7 +70,7 @@ pub(crate) fn init(folder: &Path) -> Outcome {
     Ok(true)
 }
 
-/// Which of the settings the file lacks, if it lacks one.
+/// Returns the first setting that the file lacks, if any.
 fn missing(text: &str) -> Option<&'static str> {
     let Ok(table) = text.parse::<toml::Table>() else { return Some("valid TOML") };
     let flags = table.get("build").and_then(|build| build.get("rustflags")).map(ToString::to_string);
@@ -83,7 +84,7 @@ fn missing(text: &str) -> Option<&'static str> {
     protoc.is_none().then_some("env.PROTOC")
 }
 
-/// The file is there whole or not at all.
+/// Writes a draft and renames it, so that the file is never incomplete.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     let draft = path.with_extension("new");
     fs::write(&draft, text)?;
@@ -101,7 +102,7 @@ fn make_executable(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The crate `sim` as seen from `folder`: relative if the two lie beside each other.
+/// Returns the path to the crate `sim`: relative if `folder` and the workspace of `sim` have the same parent.
 fn path_to_sim(folder: &Path) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
     let parent = |path: &Path| path.canonicalize().ok().and_then(|path| path.parent().map(Path::to_owned));

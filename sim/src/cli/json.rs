@@ -9,14 +9,14 @@ use sim::Schedule;
 use sim::lab::{Arm, Options};
 use sim::sim::{Mismatch, Report};
 
-/// What `--json` prints: the sums over all arms that were run, then each arm by itself.
+/// The object that `--json` prints: sums over all arms that were run, and some values by arm.
 #[derive(Serialize)]
 pub(crate) struct Object {
     /// The seed of the run's randomness.
     seed: u64,
     /// The schedule's file, or `drawn from the seed`.
     schedule: String,
-    /// Whether every arm gave what the schedule demands; absent if it demands nothing.
+    /// True if every arm gave the expected outcome; absent if the schedule expects none.
     #[serde(skip_serializing_if = "Option::is_none")]
     as_expected: Option<bool>,
     verdicts: Vec<JsonVerdict>,
@@ -25,11 +25,11 @@ pub(crate) struct Object {
     trace_hash: BTreeMap<&'static str, String>,
     /// Simulated time in seconds, by arm.
     simulated_seconds: BTreeMap<&'static str, f64>,
-    /// How fair the lock was, by arm: order of arrival against order of grant.
+    /// Fairness of the lock, by arm: order of arrival against order of grant.
     fairness: BTreeMap<&'static str, Fairness>,
     /// Commands that the lock servers executed.
     commands: u64,
-    /// How long the runs took, in seconds.
+    /// Real time of the runs, in seconds.
     wall_seconds: f64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     mismatches: Vec<String>,
@@ -91,7 +91,7 @@ impl Object {
         }
     }
 
-    /// The object as text, with a line feed at its end.
+    /// Formats the object, with a line feed at its end.
     pub(crate) fn text(&self) -> Result<String, serde_json::Error> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }

@@ -1,4 +1,4 @@
-//! The commands, one file each. Each returns whether all was as expected.
+//! The commands, one file each. Each returns true if all was as expected.
 
 pub(crate) mod compare;
 pub(crate) mod corpus;
@@ -7,17 +7,19 @@ pub(crate) mod explore;
 pub(crate) mod fencing;
 pub(crate) mod init;
 pub(crate) mod json;
+pub(crate) mod museum;
 pub(crate) mod probes;
 pub(crate) mod replay;
+pub(crate) mod shrink;
 mod stopwatch;
 
 use std::error::Error;
 use std::io::{self, Write};
 
-/// Whether all was as expected, or why the input was bad.
+/// True if all was as expected; an error if the input is invalid.
 pub(crate) type Outcome = Result<bool, Box<dyn Error>>;
 
-/// Prints to standard output. A reader that has gone away (`| head`) is no error.
+/// Prints to standard output. A closed pipe (`| head`) is no error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     match io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -25,17 +27,17 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// The columns of a terminal.
+/// Width of a terminal, in columns.
 const WIDTH: usize = 80;
 
-/// `text` on lines of at most 80 columns, broken at spaces; all lines but the first begin with `indent`
-/// spaces. A word that is longer than a line stands alone on one. Ends with a line feed.
+/// Wraps `text` at spaces into lines of at most 80 columns, and ends it with a line feed. All lines but the
+/// first begin with `indent` spaces. A word that is longer than a line gets a line of its own.
 pub(crate) fn wrap(text: &str, indent: usize) -> String {
     let mut wrapped = String::new();
     let mut column = 0;
     for (number, word) in text.split(' ').enumerate() {
         let length = word.chars().count();
-        // A line holds something before it is broken.
+        // Break a line only if it holds a word.
         if column > indent && column + 1 + length > WIDTH {
             wrapped.push('\n');
             wrapped.push_str(&" ".repeat(indent));
@@ -51,7 +53,12 @@ pub(crate) fn wrap(text: &str, indent: usize) -> String {
     wrapped
 }
 
-/// `fencing off` or `fencing on`.
+/// Wraps each line of `text`, as [`wrap`] does, with an indent of two spaces.
+pub(crate) fn wrap_lines(text: &str) -> String {
+    text.lines().map(|line| wrap(line, 2)).collect()
+}
+
+/// Returns `fencing off` or `fencing on`.
 pub(crate) fn arm_name(arm: sim::lab::Arm) -> &'static str {
     match arm {
         sim::lab::Arm::Unfenced => "fencing off",

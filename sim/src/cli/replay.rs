@@ -1,4 +1,4 @@
-//! `run` and `replay`: one schedule, its trace and its verdicts.
+//! `run` and `replay`: run one schedule and print its trace and its verdicts.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::json::Object;
 use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, wrap};
 
-/// Runs the schedule drawn from `seed` in one arm. Not as expected if a promise is broken.
+/// Runs the schedule drawn from `seed` in one arm. Returns false if there is a violation.
 pub(crate) fn random(seed: u64, arm: Arm, trace: bool, json: bool) -> Outcome {
     let schedule = draw(seed);
     let began = Stopwatch::start();
@@ -31,14 +31,14 @@ pub(crate) fn random(seed: u64, arm: Arm, trace: bool, json: bool) -> Outcome {
     }
     text += &summary(&report);
     if !kept {
-        let _ =
-            writeln!(text, "a promise is broken: no known limit of this schedule explains these verdicts");
+        let _ = writeln!(text, "violation: no known limit of this schedule explains these verdicts");
     }
     print(&text)?;
     Ok(kept)
 }
 
-/// Runs the schedule in `file`, each arm that it has expectations of.
+/// Runs the schedule in `file` in each arm that it has expectations of, or in both if it has none. Returns
+/// false if an arm does not give the expected outcome.
 pub(crate) fn file(file: &Path, json: bool) -> Outcome {
     let schedule = museum::load(file)?;
     let mut object = Object::new(&schedule, file.display().to_string());
@@ -57,7 +57,7 @@ pub(crate) fn file(file: &Path, json: bool) -> Outcome {
     Ok(as_expected)
 }
 
-/// The verdicts in words, and what became of the writes.
+/// Formats the verdicts, the writes and the counts of a run.
 pub(crate) fn summary(report: &Report) -> String {
     let mut text = String::new();
     for verdict in &report.verdicts {
@@ -72,7 +72,8 @@ pub(crate) fn summary(report: &Report) -> String {
     if let Some(attempts) = counts.updates.attempts_per_update() {
         let Updates { made, conflicts, given_up, .. } = counts.updates;
         let line = format!(
-            "{made} updates without a lock, {attempts:.2} attempts each; {conflicts} conflicts; {given_up} given up"
+            "{made} updates without a lock, {attempts:.2} attempts each; {conflicts} conflicts; \
+             {given_up} given up"
         );
         text += &wrap(&line, 2);
     }
@@ -89,7 +90,7 @@ pub(crate) fn summary(report: &Report) -> String {
 
 fn comparison(mismatches: Option<&[Mismatch]>) -> String {
     match mismatches {
-        None => "the schedule demands nothing of this arm\n".to_owned(),
+        None => "the schedule expects nothing of this arm\n".to_owned(),
         Some([]) => "as expected\n".to_owned(),
         Some(mismatches) => {
             mismatches.iter().map(|mismatch| wrap(&format!("NOT as expected: {mismatch}"), 2)).collect()

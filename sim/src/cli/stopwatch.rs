@@ -1,4 +1,4 @@
-//! How long the command took, for the person in front of it: the one place of the command that reads a clock.
+//! Measures the real time of a command, to print it. No other file of the command reads a clock.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-/// A time that is being taken.
+/// A running stopwatch.
 #[derive(Clone, Copy)]
 pub(crate) struct Stopwatch(Instant);
 
@@ -16,7 +16,7 @@ impl Stopwatch {
         Self(Instant::now())
     }
 
-    /// Real time since the start.
+    /// Returns the real time since the start.
     pub(crate) fn elapsed(self) -> Duration {
         self.0.elapsed()
     }

@@ -1,8 +1,8 @@
 //! The comparison: every lock system under every class of faults, the same number of schedules each, with
 //! fencing off and on.
 //!
-//! [`compare`] draws and runs them; [`table`] shows what came of it. The same first seed gives the same
-//! table, on any number of threads: each cell counts runs, and no run knows of another.
+//! [`compare`] draws and runs the schedules; [`table`] formats the counts. The same first seed gives the same
+//! table on any number of threads: each cell counts runs, and runs are independent.
 
 pub mod table;
 
@@ -20,25 +20,25 @@ use crate::world::lock;
 /// One system under one class of faults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// How many schedules were run, each in both arms.
+    /// Number of schedules, each run in both arms.
     pub schedules: u64,
-    /// In how many of them a fault struck.
+    /// Number of schedules in which a fault struck, with fencing on.
     pub struck: u64,
-    /// How many runs of each arm had each verdict.
+    /// Number of runs of the arm with the verdict.
     pub verdicts: BTreeMap<(Arm, Verdict), u64>,
-    /// How many rounds of workers got the lock, with fencing on.
+    /// Number of rounds of workers that got the lock, with fencing on.
     pub grants: u64,
-    /// How many writes the resource refused, with fencing on.
+    /// Number of writes that the resource refused, with fencing on.
     pub refused: u64,
-    /// How many runs had a verdict that nothing in their schedule explains: see [`excused`].
+    /// Number of runs with a verdict that nothing in their schedule explains: see [`excused`].
     pub violations: u64,
 }
 
-/// What came of a comparison, by system and class.
+/// The counts of a comparison, by system and class.
 pub type Comparison = BTreeMap<(System, FaultClass), Cell>;
 
 /// Runs `schedules` schedules of each system under each class that it can have, from the seed `first` on, on
-/// `threads` threads. `done` is told after each schedule.
+/// `threads` threads. Calls `done` after each schedule.
 ///
 /// # Errors
 ///
@@ -67,7 +67,7 @@ pub fn compare(
     Ok(found.into_inner().unwrap_or_default())
 }
 
-/// Each system with each class of faults that it can have.
+/// Returns each system with each class of faults that it can have.
 pub fn cells() -> impl Iterator<Item = (System, FaultClass)> {
     let all =
         System::ALL.iter().flat_map(|system| FaultClass::ALL.iter().map(move |class| (*system, *class)));
@@ -75,7 +75,7 @@ pub fn cells() -> impl Iterator<Item = (System, FaultClass)> {
 }
 
 impl Cell {
-    /// How many runs of the arm had the verdict.
+    /// Returns the number of runs of the arm with the verdict.
     pub fn of(&self, arm: Arm, verdict: Verdict) -> u64 {
         self.verdicts.get(&(arm, verdict)).copied().unwrap_or_default()
     }

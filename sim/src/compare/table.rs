@@ -1,4 +1,4 @@
-//! A comparison as text for a terminal of 80 columns, and as Markdown.
+//! Formats a comparison as text for a terminal of 80 columns, and as Markdown.
 
 use std::fmt::Write;
 
@@ -7,14 +7,14 @@ use resource::audit::VerdictKind as Verdict;
 
 use crate::lab::{Arm, FaultClass};
 
-/// A column: its heading, for a terminal on two lines, and what it counts.
+/// A column: its heading in Markdown, its heading on a terminal in two lines, and its count.
 struct Column {
     name: &'static str,
     lines: [&'static str; 2],
     count: fn(&Cell) -> u64,
 }
 
-/// The counts of each cell. Verdicts that no system has, such as `unfair`, are in [`Cell::violations`].
+/// The columns of the table. A verdict without a column, such as `unfair`, counts in [`Cell::violations`].
 const COLUMNS: [Column; 11] = [
     Column::new("overlap", ["over-", "lap"], |cell| cell.of(Arm::Fenced, Verdict::Overlap)),
     Column::new("stale writes, fencing off", ["stale", "off"], |cell| {
@@ -37,16 +37,18 @@ impl Column {
     }
 }
 
-/// What the columns count, for the reader of either form.
-pub const LEGEND: &str = "Runs with the verdict, of as many schedules in each row. overlap: two holders at once, which no lock that releases \
-     itself can exclude. stale writes: the resource took a write of an older grant, with fencing off and on. refused: writes \
-     that fencing turned away. token regressed: a later grant got no larger token, where the schedule let a server lose what \
-     it had acknowledged. two valid: two leases on one key were valid at once by their holders' own clocks. unheld: a lease \
-     was valid by its holder's clock while no server held its key. leaked: an acquisition had ended and left its key behind. \
-     idle: the lock was free, and a waiter missed it. stuck: a waiter was not served after all faults had healed. All but \
-     stale writes, fencing off, are of the runs with fencing on. unexplained: a verdict that nothing in the schedule explains.";
+/// The legend of the columns, for both forms.
+pub const LEGEND: &str = "Runs with the verdict, of as many schedules in each row. overlap: two holders at \
+     once, which no lock that releases itself can exclude. stale writes: the resource took a write of an \
+     older grant, with fencing off and on. refused: writes that fencing turned away. token regressed: a \
+     later grant got no larger token, where the schedule let a server lose what it had acknowledged. two \
+     valid: two leases on one key were valid at once by their holders' own clocks. unheld: a lease was valid \
+     by its holder's clock while no server held its key. leaked: an acquisition had ended and left its key \
+     behind. idle: the lock was free, and a waiter missed it. stuck: a waiter was not served after all \
+     faults had healed. All but stale writes, fencing off, are of the runs with fencing on. unexplained: a \
+     verdict that nothing in the schedule explains.";
 
-/// The table for a terminal.
+/// Formats the table for a terminal.
 pub fn text(comparison: &Comparison) -> String {
     let mut text = String::new();
     for line in 0..2 {
@@ -64,7 +66,7 @@ pub fn text(comparison: &Comparison) -> String {
     text
 }
 
-/// The class in 14 columns, indented below its system.
+/// Formats the name of the class in 14 columns, indented below its system.
 fn short(class: FaultClass) -> String {
     match class {
         FaultClass::OneWay => " one-way part.".to_owned(),
@@ -72,7 +74,7 @@ fn short(class: FaultClass) -> String {
     }
 }
 
-/// The table as Markdown.
+/// Formats the table as Markdown.
 pub fn markdown(comparison: &Comparison) -> String {
     let headings: Vec<_> = COLUMNS.iter().map(|column| column.name).collect();
     let rule = "---:|".repeat(COLUMNS.len());
@@ -92,7 +94,7 @@ mod tests {
     use crate::lab::System;
 
     #[test]
-    fn both_forms_have_a_row_for_each_cell_and_the_terminal_s_fits() {
+    fn both_forms_have_a_row_for_each_cell() {
         let cells = crate::compare::cells().map(|cell| (cell, Cell { refused: 1234, ..Cell::default() }));
         let comparison: Comparison = cells.collect();
         let systems: BTreeSet<_> = comparison.keys().map(|(system, _)| system).collect();

@@ -1,4 +1,4 @@
-//! A channel to one member over the simulated network, and what its errors mean for a lock.
+//! A channel to one member over the simulated network, and the meaning of its errors for a lock.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -13,14 +13,14 @@ use tonic::{Code, Status};
 use crate::world::runtime::SimRuntime;
 
 /// Returns a channel that connects to `address` with the first request.
-pub(super) fn channel(runtime: &SimRuntime, address: &str) -> Result<Channel, tonic::transport::Error> {
+pub fn channel(runtime: &SimRuntime, address: &str) -> Result<Channel, tonic::transport::Error> {
     let endpoint = Endpoint::from_shared(format!("http://{address}"))?.executor(Spawner(runtime.clone()));
     let connector = Connector(runtime.clone(), address.to_owned());
     Ok(Channel::Tonic(endpoint.connect_with_connector_lazy(connector)))
 }
 
 /// Returns what an error means for a lock. Texts: etcd's `api/v3rpc/rpctypes/error.go`.
-pub(super) fn meaning(error: Error) -> BackendError {
+pub fn meaning(error: Error) -> BackendError {
     let lost = BackendError::SessionLost { reported: true };
     match error {
         Error::GRpcStatus(status) => refusal(&status),
@@ -34,7 +34,7 @@ fn refusal(status: &Status) -> BackendError {
     if message.contains("lease not found") || message == "mutex: session is expired" {
         return BackendError::SessionLost { reported: true };
     }
-    // This side makes a status with a source, of a connection that failed.
+    // Only this client makes a status with a source: for a connection that failed.
     if std::error::Error::source(status).is_some() {
         return BackendError::Disconnected { reason: message };
     }

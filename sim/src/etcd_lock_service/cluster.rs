@@ -30,7 +30,7 @@ impl Cluster {
         Self { runtime, members, session_ttl, next, client }
     }
 
-    /// Returns the client of the member that is used.
+    /// Returns the client of the member in use.
     fn client(&self) -> Result<Client, BackendError> {
         let mut current = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = &*current {
@@ -43,7 +43,7 @@ impl Cluster {
             reason: reason.to_string(),
         };
         let channel = channel(&self.runtime, &address).map_err(unreachable)?;
-        // Without a user nothing is sent: the future is ready at once.
+        // Without a login nothing is sent, so the future is ready at once.
         let options = ConnectOptions::new().with_require_leader(true);
         let client = Client::from_channel(channel, Some(options)).now_or_never();
         let client = client.unwrap_or(Err(Error::InvalidArgs("a login is not supported".to_owned())));
@@ -64,7 +64,7 @@ impl Cluster {
         result
     }
 
-    /// Drops the client after an error that another member may not have.
+    /// Drops the client after an error that another member may not give.
     fn judge(&self, error: &BackendError) {
         if !matches!(error, BackendError::SessionLost { .. }) && error.is_passing() {
             *self.client.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -97,12 +97,12 @@ impl Cluster {
                 return;
             }
             self.runtime.sleep_until((valid_until - ttl * 2 / 3).max(now + ttl / 24)).await;
-            // The state has the result.
+            // `state` has the result.
             let _ = self.keep_alive(lease, ttl, state, self.runtime.now() + ttl / 6).await;
         }
     }
 
-    /// Sends one keepalive; the state has its result, too.
+    /// Sends one keepalive, and puts its result into `state`, too.
     pub(super) async fn keep_alive(
         &self,
         lease: i64,
@@ -123,7 +123,7 @@ impl Cluster {
         answer.map(drop)
     }
 
-    /// Revokes a lease; returns whether the cluster knew it until now.
+    /// Revokes a lease; returns false if the cluster did not know it any more.
     pub(super) async fn revoke(&self, lease: i64, deadline: Instant) -> Result<bool, BackendError> {
         let mut client = self.client()?;
         match self.call(deadline, client.lease_revoke(lease)).await {
@@ -133,7 +133,8 @@ impl Cluster {
         }
     }
 
-    /// Calls the service, in a task of its own: a call that is dropped would lose its place.
+    /// Calls the service, in a task of its own, since a dropped call would lose its place in the queue.
+    /// Returns the receiver of the answer.
     pub(super) fn begin(
         self: &Arc<Self>,
         claim: &Claim,
@@ -151,7 +152,7 @@ impl Cluster {
             if let Err(error) = &result {
                 cluster.judge(error);
             }
-            // Nobody waits any more.
+            // Fails only if the claim has been dropped.
             let _ = answer.send(result);
         });
         Ok(answered)
@@ -171,7 +172,7 @@ impl Cluster {
     }
 }
 
-/// The name of a lock, as the queue of `dlock::etcd` has it.
+/// Returns the name of a lock, the same as in `dlock::etcd`.
 fn queue(claim: &Claim) -> String {
     format!("lock/v1/{}", claim.key.name())
 }

@@ -1,7 +1,7 @@
-//! Locks by etcd's own Lock service (`v3lockpb.Lock`), to compare with the queue of `dlock::etcd`.
+//! Locks of etcd's own Lock service (`v3lockpb.Lock`), to compare with the queue of `dlock::etcd`.
 
 mod call;
-mod channel;
+pub mod channel;
 mod cluster;
 mod session;
 
@@ -21,25 +21,25 @@ use self::cluster::Cluster;
 use self::session::Session;
 use crate::world::runtime::SimRuntime;
 
-/// An etcd cluster whose Lock service keeps the queue: one call that returns when the lock is the caller's.
+/// An etcd cluster whose Lock service keeps the queue: its one call returns when the caller holds the lock.
 ///
 /// It differs from [`dlock::etcd::Etcd`]:
 ///
-/// - The service names a waiter after its lease, so that two claims under one lease would *both* be told that
-///   they hold the lock. Each claim therefore has a session of its own. To release it, the lease is revoked,
-///   and with it goes the key.
-/// - After the wait the claim is not looked at again. etcd 3.4 answers a waiter whose lease has ended
-///   meanwhile as if it held the lock (etcd issue 11456); only the session's validity, by this client's
+/// - The service names a waiter after its lease, so that two claims under one lease would *both* get the
+///   lock. Each claim therefore has a session of its own. A release revokes the lease, which deletes the key.
+/// - The service does not check the claim again after the wait. etcd 3.4 answers a waiter whose lease has
+///   ended meanwhile as if it held the lock (etcd issue 11456); only the session's validity, by this client's
 ///   clock, prevents that.
 /// - A call that has not returned does not show whether another owner holds the lock or the member is silent.
-///   Half of the time of each request passes before the claim's key is looked for, and the place returned.
+///   Such a request waits for half of its time before it reads the claim's key and returns its place in the
+///   queue.
 ///
-/// The token is the create revision of the claim's key. The revision in the service's answers is a later one
-/// for those who waited.
+/// The token is the create revision of the claim's key. The revision in the service's answers is later for
+/// claims that waited.
 #[derive(Clone)]
 pub struct EtcdLockService(Arc<Cluster>);
 
-/// One attempt to hold one lease by the Lock service.
+/// One attempt to hold one lease through the Lock service.
 pub struct LockServiceAcquisition {
     cluster: Arc<Cluster>,
     claim: Claim,
@@ -50,7 +50,7 @@ pub struct LockServiceAcquisition {
 struct Stake {
     session: Session,
     call: Call,
-    /// The create revision of the claim's key, once a look has shown it.
+    /// The create revision of the claim's key, once it has been read.
     position: Option<u64>,
 }
 
@@ -95,8 +95,8 @@ impl fmt::Debug for EtcdLockService {
 impl Acquisition for LockServiceAcquisition {
     async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
         let runtime = self.cluster.runtime.clone();
-        let standing = self.stand(deadline);
-        timeout_at(&runtime, deadline, standing).await.unwrap_or(Err(BackendError::NoAnswer))
+        let answer = self.queue_up(deadline);
+        timeout_at(&runtime, deadline, answer).await.unwrap_or(Err(BackendError::NoAnswer))
     }
 
     async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
@@ -132,8 +132,7 @@ impl Acquisition for LockServiceAcquisition {
         }
     }
 
-    /// Revokes the claim's lease: the key goes with it, and no call that is still on its way can create it
-    /// again.
+    /// Revokes the claim's lease, which deletes the key. A call in flight can't create the key again.
     async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
         let Self { cluster, stake, .. } = self;
         let Some(Stake { session, call, .. }) = stake else { return Ok(Released::NotOwner) };
@@ -149,7 +148,7 @@ impl Acquisition for LockServiceAcquisition {
 }
 
 impl LockServiceAcquisition {
-    async fn stand(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+    async fn queue_up(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
         let Self { cluster, claim, stake } = self;
         if let Some(over) = stake.as_ref().filter(|stake| stake.is_over(&cluster.runtime)) {
             cluster.revoke(over.session.lease, deadline).await?;
@@ -179,7 +178,7 @@ impl LockServiceAcquisition {
                 Ok(Answer::Granted { token, since, left })
             }
             (Some(token), _) => Ok(Answer::Queued { position: token.as_u64() }),
-            // The service says that the lock is the claim's, and there is no key: its lease has ended.
+            // The service has granted the lock, but there is no key: the claim's lease has ended.
             (None, Call::Held) => {
                 session.end();
                 Err(BackendError::SessionLost { reported: true })

@@ -22,7 +22,7 @@ pub(super) struct Session {
 pub(super) struct State {
     /// End of the lease: its TTL after the last acknowledged keepalive was sent.
     pub(super) valid_until: Instant,
-    /// Whether the cluster has ended the lease.
+    /// True once the cluster has ended the lease.
     pub(super) is_gone: bool,
 }
 
@@ -32,7 +32,7 @@ impl Session {
         self.state.borrow().valid_until
     }
 
-    /// Ends the session: the cluster has ended the lease.
+    /// Notes that the cluster has ended the lease, so that the session is over.
     pub(super) fn end(&self) {
         self.state.send_modify(|state| state.is_gone = true);
     }

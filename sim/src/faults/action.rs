@@ -1,4 +1,4 @@
-//! A fault: when it strikes, and what it does.
+//! A fault: its trigger and its action.
 
 use std::any::Any;
 use std::fmt;
@@ -18,14 +18,14 @@ use crate::span::{Shift, Span};
 /// One fault of a schedule.
 #[derive(Clone, Debug, Serialize)]
 pub struct Fault {
-    /// When it strikes.
+    /// Its trigger: the time or the point at which it strikes.
     pub when: Trigger,
-    /// What it does.
+    /// Its action: its effect when it strikes.
     #[serde(serialize_with = "write")]
     pub what: Arc<dyn Action>,
 }
 
-/// The effect of a fault: how schedule files write it, what it applies to, and how it is done and undone.
+/// The action of a fault: its form in schedule files, its validation, and its effect with the undoing.
 ///
 /// To add one, implement this trait. For schedule files, add a [`FaultKind`](super::FaultKind) to a table of
 /// [`Faults`](super::Faults).
@@ -34,7 +34,7 @@ pub trait Action: Any + fmt::Debug + Send + Sync {
     fn verb(&self) -> &'static str;
 
     /// Writes the fields of its table: first the one that [`Action::verb`] names, then those that differ from
-    /// their defaults. Two actions are equal if they write the same.
+    /// their defaults. Two actions are equal if they write the same fields.
     fn write(&self, fields: &mut Fields);
 
     /// Returns the processes that it names, in the order of a schedule file.
@@ -44,26 +44,32 @@ pub trait Action: Any + fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`Invalid`] names the field at fault, and what to write instead where that is known.
+    /// [`Invalid`] names the wrong field, and the remedy if it is known.
     fn check(&self, check: &Check<'_>) -> Result<(), Invalid>;
 
-    /// Applies it. This runs inside the event that triggered the fault: use [`Strike::soon`] for what must
-    /// not interrupt a process's work.
+    /// Applies it. This runs inside the event that triggered the fault: use [`Strike::soon`] for effects that
+    /// must not interrupt a process's work.
     fn strike(&self, strike: &Strike);
 
-    /// Returns the time from the strike until it heals by itself: zero if it is over at once, `None` if it
+    /// Returns the time from the strike until it heals by itself: zero if it ends at once, `None` if it
     /// never heals.
     fn heals_after(&self, scene: &dyn Scene) -> Option<Span>;
 
-    /// Returns how long delayed messages may still be on their way after it has healed.
+    /// Returns the longest time for which delayed messages are in flight after it has healed.
     fn in_flight(&self) -> Span {
         Span::ZERO
     }
 
-    /// Returns the verdicts that it excuses: a run with this fault may have them although every lock kept its
-    /// promises.
+    /// Returns the verdicts that it excuses: a run with this fault may have them although no lock broke a
+    /// promise.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
         let _ = scene;
+        Vec::new()
+    }
+
+    /// Returns actions with less of an effect, for shrinking: without an option, on fewer processes. Lengths
+    /// of time are shortened without it. Default: none.
+    fn smaller(&self) -> Vec<Arc<dyn Action>> {
         Vec::new()
     }
 
@@ -137,21 +143,21 @@ impl Check<'_> {
         self.faults.get(..self.number).unwrap_or(self.faults)
     }
 
-    /// Makes an error about the field `key`.
+    /// Returns an error about the field `key`.
     pub fn refuse(&self, key: &'static str, problem: impl Into<String>) -> Invalid {
         self.place.key(key).says(problem)
     }
 
-    /// Checks that the process that the verb names exists.
+    /// Checks that the process in the field of the verb exists.
     ///
     /// # Errors
     ///
-    /// [`Invalid`] with the names of the processes that do.
+    /// [`Invalid`] with the names of the processes that exist.
     pub fn process(&self, name: &str) -> Result<(), Invalid> {
         self.process_at(self.place.key(self.verb), name)
     }
 
-    /// Checks that the process that `place` names exists.
+    /// Checks that the process `name` at `place` exists.
     ///
     /// # Errors
     ///
@@ -165,11 +171,11 @@ impl Check<'_> {
         Err(place.says(format!("unknown process `{name}` in `{verb}`: the schedule has {known}")))
     }
 
-    /// Checks that the link that the verb names exists.
+    /// Checks that the link in the field of the verb exists.
     ///
     /// # Errors
     ///
-    /// [`Invalid`] for a process that does not exist, and for two between which nothing is sent.
+    /// [`Invalid`] for a process that does not exist, and for two processes without a link.
     pub fn link(&self, link: &Link) -> Result<(), Invalid> {
         let Link { from, to } = link;
         let place = self.place.key(self.verb);
@@ -202,7 +208,7 @@ impl Check<'_> {
     ///
     /// # Errors
     ///
-    /// [`Invalid`] if it is.
+    /// [`Invalid`] if it is zero.
     pub fn lasting(&self, key: &'static str, span: Option<Span>) -> Result<(), Invalid> {
         match span {
             Some(span) if span.is_zero() => {
@@ -216,7 +222,7 @@ impl Check<'_> {
     ///
     /// # Errors
     ///
-    /// [`Invalid`] if it does not.
+    /// [`Invalid`] if it is zero.
     pub fn moving(&self, key: &'static str, by: Shift) -> Result<(), Invalid> {
         if by.as_nanos() != 0 {
             return Ok(());
@@ -232,7 +238,7 @@ impl Check<'_> {
     pub fn ends_once(&self, name: &str, restart_after: Option<Span>) -> Result<(), Invalid> {
         let is_same = |fault: &Fault| fault.what.ends() == Some((name, None));
         if restart_after.is_none() && self.before().iter().any(is_same) {
-            let problem = format!("`{name}` goes for good twice: give one of the two a `restart_after`");
+            let problem = format!("two faults end `{name}` for good: give one of them a `restart_after`");
             return Err(self.refuse(self.verb, problem));
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Way};
+use super::draw::{Draw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::Scene;
@@ -20,10 +20,10 @@ pub struct Cancel {
 }
 
 /// The row of this fault in the table.
-pub static KIND: FaultKind = FaultKind { verb: "cancel", fields: &[], read, ways: &[&ACQUIRING] };
+pub static KIND: FaultKind = FaultKind { verb: "cancel", fields: &[], read, variants: &[&ACQUIRING] };
 
 /// Strikes just after a worker has begun to acquire.
-pub static ACQUIRING: Way = Way { place: 140, weight: |scene| u64::from(!scene.has_leader()), draw };
+pub static ACQUIRING: Variant = Variant { place: 140, weight: |scene| u64::from(!scene.has_leader()), draw };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     Ok(Arc::new(Cancel { worker: fields.need("cancel", "cancel", "the worker")? }))

@@ -1,12 +1,12 @@
-//! Kills a process, as SIGKILL does. It loses its memory and its connections; its disk keeps what was written
-//! or, if power fails too, what was synced. A worker that restarts begins its last round again.
+//! Kills a process, as SIGKILL does. It loses its memory and its connections; its disk keeps all written
+//! data, or only synced data if power fails, too. A worker that restarts begins its last round again.
 
 use std::sync::Arc;
 
 use resource::audit::{Kind, Name, VerdictKind};
 
 use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Way};
+use super::draw::{Draw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::{Role, Scene};
@@ -20,14 +20,14 @@ use crate::span::Span;
 pub struct Crash {
     /// The process.
     pub process: String,
-    /// Whether the disk loses what was not synced.
+    /// True if the disk loses unsynced data.
     pub power_loss: bool,
-    /// The time until it starts again, if it does.
+    /// The time until it restarts, if it does.
     pub restart_after: Option<Span>,
 }
 
 impl Crash {
-    /// The crash of `process`, without a loss of power. It does not start again by itself.
+    /// Returns a crash of `process` without a power loss and without a restart.
     pub fn of(process: &str) -> Self {
         Self { process: process.to_owned(), power_loss: false, restart_after: None }
     }
@@ -38,17 +38,17 @@ pub static KIND: FaultKind = FaultKind {
     verb: "crash",
     fields: &["power_loss", "restart_after"],
     read,
-    ways: &[&OF_SERVER, &OF_RESOURCE, &OF_CLIENT],
+    variants: &[&OF_SERVER, &OF_RESOURCE, &OF_CLIENT],
 };
 
 /// Crashes a server.
-pub static OF_SERVER: Way = Way { place: 40, weight: |_| 3, draw: draw_of_server };
+pub static OF_SERVER: Variant = Variant { place: 40, weight: |_| 3, draw: draw_of_server };
 
 /// Crashes the resource, if it keeps data on a disk.
-pub static OF_RESOURCE: Way = Way { place: 60, weight: |_| 2, draw: draw_of_resource };
+pub static OF_RESOURCE: Variant = Variant { place: 60, weight: |_| 2, draw: draw_of_resource };
 
 /// Crashes a client.
-pub static OF_CLIENT: Way = Way { place: 70, weight: |_| 2, draw: draw_of_client };
+pub static OF_CLIENT: Variant = Variant { place: 70, weight: |_| 2, draw: draw_of_client };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let process = fields.need("crash", "crash", "the process")?;
@@ -109,19 +109,23 @@ impl Action for Crash {
         strike.kill(&self.process, self.power_loss, self.restart_after);
     }
 
-    /// The death of a client counts as healed at once: the others must get on without it.
+    /// The death of a client counts as healed at once: the others must go on without it.
     fn heals_after(&self, scene: &dyn Scene) -> Option<Span> {
         let is_client = scene.role(&self.process) == Some(Role::Client);
         self.restart_after.or(is_client.then_some(Span::ZERO))
     }
 
-    /// A server that forgets counts its tokens from 1 again, and grants locks that are held.
+    /// A server that forgets its data counts its tokens from 1 again, and grants locks that are held.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
         if scene.forgets(&self.process, self.power_loss) {
             vec![VerdictKind::TokenRegressed, VerdictKind::TwoValid, VerdictKind::Unheld]
         } else {
             Vec::new()
         }
+    }
+
+    fn smaller(&self) -> Vec<Arc<dyn Action>> {
+        if self.power_loss { vec![Arc::new(Self { power_loss: false, ..self.clone() })] } else { Vec::new() }
     }
 
     fn ends(&self) -> Option<(&str, Option<Span>)> {

@@ -1,10 +1,9 @@
-//! Lets nothing through a link. Segments that are sent meanwhile arrive once it heals, as TCP retransmits
-//! them.
+//! Cuts a link. Segments that are sent meanwhile arrive once it heals, as TCP retransmits them.
 
 use std::sync::Arc;
 
 use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Way};
+use super::draw::{Draw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::link::Link;
@@ -13,7 +12,7 @@ use super::strike::{NETWORK, Strike};
 use crate::place::Invalid;
 use crate::span::Span;
 
-/// Lets nothing through a link.
+/// Cuts a link.
 #[derive(Clone, Debug)]
 pub struct Cut {
     /// The link.
@@ -25,22 +24,22 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// The cut in both directions between two processes. It does not heal by itself.
+    /// Returns a cut in both directions between two processes. It does not heal by itself.
     pub fn between(one: &str, other: &str) -> Self {
         Self { link: Link::new(one, other), both: true, lasts: None }
     }
 
-    /// The cut of what `from` sends to `to`. It does not heal by itself.
+    /// Returns a cut of the link from `from` to `to`. It does not heal by itself.
     pub fn one_way(from: &str, to: &str) -> Self {
         Self { both: false, ..Self::between(from, to) }
     }
 }
 
 /// The row of this fault in the table.
-pub static KIND: FaultKind = FaultKind { verb: "cut", fields: &["both", "for"], read, ways: &[&ANY] };
+pub static KIND: FaultKind = FaultKind { verb: "cut", fields: &["both", "for"], read, variants: &[&ANY] };
 
 /// Cuts any link.
-pub static ANY: Way = Way { place: 80, weight: |scene| 2 + u64::from(scene.has_leader()), draw };
+pub static ANY: Variant = Variant { place: 80, weight: |scene| 2 + u64::from(scene.has_leader()), draw };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let link = fields.need("cut", "cut", "the link")?;

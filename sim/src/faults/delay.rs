@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Way};
+use super::draw::{Draw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::link::Link;
@@ -21,22 +21,23 @@ pub struct Delay {
     pub by: Span,
     /// Both directions, or only the one that the link names. Default: both.
     pub both: bool,
-    /// The time until segments that enter are no longer delayed.
+    /// The time until new segments are no longer delayed.
     pub lasts: Option<Span>,
 }
 
 impl Delay {
-    /// The delay of what `from` sends to `to`. It does not end by itself.
+    /// Returns a delay of the link from `from` to `to`. It does not end by itself.
     pub fn one_way(from: &str, to: &str, by: Span) -> Self {
         Self { link: Link::new(from, to), by, both: false, lasts: None }
     }
 }
 
 /// The row of this fault in the table.
-pub static KIND: FaultKind = FaultKind { verb: "delay", fields: &["both", "by", "for"], read, ways: &[&ANY] };
+pub static KIND: FaultKind =
+    FaultKind { verb: "delay", fields: &["both", "by", "for"], read, variants: &[&ANY] };
 
 /// Delays any link.
-pub static ANY: Way = Way { place: 100, weight: |_| 3, draw };
+pub static ANY: Variant = Variant { place: 100, weight: |_| 3, draw };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let link = fields.need("delay", "delay", "the link")?;

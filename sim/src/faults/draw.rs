@@ -1,5 +1,5 @@
 //! Draws random faults, all of which heal by themselves. Most are aimed at the time between a grant and the
-//! write, or at replies that are about to leave a server: this is where locks break.
+//! write, or at replies that are about to leave a server, since locks break there.
 
 use super::action::Fault;
 use super::link::Link;
@@ -8,17 +8,17 @@ use super::trigger::Trigger;
 use crate::entropy::Site;
 use crate::span::{Shift, Span};
 
-/// One way in which a kind of fault is drawn.
-pub struct Way {
-    /// Its position in the order of all ways, by which drawn numbers select one. Each way has another.
+/// One of the variants in which a kind of fault is drawn.
+pub struct Variant {
+    /// Its rank among all variants, by which drawn numbers select one. No two variants have the same.
     pub place: u32,
     /// Its weight in a scene, relative to the weights of the others.
     pub weight: fn(&dyn Scene) -> u64,
-    /// Draws a fault. Returns `None` if the scene can't have one; it must not have used `site` then.
+    /// Draws a fault. Returns `None` if the scene can't have one; it must leave `site` unused in that case.
     pub draw: fn(&mut Draw<'_>) -> Option<Fault>,
 }
 
-/// Draws faults for a scene, from one site of randomness and from nothing else.
+/// Draws faults for a scene, from one site of randomness only.
 pub struct Draw<'a> {
     /// The scene.
     pub scene: &'a dyn Scene,
@@ -27,19 +27,19 @@ pub struct Draw<'a> {
 }
 
 impl Draw<'_> {
-    /// Chooses one of the ways by weight.
-    pub fn way<'w>(&mut self, ways: &[(&'w Way, u64)]) -> Option<&'w Way> {
-        let mut at = self.site.below(ways.iter().map(|(_, weight)| weight).sum());
-        for (way, weight) in ways {
+    /// Draws one of the variants by weight.
+    pub fn variant<'v>(&mut self, variants: &[(&'v Variant, u64)]) -> Option<&'v Variant> {
+        let mut at = self.site.below(variants.iter().map(|(_, weight)| weight).sum());
+        for (variant, weight) in variants {
             if at < *weight {
-                return Some(way);
+                return Some(variant);
             }
             at -= weight;
         }
         None
     }
 
-    /// Chooses one of `choices`; returns the default value if there are none.
+    /// Draws one of `choices`; returns the default value if there are none.
     pub fn one_of<T: Clone + Default>(&mut self, choices: &[T]) -> T {
         let at = self.site.below(choices.len() as u64) as usize;
         choices.get(at).cloned().unwrap_or_default()

@@ -1,12 +1,11 @@
-//! Removes the entries of a key from the lock servers, as a server does that evicts keys when memory is
-//! short.
+//! Removes the entries of a key from the lock servers, as a server with too little memory evicts keys.
 
 use std::sync::Arc;
 
 use resource::audit::VerdictKind;
 
 use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Way};
+use super::draw::{Draw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::Scene;
@@ -35,10 +34,10 @@ names! {
 }
 
 /// The row of this fault in the table.
-pub static KIND: FaultKind = FaultKind { verb: "evict", fields: &["part"], read, ways: &[&ANY] };
+pub static KIND: FaultKind = FaultKind { verb: "evict", fields: &["part"], read, variants: &[&ANY] };
 
 /// Evicts any key.
-pub static ANY: Way = Way { place: 130, weight: |scene| u64::from(!scene.has_leader()), draw };
+pub static ANY: Variant = Variant { place: 130, weight: |scene| u64::from(!scene.has_leader()), draw };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let key = fields.need("evict", "evict", "the key")?;
@@ -106,7 +105,7 @@ impl Action for Evict {
         Some(Span::ZERO)
     }
 
-    /// Without its counter, a lock's tokens start at 1 again. Without its owner, it is granted again.
+    /// Without its counter, a lock's tokens start at 1 again. Without its owner, it is granted to another.
     fn excuses(&self, _: &dyn Scene) -> Vec<VerdictKind> {
         let mut excuses = Vec::new();
         if self.part != Some(Part::Owner) {
@@ -116,5 +115,11 @@ impl Action for Evict {
             excuses.extend([VerdictKind::TwoValid, VerdictKind::Unheld]);
         }
         excuses
+    }
+
+    fn smaller(&self) -> Vec<Arc<dyn Action>> {
+        let parts = if self.part.is_none() { Part::ALL } else { &[] };
+        let only = |part: &Part| -> Arc<dyn Action> { Arc::new(Self { part: Some(*part), ..self.clone() }) };
+        parts.iter().map(only).collect()
     }
 }

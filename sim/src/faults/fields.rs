@@ -11,12 +11,12 @@ use toml::Value;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fields(Vec<(Cow<'static, str>, Value)>);
 
-/// A field that could not be read, and why.
+/// A field that could not be read, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misread {
     /// The field.
     pub field: &'static str,
-    /// What is wrong with it.
+    /// The problem with it.
     pub problem: String,
 }
 
@@ -50,7 +50,7 @@ impl Fields {
         value.try_into().map(Some).map_err(misread)
     }
 
-    /// Removes and returns the field `key`. `meaning` is for the error, and says what to write: ``by how
+    /// Removes and returns the field `key`. The error explains the field by `meaning`, such as ``by how
     /// much``.
     ///
     /// # Errors
@@ -64,6 +64,22 @@ impl Fields {
     ) -> Result<T, Misread> {
         self.take(key)?
             .ok_or_else(|| Misread { field: verb, problem: format!("`{verb}` needs `{key}`: {meaning}") })
+    }
+
+    /// Returns the fields, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(key, value)| (key.as_ref(), value))
+    }
+
+    /// Returns the same fields with another value for `key`.
+    #[must_use]
+    pub(super) fn with(mut self, key: &str, value: Value) -> Self {
+        for (name, old) in &mut self.0 {
+            if name == key {
+                *old = value.clone();
+            }
+        }
+        self
     }
 
     /// Returns the keys that are left, in order.

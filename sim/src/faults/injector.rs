@@ -14,13 +14,13 @@ use super::trigger::Trigger;
 pub struct Injector {
     ledger: Arc<Ledger>,
     faults: Vec<Armed>,
-    /// How many faults of no schedule have struck: [`Injector::strike_now`].
+    /// The number of faults outside the schedule that have struck ([`Injector::strike_now`]).
     extra: AtomicU32,
 }
 
 struct Armed {
     fault: Fault,
-    /// How often its point has been passed.
+    /// The number of times that its point has been passed.
     passed: AtomicU32,
     has_struck: AtomicBool,
 }
@@ -54,7 +54,7 @@ impl Injector {
         })
     }
 
-    /// Strikes a fault of no schedule. Returns the number by which the history knows it, after those of the
+    /// Strikes a fault outside the schedule. Returns its number in the history, which follows those of the
     /// schedule.
     pub fn strike_now(&self, what: &dyn Action) -> u64 {
         let number = self.faults.len() + self.extra.fetch_add(1, Ordering::Relaxed) as usize;
@@ -62,14 +62,14 @@ impl Injector {
         number as u64
     }
 
-    /// Undoes the fault of that number. Returns whether it was in force.
+    /// Undoes the fault of that number. Returns false if it was not in force.
     pub fn heal(&self, number: u64) -> bool {
         self.ledger.heal(number)
     }
 
-    /// A server, or a process's network, has passed a point.
+    /// Strikes the faults that are aimed at this passing of a point by a server or by a process's network.
     pub fn on_server_point(self: &Arc<Self>, process: &str, passed: &str) {
-        // Redis takes its commands in any case.
+        // Redis accepts its commands in upper and lower case.
         if let Some(aimed) = self.points().find(|aimed| aimed.eq_ignore_ascii_case(passed)) {
             self.on_point(process, aimed);
         }
@@ -93,12 +93,13 @@ impl Injector {
         }
     }
 
-    /// Returns when the last fault ended, or `None` while a fault that hinders others is in force.
+    /// Returns the true time at which the last fault ended, or `None` while a fault that hinders others is in
+    /// force.
     pub fn healed_at(&self) -> Option<u64> {
         self.ledger.healed_at()
     }
 
-    /// Returns for each fault whether it has struck, in the order of the schedule.
+    /// Returns true for each fault that has struck, in the order of the schedule.
     pub fn struck(&self) -> Vec<bool> {
         self.faults.iter().map(|armed| armed.has_struck.load(Ordering::Relaxed)).collect()
     }

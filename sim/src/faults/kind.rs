@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::action::Action;
-use super::draw::Way;
+use super::draw::Variant;
 use super::fields::{Fields, Misread};
 
 /// A kind of fault, for schedule files and for drawing.
@@ -14,6 +14,6 @@ pub struct FaultKind {
     pub fields: &'static [&'static str],
     /// Reads an action and removes its fields. A field that is left does not belong to it, and is refused.
     pub read: fn(&mut Fields) -> Result<Arc<dyn Action>, Misread>,
-    /// The ways in which it is drawn.
-    pub ways: &'static [&'static Way],
+    /// The variants in which it is drawn.
+    pub variants: &'static [&'static Variant],
 }

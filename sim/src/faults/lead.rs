@@ -1,10 +1,10 @@
 //! Makes a member of etcd or ZooKeeper the leader, as `etcdctl move-leader` does, which restarts every lease.
-//! Without a majority it does nothing, and the trace says so.
+//! Without a majority it only writes a note into the trace.
 
 use std::sync::Arc;
 
 use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Way};
+use super::draw::{Draw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::Scene;
@@ -20,10 +20,10 @@ pub struct Lead {
 }
 
 /// The row of this fault in the table.
-pub static KIND: FaultKind = FaultKind { verb: "lead", fields: &[], read, ways: &[&ANY] };
+pub static KIND: FaultKind = FaultKind { verb: "lead", fields: &[], read, variants: &[&ANY] };
 
 /// Draws any member.
-pub static ANY: Way = Way { place: 150, weight: |scene| 2 * u64::from(scene.has_leader()), draw };
+pub static ANY: Variant = Variant { place: 150, weight: |scene| 2 * u64::from(scene.has_leader()), draw };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     Ok(Arc::new(Lead { member: fields.need("lead", "lead", "the member")? }))

@@ -1,9 +1,9 @@
 //! Faults as values. Each is one file here and one row in [`FAULTS`].
 //!
-//! A [`Fault`] has a [`Trigger`] (when it strikes) and an [`Action`] (what it does). Schedule files write an
-//! action as a table of [`Fields`]. An action is validated against a [`Scene`], acts and undoes its effect
-//! through a [`Strike`], and may be drawn ([`Way`]). An [`Injector`] strikes the faults of one run. To add a
-//! fault of your own, implement [`Action`]; for schedule files, let
+//! A [`Fault`] has a [`Trigger`] (the time or point at which it strikes) and an [`Action`] (its effect).
+//! Schedule files hold an action as a table of [`Fields`]. An action is validated against a [`Scene`], acts
+//! and undoes its effect through a [`Strike`], and may be drawn ([`Variant`]). An [`Injector`] strikes the
+//! faults of one run. To add a fault of your own, implement [`Action`]; for schedule files, let
 //! [`Subject::faults`](crate::Subject::faults) list its [`FaultKind`].
 
 use serde::{Deserialize, Deserializer};
@@ -21,6 +21,7 @@ mod fields;
 mod injector;
 mod kind;
 pub mod lead;
+mod length;
 mod link;
 pub mod partition;
 pub mod pause;
@@ -41,12 +42,13 @@ pub use cancel::Cancel;
 pub use crash::Crash;
 pub use cut::Cut;
 pub use delay::Delay;
-pub use draw::{Draw, Way};
+pub use draw::{Draw, Variant};
 pub use evict::{Evict, Part};
 pub use fields::{Fields, Misread};
 pub use injector::Injector;
 pub use kind::FaultKind;
 pub use lead::Lead;
+pub use length::Length;
 pub use link::Link;
 pub use partition::Partition;
 pub use pause::Pause;
@@ -62,7 +64,7 @@ pub use strike::{NETWORK, Stage, Strike};
 pub use table::Faults;
 pub use trigger::Trigger;
 
-/// All faults that come with the simulator.
+/// All faults of the simulator.
 pub static FAULTS: &[&FaultKind] = &[
     &pause::KIND,
     &resume::KIND,
@@ -88,7 +90,7 @@ impl Default for Faults {
     }
 }
 
-/// A fault as a file writes it, before its action is known.
+/// A fault as written in a file, before its action is read.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawFault {
@@ -97,7 +99,7 @@ pub(crate) struct RawFault {
 }
 
 impl RawFault {
-    /// Reads the action with the kinds in `faults`; `place` is where the file has the fault.
+    /// Reads the action with the kinds in `faults`; `place` is that of the fault in the file.
     pub(crate) fn read(self, place: &Place, faults: &Faults) -> Result<Fault, Invalid> {
         Ok(Fault { what: faults.read(&place.key("what"), self.what)?, when: self.when })
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Way};
+use super::draw::{Draw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::{Role, Scene};
@@ -22,10 +22,10 @@ pub struct Partition {
 }
 
 /// The row of this fault in the table.
-pub static KIND: FaultKind = FaultKind { verb: "partition", fields: &["for"], read, ways: &[&CLIENTS] };
+pub static KIND: FaultKind = FaultKind { verb: "partition", fields: &["for"], read, variants: &[&CLIENTS] };
 
 /// Puts some clients on one side and all other processes on the other.
-pub static CLIENTS: Way = Way { place: 90, weight: |scene| 2 + u64::from(scene.has_leader()), draw };
+pub static CLIENTS: Variant = Variant { place: 90, weight: |scene| 2 + u64::from(scene.has_leader()), draw };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let groups = fields.need("partition", "partition", "the groups")?;
@@ -90,7 +90,7 @@ impl Action for Partition {
         names.sort_unstable();
         match names.windows(2).find(|pair| pair[0] == pair[1]) {
             None => Ok(()),
-            Some(pair) => Err(place.says(format!("`{}` stands twice in one `partition`", pair[0]))),
+            Some(pair) => Err(place.says(format!("`{}` is in `partition` twice: name it once", pair[0]))),
         }
     }
 
@@ -107,5 +107,18 @@ impl Action for Partition {
 
     fn heals_after(&self, _: &dyn Scene) -> Option<Span> {
         self.lasts
+    }
+
+    /// Leaves out one process.
+    fn smaller(&self) -> Vec<Arc<dyn Action>> {
+        let mut smaller: Vec<Arc<dyn Action>> = Vec::new();
+        for (number, group) in self.groups.iter().enumerate().filter(|(_, group)| group.len() > 1) {
+            for member in 0..group.len() {
+                let mut action = self.clone();
+                action.groups[number].remove(member);
+                smaller.push(Arc::new(action));
+            }
+        }
+        smaller
     }
 }

@@ -1,10 +1,10 @@
-//! Pauses a process, as SIGSTOP, a garbage collection or a hypervisor does. Its clocks go on, and incoming
+//! Pauses a process, as SIGSTOP, a garbage collection or a hypervisor does. Its clocks run on, and incoming
 //! segments queue up.
 
 use std::sync::Arc;
 
 use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Way};
+use super::draw::{Draw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::Scene;
@@ -23,7 +23,7 @@ pub struct Pause {
 }
 
 impl Pause {
-    /// The pause of `process` that does not end by itself.
+    /// Returns a pause of `process` that does not end by itself.
     pub fn of(process: &str) -> Self {
         Self { process: process.to_owned(), lasts: None }
     }
@@ -31,14 +31,14 @@ impl Pause {
 
 /// The row of this fault in the table.
 pub static KIND: FaultKind =
-    FaultKind { verb: "pause", fields: &["for"], read, ways: &[&OF_HOLDER, &OF_ANY] };
+    FaultKind { verb: "pause", fields: &["for"], read, variants: &[&OF_HOLDER, &OF_ANY] };
 
 /// Pauses a holder between its grant and its write, often for longer than its lease.
-pub static OF_HOLDER: Way = Way { place: 10, weight: |_| 6, draw: draw_of_holder };
+pub static OF_HOLDER: Variant = Variant { place: 10, weight: |_| 6, draw: draw_of_holder };
 
 /// Pauses any process at any time.
-pub static OF_ANY: Way =
-    Way { place: 20, weight: |scene| 1 + u64::from(scene.has_leader()), draw: draw_of_any };
+pub static OF_ANY: Variant =
+    Variant { place: 20, weight: |scene| 1 + u64::from(scene.has_leader()), draw: draw_of_any };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let process = fields.need("pause", "pause", "the process")?;

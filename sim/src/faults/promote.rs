@@ -6,7 +6,7 @@ use std::sync::Arc;
 use resource::audit::VerdictKind;
 
 use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Way};
+use super::draw::{Draw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::Scene;
@@ -22,10 +22,10 @@ pub struct Promote {
 }
 
 /// The row of this fault in the table.
-pub static KIND: FaultKind = FaultKind { verb: "promote", fields: &[], read, ways: &[&ANY] };
+pub static KIND: FaultKind = FaultKind { verb: "promote", fields: &[], read, variants: &[&ANY] };
 
 /// Promotes the replica, if there is one.
-pub static ANY: Way = Way { place: 120, weight: |scene| u64::from(!scene.has_leader()), draw };
+pub static ANY: Variant = Variant { place: 120, weight: |scene| u64::from(!scene.has_leader()), draw };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     Ok(Arc::new(Promote { replica: fields.need("promote", "promote", "the replica")? }))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use resource::audit::VerdictKind;
 
 use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Way};
+use super::draw::{Draw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::Scene;
@@ -16,7 +16,7 @@ use crate::place::Invalid;
 use crate::span::Span;
 use crate::world::clock::TRUE_RATE;
 
-/// The largest factor, and the inverse of the smallest: beyond it a schedule is most likely wrong.
+/// The largest factor, and the inverse of the smallest. Factors beyond are most likely mistakes.
 const FACTOR_MAX: f64 = 1000.0;
 
 /// Runs both clocks of a process faster or slower than true time.
@@ -26,13 +26,13 @@ pub struct Rate {
     pub process: String,
     /// Seconds of the clock in each second of true time.
     pub factor: f64,
-    /// The time until they run at the true rate again; they keep the difference.
+    /// The time until they run at the true rate again; they keep their offset.
     pub lasts: Option<Span>,
 }
 
 impl Rate {
-    /// The clocks of `process` run at `factor` seconds in a second of true time. They do not run true again
-    /// by themselves.
+    /// Returns a rate of `factor` clock seconds per second of true time for `process`. It does not end by
+    /// itself.
     pub fn of(process: &str, factor: f64) -> Self {
         Self { process: process.to_owned(), factor, lasts: None }
     }
@@ -40,10 +40,10 @@ impl Rate {
 
 /// The row of this fault in the table.
 pub static KIND: FaultKind =
-    FaultKind { verb: "rate", fields: &["factor", "for"], read, ways: &[&ANY_CLOCK] };
+    FaultKind { verb: "rate", fields: &["factor", "for"], read, variants: &[&ANY_CLOCK] };
 
 /// Draws a step, a slew or a rate of any process.
-pub static ANY_CLOCK: Way = Way { place: 110, weight: |_| 2, draw };
+pub static ANY_CLOCK: Variant = Variant { place: 110, weight: |_| 2, draw };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let process = fields.need("rate", "rate", "the process")?;
@@ -63,7 +63,7 @@ fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
     })
 }
 
-/// Draws a factor: that of a bad oscillator or of a broken one.
+/// Draws a factor, as of a bad oscillator or of a broken one.
 pub fn draw_factor(draw: &mut Draw<'_>) -> f64 {
     f64::from(draw.one_of(&[50, 90, 99, 101, 110, 200])) / 100.0
 }
@@ -98,7 +98,7 @@ impl Action for Rate {
     }
 
     fn strike(&self, strike: &Strike) {
-        // A factor is a positive number: the schedule was validated.
+        // The schedule was validated, so the factor is positive.
         let rate = (self.factor * TRUE_RATE as f64) as u64;
         let detail = format!("clock runs at {}", self.factor);
         strike.set_clock_rate(&self.process, rate, &detail, self.lasts);
@@ -108,7 +108,7 @@ impl Action for Rate {
         self.lasts
     }
 
-    /// A key that nobody releases expires by the server's clock.
+    /// A key without a release expires late by a slow clock of its server.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
         let is_slow = self.factor < 1.0 && scene.expires_keys(&self.process);
         let mut excuses = if is_slow { vec![VerdictKind::Stuck] } else { Vec::new() };
@@ -116,5 +116,14 @@ impl Action for Rate {
             excuses.extend([VerdictKind::TwoValid, VerdictKind::Unheld]);
         }
         excuses
+    }
+
+    /// Halves the deviation, in whole hundredths.
+    fn smaller(&self) -> Vec<Arc<dyn Action>> {
+        let factor = 1.0 + ((self.factor - 1.0) * 50.0).trunc() / 100.0;
+        if factor == 1.0 || factor == self.factor {
+            return Vec::new();
+        }
+        vec![Arc::new(Self { factor, ..self.clone() })]
     }
 }

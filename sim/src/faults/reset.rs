@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Way};
+use super::draw::{Draw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::link::Link;
@@ -22,17 +22,17 @@ pub struct Reset {
 }
 
 impl Reset {
-    /// The reset of all connections between two processes.
+    /// Returns a reset of all connections between two processes.
     pub fn between(one: &str, other: &str) -> Self {
         Self { link: Link::new(one, other) }
     }
 }
 
 /// The row of this fault in the table.
-pub static KIND: FaultKind = FaultKind { verb: "reset", fields: &[], read, ways: &[&LOST_REPLY] };
+pub static KIND: FaultKind = FaultKind { verb: "reset", fields: &[], read, variants: &[&LOST_REPLY] };
 
 /// Breaks a connection just before a reply leaves a server or the resource.
-pub static LOST_REPLY: Way = Way { place: 30, weight: |_| 4, draw };
+pub static LOST_REPLY: Variant = Variant { place: 30, weight: |_| 4, draw };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     Ok(Arc::new(Reset { link: fields.need("reset", "reset", "the two processes")? }))

@@ -19,7 +19,7 @@ pub struct Resume {
 }
 
 /// The row of this fault in the table. It is not drawn, since drawn pauses end by themselves.
-pub static KIND: FaultKind = FaultKind { verb: "resume", fields: &[], read, ways: &[] };
+pub static KIND: FaultKind = FaultKind { verb: "resume", fields: &[], read, variants: &[] };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     Ok(Arc::new(Resume { process: fields.need("resume", "resume", "the process")? }))

@@ -1,16 +1,18 @@
 //! The processes and links of a schedule, against which faults are checked and for which they are drawn.
 
+use crate::names::names;
 use crate::span::Span;
 
-/// The role of a process in a schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// It uses the servers and the resource. The others must get on without it if it dies.
-    Client,
-    /// It serves clients, and they wait for it.
-    Server,
-    /// It is what the clients protect from each other.
-    Resource,
+names! {
+    /// The role of a process in a schedule.
+    pub enum Role as "role" {
+        /// It uses the servers and the resource. If it dies, the others must go on without it.
+        Client = "client",
+        /// It serves clients, which wait for it.
+        Server = "server",
+        /// It is protected by the locks.
+        Resource = "resource",
+    }
 }
 
 /// The processes and links of a schedule. The default of each method restricts no fault.
@@ -25,7 +27,7 @@ pub trait Scene {
     ///
     /// # Errors
     ///
-    /// Names the links that exist.
+    /// Describes the links that exist.
     fn link(&self, from: &str, to: &str) -> Result<(), String> {
         let _ = (from, to);
         Ok(())
@@ -35,7 +37,7 @@ pub trait Scene {
     ///
     /// # Errors
     ///
-    /// Says why it keeps none.
+    /// The reason why it keeps none.
     fn disk(&self, process: &str) -> Result<(), String> {
         let _ = process;
         Ok(())
@@ -45,37 +47,38 @@ pub trait Scene {
     ///
     /// # Errors
     ///
-    /// Says why it has not.
+    /// The reason why it has not.
     fn action(&self, process: &str, action: &str) -> Result<(), String>;
 
     /// Checks that the process acquires locks, so that an acquire can be dropped.
     ///
     /// # Errors
     ///
-    /// Says why it acquires none.
+    /// The reason why it acquires none.
     fn acquires(&self, process: &str) -> Result<(), String>;
 
     /// Returns the keys that servers may evict.
     ///
     /// # Errors
     ///
-    /// Names the servers that never evict a key.
+    /// The servers that never evict a key.
     fn evictable(&self) -> Result<&[String], String>;
 
-    /// Whether the server may lose acknowledged data when its process ends, with or without power loss.
+    /// Returns true if the server may lose acknowledged data when its process ends, with or without a power
+    /// loss.
     fn forgets(&self, process: &str, power_loss: bool) -> bool {
         let _ = (process, power_loss);
         false
     }
 
-    /// Whether keys expire by the wall clock of the process.
+    /// Returns true if keys expire by the wall clock of the process.
     fn expires_keys(&self, process: &str) -> bool {
         let _ = process;
         false
     }
 
-    /// Whether the schedule's subject itself compares clock rates with the drift margins of leases, and
-    /// excuses verdicts by that. If not, each fault of a clock's rate excuses them.
+    /// Returns true if the schedule's subject compares clock rates with the drift margins of leases itself to
+    /// excuse verdicts. Otherwise each fault of a clock's rate excuses them.
     fn knows_margins(&self) -> bool {
         false
     }
@@ -85,13 +88,13 @@ pub trait Scene {
         Span::from_secs(1)
     }
 
-    /// Returns how many rounds the process works, and so how often it passes each of its points.
+    /// Returns the number of rounds of the process, and so of its passings of each of its points.
     fn rounds(&self, process: &str) -> u32 {
         let _ = process;
         3
     }
 
-    /// Whether the servers are one cluster with a leader. It changes the weights of drawn faults.
+    /// Returns true if the servers are one cluster with a leader. It changes the weights of drawn faults.
     fn has_leader(&self) -> bool {
         false
     }
@@ -117,7 +120,7 @@ pub trait Scene {
         self.points(process)
     }
 
-    /// Whether a drawn crash may lose power.
+    /// Returns true if a drawn crash may lose power.
     fn may_lose_power(&self, process: &str) -> bool {
         self.disk(process).is_ok()
     }

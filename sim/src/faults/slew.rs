@@ -1,11 +1,11 @@
-//! Moves a process's wall clock gradually. Its monotonic clock moves with it, as on Linux.
+//! Shifts a process's wall clock gradually. Its monotonic clock shifts with it, as on Linux.
 
 use std::sync::Arc;
 
 use resource::audit::VerdictKind;
 
 use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Way};
+use super::draw::{Draw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::Scene;
@@ -14,7 +14,7 @@ use crate::place::Invalid;
 use crate::span::{Shift, Span, in_whole_units};
 use crate::world::clock::TRUE_RATE;
 
-/// Moves a process's wall clock gradually.
+/// Shifts a process's wall clock gradually.
 #[derive(Clone, Debug)]
 pub struct Slew {
     /// The process.
@@ -27,10 +27,10 @@ pub struct Slew {
 
 /// The row of this fault in the table. It is drawn together with the other faults of clocks: see
 /// [`rate`](super::rate).
-pub static KIND: FaultKind = FaultKind { verb: "slew", fields: &["by", "over"], read, ways: &[&ALONE] };
+pub static KIND: FaultKind = FaultKind { verb: "slew", fields: &["by", "over"], read, variants: &[&ALONE] };
 
-/// Draws a slew where slews are the only faults of clocks; elsewhere [`rate`](super::rate) draws it.
-static ALONE: Way = Way { place: 114, weight: |_| 0, draw };
+/// Draws a slew if slews are the only faults of clocks; otherwise [`rate`](super::rate) draws it.
+static ALONE: Variant = Variant { place: 114, weight: |_| 0, draw };
 
 fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
     let (process, when, by) = (draw.process(), draw.when(), draw.shift());
@@ -74,7 +74,7 @@ impl Action for Slew {
         Some(self.over)
     }
 
-    /// A key that nobody releases expires by the server's clock.
+    /// A key without a release expires late by a slow clock of its server.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
         let is_set_back = self.by.as_nanos() < 0 && scene.expires_keys(&self.process);
         let mut excuses = if is_set_back { vec![VerdictKind::Stuck] } else { Vec::new() };
@@ -85,7 +85,7 @@ impl Action for Slew {
     }
 }
 
-/// Returns the rate at which a clock moves by `by` within `over` of true time.
+/// Returns the rate at which a clock shifts by `by` within `over` of true time.
 fn rate(by: Shift, over: Span) -> u64 {
     let gained = i128::from(by.as_nanos()) * i128::from(TRUE_RATE) / i128::from(over.as_nanos().max(1));
     u64::try_from(i128::from(TRUE_RATE) + gained).unwrap_or(1).max(1)

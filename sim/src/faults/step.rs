@@ -1,11 +1,11 @@
-//! Moves a process's wall clock at once. Its monotonic clock stays.
+//! Shifts a process's wall clock at once. Its monotonic clock does not change.
 
 use std::sync::Arc;
 
 use resource::audit::VerdictKind;
 
 use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Way};
+use super::draw::{Draw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::Scene;
@@ -13,7 +13,7 @@ use super::strike::Strike;
 use crate::place::Invalid;
 use crate::span::{Shift, Span};
 
-/// Moves a process's wall clock at once.
+/// Shifts a process's wall clock at once.
 #[derive(Clone, Debug)]
 pub struct Step {
     /// The process.
@@ -23,7 +23,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// The step of the wall clock of `process`.
+    /// Returns a step of the wall clock of `process`.
     pub fn of(process: &str, by: Shift) -> Self {
         Self { process: process.to_owned(), by }
     }
@@ -31,10 +31,10 @@ impl Step {
 
 /// The row of this fault in the table. It is drawn together with the other faults of clocks: see
 /// [`rate`](super::rate).
-pub static KIND: FaultKind = FaultKind { verb: "step", fields: &["by"], read, ways: &[&ALONE] };
+pub static KIND: FaultKind = FaultKind { verb: "step", fields: &["by"], read, variants: &[&ALONE] };
 
-/// Draws a step where steps are the only faults of clocks; elsewhere [`rate`](super::rate) draws it.
-static ALONE: Way = Way { place: 112, weight: |_| 0, draw };
+/// Draws a step if steps are the only faults of clocks; otherwise [`rate`](super::rate) draws it.
+static ALONE: Variant = Variant { place: 112, weight: |_| 0, draw };
 
 fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
     let (process, when) = (draw.process(), draw.when());
@@ -76,11 +76,12 @@ impl Action for Step {
         Some(Span::ZERO)
     }
 
-    /// A key that nobody releases expires by the server's clock.
+    /// A key without a release expires by its server's clock: late after a step back, early after a step
+    /// forward.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
         match scene.expires_keys(&self.process) {
             true if self.by.as_nanos() < 0 => vec![VerdictKind::Stuck],
-            // It ends leases early.
+            // A step forward ends leases early.
             true => vec![VerdictKind::TwoValid, VerdictKind::Unheld],
             false => Vec::new(),
         }

@@ -1,11 +1,11 @@
-//! Shuts a server down cleanly: it first syncs its data to its disk.
+//! Shuts a server down cleanly: it syncs its data to its disk first.
 
 use std::sync::Arc;
 
 use resource::audit::{Kind, Name, VerdictKind};
 
 use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Way};
+use super::draw::{Draw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::{Role, Scene};
@@ -19,17 +19,17 @@ use crate::span::Span;
 pub struct Stop {
     /// The server, or the resource.
     pub process: String,
-    /// The time until it starts again, if it does.
+    /// The time until it restarts, if it does.
     pub restart_after: Option<Span>,
 }
 
 /// The row of this fault in the table.
 pub static KIND: FaultKind =
-    FaultKind { verb: "stop", fields: &["restart_after"], read, ways: &[&OF_SERVER] };
+    FaultKind { verb: "stop", fields: &["restart_after"], read, variants: &[&OF_SERVER] };
 
-/// A server.
-pub static OF_SERVER: Way =
-    Way { place: 50, weight: |scene| u64::from(!scene.has_leader()), draw: draw_of_server };
+/// Stops a server.
+pub static OF_SERVER: Variant =
+    Variant { place: 50, weight: |scene| u64::from(!scene.has_leader()), draw: draw_of_server };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let process = fields.need("stop", "stop", "the process")?;

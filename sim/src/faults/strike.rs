@@ -25,25 +25,25 @@ pub trait Stage: Send + Sync {
     /// Returns the role of the process.
     fn role(&self, process: ProcessId) -> Role;
 
-    /// Kills a process. If power is lost, its disk loses what was not synced.
+    /// Kills a process. If power is lost, its disk loses unsynced data.
     fn kill(&self, process: ProcessId, power_loss: bool);
 
-    /// Starts a dead process again.
+    /// Restarts a dead process.
     fn start(self: Arc<Self>, process: ProcessId);
 
-    /// Notes that a dead process will not start again.
+    /// Notes that a dead process will not restart.
     fn leave_dead(&self, process: ProcessId);
 
     /// Syncs a server's data to its disk, as a clean shutdown does.
     fn shut_down(&self, process: ProcessId);
 
-    /// Tells a process that its wall clock was set.
+    /// Notifies a process that its wall clock was set.
     fn clock_was_set(&self, process: ProcessId);
 
     /// Drops the acquire future of a process.
     fn cancel(&self, process: ProcessId);
 
-    /// Runs an action of a server. Returns whether the server did it.
+    /// Runs an action of a server. Returns false if the server could not do it.
     fn act(&self, server: ProcessId, action: &str, arguments: &[String]) -> bool;
 
     /// Returns the servers that store the clients' keys.
@@ -60,44 +60,44 @@ pub(super) struct Ledger {
 struct State {
     /// In the order in which they began.
     open: Vec<Open>,
-    /// How many have been opened so far.
+    /// The number of faults that have begun so far.
     opened: u64,
-    /// The true time at which a fault last ended.
+    /// The true time of the last end of a fault.
     healed_at: u64,
-    /// The clocks that run fast or slow: for each process, the rates in force in the order in which they
-    /// began, each with the number of its fault.
+    /// The clocks that run fast or slow: for each process, the number and the rate of each fault in force, in
+    /// the order in which they began.
     rates: BTreeMap<ProcessId, Vec<(u64, u64)>>,
 }
 
 /// A fault that is in force.
 struct Open {
-    /// How many faults began before it.
+    /// The number of faults that began before it.
     place: u64,
     /// The number of the fault in the schedule, and its verb.
     number: u64,
     verb: &'static str,
     process: String,
     scope: Scope,
-    /// Whether it ends by itself.
+    /// True if it ends by itself.
     has_end: bool,
-    /// Whether the run counts as broken until it ends.
+    /// True if the run counts as broken until it ends.
     hinders: bool,
     /// The text for the history when it ends.
     detail: String,
     undo: Undo,
 }
 
-/// Undoes a fault. Returns what the history says of it in place of [`Open::detail`], if anything.
+/// Undoes a fault. May return a text for the history, which replaces [`Open::detail`].
 type Undo = Box<dyn FnOnce(&Strike) -> Option<String> + Send>;
 
-/// What ends a fault before its time.
+/// The event that ends a fault early.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scope {
-    /// Nothing: it outlives its process.
+    /// None: it outlives its process.
     Run,
     /// The death of its process.
     Life,
-    /// Not the next death of its process, which is dead.
+    /// Another kill of its process, which is dead.
     Death,
 }
 
@@ -115,7 +115,8 @@ impl Ledger {
         Self { stage, state: Mutex::default() }
     }
 
-    /// Returns when the last fault ended, or `None` while a fault that hinders others is in force.
+    /// Returns the true time at which the last fault ended, or `None` while a fault that hinders others is in
+    /// force.
     pub(super) fn healed_at(&self) -> Option<u64> {
         let state = lock(&self.state);
         (!state.open.iter().any(|open| open.hinders)).then_some(state.healed_at)
@@ -130,7 +131,7 @@ impl Ledger {
         });
     }
 
-    /// Undoes all that the fault of that number has in force. Returns whether there was anything.
+    /// Undoes all effects of the fault of that number that are in force. Returns false if there are none.
     pub(super) fn heal(self: &Arc<Self>, number: u64) -> bool {
         let mut has_healed = false;
         while self.end(|open| (open.number == number).then_some(open.place)) {
@@ -139,7 +140,7 @@ impl Ledger {
         has_healed
     }
 
-    /// Undoes the fault with the lowest rank; those without a rank are skipped. Returns whether there was
+    /// Undoes the fault with the lowest rank. Faults without a rank are skipped. Returns false if none has
     /// one.
     fn end<R: Ord>(self: &Arc<Self>, rank: impl Fn(&Open) -> Option<R>) -> bool {
         let Some(open) = self.close(rank) else { return false };
@@ -178,7 +179,7 @@ impl Strike {
         self.world().find(name).unwrap_or(ProcessId(0))
     }
 
-    /// Returns the ends of the link: in its own direction, or in `both`.
+    /// Returns sender and receiver of the link, and those of the opposite direction for `both`.
     pub fn directions(&self, link: &Link, both: bool) -> Vec<(ProcessId, ProcessId)> {
         let (from, to) = (self.process(&link.from), self.process(&link.to));
         if both { vec![(from, to), (to, from)] } else { vec![(from, to)] }
@@ -210,8 +211,8 @@ impl Strike {
     }
 
     /// Calls `undo` after the time `lasts`, and records that the fault in `process`, or in the [`NETWORK`],
-    /// has ended; `detail` is the text for people. Without `lasts` the fault stays until [`Strike::end`], or
-    /// for the rest of the run.
+    /// has ended; `detail` is the text for people. Without `lasts` the fault stays in force until
+    /// [`Strike::end`], or for the rest of the run.
     pub fn until(
         &self,
         process: &str,
@@ -233,8 +234,8 @@ impl Strike {
         self.open(process, Scope::Life, lasts, detail, undoing(undo));
     }
 
-    /// Undoes a fault with this verb on the process: one that does not end by itself, or else the one that
-    /// began last. Returns whether there was one.
+    /// Undoes the last fault with this verb on the process; one that does not end by itself is preferred.
+    /// Returns false if there is none.
     pub fn end(&self, verb: &str, process: &str) -> bool {
         self.ledger.end(|open| {
             let is_meant = open.verb == verb && open.process == process;
@@ -244,7 +245,7 @@ impl Strike {
 
     fn open(&self, process: &str, scope: Scope, lasts: Option<Span>, detail: &str, undo: Undo) {
         let role = self.world().find(process).map(|id| self.ledger.stage.role(id));
-        // A client that is gone for good hinders nobody.
+        // A client that never comes back hinders no other.
         let hinders = lasts.is_some() || role != Some(Role::Client);
         let place = {
             let mut state = lock(&self.ledger.state);
@@ -266,13 +267,13 @@ impl Strike {
         let Some(lasts) = lasts else { return };
         let ledger = Arc::clone(&self.ledger);
         self.ledger.later(self.world().now() + lasts.as_nanos(), move || {
-            // It does nothing if another fault has ended this one.
+            // Does nothing if another fault has ended this one.
             ledger.end(|open| (open.place == place).then_some(()));
         });
     }
 
-    /// Runs both clocks of a process at `rate`, in local nanoseconds for each billion true nanoseconds, for
-    /// the time `lasts`. Then they run at the rate of the latest fault that is still in force, or true.
+    /// Runs both clocks of a process at `rate`, in local nanoseconds per billion true ones, for the time
+    /// `lasts`. Afterwards they run at the rate of the latest fault still in force, or at the true rate.
     pub fn set_clock_rate(&self, process: &str, rate: u64, detail: &str, lasts: Option<Span>) {
         let id = self.process(process);
         self.world().set_clock_rate(id, rate);
@@ -289,7 +290,7 @@ impl Strike {
         self.open(process, Scope::Run, lasts, "clock runs true again", Box::new(undo));
     }
 
-    /// Forgets this fault's rate. Returns the last one that is still in force on the process.
+    /// Removes this fault's rate. Returns the latest rate still in force on the process.
     fn end_rate(&self, id: ProcessId) -> Option<u64> {
         let mut state = lock(&self.ledger.state);
         let rates = state.rates.get_mut(&id)?;
@@ -297,14 +298,13 @@ impl Strike {
         rates.last().map(|(_, rate)| *rate)
     }
 
-    /// Kills a process, and starts it again after `restart_after`. This cancels an earlier restart that is
-    /// still to come.
+    /// Kills a process, and restarts it after `restart_after`. Cancels a pending restart.
     pub fn kill(&self, process: &str, power_loss: bool, restart_after: Option<Span>) {
         let (stage, id) = (self.stage(), self.process(process));
         stage.kill(id, power_loss);
         let dies = |open: &Open| (open.scope != Scope::Run && open.process == process).then_some(());
         while self.ledger.close(dies).is_some() {}
-        // The restart comes later than the drop of what the dead process held.
+        // The restart must come after the tasks and memory of the dead process have been dropped.
         let after = restart_after.map(|after| after.max(Span::from_millis(1)));
         if after.is_none() {
             stage.leave_dead(id);
@@ -314,7 +314,7 @@ impl Strike {
     }
 }
 
-/// The undoing of a fault of which the history says what it said in advance.
+/// Returns an [`Undo`] that keeps the text in [`Open::detail`].
 fn undoing(undo: impl FnOnce(&Strike) + Send + 'static) -> Undo {
     Box::new(move |strike| {
         undo(strike);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::action::{Action, Fault};
-use super::draw::{Draw, Way};
+use super::draw::{Draw, Variant};
 use super::fields::Fields;
 use super::kind::FaultKind;
 use super::scene::Scene;
@@ -41,11 +41,11 @@ impl Faults {
         self
     }
 
-    /// Reads the action from its fields; `place` is where the file has them.
+    /// Reads the action from its fields; `place` is theirs in the file.
     ///
     /// # Errors
     ///
-    /// [`Invalid`] if a field is unknown, of the wrong type or does not belong to the fault, and unless
+    /// [`Invalid`] if a field is unknown, has the wrong type or does not belong to the fault, or if not
     /// exactly one field names a fault.
     pub fn read(&self, place: &Place, mut fields: Fields) -> Result<Arc<dyn Action>, Invalid> {
         self.check_known(place, &fields)?;
@@ -68,27 +68,28 @@ impl Faults {
         }
     }
 
-    /// Draws a fault for `scene` from `site` alone. If the scene can't have the drawn one, draws the first
-    /// way.
+    /// Draws a fault for `scene` from `site` alone. If the scene can't have the drawn variant, draws the
+    /// first one. May return `None`.
     pub fn draw(&self, scene: &dyn Scene, site: &mut Site) -> Option<Fault> {
-        let ways = self.ways();
-        let mut weighed: Vec<_> = ways.iter().map(|way| (*way, (way.weight)(scene))).collect();
+        let variants = self.variants();
+        let mut weighed: Vec<_> =
+            variants.iter().map(|variant| (*variant, (variant.weight)(scene))).collect();
         if weighed.iter().all(|(_, weight)| *weight == 0) {
-            // Only ways with weight 0, which other ways stand for.
+            // Only variants with weight 0, which elsewhere are drawn by other variants.
             weighed.iter_mut().for_each(|(_, weight)| *weight = 1);
         }
         let mut draw = Draw { scene, site };
-        let drawn = draw.way(&weighed).and_then(|way| (way.draw)(&mut draw));
-        let drawn = drawn.or_else(|| ways.first().and_then(|way| (way.draw)(&mut draw)));
-        // A way may stand for several kinds, of which the table has but some.
+        let drawn = draw.variant(&weighed).and_then(|variant| (variant.draw)(&mut draw));
+        let drawn = drawn.or_else(|| variants.first().and_then(|variant| (variant.draw)(&mut draw)));
+        // A variant may draw several kinds, of which the table may have only some.
         drawn.filter(|fault| self.0.iter().any(|kind| kind.verb == fault.what.verb()))
     }
 
-    /// Returns all ways in the order of their places.
-    fn ways(&self) -> Vec<&'static Way> {
-        let mut ways: Vec<_> = self.0.iter().flat_map(|kind| kind.ways.iter().copied()).collect();
-        ways.sort_by_key(|way| way.place);
-        ways
+    /// Returns all variants in the order of their places.
+    fn variants(&self) -> Vec<&'static Variant> {
+        let mut variants: Vec<_> = self.0.iter().flat_map(|kind| kind.variants.iter().copied()).collect();
+        variants.sort_by_key(|variant| variant.place);
+        variants
     }
 
     fn verbs(&self) -> Vec<&'static str> {

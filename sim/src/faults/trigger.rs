@@ -1,24 +1,24 @@
-//! When a fault strikes.
+//! The trigger of a fault.
 
 use serde::{Deserialize, Serialize};
 
 use crate::span::Span;
 
-/// When a fault strikes, which it does once.
+/// The time or the point at which a fault strikes, once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "RawTrigger", into = "RawTrigger")]
 pub enum Trigger {
     /// At a simulated time, counted from the start of the run.
     At(Span),
-    /// When a process has passed a point, before it does anything else.
+    /// When a process has passed a point, before any other code of it runs.
     After {
         /// The process.
         process: String,
         /// The name of the point.
         point: String,
-        /// Which passing counts: the first is 1.
+        /// The number of the passing, from 1.
         nth: u32,
-        /// How much later the fault strikes.
+        /// The time from the passing to the strike.
         plus: Span,
     },
 }
@@ -38,7 +38,7 @@ impl Trigger {
     }
 }
 
-/// [`Trigger`] as files write it: every field of every form, each optional.
+/// [`Trigger`] as written in files: every field of both forms, each optional.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct RawTrigger {

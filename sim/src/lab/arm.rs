@@ -1,11 +1,11 @@
-//! The two ways in which a schedule of the laboratory is run.
+//! The two arms of a schedule of the laboratory: fencing off and fencing on.
 
 use resource::Fencing;
 
 use crate::names::names;
 
 names! {
-    /// One of the two ways in which a schedule is run.
+    /// An arm of a schedule: a run with fencing off or on.
     pub enum Arm as "arm" {
         /// The resource ignores fencing tokens.
         Unfenced = "unfenced",
@@ -14,7 +14,7 @@ names! {
     }
 }
 
-/// The names of both.
+/// The names of both arms.
 pub(super) const ARMS: [&str; 2] = [Arm::Unfenced.name(), Arm::Fenced.name()];
 
 impl From<Fencing> for Arm {
@@ -27,7 +27,7 @@ impl From<Fencing> for Arm {
 }
 
 impl Arm {
-    /// What the resource does about tokens.
+    /// Returns whether the resource checks tokens.
     pub fn fencing(self) -> Fencing {
         match self {
             Self::Unfenced => Fencing::Off,
@@ -35,7 +35,7 @@ impl Arm {
         }
     }
 
-    /// The arms that the schedule has expectations of, the unfenced one first; both if it has none.
+    /// Returns the arms that the schedule has expectations of, the unfenced one first; both if it has none.
     pub fn of(expect: &crate::sim::Expect) -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(|arm| expect.runs(arm.name()))
     }

@@ -1,4 +1,4 @@
-//! Random faults of one class: what the systems are compared under.
+//! Draws random faults of one class, for the comparison of the systems.
 
 use crate::entropy::Site;
 
@@ -7,18 +7,19 @@ use super::options::Options;
 use super::point::Point;
 use super::system::System;
 use crate::faults::{
-    Cut, Draw, Fault, Link, Partition, Rate, Reset, Step, Trigger, Way, crash, lead, pause, promote, rate,
+    Cut, Draw, Fault, Link, Partition, Rate, Reset, Step, Trigger, Variant, crash, lead, pause, promote, rate,
 };
 use crate::sim::Schedule;
 use crate::span::Span;
 
 impl FaultClass {
-    /// Whether the system can have such a fault.
+    /// Returns whether the system can have such a fault.
     pub fn applies_to(self, system: System) -> bool {
         system.get().has_class(self)
     }
 
-    /// One fault of this class for `schedule`, in as many parts as it takes.
+    /// Draws one fault of this class for `schedule`, as one entry or several; `None` if its system can't have
+    /// one.
     pub(super) fn draw(self, schedule: &Schedule<Options>, site: &mut Site) -> Option<Vec<Fault>> {
         if !self.applies_to(schedule.options.system) {
             return None;
@@ -32,22 +33,22 @@ impl FaultClass {
             Self::ClockStep => step(&mut draw),
             Self::ClockRate => rate(&mut draw),
             Self::LostReply => every_reply(&mut draw, schedule),
-            Self::Failover => by_weight(&mut draw, &[(&promote::ANY, 1)]),
-            Self::LeaderChange => by_weight(&mut draw, &[(&lead::ANY, 1)]),
+            Self::Failover => (promote::ANY.draw)(&mut draw).into_iter().collect(),
+            Self::LeaderChange => (lead::ANY.draw)(&mut draw).into_iter().collect(),
         })
     }
 }
 
-fn by_weight(draw: &mut Draw<'_>, ways: &[(&Way, u64)]) -> Vec<Fault> {
-    let way = draw.way(ways);
-    way.and_then(|way| (way.draw)(draw)).into_iter().collect()
+fn by_weight(draw: &mut Draw<'_>, variants: &[(&Variant, u64)]) -> Vec<Fault> {
+    let variant = draw.variant(variants);
+    variant.and_then(|variant| (variant.draw)(draw)).into_iter().collect()
 }
 
 fn one_way(draw: &mut Draw<'_>, schedule: &Schedule<Options>) -> Vec<Fault> {
     let (worker, when, lasts) = (draw.client(), draw.when(), Some(draw.up_to(3)));
-    let is_deaf = draw.site.chance(0.5);
+    let to_worker = draw.site.chance(0.5);
     let cut = |server: String| {
-        let link = if is_deaf { Link::new(&server, &worker) } else { Link::new(&worker, &server) };
+        let link = if to_worker { Link::new(&server, &worker) } else { Link::new(&worker, &server) };
         Fault::new(when.clone(), Cut { link, both: false, lasts })
     };
     some_servers(draw, schedule).into_iter().map(cut).collect()
@@ -76,8 +77,8 @@ fn rate(draw: &mut Draw<'_>) -> Vec<Fault> {
     vec![Fault::new(when, Rate { process, factor: rate::draw_factor(draw), lasts })]
 }
 
-/// The connections of one worker break when a server has carried out its request and not yet answered, to
-/// each server that may have been asked.
+/// Draws a lost reply: when a server has carried out a request and not yet answered, the connections of one
+/// worker break, to each server that may have got the request.
 fn every_reply(draw: &mut Draw<'_>, schedule: &Schedule<Options>) -> Vec<Fault> {
     let (worker, nth) = (draw.client(), 1 + draw.site.below(3) as u32);
     let (process, point, servers) = if draw.site.chance(0.7) {
@@ -99,7 +100,7 @@ fn every_reply(draw: &mut Draw<'_>, schedule: &Schedule<Options>) -> Vec<Fault> 
     servers.into_iter().map(reset).collect()
 }
 
-/// One lock server at least, and maybe all.
+/// Draws some of the lock servers: at least one, and maybe all.
 fn some_servers(draw: &mut Draw<'_>, schedule: &Schedule<Options>) -> Vec<String> {
     let mut servers = schedule.options.servers();
     let count = 1 + draw.site.below(servers.len() as u64) as usize;

@@ -1,6 +1,6 @@
-//! What schedule files leave out.
+//! Default values, which schedule files leave out.
 
-/// Whether the field has its default value: for `skip_serializing_if`.
+/// Returns whether the field has its default value, for `skip_serializing_if`.
 pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -1,8 +1,8 @@
-//! Random schedules: every option is drawn first, then the faults, each from a site of its own.
+//! Draws random schedules: first all options, then the faults, each from a site of its own.
 //!
-//! Drawn schedules look for faults of the library and of the resource, so workers make no mistake of their
-//! own: none releases by GET and DEL. What they may leave undone (the check, the fenced read, the renewal)
-//! is drawn.
+//! Drawn schedules search for mistakes of the library and of the resource, so workers make none of their own:
+//! none releases by GET and DEL. The steps that a worker may leave out (the check, the fenced read, the
+//! renewal) are drawn.
 
 use crate::entropy::{Entropy, Site};
 use crate::faults::Faults;
@@ -16,29 +16,28 @@ use crate::faults::Fault;
 use crate::sim::{Latency, Network, Schedule};
 use crate::span::Span;
 
-/// The most faults of a drawn schedule.
+/// Largest number of faults in a drawn schedule.
 const FAULTS_MAX: u64 = 4;
 
-/// How long a worker may need for a handover at most: the longest backoff of the library (2 s), and the
-/// requests.
+/// Longest time of a handover: the longest backoff of the library (2 s), and the requests.
 const HANDOVER: Span = Span::from_secs(3);
 
-/// How long a waiter may wait once no lease and no fault stands in its way: a handover, and an answer that
-/// is waited for in vain before it.
+/// Longest wait of a waiter once no lease and no fault blocks it: a request without an answer, then a
+/// handover.
 const SERVED: Span = Span::from_secs(5);
 
-/// What a write and its retries may take.
+/// Longest time of a write and its retries.
 const WRITES: Span = Span::from_secs(10);
 
-/// The schedule number `seed`, of whichever system: see [`draw_for`].
+/// Draws the schedule of `seed`, of a system that is drawn, too: see [`draw_for`].
 pub fn draw(seed: u64) -> Schedule<Options> {
     let weighed = System::ALL.iter().flat_map(|system| vec![*system; system.get().weight()]);
     let weighed: Vec<System> = weighed.collect();
     draw_for(one_of(&mut Entropy::new(seed).site("draw: system"), &weighed), seed)
 }
 
-/// The schedule of `system` number `seed`: 2 to 4 workers, up to 4 faults, always one that
-/// [`Schedule::validate`] accepts. Its own seed is `seed`, too. It expects nothing, so both arms are run.
+/// Draws the schedule of `seed` for `system`: 2 to 4 workers and up to 4 faults. [`Schedule::validate`]
+/// accepts it. Its runs have the same seed. It expects nothing, so both arms are run.
 ///
 /// Every fault heals by itself, and `limit` leaves time for all of them and for the workers to finish.
 pub fn draw_for(system: System, seed: u64) -> Schedule<Options> {
@@ -50,7 +49,7 @@ pub fn draw_for(system: System, seed: u64) -> Schedule<Options> {
     for number in 1..=count {
         let Some(fault) = numbered_fault(&schedule, &entropy, number) else { continue };
         schedule.faults.push(fault);
-        // A second promotion, say: left out, which moves no other fault.
+        // Leave out an invalid fault, such as a second promotion. This changes no other fault.
         if schedule.validate().is_err() {
             schedule.faults.pop();
         }
@@ -59,8 +58,8 @@ pub fn draw_for(system: System, seed: u64) -> Schedule<Options> {
     schedule
 }
 
-/// The schedule of `system` number `seed` in which one fault of `class` strikes, if the system can have
-/// one: as [`draw_for`], and otherwise undisturbed.
+/// Draws the schedule of `seed` for `system` with one fault of `class` and no other, else as [`draw_for`].
+/// Returns `None` if the system can't have such a fault.
 pub fn draw_class(system: System, class: FaultClass, seed: u64) -> Option<Schedule<Options>> {
     let entropy = Entropy::new(seed);
     let mut schedule = draw_options(system, &mut entropy.site("draw: options"));
@@ -68,7 +67,7 @@ pub fn draw_class(system: System, class: FaultClass, seed: u64) -> Option<Schedu
     schedule.seed = seed;
     schedule.options.redis.replica = class == FaultClass::Failover && class.applies_to(system);
     for worker in &mut schedule.options.workers {
-        // A drop is a fault of its own.
+        // A dropped acquire is a fault of its own.
         worker.cancel_at.clear();
     }
     let mut site = entropy.site(&format!("draw: {class}"));
@@ -77,18 +76,18 @@ pub fn draw_class(system: System, class: FaultClass, seed: u64) -> Option<Schedu
     Some(schedule)
 }
 
-/// One of `choices`, which must not be empty.
+/// Draws one of `choices`, which must not be empty.
 fn one_of<T: Copy>(site: &mut Site, choices: &[T]) -> T {
     choices[site.below(choices.len() as u64) as usize]
 }
 
-/// A span between two, in whole milliseconds, since people read it.
+/// Draws a span from `min` to `max` in whole milliseconds, which are easy to read.
 fn span(site: &mut Site, min: Span, max: Span) -> Span {
     let millis = |span: Span| span.as_nanos() / 1_000_000;
     Span::from_millis(site.range_nanos(millis(min), millis(max)))
 }
 
-/// Each from a site of its own, and from the options: no fault knows of another.
+/// Draws the fault `number` from a site of its own and from the options, independently of other faults.
 fn numbered_fault(schedule: &Schedule<Options>, entropy: &Entropy, number: u64) -> Option<Fault> {
     Faults::default().draw(schedule, &mut entropy.site(&format!("draw: fault {number}")))
 }
@@ -126,7 +125,7 @@ fn draw_redis(site: &mut Site) -> Redis {
 
 fn draw_worker(site: &mut Site, name: &str, schedule: &Schedule<Options>) -> Worker {
     let ttl = schedule.options.ttl;
-    // Far within the lease, close to its end, or beyond it.
+    // The longest work: far within the lease, up to its end, or beyond it.
     let longest = one_of(site, &[Span::from_millis(50), ttl, ttl.times(2)]);
     let key = one_of(site, &[0, schedule.options.keys.len() - 1]);
     Worker {
@@ -148,13 +147,13 @@ fn draw_worker(site: &mut Site, name: &str, schedule: &Schedule<Options>) -> Wor
     }
 }
 
-/// For one worker in ten, the await point at which its first acquire is dropped.
+/// Draws, for one worker in ten, the await point at which its first acquire is dropped.
 fn draw_cancels(site: &mut Site) -> Vec<u32> {
     let (cancels, pending) = (site.chance(0.1), 1 + site.below(6) as u32);
     if cancels { vec![pending] } else { Vec::new() }
 }
 
-/// How long a waiter may wait at all: a lock that is not fair may serve all rounds of all others first.
+/// Returns the longest wait of a waiter: a lock that is not fair may serve all rounds of all others first.
 fn long_service(schedule: &Schedule<Options>) -> Span {
     schedule.options.workers.iter().fold(HANDOVER, |sum, worker| {
         let held = schedule.options.ttl.plus(worker.work).plus(HANDOVER);
@@ -162,7 +161,7 @@ fn long_service(schedule: &Schedule<Options>) -> Span {
     })
 }
 
-/// When the slowest worker is done at the latest, each fault having held it up in turn, and the last lease
+/// Returns a time at which the slowest worker is done, even if every fault has delayed it, and the last lease
 /// is over.
 fn long_enough(schedule: &Schedule<Options>) -> Span {
     let busy = schedule.options.workers.iter().map(|worker| {
@@ -182,13 +181,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_is_the_same_whichever_others_were_drawn() {
+    fn a_fault_does_not_depend_on_the_others() {
         let mut several = 0;
         for seed in 0..200 {
             let (entropy, schedule) = (Entropy::new(seed), draw_for(System::Redis, seed));
             let mut options = schedule.clone();
             options.faults.clear();
-            // All that could have been drawn, the last first: what the schedule has is among them, in order.
+            // All faults that can be drawn, the last first. Those of the schedule are among them, in order.
             let mut faults: Vec<_> = (1..=FAULTS_MAX)
                 .rev()
                 .filter_map(|number| numbered_fault(&options, &entropy, number))

@@ -1,4 +1,4 @@
-//! The known limits: which verdicts a schedule's own choices explain.
+//! The known limits: the verdicts that a schedule's options and faults explain.
 
 use std::collections::BTreeSet;
 
@@ -12,18 +12,18 @@ use crate::faults::{Action, Rate, Slew};
 use crate::sim::Schedule;
 use crate::span::Span;
 
-/// The verdicts that a run of the schedule may have without a promise being broken.
+/// Returns the verdicts that are no violation in a run of the schedule.
 ///
-/// - `overlap`: always. Every lock that releases itself allows it under a pause, and no fence can prevent it.
-/// - Without fencing, `stale_write`, `late_write` and `lost_update`: that is what fencing is for.
+/// - `overlap`: always. Every lock whose leases expire allows it under a pause, and fencing can't prevent it.
+/// - Without fencing, `stale_write`, `late_write` and `lost_update`: fencing exists to prevent them.
 /// - `late_write` and `lost_update` with fencing, if a worker reads without claiming: write-only fencing
 ///   has that hole.
-/// - What its faults explain: [`Action::excuses`](crate::faults::Action::excuses). `token_regressed` where
-///   the counter may be lost (the writes of the regressed grants are then refused; what was accepted stays
-///   safe), `stuck` where the clock of a Redis server is set back or slowed. `two_valid` and `unheld` where
-///   a server may lose the lock that it had granted, or may end it early by a clock that is set forward;
-///   `leaked` where a replica that takes over may not have heard of the release. No pause and no network
-///   excuses them.
+/// - The verdicts that its faults explain: [`Action::excuses`](crate::faults::Action::excuses).
+///   `token_regressed` if the counter may be lost (the writes of the regressed grants are then refused;
+///   accepted writes stay safe). `stuck` if the clock of a Redis server is set back or slowed. `two_valid`
+///   and `unheld` if a server may lose the lock that it had granted, or may end it early after its clock is
+///   set forward. `leaked` if a replica that takes over may not have received the release. No pause and no
+///   fault of the network excuses these.
 /// - `two_valid` and `unheld` where clocks run apart by more than the drift margin.
 /// - `foreign_release`, if a worker releases by GET and DEL.
 pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
@@ -44,7 +44,7 @@ pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
     excused
 }
 
-/// Whether some holder's clock may lag behind some server's by more than the drift margin of a lease covers.
+/// Returns whether a holder's clock may lag behind a server's by more than a lease's drift margin covers.
 fn clocks_run_apart(schedule: &Schedule<Options>) -> bool {
     let options = &schedule.options;
     let (mut slowest, mut fastest) = (1.0_f64, 1.0_f64);
@@ -64,13 +64,14 @@ fn clocks_run_apart(schedule: &Schedule<Options>) -> bool {
     })
 }
 
-/// The process whose clocks the fault has run at another rate, and that rate.
+/// Returns the process whose clocks the fault runs at another rate, and that rate.
 fn rate_of(what: &dyn Action) -> Option<(&str, f64)> {
     if let Some(Rate { process, factor, .. }) = what.downcast_ref() {
         return Some((process, *factor));
     }
     let Slew { process, by, over } = what.downcast_ref()?;
     let rate = 1.0 + by.as_nanos() as f64 / over.as_nanos().max(1) as f64;
-    // A clock never goes back: one that is slewed by more than the time it has nearly stands.
+    // A clock never runs backwards: one that is slewed back by more than the duration of the slew nearly
+    // stops.
     Some((process, rate.max(1e-9)))
 }

@@ -1,18 +1,17 @@
-//! The classes of faults that the systems are compared under.
+//! The classes of faults in the comparison of the systems.
 
 use crate::names::names;
 
 names! {
     /// A class of faults.
     pub enum FaultClass as "class of faults" {
-        /// A worker stops, mostly inside its critical section, or a server does.
+        /// A worker is paused, mostly inside its critical section, or a server is.
         Pause = "pause",
-        /// A worker or a server is killed, and starts again; what servers keep on disk is drawn, too.
+        /// A worker or a server is killed, and starts again; the persistence of servers is drawn, too.
         Crash = "crash",
-        /// What a worker says does not reach a lock server, or the other way round.
+        /// Messages from a worker don't reach some of the lock servers, or theirs don't reach the worker.
         OneWay = "one-way partition",
-        /// A worker is parted from some of the lock servers, or of the members of a cluster one from the
-        /// others.
+        /// A worker is cut off from some of the lock servers, or one member of a cluster from the others.
         Partition = "partition",
         /// The wall clock of a process is set.
         ClockStep = "clock step",
@@ -22,7 +21,7 @@ names! {
         LostReply = "lost reply",
         /// An asynchronous replica takes over.
         Failover = "failover",
-        /// Another member leads.
+        /// Another member becomes the leader.
         LeaderChange = "leader change",
     }
 }

@@ -70,7 +70,7 @@ impl<R: Runtime> Acquisition for GetThenDelAcquisition<R> {
         self.correct.renew(deadline).await
     }
 
-    /// Without a deadline, as in the libraries that it stands for.
+    /// Releases without a deadline, as libraries with this mistake do.
     async fn release(&mut self, _: Instant) -> Result<Released, BackendError> {
         self.lock.get_then_del(&self.claim).await
     }

@@ -1,32 +1,48 @@
-//! What a user gives the laboratory in place of its own lock or resource.
+//! What a user gives the laboratory in place of its own lock, worker or resource.
 
 use std::sync::Arc;
 
 use dlock::AnyBackend;
+use futures_util::future::BoxFuture;
 use resource::http::Config;
 
 use super::options::Options;
 use super::worker::Worker;
 use crate::servers::resource::ResourceHost;
+use crate::sim::Process;
 use crate::world::runtime::SimRuntime;
 
-/// Where a lock is needed: by one worker, in one life of its process.
+/// The worker that needs a lock, in one life of its process.
 #[non_exhaustive]
 pub struct Workplace<'a> {
     /// The process that locks.
+    pub process: &'a Process,
+    /// The runtime of that process.
     pub runtime: SimRuntime,
     /// The options of the laboratory.
     pub options: &'a Options,
     /// The worker.
     pub worker: &'a Worker,
-    /// The addresses of the lock servers, in the order in which the worker knows them.
+    /// The addresses of the lock servers, in the worker's order.
     pub servers: Vec<String>,
     /// The options of the worker's lock: its TTL and drift margin.
     pub lock: dlock::Options,
+    /// The address of the protected resource.
+    pub resource: &'static str,
 }
 
-/// Makes a lock; `None` leaves the system's own.
+/// Makes a lock; `None` keeps the system's own.
 pub(super) type MakeLock = Arc<dyn Fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>> + Send + Sync>;
+
+/// Makes all rounds of a worker; `None` leaves the laboratory's own.
+pub(super) type MakeWorker = Arc<dyn Fn(&Workplace<'_>) -> Option<BoxFuture<'static, ()>> + Send + Sync>;
+
+/// What workers use in place of the laboratory's own.
+#[derive(Clone, Default)]
+pub(super) struct Given {
+    pub(super) lock: Option<MakeLock>,
+    pub(super) worker: Option<MakeWorker>,
+}
 
 /// Makes the resource of one run.
 pub(super) type MakeResource = Arc<dyn Fn(&Options, Config) -> ResourceHost + Send + Sync>;

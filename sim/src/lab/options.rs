@@ -1,4 +1,4 @@
-//! The options of the lock laboratory: who locks what, on which servers, and how.
+//! The options of the lock laboratory: its workers, their keys, the lock servers and the resource.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,29 +12,31 @@ use crate::span::Span;
 /// The name of the protected resource.
 pub(super) const RESOURCE: &str = "resource";
 
-/// Who locks what, on which servers, and how: the laboratory's own part of a schedule.
+/// The laboratory's own part of a schedule: workers, keys, lock servers and resource.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
-    /// Which lock the workers use.
+    /// The lock system that the workers use.
     pub system: System,
     /// The TTL of leases.
     pub ttl: Span,
-    /// By how much a client takes its lease to be shorter than the TTL. Default: the library's own.
+    /// The drift margin: a client takes its lease to be this much shorter than the TTL. Default: the
+    /// library's own.
     #[serde(default, skip_serializing_if = "is_default")]
     pub drift_margin: Option<Span>,
     /// The keys that workers lock, `type:id` each. Default: `orders:42` alone.
     #[serde(default = "default_keys")]
     pub keys: Vec<String>,
-    /// How long, after all faults have healed, a waiter may wait for a key, and a key stay locked, before
-    /// the audit calls it stuck. Default: three of the longest TTL.
+    /// The limit of the verdict `stuck`: the longest time, after all faults have healed, for which a waiter
+    /// may wait for a key, or a key may stay locked. Default: three times the longest TTL.
     #[serde(default, skip_serializing_if = "is_default")]
     pub within: Option<Span>,
-    /// The one mistake of all workers' locks, or of the resource: what the simulator must be able to find.
+    /// The name of the one mistake of all workers' locks, or of the resource, which the simulator must find.
     /// Default: none.
     ///
-    /// The laboratory itself knows none: whoever makes it with [`Lab::with_lock`](super::Lab::with_lock) or
-    /// [`Lab::with_resource`](super::Lab::with_resource) says what the name means.
+    /// The laboratory itself knows none: whoever makes it with [`Lab::with_lock`](super::Lab::with_lock),
+    /// [`Lab::with_worker`](super::Lab::with_worker) or [`Lab::with_resource`](super::Lab::with_resource)
+    /// says what the name means.
     #[serde(default, skip_serializing_if = "is_default")]
     pub mutant: Option<String>,
     /// The Redis servers.
@@ -46,18 +48,18 @@ pub struct Options {
     /// The protected resource.
     #[serde(default, skip_serializing_if = "is_default")]
     pub resource: Resource,
-    /// Who acquires the lock.
+    /// The workers.
     #[serde(rename = "worker")]
     pub workers: Vec<Worker>,
 }
 
-/// A schedule of `system` with these workers, no faults, and all else as by default.
+/// Creates a schedule of `system` with these workers, no faults, and defaults for all else.
 pub fn schedule(about: &str, system: System, ttl: Span, workers: Vec<Worker>) -> Schedule<Options> {
     Schedule::new(about, Options::new(system, ttl, workers))
 }
 
 impl Options {
-    /// Options of `system` with these workers, and all else as by default.
+    /// Creates options of `system` with these workers, and defaults for all else.
     pub fn new(system: System, ttl: Span, workers: Vec<Worker>) -> Self {
         Self {
             system,
@@ -73,22 +75,22 @@ impl Options {
         }
     }
 
-    /// The worker with this name.
+    /// Returns the worker with this name.
     pub fn worker(&self, name: &str) -> Option<&Worker> {
         self.workers.iter().find(|worker| worker.name == name)
     }
 
-    /// The key that this worker locks and writes.
+    /// Returns the key that this worker locks and writes.
     pub fn key_of<'a>(&'a self, worker: &'a Worker) -> &'a str {
         worker.key.as_deref().or(self.keys.first().map(String::as_str)).unwrap_or_default()
     }
 
-    /// The TTL of this worker's leases.
+    /// Returns the TTL of this worker's leases.
     pub fn ttl_of(&self, worker: &Worker) -> Span {
         worker.ttl.unwrap_or(self.ttl)
     }
 
-    /// The bound of the verdict `stuck`: see [`Options::within`].
+    /// Returns the limit of the verdict `stuck`: see the field `within`.
     pub fn within(&self) -> Span {
         let longest = self.workers.iter().map(|worker| self.ttl_of(worker)).max();
         self.within.unwrap_or_else(|| longest.unwrap_or(self.ttl).times(3))

@@ -3,7 +3,7 @@
 use crate::names::names;
 
 names! {
-    /// Something that a process has just done. Which points a process has depends on its kind: [`Point::of`].
+    /// A step that a process has just taken. The kind of a process determines its points: [`Point::of`].
     pub enum Point as "point" {
         /// Worker: `acquire` was called.
         Requested = "requested",
@@ -46,7 +46,8 @@ names! {
         Rejected = "rejected",
         /// Resource: a fenced read has claimed its token.
         Claimed = "claimed",
-        /// Redis: it has executed the command; the reply is still to be sent. So for all that follow.
+        /// Redis: it has executed the command; the reply is still to be sent. The same holds for all points
+        /// below.
         Get = "GET",
         /// Redis, as [`Point::Get`].
         Set = "SET",
@@ -86,7 +87,7 @@ names! {
 }
 
 names! {
-    /// What a process of a schedule is.
+    /// The kind of a process in a schedule.
     pub enum Kind as "kind of process" {
         /// It acquires the lock and writes to the resource.
         Worker = "worker",
@@ -106,12 +107,12 @@ names! {
 }
 
 impl Point {
-    /// The points that a process of this kind has.
+    /// Returns the points of a process of this kind.
     pub fn of(kind: Kind) -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(move |point| point.applies_to(kind))
     }
 
-    /// Whether a process of this kind has the point.
+    /// Returns whether a process of this kind has the point.
     pub fn applies_to(self, kind: Kind) -> bool {
         match kind {
             Kind::Worker => self <= Self::Lost,
@@ -121,12 +122,12 @@ impl Point {
         }
     }
 
-    /// Whether it is the execution of a Redis command.
+    /// Returns whether the point is the execution of a Redis command.
     pub fn is_command(self) -> bool {
         self >= Self::Get
     }
 
-    /// Whether it is something that happens to a lease on a lock server.
+    /// Returns whether the point is an event of a lease on a lock server.
     fn is_lease_event(self) -> bool {
         self == Self::Granted || (Self::Extended..=Self::Deleted).contains(&self)
     }
@@ -139,12 +140,12 @@ impl AsRef<str> for Point {
 }
 
 impl Kind {
-    /// Whether it is a lock server.
+    /// Returns whether a process of this kind is a lock server.
     pub fn is_server(self) -> bool {
         !matches!(self, Self::Worker | Self::Resource)
     }
 
-    /// How a sentence calls a process of this kind.
+    /// Returns the noun for a process of this kind, with its article.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Worker => "a worker",

@@ -4,25 +4,25 @@ use super::options::{Options, RESOURCE};
 use super::point::Kind;
 
 impl Options {
-    /// The names of all processes: workers, lock servers, then the resource.
+    /// Returns the names of all processes: workers, lock servers, then the resource.
     pub fn processes(&self) -> Vec<String> {
         let workers = self.workers.iter().map(|worker| worker.name.clone());
         workers.chain(self.servers()).chain([RESOURCE.to_owned()]).collect()
     }
 
-    /// The names of the lock servers: `redis-1` to `redis-N` and `replica-1`, `etcd-1` to `etcd-3`,
+    /// Returns the names of the lock servers: `redis-1` to `redis-N` and `replica-1`, `etcd-1` to `etcd-3`,
     /// `zookeeper-1` to `zookeeper-3`.
     pub fn servers(&self) -> Vec<String> {
         self.system.get().servers(self).into_iter().map(|(name, _)| name).collect()
     }
 
-    /// What the history calls the lock server as a whole, where it is several members: faults are aimed at
-    /// what it does.
+    /// Returns the name of the cluster in the history, if the lock servers are one. Faults are aimed at
+    /// points of the cluster.
     pub fn cluster(&self) -> Option<&'static str> {
         self.system.get().cluster().map(|(name, _)| name)
     }
 
-    /// What the process called `name` is, or the cluster as a whole.
+    /// Returns the kind of the process `name`, or of the cluster's members if `name` is the cluster.
     pub fn kind_of(&self, name: &str) -> Option<Kind> {
         if self.worker(name).is_some() {
             return Some(Kind::Worker);

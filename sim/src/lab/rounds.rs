@@ -14,17 +14,17 @@ use super::seat::{RESOURCE_ADDRESS, Seat, Yields, lock_key};
 use super::worker::{ReadMode, ReleaseMode, Worker as Spec};
 use crate::world::runtime::SimRuntime;
 
-/// Keeps `future`, and the stack that its polls need, out of the caller: a run would touch as much memory
-/// as the largest of its siblings needs.
+/// Boxes `future`, so that neither the future nor the stack of its polls is part of the caller. Otherwise a
+/// run would touch as much memory as the largest of its siblings needs.
 #[inline(never)]
 pub(super) fn apart<'a, T>(future: impl Future<Output = T> + Send + 'a) -> BoxFuture<'a, T> {
     Box::pin(future)
 }
 
-/// All rounds of a worker, with a lock on this backend.
+/// Works all rounds of a worker, with a lock on this backend.
 pub(super) async fn work<B: Backend<Runtime = SimRuntime>>(seat: Seat<'_>, backend: B) {
     let Seat { process, options, spec, .. } = seat;
-    // The schedule was validated: a key or a TTL that can't be used does not get here.
+    // The schedule was validated, so the key and the TTL are valid.
     let (Ok(key), Ok(lock)) = (lock_key(options.key_of(spec)), Lock::new(backend, seat.lock_options()))
     else {
         return;
@@ -44,7 +44,7 @@ pub(super) async fn work<B: Backend<Runtime = SimRuntime>>(seat: Seat<'_>, backe
         }
         drop(acquire);
         if let Some(Ok(handle)) = acquired {
-            // A grant that can't be used ends in the events; the next round goes on.
+            // A round that fails is in the history; the next round goes on.
             let _ = Box::pin(worker.hold(&job, handle)).await;
         }
         seat.think().await;
@@ -70,11 +70,11 @@ fn job(key: LockKey, spec: &Spec) -> Job {
     }
 }
 
-/// The longest time that a lease is renewed, if the schedule names none: longer than any run.
+/// Longest time for which a lease is renewed if the schedule sets none: longer than any run.
 const RENEW_CAP: Duration = Duration::from_secs(3600);
 
-/// Runs `future` until it ends, or gives it up when it has been pending for the `nth` time; the caller
-/// drops it then.
+/// Runs `future` until it ends. Returns `None` when it has been pending for the `nth` time; the caller then
+/// drops it.
 async fn drop_when_pending<F: Future>(nth: u32, mut future: Pin<&mut F>) -> Option<F::Output> {
     let mut pending = 0;
     std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
@@ -87,12 +87,12 @@ async fn drop_when_pending<F: Future>(nth: u32, mut future: Pin<&mut F>) -> Opti
     .await
 }
 
-/// Completes when every task that was ready has had its turn. A client hands its request to a task of its
-/// connection; one that is dropped before that task ran was never sent, and leaves nothing to clean up.
+/// Waits until every ready task has run. A client hands its request to a task of its connection. A request
+/// that is dropped before that task runs is never sent, and leaves nothing to clean up.
 async fn requests_are_sent(runtime: &SimRuntime) {
-    runtime.sleep_until(runtime.now() + TURNS).await;
+    runtime.sleep_until(runtime.now() + POLLS).await;
 }
 
-/// Some hundred turns of tasks, since madsim lets 50 to 100 ns pass with each; less than any segment is
-/// under way.
-const TURNS: Duration = Duration::from_micros(50);
+/// Time for 500 to 1000 polls of tasks, since madsim lets 50 to 100 ns pass with each; less than the network
+/// needs for a segment.
+const POLLS: Duration = Duration::from_micros(50);

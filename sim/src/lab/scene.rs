@@ -1,4 +1,4 @@
-//! What faults ask of a schedule.
+//! A schedule of the laboratory as the scene of its faults.
 
 use super::options::Options;
 use super::point::{Kind, Point};
@@ -29,7 +29,7 @@ impl Scene for Schedule<Options> {
             (Some(Role::Client), Some(Role::Client)) => false,
             (Some(Role::Client), _) | (_, Some(Role::Client)) => true,
             (Some(Role::Resource), _) | (_, Some(Role::Resource)) => false,
-            // The nodes of Redlock know nothing of each other.
+            // The nodes of Redlock are independent.
             _ => self.options.system.get().has_links(),
         };
         if is_link {
@@ -80,7 +80,7 @@ impl Scene for Schedule<Options> {
         Err(format!("`{}`: it evicts nothing", self.options.system))
     }
 
-    /// The members of a cluster keep what a majority has acknowledged.
+    /// Returns false for the members of a cluster: they keep what a majority has acknowledged.
     fn forgets(&self, process: &str, power_loss: bool) -> bool {
         match self.options.kind_of(process) {
             Some(Kind::Server) => true,
@@ -144,7 +144,8 @@ fn names(points: impl IntoIterator<Item = Point>) -> Vec<String> {
     points.into_iter().map(|point| point.name().to_owned()).collect()
 }
 
-/// Whether most runs pass the point. A lock works by scripts: of the commands, only those that run one do.
+/// Returns whether most runs pass the point. Locks work by scripts, so of the commands these are only the
+/// ones that run a script.
 fn worth_aiming_at(point: &Point) -> bool {
     matches!(point, Point::Eval | Point::EvalSha)
         || !(point.is_command() || matches!(point, Point::NotGranted | Point::Lost))

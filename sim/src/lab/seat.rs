@@ -1,31 +1,32 @@
-//! A worker of the laboratory, and what it works with.
+//! A worker of the laboratory with its process, its options and its lock.
 
 use dlock::{AnyBackend, DriftMargin, LockKey, Runtime};
+use futures_util::future::BoxFuture;
 use resource::worker::{Pauses, Step};
 
-use super::given::{MakeLock, Workplace};
+use super::given::{Given, Workplace};
 use super::options::Options;
 use super::worker::Worker as Spec;
 use crate::sim::Process;
 use crate::world::runtime::SimRuntime;
 
-/// Where workers reach the resource.
+/// The address of the resource.
 pub(super) const RESOURCE_ADDRESS: &str = "resource:80";
 
-/// A worker, and what it works with.
+/// A worker with its process, its options and its lock.
 #[derive(Clone, Copy)]
 pub(super) struct Seat<'a> {
     pub(super) process: &'a Process,
     pub(super) options: &'a Options,
     pub(super) spec: &'a Spec,
-    /// Which of the workers it is, from 0.
+    /// The index of the worker in the options, from 0.
     pub(super) number: usize,
-    /// What makes its lock, if that is not the system's own.
-    pub(super) given: Option<&'a MakeLock>,
+    /// What makes its lock and its rounds, if those are not the laboratory's own.
+    pub(super) given: &'a Given,
 }
 
 impl Seat<'_> {
-    /// The options of the worker's lock.
+    /// Returns the options of the worker's lock.
     pub(super) fn lock_options(&self) -> dlock::Options {
         let mut options = dlock::Options::new(self.options.ttl_of(self.spec).duration());
         options.instance = Some(self.spec.name.clone());
@@ -35,22 +36,38 @@ impl Seat<'_> {
         options
     }
 
-    /// The lock that is to be used instead of the system's own; its servers are at `addresses`.
+    /// Makes the lock that a user gives in place of the system's own, if any. Its servers are at `addresses`.
     pub(super) fn given_lock(
         &self,
         addresses: impl FnOnce() -> Vec<String>,
     ) -> Option<AnyBackend<SimRuntime>> {
-        let make = self.given?;
-        make(&Workplace {
+        let make = self.given.lock.as_ref()?;
+        make(&self.workplace(addresses()))
+    }
+
+    /// The rounds that are to be worked instead of the laboratory's own.
+    pub(super) fn given_rounds(
+        &self,
+        addresses: impl FnOnce() -> Vec<String>,
+    ) -> Option<BoxFuture<'static, ()>> {
+        let make = self.given.worker.as_ref()?;
+        make(&self.workplace(addresses()))
+    }
+
+    fn workplace(&self, servers: Vec<String>) -> Workplace<'_> {
+        Workplace {
+            process: self.process,
             runtime: self.process.runtime(),
             options: self.options,
             worker: self.spec,
-            servers: addresses(),
+            servers,
             lock: self.lock_options(),
-        })
+            resource: RESOURCE_ADDRESS,
+        }
     }
 
-    /// The members of a cluster, as the worker knows them: each begins with another one.
+    /// Returns the addresses of a cluster's members, rotated by the worker's number: neighbours begin with
+    /// different members.
     pub(super) fn members(&self, servers: &[String], port: u16) -> Vec<String> {
         let mut members: Vec<_> = servers.iter().map(|name| format!("{name}:{port}")).collect();
         let first = self.number % members.len().max(1);
@@ -65,7 +82,7 @@ impl Seat<'_> {
     }
 }
 
-/// Lets a worker pause at each step: a fault that struck in the step's event takes hold there.
+/// Yields at each step of a worker: a fault that struck in the step's event takes hold there.
 #[derive(Clone)]
 pub(super) struct Yields(pub(super) SimRuntime);
 
@@ -75,7 +92,7 @@ impl Pauses for Yields {
     }
 }
 
-/// The key of a resource that a schedule writes `type:id`.
+/// Parses the key of a resource, which schedules write as `type:id`.
 pub(super) fn lock_key(name: &str) -> Result<LockKey, dlock::KeyError> {
     let (kind, id) = name.split_once(':').unwrap_or(("resource", name));
     LockKey::new(kind, id)

@@ -1,4 +1,4 @@
-//! What the workers run against: the lock servers and the protected resource.
+//! The options of the lock servers and of the protected resource.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,49 +9,47 @@ use crate::names::names;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Redis {
-    /// How many primaries there are, `redis-1` and so on. Default 1; several for `redlock` only.
+    /// Number of primaries, `redis-1` and so on. Default 1; several for `redlock` only.
     pub nodes: u32,
-    /// What reaches the disk. Default: nothing.
+    /// The writes that reach the disk. Default: none.
     #[serde(skip_serializing_if = "is_default")]
     pub persistence: Persistence,
-    /// Whether `redis-1` has an asynchronous replica, `replica-1`. Workers reach whichever of the two is
-    /// the primary under one address. For `redis` only. Default false.
+    /// True if `redis-1` has an asynchronous replica, `replica-1`. One address leads the workers to the
+    /// current primary. For `redis` only. Default false.
     #[serde(skip_serializing_if = "is_default")]
     pub replica: bool,
-    /// What the fence counter of every key stands at when the run starts: the first token is one above.
-    /// Default 0.
+    /// The value of every key's fence counter when the run starts: the first token is one above. Default 0.
     #[serde(skip_serializing_if = "is_default")]
     pub fence_start: u64,
-    /// Where fencing tokens come from. Default: the counter.
+    /// The source of fencing tokens. Default: the counter.
     #[serde(skip_serializing_if = "is_default")]
     pub tokens: Tokens,
-    /// How those who wait learn that a lock was given up. For `redis` only. Default: they ask from time to
-    /// time.
+    /// The wake-up of waiters after a release. For `redis` only. Default: they poll.
     #[serde(skip_serializing_if = "is_default")]
     pub waiting: Waiting,
 }
 
 names! {
-    /// Where the fencing tokens of Redis and Redlock come from.
+    /// The source of the fencing tokens of Redis and Redlock.
     #[derive(Default)]
     pub enum Tokens as "source of tokens" {
         /// A counter on the server.
         #[default]
         Counter = "counter",
-        /// The same, or the server's wall clock in microseconds where that is above it: a lost counter does
-        /// no harm as long as clocks don't step back further than the outage.
+        /// The counter, or the server's wall clock in microseconds if that is larger: a lost counter does no
+        /// harm as long as clocks don't step back by more than the time since the last grant.
         Time = "time",
     }
 }
 
 names! {
-    /// How those who wait for a lock on Redis learn that it was given up.
+    /// The wake-up of waiters for a lock on Redis after a release.
     #[derive(Default)]
-    pub enum Waiting as "way of waiting" {
-        /// They ask from time to time.
+    pub enum Waiting as "waiting mode" {
+        /// They poll.
         #[default]
         Polled = "polled",
-        /// A release calls them, and they ask from time to time besides.
+        /// A release wakes them, and they also poll from time to time.
         Called = "called",
     }
 }
@@ -60,17 +58,17 @@ names! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Etcd {
-    /// How workers lock. Default: the library's queue.
+    /// The recipe of the lock. Default: the library's queue.
     #[serde(skip_serializing_if = "is_default")]
     pub recipe: Recipe,
-    /// Whether etcd's Lock service hands a lock to a waiter whose lease has ended meanwhile, as etcd 3.4.3
+    /// True if etcd's Lock service grants a lock to a waiter whose lease has ended meanwhile, as etcd 3.4.3
     /// did (issue 11456, found by Jepsen). For the recipe `service` only. Default false.
     #[serde(skip_serializing_if = "is_default")]
     pub trusts_waiters: bool,
 }
 
 names! {
-    /// How workers lock on etcd.
+    /// A recipe for a lock on etcd.
     #[derive(Default)]
     pub enum Recipe as "recipe" {
         /// The library's own queue of keys.
@@ -82,10 +80,10 @@ names! {
 }
 
 names! {
-    /// What a Redis server writes to its disk (its append-only file, by `appendfsync`).
+    /// The writes that a Redis server keeps on its disk (its append-only file, by `appendfsync`).
     #[derive(Default)]
     pub enum Persistence as "persistence" {
-        /// Nothing: it starts empty.
+        /// None: a restarted server is empty.
         #[default]
         None = "none",
         /// Every write, synced once a second: a power loss takes up to a second of them.
@@ -99,12 +97,12 @@ names! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Resource {
-    /// Where it keeps values and the highest tokens.
+    /// The store of values and of the highest tokens.
     pub store: Store,
 }
 
 names! {
-    /// Where the resource keeps values and the highest tokens.
+    /// The resource's store of values and of the highest tokens.
     #[derive(Default)]
     pub enum Store as "store" {
         /// In memory: a restart forgets them.

@@ -1,4 +1,4 @@
-//! The laboratory as a subject: it builds a world of its options, in one of two arms.
+//! The laboratory as a subject: it builds a world from its options, in one of two arms.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,16 +7,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dlock::AnyBackend;
+use futures_util::future::BoxFuture;
 use resource::audit::{Rules, VerdictKind};
 use resource::http::Config;
 
 use super::arm::{ARMS, Arm};
 use super::draw;
 use super::excuses::excused;
-use super::given::{MakeLock, MakeResource, Workplace};
+use super::given::{Given, MakeResource, Workplace};
 use super::hosts::hosts;
 use super::options::{Options, RESOURCE};
+use super::smaller::smaller;
 use super::system::System;
+use super::worker::WorkerMode;
 use super::workloads;
 use crate::place::{Invalid, Place};
 use crate::servers::resource::ResourceHost;
@@ -27,36 +30,51 @@ use crate::world::runtime::SimRuntime;
 #[derive(Clone)]
 pub struct Lab {
     arm: Arm,
-    /// The system that is drawn, if it is always the same.
+    /// The system of all drawn schedules, if it is fixed.
     drawn: Option<System>,
-    lock: Option<MakeLock>,
+    given: Given,
     resource: Option<MakeResource>,
 }
 
 impl Lab {
-    /// The laboratory in this arm.
+    /// Creates the laboratory in this arm.
     pub fn new(arm: Arm) -> Self {
-        Self { arm, drawn: None, lock: None, resource: None }
+        Self { arm, drawn: None, given: Given::default(), resource: None }
     }
 
-    /// The same, but random schedules are of `system` alone.
+    /// Restricts random schedules to `system`.
     #[must_use]
     pub fn drawing(self, system: System) -> Self {
         Self { drawn: Some(system), ..self }
     }
 
-    /// The same with another lock for its workers: the one that `make` makes of a worker's place, in every
-    /// life of its process, or the system's own where it makes none.
+    /// Replaces the lock of workers by the one that `make` returns; `None` keeps the system's own. Calls
+    /// `make` in every life of a worker's process.
     #[must_use]
-    pub fn with_lock<F>(self, make: F) -> Self
+    pub fn with_lock<F>(mut self, make: F) -> Self
     where
         F: Fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>> + Send + Sync + 'static,
     {
-        Self { lock: Some(Arc::new(make)), ..self }
+        self.given.lock = Some(Arc::new(make));
+        self
     }
 
-    /// The same with another resource: `make` makes it for each run, of the laboratory's options and of the
-    /// resource's, which say whether it is to check tokens.
+    /// The same with other workers: those that use the lock work the rounds that `make` makes of their
+    /// place, in every life of their process, or the laboratory's own where it makes none.
+    ///
+    /// The faults that the laboratory aims at a step of a worker strike where the rounds name it by
+    /// [`Process::point`](crate::Process::point).
+    #[must_use]
+    pub fn with_worker<F>(mut self, make: F) -> Self
+    where
+        F: Fn(&Workplace<'_>) -> Option<BoxFuture<'static, ()>> + Send + Sync + 'static,
+    {
+        self.given.worker = Some(Arc::new(make));
+        self
+    }
+
+    /// Replaces the resource. Calls `make` for each run, with the laboratory's options and the resource's
+    /// configuration, which turns the check of tokens on or off.
     #[must_use]
     pub fn with_resource(
         self,
@@ -65,7 +83,7 @@ impl Lab {
         Self { resource: Some(Arc::new(make)), ..self }
     }
 
-    /// Both arms, the unfenced one first.
+    /// Returns both arms, the unfenced one first.
     pub fn arms() -> [Self; 2] {
         [Self::new(Arm::Unfenced), Self::new(Arm::Fenced)]
     }
@@ -77,10 +95,15 @@ impl Lab {
         }
     }
 
-    /// A schedule with a mistake that nobody makes would show nothing.
+    /// Returns whether a user has given it a lock, a worker or a resource.
+    fn has_others(&self) -> bool {
+        self.given.lock.is_some() || self.given.worker.is_some() || self.resource.is_some()
+    }
+
+    /// Refuses a mutant without a given lock, worker or resource: no code would make the mistake.
     fn check_mutant(&self, options: &Options) -> Result<(), Invalid> {
         match &options.mutant {
-            Some(mutant) if self.lock.is_none() && self.resource.is_none() => {
+            Some(mutant) if !self.has_others() => {
                 let problem = format!("unknown mutant `{mutant}`: the laboratory itself has none");
                 Err(Place::top("mutant").says(problem))
             }
@@ -116,11 +139,12 @@ impl Subject for Lab {
 
     fn build(&self, options: &Options, sim: &mut Sim) -> Result<(), Invalid> {
         self.check_mutant(options)?;
+        let shared = Arc::new(options.clone());
         for (number, worker) in options.workers.iter().enumerate() {
-            let options = options.clone();
-            let given = self.lock.clone();
+            let options = Arc::clone(&shared);
+            let given = self.given.clone();
             sim.process(&worker.name, move |process| {
-                workloads::main(process, options.clone(), number, given.clone())
+                workloads::main(process, Arc::clone(&options), number, given.clone())
             });
         }
         for (name, host) in hosts(options, self.arm.fencing(), self.resource.as_ref()) {
@@ -157,6 +181,15 @@ impl Subject for Lab {
         Ok(())
     }
 
+    fn smaller(&self, options: &Options) -> Vec<Options> {
+        smaller(options)
+    }
+
+    fn task(&self, options: &Options, process: &str) -> Option<String> {
+        let mode = &options.worker(process)?.mode;
+        (*mode != WorkerMode::default()).then(|| mode.name().to_owned())
+    }
+
     fn check(&self, schedule: &Schedule<Options>, _: &Sim) -> Result<(), Invalid> {
         schedule.validate()
     }
@@ -167,16 +200,16 @@ impl Subject for Lab {
 }
 
 impl Schedule<Options> {
-    /// The schedule of the laboratory with this TOML text. `file` is what errors call it.
+    /// Parses the TOML text of a schedule of the laboratory. Errors name it `file`.
     ///
     /// # Errors
     ///
-    /// [`ScheduleError::Invalid`] with the line of what is wrong.
+    /// [`ScheduleError::Invalid`] with the line of the error.
     pub fn parse(file: &str, text: &str) -> Result<Self, ScheduleError> {
         sim::parse(&Lab::new(Arm::Fenced), file, text)
     }
 
-    /// The schedule of the laboratory in the file at `path`.
+    /// Loads the schedule of the laboratory in the file at `path`.
     ///
     /// # Errors
     ///
@@ -195,6 +228,6 @@ pub fn run(schedule: &Schedule<Options>, arm: Arm, seed: u64) -> Result<Report, 
     sim::build(&Lab::new(arm), schedule)?.with_seed(seed).run()
 }
 
-/// The longest backoff of the library (2 s), the longest time that it waits for an answer (1 s), and what
-/// the network takes.
+/// Longest time between two requests of a waiter: the library's longest backoff (2 s), its longest wait for
+/// an answer (1 s), and the latency of the network.
 const LONGEST_RETRY: Duration = Duration::from_secs(4);

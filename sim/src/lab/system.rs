@@ -3,17 +3,17 @@
 use crate::names::names;
 
 names! {
-    /// Which lock the workers use. What each is stands in `systems`.
+    /// The lock system that the workers use. Each is defined in `systems`.
     pub enum System as "system" {
         /// One Redis, with a replica or without.
         Redis = "redis",
-        /// Several Redis servers that know nothing of each other, and a majority of them.
+        /// A majority of several independent Redis servers.
         Redlock = "redlock",
         /// An etcd cluster of three.
         Etcd = "etcd",
         /// A ZooKeeper ensemble of three.
         ZooKeeper = "zookeeper",
-        /// One lock server of our own, a table in memory: it shows what a system needs.
+        /// A toy lock server, a table in memory: an example of a system.
         Toy = "toy",
     }
 }

@@ -42,7 +42,7 @@ impl Schedule<Options> {
         }
     }
 
-    /// The points that the process can pass, given its options.
+    /// Returns the points that the process can pass, given its options.
     pub fn points_of(&self, process: &str) -> impl Iterator<Item = Point> {
         let points = self.options.kind_of(process).into_iter().flat_map(Point::of);
         points.filter(move |point| self.never_passes(process, *point).is_none())
@@ -80,7 +80,7 @@ impl Schedule<Options> {
         }
     }
 
-    /// Why a process never passes a point that its kind has, if the schedule says so.
+    /// Returns the reason why the process never passes a point of its kind; `None` if it may pass it.
     fn never_passes(&self, process: &str, point: Point) -> Option<&'static str> {
         match self.options.kind_of(process)? {
             Kind::Worker => {
@@ -89,7 +89,7 @@ impl Schedule<Options> {
             }
             Kind::Resource => self.resource_never_passes(point),
             Kind::Replica if !self.promotes(process) => Some("it serves nobody until a `promote`"),
-            // Which member carries a request out says nothing of the lock.
+            // Events of the lock belong to the cluster, whichever member carries out the request.
             Kind::Etcd if self.options.cluster() != Some(process) => Some("the cluster does, as `etcd`"),
             Kind::ZooKeeper if self.options.cluster() != Some(process) => {
                 Some("the ensemble does, as `zookeeper`")
@@ -128,7 +128,7 @@ impl Schedule<Options> {
     }
 }
 
-/// Whether a worker passes the point at most once a round.
+/// Returns whether a worker passes the point at most once a round.
 fn once_a_round(point: Point) -> bool {
     !matches!(point, Point::Checked | Point::Sent | Point::Answered | Point::Renewed)
 }

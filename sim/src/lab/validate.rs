@@ -1,7 +1,6 @@
-//! The rules that a schedule must keep: names exist, numbers make sense, and nothing in it could be a
-//! silent no-op.
+//! Validates schedules: names exist, numbers make sense, and no option is a silent no-op.
 //!
-//! The rules for triggers of faults are in `triggers`, those for their actions with each fault.
+//! `triggers` validates the triggers of faults; each fault validates its own action.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +21,7 @@ const TTL_MAX: Span = Span::from_secs(3600);
 const NAME_BYTES_MAX: usize = 64;
 
 impl Schedule<Options> {
-    /// Whether it can be run as it stands. [`Schedule::parse`] has asked already.
+    /// Checks that the schedule can be run. [`Schedule::parse`] has done this already.
     ///
     /// # Errors
     ///
@@ -67,7 +66,7 @@ impl Schedule<Options> {
     fn check_workers(&self) -> Result<(), Invalid> {
         let place = Place::top("worker");
         if self.options.workers.is_empty() {
-            return Err(place.says("a schedule needs a worker at least"));
+            return Err(place.says("the schedule has no worker: add a [[worker]]"));
         }
         let mut seen = BTreeSet::new();
         for (at, worker) in self.options.workers.iter().enumerate() {
@@ -150,7 +149,7 @@ fn check_span(field: &'static str, span: Span) -> Result<(), Invalid> {
     }
 }
 
-/// `dlock` refuses what leaves nothing after its drift margin, and what is above a year.
+/// Checks the limits of a TTL. `dlock` also refuses one that its drift margin uses up, and one above a year.
 fn check_ttl(place: &Place, ttl: Span) -> Result<(), Invalid> {
     if (TTL_MIN..=TTL_MAX).contains(&ttl) {
         return Ok(());
@@ -158,8 +157,8 @@ fn check_ttl(place: &Place, ttl: Span) -> Result<(), Invalid> {
     Err(place.says(format!("`ttl` = {ttl}: it must be from {TTL_MIN} to {TTL_MAX}")))
 }
 
-/// A worker's name ends up in owner tokens, traces and expectations: it must read well there, and be no
-/// server's.
+/// Checks a worker's name. It is part of owner tokens, traces and expectations, so it must be readable, and
+/// must not be the name of a server.
 fn check_name(place: &Place, name: &str) -> Result<(), Invalid> {
     if name.is_empty() {
         return Err(place.says("a worker has no name: write name = \"a\""));
@@ -177,9 +176,9 @@ fn check_name(place: &Place, name: &str) -> Result<(), Invalid> {
     Err(place.key("name").says(problem))
 }
 
-/// Who is called `name` in one schedule or another. Servers are numbered (`redis-1`, `replica-1`, `etcd-1`,
-/// `zookeeper-1`), and their kind alone names a cluster as a whole, or the address of the lock. Events of
-/// links happen in the `network`, and those of nobody in the `harness`.
+/// Returns a noun for the owner of `name` in any schedule, if there is one. Servers are numbered (`redis-1`,
+/// `replica-1`, `etcd-1`, `zookeeper-1`); a kind without a number names a cluster, or the address of the
+/// lock. Events of links belong to `network`, and events of no process to `harness`.
 fn reserved(name: &str) -> Option<&'static str> {
     let is_number = |rest: &str| {
         let number = rest.strip_prefix('-');
@@ -195,13 +194,13 @@ fn reserved(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Checks that there is the worker's workload, and that its options apply to that.
+/// Checks that the worker's workload exists, and that the worker's options apply to it.
 fn check_mode(place: &Place, worker: &Worker) -> Result<(), Invalid> {
     match worker.mode.workload() {
         Some(workload) => workload.check(place, worker),
         None => {
             let known = WorkerMode::names().collect::<Vec<_>>().join(", ");
-            let problem = format!("unknown way to write `{}`: known are {known}", worker.mode.name());
+            let problem = format!("unknown worker mode `{}`: known are {known}", worker.mode.name());
             Err(place.key("mode").says(problem))
         }
     }

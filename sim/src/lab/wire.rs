@@ -1,5 +1,5 @@
-//! Plain commands to the lock server, on connections of their own: what a lock with a mistake sends beside
-//! the library's scripts.
+//! Plain commands to the lock server, on connections of their own. Locks with a mistake send them beside the
+//! library's scripts.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use dlock::{BackendError, Runtime};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, FromRedisValue, RedisConnectionInfo, RedisError};
 
-/// The way to the server. Each call of [`Wire::open`] is a new connection.
+/// Opens connections to one Redis server: a new one with each call of [`Wire::open`].
 #[derive(Clone)]
 pub struct Wire<R> {
     runtime: R,
@@ -15,7 +15,7 @@ pub struct Wire<R> {
 }
 
 impl<R: Runtime> Wire<R> {
-    /// The way to the server at `address`.
+    /// Creates a `Wire` to the server at `address`. It does not connect yet.
     pub fn new(runtime: R, address: &str) -> Self {
         Self { runtime, address: address.into() }
     }
@@ -24,7 +24,7 @@ impl<R: Runtime> Wire<R> {
     ///
     /// # Errors
     ///
-    /// [`BackendError`] if the server can't be reached, or hangs up.
+    /// [`BackendError`] if the server can't be reached, or closes the connection.
     pub async fn open(&self) -> Result<MultiplexedConnection, BackendError> {
         let unreachable = |reason: std::io::Error| BackendError::Unreachable {
             address: self.address.to_string(),
@@ -39,7 +39,7 @@ impl<R: Runtime> Wire<R> {
         Ok(connection)
     }
 
-    /// One command on a connection of its own.
+    /// Runs one command on a connection of its own.
     ///
     /// # Errors
     ///
@@ -49,11 +49,11 @@ impl<R: Runtime> Wire<R> {
     }
 }
 
-/// One command on an open connection.
+/// Runs one command on an open connection.
 ///
 /// # Errors
 ///
-/// [`BackendError::Disconnected`] if the server does not answer as asked.
+/// [`BackendError::Disconnected`] if there is no answer of the expected type.
 pub async fn ask<T: FromRedisValue>(
     connection: &mut MultiplexedConnection,
     command: &Cmd,

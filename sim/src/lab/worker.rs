@@ -1,4 +1,4 @@
-//! The workload: who acquires the lock, and what they do with it.
+//! The options of a worker.
 
 use std::borrow::Cow;
 
@@ -9,8 +9,8 @@ use crate::names::names;
 use crate::span::Span;
 
 /// One worker: it acquires the lock, reads, works, checks its lease, writes to the resource and releases,
-/// `rounds` times. With `mode = "cas"` it does without the lock: it reads, works and writes on the
-/// condition that nothing has been written since, and begins anew if something has.
+/// `rounds` times. With `mode = "cas"` it uses no lock: it reads, works and writes on the condition that
+/// nothing has been written since, and starts again if something has.
 ///
 /// Every field but the name has a default, the one that [`Worker::new`] gives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,48 +18,48 @@ use crate::span::Span;
 pub struct Worker {
     /// Its name: lower-case letters, digits and dashes, unlike that of any server.
     pub name: String,
-    /// How it keeps others from overwriting what they have not seen. Default: by the lock.
+    /// Its workload, which determines how it avoids lost updates. Default: `lock`.
     #[serde(skip_serializing_if = "is_default")]
     pub mode: WorkerMode,
-    /// How often it reads and writes in a round at most. Needs `mode = "cas"`. Default 16.
+    /// Largest number of attempts in a round, each a read and a write. Needs `mode = "cas"`. Default 16.
     #[serde(skip_serializing_if = "is_default")]
     pub attempts: Option<u32>,
-    /// When it starts, in simulated time. Default: at once.
+    /// Its start, in simulated time. Default: at once.
     #[serde(skip_serializing_if = "is_default")]
     pub starts: Span,
-    /// How many times it acquires the lock. Default 1.
+    /// Number of rounds. Default 1.
     pub rounds: u32,
     /// The key that it locks and writes, one of the schedule's. Default: the schedule's first.
     #[serde(skip_serializing_if = "is_default")]
     pub key: Option<String>,
-    /// How long it waits between two rounds. Default: not at all.
+    /// Time between two rounds. Default: none.
     #[serde(skip_serializing_if = "is_default")]
     pub think: Span,
-    /// How long it waits for the lock before it gives up. Default 30 s.
+    /// Timeout of an acquire, and of an answer of the resource with all retries. Default 30 s.
     pub deadline: Span,
-    /// How long it works inside its critical section, before it writes. Default 10 ms.
+    /// Time of work inside its critical section, before it writes. Default 10 ms.
     pub work: Span,
     /// The TTL of its leases, if it differs from the schedule's.
     #[serde(skip_serializing_if = "is_default")]
     pub ttl: Option<Span>,
-    /// Whether it looks at its lease before it writes, and leaves the write out if the lease is over.
-    /// Default true.
+    /// True if it checks its lease before it writes, and leaves the write out if the lease is over. Default
+    /// true.
     pub check: bool,
-    /// How it reads the resource before it works. Default: not at all.
+    /// Its read of the resource before it works. Default: none.
     #[serde(skip_serializing_if = "is_default")]
     pub read: ReadMode,
-    /// Whether its lease is renewed every third of the TTL. Default false.
+    /// True if its lease is renewed every third of the TTL. Default false.
     #[serde(skip_serializing_if = "is_default")]
     pub renew: bool,
-    /// The longest time for which its lease is renewed, if that is bounded. Needs `renew`.
+    /// Longest time for which its lease is renewed. Needs `renew`. Default: longer than any run.
     #[serde(skip_serializing_if = "is_default")]
     pub renew_cap: Option<Span>,
-    /// How it releases. Default: by the script that deletes only what it owns.
+    /// Its release. Default: a script that deletes the lock only if the worker owns it.
     #[serde(skip_serializing_if = "is_default")]
     pub release: ReleaseMode,
-    /// How many writes it sends in a round. Default 1; more than one carry a sequence number each.
+    /// Number of writes in a round. Default 1; if there are several, each carries a sequence number.
     pub writes: u32,
-    /// Whether it sends a write again if its answer is lost. Default true.
+    /// True if it retries a write whose answer is lost. Default true.
     pub retry_put: bool,
     /// In round i its acquire future is dropped when it has been pending for the `cancel_at[i]`-th time;
     /// the round ends there. An acquire that is pending less often is not cancelled, and rounds beyond the
@@ -68,15 +68,15 @@ pub struct Worker {
     pub cancel_at: Vec<u32>,
 }
 
-/// What a worker does in its rounds: the name of a workload. By default `lock`: it holds the lock, and
-/// sends its fencing token with each write. `cas` is compare and set: each write names the version that was
-/// read, and the resource compares. `read` only reads the resource.
+/// The name of a worker's workload. `lock`, the default, holds the lock, and sends its fencing token with
+/// each write. `cas` is compare and set: each write names the version that was read, and the resource
+/// compares. `read` only reads the resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WorkerMode(Cow<'static, str>);
 
 impl WorkerMode {
-    /// The workload called `name`. A schedule with an unknown one is not valid.
+    /// Names a workload. A schedule with an unknown one is not valid.
     pub fn new(name: impl Into<Cow<'static, str>>) -> Self {
         Self(name.into())
     }
@@ -94,9 +94,9 @@ impl Default for WorkerMode {
 }
 
 names! {
-    /// How a worker reads the resource before it works.
+    /// A worker's read of the resource before it works.
     #[derive(Default)]
-    pub enum ReadMode as "way to read" {
+    pub enum ReadMode as "read mode" {
         /// It does not read.
         #[default]
         None = "none",
@@ -108,9 +108,9 @@ names! {
 }
 
 names! {
-    /// How a worker releases its lock.
+    /// A worker's release of its lock.
     #[derive(Default)]
-    pub enum ReleaseMode as "way to release" {
+    pub enum ReleaseMode as "release mode" {
         /// One script compares the owner and deletes.
         #[default]
         Script = "script",
@@ -122,12 +122,12 @@ names! {
 }
 
 impl Worker {
-    /// A worker with this name, all else as by default.
+    /// Creates a worker with this name, and defaults for all else.
     pub fn new(name: &str) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// Returns the first option that concerns the lock and is not as by default, if one is.
+    /// Returns the first option of the lock that differs from its default, if any.
     pub(super) fn option_of_locks(&self) -> Option<&'static str> {
         let plain = Self::default();
         let set = [
@@ -145,7 +145,7 @@ impl Worker {
 }
 
 impl Default for Worker {
-    /// A worker without a name, which no schedule may hold: give it one.
+    /// Creates a worker without a name. Give it one: a schedule with a nameless worker is not valid.
     fn default() -> Self {
         Self {
             name: String::new(),

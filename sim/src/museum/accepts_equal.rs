@@ -1,4 +1,4 @@
-//! The resource takes a token that is not below the highest, whoever sends it.
+//! The resource accepts a token equal to the highest one, even from another owner.
 
 use resource::ResourceKey;
 use resource::fence::{Fence, Fencing, Position, WriteOutcome, judge};

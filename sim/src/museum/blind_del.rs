@@ -1,4 +1,4 @@
-//! B02: a release that is a bare DEL and a renewal that is a bare SET, whoever owns the lock by then.
+//! B02: a release is a bare DEL and a renewal a bare SET, even if another owner holds the lock by then.
 //!
 //! Source: ShedLock's Redis provider with `safeUpdate` off.
 
@@ -6,7 +6,7 @@ use dlock::{Acquisition, BackendError, Instant, Released, Renewal, Runtime, time
 
 use super::lock::{Attempt, Mistake};
 
-/// Gives up and renews whatever is there.
+/// Releases and renews without a check of the owner.
 pub(super) struct BlindDel;
 
 impl Mistake for BlindDel {
@@ -20,8 +20,8 @@ impl Mistake for BlindDel {
         Ok(Renewal::Extended { since, left: own.claim.ttl })
     }
 
-    /// An acquire that is still on its way is given up by the correct script: the mistake is made where the
-    /// lease is known.
+    /// Releases an acquire whose request has no answer yet by the correct script: the mistake is made only
+    /// with a known lease.
     async fn release(own: &mut Attempt, deadline: Instant) -> Result<Released, BackendError> {
         if own.may_be_held() {
             return own.correct.release(deadline).await;

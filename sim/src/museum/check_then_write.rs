@@ -1,4 +1,4 @@
-//! B34: the resource checks, then writes, without one transaction: another write may pass the same check
+//! B34: the resource checks and then writes, outside a transaction: another write can pass the same check
 //! before this one is applied.
 
 use std::time::Duration;
@@ -10,7 +10,7 @@ use resource::store::Write;
 
 use super::store::{Mistake, Shelf};
 
-/// The longest time that its slow disk needs between the check and the write.
+/// The longest time that its slow disk takes between the check and the write.
 const DISK_MAX: Duration = Duration::from_millis(64);
 
 /// Lets time pass between the check and the write.

@@ -1,62 +1,154 @@
-//! What makes a mutant: a lock on one system or another, or the resource.
+//! What makes a mutant: a lock on one system or another, a worker, the resource, or the options of the
+//! servers.
 
 use dlock::AnyBackend;
+use dlock::etcd::Etcd;
+use dlock::redis::Redis;
+use dlock::zookeeper::ZooKeeper;
+use futures_util::future::BoxFuture;
 use resource::http::Config;
 
+use super::lock::{self, on};
+use super::plain_redlock::{Flaw, on_redlock};
+use super::store::{self, resource};
+use super::worker::{self, rounds};
 use crate::lab::{Lab, Options, System, Workplace};
 use crate::servers::resource::ResourceHost;
 use crate::world::runtime::SimRuntime;
 
-type MakeLock = fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>>;
+type MakeLock = Box<dyn Fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>> + Send + Sync>;
+type MakeWorker = fn(&Workplace<'_>) -> Option<BoxFuture<'static, ()>>;
 type MakeResource = fn(&Options, Config) -> ResourceHost;
+type Deploy = fn(&mut Options);
 
-/// Who makes the mistake. A lock of a system that can't make it is the system's own.
+/// The lock or the resource with the mistake. On a system without such a lock, the system's own lock is used.
 #[derive(Default)]
 pub(super) struct Exhibit {
-    redis: Option<MakeLock>,
-    redlock: Option<MakeLock>,
+    locks: Vec<(System, MakeLock)>,
+    worker: Option<MakeWorker>,
     resource: Option<MakeResource>,
+    deploy: Option<Deploy>,
+    /// The systems on which a mistake that is not a lock's can be shown; all if empty.
+    only_on: Vec<System>,
 }
 
 impl Exhibit {
     /// A lock on one Redis.
-    pub(super) fn lock(make: MakeLock) -> Self {
-        Self { redis: Some(make), ..Self::default() }
+    pub(super) fn redis<M: lock::Mistake>() -> Self {
+        Self::default().and(System::Redis, on::<Redis<SimRuntime>, M>)
     }
 
-    /// A lock on several.
-    pub(super) fn redlock(make: MakeLock) -> Self {
-        Self::default().and_redlock(make)
+    /// A lock on several Redis.
+    pub(super) fn redlock(flaw: Flaw) -> Self {
+        Self::default().and_redlock(flaw)
     }
 
-    /// A lock on several, too.
-    pub(super) fn and_redlock(self, make: MakeLock) -> Self {
-        Self { redlock: Some(make), ..self }
+    /// A lock on several Redis, too.
+    pub(super) fn and_redlock(self, flaw: Flaw) -> Self {
+        self.and(System::Redlock, move |place: &Workplace<'_>| on_redlock(place, flaw))
+    }
+
+    /// A lock on etcd.
+    pub(super) fn etcd<M: lock::Mistake<Etcd<SimRuntime>>>() -> Self {
+        Self::default().and_etcd::<M>()
+    }
+
+    /// A lock on etcd, too.
+    pub(super) fn and_etcd<M: lock::Mistake<Etcd<SimRuntime>>>(self) -> Self {
+        self.and(System::Etcd, on::<Etcd<SimRuntime>, M>)
+    }
+
+    /// A lock on ZooKeeper.
+    pub(super) fn zookeeper<M: lock::Mistake<ZooKeeper<SimRuntime>>>() -> Self {
+        Self::default().and_zookeeper::<M>()
+    }
+
+    /// A lock on ZooKeeper, too.
+    pub(super) fn and_zookeeper<M: lock::Mistake<ZooKeeper<SimRuntime>>>(self) -> Self {
+        self.and(System::ZooKeeper, on::<ZooKeeper<SimRuntime>, M>)
+    }
+
+    /// A lock on ZooKeeper that shares nothing with the library's.
+    pub(super) fn own_zookeeper(
+        make: impl Fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>> + Send + Sync + 'static,
+    ) -> Self {
+        Self::default().and(System::ZooKeeper, make)
+    }
+
+    fn and(
+        mut self,
+        system: System,
+        make: impl Fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>> + Send + Sync + 'static,
+    ) -> Self {
+        self.locks.push((system, Box::new(make)));
+        self
+    }
+
+    /// All workers, beside any lock.
+    pub(super) fn worker<M: worker::Mistake>() -> Self {
+        Self { worker: Some(rounds::<M>), ..Self::default() }
     }
 
     /// The resource, beside any lock.
-    pub(super) fn resource(make: MakeResource) -> Self {
-        Self { resource: Some(make), ..Self::default() }
+    pub(super) fn resource<M: store::Mistake>() -> Self {
+        Self::default().and_resource::<M>()
     }
 
-    /// Whether it can be shown on this system.
+    /// The resource, too.
+    pub(super) fn and_resource<M: store::Mistake>(self) -> Self {
+        Self { resource: Some(resource::<M>), ..self }
+    }
+
+    /// The operator, who changes the options of the servers.
+    pub(super) fn deployment(deploy: Deploy) -> Self {
+        Self { deploy: Some(deploy), ..Self::default() }
+    }
+
+    /// On this system alone.
+    pub(super) fn only_on(mut self, system: System) -> Self {
+        self.only_on.push(system);
+        self
+    }
+
+    /// Returns true if the mistake can be made on this system.
     pub(super) fn applies_to(&self, system: System) -> bool {
-        self.resource.is_some() || self.lock_on(system).is_some()
+        if self.locks.is_empty() {
+            self.only_on.is_empty() || self.only_on.contains(&system)
+        } else {
+            self.lock_on(system).is_some()
+        }
+    }
+
+    /// Who makes the mistake.
+    pub(super) fn made_by(&self) -> &'static str {
+        match (self.locks.is_empty(), self.worker, self.resource) {
+            (false, ..) => "lock",
+            (_, Some(_), _) => "worker",
+            (_, _, Some(_)) => "resource",
+            _ => "deployment",
+        }
+    }
+
+    /// The options of the servers with the mistake.
+    pub(super) fn deploy(&self, options: &mut Options) {
+        if let Some(deploy) = self.deploy {
+            deploy(options);
+        }
     }
 
     /// The laboratory with it.
-    pub(super) fn put_into(self, lab: Lab) -> Lab {
-        match self.resource {
-            Some(make) => lab.with_resource(make),
-            None => lab.with_lock(move |place| self.lock_on(place.options.system)?(place)),
+    pub(super) fn put_into(self, mut lab: Lab) -> Lab {
+        if let Some(make) = self.resource {
+            lab = lab.with_resource(make);
         }
+        if let Some(make) = self.worker {
+            lab = lab.with_worker(make);
+        }
+        // A laboratory with a lock of a user's knows that the option `mutant` means something.
+        lab.with_lock(move |place| self.lock_on(place.options.system)?(place))
     }
 
-    fn lock_on(&self, system: System) -> Option<MakeLock> {
-        match system {
-            System::Redis => self.redis,
-            System::Redlock => self.redlock,
-            _ => None,
-        }
+    fn lock_on(&self, system: System) -> Option<&MakeLock> {
+        self.locks.iter().find(|(on, _)| *on == system).map(|(_, make)| make)
     }
 }

@@ -1,8 +1,8 @@
-//! B33: the resource keeps the highest token in memory, and forgets it when it restarts.
+//! B33: the resource keeps the highest token in memory only, and forgets it when it restarts.
 
 use super::store::{Mistake, Rows};
 
-/// Forgets all that is stored.
+/// Forgets all rows at each start.
 pub(super) struct ForgetsOnRestart;
 
 impl Mistake for ForgetsOnRestart {

@@ -1,4 +1,4 @@
-//! The resource takes a conditional write whatever version it names.
+//! The resource accepts a conditional write with any version.
 
 use resource::ResourceKey;
 use resource::fence::Guard;
@@ -6,7 +6,7 @@ use resource::store::Write;
 
 use super::store::{Mistake, Shelf};
 
-/// Judges by the version that is stored.
+/// Checks the stored version against itself.
 pub(super) struct IgnoresVersion;
 
 impl Mistake for IgnoresVersion {

@@ -1,17 +1,18 @@
-//! B13: a lease that can't be renewed is declared lost two times to live after its last renewal, when its key
-//! is long gone.
+//! B13: a lease that can't be renewed is declared lost two TTLs after its last renewal, long after its key
+//! has expired.
 //!
 //! Source: microsoft/etcd3 issue 155.
 
 use dlock::{Acquisition, Answer, BackendError, Instant, Renewal, Runtime};
 
+use super::correct::Correct;
 use super::lock::{Attempt, Mistake};
 
-/// Declares the loss two times to live after the last renewal.
+/// Declares the loss two TTLs after the last renewal.
 pub(super) struct LateLoss;
 
-impl Mistake for LateLoss {
-    async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
+impl<B: Correct> Mistake<B> for LateLoss {
+    async fn request(own: &mut Attempt<B>, deadline: Instant) -> Result<Answer, BackendError> {
         let answer = own.correct.request(deadline).await?;
         if let Answer::Granted { since, .. } = answer {
             own.renewed = Some(since);
@@ -19,7 +20,7 @@ impl Mistake for LateLoss {
         Ok(answer)
     }
 
-    async fn renew(own: &mut Attempt, deadline: Instant) -> Result<Renewal, BackendError> {
+    async fn renew(own: &mut Attempt<B>, deadline: Instant) -> Result<Renewal, BackendError> {
         let renewal = own.correct.renew(deadline).await;
         let (now, twice) = (own.runtime().now(), own.claim.ttl * 2);
         match (renewal, own.renewed) {

@@ -1,31 +1,43 @@
-//! A lock on one Redis that does what the library's own does, but for the calls in which its mistake is made.
+//! A lock that does what the library's own does, but for the calls in which its mistake is made.
 
 use std::future::Future;
 use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dlock::redis::Redis;
 use dlock::{
-    Acquisition, Answer, AnyBackend, Backend, BackendError, Claim, Instant, Released, Renewal, Runtime,
+    Acquisition, Answer, AnyBackend, Backend, BackendError, Claim, Instant, Released, Renewal, timeout_at,
 };
 
+use super::correct::Correct;
+use super::etcd::Plain;
 use crate::lab::Workplace;
 use crate::lab::wire::Wire;
 use crate::world::runtime::SimRuntime;
 
 /// A mistake: what a lock does in place of the correct calls.
-pub(super) trait Mistake: Send + Sync + 'static {
+pub(super) trait Mistake<B: Correct = Redis<SimRuntime>>: Send + Sync + 'static {
     /// As [`Acquisition::request`].
     fn request(
-        own: &mut Attempt,
+        own: &mut Attempt<B>,
         deadline: Instant,
     ) -> impl Future<Output = Result<Answer, BackendError>> + Send {
         own.correct.request(deadline)
     }
 
+    /// As [`Acquisition::wait`].
+    fn wait(
+        own: &mut Attempt<B>,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<(), BackendError>> + Send {
+        own.correct.wait(deadline)
+    }
+
     /// As [`Acquisition::renew`].
     fn renew(
-        own: &mut Attempt,
+        own: &mut Attempt<B>,
         deadline: Instant,
     ) -> impl Future<Output = Result<Renewal, BackendError>> + Send {
         own.correct.renew(deadline)
@@ -33,7 +45,7 @@ pub(super) trait Mistake: Send + Sync + 'static {
 
     /// As [`Acquisition::release`].
     fn release(
-        own: &mut Attempt,
+        own: &mut Attempt<B>,
         deadline: Instant,
     ) -> impl Future<Output = Result<Released, BackendError>> + Send {
         own.correct.release(deadline)
@@ -41,63 +53,107 @@ pub(super) trait Mistake: Send + Sync + 'static {
 }
 
 /// One acquisition as a mistake finds it: the correct one, and a way to send plain commands.
-pub(super) struct Attempt {
-    backend: Redis<SimRuntime>,
+pub(super) struct Attempt<B: Correct = Redis<SimRuntime>> {
+    backend: B,
+    /// Sends commands to the first server, if that is a Redis.
     pub(super) wire: Wire<SimRuntime>,
+    /// Sends requests to the first server, if that is a member of etcd.
+    pub(super) etcd: Plain,
+    /// What all acquisitions of one client share.
+    pub(super) client: Arc<Memory>,
     pub(super) claim: Claim,
-    pub(super) correct: <Redis<SimRuntime> as Backend>::Acquisition,
+    pub(super) correct: B::Acquisition,
     /// What the lease is trusted less.
     pub(super) margin: Duration,
-    /// Whether a plain command was sent and not answered.
+    /// True while a plain command has been sent and not answered.
     pub(super) plain: bool,
-    /// When the request for the last grant or renewal was sent, if the mistake needs to know.
+    /// The send time of the request for the last grant or renewal, if the mistake needs it.
     pub(super) renewed: Option<Instant>,
+    /// A number that the mistake notes: a token, a place in the queue, a time.
+    pub(super) noted: Option<u64>,
 }
 
-impl Attempt {
+/// What a client with a mistake remembers from one acquisition to the next.
+#[derive(Default)]
+pub(super) struct Memory(AtomicBool);
+
+impl Memory {
+    /// Returns whether the event that the mistake waits for has happened.
+    pub(super) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set(&self, happened: bool) {
+        self.0.store(happened, Ordering::Relaxed);
+    }
+}
+
+impl<B: Correct> Attempt<B> {
     pub(super) fn runtime(&self) -> &SimRuntime {
         self.backend.runtime()
     }
 
     /// Another acquisition of the same claim.
-    pub(super) fn another(&self) -> <Redis<SimRuntime> as Backend>::Acquisition {
+    pub(super) fn another(&self) -> B::Acquisition {
         self.backend.open(self.claim.clone())
     }
 
     pub(super) fn may_be_held(&self) -> bool {
         self.plain || self.correct.may_be_held()
     }
+
+    /// The answer to a plain command; none by `deadline` counts as lost.
+    pub(super) async fn by<T>(
+        &self,
+        deadline: Instant,
+        command: impl Future<Output = Result<T, BackendError>>,
+    ) -> Result<T, BackendError> {
+        timeout_at(self.runtime(), deadline, command).await.unwrap_or(Err(BackendError::NoAnswer))
+    }
 }
 
-/// The Redis lock with the mistake `M`.
-struct Mistaken<M> {
-    correct: Redis<SimRuntime>,
+/// The lock `B` with the mistake `M`.
+struct Mistaken<B, M> {
+    correct: B,
     wire: Wire<SimRuntime>,
+    etcd: Plain,
+    client: Arc<Memory>,
     drift: dlock::DriftMargin,
     mistake: PhantomData<fn() -> M>,
 }
 
 /// One acquisition of it.
-struct MistakenAcquisition<M>(Attempt, PhantomData<fn() -> M>);
+struct MistakenAcquisition<B: Correct, M>(Attempt<B>, PhantomData<fn() -> M>);
 
-/// The lock of a worker with the mistake `M`.
-pub(super) fn on_redis<M: Mistake>(place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
+/// The lock of a worker with the mistake `M`, on the system of `B`.
+pub(super) fn on<B: Correct, M: Mistake<B>>(place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
     let address = place.servers.first()?;
-    let correct = Redis::new(place.runtime.clone(), address, place.options.redis_lock()).ok()?;
-    let wire = Wire::new(place.runtime.clone(), address);
-    Some(AnyBackend::new(Mistaken::<M> { correct, wire, drift: place.lock.drift, mistake: PhantomData }))
+    Some(AnyBackend::new(Mistaken::<B, M> {
+        correct: B::at(place)?,
+        wire: Wire::new(place.runtime.clone(), address),
+        etcd: Plain::new(place.runtime.clone(), address),
+        client: Arc::default(),
+        drift: place.lock.drift,
+        mistake: PhantomData,
+    }))
 }
 
-impl<M> Clone for Mistaken<M> {
+impl<B: Clone, M> Clone for Mistaken<B, M> {
     fn clone(&self) -> Self {
-        let (correct, wire) = (self.correct.clone(), self.wire.clone());
-        Self { correct, wire, drift: self.drift, mistake: PhantomData }
+        Self {
+            correct: self.correct.clone(),
+            wire: self.wire.clone(),
+            etcd: self.etcd.clone(),
+            client: Arc::clone(&self.client),
+            drift: self.drift,
+            mistake: PhantomData,
+        }
     }
 }
 
-impl<M: Mistake> Backend for Mistaken<M> {
+impl<B: Correct, M: Mistake<B>> Backend for Mistaken<B, M> {
     type Runtime = SimRuntime;
-    type Acquisition = MistakenAcquisition<M>;
+    type Acquisition = MistakenAcquisition<B, M>;
 
     fn runtime(&self) -> &SimRuntime {
         self.correct.runtime()
@@ -107,28 +163,34 @@ impl<M: Mistake> Backend for Mistaken<M> {
         self.correct.system()
     }
 
-    fn open(&self, claim: Claim) -> MistakenAcquisition<M> {
+    fn session_ttl(&self) -> Option<Duration> {
+        self.correct.session_ttl()
+    }
+
+    fn open(&self, claim: Claim) -> MistakenAcquisition<B, M> {
         let attempt = Attempt {
             backend: self.correct.clone(),
             wire: self.wire.clone(),
+            etcd: self.etcd.clone(),
+            client: Arc::clone(&self.client),
             correct: self.correct.open(claim.clone()),
             margin: self.drift.of(claim.ttl),
             claim,
             plain: false,
             renewed: None,
+            noted: None,
         };
         MistakenAcquisition(attempt, PhantomData)
     }
 }
 
-impl<M: Mistake> Acquisition for MistakenAcquisition<M> {
+impl<B: Correct, M: Mistake<B>> Acquisition for MistakenAcquisition<B, M> {
     async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
         M::request(&mut self.0, deadline).await
     }
 
     async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
-        self.0.runtime().sleep_until(deadline).await;
-        Ok(())
+        M::wait(&mut self.0, deadline).await
     }
 
     async fn renew(&mut self, deadline: Instant) -> Result<Renewal, BackendError> {
@@ -143,5 +205,9 @@ impl<M: Mistake> Acquisition for MistakenAcquisition<M> {
 
     fn may_be_held(&self) -> bool {
         self.0.may_be_held()
+    }
+
+    fn is_repeatable(&self) -> bool {
+        self.0.correct.is_repeatable()
     }
 }

@@ -4,13 +4,14 @@
 
 use dlock::{Acquisition, Answer, BackendError, Instant, Renewal};
 
+use super::correct::Correct;
 use super::lock::{Attempt, Mistake};
 
 /// Adds the margin.
 pub(super) struct MarginAdded;
 
-impl Mistake for MarginAdded {
-    async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
+impl<B: Correct> Mistake<B> for MarginAdded {
+    async fn request(own: &mut Attempt<B>, deadline: Instant) -> Result<Answer, BackendError> {
         let answer = own.correct.request(deadline).await?;
         Ok(match answer {
             Answer::Granted { token, since, left } => {
@@ -20,7 +21,7 @@ impl Mistake for MarginAdded {
         })
     }
 
-    async fn renew(own: &mut Attempt, deadline: Instant) -> Result<Renewal, BackendError> {
+    async fn renew(own: &mut Attempt<B>, deadline: Instant) -> Result<Renewal, BackendError> {
         let renewal = own.correct.renew(deadline).await?;
         Ok(match renewal {
             Renewal::Extended { since, left } => Renewal::Extended { since: later(own, since), left },
@@ -30,6 +31,6 @@ impl Mistake for MarginAdded {
 }
 
 /// The lock takes the margin off once: twice the margin later, it has added it.
-fn later(own: &Attempt, since: Instant) -> Instant {
+fn later<B: Correct>(own: &Attempt<B>, since: Instant) -> Instant {
     since + own.margin * 2
 }

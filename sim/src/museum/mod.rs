@@ -1,70 +1,117 @@
-//! The museum: locks and resources with one mistake that real ones made. The simulator must convict each of
-//! them.
+//! The museum: locks, workers, resources and deployments with one mistake that real ones made. The simulator
+//! must convict each of them.
 //!
 //! [`Mutant`] names them, a row each; [`run_with`] runs a schedule with one, [`Museum`] is the laboratory
-//! with one. A mistake is in a file of its own, on top of a correct lock (`lock.rs`) or resource
-//! (`store.rs`). All of it is made of what any user of the crate has: `sim/tests/museum_outside.rs`
-//! compiles these files outside of it.
+//! with one, [`page()`] lists them. A mistake is in a file of its own, on top of a correct lock (`lock.rs`,
+//! `correct.rs`), worker (`worker.rs`) or resource (`store.rs`). All of it is made of what any user of the
+//! crate has: `sim/tests/museum_outside.rs` compiles these files outside of it.
 
 mod accepts_equal;
 mod blind_del;
 mod check_then_write;
+mod checked_in_application;
+mod correct;
+mod counter_after;
+mod counter_before;
 mod counter_deleted;
+mod dead_watchdog;
+mod early_now;
+mod etcd;
 mod exhibit;
+mod failed_release;
+mod forgetful_nodes;
 mod forgets_on_restart;
+mod header_revision;
 mod ignores_version;
 mod late_loss;
+mod lease_id_token;
 mod lock;
 mod margin_added;
 mod no_cleanup;
+mod old_session_node;
+mod one_key;
+mod overtaking_release;
+mod page;
 mod plain_redlock;
+mod prefix_deleted;
+mod queue_evicts;
+mod queue_keeps_dead;
 mod reacquire;
+mod reentrant;
 mod renewal_logged;
+mod renewal_outlives;
 mod setnx;
+mod shared_token;
+mod started_at;
 mod store;
 mod subject;
+mod token_as_value;
 mod token_by_get;
+mod token_in_memory;
+mod two_step;
 mod unchecked;
+mod unchecked_waiter;
 mod validity_from_reply;
 mod wall_clock;
+mod worker;
 
+pub use page::page;
 pub use subject::{Museum, load, run, run_with};
 
-use accepts_equal::AcceptsEqual;
-use blind_del::BlindDel;
-use check_then_write::CheckThenWrite;
-use counter_deleted::CounterDeleted;
-use exhibit::Exhibit;
-use forgets_on_restart::ForgetsOnRestart;
-use ignores_version::IgnoresVersion;
-use late_loss::LateLoss;
-use lock::on_redis;
-use margin_added::MarginAdded;
-use no_cleanup::NoCleanup;
-use plain_redlock::{Flaw, on_redlock};
-use reacquire::SilentReacquire;
-use renewal_logged::RenewalLogged;
-use setnx::SetnxThenPexpire;
-use store::resource;
-use token_by_get::TokenByGet;
-use unchecked::ValidityUnchecked;
-use validity_from_reply::ValidityFromReply;
-use wall_clock::WallClock;
+use resource::audit::VerdictKind as Verdict;
 
-/// Declares the mutants: each with the name that schedule files call it by, and what makes it.
+use crate::lab::System;
+use exhibit::Exhibit;
+use plain_redlock::Flaw;
+
+/// Declares the mutants: each with its number, the name that schedule files call it by, its file, where it
+/// was seen, the verdicts that convict it on the schedule aimed at it, and what makes it.
 macro_rules! mutants {
-    ($($(#[$meta:meta])* $variant:ident = $name:literal => $exhibit:expr,)+) => {
-        /// One mistake. The numbers are those of the project's list of bugs that real libraries had.
+    ($(
+        #[doc = $mistake:literal]
+        $variant:ident = $name:literal, $number:ident in $file:ident, from $source:literal, shows $shows:expr
+            => $exhibit:expr,
+    )+) => {
+        /// One mistake.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Mutant { $($(#[$meta])* $variant,)+ }
+        pub enum Mutant { $(#[doc = $mistake] $variant,)+ }
 
         impl Mutant {
-            /// All of them, in the order of their declaration.
+            /// All mutants, in the order of their declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// What schedule files call it.
+            /// Returns the name that schedule files call it by.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
+            }
+
+            /// Returns the number of the mistake: B of those that real libraries made, R of those that
+            /// recipes teach. Two mutants may show one mistake.
+            pub const fn number(self) -> &'static str {
+                match self { $(Self::$variant => stringify!($number),)+ }
+            }
+
+            /// Returns a sentence that says what is wrong.
+            pub const fn mistake(self) -> &'static str {
+                match self { $(Self::$variant => $mistake.trim_ascii(),)+ }
+            }
+
+            /// Returns where the mistake was seen: a project, with the number of its issue if it has one.
+            pub const fn source(self) -> &'static str {
+                match self { $(Self::$variant => $source,)+ }
+            }
+
+            /// Returns the verdicts that convict it, each by itself. Without any, only the demands of a
+            /// schedule do: writes are refused, or not made, that the correct lock gets through.
+            pub const fn shows(self) -> &'static [Verdict] {
+                match self { $(Self::$variant => const { &$shows },)+ }
+            }
+
+            /// Returns the path of its file in the repository.
+            pub const fn file(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!("sim/src/museum/", stringify!($file), ".rs"),)+
+                }
             }
 
             fn exhibit(self) -> Exhibit {
@@ -75,49 +122,210 @@ macro_rules! mutants {
 }
 
 mutants! {
-    /// B01: SETNX, then PEXPIRE. A crash between the two leaves a key for ever.
-    SetnxThenPexpire = "setnx-then-pexpire" => Exhibit::lock(on_redis::<SetnxThenPexpire>),
-    /// B02: a release that is a bare DEL, a renewal that is a bare SET.
-    BlindDel = "blind-del" => Exhibit::lock(on_redis::<BlindDel>),
-    /// B04: an answer that is lost is read as "not acquired", and nothing is cleaned up.
-    NoCleanup = "no-cleanup" => Exhibit::lock(on_redis::<NoCleanup>),
-    /// B10: a renewal of a lease that is gone acquires it again, and says nothing.
-    SilentReacquire = "silent-reacquire" => Exhibit::lock(on_redis::<SilentReacquire>),
-    /// B12: validity is counted from the receipt of the reply, not from the sending.
-    ValidityFromReply = "validity-from-reply" => Exhibit::lock(on_redis::<ValidityFromReply>)
-        .and_redlock(|place| on_redlock(place, Flaw::ValidityFromReply)),
-    /// B13: a lease that can't be renewed is declared lost after two times to live.
-    LateLoss = "late-loss" => Exhibit::lock(on_redis::<LateLoss>),
-    /// B14: a renewal that fails is only logged.
-    RenewalLogged = "renewal-logged" => Exhibit::lock(on_redis::<RenewalLogged>),
-    /// B15: the drift margin is added to the validity instead of subtracted.
-    MarginAdded = "margin-added" => Exhibit::lock(on_redis::<MarginAdded>),
-    /// B16: nothing checks what is left of a grant's validity when it arrives.
-    ValidityUnchecked = "validity-unchecked" => Exhibit::lock(on_redis::<ValidityUnchecked>),
-    /// B17: the time that a request took is measured on the wall clock.
-    WallClock = "wall-clock" => Exhibit::lock(on_redis::<WallClock>)
-        .and_redlock(|place| on_redlock(place, Flaw::WallClock)),
-    /// B20: the token is read by a GET of the counter, after the acquire.
-    TokenByGet = "token-by-get" => Exhibit::lock(on_redis::<TokenByGet>),
-    /// Redlock as published: each node counts for itself, the largest count of the majority is the token.
-    /// So are the other mistakes that Redlock can have.
-    LargestCount = "largest-count" => Exhibit::redlock(|place| on_redlock(place, Flaw::LargestCount)),
-    /// B22: the counter is deleted with the lock.
-    CounterDeleted = "counter-deleted" => Exhibit::lock(on_redis::<CounterDeleted>),
-    /// B33: the resource keeps the highest token in memory, and forgets it when it restarts.
-    ForgetsOnRestart = "forgets-on-restart" => Exhibit::resource(resource::<ForgetsOnRestart>),
-    /// B34: the resource checks, then writes, without one transaction.
-    CheckThenWrite = "check-then-write" => Exhibit::resource(resource::<CheckThenWrite>),
+    /// SETNX, then PEXPIRE: a crash between the two leaves a key for ever.
+    SetnxThenPexpire = "setnx-then-pexpire", B01 in setnx,
+        from "redis-py #554, #818", shows [Verdict::Stuck]
+        => Exhibit::redis::<setnx::SetnxThenPexpire>(),
+    /// A release that is a bare DEL, a renewal that is a bare SET.
+    BlindDel = "blind-del", B02 in blind_del,
+        from "ShedLock's Redis provider with `safeUpdate` off", shows [Verdict::ForeignRelease]
+        => Exhibit::redis::<blind_del::BlindDel>(),
+    /// One owner token is shared by several tasks.
+    SharedToken = "shared-token", B03 in shared_token,
+        from "aredis #119", shows [Verdict::ForeignRelease]
+        => Exhibit::redis::<shared_token::SharedToken>(),
+    /// An answer that is lost is read as "not acquired", and nothing is cleaned up.
+    NoCleanup = "no-cleanup", B04 in no_cleanup,
+        from "sim (simstudioai) #6864", shows [Verdict::Leaked]
+        => Exhibit::redis::<no_cleanup::NoCleanup>(),
+    /// A retry is blocked by the keys that the client's own first attempt left.
+    OwnKeys = "own-keys", B05 in plain_redlock,
+        from "node-redlock #369", shows [Verdict::Leaked]
+        => Exhibit::redlock(Flaw::OwnKeys),
+    /// The release overtakes the SET that is still on its way on another connection.
+    OvertakingRelease = "overtaking-release", B06 in overtaking_release,
+        from "redsync", shows [Verdict::Leaked]
+        => Exhibit::redis::<overtaking_release::OvertakingRelease>(),
+    /// The watchdog is dead after a reconnect.
+    DeadWatchdog = "dead-watchdog", B08 in dead_watchdog,
+        from "Redisson #3194", shows [Verdict::Unheld]
+        => Exhibit::redis::<dead_watchdog::DeadWatchdog>(),
+    /// The renewal outlives an unlock that failed.
+    RenewalOutlives = "renewal-outlives", B09 in renewal_outlives,
+        from "Redisson #7272", shows [Verdict::Leaked]
+        => Exhibit::redis::<renewal_outlives::RenewalOutlives>(),
+    /// A renewal of a lease that is gone acquires it again, and says nothing.
+    SilentReacquire = "silent-reacquire", B10 in reacquire,
+        from "redis-semaphore #175, redlock-rb #36", shows [Verdict::StaleWrite]
+        => Exhibit::redis::<reacquire::SilentReacquire>(),
+    /// One node that fails to extend is enough to drop the whole lock.
+    OneNodeDrops = "one-node-drops", B11 in plain_redlock,
+        from "redsync #149", shows [Verdict::Leaked]
+        => Exhibit::redlock(Flaw::OneNodeDrops),
+    /// Validity is counted from the receipt of the reply, not from the sending.
+    ValidityFromReply = "validity-from-reply", B12 in validity_from_reply,
+        from "etcd's client, `client/v3/lease.go`", shows [Verdict::Unheld]
+        => Exhibit::redis::<validity_from_reply::ValidityFromReply>()
+            .and_redlock(Flaw::ValidityFromReply)
+            .and_etcd::<validity_from_reply::ValidityFromReply>(),
+    /// A lease that can't be renewed is declared lost after two times to live.
+    LateLoss = "late-loss", B13 in late_loss,
+        from "microsoft/etcd3 #155", shows [Verdict::Unheld]
+        => Exhibit::redis::<late_loss::LateLoss>().and_etcd::<late_loss::LateLoss>(),
+    /// A renewal that fails is only logged.
+    RenewalLogged = "renewal-logged", B14 in renewal_logged,
+        from "Redisson #4698, Consul #18271", shows [Verdict::Unheld]
+        => Exhibit::redis::<renewal_logged::RenewalLogged>()
+            .and_etcd::<renewal_logged::RenewalLogged>()
+            .and_zookeeper::<renewal_logged::RenewalLogged>(),
+    /// The drift margin is added to the validity instead of subtracted.
+    MarginAdded = "margin-added", B15 in margin_added,
+        from "redlock-py #3, redsync #37", shows [Verdict::Unheld]
+        => Exhibit::redis::<margin_added::MarginAdded>(),
+    /// Nothing checks what is left of a grant's validity when it arrives.
+    ValidityUnchecked = "validity-unchecked", B16 in unchecked,
+        from "node-redlock #299", shows [Verdict::Unheld]
+        => Exhibit::redis::<unchecked::ValidityUnchecked>(),
+    /// The time that a request took is measured on the wall clock.
+    WallClock = "wall-clock", B17 in wall_clock,
+        from "node-redlock", shows [Verdict::Unheld]
+        => Exhibit::redis::<wall_clock::WallClock>().and_redlock(Flaw::WallClock),
+    /// A bare majority of nodes that keep nothing on a disk: one restarts and votes again.
+    ForgetfulNodes = "forgetful-nodes", B18 in forgetful_nodes,
+        from "redsync #186", shows [Verdict::TwoValid]
+        => Exhibit::deployment(forgetful_nodes::forget).only_on(System::Redlock),
+    /// Only the nodes that are known to have granted are cleaned up.
+    KnownNodes = "known-nodes", B19 in plain_redlock,
+        from "Redisson #1606", shows [Verdict::Leaked]
+        => Exhibit::redlock(Flaw::KnownNodes),
+    /// The token is read by a GET of the counter, after the acquire.
+    TokenByGet = "token-by-get", B20 in token_by_get,
+        from "Redisson's `RFencedLock`", shows [Verdict::StaleWrite]
+        => Exhibit::redis::<token_by_get::TokenByGet>(),
+    /// A reentrant acquire increments the token, and the outer write is refused.
+    Reentrant = "reentrant", B21 in reentrant,
+        from "Redisson's `RFencedLock`", shows []
+        => Exhibit::worker::<reentrant::Reentrant>().only_on(System::Redis),
+    /// The counter is deleted with the lock.
+    CounterDeleted = "counter-deleted", B22 in counter_deleted,
+        from "Redisson's `RFencedLock`", shows [Verdict::TokenRegressed]
+        => Exhibit::redis::<counter_deleted::CounterDeleted>(),
+    /// The id of the lease is the token.
+    LeaseIdToken = "lease-id-token", B23 in lease_id_token,
+        from "etcd, `contrib/lock`", shows [Verdict::TokenRegressed]
+        => Exhibit::etcd::<lease_id_token::LeaseIdToken>(),
+    /// One holder's token is its create revision, another's the revision in a header.
+    HeaderRevision = "header-revision", B24 in header_revision,
+        from "possible with etcd's `concurrency.Mutex`", shows []
+        => Exhibit::etcd::<header_revision::HeaderRevision>(),
+    /// After the wait the waiter's own lease is not checked again.
+    UncheckedWaiter = "unchecked-waiter", B25 in unchecked_waiter,
+        from "etcd #11456, #9921", shows [Verdict::TwoValid]
+        => Exhibit::etcd::<unchecked_waiter::UncheckedWaiter>(),
+    /// To unlock what was never locked deletes the whole queue.
+    PrefixDeleted = "prefix-deleted", B26 in prefix_deleted,
+        from "etcd #14704", shows [Verdict::ForeignRelease]
+        => Exhibit::etcd::<prefix_deleted::PrefixDeleted>(),
+    /// The node of an old session is taken for ours.
+    OldSessionNode = "old-session-node", B28 in old_session_node,
+        from "CURATOR-604, CURATOR-696", shows [Verdict::Unheld]
+        => Exhibit::own_zookeeper(old_session_node::old_session_node),
+    /// Ownership is cleared locally though the deletion failed.
+    FailedRelease = "failed-release", B30 in failed_release,
+        from "CURATOR-678", shows [Verdict::Leaked]
+        => Exhibit::zookeeper::<failed_release::FailedRelease>()
+            .and_etcd::<failed_release::FailedRelease>(),
+    /// A fair queue evicts those who live.
+    QueueEvicts = "queue-evicts", B31 in queue_evicts,
+        from "Redisson #1104", shows [Verdict::ForeignRelease]
+        => Exhibit::etcd::<queue_evicts::QueueEvicts>(),
+    /// A fair queue keeps the dead.
+    QueueKeepsDead = "queue-keeps-dead", B31 in queue_keeps_dead,
+        from "Redisson #3004", shows [Verdict::Stuck]
+        => Exhibit::etcd::<queue_keeps_dead::QueueKeepsDead>(),
+    /// `now` is taken before a pause and used after it.
+    EarlyNow = "early-now", B32 in early_now,
+        from "ShedLock #132", shows [Verdict::Unheld]
+        => Exhibit::redis::<early_now::EarlyNow>(),
+    /// The resource keeps the highest token in memory, and forgets it when it restarts.
+    ForgetsOnRestart = "forgets-on-restart", B33 in forgets_on_restart,
+        from "common", shows [Verdict::StaleWrite]
+        => Exhibit::resource::<forgets_on_restart::ForgetsOnRestart>(),
+    /// The resource checks, then writes, without one transaction.
+    CheckThenWrite = "check-then-write", B34 in check_then_write,
+        from "common", shows [Verdict::StaleWrite]
+        => Exhibit::resource::<check_then_write::CheckThenWrite>(),
+    /// The token is checked in the application, not at the store.
+    CheckedInApplication = "checked-in-application", B35 in checked_in_application,
+        from "common", shows [Verdict::StaleWrite]
+        => Exhibit::worker::<checked_in_application::CheckedInApplication>()
+            .and_resource::<checked_in_application::CheckedInApplication>(),
+    /// One lock key for unrelated resources.
+    OneKey = "one-key", B36 in one_key,
+        from "common", shows []
+        => Exhibit::worker::<one_key::OneKey>(),
+    /// The counter is incremented before `SET NX`: a slow client wins with a smaller token.
+    CounterBefore = "counter-before", R01 in counter_before,
+        from "recipes that fetch a token by INCR, then take the lock", shows []
+        => Exhibit::redis::<counter_before::CounterBefore>(),
+    /// The counter is incremented after `SET NX`: one who breaks off between them has an old token.
+    CounterAfter = "counter-after", R02 in counter_after,
+        from "recipes that take the lock, then fetch a token by INCR", shows [Verdict::TokenRegressed]
+        => Exhibit::redis::<counter_after::CounterAfter>(),
+    /// The token is the lock's value, too.
+    TokenAsValue = "token-as-value", R03 in token_as_value,
+        from "recipes that store the token where the owner belongs", shows [Verdict::ForeignRelease]
+        => Exhibit::redis::<token_as_value::TokenAsValue>(),
+    /// Validity is judged by a "started at" of the wall clock.
+    StartedAt = "started-at", R04 in started_at,
+        from "the recipe of SETNX with a timestamp; lock tables with `started_at`", shows [Verdict::TwoValid]
+        => Exhibit::redis::<started_at::StartedAt>(),
+    /// The token is checked in the memory of each instance of the application alone.
+    TokenInMemory = "token-in-memory", R05 in token_in_memory,
+        from "services that keep the highest token in a field", shows [Verdict::StaleWrite]
+        => Exhibit::resource::<token_in_memory::TokenInMemory>(),
+    /// A failed release, and then a failed first renewal of a later lease, which is ignored.
+    TwoStep = "two-step", R06 in two_step,
+        from "made up, to measure searches", shows [Verdict::Unheld]
+        => Exhibit::redis::<two_step::TwoStep>(),
+    /// Redlock as published: the largest count of the majority is the token.
+    LargestCount = "largest-count", R07 in plain_redlock,
+        from "Kleppmann, \"How to do distributed locking\"", shows [Verdict::TokenRegressed]
+        => Exhibit::redlock(Flaw::LargestCount),
     /// The resource takes a token that is not below the highest, whoever sends it.
-    AcceptsEqual = "accepts-equal" => Exhibit::resource(resource::<AcceptsEqual>),
+    AcceptsEqual = "accepts-equal", R08 in accepts_equal,
+        from "common", shows [Verdict::StaleWrite]
+        => Exhibit::resource::<accepts_equal::AcceptsEqual>(),
     /// The resource takes a conditional write whatever version it names.
-    IgnoresVersion = "ignores-version" => Exhibit::resource(resource::<IgnoresVersion>),
+    IgnoresVersion = "ignores-version", R09 in ignores_version,
+        from "common", shows [Verdict::LostUpdate]
+        => Exhibit::resource::<ignores_version::IgnoresVersion>(),
 }
 
 impl Mutant {
-    /// The mutant that schedule files call so.
+    /// Returns the mutant with this name in schedule files.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|mutant| mutant.name() == name)
+    }
+
+    /// Returns who makes the mistake: `lock`, `worker`, `resource` or `deployment`.
+    pub fn made_by(self) -> &'static str {
+        self.exhibit().made_by()
+    }
+
+    /// Returns the systems on which it can be shown.
+    pub fn systems(self) -> Vec<System> {
+        let exhibit = self.exhibit();
+        System::ALL.iter().copied().filter(|system| exhibit.applies_to(*system)).collect()
+    }
+}
+
+impl std::str::FromStr for Mutant {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let known = || Self::ALL.iter().map(|mutant| mutant.name()).collect::<Vec<_>>().join(", ");
+        Self::named(name).ok_or_else(|| format!("unknown mutant `{name}`: known are {}", known()))
     }
 }
 

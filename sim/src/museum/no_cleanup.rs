@@ -1,5 +1,4 @@
-//! B04: an answer that does not arrive is read as "not acquired". What the server granted stays until its
-//! TTL.
+//! B04: a lost answer is read as "not acquired". A lease that the server granted stays until its TTL is over.
 //!
 //! Source: issue 6864 of sim (simstudioai).
 
@@ -12,7 +11,7 @@ pub(super) struct NoCleanup;
 
 impl Mistake for NoCleanup {
     async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
-        // An acquisition that nobody looks at again.
+        // This acquisition is never released.
         let mut forgotten = own.another();
         match forgotten.request(deadline).await {
             Err(BackendError::NoAnswer | BackendError::Disconnected { .. }) => {

@@ -1,8 +1,9 @@
-//! Redlock as it was published, with one of the mistakes that it invites: each node counts for itself, the
+//! Redlock as published, with one of the mistakes that it invites: each node has its own counter, the
 //! largest count of the majority is the token, and there is no second phase.
 //!
-//! Sources: Kleppmann, "How to do distributed locking" (2016), on the missing token; B12 and B17 of the
-//! project's list of bugs, on the validity.
+//! Sources: Kleppmann, "How to do distributed locking" (2016), on the missing token; node-redlock issue 369
+//! (B05), redsync issue 149 (B11), etcd's `client/v3/lease.go` (B12), node-redlock (B17), Redisson issue 1606
+//! (B19).
 
 use std::time::Duration;
 
@@ -16,18 +17,24 @@ use super::wall_clock::Readings;
 use crate::lab::Workplace;
 use crate::world::runtime::SimRuntime;
 
-/// What it gets wrong.
+/// The mistake.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flaw {
-    /// No more than Redlock as published: the largest count is the token.
+    /// That of Redlock as published: the largest count is the token.
     LargestCount,
     /// Validity is counted from the reply.
     ValidityFromReply,
-    /// The time that a round took is measured on the wall clock.
+    /// The duration of a round is measured on the wall clock.
     WallClock,
+    /// A round that fails leaves its keys, and the next one has another owner.
+    OwnKeys,
+    /// One node that does not renew is enough to drop the lease.
+    OneNodeDrops,
+    /// Only nodes that are known to have granted are released.
+    KnownNodes,
 }
 
-/// The lock of a worker with this mistake.
+/// Returns the lock of a worker with this mistake.
 pub(super) fn on_redlock(place: &Workplace<'_>, flaw: Flaw) -> Option<AnyBackend<SimRuntime>> {
     Some(AnyBackend::new(PlainRedlock::new(&place.runtime, &place.servers, flaw)))
 }
@@ -40,18 +47,27 @@ struct PlainRedlock {
     flaw: Flaw,
 }
 
-/// One acquisition: one of each node, by number.
+/// One acquisition: one on each node, by node number.
 struct PlainAcquisition {
     lock: PlainRedlock,
     ttl: Duration,
-    nodes: Vec<<Redis<SimRuntime> as Backend>::Acquisition>,
+    nodes: Vec<Node>,
+    /// Whether its keys are left where they are.
+    is_abandoned: bool,
+}
+
+/// One node as an acquisition sees it.
+struct Node {
+    acquisition: <Redis<SimRuntime> as Backend>::Acquisition,
+    /// Whether its last answer to a request was a grant.
+    is_known: bool,
 }
 
 impl PlainRedlock {
-    /// On the nodes at `addresses`.
+    /// Returns the lock on the nodes at `addresses`.
     fn new(runtime: &SimRuntime, addresses: &[String], flaw: Flaw) -> Self {
         let node = |address| Redis::new(runtime.clone(), address, RedisOptions::default());
-        // An address that can't be one is left out: the schedule was validated.
+        // Leaves out malformed addresses: a validated schedule has none.
         let nodes = addresses.iter().filter_map(|address| node(address).ok()).collect();
         Self { nodes, runtime: runtime.clone(), flaw }
     }
@@ -60,16 +76,16 @@ impl PlainRedlock {
         count * 2 > self.nodes.len()
     }
 
-    /// How long one node may take: well under the TTL. A client that gets the time wrong that replies take
-    /// has no timeout either, which would save it.
+    /// Returns the deadline for one node: well under the TTL. The mistakes about validity have no timeout,
+    /// since it would hide them.
     fn node_deadline(&self, ttl: Duration, deadline: Instant) -> Instant {
-        if self.flaw != Flaw::LargestCount {
+        if matches!(self.flaw, Flaw::ValidityFromReply | Flaw::WallClock) {
             return Instant::MAX;
         }
         deadline.min(self.runtime.now() + (ttl / 10).max(Duration::from_millis(50)))
     }
 
-    /// From when the lease counts: before the first request, unless the mistake is about that.
+    /// Returns the start of the lease: before the first request, unless the mistake changes it.
     fn since(&self, began: &Readings) -> Instant {
         match self.flaw {
             Flaw::ValidityFromReply => self.runtime.now(),
@@ -92,14 +108,15 @@ impl Backend for PlainRedlock {
     }
 
     fn open(&self, claim: Claim) -> PlainAcquisition {
-        let nodes = self.nodes.iter().map(|node| node.open(claim.clone())).collect();
-        PlainAcquisition { lock: self.clone(), ttl: claim.ttl, nodes }
+        let open = |node: &Redis<SimRuntime>| Node { acquisition: node.open(claim.clone()), is_known: false };
+        let nodes = self.nodes.iter().map(open).collect();
+        PlainAcquisition { lock: self.clone(), ttl: claim.ttl, nodes, is_abandoned: false }
     }
 }
 
 impl Acquisition for PlainAcquisition {
     async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
-        let Self { lock, ttl, nodes } = self;
+        let Self { lock, ttl, nodes, is_abandoned } = self;
         let began = Readings::of(&lock.runtime);
         let each = lock.node_deadline(*ttl, deadline);
         let answers = join_all(nodes.iter_mut().map(|node| node.request(each))).await;
@@ -108,7 +125,9 @@ impl Acquisition for PlainAcquisition {
             _ => None,
         });
         // The largest count of the majority: another majority may count less.
-        match tokens.clone().max().filter(|_| lock.is_majority(tokens.count())) {
+        let token = tokens.clone().max().filter(|_| lock.is_majority(tokens.count()));
+        *is_abandoned = lock.flaw == Flaw::OwnKeys && token.is_none();
+        match token {
             Some(token) => Ok(Answer::Granted { token, since: lock.since(&began), left: *ttl }),
             None => Ok(Answer::Held { left: None }),
         }
@@ -120,31 +139,46 @@ impl Acquisition for PlainAcquisition {
     }
 
     async fn renew(&mut self, deadline: Instant) -> Result<Renewal, BackendError> {
-        let Self { lock, ttl, nodes } = self;
+        let Self { lock, ttl, nodes, is_abandoned } = self;
         let began = Readings::of(&lock.runtime);
         let each = lock.node_deadline(*ttl, deadline);
-        let answers = join_all(nodes.iter_mut().map(|node| node.renew(each))).await;
+        let answers = join_all(nodes.iter_mut().map(|node| node.acquisition.renew(each))).await;
         let extended = answers.iter().filter(|answer| matches!(answer, Ok(Renewal::Extended { .. }))).count();
-        if lock.is_majority(extended) {
+        if lock.flaw == Flaw::OneNodeDrops && extended < nodes.len() {
+            *is_abandoned = true;
+        } else if lock.is_majority(extended) {
             return Ok(Renewal::Extended { since: lock.since(&began), left: *ttl });
         }
         Ok(Renewal::NotOwner)
     }
 
     async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
-        let Self { lock, ttl, nodes } = self;
+        let Self { lock, ttl, nodes, is_abandoned } = self;
         let each = lock.node_deadline(*ttl, deadline);
-        let answers = join_all(nodes.iter_mut().map(|node| node.release(each))).await;
+        let meant = nodes.iter_mut().filter(|node| match lock.flaw {
+            Flaw::KnownNodes => node.is_known,
+            _ => !*is_abandoned,
+        });
+        let answers = join_all(meant.map(|node| node.acquisition.release(each))).await;
         let done = answers.iter().filter(|answer| matches!(answer, Ok(Released::Done))).count();
         Ok(if lock.is_majority(done) { Released::Done } else { Released::NotOwner })
     }
 
     fn may_be_held(&self) -> bool {
-        self.nodes.iter().any(Acquisition::may_be_held)
+        let forgets = self.is_abandoned || self.lock.flaw == Flaw::KnownNodes;
+        !forgets && self.nodes.iter().any(|node| node.acquisition.may_be_held())
     }
 
-    /// A round that failed is given back, as Redlock has it.
+    /// Returns false after a failed round, so that the lock releases it, as Redlock specifies.
     fn is_repeatable(&self) -> bool {
-        !self.may_be_held()
+        !self.may_be_held() && !matches!(self.lock.flaw, Flaw::OwnKeys | Flaw::KnownNodes)
+    }
+}
+
+impl Node {
+    async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+        let answer = self.acquisition.request(deadline).await;
+        self.is_known = matches!(answer, Ok(Answer::Granted { .. }));
+        answer
     }
 }

@@ -1,5 +1,5 @@
-//! B10: a renewal that finds the lease gone acquires it anew, and its holder goes on as if nothing had
-//! happened.
+//! B10: a renewal that finds the lease gone acquires it again, and its holder goes on as if it had never
+//! lost it.
 //!
 //! Source: redis-semaphore issue 175, redlock-rb issue 36.
 
@@ -7,7 +7,7 @@ use dlock::{Acquisition, Answer, BackendError, Instant, Renewal};
 
 use super::lock::{Attempt, Mistake};
 
-/// Acquires anew in a renewal.
+/// Acquires again in a renewal.
 pub(super) struct SilentReacquire;
 
 impl Mistake for SilentReacquire {
@@ -16,7 +16,7 @@ impl Mistake for SilentReacquire {
         if renewal != Renewal::NotOwner {
             return Ok(renewal);
         }
-        // Somebody else may have held it in between; the new token is not even looked at.
+        // Another owner may have held the lock in between; the new token is ignored.
         match own.correct.request(deadline).await? {
             Answer::Granted { since, left, .. } => Ok(Renewal::Extended { since, left }),
             Answer::Held { .. } | Answer::Queued { .. } => Ok(Renewal::NotOwner),

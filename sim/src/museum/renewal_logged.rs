@@ -1,16 +1,17 @@
-//! B14: a renewal that fails is only logged, and the lease goes on as if it had been renewed.
+//! B14: a failed renewal is only logged, and the lease goes on as if it had been renewed.
 //!
 //! Source: Redisson issue 4698, Consul issue 18271.
 
 use dlock::{Acquisition, BackendError, Instant, Renewal, Runtime};
 
+use super::correct::Correct;
 use super::lock::{Attempt, Mistake};
 
-/// Goes on after a renewal that failed.
+/// Ignores a failed renewal.
 pub(super) struct RenewalLogged;
 
-impl Mistake for RenewalLogged {
-    async fn renew(own: &mut Attempt, deadline: Instant) -> Result<Renewal, BackendError> {
+impl<B: Correct> Mistake<B> for RenewalLogged {
+    async fn renew(own: &mut Attempt<B>, deadline: Instant) -> Result<Renewal, BackendError> {
         match own.correct.renew(deadline).await {
             Ok(Renewal::Extended { since, left }) => Ok(Renewal::Extended { since, left }),
             Ok(Renewal::NotOwner) | Err(_) => {

@@ -7,7 +7,7 @@ use dlock::{Answer, BackendError, FencingToken, Instant, Runtime, timeout_at};
 use super::lock::{Attempt, Mistake};
 use crate::lab::wire::ask;
 
-/// Acquires by two commands.
+/// Acquires with two commands.
 pub(super) struct SetnxThenPexpire;
 
 impl Mistake for SetnxThenPexpire {
@@ -28,7 +28,7 @@ async fn acquire(own: &mut Attempt) -> Result<Answer, BackendError> {
         own.plain = false;
         return Ok(Answer::Held { left: None });
     }
-    // Here the client may die.
+    // The client may die here.
     let ttl = own.claim.ttl.as_millis() as u64;
     let _: bool = ask(&mut connection, redis::cmd("PEXPIRE").arg(&owner_key).arg(ttl)).await?;
     let count: u64 = ask(&mut connection, redis::cmd("INCR").arg(&fence_key)).await?;

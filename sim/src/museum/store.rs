@@ -1,5 +1,5 @@
-//! A resource that does what the correct one does, but for what its mistake changes. It keeps a value and a
-//! fence for each key, and tells its decisions as the real stores do.
+//! A resource that behaves as the correct one, except where its mistake changes it. It keeps a value and a
+//! fence for each key, and emits its decisions as the real stores do.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use resource::fence::{Fence, Fencing, Guard, LastWrite, Position, Receipt, Refusal, WriteOutcome};
+use resource::fence::{Fence, Fencing, Guard, LastWrite, Mark, Position, Receipt, Refusal, WriteOutcome};
 use resource::http::{App, Config};
 use resource::store::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
 use resource::{BodyDigest, ResourceKey, event};
@@ -17,14 +17,14 @@ use crate::servers::resource::ResourceHost;
 use crate::world::machine::WorldMachine;
 use crate::world::runtime::SimRuntime;
 
-/// A mistake: what a resource does in place of the correct.
+/// A mistake: it replaces one or more of the correct steps.
 pub(super) trait Mistake: Send + Sync + 'static {
-    /// What a life of the process begins with, where `rows` are stored. Correct: all of it.
+    /// Returns the rows with which a life of the process begins, where `rows` are stored. Correct: all rows.
     fn begin(rows: &Rows) -> Rows {
         Arc::clone(rows)
     }
 
-    /// A write with a token, where tokens are checked. Correct: judged by the fence rule, and applied at
+    /// Decides a write with a token, with fencing on. Correct: the fence rule judges it, and it is applied at
     /// once.
     fn write(
         shelf: &Shelf,
@@ -36,25 +36,26 @@ pub(super) trait Mistake: Send + Sync + 'static {
         async { shelf.apply(key, write, write.guard, Fencing::On) }
     }
 
-    /// What a conditional write is judged by. Correct: the version that it names.
+    /// Returns the guard for a conditional write. Correct: the version that it names.
     fn guard(shelf: &Shelf, key: &ResourceKey, write: &Write) -> Guard {
         let _ = (shelf, key);
         write.guard
     }
 }
 
-/// What a resource stores. Kept by its machine, it outlives a restart of the process, as on a disk that
-/// syncs at once.
+/// The rows of a resource. They outlive a restart of the process, as on a disk that syncs at once.
 pub(super) type Rows = Arc<Mutex<BTreeMap<ResourceKey, Row>>>;
 
 /// A key's value and its fence.
 #[derive(Default)]
 pub(super) struct Row {
     pub(super) fence: Fence,
+    /// The highest position that each instance of the application has seen, where each counts for itself.
+    pub(super) instances: BTreeMap<String, Mark>,
     value: Option<Bytes>,
 }
 
-/// The rows in one life of the process.
+/// The runtime and the rows of one life of the process.
 pub(super) struct Shelf {
     pub(super) runtime: SimRuntime,
     rows: Rows,
@@ -63,8 +64,8 @@ pub(super) struct Shelf {
 /// A resource with the mistake `M`.
 struct Mistaken<M>(Shelf, PhantomData<fn() -> M>);
 
-/// The resource of one run with the mistake `M`. The same faults apply to it as to the correct one, and one
-/// that forgets is to be caught by them.
+/// Returns the resource of one run with the mistake `M`. The same faults apply to it as to the correct one,
+/// so that a crash exposes a resource that forgets.
 pub(super) fn resource<M: Mistake>(options: &Options, config: Config) -> ResourceHost {
     let rows = Rows::default();
     ResourceHost::new(options.resource.store == lab::Store::Redb, move |machine: &WorldMachine| {
@@ -79,8 +80,7 @@ impl Shelf {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Judges and writes at once, by the fence rule, and emits the decision. `guard` is what the rule is
-    /// asked about.
+    /// Judges the write by the fence rule with `guard`, applies it if it is accepted, and emits the decision.
     pub(super) fn apply(
         &self,
         key: &ResourceKey,
@@ -99,7 +99,7 @@ impl Shelf {
         outcome
     }
 
-    /// The refusal of a write with a token, which is emitted; `None` if it may pass.
+    /// Emits and returns the refusal of a write with a token; returns `None` if the write passes.
     pub(super) fn refusal(
         &self,
         key: &ResourceKey,

@@ -1,4 +1,4 @@
-//! The museum as a subject: the laboratory, with the mistake that its schedule or its caller names.
+//! The museum as a subject: the laboratory with the mistake named by the schedule or by the caller.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use resource::audit::VerdictKind;
 
 use super::Mutant;
-use crate::lab::{Arm, Lab, Options};
+use crate::lab::{Arm, Lab, Options, System};
 use crate::sim::{self, Report, RunError};
 use crate::{Draw, Invalid, Place, Schedule, ScheduleError, Sim, Subject};
 
@@ -18,30 +18,41 @@ pub struct Museum {
 }
 
 impl Museum {
-    /// The laboratory in this arm, with the mistake that the option `mutant` of a schedule names, if it
-    /// names one.
+    /// Returns the laboratory in this arm. The option `mutant` of a schedule names its mistake, if any.
     pub fn new(arm: Arm) -> Self {
         Self { lab: Lab::new(arm), mutant: None }
     }
 
-    /// The same with this mistake, whatever the schedule says.
+    /// Sets the mistake, which takes precedence over the schedule's.
     #[must_use]
     pub fn with(self, mutant: Mutant) -> Self {
         Self { mutant: Some(mutant), ..self }
     }
 
-    /// The laboratory with the mistake of a run with these options.
-    fn lab(&self, options: &Options) -> Result<Lab, Invalid> {
-        let mutant = match self.mutant {
-            Some(mutant) => Some(mutant),
-            None => named(options)?,
-        };
-        let lab = self.lab.clone();
-        Ok(mutant.map_or(lab.clone(), |mutant| mutant.exhibit().put_into(lab)))
+    /// Returns the same museum, but random schedules are of `system` alone.
+    #[must_use]
+    pub fn drawing(self, system: System) -> Self {
+        Self { lab: self.lab.drawing(system), ..self }
+    }
+
+    /// Writes the mistake into the drawn schedule if its system can have it, so that its file replays.
+    fn naming(&self, mut schedule: Schedule<Options>) -> Schedule<Options> {
+        let applies = |mutant: &Mutant| mutant.exhibit().applies_to(schedule.options.system);
+        let mutant = self.mutant.filter(applies);
+        schedule.options.mutant = mutant.map(|mutant| mutant.name().to_owned());
+        schedule
+    }
+
+    /// Returns the mistake of a run with these options.
+    fn mutant(&self, options: &Options) -> Result<Option<Mutant>, Invalid> {
+        match self.mutant {
+            Some(mutant) => Ok(Some(mutant)),
+            None => named(options),
+        }
     }
 }
 
-/// The mutant that the options name.
+/// Returns the mutant that the options name.
 fn named(options: &Options) -> Result<Option<Mutant>, Invalid> {
     let Some(name) = &options.mutant else { return Ok(None) };
     let problem = match Mutant::named(name) {
@@ -71,11 +82,22 @@ impl Subject for Museum {
     }
 
     fn schedule(&self, from: &mut Draw) -> Result<Schedule<Options>, Invalid> {
-        self.lab.schedule(from)
+        self.lab.schedule(from).map(|schedule| self.naming(schedule))
     }
 
     fn build(&self, options: &Options, sim: &mut Sim) -> Result<(), Invalid> {
-        self.lab(options)?.build(options, sim)
+        let Some(mutant) = self.mutant(options)? else { return self.lab.build(options, sim) };
+        let (exhibit, mut options) = (mutant.exhibit(), options.clone());
+        exhibit.deploy(&mut options);
+        exhibit.put_into(self.lab.clone()).build(&options, sim)
+    }
+
+    fn smaller(&self, options: &Options) -> Vec<Options> {
+        self.lab.smaller(options)
+    }
+
+    fn task(&self, options: &Options, process: &str) -> Option<String> {
+        self.lab.task(options, process)
     }
 
     fn check(&self, schedule: &Schedule<Options>, sim: &Sim) -> Result<(), Invalid> {
@@ -87,7 +109,7 @@ impl Subject for Museum {
     }
 }
 
-/// The schedule in the file at `path`, which may name a mutant.
+/// Loads the schedule in the file at `path`, which may name a mutant.
 ///
 /// # Errors
 ///
@@ -105,7 +127,7 @@ pub fn run(schedule: &Schedule<Options>, arm: Arm, seed: u64) -> Result<Report, 
     run_as(&Museum::new(arm), schedule, seed)
 }
 
-/// The same with this mistake in every worker's lock or in the resource, whatever the schedule says.
+/// Runs one arm of the schedule with this mistake, which takes precedence over the schedule's.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! B20: the fencing token is read by a GET of the counter after the acquire: by then it may be another's.
+//! B20: the fencing token is read by a GET of the counter after the acquire, when another grant may have
+//! raised it.
 //!
 //! Source: Redisson's `RFencedLock`.
 
@@ -13,7 +14,7 @@ impl Mistake for TokenByGet {
     async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
         let answer = own.correct.request(deadline).await?;
         let Answer::Granted { since, left, .. } = answer else { return Ok(answer) };
-        // Whatever goes wrong from here on, the lease is the server's to end.
+        // If the GET fails, the server may still hold the lease.
         own.plain = true;
         let mut command = redis::cmd("GET");
         let get = own.wire.ask::<u64>(command.arg(own.claim.key.fence_key()));

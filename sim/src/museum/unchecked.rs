@@ -1,17 +1,17 @@
-//! B16: a grant is not checked for what is left of its validity: one that took longer than the time to live
-//! counts as new.
+//! B16: a grant is not checked for its remaining validity: one that arrives after its TTL counts as new.
 //!
 //! Source: node-redlock issue 299.
 
 use dlock::{Acquisition, Answer, BackendError, Instant, Runtime};
 
+use super::correct::Correct;
 use super::lock::{Attempt, Mistake};
 
-/// Takes a grant that is too old for a new one.
+/// Treats a grant that is too old as new.
 pub(super) struct ValidityUnchecked;
 
-impl Mistake for ValidityUnchecked {
-    async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
+impl<B: Correct> Mistake<B> for ValidityUnchecked {
+    async fn request(own: &mut Attempt<B>, deadline: Instant) -> Result<Answer, BackendError> {
         let answer = own.correct.request(deadline).await?;
         let now = own.runtime().now();
         Ok(match answer {

@@ -1,5 +1,5 @@
-//! B17: the time that a request took is measured on the wall clock. A step back while it is under way makes
-//! the lease younger than it is.
+//! B17: the duration of a request is measured on the wall clock. A step back during the request makes the
+//! lease appear younger than it is.
 //!
 //! Source: node-redlock, which subtracts two readings of `Date.now()`.
 
@@ -37,7 +37,7 @@ impl Mistake for WallClock {
     }
 }
 
-/// The two clocks at one moment.
+/// The readings of both clocks at one moment.
 pub(super) struct Readings {
     pub(super) monotonic: Instant,
     wall: u64,
@@ -48,8 +48,8 @@ impl Readings {
         Self { monotonic: runtime.now(), wall: runtime.wall_nanos() }
     }
 
-    /// The lease's `since`, off by what the wall clock was stepped by since these readings: a step back
-    /// makes it younger.
+    /// Returns `since` moved by the steps of the wall clock since these readings: a step back makes the lease
+    /// younger.
     pub(super) fn believe(&self, since: Instant, runtime: &SimRuntime) -> Instant {
         let now = Self::of(runtime);
         let passed = now.monotonic.saturating_since(self.monotonic);

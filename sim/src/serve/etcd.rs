@@ -10,7 +10,7 @@ use crate::servers::etcd::EtcdHost;
 const MEMBER: &str = "etcd-1";
 
 /// Serves a simulated etcd of one member on `127.0.0.1:port` until the process is stopped, and prints the
-/// address once it listens. Port 0 takes any free one.
+/// address once it listens. Port 0 picks a free port.
 ///
 /// # Errors
 ///
@@ -19,7 +19,7 @@ pub fn serve_etcd(port: u16) -> Result<(), ServeError> {
     host::serve(port, served())
 }
 
-/// Serves a simulated etcd of one member on any free port until the returned value is dropped.
+/// Serves a simulated etcd of one member on a free port until the returned value is dropped.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! This machine: its clocks, its network, its scheduler.
+//! This machine: its clocks, network and scheduler.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -23,13 +23,13 @@ use crate::world::disk::Disk;
 use crate::world::lock;
 use crate::world::machine::{Accept, Machine};
 
-/// This machine, with one port to listen on. Its disk is in memory, and gone with the process.
+/// This machine, with one port to listen on. Its disk is in memory, and ends with the process.
 #[derive(Clone)]
 pub(super) struct LocalMachine {
     name: &'static str,
     started: Instant,
     disk: Disk,
-    /// A listener on the user's port; the port that the server asks for is ignored.
+    /// A listener on the user's port. The port in the server's call of `listen` is ignored.
     listener: Arc<Mutex<Option<TcpListener>>>,
 }
 
@@ -97,13 +97,12 @@ impl Accept for TcpListener {
 
     async fn accept(&mut self) -> (TcpStream, String) {
         loop {
-            // It fails if a connection broke before it was accepted, or while the machine is short of
-            // sockets.
+            // Accepting fails if a connection broke before, or if the machine has no free sockets.
             let Ok((stream, peer)) = TcpListener::accept(self).await else {
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 continue;
             };
-            // Without it small replies wait for one another. A failure costs only time.
+            // Without TCP_NODELAY, small replies wait for one another. A failure costs only time.
             let _ = stream.set_nodelay(true);
             return (stream, peer.to_string());
         }
@@ -130,14 +129,13 @@ impl Drop for Hosting {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It panics only if the server did, which its clients have noticed.
+            // The thread panics only if the server did, which its clients have noticed.
             let _ = thread.join();
         }
     }
 }
 
-/// A simulated server to serve: its name for people, and the function that makes it once its address is
-/// known.
+/// A simulated server to serve: its name for people, and the function that makes it with its address.
 pub(super) struct Served<F> {
     pub(super) name: &'static str,
     /// The name of its machine.
@@ -175,7 +173,7 @@ pub(super) fn host<H: Host<LocalMachine>>(
     let (stop, stopped) = oneshot::channel();
     let serve = move || {
         runtime.block_on(async {
-            // Dropping the other end stops the server.
+            // Dropping the sender stops the server.
             let (Either::Left(_) | Either::Right(_)) = select(host.start(machine), stopped).await;
         });
     };

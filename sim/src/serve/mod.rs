@@ -1,5 +1,5 @@
-//! The simulated servers on real ports of this machine, for any client: `serve_…` serves until the process is
-//! stopped, `host_…` until the returned value is dropped.
+//! The simulated servers on real ports of this machine, for any client: `serve_…` serves until the process
+//! is stopped, `host_…` until the returned value is dropped.
 //!
 //! Only `host.rs` uses a real clock and a real network. Nothing here runs inside a simulation.
 
@@ -15,7 +15,7 @@ pub use host::Hosting;
 pub use redis::{host_redis, serve_redis};
 pub use zookeeper::{host_zookeeper, serve_zookeeper};
 
-/// Why the server could not start.
+/// The server could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// Listening on the port failed.

@@ -7,7 +7,7 @@ use super::{ServeError, host};
 use crate::servers::redis::RedisHost;
 
 /// Serves a simulated Redis on `127.0.0.1:port` until the process is stopped, and prints the address once it
-/// listens. Port 0 takes any free one.
+/// listens. Port 0 picks a free port.
 ///
 /// # Errors
 ///
@@ -16,7 +16,7 @@ pub fn serve_redis(port: u16) -> Result<(), ServeError> {
     host::serve(port, served())
 }
 
-/// Serves a simulated Redis on any free port until the returned value is dropped.
+/// Serves a simulated Redis on a free port until the returned value is dropped.
 ///
 /// # Errors
 ///

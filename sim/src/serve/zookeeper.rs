@@ -11,8 +11,8 @@ use crate::servers::zookeeper::{EnsembleOptions, ZooKeeperHost};
 /// The only member.
 const MEMBER: &str = "zookeeper";
 
-/// Serves a simulated ZooKeeper, a standalone one, on `127.0.0.1:port` until the process is stopped, and
-/// prints the address once it listens. Port 0 takes any free one.
+/// Serves a simulated standalone ZooKeeper on `127.0.0.1:port` until the process is stopped, and prints the
+/// address once it listens. Port 0 picks a free port.
 ///
 /// # Errors
 ///
@@ -21,8 +21,8 @@ pub fn serve_zookeeper(port: u16) -> Result<(), ServeError> {
     host::serve(port, served(EnsembleOptions::new([MEMBER])))
 }
 
-/// Serves a simulated ZooKeeper, a standalone one, on any free port until the returned value is dropped. Its
-/// sessions expire at whole ticks, after timeouts within `session_timeouts`.
+/// Serves a simulated standalone ZooKeeper on a free port until the returned value is dropped. Its sessions
+/// expire at whole ticks, after timeouts within `session_timeouts`.
 ///
 /// # Errors
 ///

@@ -4,8 +4,8 @@ use futures_util::future::BoxFuture;
 
 use crate::world::machine::{Machine, WorldMachine};
 
-/// A simulated server, in all lives of its process. It holds what survives a crash of the process, except for
-/// the disk, which belongs to the machine.
+/// A simulated server, in all lives of its process. It holds the data that survive a crash of the process,
+/// except for the disk, which belongs to the machine.
 ///
 /// `M` is the kind of machine that it runs on; the default is a process of a simulated world.
 pub trait Host<M: Machine = WorldMachine>: Send + Sync + 'static {
@@ -15,7 +15,7 @@ pub trait Host<M: Machine = WorldMachine>: Send + Sync + 'static {
     /// Starts a new life of its process. Returns the main task of that life, which ends with the process.
     fn start(&self, machine: M) -> BoxFuture<'static, ()>;
 
-    /// Syncs what it wrote, for a clean shutdown. The process is killed right afterwards.
+    /// Syncs its writes, for a clean shutdown. The process is killed right afterwards.
     fn shut_down(&self) {}
 
     /// Drops the state of the present life, after the process was killed.
@@ -29,7 +29,7 @@ pub trait Host<M: Machine = WorldMachine>: Send + Sync + 'static {
         &[]
     }
 
-    /// Whether it can do the action now: it is up, and in the role that the action needs.
+    /// Returns true if it can do the action now: it is up, and in the role that the action needs.
     fn offers(&self, action: &str) -> bool {
         self.actions().iter().any(|known| known.name == action)
     }
@@ -64,8 +64,8 @@ pub trait Host<M: Machine = WorldMachine>: Send + Sync + 'static {
         }
     }
 
-    /// Whether its data survive a restart, on its machine's disk or with its peers. If not, a power loss is
-    /// the same as a crash.
+    /// Returns true if its data survive a restart, on its machine's disk or with its peers. If not, a power
+    /// loss is the same as a crash.
     fn keeps_on_disk(&self) -> bool {
         false
     }
@@ -75,7 +75,7 @@ pub trait Host<M: Machine = WorldMachine>: Send + Sync + 'static {
         0
     }
 
-    /// Drops, at the end of a run, what would keep the world alive.
+    /// Drops, at the end of a run, references that would keep the world alive.
     fn close(&self) {}
 }
 
@@ -84,7 +84,7 @@ pub trait Host<M: Machine = WorldMachine>: Send + Sync + 'static {
 pub struct Action {
     /// Its name in schedules: "promote".
     pub name: &'static str,
-    /// What its argument means, if it needs one: "the key".
+    /// A description of its argument, if it needs one: "the key".
     pub argument: Option<&'static str>,
 }
 
@@ -119,7 +119,7 @@ pub enum ActionError {
         noun: &'static str,
         /// The action.
         action: &'static str,
-        /// What the argument is.
+        /// The description of the argument.
         needed: &'static str,
     },
     /// There is an argument, and the action takes none.

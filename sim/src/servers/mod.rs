@@ -1,4 +1,5 @@
-//! The simulated lock servers: what clients can observe of the real ones, in their real wire protocols.
+//! The simulated lock servers: the behaviour of the real ones as clients observe it, in their real wire
+//! protocols.
 
 pub mod etcd;
 pub mod host;

@@ -1,4 +1,4 @@
-//! The builder of a world: its processes, what fails, and what it is judged by.
+//! The builder of a world: its processes, its faults, and the rules and checks that judge its run.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -11,16 +11,16 @@ use super::cast::{Body, Cast, Main};
 use super::check::Check;
 use super::process::Process;
 
-use crate::faults::{Fault, Role};
+use crate::faults::{Fault, Role, Scene};
 use crate::servers::host::Host;
 use crate::span::Span;
 
-/// A world that is being built: processes and servers, a network between them, faults, and what a run is
-/// judged by.
+/// A world under construction: processes and servers, a network between them, faults, and the rules and
+/// checks that judge a run.
 ///
-/// The same world and seed give the same run, byte for byte, whatever else runs at the same time.
-/// [`Sim::run`] lets faults strike by a schedule; in [`Sim::run_script`], code outside all processes says
-/// step by step what happens.
+/// The same world and seed give the same run, byte for byte, even beside other runs. [`Sim::run`] lets
+/// faults strike by a schedule; in [`Sim::run_script`], code outside all processes controls the run step by
+/// step.
 ///
 /// ```
 /// use sim::{Sim, Process};
@@ -44,16 +44,16 @@ pub struct Sim {
     pub(super) cast: Cast,
     pub(super) aliases: Vec<(String, String)>,
     pub(super) faults: Vec<Fault>,
-    /// Whether a subject has checked the faults.
+    /// True once a subject has checked the faults.
     pub(super) is_checked: bool,
     pub(super) rules: Rules,
-    pub(super) verdicts: BTreeSet<VerdictKind>,
+    pub(super) verdicts: Option<BTreeSet<VerdictKind>>,
     pub(super) checks: Vec<(String, Box<dyn Check>)>,
 }
 
 impl Sim {
-    /// An empty world, all of whose randomness is keyed by `seed`. Links take 1 to 4 ms, and a run ends
-    /// after 60 s at the latest.
+    /// Returns an empty world with all randomness keyed by `seed`. Links have a latency of 1 to 4 ms, and a
+    /// run ends after 60 s at the latest.
     pub fn new(seed: u64) -> Self {
         Self {
             seed,
@@ -66,12 +66,12 @@ impl Sim {
             faults: Vec::new(),
             is_checked: false,
             rules: Rules::default(),
-            verdicts: VerdictKind::ALL.into_iter().collect(),
+            verdicts: None,
             checks: Vec::new(),
         }
     }
 
-    /// The seed of all randomness in the run.
+    /// Returns the seed of all randomness in the run.
     pub fn seed(&self) -> u64 {
         self.seed
     }
@@ -87,30 +87,29 @@ impl Sim {
         self.shared_host(name, Arc::new(host))
     }
 
-    /// [`Sim::host`] for a server that the caller goes on using.
+    /// [`Sim::host`] for a server that the caller keeps using.
     pub fn shared_host(&mut self, name: &str, host: Arc<dyn Host>) -> &mut Self {
         self.add(name, Body::Host { host, role: Role::Server })
     }
 
-    /// [`Sim::host`] for the server that the locks protect: random faults treat it as such.
+    /// [`Sim::host`] for the server that the locks protect: random faults treat it as the resource.
     pub fn resource(&mut self, name: &str, host: impl Host) -> &mut Self {
         self.shared_resource(name, Arc::new(host))
     }
 
-    /// [`Sim::resource`] for a server that the caller goes on using.
+    /// [`Sim::resource`] for a server that the caller keeps using.
     pub fn shared_resource(&mut self, name: &str, host: Arc<dyn Host>) -> &mut Self {
         self.add(name, Body::Host { host, role: Role::Resource })
     }
 
-    /// Lets faults be aimed at what happens in `cluster`, the name under which the history knows several
-    /// servers.
+    /// Allows faults to be aimed at points of `cluster`, the one name of several servers in the history.
     pub fn cluster(&mut self, cluster: &str) -> &mut Self {
         self.cast.clusters.push(cluster.to_owned());
         self
     }
 
-    /// Adds a process that runs `main`, from its beginning after each restart. The run ends when all such
-    /// processes have ended.
+    /// Adds a process that runs `main`, again from its beginning after each restart. The run ends when all
+    /// such processes have ended.
     pub fn process<M, F>(&mut self, name: &str, main: M) -> &mut Self
     where
         M: Fn(Process) -> F + Send + Sync + 'static,
@@ -124,8 +123,8 @@ impl Sim {
         self.add(name, Body::Program { main: None, role: Role::Client })
     }
 
-    /// Adds a service of one's own: a process that others connect to, as [`Sim::process`], but nobody waits
-    /// for its end.
+    /// Adds a server of the caller's own: a process as of [`Sim::process`], but the run does not wait for its
+    /// end.
     pub fn service<M, F>(&mut self, name: &str, main: M) -> &mut Self
     where
         M: Fn(Process) -> F + Send + Sync + 'static,
@@ -143,40 +142,41 @@ impl Sim {
         self.add(name, Body::Program { main: Some(main), role })
     }
 
-    /// Lets `alias` stand for the process `name`, as a virtual address does: clients reach it as
-    /// `ALIAS:PORT`, too. A server's action may move it.
+    /// Adds `alias` as a virtual address of the process `name`: clients reach the process as `ALIAS:PORT`,
+    /// too. A server's action may move the alias.
     pub fn alias(&mut self, alias: &str, name: &str) -> &mut Self {
         self.aliases.push((alias.to_owned(), name.to_owned()));
         self
     }
 
-    /// Adds a fault. Faults strike once each, in any order.
+    /// Adds a fault. Each fault strikes once; their order is free.
     pub fn fault(&mut self, fault: impl Into<Fault>) -> &mut Self {
         self.faults.push(fault.into());
         self
     }
 
-    /// How long a segment takes on every link, one way: drawn anew for each, both ends included.
+    /// Sets the one-way latency of every link, both ends included: it is drawn for each segment. Default 1 ms
+    /// to 4 ms.
     pub fn latency(&mut self, min: Duration, max: Duration) -> &mut Self {
         self.latency = (min, max);
         self
     }
 
-    /// When the run ends at the latest, in simulated time.
+    /// Sets the simulated time at which the run ends at the latest. Default 60 s.
     pub fn limit(&mut self, limit: Duration) -> &mut Self {
         self.limit = limit;
         self
     }
 
-    /// How long the run goes on at most when all processes have ended and a server still holds a lock.
-    /// Default 5 s.
+    /// Sets the longest time that the run goes on after all processes have ended, while a server still holds
+    /// a lock. Default 5 s.
     pub fn linger(&mut self, linger: Duration) -> &mut Self {
         self.linger = linger;
         self
     }
 
-    /// The time that drawn faults are measured by, such as the time to live of a lease: they last for up to
-    /// three of it. Default 1 s.
+    /// Sets the unit for the durations of drawn faults, such as the TTL of a lease: they last for up to three
+    /// units. Default 1 s.
     pub fn scale(&mut self, scale: Duration) -> &mut Self {
         self.scale = Span::from_nanos(u64::try_from(scale.as_nanos()).unwrap_or(u64::MAX));
         self
@@ -188,32 +188,38 @@ impl Sim {
         self
     }
 
-    /// What the audit judges by: the lock's time to live, its fairness, the bound of a wait. The run fills
-    /// in when it ended and when the last fault had healed.
+    /// Sets the rules of the audit: the lock's TTL, its fairness, the limit of a wait. The run fills in its
+    /// own end and the time at which the last fault had healed.
     pub fn rules(&mut self, rules: Rules) -> &mut Self {
         self.rules = rules;
         self
     }
 
-    /// The verdicts that apply, of all that the audit can give. Default: all. Those on tokens say nothing
-    /// of a lock that has none, for example.
+    /// Sets the verdicts of the audit that apply. Default: all. Verdicts on tokens, for example, say nothing
+    /// about a lock without tokens.
     pub fn verdicts(&mut self, kinds: &[VerdictKind]) -> &mut Self {
-        self.verdicts = kinds.iter().copied().collect();
+        self.verdicts = Some(kinds.iter().copied().collect());
         self
     }
 
-    /// Adds a check, which the report names `name` if it does not hold.
+    /// Adds a check. If it does not hold, the report lists it as `name`.
     pub fn check(&mut self, name: &str, check: impl Check) -> &mut Self {
         self.checks.push((name.to_owned(), Box::new(check)));
         self
     }
 
-    /// The names of all processes and servers, in the order in which they were added.
+    /// Returns the names of all processes and servers, in the order in which they were added.
     pub fn names(&self) -> &[String] {
         &self.cast.names
     }
 
-    /// The faults, in the order in which they were added.
+    /// Returns the role of the process or server called `name`. A cluster of servers is a server.
+    pub fn role(&self, name: &str) -> Option<Role> {
+        let is_cluster = self.cast.clusters.iter().any(|cluster| cluster == name);
+        self.cast.role(name).or(is_cluster.then_some(Role::Server))
+    }
+
+    /// Returns the faults, in the order in which they were added.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
     }

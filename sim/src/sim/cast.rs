@@ -1,4 +1,4 @@
-//! Who is in a world: its processes and servers, and the names of what they share.
+//! The cast of a world: its processes and servers, and the names of the clusters, locks and resources.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,21 +11,21 @@ use crate::servers::host::Host;
 /// The main task of a process, in one of its lives.
 pub(crate) type Main = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What a process runs.
+/// The code that a process runs.
 pub(crate) enum Body {
-    /// Code of the experiment, or none. The run ends when all code of clients has.
+    /// Code of the experiment, or none. The run ends when the code of all clients has ended.
     Program { main: Option<Box<dyn Fn(Process) -> Main + Send + Sync>>, role: Role },
     /// A simulated server, which never ends by itself.
     Host { host: Arc<dyn Host>, role: Role },
 }
 
-/// The processes of a world, and the names of what they share.
+/// The processes of a world, and the names of its clusters, locks and resources.
 #[derive(Default)]
 pub(crate) struct Cast {
     pub(super) names: Vec<String>,
-    /// By process number, as the names are.
+    /// By process number, as `names`.
     pub(super) bodies: Vec<Body>,
-    /// The names under which the history knows several servers.
+    /// Names in the history, each for several servers.
     pub(super) clusters: Vec<String>,
     /// The names of locks and resources.
     pub(super) keys: Vec<String>,
@@ -37,8 +37,8 @@ impl Cast {
         self.bodies.push(body);
     }
 
-    /// Whether events are told under this name: a process, or a cluster of several.
-    pub(super) fn speaks(&self, name: &str) -> bool {
+    /// Returns true if events can have this name: that of a process, or of a cluster.
+    pub(super) fn emits(&self, name: &str) -> bool {
         self.names.iter().any(|known| known == name) || self.speakers().iter().any(|known| known == name)
     }
 
@@ -68,7 +68,7 @@ impl Scene for Cast {
 
     fn disk(&self, process: &str) -> Result<(), String> {
         match self.host_of(process) {
-            // A program may write to its disk at any time.
+            // Any program may write to its disk.
             None => Ok(()),
             Some(host) if host.keeps_on_disk() => Ok(()),
             Some(host) => Err(host.noun().to_owned()),

@@ -1,4 +1,4 @@
-//! What a run is judged by beyond the audit's verdicts: the checks of whoever built it.
+//! Checks that the builder of a run adds to the audit's verdicts.
 
 use std::fmt;
 
@@ -6,27 +6,33 @@ use resource::audit::{Event, Nanos, Verdict, VerdictKind};
 
 use crate::trace::text::Names;
 
-/// What a check is shown of a run.
+/// The account of a run that a check judges.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
-    /// What happened, in order of true time.
+    /// The history, in order of true time.
     pub events: &'a [Event],
-    /// What the audit found.
+    /// The verdicts of the audit.
     pub verdicts: &'a [Verdict],
-    /// The names of the locks, under the hashes that events know them by.
+    /// The names of the locks, by the hashes in the events.
     pub names: &'a Names,
-    /// When the run ended, in true time.
+    /// The end of the run, in true time.
     pub end: Nanos,
 }
 
-/// A judge of runs. A closure from [`Evidence`] to `Result<(), String>` is one.
+/// A check of a run. A closure from [`Evidence`] to `Result<(), String>` is one.
 pub trait Check: Send + 'static {
     /// Judges the run.
     ///
     /// # Errors
     ///
-    /// What is wrong with the run, in one sentence.
+    /// The problem with the run, in one sentence.
     fn judge(&self, evidence: &Evidence<'_>) -> Result<(), String>;
+
+    /// Returns the kind of verdict that the check forbids, if that is all it does. The cause of a failure is
+    /// then that of the verdict.
+    fn forbids(&self) -> Option<VerdictKind> {
+        None
+    }
 }
 
 impl<F: Fn(&Evidence<'_>) -> Result<(), String> + Send + 'static> Check for F {
@@ -40,8 +46,10 @@ impl<F: Fn(&Evidence<'_>) -> Result<(), String> + Send + 'static> Check for F {
 pub struct Finding {
     /// The name of the check, or of the probe that must always be true.
     pub check: String,
-    /// What is wrong.
+    /// The problem, in one sentence.
     pub problem: String,
+    /// The kind of verdict that the check [forbids](Check::forbids), if it forbids one.
+    pub forbids: Option<VerdictKind>,
 }
 
 impl fmt::Display for Finding {
@@ -50,10 +58,22 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The check that the audit gives no verdict of this kind.
+/// Returns the check that the audit gives no verdict of this kind.
 pub fn no(kind: VerdictKind) -> impl Check {
-    move |evidence: &Evidence<'_>| {
+    No(kind)
+}
+
+/// The check that [`no`] returns.
+struct No(VerdictKind);
+
+impl Check for No {
+    fn judge(&self, evidence: &Evidence<'_>) -> Result<(), String> {
+        let kind = self.0;
         let found = evidence.verdicts.iter().find(|verdict| verdict.kind == kind);
         found.map_or(Ok(()), |verdict| Err(format!("{kind} at {}: {}", verdict.at, verdict.detail)))
+    }
+
+    fn forbids(&self) -> Option<VerdictKind> {
+        Some(self.0)
     }
 }

@@ -8,7 +8,7 @@ use redis::{AsyncConnectionConfig, RedisConnectionInfo, RedisError};
 use super::process::Process;
 
 /// Opens a connection of the real `redis` crate from `process` to the server at `address`, written
-/// `host:port`. It has no timeouts of its own, since those would need a tokio runtime: bound its calls with
+/// `host:port`. It has no timeouts of its own, since those would need a tokio runtime: wrap its calls in
 /// [`dlock::timeout_at`].
 ///
 /// # Errors

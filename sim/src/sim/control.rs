@@ -1,4 +1,4 @@
-//! What a script does to a running world.
+//! The control of a running world by a script.
 
 use std::fmt;
 use std::future::Future;
@@ -14,16 +14,16 @@ use crate::span::Span;
 use crate::world::process::ProcessId;
 use crate::world::{World, lock};
 
-/// What a script does to a running world ([`Sim::run_script`](super::Sim::run_script)). Clones control the
+/// A script's control of a running world ([`Sim::run_script`](super::Sim::run_script)). Clones control the
 /// same world.
 ///
-/// A script runs outside all processes, and its time is true time. It has the [`Process`]es of the world to
-/// run code in, and does by itself what a schedule would do: it strikes faults and heals them.
+/// A script runs outside all processes, in true time. It can run code in the [`Process`]es of the world, and
+/// it strikes and heals faults as a schedule does.
 #[derive(Clone)]
 pub struct Control {
     stage: Arc<Stage>,
     injector: Arc<Injector>,
-    /// The faults that the script has struck so far.
+    /// The faults that the script has struck so far, with their numbers.
     struck: Arc<Mutex<Vec<(Fault, u64)>>>,
 }
 
@@ -32,11 +32,11 @@ impl Control {
         Self { stage: Arc::clone(stage), injector: Arc::clone(injector), struck: Arc::default() }
     }
 
-    /// The process called `name`, in its present life: it has the same clocks and the same randomness as the
-    /// code that the process runs itself.
+    /// Returns the process called `name`, in its present life: it has the same clocks and the same randomness
+    /// as the code that the process runs itself.
     ///
-    /// What clients in the hands of a script do is recorded as done by nobody in particular. Where the
-    /// history matters, as for verdicts, run them in the process, by [`Process::spawn`].
+    /// The history names no process for the actions of clients that run in the script itself. Where the
+    /// history matters, as for verdicts, run clients in the process with [`Process::spawn`].
     ///
     /// # Panics
     ///
@@ -46,7 +46,7 @@ impl Control {
         self.stage.process(self.id(name))
     }
 
-    /// True time, since the run began.
+    /// Returns the true time since the run began.
     pub fn now(&self) -> Duration {
         Duration::from_nanos(self.world().now())
     }
@@ -66,7 +66,7 @@ impl Control {
         self.world().spawn_harness(task);
     }
 
-    /// Calls `act` when `time` has passed, whatever the script does meanwhile.
+    /// Calls `act` when `time` has passed, beside the script.
     pub fn after(&self, time: Duration, act: impl FnOnce(&Self) + Send + 'static) {
         let (control, at) = (self.clone(), self.now() + time);
         self.spawn(async move {
@@ -75,12 +75,12 @@ impl Control {
         });
     }
 
-    /// Strikes a fault now, as a schedule does at its time. It is in the history, and heals by itself if it
-    /// says how long it lasts.
+    /// Strikes a fault now, as a schedule does at its time. The history holds it, and it heals by itself if
+    /// it has a duration.
     ///
     /// # Panics
     ///
-    /// If the world has not what the fault is done to, or the fault would do nothing.
+    /// If the fault's target does not exist in the world, or the fault would do nothing.
     #[track_caller]
     pub fn strike(&self, what: impl Action) -> Struck {
         match self.try_strike(what) {
@@ -89,12 +89,12 @@ impl Control {
         }
     }
 
-    /// Undoes a fault that the script has struck, the last one that is equal to `what` and in force: a link
-    /// heals, a paused process goes on, a dead one starts anew.
+    /// Undoes the last fault of the script that is equal to `what` and in force: a link heals, a paused
+    /// process goes on, a dead one is started again.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If there is no such fault.
     #[track_caller]
     pub fn heal(&self, what: impl Action) {
         let what: &dyn Action = &what;
@@ -115,11 +115,11 @@ impl Control {
     fn check(&self, fault: &Fault) -> Result<(), Invalid> {
         let (what, place) = (&fault.what, &Place::top("strike"));
         let faults: Vec<Fault> = lock(&self.struck).iter().map(|(fault, _)| fault.clone()).collect();
-        // Faults follow one another as the script says: none comes before another by its number.
+        // The number orders the faults of a schedule. The script orders its own.
         what.check(&Check { verb: what.verb(), place, scene: &self.stage.cast, faults: &faults, number: 0 })
     }
 
-    /// Has the server `name` do one of its [actions](crate::servers::host::Host::actions).
+    /// Runs one of the [actions](crate::servers::host::Host::actions) of the server `name`.
     ///
     /// # Errors
     ///
@@ -136,7 +136,7 @@ impl Control {
         }
     }
 
-    /// Whether the process called `name` is alive and not paused.
+    /// Returns true if the process called `name` is alive and not paused.
     ///
     /// # Panics
     ///
@@ -146,10 +146,10 @@ impl Control {
         self.world().process(self.id(name)).is_running()
     }
 
-    /// Calls `listener` with the name of the process and of the [point](super::point) whenever a server
-    /// passes one, from now on and in place of an earlier listener. It is called in the middle of the
-    /// process's task: a fault that it strikes takes hold at the process's next await. Points of the network
-    /// are among them if a fault is aimed at one.
+    /// Calls `listener` with the names of the process and of the [point](super::point) whenever a server
+    /// passes one, from now on. Replaces an earlier listener. The call is made within the process's task: a
+    /// fault that it strikes takes hold at the process's next await. Points of the network are included if a
+    /// fault is aimed at one.
     pub fn hear_points(&self, listener: impl Fn(&str, &str) + Send + Sync + 'static) {
         let (injector, names) = (Arc::clone(&self.injector), self.world().clone());
         self.world().hear_points(move |process: ProcessId, point: &str| {
@@ -191,8 +191,8 @@ pub struct Struck {
 }
 
 impl Struck {
-    /// Undoes the fault: a link heals, a paused process goes on, a dead one starts anew. Returns whether it
-    /// was in force.
+    /// Undoes the fault: a link heals, a paused process goes on, a dead one is started again. Returns false
+    /// if it was not in force.
     pub fn heal(&self) -> bool {
         self.injector.heal(self.number)
     }

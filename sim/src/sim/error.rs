@@ -1,10 +1,10 @@
-//! Why a run has no report.
+//! The errors of a run that has no report.
 
 use std::time::Duration;
 
 use crate::place::Invalid;
 
-/// A run that could not be made, or that code in it spoilt.
+/// A run that could not start, or that failed because of code in it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -19,60 +19,61 @@ pub enum RunError {
     Panicked {
         /// The run's seed.
         seed: u64,
-        /// The process whose code it was, `the script`, or `the simulator`.
+        /// The process whose code panicked, `the script`, or `the simulator`.
         process: String,
         /// File and line.
         location: String,
         /// The panic's message.
         message: String,
-        /// What had happened until then, a line an event.
+        /// The trace until then, one line per event.
         trace: String,
     },
-    /// Code in the world asked for another runtime than its process's.
+    /// Code in the world used another runtime than its process's.
     #[error(
-        "seed {seed}: {process} asked tokio itself for a timer, a socket or a task at {location}; inside a simulated \
-         process there is no tokio runtime: use Process::sleep or Runtime::sleep_until for tokio::time, Process::connect and \
-         Process::listen for tokio::net, Process::spawn for tokio::spawn"
+        "seed {seed}: {process} asked tokio itself for a timer, a socket or a task at {location}; inside a \
+         simulated process there is no tokio runtime: use Process::sleep or Runtime::sleep_until for \
+         tokio::time, Process::connect and Process::listen for tokio::net, Process::spawn for tokio::spawn"
     )]
     ForeignRuntime {
         /// The run's seed.
         seed: u64,
-        /// The process whose code it was.
+        /// The process whose code made the call.
         process: String,
         /// File and line of the call.
         location: String,
-        /// What had happened until then, a line an event.
+        /// The trace until then, one line per event.
         trace: String,
     },
-    /// The program is linked without what gives `std::time` the clocks of a process.
+    /// The program is linked without the flag that lets `std::time` read the clocks of a process.
     #[error(
-        "`std::time` inside a process would read the simulator's time, and not the clocks of the process: the program is linked \
-         without `-C link-arg=-Wl,--allow-multiple-definition`; `sim init` adds it to .cargo/config.toml"
+        "`std::time` inside a process would read the simulator's time, and not the clocks of the process: \
+         the program is linked without `-C link-arg=-Wl,--allow-multiple-definition`; `sim init` adds it to \
+         .cargo/config.toml"
     )]
     StdTime,
-    /// The script of the run had not ended at the run's limit.
+    /// The script had not ended at the run's limit.
     #[error(
-        "seed {seed}: the script had not ended after {limit:?} of simulated time: it waits for something that \
-         does not happen, or needs a longer Sim::limit"
+        "seed {seed}: the script had not ended after {limit:?} of simulated time: it waits for something \
+         that does not happen, or needs a longer Sim::limit"
     )]
     Unfinished {
         /// The run's seed.
         seed: u64,
         /// The run's limit.
         limit: Duration,
-        /// What had happened until then, a line an event.
+        /// The trace until then, one line per event.
         trace: String,
     },
-    /// An event outside the vocabulary was emitted.
+    /// An event that is not in the vocabulary was emitted.
     #[error("the run emitted an event that no history may hold: {0}; this is a defect of the simulator")]
     Vocabulary(String),
-    /// Another tracing subscriber is installed, so nothing was recorded.
+    /// The program has installed another tracing subscriber, so that nothing was recorded.
     #[error("nothing was recorded: this program has installed a tracing subscriber of its own; remove it")]
     Unrecorded,
 }
 
 impl RunError {
-    /// The trace of a run that code in the world ended; `None` if the run never was one.
+    /// Returns the trace of a run that failed because of code in the world; `None` for all other errors.
     pub fn trace(&self) -> Option<&str> {
         match self {
             Self::Panicked { trace, .. }

@@ -1,4 +1,4 @@
-//! What the runs of a schedule must give: for each arm, the verdicts, and what became of the writes.
+//! The expected outcome of a schedule: for each arm, the verdicts and the results of the writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,17 +9,18 @@ use serde::{Deserialize, Serialize};
 use super::report::Report;
 use crate::place::{Invalid, Place};
 
-/// What each arm of a subject must give, by the arm's name. An arm that is left out is not run, unless all
-/// are: then nothing is expected, and all run.
+/// The expected outcome of each arm of a subject, by the arm's name. An arm without one is not run. If no arm
+/// has one, nothing is expected and all arms run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Expect(BTreeMap<String, Outcome>);
 
-/// What one arm must give. A list that is left out is not compared; an empty one says that there is none.
+/// The expected outcome of one arm. A list that is left out is not compared; an empty list must be matched by
+/// an empty one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outcome {
-    /// All verdicts, each named once however often it was given.
+    /// The kinds of all verdicts, each once.
     pub verdicts: BTreeSet<VerdictKind>,
     /// The checks that do not hold, by name.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -33,25 +34,25 @@ pub struct Outcome {
     /// The fenced reads that it refused, in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused_reads: Option<Vec<WriteBy>>,
-    /// The retries that it recognised as writes accepted before, in order.
+    /// The retries that it recognised as writes it had accepted before, in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeated: Option<Vec<WriteBy>>,
-    /// How many leases workers got; a grant whose reply never reached its worker is not among them.
+    /// The number of leases that workers got, without grants whose reply never reached its worker.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grants: Option<u32>,
-    /// How many updates were made by workers that do without the lock.
+    /// The number of updates by workers that do without the lock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updates: Option<u32>,
 }
 
-/// A way in which a run is not what its schedule demands.
+/// A difference between a run and the outcome that its schedule expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// The field of [`Outcome`] that was compared, or `faults`.
     pub what: &'static str,
-    /// What the schedule demands.
+    /// The outcome that the schedule expects.
     pub expected: String,
-    /// What the run gave.
+    /// The outcome of the run.
     pub found: String,
 }
 
@@ -62,7 +63,7 @@ impl fmt::Display for Mismatch {
 }
 
 impl Outcome {
-    /// What a run gave, as the demand of a schedule.
+    /// Returns the outcome of a run, to be expected by a schedule.
     pub fn of(report: &Report) -> Self {
         let summary = report.summary();
         Self {
@@ -74,7 +75,7 @@ impl Outcome {
         }
     }
 
-    /// How the run differs from what is demanded of it; empty if it does not.
+    /// Compares the run with this outcome; returns the differences.
     pub fn mismatches(&self, report: &Report) -> Vec<Mismatch> {
         let summary = report.summary();
         let mut mismatches = Vec::new();
@@ -107,39 +108,39 @@ impl Outcome {
     }
 }
 
-/// The items with commas between them, or `none`.
+/// Returns the items with commas between them, or `none`.
 pub(crate) fn list<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
     let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
     if items.is_empty() { "none".to_owned() } else { items.join(", ") }
 }
 
 impl Expect {
-    /// Whether nothing is expected.
+    /// Returns true if nothing is expected.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What the arm must give, if the schedule says.
+    /// Returns the expected outcome of the arm, if the schedule has one.
     pub fn of(&self, arm: &str) -> Option<&Outcome> {
         self.0.get(arm)
     }
 
-    /// Demands `outcome` of the arm.
+    /// Sets the expected outcome of the arm.
     pub fn demand(&mut self, arm: &str, outcome: Outcome) {
         self.0.insert(arm.to_owned(), outcome);
     }
 
-    /// The arms with what they must give, in the order of their names.
+    /// Returns the arms with their expected outcomes, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Outcome)> {
         self.0.iter().map(|(arm, outcome)| (arm.as_str(), outcome))
     }
 
-    /// Whether the arm is to be run.
+    /// Returns true if the arm is to be run.
     pub fn runs(&self, arm: &str) -> bool {
         self.is_empty() || self.of(arm).is_some()
     }
 
-    /// Checks that the subject has every arm.
+    /// Checks that every arm is one of the subject's, which are `known`.
     pub(super) fn check(&self, known: &BTreeSet<&str>) -> Result<(), Invalid> {
         match self.0.keys().find(|arm| !known.contains(arm.as_str())) {
             None => Ok(()),

@@ -1,4 +1,4 @@
-//! Building and running a simulated world: what every user of the simulator meets.
+//! Building and running a simulated world: the part that every user of the simulator needs.
 
 mod builder;
 mod cast;
@@ -7,7 +7,6 @@ pub mod clients;
 mod control;
 mod error;
 mod expect;
-mod harness;
 mod panic;
 pub mod point;
 mod process;
@@ -25,7 +24,6 @@ pub use check::{Check, Evidence, Finding, no};
 pub use control::{Control, Struck};
 pub use error::RunError;
 pub use expect::{Expect, Mismatch, Outcome};
-pub use harness::{Failure, Search, check, difference};
 pub use process::Process;
 pub use report::Report;
 pub use schedule::{Latency, Network, Schedule, ScheduleError};

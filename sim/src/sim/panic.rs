@@ -1,4 +1,4 @@
-//! Panics inside a run: which process's code panicked, and where.
+//! Panics inside a run: the process whose code panicked, and the place in its code.
 
 use std::cell::RefCell;
 use std::panic::{self, PanicHookInfo};
@@ -7,10 +7,10 @@ use std::sync::Once;
 use super::error::RunError;
 use crate::world::World;
 
-/// What tokio says where a call needs a runtime that is not there.
+/// Parts of tokio's messages when a call needs a runtime and there is none.
 const NO_TOKIO: [&str; 2] = ["there is no reactor running", "must be called from the context of a Tokio"];
 
-/// Whose code it was if it was no process's.
+/// The owner of code that no process runs.
 const THE_SIMULATOR: &str = "the simulator";
 
 thread_local! {
@@ -20,7 +20,7 @@ thread_local! {
 
 struct Watch {
     world: Option<World>,
-    /// Whose code runs outside all processes.
+    /// The owner of the code that runs outside all processes.
     outside: &'static str,
     first: Option<Panic>,
 }
@@ -32,7 +32,7 @@ struct Panic {
     message: String,
 }
 
-/// Watches this thread, which belongs to one run, for panics: they are kept, and not printed.
+/// Keeps the first panic on this thread, which belongs to one run, instead of printing panics.
 pub(super) fn watch() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -46,8 +46,8 @@ pub(super) fn watch() {
     RUN.set(Some(Watch { world: None, outside: THE_SIMULATOR, first: None }));
 }
 
-/// The world of the run on this thread is known from now on. What runs in it outside all processes is a
-/// script, or else the simulator itself.
+/// Sets the world of the run on this thread. Code outside all processes is that of a script if the run has
+/// one, otherwise the simulator's.
 pub(super) fn in_world(world: &World, has_script: bool) {
     RUN.with_borrow_mut(|run| {
         if let Some(run) = run {
@@ -57,7 +57,7 @@ pub(super) fn in_world(world: &World, has_script: bool) {
     });
 }
 
-/// Forgets the world, which would live on otherwise.
+/// Drops the world, which this thread would keep alive.
 pub(super) fn out_of_world() {
     RUN.with_borrow_mut(|run| {
         if let Some(run) = run {
@@ -67,7 +67,7 @@ pub(super) fn out_of_world() {
     });
 }
 
-/// The error for the first panic of the run on this thread, whose trace is `trace`.
+/// Returns the error for the first panic of the run on this thread. The run's trace is `trace`.
 pub(super) fn error(seed: u64, trace: String, payload: &(dyn std::any::Any + Send)) -> RunError {
     let first = RUN.with_borrow_mut(|run| run.as_mut().and_then(|run| run.first.take()));
     let Panic { process, location, message } = first.unwrap_or_else(|| Panic {
@@ -81,7 +81,7 @@ pub(super) fn error(seed: u64, trace: String, payload: &(dyn std::any::Any + Sen
     RunError::Panicked { seed, process, location, message, trace }
 }
 
-/// Keeps the first panic of a run; whether this thread belongs to one.
+/// Keeps the first panic of a run; returns false if this thread belongs to no run.
 fn keep(info: &PanicHookInfo<'_>) -> bool {
     RUN.with(|run| {
         let Ok(mut run) = run.try_borrow_mut() else { return false };

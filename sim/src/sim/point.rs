@@ -1,13 +1,13 @@
 //! Points: the named moments of a run at which faults can be aimed.
 //!
-//! Every event that a history holds is one, by the name below; a process names others itself
-//! ([`Process::point`](super::Process::point)); servers name the commands that they execute; and every
-//! process has those of its network: `connects to PEER` (a connection is open), `sends to PEER` (bytes were
-//! handed to the network) and `receives from PEER` (bytes were read).
+//! Most events of a history are points, with the names below. A process adds others itself
+//! ([`Process::point`](super::Process::point)). Servers pass a point for each command that they execute.
+//! Every process has points of its network: `connects to PEER` (a connection is open), `sends to PEER` (bytes
+//! were given to the network) and `receives from PEER` (bytes were read).
 
 use resource::audit::Kind;
 
-/// The name of the point that an event passes.
+/// Returns the name of the point that an event passes; `None` if it passes none.
 pub fn of(kind: &Kind) -> Option<&str> {
     Some(match kind {
         Kind::LeaseRequested { .. } => "requested",
@@ -18,7 +18,12 @@ pub fn of(kind: &Kind) -> Option<&str> {
         Kind::LeaseReleaseRequested { .. } => "release-requested",
         Kind::LeaseReleased { .. } => "released",
         Kind::SectionEntered { .. } => "entered",
-        Kind::WorkerStep { step, .. } | Kind::PointPassed { step } => step.as_str(),
+        Kind::WorkerStep { step, .. } => match step.as_str() {
+            // Events of the lock pass these points: `nth` counts each of them once.
+            "granted" | "released" => return None,
+            step => step,
+        },
+        Kind::PointPassed { step } => step.as_str(),
         Kind::WriteSent { .. } | Kind::ConditionalSent { .. } => "sent",
         Kind::WriteAnswered { .. } | Kind::ConditionalAnswered { .. } => "answered",
         Kind::WriteAccepted { .. } | Kind::ConditionalAccepted { .. } => "accepted",
@@ -35,10 +40,11 @@ pub fn of(kind: &Kind) -> Option<&str> {
     })
 }
 
-/// How the names of the network's points begin, before the name of the peer.
+/// The beginnings of the names of network points. The name of the peer follows.
 const NETWORK: [&str; 3] = ["connects to ", "sends to ", "receives from "];
 
-/// Whether it is a point of the network: a process `connects to` a peer, `sends to` it or `receives from` it.
+/// Returns true for a point of the network: a process `connects to` a peer, `sends to` it or `receives from`
+/// it.
 pub fn is_of_network(name: &str) -> bool {
     NETWORK.iter().any(|beginning| name.starts_with(beginning))
 }

@@ -1,4 +1,4 @@
-//! What code inside the world is given: the process that it runs in.
+//! The process in which code of the world runs, as that code sees it.
 
 use std::fmt;
 use std::future::Future;
@@ -22,8 +22,8 @@ use crate::world::stream::{Listener, SimStream};
 
 /// A process of a simulated world, in one of its lives. Clones are the same process.
 ///
-/// Its clocks, its network, its scheduler and its randomness are its own; code that runs in it reads no
-/// others. A fault may pause it, kill it (all its tasks are dropped) or set its clocks.
+/// It has its own clocks, network, scheduler and randomness; code that runs in it uses no others. A fault may
+/// pause it, kill it (all its tasks are dropped) or set its clocks.
 #[derive(Clone)]
 pub struct Process {
     progress: Arc<Progress>,
@@ -36,27 +36,27 @@ impl Process {
         Self { progress, runtime }
     }
 
-    /// The name that the world knows it by.
+    /// Returns its name in the world.
     pub fn name(&self) -> &str {
         self.runtime.world().process(self.id()).name()
     }
 
-    /// How often it was restarted: 0 in its first life.
+    /// Returns the number of its restarts: 0 in its first life.
     pub fn life(&self) -> u32 {
         self.runtime.world().process(self.id()).life()
     }
 
-    /// The [`Runtime`] of this process: what every client of `dlock` and `resource` is given.
+    /// Returns the [`Runtime`] of this process, for clients of `dlock` and `resource`.
     pub fn runtime(&self) -> SimRuntime {
         self.runtime.clone()
     }
 
-    /// Opens a connection to `address`, written `host:port`. Waits for as long as the link is cut.
+    /// Opens a connection to `address`, written `host:port`. Waits while the link is cut.
     ///
     /// # Errors
     ///
     /// [`io::ErrorKind::NotFound`] if the world has no such host, [`io::ErrorKind::ConnectionRefused`] if
-    /// nobody listens there.
+    /// the host does not listen on that port.
     pub async fn connect(&self, address: &str) -> io::Result<SimStream> {
         self.runtime.connect(address).await
     }
@@ -70,19 +70,19 @@ impl Process {
         self.runtime.world().listen(self.id(), &format!("{}:{port}", self.name()))
     }
 
-    /// The disk of the process: one file, which outlives its crashes. What was not synced is lost with the
-    /// power.
+    /// Returns the disk of the process: one file, which outlives its crashes. A power loss takes the data
+    /// that was not synced.
     pub fn disk(&self) -> Disk {
         self.runtime.world().process(self.id()).disk().clone()
     }
 
-    /// The time on the process's monotonic clock.
+    /// Returns the time on the process's monotonic clock.
     pub fn now(&self) -> Instant {
         self.runtime.now()
     }
 
-    /// The time on the process's wall clock, since the Unix epoch. It can be stepped: no lease may be
-    /// measured by it.
+    /// Returns the time on the process's wall clock, since the Unix epoch. The clock can be stepped: no lease
+    /// may be measured by it.
     pub fn wall(&self) -> Duration {
         Duration::from_nanos(self.runtime.wall_nanos())
     }
@@ -97,40 +97,40 @@ impl Process {
         self.runtime.spawn(task);
     }
 
-    /// The next 64 random bits of the process's own stream.
+    /// Returns the next 64 random bits of the process's own stream.
     pub fn random(&self) -> u64 {
         let mut bytes = [0; 8];
         self.runtime.fill_random(&mut bytes);
         u64::from_le_bytes(bytes)
     }
 
-    /// Names this moment: the trace shows it, and a fault that is aimed at `name` strikes here. It takes
-    /// hold at the process's next await.
+    /// Passes the point `name`: the trace shows it, and a fault that is aimed at it strikes here. The fault
+    /// takes hold at the process's next await.
     pub fn point(&self, name: &str) {
         tracing::info!(target: "worker", event = "point_passed", step = name);
     }
 
-    /// A probe: `condition` should be true in at least one run of a search. The report of a run counts it
-    /// under `name`.
+    /// Evaluates a probe: `condition` should be true in at least one run of a search. The report of a run
+    /// counts it under `name`.
     #[track_caller]
     pub fn sometimes(&self, name: &str, condition: bool) {
         self.probe(ProbeKind::Sometimes, name, condition.into(), Location::caller());
     }
 
-    /// A probe: `condition` must be true whenever this is called. A run in which it is not has a finding
+    /// Evaluates a probe: `condition` must be true whenever this is called. Otherwise the run has a finding
     /// called `name`.
     #[track_caller]
     pub fn always(&self, name: &str, condition: bool) {
         self.probe(ProbeKind::Always, name, condition.into(), Location::caller());
     }
 
-    /// A probe: this place should be reached in at least one run of a search.
+    /// Evaluates a probe: this place should be reached in at least one run of a search.
     #[track_caller]
     pub fn reached(&self, name: &str) {
         self.probe(ProbeKind::Reached, name, 1, Location::caller());
     }
 
-    /// A graded probe: of the numbers that it is given, a search keeps the smallest.
+    /// Evaluates a graded probe, of which a search keeps the smallest number.
     #[track_caller]
     pub fn closest(&self, name: &str, number: u64) {
         self.probe(ProbeKind::Closest, name, number, Location::caller());
@@ -140,8 +140,8 @@ impl Process {
         self.runtime.world().own_probe(self.id(), kind, name, place, seen);
     }
 
-    /// Enters the critical section that the lock called `lock` guards; it is left when the result is
-    /// dropped. The audit judges who was inside at the same time.
+    /// Enters the critical section that the lock called `lock` guards; dropping the result leaves it. The
+    /// audit finds processes that were inside at the same time.
     pub fn section(&self, lock: &str) -> Section {
         Section::enter(lock, &self.owner(), 0)
     }
@@ -151,13 +151,12 @@ impl Process {
         Section::enter(lock, &self.owner(), token)
     }
 
-    /// Who is inside, for the history: the process, in this life.
+    /// Returns the owner of a section for the history: the process, in this life.
     fn owner(&self) -> String {
         format!("{}:{:08x}", self.name(), self.life())
     }
 
-    /// Runs `future` until it ends, or until the fault `cancel` strikes: then it is dropped, and the result
-    /// is `None`.
+    /// Runs `future` until it ends. If the fault `cancel` strikes first, drops it and returns `None`.
     pub async fn cancellable<F: Future>(&self, future: F) -> Option<F::Output> {
         let mut future = std::pin::pin!(future);
         self.poll_cancellable(future.as_mut()).await

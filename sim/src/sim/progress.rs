@@ -1,4 +1,4 @@
-//! How far a run has come: which programs have ended, and which locks are held.
+//! The progress of a run: the programs that have not ended, and the locks that are held.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -8,9 +8,9 @@ use resource::audit::{Event, Kind, Name};
 
 use crate::world::{World, lock};
 
-/// What the end of a run depends on.
+/// The state on which the end of a run depends.
 pub(crate) struct Progress {
-    /// Whether a fault may cancel a future: else no waker need be kept for it.
+    /// True if a fault may cancel a future. Otherwise no wakers are kept.
     may_cancel: bool,
     state: Mutex<State>,
 }
@@ -19,39 +19,39 @@ pub(crate) struct Progress {
 struct State {
     /// Programs that have not ended, by process number.
     busy: BTreeSet<usize>,
-    /// Locks that a server holds for somebody: the server and the resource.
+    /// Locks that are held, each as a server and a resource.
     held: BTreeSet<(Name, Name)>,
     /// Programs whose cancellable future is to be dropped.
     cancelled: BTreeSet<usize>,
     cancellable: Vec<Waker>,
-    /// Those who wait for the end of something.
+    /// The tasks that wait for programs to end or for locks to be free.
     waiting: Vec<Waker>,
 }
 
 impl Progress {
-    /// The programs with these numbers have not ended, and no lock is held.
+    /// Returns the state at the start: the programs with these numbers have not ended, and no lock is held.
     pub(super) fn new(programs: impl Iterator<Item = usize>, may_cancel: bool) -> Self {
         Self { may_cancel, state: Mutex::new(State { busy: programs.collect(), ..State::default() }) }
     }
 
-    /// The program was started anew, and has all its work before it.
+    /// Notes that the program was started again, so that it has not ended.
     pub(super) fn begun(&self, program: usize) {
         lock(&self.state).busy.insert(program);
     }
 
-    /// The program has ended.
+    /// Notes that the program has ended.
     pub(super) fn finished(&self, program: usize) {
         let mut state = lock(&self.state);
         state.busy.remove(&program);
         state.wake();
     }
 
-    /// A server's process has died, and knows of no lock any more.
+    /// Notes that a server's process has died, so that it holds no lock.
     pub(super) fn died(&self, server: &str) {
         lock(&self.state).held.retain(|(name, _)| name.as_str() != server);
     }
 
-    /// Keeps track of the locks that are held.
+    /// Tracks the locks that are held.
     pub(super) fn on_event(&self, event: &Event) {
         match &event.kind {
             Kind::KeyGranted { key, .. } => {
@@ -66,14 +66,15 @@ impl Progress {
         }
     }
 
-    /// The program is to drop its cancellable future when it is next polled.
+    /// Makes the program drop its cancellable future at the next poll.
     pub(super) fn cancel(&self, program: usize) {
         let mut state = lock(&self.state);
         state.cancelled.insert(program);
         state.cancellable.drain(..).for_each(Waker::wake);
     }
 
-    /// Whether the program's cancellable future is to be dropped now; else the task is woken when it is.
+    /// Returns true if the program must drop its cancellable future now. Otherwise wakes the task when it
+    /// must.
     pub(super) fn poll_cancelled(&self, program: usize, cx: &mut Context<'_>) -> bool {
         if !self.may_cancel {
             return false;

@@ -1,4 +1,4 @@
-//! What a run came to.
+//! The report of a run.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,54 +9,54 @@ use super::check::Finding;
 use crate::probes::Probes;
 use crate::trace::text::{self, Names, holder};
 
-/// What one run came to.
+/// The report of one run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Report {
     /// The seed of its randomness.
     pub seed: u64,
-    /// What the audit found, in order of time.
+    /// The verdicts of the audit, in order of time.
     pub verdicts: Vec<Verdict>,
     /// The checks that did not hold, in the order in which they were added.
     pub findings: Vec<Finding>,
     /// The hash of the history: equal hashes mean equal histories, byte for byte.
     pub hash: u64,
-    /// What happened, in order of true time.
+    /// The history, in order of true time.
     pub events: Vec<Event>,
     /// The names of the run's locks and resources.
     pub names: Names,
-    /// How much time passed in the simulated world.
+    /// The time that passed in the simulated world.
     pub simulated: Duration,
-    /// How many requests the simulated servers carried out, those within scripts included.
+    /// The number of requests that the simulated servers carried out, including those within Lua scripts.
     pub commands: u64,
-    /// For each fault, in the order in which they were added, whether it struck.
+    /// True for each fault that struck, in the order in which the faults were added.
     pub struck: Vec<bool>,
     /// What the probes have shown. No part of the history, nor of its hash.
     pub probes: Probes,
 }
 
 impl Report {
-    /// The trace as text, a line an event.
+    /// Returns the trace as text, one line per event.
     pub fn trace(&self) -> String {
         text::trace(&self.events, &self.names)
     }
 
-    /// Who wrote, and how many leases were granted and ended.
+    /// Returns the writes by worker, and the numbers of leases that were granted and ended.
     pub fn summary(&self) -> Summary {
         Summary::of(&self.events)
     }
 
-    /// The kinds of the verdicts.
+    /// Returns the kinds of the verdicts.
     pub fn kinds(&self) -> BTreeSet<VerdictKind> {
         self.verdicts.iter().map(|verdict| verdict.kind).collect()
     }
 
-    /// How many faults struck.
+    /// Returns the number of faults that struck.
     pub fn faults_struck(&self) -> usize {
         self.struck.iter().filter(|struck| **struck).count()
     }
 
-    /// The retries that the resource recognised.
+    /// Returns the retries that the resource recognised.
     pub fn repeated(&self) -> Vec<WriteBy> {
         let repeated = |event: &Event| match &event.kind {
             Kind::WriteRepeated { owner, token, .. } => {

@@ -1,6 +1,6 @@
-//! One run: builds the world, lets its processes run while faults strike, and judges what happened.
+//! One run: builds the world, lets its processes run while faults strike, and judges the history.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -8,10 +8,10 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use resource::audit::{Event, Nanos, Rules, Verdict, audit};
+use resource::audit::{Nanos, Rules, VerdictKind, audit};
 
 use super::builder::Sim;
-use super::check::{Evidence, Finding};
+use super::check::{Check, Evidence, Finding};
 use super::control::Control;
 use super::error::RunError;
 use super::panic;
@@ -26,15 +26,15 @@ use crate::trace::text::{self, Names};
 use crate::world::World;
 use crate::world::process::ProcessId;
 
-/// What a run is: it ends with this.
+/// The main task of a run: the run ends with it.
 trait Course: Send {
-    /// What it comes to.
+    /// Its result.
     type Output: Send;
 
-    /// Whether it is code of whoever built the world.
+    /// True for the user's script.
     const IS_SCRIPT: bool;
 
-    /// Completes when the run is over. Returns `None` if that is so because time is up.
+    /// Completes when the run is over. Returns `None` if it reached its limit first.
     fn run(
         self,
         control: Control,
@@ -43,11 +43,11 @@ trait Course: Send {
     ) -> impl Future<Output = Option<Self::Output>>;
 }
 
-/// How long a run may take.
+/// The durations that end a run.
 #[derive(Clone, Copy)]
 struct Times {
     limit: Duration,
-    /// How long something may be under way.
+    /// The time for which messages may still be in flight.
     quiet: Duration,
     linger: Duration,
 }
@@ -88,7 +88,7 @@ where
 }
 
 impl Sim {
-    /// Runs the world to its end, on a thread of its own, and judges what happened. The builder is empty
+    /// Runs the world to its end, on a thread of its own, and judges the history. The builder is empty
     /// afterwards.
     ///
     /// # Errors
@@ -99,11 +99,11 @@ impl Sim {
         run(self.take(), Programs).map(|(report, ())| report)
     }
 
-    /// Runs the world while `script` controls it, on a thread of their own, and judges what happened. The
-    /// run ends with the script: it can wait for the processes ([`Control::finished`]). Returns what the
-    /// script came to, too. The builder is empty afterwards.
+    /// Runs the world while `script` controls it, on a thread of their own, and judges the history. The run
+    /// ends with the script, which can wait for the processes ([`Control::finished`]). Also returns the
+    /// script's result. The builder is empty afterwards.
     ///
-    /// This is for tests that say step by step what happens, where a schedule of faults would say too little:
+    /// It is for tests that control a run step by step, where a schedule of faults can't express enough:
     ///
     /// ```
     /// use sim::faults::Pause;
@@ -142,25 +142,31 @@ impl Sim {
     }
 }
 
-/// Runs `sim` on a fresh thread: the order of libraries' hash maps is only reproducible in one.
+/// Runs `sim` on a fresh thread, since only there the order of libraries' hash maps is reproducible.
 fn run<C: Course>(sim: Sim, course: C) -> Result<(Report, C::Output), RunError> {
     sim.validate()?;
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("run".to_owned());
         // A panic is caught on the thread itself.
         let run = thread.spawn_scoped(scope, move || on_this_thread(sim, course))?;
-        run.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+        let ran = run.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))?;
+        let Ran { report, judgement, output } = ran;
+        let report = match judgement {
+            Some(judgement) => judgement.judge(report),
+            None => report,
+        };
+        Ok((report, output))
     })
 }
 
-fn on_this_thread<C: Course>(sim: Sim, course: C) -> Result<(Report, C::Output), RunError> {
+fn on_this_thread<C: Course>(sim: Sim, course: C) -> Result<Ran<C::Output>, RunError> {
     let seed = sim.seed;
     let names = Names::new(sim.cast.keys.iter().map(String::as_str));
     panic::watch();
     catch_unwind(AssertUnwindSafe(|| {
         // madsim's own randomness orders the tasks that are ready at the same instant.
         let runtime = madsim::runtime::Runtime::with_seed_and_config(seed, madsim::Config::default());
-        let result = runtime.block_on(in_world(sim, course));
+        let result = runtime.block_on(in_world(sim, course, &names));
         drop(runtime);
         result
     }))
@@ -170,9 +176,9 @@ fn on_this_thread<C: Course>(sim: Sim, course: C) -> Result<(Report, C::Output),
     })
 }
 
-async fn in_world<C: Course>(mut sim: Sim, course: C) -> Result<(Report, C::Output), RunError> {
-    let names: Vec<&str> = sim.cast.names.iter().map(String::as_str).collect();
-    let world = World::new(Entropy::new(sim.seed), &names, sim.latency);
+async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<Ran<C::Output>, RunError> {
+    let processes: Vec<&str> = sim.cast.names.iter().map(String::as_str).collect();
+    let world = World::new(Entropy::new(sim.seed), &processes, sim.latency);
     panic::in_world(&world, C::IS_SCRIPT);
     if !world.is_std_time_of_processes() {
         if cfg!(target_os = "linux") {
@@ -205,55 +211,82 @@ async fn in_world<C: Course>(mut sim: Sim, course: C) -> Result<(Report, C::Outp
     if let Some(mistake) = recorded.mistake {
         return Err(RunError::Vocabulary(mistake));
     }
-    let names = Names::new(stage.cast.keys.iter().map(String::as_str));
     let Some(output) = output else {
-        let trace = text::trace(&recorded.events, &names);
+        let trace = text::trace(&recorded.events, names);
         return Err(RunError::Unfinished { seed: sim.seed, limit: sim.limit, trace });
     };
     let in_flight = in_flight(&sim.faults);
     let healed_at = injector.healed_at().map(Nanos);
-    let rules = Rules { end, healed_at, in_flight, ..std::mem::take(&mut sim.rules) };
-    let (verdicts, mut findings) = judge(&sim, &recorded.events, &names, &rules);
-    findings.extend(failed(&probes, &world));
     let report = Report {
         seed: sim.seed,
-        findings,
-        verdicts,
+        findings: failed(&probes, &world),
+        verdicts: Vec::new(),
         hash: recorded.hash,
-        names,
+        names: names.clone(),
         events: recorded.events,
         simulated: Duration::from_nanos(end.0),
         commands,
         struck: injector.struck(),
         probes,
     };
-    Ok((report, output))
-}
-
-/// What the audit and the checks find.
-fn judge(sim: &Sim, events: &[Event], names: &Names, rules: &Rules) -> (Vec<Verdict>, Vec<Finding>) {
-    // No audit where none of its verdicts applies.
-    let mut verdicts = if sim.verdicts.is_empty() { Vec::new() } else { audit(events, rules) };
-    verdicts.retain(|verdict| sim.verdicts.contains(&verdict.kind));
-    let evidence = Evidence { events, verdicts: &verdicts, names, end: rules.end };
-    let findings = sim.checks.iter().filter_map(|(name, check)| {
-        let problem = check.judge(&evidence).err()?;
-        Some(Finding { check: name.clone(), problem })
-    });
-    let findings = findings.collect();
-    (verdicts, findings)
-}
-
-/// The findings for the probes that must always be true and were not.
-fn failed(probes: &Probes, world: &World) -> impl Iterator<Item = Finding> {
-    probes.failed().iter().map(|failed| {
-        let name = world.process(ProcessId(failed.process)).name();
-        let problem = format!("at {} in {name}: {}", Nanos(failed.at), failed.problem);
-        Finding { check: failed.name.clone(), problem }
+    let rules = Rules { end, healed_at, in_flight, ..std::mem::take(&mut sim.rules) };
+    let judgement = Judgement { rules, kinds: sim.verdicts, checks: sim.checks };
+    // A check is the user's code, and may use a hash map: it belongs on the run's thread. The audit alone
+    // is faster on the caller's, where its memory is at hand from earlier runs.
+    Ok(if judgement.checks.is_empty() {
+        Ran { report, judgement: Some(judgement), output }
+    } else {
+        Ran { report: judgement.judge(report), judgement: None, output }
     })
 }
 
-/// Records the run, and tells the faults and the end of the run what they wait for.
+/// A run that is over.
+struct Ran<T> {
+    report: Report,
+    /// What is still to be judged.
+    judgement: Option<Judgement>,
+    output: T,
+}
+
+/// Returns a finding for each `always` that was false.
+fn failed(probes: &Probes, world: &World) -> Vec<Finding> {
+    let findings = probes.failed().iter().map(|failed| {
+        let name = world.process(ProcessId(failed.process)).name();
+        let problem = format!("at {} in {name}: {}", Nanos(failed.at), failed.problem);
+        Finding { check: failed.name.clone(), problem, forbids: None }
+    });
+    findings.collect()
+}
+
+/// Judges the history by the audit and the checks.
+struct Judgement {
+    rules: Rules,
+    /// The verdicts that apply; `None` if all do.
+    kinds: Option<BTreeSet<VerdictKind>>,
+    checks: Vec<(String, Box<dyn Check>)>,
+}
+
+impl Judgement {
+    /// Adds the verdicts and the findings to the report.
+    fn judge(self, mut report: Report) -> Report {
+        let (kinds, events) = (self.kinds.as_ref(), &report.events);
+        // Without a verdict that applies, there is no audit.
+        let is_audited = kinds.is_none_or(|kinds| !kinds.is_empty());
+        let mut verdicts = if is_audited { audit(events, &self.rules) } else { Vec::new() };
+        verdicts.retain(|verdict| kinds.is_none_or(|kinds| kinds.contains(&verdict.kind)));
+        let evidence = Evidence { events, verdicts: &verdicts, names: &report.names, end: self.rules.end };
+        let findings = self.checks.iter().filter_map(|(name, check)| {
+            let problem = check.judge(&evidence).err()?;
+            Some(Finding { check: name.clone(), problem, forbids: check.forbids() })
+        });
+        let findings: Vec<Finding> = findings.collect();
+        report.findings.extend(findings);
+        report.verdicts = verdicts;
+        report
+    }
+}
+
+/// Records the run, and passes its events on to the injector and to the tracking of held locks.
 fn listen<C: Course>(world: &World, stage: &Arc<Stage>, injector: &Arc<Injector>) {
     let (watching, counting) = (Arc::clone(injector), Arc::clone(stage));
     let are_aimed = injector.points().next().is_some();
@@ -269,29 +302,29 @@ fn listen<C: Course>(world: &World, stage: &Arc<Stage>, injector: &Arc<Injector>
             watching.on_point(event.process.as_str(), point);
         }
     });
-    hear_points(world, injector);
+    forward_points(world, injector);
 }
 
-/// Says once that `std::time` reads no process's clocks on this system.
+/// Warns once that `std::time` does not read the clocks of a process on this system.
 fn warn_of_std_time() {
     static SAID: Once = Once::new();
     SAID.call_once(|| {
         eprintln!(
-            "sim: on this system `std::time` inside a process reads the simulator's time, and not the clocks of the process: \
-             use Process::now and Process::wall"
+            "sim: on this system `std::time` inside a process reads the simulator's time, and not the clocks \
+             of the process: use Process::now and Process::wall"
         );
     });
 }
 
-/// How long each fault's messages may be late after its end, by the number of the fault.
+/// Returns how late messages may arrive after the end of each fault, by the number of the fault.
 fn in_flight(faults: &[Fault]) -> BTreeMap<u64, Duration> {
     let late = (0..).zip(faults).map(|(number, fault)| (number, fault.what.in_flight().duration()));
     late.filter(|(_, late)| !late.is_zero()).collect()
 }
 
-/// Tells the faults of the points that servers and the network pass. Most schedules aim at none: they pay
-/// for none.
-fn hear_points(world: &World, injector: &Arc<Injector>) {
+/// Passes the points of servers and of the network on to the injector. Does nothing if no fault is aimed at
+/// a point, as in most schedules, since it costs time.
+fn forward_points(world: &World, injector: &Arc<Injector>) {
     if injector.points().next().is_none() {
         return;
     }

@@ -1,4 +1,4 @@
-//! What faults ask of a world that is being built.
+//! The scene of a world under construction, against which its faults are checked and drawn.
 
 use std::collections::BTreeMap;
 
@@ -7,36 +7,36 @@ use crate::faults::{Check, NETWORK, Role, Scene, Trigger};
 use crate::place::{Invalid, Place};
 use crate::span::Span;
 
-/// Names that the world uses itself.
+/// Names that the simulator uses itself.
 const RESERVED: [&str; 2] = [NETWORK, "harness"];
 
-/// The points that each process passed in a run without faults.
+/// The points that each process passed in a run without faults, by the name of the process.
 pub(super) type Points = BTreeMap<String, Vec<String>>;
 
-/// A world, and the points that its processes pass: what random faults are drawn for.
+/// A world and the points that its processes pass: the scene for which random faults are drawn.
 pub(super) struct Surveyed<'a> {
     pub(super) sim: &'a Sim,
     pub(super) points: &'a Points,
 }
 
 impl Sim {
-    /// Checks names and aliases, and the faults if no subject has done so by rules of its own.
+    /// Checks names and aliases, and the faults unless a subject has checked them by rules of its own.
     ///
     /// # Errors
     ///
-    /// [`Invalid`] with what is wrong, and what to do about it.
+    /// [`Invalid`] with the problem and the remedy.
     pub(crate) fn validate(&self) -> Result<(), Invalid> {
         self.check_names()?;
         if self.is_checked { Ok(()) } else { self.check_faults() }
     }
 
-    /// Checks that every fault can strike, and can be done to what it names.
+    /// Checks the triggers and actions of all faults: the processes exist, and each fault suits its target.
     pub(super) fn check_faults(&self) -> Result<(), Invalid> {
         for (number, fault) in self.faults.iter().enumerate() {
             let place = Place::top("fault").index(number);
             if let Trigger::After { process, nth, .. } = &fault.when {
                 let place = place.key("when");
-                if !self.cast.speaks(process) {
+                if !self.cast.emits(process) {
                     let known = self.cast.names.join(", ");
                     let problem = format!("unknown process `{process}` in `when`: the world has {known}");
                     return Err(place.key("process").says(problem));
@@ -82,7 +82,7 @@ impl Sim {
             Some((alias, name)) => {
                 let known = self.cast.names.join(", ");
                 Err(Place::top("alias").says(format!(
-                    "`{alias}` stands for `{name}`, which is no process: the world has {known}"
+                    "the alias `{alias}` names `{name}`, which is no process: the world has {known}"
                 )))
             }
         }

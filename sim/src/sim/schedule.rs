@@ -1,8 +1,8 @@
-//! A failure schedule: what differs from one run of a subject to the next, as data and as TOML.
+//! A failure schedule: the settings of one run of a subject, as data and as TOML.
 //!
-//! Every subject shares the seed, the limit, the network, the faults and the expectations; the rest of the
-//! file is the subject's own options. It is strict: what it can't mean is an error that names the line,
-//! never a silent no-op.
+//! The seed, the limit, the network, the faults and the expectations are common to all subjects; the rest of
+//! the file is the subject's own options. Reading is strict: an entry without effect is an error with its
+//! line, never ignored.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -20,7 +20,7 @@ use crate::faults::{Fault, Faults, RawFault};
 use crate::place::{Invalid, Place, line_at};
 use crate::span::Span;
 
-/// A schedule file that can't be used. Prints as `file:line: what is wrong`.
+/// A schedule file that can't be used. Prints as `file:line: problem`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScheduleError {
@@ -29,23 +29,23 @@ pub enum ScheduleError {
     Read {
         /// The file.
         file: String,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// The file is no TOML, or not that of a schedule, or the schedule contradicts itself.
+    /// The file is no TOML or no schedule, or the schedule contradicts itself.
     #[error("{file}:{line}: {problem}")]
     Invalid {
         /// The file, or the name under which its text was given.
         file: String,
         /// The line of the value at fault, from 1.
         line: usize,
-        /// What is wrong, and what to write instead where that is known.
+        /// The problem, and the remedy if it is known.
         problem: String,
     },
 }
 
 impl ScheduleError {
-    /// What is wrong with the file of this name and text.
+    /// Returns the error for the file with this name and text.
     pub(super) fn of(file: &str, text: &str, error: &Invalid) -> Self {
         Self::Invalid { file: file.into(), line: error.place.line(text), problem: error.problem.clone() }
     }
@@ -55,7 +55,7 @@ impl ScheduleError {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Network {
-    /// How long a segment takes, one way, on every link.
+    /// The one-way latency of a segment on every link.
     pub latency: Latency,
 }
 
@@ -75,10 +75,10 @@ impl Default for Latency {
     }
 }
 
-/// What differs from one run of a subject to the next. The same schedule and the same code give the same run.
+/// The settings of one run of a subject. The same schedule and the same code give the same run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule<O> {
-    /// What it shows, for someone who has never seen it.
+    /// Its purpose, for someone who has never seen it.
     pub about: String,
     /// The seed of all randomness in its runs: latencies, owner tokens, backoff. Default 0.
     pub seed: u64,
@@ -86,9 +86,9 @@ pub struct Schedule<O> {
     pub limit: Span,
     /// The links between processes.
     pub network: Network,
-    /// What goes wrong.
+    /// The faults.
     pub faults: Vec<Fault>,
-    /// What its runs must give.
+    /// The expected outcome of its runs.
     pub expect: Expect,
     /// The subject's own part of the file.
     pub options: O,
@@ -119,7 +119,7 @@ fn default_limit() -> Span {
 }
 
 impl<O> Schedule<O> {
-    /// A schedule of these options with seed 0, no faults, and all else as by default.
+    /// Returns a schedule with these options, seed 0, no faults, and defaults for all else.
     pub fn new(about: &str, options: O) -> Self {
         Self {
             about: about.to_owned(),
@@ -132,7 +132,7 @@ impl<O> Schedule<O> {
         }
     }
 
-    /// The schedule of a world that was built of these options: its seed, its limit, its network and its
+    /// Returns the schedule of a world that was built from these options: its seed, limit, network and
     /// faults.
     pub fn of(sim: &Sim, options: O) -> Self {
         let span = |duration: std::time::Duration| {
@@ -154,8 +154,8 @@ impl<O> Schedule<O> {
         sim.faults.clone_from(&self.faults);
     }
 
-    /// How a run of the arm differs from what the schedule says of it; `None` if it says nothing of the
-    /// arm, and all its faults struck.
+    /// Compares a run of the arm with the schedule's expectations; returns the differences. Returns `None` if
+    /// the schedule expects nothing of the arm and all its faults struck.
     pub fn mismatches(&self, arm: &str, report: &Report) -> Option<Vec<Mismatch>> {
         let demanded = self.expect.of(arm).map(|demanded| demanded.mismatches(report));
         let Some(idle) = self.idle(report) else { return demanded };
@@ -164,7 +164,8 @@ impl<O> Schedule<O> {
         Some(mismatches)
     }
 
-    /// The complaint that faults never struck, if some did not: the run does not show what the schedule says.
+    /// Returns a mismatch if some faults never struck: the run then does not show what the schedule
+    /// describes.
     fn idle(&self, report: &Report) -> Option<Mismatch> {
         let faults = self.faults.iter().zip(&report.struck).enumerate();
         let idle = faults.filter(|(_, (_, has_struck))| !**has_struck);
@@ -176,7 +177,7 @@ impl<O> Schedule<O> {
         (!found.is_empty()).then(|| Mismatch { what: "faults", expected, found: found.join("; ") })
     }
 
-    /// Checks what every subject has: the limit, the network and what is expected.
+    /// Checks the parts common to all subjects: the limit, the network and the expectations.
     ///
     /// # Errors
     ///
@@ -196,12 +197,12 @@ impl<O> Schedule<O> {
 }
 
 impl<O: Serialize + DeserializeOwned> Schedule<O> {
-    /// Reads the schedule with this TOML text, whose faults are of the kinds in `known`, without checking
-    /// it: see [`parse`](super::parse). `file` is what errors call it.
+    /// Reads a schedule from TOML text without checking it; [`parse`](super::parse) checks it. Its faults
+    /// must be of the kinds in `known`. Errors call it `file`.
     ///
     /// # Errors
     ///
-    /// [`ScheduleError::Invalid`] with the line of what is no TOML or no schedule.
+    /// [`ScheduleError::Invalid`] with the line at which the text is no TOML or no schedule.
     pub fn read(file: &str, text: &str, known: &Faults) -> Result<Self, ScheduleError> {
         let invalid = |error: &toml::de::Error, problem: String| {
             let offset = error.span().map_or(0, |span| span.start);
@@ -240,8 +241,8 @@ impl<O: Serialize + DeserializeOwned> Schedule<O> {
         Ok(Self { about, seed, limit, network, faults, expect, options })
     }
 
-    /// The schedule as TOML, in the shape in which a person would write it. [`parse`](super::parse) reads
-    /// it back as an equal one.
+    /// Returns the schedule as TOML, laid out as a person would write it. [`parse`](super::parse) reads it
+    /// back as an equal one.
     pub fn to_toml(&self) -> String {
         let options = written(toml::to_string(&self.options));
         let (values, tables) = options.split_at(first_table(&options));
@@ -273,7 +274,7 @@ impl<O: Serialize + DeserializeOwned> Schedule<O> {
     }
 }
 
-/// The two lines of a fault.
+/// Returns the two lines of a fault.
 fn lines(fault: &Fault) -> String {
     let mut text = String::new();
     field(&mut text, "when", &fault.when);
@@ -281,8 +282,8 @@ fn lines(fault: &Fault) -> String {
     text
 }
 
-/// Where the first table of a TOML text begins, or its end if it holds none. What stands behind a table
-/// belongs to it.
+/// Returns the offset of the first table in a TOML text, or the text's end if it has none. All values behind
+/// a table's header belong to that table, so plain values must come first.
 fn first_table(text: &str) -> usize {
     let Ok(table) = DeTable::parse(text) else { return text.len() };
     let line_of = |key: &Spanned<_>| text[..key.span().start].rfind('\n').map_or(0, |newline| newline + 1);
@@ -290,14 +291,14 @@ fn first_table(text: &str) -> usize {
     headers.min().unwrap_or(text.len())
 }
 
-/// A key and its value on one line.
+/// Appends a key and its value on one line.
 fn field<T: Serialize + ?Sized>(text: &mut String, key: &str, value: &T) {
     let mut line = String::new();
     written(value.serialize(toml::ser::ValueSerializer::new(&mut line)));
     let _ = writeln!(text, "{key} = {line}");
 }
 
-/// A schedule holds strings, numbers, lists and tables with names for keys: TOML has all of them.
+/// Unwraps serialized TOML: a schedule has only strings, numbers, lists and tables, which TOML can express.
 #[expect(
     clippy::expect_used,
     reason = "the schema makes it impossible, and no caller could do anything about it"

@@ -1,8 +1,8 @@
-//! A critical section of code under test, for the verdicts on who was inside at the same time.
+//! A critical section of code under test, for the verdict `overlap`.
 
 use dlock::{id_hash, owner_prefix};
 
-/// A critical section that is entered. Dropping it leaves it; so does the death of its process.
+/// A critical section that was entered. It is left when this is dropped or its process dies.
 #[derive(Debug)]
 #[must_use = "a section is left when it is dropped"]
 pub struct Section {

@@ -1,4 +1,4 @@
-//! What a run starts, stops and starts again: its processes, in the order in which they were named.
+//! The processes of a run, which it starts, kills and restarts.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -20,13 +20,13 @@ pub(crate) struct Stage {
     world: World,
     pub(super) cast: Cast,
     progress: Arc<Progress>,
-    /// By process number, the last one that was asked for and its life: a second one of that life would draw
-    /// the same random bytes.
+    /// The last [`Process`] made for each process number, with its life. It is reused, since a second one in
+    /// the same life would draw the same random bytes.
     processes: Mutex<BTreeMap<usize, (u32, Process)>>,
 }
 
 impl Stage {
-    /// `may_cancel`: whether a fault may cancel a future.
+    /// Returns the processes of `cast`. `may_cancel`: true if a fault may cancel a future.
     pub(super) fn new(world: &World, cast: Cast, may_cancel: bool) -> Arc<Self> {
         let is_client = |number: &usize| {
             matches!(cast.bodies[*number], Body::Program { main: Some(_), role: Role::Client })
@@ -45,7 +45,7 @@ impl Stage {
         }
     }
 
-    /// The process in its present life.
+    /// Returns the process in its present life.
     pub(super) fn process(&self, id: ProcessId) -> Process {
         let (mut processes, life) = (lock(&self.processes), self.world.process(id).life());
         match processes.get(&id.0) {
@@ -58,7 +58,7 @@ impl Stage {
         }
     }
 
-    /// The server that the process runs, if it is one.
+    /// Returns the server that the process runs, if it is one.
     pub(crate) fn host(&self, id: ProcessId) -> Option<&Arc<dyn Host>> {
         match &self.cast.bodies[id.0] {
             Body::Host { host, .. } => Some(host),
@@ -66,8 +66,8 @@ impl Stage {
         }
     }
 
-    /// Completes when every program has ended, what is under way has arrived (`quiet` later), and no lock
-    /// is held any more; at the latest at `limit`, or `linger` after the programs' end if that is earlier.
+    /// Completes when every program has ended, messages in flight have arrived (after `quiet`), and no lock
+    /// is held. It waits for locks until `limit` at the latest, or for `linger` if that is shorter.
     pub(super) async fn settled(&self, limit: Duration, quiet: Duration, linger: Duration) {
         let limit = nanos(limit);
         self.progress.all_finished(&self.world, limit).await;
@@ -81,13 +81,13 @@ impl Stage {
         self.progress.all_finished(&self.world, u64::MAX).await;
     }
 
-    /// Requests that the servers carried out so far.
+    /// Returns the number of requests that the servers have carried out so far.
     pub(super) fn executed(&self) -> u64 {
         let ids = self.world.processes();
         ids.filter_map(|id| self.host(id)).map(|host| host.executed()).sum()
     }
 
-    /// Ends the servers: they and the world would keep each other alive.
+    /// Closes the servers, since they and the world would keep each other alive.
     pub(super) fn close(&self) {
         lock(&self.processes).clear();
         for id in self.world.processes() {
@@ -97,19 +97,19 @@ impl Stage {
         }
     }
 
-    /// Keeps track of the locks that are held.
+    /// Tracks the locks that are held.
     pub(super) fn on_event(&self, event: &Event) {
         self.progress.on_event(event);
     }
 
-    /// The main task of a process in its next life.
+    /// Returns the main task of a process for its next life.
     fn main(self: &Arc<Self>, id: ProcessId) -> Main {
         match &self.cast.bodies[id.0] {
             Body::Host { host, .. } => host.start(WorldMachine::new(&self.world, id)),
             Body::Program { .. } => {
                 let stage = Arc::clone(self);
                 Box::pin(async move {
-                    // Made when its life has begun, which it belongs to.
+                    // Made here, when the life to which it belongs has begun.
                     let process = stage.process(id);
                     if let Body::Program { main: Some(main), .. } = &stage.cast.bodies[id.0] {
                         main(process).await;
@@ -174,7 +174,8 @@ impl faults::Stage for Stage {
         matches!(acted, Some(Ok(Acted::Done(_))))
     }
 
-    /// Those that an alias leads to, if there are any: clients reach no others.
+    /// Returns the servers that can evict keys. If aliases exist, only those with one, as clients reach no
+    /// others.
     fn servers_of_keys(&self) -> Vec<ProcessId> {
         let stores_keys = |id: &ProcessId| self.host(*id).is_some_and(|host| host.offers("evict"));
         let mut servers: Vec<_> = self.world.processes().filter(stores_keys).collect();

@@ -1,4 +1,4 @@
-//! What a search works on: something that draws its options from a seed, and builds a world of them.
+//! The subject of a search: it draws its options from a seed and builds a world from them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,18 +19,18 @@ use crate::entropy::{Entropy, Site};
 use crate::faults::Faults;
 use crate::place::Invalid;
 
-/// Something that can be run under failure schedules. A closure from `&mut Sim` is one, without options.
+/// A system that can be run under failure schedules. A closure from `&mut Sim` is one, without options.
 pub trait Subject: Sync {
-    /// What differs from run to run beyond the faults, as a schedule file writes it.
+    /// The settings of a run beyond the faults, as a schedule file holds them.
     type Options: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync;
 
-    /// The name of this arm. Subjects that take the same schedules and judge them differently are arms of
-    /// one experiment.
+    /// Returns the name of this arm. Subjects that take the same schedules and run or judge them differently
+    /// are arms of one experiment.
     fn arm(&self) -> &'static str {
         ONLY_ARM
     }
 
-    /// The names of all arms, which a schedule file may have expectations of.
+    /// Returns the names of all arms, for which a schedule file may have expectations.
     fn arms(&self) -> &'static [&'static str] {
         &[ONLY_ARM]
     }
@@ -38,26 +38,35 @@ pub trait Subject: Sync {
     /// Draws the options of one run.
     fn draw(&self, from: &mut Draw) -> Self::Options;
 
-    /// Adds to `sim` what the options ask for: processes, servers, rules and checks. Seed, network, limit
-    /// and faults come from the schedule afterwards; what is set here is their default.
+    /// Adds the processes, servers, rules and checks of these options to `sim`. The schedule sets seed,
+    /// network, limit and faults afterwards; the values set here are their defaults.
     ///
     /// # Errors
     ///
     /// [`Invalid`] with the option that can't be used.
     fn build(&self, options: &Self::Options, sim: &mut Sim) -> Result<(), Invalid>;
 
-    /// Options that ask for less, for shrinking. Default: none.
+    /// Returns simpler options, for shrinking; those that leave out most come first. Each must be smaller in
+    /// the same sense, so that none leads back to `options`. Options of which no world can be built are
+    /// skipped. Default: none.
     fn smaller(&self, options: &Self::Options) -> Vec<Self::Options> {
         let _ = options;
         Vec::new()
     }
 
-    /// Draws a schedule: the options, and up to four faults for the processes, servers and links of the
-    /// world. All of them heal by themselves.
+    /// Returns the task of the process, if processes of its role have different tasks: two failures have one
+    /// cause only if the processes in them have the same tasks. Default: none.
+    fn task(&self, options: &Self::Options, process: &str) -> Option<String> {
+        let _ = (options, process);
+        None
+    }
+
+    /// Draws a schedule: the options, and up to four faults of the processes, servers and links of the world.
+    /// All of these faults heal by themselves.
     ///
     /// # Errors
     ///
-    /// [`Invalid`] if no world can be built from what was drawn.
+    /// [`Invalid`] if no world can be built from the drawn options.
     fn schedule(&self, from: &mut Draw) -> Result<Schedule<Self::Options>, Invalid> {
         let options = self.draw(from);
         let mut sim = Sim::new(from.seed());
@@ -69,8 +78,8 @@ pub trait Subject: Sync {
         Ok(schedule)
     }
 
-    /// Checks a schedule against the world that was built from it. Default: what every subject has, and its
-    /// faults.
+    /// Checks a schedule against the world that was built from it. Default: the parts common to all subjects,
+    /// and the faults.
     ///
     /// # Errors
     ///
@@ -80,27 +89,27 @@ pub trait Subject: Sync {
         sim.check_faults()
     }
 
-    /// The verdicts that the schedule explains: no search reports them. Default: those that its faults
-    /// excuse, and `overlap`, which every lock that releases itself allows under a long pause. A check can
-    /// demand it all the same ([`no`](super::no)).
+    /// Returns the verdicts that the schedule explains; no search reports them. Default: those that its
+    /// faults excuse, and `overlap`, which every lock that expires allows under a long pause. A check can
+    /// still forbid overlaps ([`no`](super::no)).
     fn excused(&self, schedule: &Schedule<Self::Options>) -> BTreeSet<VerdictKind> {
         let mut sim = Sim::new(schedule.seed);
-        // Options that no world can be built of have no verdict either.
+        // Ignored: options from which no world can be built give no verdict either.
         let _ = self.build(&schedule.options, &mut sim);
         let excused = schedule.faults.iter().flat_map(|fault| fault.what.excuses(&sim.cast));
         excused.chain([VerdictKind::Overlap]).collect()
     }
 
-    /// The kinds of faults that a schedule file may name. Default: those that come with the simulator.
+    /// Returns the kinds of faults that a schedule file may name. Default: those of the simulator.
     fn faults(&self) -> Faults {
         Faults::default()
     }
 }
 
-/// The arm of a subject that has no other.
+/// The arm of a subject with only one.
 const ONLY_ARM: &str = "run";
 
-/// The most faults of a drawn schedule.
+/// The largest number of faults in a drawn schedule.
 const FAULTS_MAX: u64 = 4;
 
 fn draw_faults<O>(known: &Faults, schedule: &mut Schedule<O>, sim: &mut Sim, from: &Draw) {
@@ -108,7 +117,7 @@ fn draw_faults<O>(known: &Faults, schedule: &mut Schedule<O>, sim: &mut Sim, fro
         let scene = Surveyed { sim, points: &from.points };
         let Some(fault) = known.draw(&scene, &mut from.site(&format!("fault {number}"))) else { continue };
         sim.fault(fault);
-        // A second promotion, say: left out, which moves no other fault.
+        // Leaves out a fault that can't be added, such as a second promotion. No other fault changes by this.
         if sim.check_faults().is_err() {
             sim.faults.pop();
         }
@@ -116,7 +125,7 @@ fn draw_faults<O>(known: &Faults, schedule: &mut Schedule<O>, sim: &mut Sim, fro
     schedule.faults.clone_from(&sim.faults);
 }
 
-/// A subject without options writes none.
+/// The options of a subject that has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoOptions {}
@@ -134,68 +143,67 @@ impl<F: Fn(&mut Sim) + Sync> Subject for F {
     }
 }
 
-/// Draws options from a seed, each from a stream of its own: another option more or less moves none of the
-/// rest.
+/// Draws options from a seed, each from a stream of its own: adding or removing one changes no other.
 #[derive(Clone, Debug)]
 pub struct Draw {
     seed: u64,
     entropy: Entropy,
-    /// Where faults may be aimed.
+    /// The points at which faults may be aimed.
     points: Arc<Points>,
-    /// The kinds of faults to draw, if not all that the subject knows.
+    /// The kinds of faults to draw; `None` for all kinds of the subject.
     faults: Option<Faults>,
 }
 
 impl Draw {
-    /// Draws from `seed`.
+    /// Returns a source of draws from `seed`.
     pub fn new(seed: u64) -> Self {
         Self::aimed(seed, &Arc::default())
     }
 
-    /// Draws from `seed`, with faults that are aimed at `points`.
+    /// Returns a source of draws from `seed`, with faults that are aimed at `points`.
     pub(crate) fn aimed(seed: u64, points: &Arc<Points>) -> Self {
         Self { seed, entropy: Entropy::new(seed), points: Arc::clone(points), faults: None }
     }
 
-    /// Draws faults of these kinds only.
+    /// Limits the faults to these kinds.
     pub(crate) fn with_faults(self, faults: Option<&Faults>) -> Self {
         Self { faults: faults.cloned(), ..self }
     }
 
-    /// The seed.
+    /// Returns the seed.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// The stream called `name`, from its beginning.
+    /// Returns the stream called `name`, from its beginning.
     pub fn site(&self, name: &str) -> Site {
         self.entropy.site(&format!("draw: {name}"))
     }
 
-    /// A number from 0 to `bound` - 1.
-    pub fn below(&mut self, name: &str, bound: u64) -> u64 {
-        self.site(name).below(bound)
+    /// Draws a number from 0 to `limit` - 1.
+    pub fn below(&mut self, name: &str, limit: u64) -> u64 {
+        self.site(name).below(limit)
     }
 
-    /// A duration between two, in whole milliseconds, both ends included.
+    /// Draws a duration between `min` and `max`, in whole milliseconds, both ends included.
     pub fn duration(&mut self, name: &str, min: Duration, max: Duration) -> Duration {
         let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         Duration::from_millis(self.site(name).range_nanos(millis(min), millis(max)))
     }
 
-    /// True with the probability `p`.
+    /// Draws true with the probability `p`.
     pub fn chance(&mut self, name: &str, p: f64) -> bool {
         self.site(name).chance(p)
     }
 
-    /// One of `choices`, or `None` if there are none.
+    /// Draws one of `choices`; returns `None` if there are none.
     pub fn one_of<'a, T>(&mut self, name: &str, choices: &'a [T]) -> Option<&'a T> {
         choices.get(self.below(name, choices.len() as u64) as usize)
     }
 }
 
-/// The points that each process passes in the world of seed 0 without faults: where random faults are worth
-/// aiming.
+/// Returns the points that each process passes in the world of seed 0 without faults, so that random faults
+/// are aimed at points that occur.
 ///
 /// # Errors
 ///
@@ -240,12 +248,12 @@ pub fn run<S: Subject>(subject: &S, schedule: &Schedule<S::Options>) -> Result<R
     build(subject, schedule)?.run()
 }
 
-/// Reads a schedule file of the subject from its text, and checks it. `file` is what errors call it.
+/// Reads a schedule file of the subject from its text, and checks it. Errors call it `file`.
 ///
 /// # Errors
 ///
-/// [`ScheduleError::Invalid`] with the line for what is no TOML, an unknown field or name, and whatever
-/// [`Subject::check`] refuses.
+/// [`ScheduleError::Invalid`] with the line, if the text is no TOML, has an unknown field or name, or
+/// [`Subject::check`] refuses it.
 pub fn parse<S: Subject>(subject: &S, file: &str, text: &str) -> Result<Schedule<S::Options>, ScheduleError> {
     let schedule = Schedule::read(file, text, &subject.faults())?;
     match build(subject, &schedule) {

@@ -1,4 +1,4 @@
-//! The stories of two runs side by side.
+//! The stories of several runs side by side.
 
 use resource::audit::{Event, Kind};
 use resource::story;
@@ -13,9 +13,9 @@ pub fn side_by_side(columns: &[(&str, &[Event], &Names)]) -> String {
     story::side_by_side(&columns)
 }
 
-/// Tells a run's story, a line for each event. Releases are left out: by then the lease's story is told.
+/// Formats a run's story, a line for each event. Releases are left out: they add nothing to the story.
 fn lines(events: &[Event], names: &Names) -> Vec<String> {
-    let is_told = |kind: &Kind| !matches!(kind, Kind::LeaseReleased { .. } | Kind::KeyDeleted { .. });
-    let told = events.iter().filter(|event| is_told(&event.kind));
-    told.filter_map(|event| story::line(event, |key| names.key(key))).collect()
+    let is_shown = |kind: &Kind| !matches!(kind, Kind::LeaseReleased { .. } | Kind::KeyDeleted { .. });
+    let shown = events.iter().filter(|event| is_shown(&event.kind));
+    shown.filter_map(|event| story::line(event, |key| names.key(key))).collect()
 }

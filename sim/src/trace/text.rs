@@ -29,7 +29,7 @@ pub fn trace(events: &[Event], names: &Names) -> String {
     let mut text = String::with_capacity(events.len() * 72);
     let mut paused = BTreeMap::new();
     for event in events {
-        // The line of the fault says it.
+        // The line of the fault shows the rate, too.
         if matches!(event.kind, Kind::ClockRate { .. }) {
             continue;
         }

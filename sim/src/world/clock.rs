@@ -1,55 +1,56 @@
 //! A process's two clocks, as functions of true time.
 //!
 //! Every process has a monotonic clock, with an origin and a rate of its own, and a wall clock, which runs
-//! at the same rate and can be stepped. A slew is a rate for a while, as `adjtime` does it, so it shows on
-//! both. Clock faults are data: nothing here waits or wakes.
+//! at the same rate and can be stepped. A slew is a changed rate for some time, as with `adjtime`, so both
+//! clocks show it. Clock faults are data: nothing here waits or wakes.
 
-/// Parts in a billion: the rate of a clock that runs true.
+/// The rate of a true clock, in local nanoseconds per billion true ones.
 pub const TRUE_RATE: u64 = 1_000_000_000;
 
-/// The wall clocks' time when a run begins, in nanoseconds since the Unix epoch: 2026-01-01T00:00:00Z.
+/// The wall clocks' time at the start of a run, in nanoseconds since the Unix epoch: 2026-01-01T00:00:00Z.
 pub const EPOCH_NANOS: u64 = 1_767_225_600 * 1_000_000_000;
 
 /// The clocks of one process. All times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clock {
-    /// The true time at which the clock was last set.
+    /// The true time of the last change of the rate, at which the two readings below were taken.
     since: u64,
     monotonic: u64,
     wall: u64,
-    /// Local nanoseconds in a billion true ones.
+    /// Local nanoseconds per billion true ones.
     rate: u64,
 }
 
 impl Clock {
-    /// Clocks that run true; the monotonic one reads `origin` when the run begins.
+    /// Returns clocks with the true rate; the monotonic one reads `origin` at the start of the run.
     pub const fn new(origin: u64) -> Self {
         Self { since: 0, monotonic: origin, wall: EPOCH_NANOS, rate: TRUE_RATE }
     }
 
-    /// The monotonic clock's reading at the true time `now`.
+    /// Returns the monotonic clock's reading at the true time `now`.
     pub fn monotonic(&self, now: u64) -> u64 {
         self.monotonic.saturating_add(self.local(now))
     }
 
-    /// The wall clock's reading at the true time `now`, since the Unix epoch.
+    /// Returns the wall clock's reading at the true time `now`, since the Unix epoch.
     pub fn wall(&self, now: u64) -> u64 {
         self.wall.saturating_add(self.local(now))
     }
 
-    /// The first true time at which the monotonic clock reads `reading` or more, if its rate stays as it is.
+    /// Returns the first true time at which the monotonic clock reads `reading` or more, if its rate stays
+    /// the same.
     pub fn when(&self, reading: u64) -> u64 {
         let local = u128::from(reading.saturating_sub(self.monotonic));
         let true_nanos = (local * u128::from(TRUE_RATE)).div_ceil(u128::from(self.rate));
         self.since.saturating_add(u64::try_from(true_nanos).unwrap_or(u64::MAX))
     }
 
-    /// The clocks' rate, in local nanoseconds in a billion true ones.
+    /// Returns the clocks' rate, in local nanoseconds per billion true ones.
     pub const fn rate(&self) -> u64 {
         self.rate
     }
 
-    /// From the true time `now` on, the clocks run at `rate`, at least 1.
+    /// Sets the rate from the true time `now` on, at least 1.
     pub fn set_rate(&mut self, now: u64, rate: u64) {
         self.monotonic = self.monotonic(now);
         self.wall = self.wall(now);
@@ -57,12 +58,12 @@ impl Clock {
         self.rate = rate.max(1);
     }
 
-    /// The wall clock jumps by `by` nanoseconds, forward or back; the monotonic one does not notice.
+    /// Steps the wall clock by `by` nanoseconds, forward or back. The monotonic clock does not change.
     pub fn step(&mut self, by: i64) {
         self.wall = self.wall.saturating_add_signed(by);
     }
 
-    /// How far the wall clock is from true time at `now`, in nanoseconds.
+    /// Returns the wall clock's offset from true time at `now`, in nanoseconds.
     pub fn error(&self, now: u64) -> i64 {
         let difference = i128::from(self.wall(now)) - i128::from(EPOCH_NANOS) - i128::from(now);
         i64::try_from(difference).unwrap_or(if difference < 0 { i64::MIN } else { i64::MAX })
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slew_moves_both_and_nothing_jumps() {
+    fn a_slew_moves_both_clocks_without_a_jump() {
         let mut clock = Clock::new(0);
         clock.set_rate(SECOND, TRUE_RATE * 11 / 10);
         assert_eq!(clock.monotonic(SECOND), SECOND);
@@ -107,7 +108,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_sleeper_wakes_at_its_deadline_and_not_before(
+        fn when_is_the_first_moment_at_which_a_deadline_is_reached(
             origin in 0..u64::MAX / 4, changed in 0..1_000_000_000_000_u64,
             rate in 500_000_000..2_000_000_000_u64, later in 0..1_000_000_000_000_u64,
         ) {

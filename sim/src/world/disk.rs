@@ -1,5 +1,5 @@
-//! A disk, behind an operating system's cache: what a process writes survives its crash, what it has not
-//! synced does not survive a loss of power.
+//! A disk behind an operating system's cache: written data survives a crash of the process; only synced data
+//! survives a power loss.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -12,21 +12,21 @@ use super::lock;
 #[derive(Clone, Debug, Default)]
 pub struct Disk(Arc<Mutex<State>>);
 
-/// The unit in which the file is kept.
+/// The size of a page in bytes.
 const PAGE: usize = 4096;
 
 type Page = Box<[u8; PAGE]>;
 
 #[derive(Debug, Default)]
 struct State {
-    /// The file as the operating system sees it; a page that was never written is zero and takes no space.
+    /// The file as the operating system sees it. A page that was never written is zero and not stored.
     pages: BTreeMap<usize, Page>,
     length: usize,
-    /// What a loss of power brings back: the pages as they were at the last sync, if they were written since.
+    /// The contents at the last sync of all pages that were written since. A power loss restores them.
     undo: BTreeMap<usize, Option<Page>>,
     durable_length: usize,
     syncs: u64,
-    /// Counts the file's openings: a handle from before a crash writes no more.
+    /// Counts openings and crashes: a handle of an earlier life is dead.
     life: u32,
 }
 
@@ -38,7 +38,7 @@ pub struct File {
 }
 
 impl Disk {
-    /// An empty file.
+    /// Returns an empty file.
     pub fn new() -> Self {
         Self::default()
     }
@@ -50,7 +50,7 @@ impl Disk {
         File { disk: self.clone(), life: state.life }
     }
 
-    /// The process that had it open is dead. With the power lost, so is all that was not synced.
+    /// Ends the handle of the process, which is dead. A power loss drops all data that was not synced.
     pub fn crash(&self, power_loss: bool) {
         let mut state = lock(&self.0);
         state.life += 1;
@@ -59,14 +59,14 @@ impl Disk {
         }
     }
 
-    /// How often the file was synced.
+    /// Returns the number of syncs of the file.
     pub fn syncs(&self) -> u64 {
         lock(&self.0).syncs
     }
 }
 
 impl State {
-    /// The page, to be changed: what it was at the last sync is kept first.
+    /// Returns the page for a write, after keeping its contents at the last sync.
     fn page_mut(&mut self, number: usize) -> &mut [u8; PAGE] {
         let page = self.pages.entry(number);
         self.undo.entry(number).or_insert_with(|| match &page {
@@ -100,7 +100,7 @@ impl State {
         }
     }
 
-    /// Cuts the file, or lengthens it by zeros.
+    /// Shortens the file, or extends it with zeros.
     fn set_length(&mut self, length: usize) {
         let old = std::mem::replace(&mut self.length, length);
         if length >= old {
@@ -143,7 +143,7 @@ impl File {
         }
     }
 
-    /// Adds `data` at the end.
+    /// Appends `data`.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl File {
         self.with(|state| state.write(state.length, data))
     }
 
-    /// Makes all that was written durable.
+    /// Makes all written data durable.
     ///
     /// # Errors
     ///
@@ -161,7 +161,7 @@ impl File {
         self.with(State::sync)
     }
 
-    /// The whole file.
+    /// Returns the contents of the file.
     ///
     /// # Errors
     ///
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_crash_keeps_what_was_written_and_a_loss_of_power_only_what_was_synced() {
+    fn a_crash_keeps_written_data_and_a_power_loss_only_synced() {
         let disk = Disk::new();
         let file = disk.open();
         file.append(b"synced ").unwrap();
@@ -231,9 +231,9 @@ mod tests {
     }
 
     proptest! {
-        /// Against a plain copy of the whole file.
+        /// Compares the file with a plain copy of its contents.
         #[test]
-        fn a_file_is_what_was_written_and_after_a_loss_of_power_what_was_synced(
+        fn a_power_loss_restores_the_contents_at_the_last_sync(
             steps in prop::collection::vec((0..5, 0..20_000_u64, 0..9000_usize), 1..30),
         ) {
             let disk = Disk::new();
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_process_writes_no_more() {
+    fn a_dead_process_writes_nothing() {
         let disk = Disk::new();
         let old = disk.open();
         disk.crash(false);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shrinks_and_grows_again_is_zero_after_a_sync() {
+    fn bytes_that_were_cut_off_are_zero_after_the_file_grows() {
         let disk = Disk::new();
         let file = disk.open();
         file.append(&[7; 8]).unwrap();

@@ -1,8 +1,8 @@
-//! A machine, as a simulated server sees it: its clocks, tasks, disk and network.
+//! The machine of a simulated server: its clocks, tasks, disk and network.
 //!
-//! [`Machine`] is all that a server knows of the world around it. The simulated world implements it
-//! ([`WorldMachine`]), `serve` on this machine's own clock and network, a test on a clock that it moves by
-//! hand.
+//! A server knows nothing of its surroundings but [`Machine`]. The simulated world implements it
+//! ([`WorldMachine`]); so do `serve`, with this machine's own clock and network, and tests, with a clock that
+//! they set.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -18,21 +18,21 @@ use super::process::ProcessId;
 use super::runtime::SimSleep;
 use super::stream::{Listener, SimStream};
 
-/// What a simulated server needs of the machine that it runs on. Clones are the same machine, which outlives
-/// the server's process. It hears of the server's probes.
+/// The machine on which a simulated server runs. Clones are the same machine, which outlives the server's
+/// process. The probes of the server report to it.
 pub trait Machine: Probed {
     /// A connection to another machine.
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
-    /// A port that is listened on.
+    /// A listening port.
     type Listener: Accept<Stream = Self::Stream>;
 
-    /// The machine's name, under which others reach it.
+    /// Returns the machine's name, under which others reach it.
     fn name(&self) -> &str;
 
-    /// The monotonic clock: nanoseconds since an origin of its own.
+    /// Reads the monotonic clock: nanoseconds since an origin of its own.
     fn monotonic_nanos(&self) -> u64;
 
-    /// The wall clock: microseconds since the Unix epoch. It can be set, forward or back.
+    /// Reads the wall clock: microseconds since the Unix epoch. It can be set, forward or back.
     fn wall_micros(&self) -> u64;
 
     /// Completes once the monotonic clock reads `nanos` or more.
@@ -44,18 +44,17 @@ pub trait Machine: Probed {
         self.sleep_until(self.monotonic_nanos().saturating_add(nanos))
     }
 
-    /// Runs a task in the server's process, with which it ends.
+    /// Runs a task in the server's process. It ends with the process.
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static);
 
-    /// Whether the server's process runs: it is alive and not paused.
+    /// Returns true if the server's process is alive and not paused.
     fn is_running(&self) -> bool;
 
-    /// Whether this machine and the one called `other` can talk to each other: `other` runs, and the links
-    /// between the two are open in both directions. Whether this machine itself runs is not looked at. It
-    /// must not use the servers.
+    /// Returns true if `other` runs, and the links between it and this machine are open in both directions.
+    /// The state of this machine itself is ignored. An implementation must not use the servers.
     fn reaches(&self, other: &str) -> bool;
 
-    /// The disk: one file, which outlives the process.
+    /// Returns the disk: one file, which outlives the process.
     fn disk(&self) -> Disk;
 
     /// Listens on `port`.
@@ -69,19 +68,18 @@ pub trait Machine: Probed {
     ///
     /// # Errors
     ///
-    /// If nobody listens there, or there is no such host.
+    /// If there is no such host, or it does not listen there.
     fn connect(&self, address: &str) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 
-    /// Has `name` lead to this machine from now on, as a virtual address does. Open connections stay where
-    /// they are.
+    /// Makes `name` a virtual address of this machine from now on. Open connections stay with their machines.
     fn take_name(&self, name: &str);
 
-    /// Names a moment at which faults can be aimed, such as "this command was executed". A fault strikes
-    /// within the call.
+    /// Passes the point `name`, at which faults can be aimed, such as "this command was executed". A fault
+    /// strikes within the call.
     fn point(&self, name: &str);
 
-    /// Listens on `port` and serves each connection in a task of its own, until the process ends.
-    /// `serve_connection` is given the connection and the name of the client.
+    /// Listens on `port` and serves each connection in a task of its own, until the process ends. Calls
+    /// `serve_connection` with the connection and the name of the client.
     ///
     /// # Errors
     ///
@@ -101,7 +99,7 @@ pub trait Machine: Probed {
     }
 }
 
-/// A port that is listened on. Dropping it closes the port.
+/// A listening port. Dropping it closes the port.
 pub trait Accept: Send {
     /// A connection.
     type Stream;
@@ -118,17 +116,17 @@ pub struct WorldMachine {
 }
 
 impl WorldMachine {
-    /// The machine of `process`.
+    /// Returns the machine of `process`.
     pub fn new(world: &World, process: ProcessId) -> Self {
         Self { world: world.clone(), process }
     }
 
-    /// The world that it belongs to.
+    /// Returns its world.
     pub fn world(&self) -> &World {
         &self.world
     }
 
-    /// The process that runs on it.
+    /// Returns the process that runs on it.
     pub fn process(&self) -> ProcessId {
         self.process
     }

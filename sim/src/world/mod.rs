@@ -1,9 +1,9 @@
 //! The simulated world, on madsim's tasks, nodes and timers: processes with clocks of their own, a network
-//! of directed links, and disks that lose what was not synced.
+//! of directed links, and disks that lose unsynced data.
 //!
 //! Read in this order: [`clock`] (time as a process sees it), [`process`] (pause, crash, restart),
 //! [`network`] (links, segments, cuts), [`stream`] (the byte streams over them), [`disk`], [`runtime`] (the
-//! `dlock::Runtime` that the real clients are given), and [`machine`] (what simulated servers are given).
+//! `dlock::Runtime` of real clients), and [`machine`] (the surroundings of simulated servers).
 
 pub mod clock;
 pub mod disk;
@@ -39,7 +39,7 @@ pub struct World(Arc<Inner>);
 
 struct Inner {
     time: TimeHandle,
-    /// Sets madsim's timers, one after the other: to make a sleep for each would cost as much as the timer.
+    /// Sets all of madsim's timers, one after the other: a sleep for each would double the cost of a timer.
     alarm: Mutex<Sleep>,
     /// madsim's origin, from which its own instants count.
     origin: std::time::Instant,
@@ -47,26 +47,26 @@ struct Inner {
     processes: Vec<Process>,
     /// Runs the harness's own tasks: never paused, never killed before the end.
     harness: NodeHandle,
-    /// Names that stand for a process, such as that of a primary which may move.
+    /// Virtual addresses, each with its process, such as that of a primary.
     aliases: Mutex<BTreeMap<String, ProcessId>>,
     network: Mutex<Network>,
     entropy: Entropy,
     over: AtomicBool,
-    /// Set while the memory of a process that is being killed is dropped.
+    /// True while the memory of a killed process is dropped.
     muted: AtomicBool,
-    /// Whether there is a listener below: without one, a point costs a look at this.
+    /// True if `point_listener` is set. Without a listener, a point costs only this check.
     has_listener: AtomicBool,
     point_listener: Mutex<Option<Arc<dyn PointListener>>>,
-    /// Whether the listener hears of the network's points: a name for each message costs more than the
-    /// message.
+    /// True if the listener gets points of the network. Their names would cost more than the messages
+    /// themselves.
     hears_network: AtomicBool,
     hits: Mutex<Hits>,
 }
 
-/// Hears of the points that processes pass ([`World::hear_points`]). A closure is one.
+/// A listener for the points that processes pass ([`World::hear_points`]). A closure is one.
 pub trait PointListener: Send + Sync {
-    /// `process` passes the point called `name`. It is called in the middle of the process's task, and may
-    /// stop the process.
+    /// Called when `process` passes the point called `name`, within the process's task. It may stop the
+    /// process.
     fn passed(&self, process: ProcessId, name: &str);
 }
 
@@ -76,13 +76,13 @@ impl<F: Fn(ProcessId, &str) + Send + Sync> PointListener for F {
     }
 }
 
-/// A dead process: what its remains say as they are dropped was never said.
+/// A dead process. Events that are emitted while its memory is dropped don't count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dead;
 
 impl World {
-    /// A world with the processes `names`, on the madsim runtime of the current task. Each link between two
-    /// processes delays a segment by a time drawn from `latency`, both ends included.
+    /// Returns a world with the processes `names`, on the madsim runtime of the current task. Each link
+    /// between two processes delays a segment by a time drawn from `latency`, both ends included.
     pub fn new(entropy: Entropy, names: &[&str], latency: (Duration, Duration)) -> Self {
         let handle = Handle::current();
         let time = TimeHandle::current();
@@ -115,38 +115,37 @@ impl World {
         world
     }
 
-    /// Returns whether `std::time` inside a process reads the process's clocks. It does on Linux, if the
-    /// linker takes the first of several definitions of a name (`sim init` sees to it).
+    /// Returns true if `std::time` inside a process reads the process's clocks. It does on Linux, if the
+    /// linker takes the first of several definitions of a name (`sim init` sets the flag).
     pub fn is_std_time_of_processes(&self) -> bool {
         std_time::is_of_process(self)
     }
 
-    /// True time: nanoseconds since the run began.
+    /// Returns the true time: nanoseconds since the run began.
     pub fn now(&self) -> u64 {
         let elapsed = self.0.time.elapsed();
         elapsed.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(elapsed.subsec_nanos()))
     }
 
-    /// Completes at the true time `at`. For the harness itself: a process sleeps by its own clock.
+    /// Completes at the true time `at`. Only the harness uses it: a process sleeps by its own clock.
     pub fn sleep_until(&self, at: u64) -> impl Future<Output = ()> + Send + use<> {
         let mut sleep = self.0.time.sleep(Duration::ZERO);
         Pin::new(&mut sleep).reset(self.0.origin + Duration::from_nanos(at));
         sleep
     }
 
-    /// The process called `name`, or that the name stands for.
+    /// Returns the process with this name or alias.
     pub fn find(&self, name: &str) -> Option<ProcessId> {
         let found = self.0.processes.iter().position(|process| process.name() == name).map(ProcessId);
         found.or_else(|| lock(&self.0.aliases).get(name).copied())
     }
 
-    /// From now on `name` stands for the process, as a virtual address does. Connections that exist stay
-    /// where they are.
+    /// Makes `name` a virtual address of the process from now on. Open connections stay with their processes.
     pub fn alias(&self, name: &str, id: ProcessId) {
         lock(&self.0.aliases).insert(name.to_owned(), id);
     }
 
-    /// Whether an alias leads to the process.
+    /// Returns true if the process has an alias.
     pub fn has_alias(&self, id: ProcessId) -> bool {
         lock(&self.0.aliases).values().any(|aliased| *aliased == id)
     }
@@ -156,7 +155,7 @@ impl World {
         drop(self.0.harness.spawn(task));
     }
 
-    /// The process whose task is running, or `None` in the harness itself.
+    /// Returns the process whose task is running, or `None` in the harness itself.
     ///
     /// # Errors
     ///
@@ -172,28 +171,30 @@ impl World {
         }
     }
 
-    /// Calls `listener` from now on, in place of the one before, whenever a process passes a point
-    /// ([`World::point`]).
+    /// Calls `listener` whenever a process passes a point ([`World::point`]), from now on. Replaces an
+    /// earlier listener.
     pub fn hear_points(&self, listener: impl PointListener + 'static) {
         *lock(&self.0.point_listener) = Some(Arc::new(listener));
         self.0.has_listener.store(true, Ordering::Relaxed);
     }
 
-    /// Tells the listener of the network's points, too: a process `connects to NAME`, `sends to NAME` and
+    /// Also passes points of the network to the listener: a process `connects to NAME`, `sends to NAME` and
     /// `receives from NAME`.
     pub fn hear_network(&self) {
         self.0.hears_network.store(true, Ordering::Relaxed);
     }
 
-    /// The process has done something over the network, together with `peer`. No lock may be held: a fault
-    /// may strike.
+    /// Passes a point of the network: the process has `done` something with `peer`. The caller must hold no
+    /// mutex, as a fault may strike.
+    #[inline]
     fn network_point(&self, id: ProcessId, done: &str, peer: usize) {
         if self.0.hears_network.load(Ordering::Relaxed) {
             self.point(id, &format!("{done} {}", self.0.processes[peer].name()));
         }
     }
 
-    /// The process passes the point called `name`: a moment at which faults can be aimed.
+    /// Passes the point called `name` in the process: faults that are aimed at it strike.
+    #[inline]
     pub fn point(&self, id: ProcessId, name: &str) {
         if !self.0.has_listener.load(Ordering::Relaxed) {
             return;
@@ -204,7 +205,7 @@ impl World {
         }
     }
 
-    /// The process evaluates a probe at `line` of the probe's file. What a dead process drops evaluates none.
+    /// Counts a probe that the process evaluates at `line` of the probe's file, unless the process is dead.
     pub(crate) fn probe(&self, id: ProcessId, probe: &'static Probe, line: u32, seen: impl FnOnce() -> u64) {
         if !self.is_mute(id) {
             let seen = seen();
@@ -216,7 +217,7 @@ impl World {
         }
     }
 
-    /// The process evaluates a probe that it names.
+    /// Counts a probe that the process names.
     pub(crate) fn own_probe(
         &self,
         id: ProcessId,
@@ -238,7 +239,7 @@ impl World {
         lock(&self.0.hits).fail(Failed { name, problem, at, process: id.0 });
     }
 
-    /// Takes what the probes have shown so far.
+    /// Takes the counts of the probes so far.
     pub(crate) fn take_hits(&self) -> Hits {
         std::mem::take(&mut lock(&self.0.hits))
     }
@@ -247,24 +248,23 @@ impl World {
         self.is_over() || self.0.muted.load(Ordering::Relaxed) || !self.process(id).is_alive()
     }
 
-    /// The process `id`.
+    /// Returns the process `id`.
     pub fn process(&self, id: ProcessId) -> &Process {
         &self.0.processes[id.0]
     }
 
-    /// All processes, in the order in which they were named.
+    /// Returns all processes, in the order in which they were named.
     pub fn processes(&self) -> impl Iterator<Item = ProcessId> + use<> {
         (0..self.0.processes.len()).map(ProcessId)
     }
 
-    /// The run's keyed randomness.
+    /// Returns the run's keyed randomness.
     pub fn entropy(&self) -> &Entropy {
         &self.0.entropy
     }
 
-    /// Ends the run: what is dropped from now on neither spawns, sends nor is recorded. All tasks are
-    /// dropped here, since one that waits for ever is kept alive by what it waits for, and would keep the
-    /// whole world alive.
+    /// Ends the run: destructors that run from now on spawn, send and record nothing. Drops all tasks, since
+    /// a task that waits for ever and the world would keep each other alive.
     pub async fn end(&self) {
         self.0.over.store(true, Ordering::Relaxed);
         for process in &self.0.processes {
@@ -275,7 +275,7 @@ impl World {
         self.0.has_listener.store(false, Ordering::Relaxed);
         let listener = lock(&self.0.point_listener).take();
         drop(listener);
-        // Every task has been woken; madsim drops them before its time goes on.
+        // Every task has been woken. madsim drops them before it advances its time.
         self.sleep_until(self.now() + 1_000_000).await;
     }
 
@@ -291,7 +291,7 @@ impl World {
         lock(&self.0.network)
     }
 
-    /// Wakes `waker` at the true time `at`: a timer and no task.
+    /// Wakes `waker` at the true time `at`, by a timer without a task.
     fn wake_at(&self, at: u64, waker: &Waker) {
         let is_due = {
             let mut alarm = lock(&self.0.alarm);
@@ -304,7 +304,7 @@ impl World {
     }
 }
 
-/// Locks `mutex`. A run lives on one thread: a poisoned lock means that the run itself has panicked already.
+/// Locks `mutex`. A run has only one thread, so a poisoned mutex means that the run has panicked already.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,10 +1,10 @@
 //! The network: directed links between processes, and the pipes (one direction of a connection) that run
 //! over them.
 //!
-//! A write becomes a segment. Its fate is decided when it is sent: it arrives after the link's latency,
-//! drawn from the link's own random stream, never before an earlier segment of its pipe. Over a link that
-//! is cut it is held, as TCP goes on sending it again, and arrives once the cut is healed. What was under
-//! way when the cut began still arrives.
+//! Each write becomes a segment. Its arrival is decided when it is sent: after the link's latency, drawn from
+//! the link's own random stream, and never before an earlier segment of its pipe. A cut link holds segments,
+//! as TCP retransmits them, and delivers them once the cut is healed. Segments in flight when the cut begins
+//! still arrive.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::task::Waker;
@@ -16,10 +16,10 @@ use super::World;
 use super::process::ProcessId;
 use crate::entropy::{Entropy, Site};
 
-/// A segment that is held by a cut link has no time of arrival yet.
+/// The arrival time of a segment that a cut link holds.
 const HELD: u64 = u64::MAX;
 
-/// How a pipe ended, as its reader learns it.
+/// The end of a pipe, as its reader sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     /// The writer closed its end.
@@ -41,9 +41,9 @@ pub(super) struct Network {
 /// One direction between two processes.
 #[derive(Default)]
 struct Link {
-    /// Made when the link is first used: few of them are.
+    /// Made when the link is first used, as few links are.
     random: Option<Site>,
-    /// Cuts that are not healed; they may overlap.
+    /// The number of cuts in force; they may overlap.
     cuts: u32,
     /// Added to the latency, in nanoseconds: the sum of the delays in force.
     extra: u64,
@@ -63,28 +63,29 @@ pub(super) struct Listening {
 pub(super) struct Pipe {
     pub(super) from: usize,
     pub(super) to: usize,
-    /// Sent and not yet read; the segments below divide it.
+    /// Bytes that were sent and not read, in the order of `segments`.
     pub(super) bytes: VecDeque<u8>,
-    /// When each segment arrives, and its length.
+    /// The arrival time and the length of each segment.
     segments: VecDeque<(u64, usize)>,
-    /// When the reader learns of the pipe's end.
+    /// The time at which the pipe's end reaches the reader.
     ending: Option<(u64, Ending)>,
     last_arrival: u64,
-    /// The reader's task, and the arrival for which a timer of its own is set.
+    /// The reader's task, and the arrival time for which its timer is set.
     reader: Option<(Waker, u64)>,
-    /// The reader is gone: what is written is lost.
+    /// True if the reader is gone: all further bytes are lost.
     pub(super) abandoned: bool,
-    /// The writer's host lost power, or the reader's did: nothing passes, and nobody is told.
+    /// True if the host of the writer or of the reader lost power: all further bytes are lost without a
+    /// reset.
     silent: bool,
 }
 
-/// What a reader finds in its pipe.
+/// The result of polling a pipe.
 pub(super) enum Arrived {
-    /// So many bytes may be read.
+    /// The number of bytes that can be read.
     Bytes(usize),
-    /// Nothing more will come.
+    /// The pipe has ended.
     Ended(Ending),
-    /// Nothing yet.
+    /// No bytes have arrived yet.
     Nothing,
 }
 
@@ -98,11 +99,12 @@ impl Network {
         Self { entropy, names, links, pipes: Vec::new(), latency, listeners: BTreeMap::new() }
     }
 
-    /// When a segment sent now from `from` to `to` arrives, or `None` while the link is cut.
+    /// Returns the arrival time of a segment sent now from `from` to `to`, or `None` while the link is cut.
     pub(super) fn arrival(&mut self, now: u64, from: usize, to: usize) -> Option<u64> {
         let (least, most) = self.latency;
         let link = &mut self.links[from * self.names.len() + to];
-        let site = || self.entropy.site(&format!("link {} {}", self.names[from], self.names[to]));
+        // Joined, as `format!` takes longer than the draw.
+        let site = || self.entropy.site(&["link ", &self.names[from], " ", &self.names[to]].concat());
         let latency = link.random.get_or_insert_with(site).range_nanos(least, most);
         (link.cuts == 0).then(|| now + latency + link.extra)
     }
@@ -135,7 +137,8 @@ impl Network {
         pipe.announce(world, at);
     }
 
-    /// Ends the pipe: the reader learns it after what was sent before (`Closed`), or instead of it (`Reset`).
+    /// Ends the pipe. The reader sees the end after all earlier segments (`Closed`), or in place of those in
+    /// flight (`Reset`).
     pub(super) fn end(&mut self, world: &World, number: usize, ending: Ending) {
         let now = world.now();
         let (from, to) = (self.pipes[number].from, self.pipes[number].to);
@@ -154,7 +157,7 @@ impl Network {
         pipe.announce(world, at);
     }
 
-    /// Changes the links from each of `from` to each of `to`, then lets go what is no longer held.
+    /// Changes the link from `from` to `to`. If it is open afterwards, delivers the segments that it held.
     fn change(&mut self, world: &World, from: ProcessId, to: ProcessId, change: impl FnOnce(&mut Link)) {
         let link = &mut self.links[from.0 * self.names.len() + to.0];
         change(link);
@@ -171,13 +174,13 @@ impl Network {
                 continue;
             }
             let arrival = self.arrival(now, from.0, to.0);
-            self.pipes[number].let_go(world, arrival);
+            self.pipes[number].deliver_held(world, arrival);
         }
     }
 }
 
 impl Pipe {
-    /// What has arrived by `now`. If nothing has, `waker` is woken when something does.
+    /// Returns what has arrived by now. If nothing has, wakes `waker` at the next arrival.
     pub(super) fn poll(&mut self, world: &World, waker: &Waker) -> Arrived {
         let now = world.now();
         if self.segments.front().is_some_and(|(at, _)| *at <= now) {
@@ -200,7 +203,7 @@ impl Pipe {
         Arrived::Nothing
     }
 
-    /// Moves as many of the `arrived` bytes into `buf` as it has room for.
+    /// Moves the `arrived` bytes into `buf`, as far as they fit.
     pub(super) fn read_into(&mut self, buf: &mut ReadBuf<'_>, arrived: usize) {
         let mut length = arrived.min(buf.remaining());
         self.consume(length);
@@ -220,7 +223,7 @@ impl Pipe {
         }
     }
 
-    /// Takes the first `length` bytes off.
+    /// Removes the first `length` bytes from the segments.
     fn consume(&mut self, mut length: usize) {
         while length > 0 {
             let Some((_, head)) = self.segments.front_mut() else { return };
@@ -233,15 +236,15 @@ impl Pipe {
         }
     }
 
-    /// Whether its reader will hear of a reset, now or later.
+    /// Returns true if the pipe was reset, even if the reset has not reached the reader yet.
     pub(super) fn is_reset(&self) -> bool {
         matches!(self.ending, Some((_, Ending::Reset)))
     }
 
-    /// An arrival in the pipe's order.
+    /// Returns the arrival time, no earlier than that of the segment before.
     fn order(&mut self, arrival: Option<u64>) -> u64 {
         let at = arrival.map_or(HELD, |at| at.max(self.last_arrival));
-        // Behind a segment that is held, everything is held.
+        // All segments behind a held one are held, too.
         self.last_arrival = self.last_arrival.max(at);
         at
     }
@@ -262,7 +265,7 @@ impl Pipe {
         self.last_arrival == HELD
     }
 
-    fn let_go(&mut self, world: &World, arrival: Option<u64>) {
+    fn deliver_held(&mut self, world: &World, arrival: Option<u64>) {
         let Some(arrival) = arrival else { return };
         let earlier = self.segments.iter().map(|(at, _)| *at).filter(|at| *at != HELD).max().unwrap_or(0);
         self.last_arrival = arrival.max(earlier);
@@ -274,7 +277,7 @@ impl Pipe {
         self.announce(world, last);
     }
 
-    /// Drops what has not arrived by `now`.
+    /// Drops the segments that have not arrived by `now`.
     fn discard_in_flight(&mut self, now: u64) {
         let arrived = self.segments.iter().take_while(|(at, _)| *at <= now).count();
         self.segments.truncate(arrived);
@@ -285,35 +288,36 @@ impl Pipe {
 }
 
 impl World {
-    /// From now on nothing that `from` sends reaches `to`, until [`World::heal`]. Cuts nest.
+    /// Cuts the link: segments that `from` sends from now on do not reach `to` until [`World::heal`]. Cuts
+    /// nest.
     pub fn cut(&self, from: ProcessId, to: ProcessId) {
         self.network().change(self, from, to, |link| link.cuts += 1);
     }
 
-    /// Ends one cut of the link: what was held is on its way.
+    /// Ends one cut of the link. Once all cuts are ended, delivers the held segments.
     pub fn heal(&self, from: ProcessId, to: ProcessId) {
         self.network().change(self, from, to, |link| link.cuts = link.cuts.saturating_sub(1));
     }
 
-    /// Whether what `from` sends now reaches `to` without waiting for a cut to heal.
+    /// Returns true if the link from `from` to `to` is not cut.
     pub fn is_open(&self, from: ProcessId, to: ProcessId) -> bool {
         let network = self.network();
         network.links[from.0 * network.names.len() + to.0].cuts == 0
     }
 
-    /// Slows the link down: what is sent from now on takes `by` longer. Delays add up.
+    /// Slows the link: segments that are sent from now on take `by` longer. Delays add up.
     pub fn delay(&self, from: ProcessId, to: ProcessId, by: Duration) {
         let nanos = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
         self.network().change(self, from, to, |link| link.extra = link.extra.saturating_add(nanos));
     }
 
-    /// Ends one delay of the link. What is under way is as late as it was.
+    /// Ends one delay of the link. Segments in flight stay late.
     pub fn undelay(&self, from: ProcessId, to: ProcessId, by: Duration) {
         let nanos = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
         self.network().change(self, from, to, |link| link.extra = link.extra.saturating_sub(nanos));
     }
 
-    /// Resets every connection between the two processes. What is in flight is lost, in both directions.
+    /// Resets every connection between the two processes. Segments in flight are lost, in both directions.
     pub fn reset(&self, one: ProcessId, other: ProcessId) {
         let mut network = self.network();
         for number in 0..network.pipes.len() {
@@ -325,7 +329,7 @@ impl World {
         }
     }
 
-    /// What becomes of a dead process's connections: reset by its kernel, or silent if its host is dead too.
+    /// Ends a dead process's connections: its kernel resets them, or they fall silent if its host lost power.
     pub(super) fn sever(&self, dead: ProcessId, power_loss: bool) {
         let mut network = self.network();
         network.listeners.retain(|_, listening| listening.process != dead);
@@ -342,7 +346,7 @@ impl World {
         }
     }
 
-    /// A host that is back answers what still comes in on its old connections with a reset.
+    /// Resets the old connections of a host that is back, which fell silent when it lost power.
     pub(super) fn refuse_old_connections(&self, restarted: ProcessId) {
         let mut network = self.network();
         for number in 0..network.pipes.len() {

@@ -1,11 +1,11 @@
-//! Processes: a madsim node, a clock, and whether it runs, is paused, or is dead.
+//! Processes: each has a madsim node, a clock, and a state: running, paused or dead.
 //!
 //! A pause (SIGSTOP, a garbage collection, a frozen host) stops the process at its next await point on the
-//! world: no byte is read or written and no timer fires in it, while its clock goes on and the kernel goes
-//! on buffering what arrives. A crash drops all that the process had in memory.
+//! world: no byte is read or written and no timer fires in it, while its clock runs on and the kernel buffers
+//! arriving bytes. A crash drops all of the process's memory.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, TryLockError};
 use std::task::{Context, Poll, Waker};
 
 use madsim::runtime::{Handle, NodeHandle};
@@ -25,12 +25,12 @@ pub struct ProcessId(pub(crate) usize);
 pub struct Process {
     name: Box<str>,
     id: NodeId,
-    /// Whether it has not crashed. The three atomics change with `state` locked; they are read at every
-    /// step of every stream, which must be cheap.
+    /// False after a crash, until the restart. Atomic, as are the two fields below, since every step of every
+    /// stream reads them, which must be cheap.
     alive: AtomicBool,
-    /// Counts restarts: what belongs to an earlier life may not act in this one.
+    /// Counts restarts: objects of an earlier life may not act in this one.
     life: AtomicU32,
-    /// Pauses that are not over; they may overlap.
+    /// The number of pauses in force; they may overlap.
     pauses: AtomicU32,
     disk: Disk,
     state: Mutex<State>,
@@ -39,9 +39,9 @@ pub struct Process {
 struct State {
     node: NodeHandle,
     clock: Clock,
-    /// Tasks that ran into the pause.
+    /// Tasks that wait for the end of the pause.
     gated: Vec<Waker>,
-    /// Tasks asleep, to be woken when the clock's rate changes, in the order in which they went to sleep.
+    /// Sleeping tasks, to be woken when the clock's rate changes, in the order in which they fell asleep.
     /// There are few.
     sleepers: Vec<(u64, Waker)>,
     sleeper_next: u64,
@@ -50,8 +50,8 @@ struct State {
 impl Process {
     pub(super) fn new(handle: &Handle, entropy: &Entropy, name: &str) -> Self {
         let node = handle.create_node().name(name).build();
-        // Up to a day: instants of two processes can't be compared, and a test that does must fail.
-        let origin = entropy.site(&format!("clock {name}")).below(86_400_000_000_000);
+        // Up to a day. Instants of two processes can't be compared, and a test that compares them must fail.
+        let origin = entropy.site(&["clock ", name].concat()).below(86_400_000_000_000);
         let state = State {
             clock: Clock::new(origin),
             gated: Vec::new(),
@@ -70,37 +70,37 @@ impl Process {
         }
     }
 
-    /// The process's name in the schedule.
+    /// Returns the process's name in the schedule.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it has not crashed, or has been restarted since.
+    /// Returns true if it has not crashed, or has been restarted since.
     pub fn is_alive(&self) -> bool {
         self.alive.load(Ordering::Relaxed)
     }
 
-    /// Whether it is paused.
+    /// Returns true if it is paused.
     pub fn is_paused(&self) -> bool {
         self.pauses.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether it is alive and not paused.
+    /// Returns true if it is alive and not paused.
     pub fn is_running(&self) -> bool {
         self.is_alive() && !self.is_paused()
     }
 
-    /// The disk of its machine, which survives its crashes.
+    /// Returns the disk of its machine, which survives its crashes.
     pub fn disk(&self) -> &Disk {
         &self.disk
     }
 
-    /// Whether it is in its `life`th life, and alive.
+    /// Returns true if it is alive and was restarted `life` times.
     pub(crate) fn lives(&self, life: u32) -> bool {
         self.is_alive() && self.life() == life
     }
 
-    /// How often it was restarted.
+    /// Returns the number of its restarts.
     pub(crate) fn life(&self) -> u32 {
         self.life.load(Ordering::Relaxed)
     }
@@ -109,7 +109,7 @@ impl Process {
         self.id
     }
 
-    /// A copy of its clocks.
+    /// Returns a copy of its clocks.
     pub fn clock(&self) -> Clock {
         lock(&self.state).clock.clone()
     }
@@ -118,18 +118,33 @@ impl Process {
         lock(&self.state).clock.monotonic(now)
     }
 
-    /// The wall clock: nanoseconds since the Unix epoch at the true time `now`.
+    /// Reads the wall clock at the true time `now`: nanoseconds since the Unix epoch.
     pub(super) fn wall(&self, now: u64) -> u64 {
         lock(&self.state).clock.wall(now)
     }
 
-    /// The true time at which its monotonic clock will read `reading`, unless it does so now.
+    /// Returns a copy of its clocks, or `None` while the state is locked.
+    pub(super) fn try_clock(&self) -> Option<Clock> {
+        match self.state.try_lock() {
+            Ok(state) => Some(state.clock.clone()),
+            Err(TryLockError::Poisoned(state)) => Some(state.into_inner().clock.clone()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Locks its state, as its own methods do.
+    #[cfg(test)]
+    pub(super) fn lock_state(&self) -> impl Sized + '_ {
+        lock(&self.state)
+    }
+
+    /// Returns the true time at which its monotonic clock will read `reading`; `None` if it already does.
     pub(super) fn when(&self, now: u64, reading: u64) -> Option<u64> {
         let clock = &lock(&self.state).clock;
         (clock.monotonic(now) < reading).then(|| clock.when(reading))
     }
 
-    /// Ready unless the process is paused; then the task is woken when the pause ends.
+    /// Ready unless the process is paused. Otherwise wakes the task when the pause ends.
     pub(super) fn poll_running(&self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.is_paused() {
             return Poll::Ready(());
@@ -138,7 +153,7 @@ impl Process {
         Poll::Pending
     }
 
-    /// Registers a sleeping task, to be woken early when the clock's rate changes. Returns its number.
+    /// Registers a sleeping task, which is woken early if the clock's rate changes. Returns its number.
     pub(super) fn add_sleeper(&self, waker: Waker) -> u64 {
         let mut state = lock(&self.state);
         let number = state.sleeper_next;
@@ -152,13 +167,14 @@ impl Process {
             let sleepers = &mut lock(&self.state).sleepers;
             sleepers.iter().position(|(sleeper, _)| *sleeper == number).map(|place| sleepers.remove(place))
         };
-        // Dropped while nothing is locked.
+        // Dropped while no mutex is locked.
         drop(removed);
     }
 
     fn spawn(&self, id: ProcessId, task: impl Future<Output = ()> + Send + 'static) {
         let node = lock(&self.state).node.clone();
-        drop(node.spawn(Within::new(id.0, task)));
+        // In a box, since madsim moves a task several times until it runs.
+        drop(node.spawn(Within::new(id.0, Box::pin(task))));
     }
 }
 
@@ -170,7 +186,7 @@ impl World {
         }
     }
 
-    /// Stops the process where it is. Pauses nest: it runs again when each has been ended.
+    /// Pauses the process. Pauses nest: it runs again when each has ended.
     pub fn pause(&self, id: ProcessId) {
         let process = self.process(id);
         let before = process.pauses.fetch_add(1, Ordering::Relaxed);
@@ -195,9 +211,8 @@ impl World {
         }
     }
 
-    /// Kills the process. Its memory is gone; its connections are reset, or fall silent if the whole host
-    /// lost power; of its disk, what the operating system had not yet written survives unless power was
-    /// lost.
+    /// Kills the process. Its memory is gone. Its connections are reset, or fall silent with `power_loss`,
+    /// when the whole host is down. Data in the operating system's cache survives unless power is lost.
     pub fn crash(&self, id: ProcessId, power_loss: bool) {
         self.process(id).disk.crash(power_loss);
         {
@@ -212,14 +227,14 @@ impl World {
                 waker.wake();
             }
         }
-        // madsim drops paused tasks at once, within the task of whoever kills.
+        // madsim drops paused tasks at once, within the task of the caller.
         self.0.muted.store(true, Ordering::Relaxed);
         self.handle().kill(self.process(id).node());
         self.0.muted.store(false, Ordering::Relaxed);
         self.sever(id, power_loss);
     }
 
-    /// Starts a dead process anew, with `main` as its first task. Its clocks have gone on.
+    /// Restarts a dead process, with `main` as its first task. Its clocks have run on.
     pub fn restart(&self, id: ProcessId, main: impl Future<Output = ()> + Send + 'static) {
         {
             let process = self.process(id);
@@ -237,17 +252,17 @@ impl World {
         self.spawn(id, main);
     }
 
-    /// The wall clock of the process jumps by `by` nanoseconds.
+    /// Steps the wall clock of the process by `by` nanoseconds.
     pub fn step_clock(&self, id: ProcessId, by: i64) {
         lock(&self.process(id).state).clock.step(by);
     }
 
-    /// The clocks of the process run at `rate` from now on, in local nanoseconds in a billion true ones.
+    /// Sets the rate of the process's clocks from now on, in local nanoseconds per billion true ones.
     pub fn set_clock_rate(&self, id: ProcessId, rate: u64) {
         let now = self.now();
         let mut state = lock(&self.process(id).state);
         state.clock.set_rate(now, rate);
-        // Each sleeper looks at the new clock and sleeps on.
+        // Each sleeper sets its timer anew by the changed clock.
         for (_, waker) in &state.sleepers {
             waker.wake_by_ref();
         }

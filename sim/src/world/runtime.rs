@@ -14,7 +14,7 @@ use super::stream::SimStream;
 use super::{World, lock};
 use crate::entropy::Site;
 
-/// The world as one process sees it, in one of its lives. After a crash it does nothing more.
+/// The world as one process sees it, in one of its lives. It spawns nothing after a crash.
 #[derive(Clone)]
 pub struct SimRuntime {
     world: World,
@@ -24,30 +24,30 @@ pub struct SimRuntime {
 }
 
 impl SimRuntime {
-    /// The runtime of the process in its present life.
+    /// Returns the runtime of the process in its present life.
     pub fn new(world: &World, process: ProcessId) -> Self {
         let life = world.process(process).life();
         let site = world.entropy().site(&format!("random {} {life}", world.process(process).name()));
         Self { world: world.clone(), process, life, random: Arc::new(Mutex::new(site)) }
     }
 
-    /// The world that it belongs to.
+    /// Returns its world.
     pub fn world(&self) -> &World {
         &self.world
     }
 
-    /// The process that it belongs to.
+    /// Returns its process.
     pub fn process(&self) -> ProcessId {
         self.process
     }
 
-    /// The process's wall clock, in nanoseconds since the Unix epoch. Not part of the seam: locks must not
-    /// read it.
+    /// Reads the process's wall clock, in nanoseconds since the Unix epoch. It is not part of [`Runtime`]:
+    /// locks must not read it.
     pub fn wall_nanos(&self) -> u64 {
         self.world.process(self.process).clock().wall(self.world.now())
     }
 
-    /// Lets every other task that is ready run first, and a pause that has begun take effect.
+    /// Yields to all other ready tasks, and waits for the end of a pause that has begun.
     pub async fn yield_now(&self) {
         let mut yielded = false;
         std::future::poll_fn(|cx| {
@@ -102,7 +102,7 @@ impl Runtime for SimRuntime {
     }
 }
 
-/// A sleep by the clock of one process, which may change its rate meanwhile.
+/// A sleep by the clock of one process, whose rate may change meanwhile.
 pub(super) struct SimSleep {
     world: World,
     process: ProcessId,
@@ -111,8 +111,8 @@ pub(super) struct SimSleep {
     alarm: Option<Armed>,
 }
 
-/// A timer that has been set. madsim's timers can't be taken back: this one forgets whom to wake when it is
-/// dropped, so that a timeout that did not strike costs no wake-up later.
+/// A timer that has been set. madsim's timers can't be cancelled. Dropping a sleep therefore removes the
+/// waker, so that a timeout that did not expire costs no wake-up later.
 struct Armed {
     at: u64,
     alarm: Arc<Alarm>,
@@ -148,7 +148,7 @@ impl Future for SimSleep {
 }
 
 impl SimSleep {
-    /// A sleep until the monotonic clock of `process` reads `deadline`.
+    /// Returns a sleep until the monotonic clock of `process` reads `deadline`.
     pub(super) fn new(world: &World, process: ProcessId, deadline: u64) -> Self {
         Self { world: world.clone(), process, deadline, alarm: None }
     }

@@ -1,13 +1,14 @@
 //! `std::time` inside a process: it reads the process's own clocks, with their faults.
 //!
-//! The standard library, and every library that reads a clock through it, asks libc's `clock_gettime`.
-//! madsim has one of its own, which shows the world's true time to all. The one here comes before it in the
-//! program and answers for the process whose task runs; elsewhere in a simulation it answers as madsim's,
-//! and outside of one as libc's. Two definitions of one name need a linker that is told to take the first
-//! (`--allow-multiple-definition`, which `sim init` writes), so each run checks that it is in force.
+//! The standard library, and every library that reads a clock through it, calls libc's `clock_gettime`.
+//! madsim defines its own, which returns the world's true time to all callers. The definition here comes
+//! before it in the program and reads the clocks of the process whose task runs. Elsewhere in a simulation it
+//! returns the same as madsim's, and outside of a simulation the same as libc's. The linker must take the
+//! first of two definitions of one name (`--allow-multiple-definition`, which `sim init` writes), so each run
+//! checks that it did.
 //!
 //! Source: madsim, `src/sim/time/system_time.rs`, for the interposition.
-#![allow(unsafe_code, reason = "a function that libc's callers find in place of libc's has its types")]
+#![allow(unsafe_code, reason = "a function that replaces one of libc has the types of libc's")]
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
@@ -24,13 +25,13 @@ use madsim::time::TimeHandle;
 use super::{Inner, World};
 
 thread_local! {
-    /// The world on this thread. Weak: it ends with its run.
+    /// The world on this thread. Weak, as the world ends with its run.
     static WORLD: RefCell<Weak<Inner>> = const { RefCell::new(Weak::new()) };
     /// The number of the process whose task is polled or dropped.
     static PROCESS: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// The two clocks that programs read.
+/// One of the two clocks that programs read.
 #[derive(Clone, Copy)]
 enum Reading {
     Monotonic,
@@ -70,7 +71,7 @@ impl<F: Future<Output = ()>> Future for Within<F> {
     }
 }
 
-/// Restores the process that ran before when it is dropped.
+/// The process that ran before. Dropping this restores it.
 struct Entered(Option<usize>);
 
 impl Entered {
@@ -85,35 +86,39 @@ impl Drop for Entered {
     }
 }
 
-/// Takes `world` as the one on this thread.
+/// Sets the world on this thread.
 pub(super) fn enter(world: &World) {
     WORLD.set(std::sync::Arc::downgrade(&world.0));
 }
 
-/// Returns whether `std::time` reads the clocks of the processes of `world`: the program may be linked
-/// without what that needs.
+/// Returns true if `std::time` reads the clocks of the processes of `world`. It does not if the program was
+/// linked without the flag.
 pub(crate) fn is_of_process(world: &World) -> bool {
     let Some(process) = world.0.processes.first() else { return true };
     let _entered = Entered::new(0);
-    #[allow(clippy::disallowed_methods, reason = "asks whose clock it reads")]
+    #[allow(clippy::disallowed_methods, reason = "finds out which clock it reads")]
     let wall = SystemTime::now().duration_since(UNIX_EPOCH);
     wall.is_ok_and(|wall| wall == Duration::from_nanos(process.wall(world.now())))
 }
 
-/// The clock of the process that runs on this thread.
+/// Reads a clock of the process that runs on this thread, if one does.
+///
+/// Waits for no mutex: allocators read a clock, too, and may be called while the process's state is locked.
+/// They then read the simulation's clock.
 fn of_process(reading: Reading) -> Option<Duration> {
     let process = PROCESS.try_with(Cell::get).ok()??;
     let world = WORLD.try_with(|world| world.try_borrow().ok()?.upgrade()).ok()??;
     let process = world.processes.get(process)?;
+    let clock = process.try_clock()?;
     let now = World(world.clone()).now();
     let nanos = match reading {
-        Reading::Monotonic => process.monotonic(now),
-        Reading::Wall => process.wall(now),
+        Reading::Monotonic => clock.monotonic(now),
+        Reading::Wall => clock.wall(now),
     };
     Some(Duration::from_nanos(nanos))
 }
 
-/// madsim's clock, if this thread runs a simulation.
+/// Reads madsim's clock, if this thread runs a simulation.
 fn of_simulation(reading: Reading) -> Option<Duration> {
     let time = TimeHandle::try_current()?;
     match reading {
@@ -122,11 +127,11 @@ fn of_simulation(reading: Reading) -> Option<Duration> {
     }
 }
 
-/// Answers in place of libc's function of that name.
+/// Replaces libc's function of that name.
 ///
 /// # Safety
 ///
-/// As that one: `answer` points to where the answer is written.
+/// As for libc's: `answer` must be valid for writes.
 #[cfg(target_os = "linux")]
 #[unsafe(no_mangle)]
 unsafe extern "C" fn clock_gettime(clock: clockid_t, answer: *mut timespec) -> c_int {
@@ -136,7 +141,7 @@ unsafe extern "C" fn clock_gettime(clock: clockid_t, answer: *mut timespec) -> c
         | libc::CLOCK_MONOTONIC_COARSE
         | libc::CLOCK_MONOTONIC_RAW
         | libc::CLOCK_BOOTTIME => Some(Reading::Monotonic),
-        // The processor time that the program has had, say: nobody simulates it.
+        // Other clocks, such as the processor time of the program, are not simulated.
         _ => None,
     };
     let simulated = reading.and_then(|reading| of_process(reading).or_else(|| of_simulation(reading)));
@@ -145,18 +150,18 @@ unsafe extern "C" fn clock_gettime(clock: clockid_t, answer: *mut timespec) -> c
         return unsafe { of_machine(clock, answer) };
     };
     let seconds = libc::time_t::try_from(simulated.as_secs()).unwrap_or(libc::time_t::MAX);
-    // SAFETY: the caller's pointer is where the answer is written.
+    // SAFETY: the caller's pointer is valid for writes.
     unsafe { answer.write(timespec { tv_sec: seconds, tv_nsec: simulated.subsec_nanos().into() }) };
     0
 }
 
 type ClockGettime = unsafe extern "C" fn(clockid_t, *mut timespec) -> c_int;
 
-/// libc's own function.
+/// Calls libc's own function.
 ///
 /// # Safety
 ///
-/// As that one.
+/// As for libc's.
 #[cfg(target_os = "linux")]
 unsafe fn of_machine(clock: clockid_t, answer: *mut timespec) -> c_int {
     static LIBC: OnceLock<Option<ClockGettime>> = OnceLock::new();
@@ -170,5 +175,29 @@ unsafe fn of_machine(clock: clockid_t, answer: *mut timespec) -> c_int {
         // SAFETY: the arguments are the caller's own.
         Some(function) => unsafe { function(clock, answer) },
         None => -1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::entropy::Entropy;
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "tests what they read")]
+    fn a_clock_is_read_while_the_state_of_its_process_is_locked() {
+        let runtime = madsim::runtime::Runtime::with_seed_and_config(1, madsim::Config::default());
+        runtime.block_on(async {
+            let latency = (Duration::from_millis(1), Duration::from_millis(1));
+            let world = World::new(Entropy::new(1), &["a"], latency);
+            let _entered = Entered::new(0);
+            let own = SystemTime::now();
+            let _state = world.0.processes[0].lock_state();
+            // As an allocator does. With a blocking read, the test would not end.
+            let _ = (Instant::now(), SystemTime::now());
+            assert_ne!(own, UNIX_EPOCH);
+        });
     }
 }

@@ -12,7 +12,7 @@ use super::World;
 use super::network::{Arrived, Ending, Listening};
 use super::process::ProcessId;
 
-/// What a process does over the network, as the names of its points begin ([`World::hear_network`]).
+/// The beginnings of the names of network points ([`World::hear_network`]).
 const CONNECTS: &str = "connects to";
 const SENDS: &str = "sends to";
 const RECEIVES: &str = "receives from";
@@ -20,10 +20,10 @@ const RECEIVES: &str = "receives from";
 /// One end of a connection.
 pub struct SimStream {
     world: World,
-    /// The process that holds this end, and which of its lives.
+    /// The process that holds this end, and the number of its life.
     process: ProcessId,
     life: u32,
-    /// The pipes that this end reads and writes.
+    /// The numbers of the pipes that this end reads and writes.
     reads: usize,
     writes: usize,
 }
@@ -32,7 +32,7 @@ pub struct SimStream {
 pub struct Listener {
     world: World,
     process: ProcessId,
-    /// Which of the process's lives it belongs to.
+    /// The number of the process's life in which it was made.
     life: u32,
     address: String,
 }
@@ -43,7 +43,7 @@ impl World {
     /// # Errors
     ///
     /// [`io::ErrorKind::AddrInUse`] if another listener has the address, [`io::ErrorKind::NotConnected`] if
-    /// the process is dead: the dead don't listen, or the process's next life would find its address taken.
+    /// the process is dead: otherwise the process's next life would find its address taken.
     pub fn listen(&self, process: ProcessId, address: &str) -> io::Result<Listener> {
         if !self.process(process).is_alive() {
             let name = self.process(process).name();
@@ -59,18 +59,17 @@ impl World {
         Ok(Listener { world: self.clone(), process, life: self.process(process).life(), address })
     }
 
-    /// The process behind `host:port`, and the address under its own name.
+    /// Returns the process behind `host:port`, and the address with the process's own name.
     fn resolve(&self, address: &str) -> io::Result<(ProcessId, String)> {
         let (host, port) = address.rsplit_once(':').unwrap_or((address, ""));
         match self.find(host) {
-            Some(id) => Ok((id, format!("{}:{port}", self.process(id).name()))),
+            Some(id) => Ok((id, [self.process(id).name(), ":", port].concat())),
             None => Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no host called {host}"))),
         }
     }
 
-    /// Connects the process to whoever listens on `address`. The kernel of a paused process still answers;
-    /// over a cut link this waits until the link heals, as TCP goes on trying; a host without that listener
-    /// refuses.
+    /// Connects the process to the listener at `address`. The kernel of a paused process still accepts. Waits
+    /// while the link is cut, as TCP retries. A host without that listener refuses the connection.
     pub(super) async fn connect(&self, process: ProcessId, address: &str) -> io::Result<SimStream> {
         let (to, address) = self.resolve(address)?;
         self.cross(process, to).await;
@@ -91,7 +90,7 @@ impl World {
         }
     }
 
-    /// Waits as long as a packet takes from one process to the other.
+    /// Waits for the time that a packet takes from one process to the other.
     async fn cross(&self, from: ProcessId, to: ProcessId) {
         let at = std::future::poll_fn(|cx| {
             let mut network = self.network();
@@ -119,7 +118,7 @@ impl World {
 }
 
 impl Listener {
-    /// The next connection, and the name of the process that opened it.
+    /// Waits for the next connection, and returns it with the name of the process that opened it.
     pub async fn accept(&mut self) -> (SimStream, String) {
         let (number, from) = std::future::poll_fn(|cx| {
             let mut network = self.world.network();
@@ -146,7 +145,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         let mut network = self.world.network();
-        // A crash has closed it already, and the next life may listen here anew before this one's tasks are
+        // A crash has closed it already, and the next life may listen here again before this life's tasks are
         // dropped.
         if network.listeners.get(&self.address).is_some_and(|listening| listening.process == self.process)
             && self.world.process(self.process).lives(self.life)
@@ -157,7 +156,7 @@ impl Drop for Listener {
 }
 
 impl SimStream {
-    /// Pending while the process is paused, an error after its death.
+    /// Pending while the process is paused; an error after its death.
     fn poll_alive(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let process = self.world.process(self.process);
         if !process.lives(self.life) {
@@ -203,8 +202,8 @@ impl AsyncWrite for SimStream {
         Poll::Ready(Ok(buf.len()))
     }
 
-    /// Nothing is held back, so there is nothing to flush: a flush that woke the peer would keep two HTTP/2
-    /// ends awake for ever.
+    /// Does nothing, as no byte is buffered. A flush that woke the peer would keep two HTTP/2 ends awake for
+    /// ever.
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_alive(cx)
     }

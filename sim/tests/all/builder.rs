@@ -6,12 +6,12 @@ use sim::faults::{Crash, Fault, Pause, Trigger};
 use sim::{Process, Sim, Span};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// The lines of the trace that say what processes did by themselves.
+/// Returns the points that processes named, in the order of the trace.
 fn points(trace: &str) -> Vec<&str> {
     trace.lines().filter_map(|line| line.split_once("· ").map(|(_, point)| point)).collect()
 }
 
-/// A service that answers each connection with one byte, and a client that asks it twice.
+/// Adds a service that answers each connection with one byte, and a client that connects twice.
 fn echo(sim: &mut Sim) -> &mut Sim {
     sim.service("server", |process: Process| async move {
         let mut listener = process.listen(7).unwrap();
@@ -41,14 +41,14 @@ fn processes_talk_and_the_run_ends_with_the_last_client() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_run_and_another_seed_another_one() {
+fn the_seed_determines_the_run() {
     let hash = |seed| echo(&mut Sim::new(seed)).run().unwrap().hash;
     assert_eq!(hash(1), hash(1));
     assert_ne!(hash(1), hash(2));
 }
 
 #[test]
-fn a_fault_strikes_at_a_point_that_code_names() {
+fn a_fault_strikes_at_a_point_named_in_code() {
     let mut sim = Sim::new(1);
     let pause = Pause { process: "client".into(), lasts: Some(Span::from_secs(5)) };
     echo(&mut sim).fault(Fault::new(Trigger::after("client", "answered"), pause));
@@ -74,7 +74,7 @@ fn a_fault_strikes_at_the_nth_message_without_any_code() {
 }
 
 #[test]
-fn a_process_starts_anew_after_a_crash_and_keeps_its_disk() {
+fn a_process_keeps_its_disk_across_a_crash() {
     let mut sim = Sim::new(1);
     sim.process("a", |process: Process| async move {
         let file = process.disk().open();
@@ -88,7 +88,7 @@ fn a_process_starts_anew_after_a_crash_and_keeps_its_disk() {
 }
 
 #[test]
-fn names_that_mean_two_things_are_refused() {
+fn ambiguous_names_are_refused() {
     let refused = |build: fn(&mut Sim) -> &mut Sim| {
         let mut sim = Sim::new(1);
         build(&mut sim).run().unwrap_err().to_string()
@@ -100,5 +100,5 @@ fn names_that_mean_two_things_are_refused() {
     let alias = refused(|sim| sim.process("a", |_| async {}).alias("a", "a"));
     assert!(alias.contains("`a` is an alias as well"), "{alias}");
     let lost = refused(|sim| sim.process("a", |_| async {}).alias("b", "c"));
-    assert!(lost.contains("`b` stands for `c`, which is no process"), "{lost}");
+    assert!(lost.contains("the alias `b` names `c`, which is no process"), "{lost}");
 }

@@ -1,4 +1,4 @@
-//! Updates without a lock, against the same work under the lock: what contention costs each.
+//! Compares the cost of contention for updates without a lock and for the same work under the lock.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use sim::faults::{Fault, Link, Pause, Reset, Trigger};
 use sim::lab::{Arm, Options, Point, System, Worker, WorkerMode, run, schedule};
 use sim::{Report, Schedule, Span};
 
-/// How many updates each of the four schedules makes.
+/// The number of updates in each of the four schedules.
 const UPDATES: u64 = 20;
 
 fn report(name: &str) -> &'static Report {
@@ -18,14 +18,14 @@ fn attempts(report: &Report) -> f64 {
     report.summary().updates.attempts_per_update().unwrap()
 }
 
-/// When the last write was accepted.
+/// Returns the true time at which the resource accepted the last write.
 fn took(report: &Report) -> Duration {
     let last = report.events.iter().rfind(|event| event.process.as_str() == "resource").unwrap();
     Duration::from_nanos(last.at.0)
 }
 
 #[test]
-fn vain_attempts_grow_with_contention() {
+fn failed_attempts_grow_with_contention() {
     let [low, high] = ["cas-low-contention", "cas-high-contention"].map(report);
     println!(
         "attempts an update: {:.2} at low contention, {:.2} at high; time: {:?} and {:?}",
@@ -37,7 +37,11 @@ fn vain_attempts_grow_with_contention() {
     for report in [low, high] {
         let updates = report.summary().updates;
         assert_eq!(updates.made, UPDATES);
-        assert_eq!(updates.attempts, updates.made + updates.conflicts, "each attempt is judged once");
+        assert_eq!(
+            updates.attempts,
+            updates.made + updates.conflicts,
+            "each attempt is an update or a conflict"
+        );
         assert_eq!((updates.fenced, updates.given_up, report.commands), (0, 0, 0), "no lock server is asked");
     }
     assert!(attempts(low) < 1.1, "{}", attempts(low));
@@ -45,7 +49,7 @@ fn vain_attempts_grow_with_contention() {
 }
 
 #[test]
-fn the_lock_makes_no_vain_attempt_but_more_requests() {
+fn the_lock_avoids_failed_attempts_but_sends_more_requests() {
     let [low, high] = ["cas-low-contention-locked", "cas-high-contention-locked"].map(report);
     println!("under the lock: {:?} at low contention, {:?} at high", took(low), took(high));
     for report in [low, high] {
@@ -54,24 +58,24 @@ fn the_lock_makes_no_vain_attempt_but_more_requests() {
         assert_eq!(summary.refused, []);
         assert!(report.commands > 2 * UPDATES, "an acquire and a release for each: {}", report.commands);
     }
-    // Without contention both take their time from the schedule; the lock's polling costs more than attempts
-    // in vain.
+    // At low contention the schedule determines both durations. At high contention the lock's polling costs
+    // more than failed attempts.
     assert!(took(report("cas-high-contention")) < took(high));
 }
 
-/// A row of the README's table.
-fn row(contention: &str, way: &str, name: &str) -> String {
+/// Returns a row of the README's table.
+fn row(contention: &str, method: &str, name: &str) -> String {
     let report = report(name);
     let made = UPDATES + report.summary().updates.conflicts;
     format!(
-        "| {contention} | [{way}](seeds/{name}.toml) | {UPDATES} | {made} | {} | {:.1} s |",
+        "| {contention} | [{method}](seeds/{name}.toml) | {UPDATES} | {made} | {} | {:.1} s |",
         report.commands,
         took(report).as_secs_f64()
     )
 }
 
 #[test]
-fn the_readme_shows_what_the_runs_give() {
+fn the_readme_shows_the_figures_of_the_runs() {
     let readme = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("README.md");
     let readme = std::fs::read_to_string(readme).unwrap();
     for row in [
@@ -94,8 +98,8 @@ fn updater(name: &str) -> Worker {
 }
 
 #[test]
-fn a_pause_between_read_and_write_harms_nobody() {
-    // The experiment of gc-pause.toml, without a lock.
+fn a_pause_between_read_and_write_causes_no_verdict() {
+    // The experiment of `gc-pause.toml`, without a lock.
     let late = Worker { starts: Span::from_millis(100), ..updater("b") };
     let mut schedule = updaters([updater("a"), late]);
     let what = Pause { process: "a".to_owned(), lasts: Some(Span::from_secs(5)) };
@@ -138,7 +142,7 @@ fn a_fenced_key_refuses_updates_without_a_token() {
     assert_eq!(unfenced.summary().updates.made, 1);
     assert!(
         unfenced.kinds().contains(&VerdictKind::StaleWrite),
-        "a write without a token after one with: {}",
+        "a write without a token follows one with a token: {}",
         unfenced.trace()
     );
 }

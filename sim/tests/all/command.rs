@@ -1,4 +1,4 @@
-//! The command: its exit codes, its JSON, and what it says of bad input.
+//! The command: its exit codes, its JSON and its errors.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -19,7 +19,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// The experiment with one word of it changed, as a file.
+/// Writes `gc-pause.toml` to the file `name` with `from` replaced by `to`; returns the path.
 fn changed(name: &str, from: &str, to: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../seeds/gc-pause.toml");
     let text = std::fs::read_to_string(path).unwrap();
@@ -107,7 +107,7 @@ fn the_same_seed_prints_the_same_trace_in_two_processes() {
     assert_eq!(trace(), trace());
 }
 
-/// The lines of `text` that a terminal of 80 columns would break.
+/// Returns the lines of `text` that are longer than 80 columns.
 fn wide(text: &str) -> Vec<&str> {
     text.lines().filter(|line| line.chars().count() > 80).collect()
 }
@@ -131,7 +131,7 @@ fn every_line_fits_a_terminal() {
     let file = changed("wide.toml", r#"verdicts = ["overlap", "stale_write"]"#, "verdicts = []");
     let text = stdout(&sim(&["replay", &file]));
     assert!(text.contains("NOT as expected"), "{text}");
-    // Of the path of the file, which has no spaces, nothing can be broken off.
+    // The path of the file has no spaces, so it can't be wrapped.
     let wide: Vec<_> = wide(&text).into_iter().filter(|line| !line.contains("wide.toml")).collect();
     assert_eq!(wide, [""; 0]);
 }
@@ -149,7 +149,7 @@ fn an_exploration_counts_its_schedules() {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("violations");
     let output = sim(&["explore", "--seeds", "20", "--threads", "2", "--out", out.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
-    assert!(stdout(&output).starts_with("20 random schedules in both arms"), "{}", stdout(&output));
+    assert!(stdout(&output).starts_with("20 random schedules with fencing on"), "{}", stdout(&output));
 }
 
 #[test]

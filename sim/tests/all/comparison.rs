@@ -1,4 +1,4 @@
-//! The comparison of the systems: the same for a seed, and the one that the README shows.
+//! The comparison of the systems: it depends on the seed alone, and the README shows the last one.
 
 use std::path::Path;
 
@@ -26,11 +26,14 @@ fn fencing_leaves_no_stale_write_in_any_cell() {
         assert!(cell.grants > 0, "{class} on {system}");
     }
     let unfenced = |cell: &sim::compare::Cell| cell.of(Arm::Unfenced, Verdict::StaleWrite);
-    assert!(comparison.values().map(unfenced).sum::<u64>() > 0, "without fencing there is one");
+    assert!(
+        comparison.values().map(unfenced).sum::<u64>() > 0,
+        "without fencing some cell has a stale write"
+    );
 }
 
 #[test]
-fn the_readme_shows_the_table_that_was_written_last() {
+fn the_readme_shows_the_table_of_the_comparison_page() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let (readme, page) = (root.join("README.md"), root.join("docs/comparison.md"));
     let (readme, page) = (std::fs::read_to_string(readme).unwrap(), std::fs::read_to_string(page).unwrap());
@@ -41,5 +44,5 @@ fn the_readme_shows_the_table_that_was_written_last() {
     let (_, shown) = readme.split_once("<!-- comparison -->").unwrap();
     let (shown, _) = shown.split_once("<!-- /comparison -->").unwrap();
     assert_eq!(rows(shown), rows(&page));
-    assert_eq!(rows(&page).len(), cells().count() + 1, "a row for each cell, and the headings");
+    assert_eq!(rows(&page).len(), cells().count() + 1, "a row for each cell, and one for the headings");
 }

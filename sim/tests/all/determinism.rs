@@ -32,7 +32,7 @@ fn a_seed_gives_one_trace_on_any_thread() {
 
 #[test]
 fn two_seeds_give_two_traces() {
-    // The hash of nothing would be the same for all.
+    // Hashes of empty traces would all be equal.
     let hashes: std::collections::BTreeSet<u64> =
         (0..20).map(|seed| run(&draw(seed), Arm::Fenced, seed).unwrap().hash).collect();
     assert_eq!(hashes.len(), 20);

@@ -1,8 +1,8 @@
-//! What `docs/redlock.md` says of the schedules is what they demand and what their runs give.
+//! `docs/redlock.md` agrees with the schedules' demands and with their runs.
 //!
-//! Three things in the page are read here. *Links*, as `](target)`. *Claims*, as code that reads `verdicts;
-//! accepted worker:token, …; refused worker:token, …`, in the line of a link to the schedule: first with
-//! fencing off, then on. *Traces*, as blocks that begin with three backticks and `trace seeds/NAME.toml off`
+//! These tests read three things in the page. *Links*: `](target)`. *Claims*: code of the form `verdicts;
+//! accepted worker:token, …; refused worker:token, …`, in the line of a link to the schedule, first with
+//! fencing off, then on. *Traces*: blocks that begin with three backticks and `trace seeds/NAME.toml off`
 //! (or `on`).
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use crate::support::corpus;
 
 const PAGE: &str = "docs/redlock.md";
 
-/// How the names of the schedules begin that the page must link to.
+/// Prefixes of the names of the schedules that the page must link to.
 const OF_THE_DEBATE: [&str; 5] =
     ["redlock-", "majority-crash", "clock-step-or-slew-", "gc-pause", "failover-lost-lock"];
 
@@ -45,11 +45,11 @@ fn every_schedule_of_the_debate_is_linked_and_claimed() {
         if is_meant && !linked.contains(name) {
             problems.push(format!("{PAGE}: no link to seeds/{name}.toml"));
         }
-        // A schedule that does not name its writes has too many to be claimed.
+        // A schedule that does not name its writes has too many of them for a claim.
         let names_writes =
             case.schedule.expect.of(Arm::Fenced.name()).is_some_and(|outcome| outcome.accepted.is_some());
         if is_meant && names_writes && !claimed.contains(name) {
-            problems.push(format!("{PAGE}: nothing is claimed of seeds/{name}.toml"));
+            problems.push(format!("{PAGE}: no claim about seeds/{name}.toml"));
         }
     }
     none_of(&problems, "schedules are left out");
@@ -68,7 +68,7 @@ fn every_claim_agrees_with_its_schedule_and_its_run() {
 }
 
 #[test]
-fn every_trace_is_cut_from_a_replay() {
+fn every_trace_is_an_excerpt_of_its_run() {
     let page = Page::load();
     let mut problems = Vec::new();
     assert!(!page.traces.is_empty(), "{PAGE} shows no trace");
@@ -82,7 +82,7 @@ fn none_of(problems: &[String], what: &str) {
     assert!(problems.is_empty(), "{} {what}:\n{}", problems.len(), problems.join("\n"));
 }
 
-/// Why a link leads nowhere, if it does. What is not a file of this repository is left alone.
+/// Returns the reason why a link is dead, if it is. Links out of this repository are not checked.
 fn dead(page: &Page, target: &str) -> Option<String> {
     if target.contains("://") {
         return None;
@@ -101,22 +101,22 @@ fn dead(page: &Page, target: &str) -> Option<String> {
     (!is_there).then(|| format!("no such heading; there are {}", anchors.join(", ")))
 }
 
-/// The anchor that a Markdown heading gets.
+/// Returns the anchor of a Markdown heading.
 fn slug(heading: &str) -> String {
     let title = heading.trim_start_matches('#').trim().to_lowercase();
     let kept = title.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-/// How the claim differs from the schedule or from its run.
+/// Returns the differences between the claim and the schedule or its run.
 fn false_claim(claim: &Claim) -> Vec<String> {
     let at = format!("{PAGE}:{}", claim.line);
     let Some(name) = &claim.schedule else {
-        return vec![format!("{at}: {:?} follows no link to a schedule in its line", claim.text)];
+        return vec![format!("{at}: no link to a schedule precedes {:?} in its line", claim.text)];
     };
     let Some(arm) = claim.arm else {
         return vec![format!(
-            "{at}: seeds/{name}.toml has not two claims, one with fencing off, one with it on"
+            "{at}: seeds/{name}.toml needs two claims: the first with fencing off, the second with it on"
         )];
     };
     let Some((demanded, report)) = run_of(name, arm) else {
@@ -136,13 +136,14 @@ fn false_claim(claim: &Claim) -> Vec<String> {
     if problems.is_empty() { problems } else { vec![format!("{head}\n  {}", problems.join("\n  "))] }
 }
 
-/// What a run gave, as the page writes it.
+/// Returns the outcome of a run in the format of the page.
 fn outcome_of(report: &Report) -> String {
     let summary = report.summary();
     written(&list(report.kinds()), &list(&summary.accepted), &list(&summary.refused))
 }
 
-/// What a schedule demands, as the page writes it. What it leaves open is as in the run.
+/// Returns the outcome that a schedule demands in the format of the page. Anything that it does not demand is
+/// taken from the run.
 fn outcome_demanded(demanded: &Outcome, report: &Report) -> String {
     let summary = report.summary();
     let accepted = demanded.accepted.as_ref().unwrap_or(&summary.accepted);
@@ -154,13 +155,13 @@ fn written(verdicts: &str, accepted: &str, refused: &str) -> String {
     format!("{verdicts}; accepted {accepted}; refused {refused}")
 }
 
-/// The items with commas between them, or `none`.
+/// Joins the items with commas; returns `none` if there are none.
 fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
     let items: Vec<_> = items.into_iter().map(|item| item.to_string()).collect();
     if items.is_empty() { "none".to_owned() } else { items.join(", ") }
 }
 
-/// The lines that the run did not give, or not in that order.
+/// Returns the problems of a trace: lines that the run did not give, or not in that order.
 fn untrue_lines(trace: &Trace) -> Vec<String> {
     let at = format!("{PAGE}:{}", trace.line);
     let Some((name, arm)) = trace.of() else {
@@ -189,7 +190,7 @@ fn untrue_lines(trace: &Trace) -> Vec<String> {
     problems
 }
 
-/// What the run gave at the time of `line`.
+/// Describes the lines that the run gave at the time of `line`.
 fn instead(given: &[&str], line: &str) -> String {
     let time = line.split_whitespace().next().unwrap_or_default();
     let then: Vec<_> =
@@ -201,7 +202,7 @@ fn instead(given: &[&str], line: &str) -> String {
     }
 }
 
-/// The arm as the page calls it.
+/// Returns the name of the arm in the page.
 fn said(arm: Arm) -> &'static str {
     match arm {
         Arm::Unfenced => "off",
@@ -209,19 +210,18 @@ fn said(arm: Arm) -> &'static str {
     }
 }
 
-/// Returns what the schedule demands in that arm, and its run; nothing if there is no such schedule.
+/// Returns the demands of the schedule for that arm, and its run; `None` if there is no such schedule.
 fn run_of(name: &str, arm: Arm) -> Option<(Option<&'static Outcome>, &'static Report)> {
     let case = corpus().iter().find(|case| case.name == name)?;
     Some((case.schedule.expect.of(arm.name()), case.run(arm)))
 }
 
-/// What the page says of one arm of a schedule.
+/// A claim of the page about one arm of a schedule.
 struct Claim {
     line: usize,
-    /// The last schedule that the line has linked to.
+    /// The schedule of the last link before the claim, in the same line.
     schedule: Option<String>,
-    /// Fencing off in the first claim of a schedule in a line, on in the second; there is no third, nor only
-    /// one.
+    /// Fencing off in the first claim of a schedule in a line, on in the second; `None` unless there are two.
     arm: Option<Arm>,
     text: String,
 }
@@ -234,7 +234,7 @@ struct Trace {
 }
 
 impl Trace {
-    /// The schedule and the arm of the run.
+    /// Returns the name of the schedule and the arm of the run.
     fn of(&self) -> Option<(String, Arm)> {
         let (path, arm) = self.info.strip_prefix("trace ")?.split_once(' ')?;
         let arm = Arm::ALL.iter().find(|known| said(**known) == arm)?;
@@ -266,7 +266,7 @@ impl Page {
                 (None, None) => {
                     assert!(
                         line.matches('`').count() % 2 == 0,
-                        "{PAGE}:{number}: code that the line does not end"
+                        "{PAGE}:{number}: the line opens code and does not close it"
                     );
                     page.prose.push((number, line.to_owned()));
                 }
@@ -286,7 +286,7 @@ impl Page {
     }
 }
 
-/// The claims in one line.
+/// Returns the claims in one line.
 fn claims_in(number: usize, line: &str) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
     let mut schedule = None;
@@ -309,12 +309,12 @@ fn claims_in(number: usize, line: &str) -> Vec<Claim> {
     claims
 }
 
-/// The targets of the links in a line.
+/// Returns the targets of the links in a line.
 fn targets(line: &str) -> impl Iterator<Item = String> + '_ {
     line.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0.to_owned()))
 }
 
-/// The name of the schedule that a link leads to.
+/// Returns the name of the schedule that a link leads to.
 fn schedule_of(target: &str) -> Option<String> {
     Some(target.strip_prefix("../seeds/")?.strip_suffix(".toml")?.to_owned())
 }

@@ -1,4 +1,4 @@
-//! `sim::check`: what a search in somebody's `cargo test` finds, keeps and says.
+//! `sim::check`, a search in a user's `cargo test`: the failures that it finds, keeps and prints.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,7 +8,7 @@ use resource::audit::VerdictKind;
 use sim::faults::Faults;
 use sim::{Process, Sim};
 
-/// An empty folder of this test's own, deleted in the end.
+/// A folder of one test, deleted at its end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -32,7 +32,7 @@ impl Drop for Folder {
     }
 }
 
-/// Two processes that are inside at the same time as soon as one of them is paused.
+/// Adds two processes whose critical sections overlap only after a pause.
 fn shaky(sim: &mut Sim) {
     sim.check("one at a time", sim::no(VerdictKind::Overlap));
     for (name, starts) in [("a", 0), ("b", 500)] {
@@ -47,21 +47,21 @@ fn shaky(sim: &mut Sim) {
 }
 
 #[test]
-fn a_schedule_that_breaks_is_kept_and_replayed_first() {
+fn a_failing_schedule_is_kept_and_replayed_first() {
     let folder = Folder::new();
     let search = || sim::check("shaky", shaky).keep_in(&folder.0).schedules(200);
     let first = search().find().unwrap().expect("a pause breaks it");
     assert!(first.problems[0].starts_with("one at a time: overlap"), "{first}");
     assert!(first.replay.contains("SEED="), "{first}");
     assert_eq!(folder.files(), ["shaky.toml"]);
-    let again = search().find().unwrap().expect("what was kept is replayed");
+    let again = search().find().unwrap().expect("the kept schedule is replayed");
     assert!(again.replay.contains("it is kept in"), "{again}");
     assert_eq!((again.schedule, again.trace), (first.schedule, first.trace));
     assert_eq!(folder.files(), ["shaky.toml"], "nothing is kept twice");
 }
 
 #[test]
-fn faults_of_one_kind_only_are_drawn_on_demand() {
+fn a_search_can_be_limited_to_kinds_of_faults() {
     let folder = Folder::new();
     let search = |verbs: &[&str]| {
         let search = sim::check("shaky", shaky).keep_in(&folder.0).schedules(200);
@@ -72,7 +72,7 @@ fn faults_of_one_kind_only_are_drawn_on_demand() {
 }
 
 #[test]
-fn a_panic_of_the_code_under_test_is_a_failure_with_its_place_and_trace() {
+fn a_panic_is_a_failure_with_its_place_and_trace() {
     let folder = Folder::new();
     let panics = |sim: &mut Sim| {
         sim.process("a", |process: Process| async move {
@@ -94,8 +94,8 @@ fn a_panic_of_the_code_under_test_is_a_failure_with_its_place_and_trace() {
 }
 
 #[test]
-#[allow(clippy::disallowed_methods, reason = "what code under test must not do")]
-fn a_call_of_tokio_s_own_timer_is_named_with_what_to_use_instead() {
+#[allow(clippy::disallowed_methods, reason = "the test expects the error for this call")]
+fn an_error_for_tokio_s_timer_names_the_replacement() {
     let mut sim = Sim::new(1);
     sim.process("a", |_| async { tokio::time::sleep(Duration::from_millis(1)).await });
     let error = sim.run().unwrap_err().to_string();
@@ -107,7 +107,7 @@ fn a_call_of_tokio_s_own_timer_is_named_with_what_to_use_instead() {
 fn two_runs_of_one_schedule_are_compared() {
     static RUNS: AtomicU32 = AtomicU32::new(0);
     let folder = Folder::new();
-    // Remembers across runs: what no code under test may do.
+    // Keeps state across runs, which code under test must not do.
     let forgetful = |sim: &mut Sim| {
         sim.process("a", |process: Process| async move {
             process.point(&format!("run {}", RUNS.fetch_add(1, Ordering::Relaxed)));
@@ -121,7 +121,7 @@ fn two_runs_of_one_schedule_are_compared() {
 }
 
 #[test]
-fn a_kept_file_with_a_mistake_is_named_with_its_line() {
+fn an_error_in_a_kept_file_has_its_line() {
     let folder = Folder::new();
     std::fs::create_dir_all(&folder.0).unwrap();
     let text = "about = \"x\"\n\n[[fault]]\nwhen = { at = \"1s\" }\nwhat = { pause = \"nobody\" }\n";

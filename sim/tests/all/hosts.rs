@@ -1,4 +1,4 @@
-//! Simulated servers as hosts: their lives, their actions, and the points that they pass.
+//! Simulated servers as hosts: their lives, their actions and their points.
 
 use std::future::Future;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::support::scripts::{points, run_script};
 const PRIMARY: &str = "redis-1:6379";
 const MS: Duration = Duration::from_millis(1);
 
-/// Runs `test` in a world of these servers and a client, in which each segment takes 1 ms.
+/// Runs `test` in a world of these servers and a client; each segment takes 1 ms. Returns its output.
 fn in_world<H: Host + Clone, T: Send, F: Future<Output = T>>(
     hosts: &[(&str, &H)],
     test: impl FnOnce(Control) -> F + Send,
@@ -28,7 +28,7 @@ fn in_world<H: Host + Clone, T: Send, F: Future<Output = T>>(
     run_script(MS, build, test).1
 }
 
-/// The reply of the Redis at `address` to an inline command, or the kind of the error.
+/// Sends an inline command to the Redis at `address`; returns the reply, or the kind of the error.
 async fn ask(control: &Control, address: &str, command: &str) -> String {
     let mut stream = match control.process("client").connect(address).await {
         Ok(stream) => stream,
@@ -41,7 +41,7 @@ async fn ask(control: &Control, address: &str, command: &str) -> String {
 }
 
 #[test]
-fn an_unknown_action_gets_the_list_of_actions() {
+fn an_unknown_action_is_refused_with_the_known_ones() {
     let host: RedisHost = RedisHost::new();
     let error = host.act("promotee", None).unwrap_err().to_string();
     assert_eq!(error, "a Redis server has no action `promotee`: known are promote, evict");
@@ -67,7 +67,7 @@ fn a_server_that_is_down_does_not_act() {
 }
 
 #[test]
-fn a_restarted_server_has_what_its_disk_has_and_counts_on() {
+fn a_restarted_server_has_the_contents_of_its_disk() {
     let durable: RedisHost = RedisHost::new().persistence(Persistence::Always).preset("n", "41");
     let forgetful = RedisHost::new();
     in_world(&[("redis-1", &durable), ("redis-2", &forgetful)], |control| async move {
@@ -108,7 +108,7 @@ fn a_promoted_replica_takes_the_name_of_the_primary() {
 }
 
 #[test]
-fn eviction_drops_the_keys_that_it_names() {
+fn an_eviction_drops_the_named_keys() {
     let host: RedisHost = RedisHost::new().preset("a", "1").preset("b", "1").preset("c", "1");
     in_world(&[("redis-1", &host)], |control| async move {
         control.sleep(MS).await;

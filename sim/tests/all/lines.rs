@@ -1,11 +1,11 @@
 //! No line of the repository is longer than 110 columns.
 //!
-//! Rust code itself is rustfmt's (`max_width`), so of Rust only comments are checked here. Not checked are:
+//! rustfmt wraps Rust code (`max_width`), so only the comments of Rust files are checked. Not checked are:
 //!
-//! - tables of Markdown, whose rows can't be broken;
+//! - rows of Markdown tables, which can't be broken;
 //! - generated pages, recorded data and lock files;
-//! - files whose text must not change: Lua scripts are known to servers by the digest of their text, and a
-//!   released step of a database's migration stays as it is;
+//! - files whose text must not change: Lua scripts, which servers know by the digest of their text, and
+//!   released steps of a database migration;
 //! - folders that are not yet wrapped: [`UNWRAPPED`].
 
 use std::path::Path;
@@ -13,13 +13,13 @@ use std::process::Command;
 
 const COLUMNS: usize = 110;
 
-/// The endings of the files that are checked.
+/// The extensions of the files that are checked.
 const CHECKED: [&str; 9] = ["rs", "md", "toml", "sh", "py", "mjs", "c", "yaml", "yml"];
 
 /// Pages that a command writes from results.
-const GENERATED: [&str; 3] = ["docs/comparison.md", "docs/experiments.md", "docs/peers.md"];
+const GENERATED: [&str; 4] = ["docs/comparison.md", "docs/experiments.md", "docs/museum.md", "docs/peers.md"];
 
-/// Schedules: a fault is a line, however long.
+/// Schedules: each fault is one line of any length.
 const UNWRAPPED: [&str; 2] = ["seeds/", "sim/tests/all/accusations/"];
 
 #[test]

@@ -1,10 +1,10 @@
-//! The tests of the simulator as one program: a build links one, and compiles their support modules once.
+//! The tests of the simulator as one program, so a build links once and compiles the support modules once.
 //!
-//! Three programs stay beside this folder. `seed`: the README and the replay lines of random schedules name
-//! it. `determinism_guard`: it installs a global metrics recorder that adds events to every run of its
-//! process. `museum_outside`: the museum's files name the crate's items from the root of a program.
+//! Three programs are separate. `seed`: the README and the replay lines of random schedules name it.
+//! `determinism_guard`: it installs a global metrics recorder that adds events to every run of its process.
+//! `museum_outside`: the museum's files name the crate's items from the root of a program.
 //!
-//! No test here may change what the process shares: a global subscriber, a metrics recorder, the environment.
+//! No test here may change the state of the process: the global subscriber, metrics recorder or environment.
 #![allow(unreachable_pub, reason = "in a program `pub` only says that other modules use it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -20,20 +20,23 @@ mod zookeeper;
 mod accusations;
 mod builder;
 mod cas;
-mod circles;
 mod command;
 mod comparison;
 mod corpus;
 mod determinism;
 mod docs;
+mod explain;
 mod harness;
 mod hosts;
+mod import_cycles;
 mod lines;
 mod museum;
 mod probes;
 mod reader;
 mod schedule;
 mod scripts;
+mod search;
+mod shrink;
 mod std_time;
 mod toy;
 mod trace;

@@ -14,7 +14,7 @@ fn beside_a_writer(reader: Worker) -> Schedule<Options> {
 }
 
 #[test]
-fn it_sees_versions_in_order_and_writes_nothing() {
+fn a_reader_sees_versions_in_order_and_writes_nothing() {
     let report = run(&beside_a_writer(reader()), Arm::Fenced, 5).unwrap();
     let trace = report.trace();
     let versions: Vec<u64> = trace
@@ -29,7 +29,7 @@ fn it_sees_versions_in_order_and_writes_nothing() {
 }
 
 #[test]
-fn an_option_of_locks_is_refused() {
+fn a_reader_with_options_of_locks_is_refused() {
     let with_token = Worker { writes: 2, ..reader() };
     let error = run(&beside_a_writer(with_token), Arm::Fenced, 5).unwrap_err().to_string();
     assert!(error.contains("`writes` does not apply to `mode = \"read\"`"), "{error}");

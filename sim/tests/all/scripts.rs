@@ -1,4 +1,4 @@
-//! Scripts: runs that a test controls step by step from outside all processes.
+//! Scripts control a run step by step, from outside all processes.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Two empty processes, between which a segment takes 2 ms.
+/// Returns a world of two empty processes; a segment between them takes 2 ms.
 fn two() -> Sim {
     let mut sim = Sim::new(1);
     sim.latency(2 * MS, 2 * MS).empty_process("a").empty_process("b");
@@ -30,7 +30,7 @@ fn answer_one(process: &Process) {
     });
 }
 
-/// How long `a` waits for the answer of `b`.
+/// Connects `a` to `b`; returns the time until the answer.
 async fn asked(control: &Control) -> Duration {
     let began = control.now();
     let mut stream = control.process("a").connect("b:7").await.unwrap();
@@ -43,7 +43,7 @@ fn lines_with(report: &Report, text: &str) -> usize {
 }
 
 #[test]
-fn a_script_may_use_what_one_thread_has_and_returns_a_value() {
+fn a_script_may_borrow_and_return_a_value() {
     let text = "borrowed".to_owned();
     let (report, output) = two()
         .run_script(|control| {
@@ -60,14 +60,14 @@ fn a_script_may_use_what_one_thread_has_and_returns_a_value() {
 }
 
 #[test]
-fn a_script_runs_code_in_processes_and_strikes_and_heals_faults() {
+fn a_script_strikes_and_heals_faults() {
     let (report, ()) = two()
         .run_script(|control| async move {
             answer_one(&control.process("b"));
             let cut = control.strike(Cut::between("a", "b"));
             control.after(100 * MS, move |control| {
                 assert!(cut.heal());
-                assert!(!cut.heal(), "it is over");
+                assert!(!cut.heal(), "the cut is already healed");
                 assert_eq!(control.now().as_millis(), 100);
             });
             assert_eq!(asked(&control).await.as_millis(), 104);
@@ -83,7 +83,7 @@ fn the_last_of_equal_faults_is_healed() {
             control.strike(Pause { lasts: Some(Span::from_secs(1)), ..Pause::of("a") });
             control.strike(Pause::of("a"));
             control.heal(Pause::of("a"));
-            assert!(!control.is_running("a"), "the first goes on");
+            assert!(!control.is_running("a"), "the first pause goes on");
             control.sleep_until(1001 * MS).await;
             assert!(control.is_running("a"));
         })
@@ -92,7 +92,7 @@ fn the_last_of_equal_faults_is_healed() {
 }
 
 #[test]
-fn a_crash_that_is_healed_starts_the_next_life_of_the_process() {
+fn a_healed_crash_starts_the_next_life() {
     let mut sim = Sim::new(1);
     sim.process("a", |process: Process| async move {
         process.point(&format!("life {}", process.life()));
@@ -118,7 +118,7 @@ fn a_crash_that_is_healed_starts_the_next_life_of_the_process() {
 }
 
 #[test]
-fn a_process_in_a_script_shares_its_random_bytes_with_its_own_code() {
+fn scripts_and_processes_draw_from_the_same_random_bytes() {
     let drawn = Arc::new(Mutex::new(Vec::new()));
     let by_itself = Arc::clone(&drawn);
     let mut sim = Sim::new(1);
@@ -138,7 +138,7 @@ fn a_process_in_a_script_shares_its_random_bytes_with_its_own_code() {
 }
 
 #[test]
-fn a_script_has_servers_act_and_hears_their_points() {
+fn a_script_runs_server_actions_and_listens_to_points() {
     let mut sim = two();
     sim.host("redis", RedisHost::new());
     sim.fault(Fault::new(Trigger::after("redis", "get"), Pause::of("b")));
@@ -146,9 +146,9 @@ fn a_script_has_servers_act_and_hears_their_points() {
         .run_script(|control| async move {
             control.sleep(MS).await;
             let points = Arc::new(Mutex::new(Vec::new()));
-            let heard = Arc::clone(&points);
+            let passed = Arc::clone(&points);
             control
-                .hear_points(move |process, point| heard.lock().unwrap().push(format!("{process} {point}")));
+                .hear_points(move |process, point| passed.lock().unwrap().push(format!("{process} {point}")));
             let mut client = sim::clients::redis(&control.process("a"), "redis:6379").await.unwrap();
             let () = redis::cmd("SET").arg("k").arg("1").query_async(&mut client).await.unwrap();
             assert_eq!(control.act("redis", "evict", Some("k")), Ok(Acted::Done("evicts k".to_owned())));
@@ -156,14 +156,14 @@ fn a_script_has_servers_act_and_hears_their_points() {
             let gone: Option<u8> = redis::cmd("GET").arg("k").query_async(&mut client).await.unwrap();
             assert_eq!(gone, None);
             assert_eq!(*points.lock().unwrap(), ["redis set", "redis get"]);
-            assert!(!control.is_running("b"), "faults that are aimed at a point hear of it, too");
+            assert!(!control.is_running("b"), "a fault aimed at the point has struck, too");
         })
         .unwrap();
     assert_eq!(report.struck, [true]);
 }
 
 #[test]
-fn what_a_script_does_in_a_process_is_judged() {
+fn the_audit_covers_code_that_a_script_runs() {
     let (report, ()) = two()
         .run_script(|control| async move {
             for name in ["a", "b"] {
@@ -181,7 +181,7 @@ fn what_a_script_does_in_a_process_is_judged() {
 }
 
 #[test]
-fn a_script_steps_clocks_and_breaks_connections() {
+fn a_script_steps_clocks_and_resets_connections() {
     two()
         .run_script(|control| async move {
             let (a, b) = (control.process("a"), control.process("b"));
@@ -199,14 +199,14 @@ fn a_script_steps_clocks_and_breaks_connections() {
 }
 
 #[test]
-fn a_script_that_waits_for_ever_ends_at_the_limit() {
+fn an_endless_script_ends_at_the_limit() {
     let error = two().limit(Duration::from_secs(9)).run_script(|_| std::future::pending::<()>()).unwrap_err();
     assert!(matches!(error, RunError::Unfinished { .. }), "{error}");
     assert!(error.to_string().contains("had not ended after 9s of simulated time"), "{error}");
     assert!(error.trace().is_some());
 }
 
-/// What the run says of a script that panics.
+/// Runs a script that panics; returns the run's error.
 fn panicking(script: impl Fn(&Control) + Send) -> String {
     let error = two().run_script(|control| async move { script(&control) }).unwrap_err().to_string();
     assert!(error.contains("the script panicked at") && error.contains("scripts.rs:"), "{error}");
@@ -214,7 +214,7 @@ fn panicking(script: impl Fn(&Control) + Send) -> String {
 }
 
 #[test]
-fn a_mistake_of_a_script_is_named_with_its_line() {
+fn an_error_of_a_script_names_its_line() {
     let unknown = panicking(|control| _ = control.process("c"));
     assert!(unknown.contains("unknown process `c`: the world has a, b"), "{unknown}");
     let unknown = panicking(|control| _ = control.strike(Pause::of("c")));

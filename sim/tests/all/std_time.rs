@@ -1,5 +1,5 @@
 //! `std::time` inside a process reads the clocks of that process.
-#![allow(clippy::disallowed_methods, reason = "asks whose clocks they read")]
+#![allow(clippy::disallowed_methods, reason = "the test is about the clocks that they read")]
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -9,14 +9,14 @@ use sim::{Process, Sim};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What a process read: how far both of its clocks went while it slept for ten seconds by its own.
+/// The time that passed on both clocks of a process while it slept for ten seconds of its monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Passed {
     monotonic: Duration,
     wall: Duration,
 }
 
-/// Runs a process `a` under `fault`, and returns what `std::time` showed it.
+/// Runs a process `a` under `fault`; returns the time that passed by `std::time`.
 fn passed(fault: Option<Fault>) -> Passed {
     let read = Arc::new(Mutex::new(None));
     let found = Arc::clone(&read);
@@ -40,7 +40,7 @@ fn passed(fault: Option<Fault>) -> Passed {
     passed.unwrap()
 }
 
-/// The duration in whole milliseconds: a turn of a task takes some nanoseconds.
+/// Rounds down to milliseconds, since each poll of a task takes some nanoseconds.
 fn whole(duration: Duration) -> Duration {
     Duration::from_millis(duration.as_millis() as u64)
 }
@@ -51,7 +51,7 @@ fn both_clocks_go_on_while_a_process_sleeps() {
 }
 
 #[test]
-fn a_step_is_seen_on_the_wall_clock_alone() {
+fn a_step_moves_only_the_wall_clock() {
     let step = Step { process: "a".to_owned(), by: "+5s".parse().unwrap() };
     let fault = Fault::new(Trigger::At("2s".parse().unwrap()), step);
     assert_eq!(passed(Some(fault)), Passed { monotonic: 10 * SECOND, wall: 15 * SECOND });
@@ -66,7 +66,7 @@ fn a_slow_clock_is_slow_in_std_time() {
 }
 
 #[test]
-fn a_task_that_is_dropped_reads_the_clocks_of_its_process() {
+fn a_dropped_task_reads_the_clocks_of_its_process() {
     struct Reads(Process, Arc<Mutex<Vec<bool>>>);
     impl Drop for Reads {
         fn drop(&mut self) {

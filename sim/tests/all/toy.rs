@@ -1,4 +1,4 @@
-//! The toy lock server: guilty of nothing until it restarts and has forgotten its leases and tokens.
+//! The toy lock server: correct until it restarts, which makes it forget its leases and tokens.
 
 use resource::audit::VerdictKind;
 use sim::faults::{Crash, Fault, Trigger};
@@ -20,7 +20,7 @@ fn it_serves_one_holder_after_another() {
 }
 
 #[test]
-fn a_restart_grants_a_token_again_and_the_schedule_explains_it() {
+fn a_token_granted_twice_after_a_restart_is_excused() {
     let mut schedule = two_workers();
     let restart_after = Some(Span::from_millis(100));
     let crash = Crash { process: "server-1".to_owned(), power_loss: false, restart_after };

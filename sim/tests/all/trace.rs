@@ -1,4 +1,4 @@
-//! The text trace: a line for every event that there is.
+//! The text trace has a line for every kind of event.
 
 use resource::audit::{EventName, Kind, Record};
 use sim::trace::text::{Names, describe};

@@ -1,7 +1,6 @@
-//! The world itself: clocks, links, pauses and crashes, as two processes that talk to each other see them.
+//! The world: clocks, links, pauses and crashes, as two processes that talk to each other see them.
 //!
-//! These tests are of the layer below `sim::Sim`, by its own calls: what a fault does to a world is told in
-//! those of faults.
+//! These tests call the layer below `sim::Sim`. The faults that change a world have their own tests.
 
 use std::io::ErrorKind;
 use std::sync::{Arc, Mutex};
@@ -19,7 +18,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 const MS: u64 = 1_000_000;
 const SERVER: &str = "server:80";
 
-/// Runs `test` in a world of a client, a server and a stranger, in which each segment takes 2 ms.
+/// Runs `test` in a world of a client, a server and a stranger; each segment takes 2 ms.
 fn in_world<F: Future>(test: impl FnOnce(Two) -> F) -> F::Output {
     let runtime = madsim::runtime::Runtime::with_seed_and_config(1, madsim::Config::default());
     runtime.block_on(async {
@@ -53,7 +52,8 @@ struct Two {
 }
 
 impl Two {
-    /// What the server reads, each piece with the true time in milliseconds; it answers each with `ok`.
+    /// Starts the server, which answers everything that it reads with `ok`. Returns its log: each piece that
+    /// it reads, with the true time in milliseconds.
     fn serve(&self) -> Arc<Mutex<Vec<(u64, String)>>> {
         let log = Arc::new(Mutex::new(Vec::new()));
         self.world.spawn(self.server, serve(self.world.clone(), self.server, Arc::clone(&log)));
@@ -111,7 +111,7 @@ fn a_segment_takes_the_latency_of_its_link() {
         let mut stream = two.connect().await;
         stream.write_all(b"hello").await.unwrap();
         assert_eq!(answer(&mut stream).await, Ok("ok".to_owned()));
-        assert_eq!(two.world.now() / MS, 8, "two crossings to connect, two to ask");
+        assert_eq!(two.world.now() / MS, 8, "two segments to connect, two to ask");
         drop(stream);
         two.at(20).await;
         assert_eq!(texts(&log), [(6, "hello".to_owned()), (10, "(closed)".to_owned())]);
@@ -119,7 +119,7 @@ fn a_segment_takes_the_latency_of_its_link() {
 }
 
 #[test]
-fn a_cut_link_holds_what_is_sent_and_heals() {
+fn a_cut_link_holds_segments_until_it_heals() {
     in_world(|two| async move {
         let log = two.serve();
         let mut stream = two.connect().await;
@@ -127,11 +127,7 @@ fn a_cut_link_holds_what_is_sent_and_heals() {
         two.world.cut(two.client, two.server);
         stream.write_all(b"during").await.unwrap();
         two.at(100).await;
-        assert_eq!(
-            texts(&log),
-            [(6, "before".to_owned())],
-            "what was under way arrives, what came later does not"
-        );
+        assert_eq!(texts(&log), [(6, "before".to_owned())], "segments in flight arrive, later ones are held");
         two.world.heal(two.client, two.server);
         two.at(200).await;
         assert_eq!(texts(&log)[1..], [(102, "during".to_owned())]);
@@ -139,7 +135,7 @@ fn a_cut_link_holds_what_is_sent_and_heals() {
 }
 
 #[test]
-fn a_cut_in_one_direction_loses_the_replies_only() {
+fn a_cut_in_one_direction_holds_only_the_replies() {
     in_world(|two| async move {
         let log = two.serve();
         let mut stream = two.connect().await;
@@ -198,7 +194,7 @@ fn a_reset_loses_the_reply_after_the_command_ran() {
 }
 
 #[test]
-fn a_paused_process_reads_what_came_meanwhile_when_it_wakes() {
+fn a_paused_process_reads_buffered_bytes_when_it_resumes() {
     in_world(|two| async move {
         let log = two.serve();
         let mut stream = two.connect().await;
@@ -213,7 +209,7 @@ fn a_paused_process_reads_what_came_meanwhile_when_it_wakes() {
 }
 
 #[test]
-fn a_paused_process_sleeps_past_its_deadline_and_its_clock_goes_on() {
+fn a_paused_process_oversleeps_while_its_clock_goes_on() {
     in_world(|two| async move {
         let runtime = SimRuntime::new(&two.world, two.client);
         let began = runtime.now();
@@ -234,7 +230,7 @@ fn a_paused_process_sleeps_past_its_deadline_and_its_clock_goes_on() {
 }
 
 #[test]
-fn a_crash_resets_connections_and_refuses_new_ones_until_the_restart() {
+fn a_crash_resets_connections_and_refuses_new_ones() {
     in_world(|two| async move {
         let log = two.serve();
         let mut stream = two.connect().await;
@@ -252,7 +248,7 @@ fn a_crash_resets_connections_and_refuses_new_ones_until_the_restart() {
 }
 
 #[test]
-fn a_dead_process_can_not_listen_and_its_next_life_can() {
+fn a_crashed_process_listens_only_after_its_restart() {
     in_world(|two| async move {
         two.world.crash(two.server, false);
         let refused = two.world.listen(two.server, SERVER).map(drop).unwrap_err();
@@ -267,22 +263,21 @@ fn a_dead_process_can_not_listen_and_its_next_life_can() {
 }
 
 #[test]
-fn what_a_dead_life_leaves_behind_does_not_close_the_next_one_s_listener() {
+fn a_late_drop_of_a_listener_keeps_the_new_one_open() {
     in_world(|two| async move {
         let dead = two.world.listen(two.server, SERVER).unwrap();
         two.world.crash(two.server, false);
         let log = Arc::default();
         two.world.restart(two.server, serve(two.world.clone(), two.server, log));
         two.at(10).await;
-        // The tasks of a process that was killed are dropped in any order, also after the next life has
-        // begun.
+        // The tasks of a killed process are dropped in any order, some of them after the restart.
         drop(dead);
         two.connect().await;
     });
 }
 
 #[test]
-fn a_loss_of_power_is_silent_until_the_host_is_back() {
+fn a_power_loss_is_silent_until_the_restart() {
     in_world(|two| async move {
         let log = two.serve();
         let mut stream = two.connect().await;
@@ -301,7 +296,7 @@ fn a_loss_of_power_is_silent_until_the_host_is_back() {
 }
 
 #[test]
-fn a_fast_clock_wakes_its_sleeper_early_even_when_the_rate_changes_meanwhile() {
+fn a_change_of_the_clock_rate_moves_a_wake_up() {
     in_world(|two| async move {
         let runtime = SimRuntime::new(&two.world, two.client);
         let world = two.world.clone();
@@ -317,7 +312,7 @@ fn a_fast_clock_wakes_its_sleeper_early_even_when_the_rate_changes_meanwhile() {
 }
 
 #[test]
-fn instants_of_two_processes_have_nothing_in_common() {
+fn two_processes_have_different_clock_origins() {
     in_world(|two| async move {
         let client = SimRuntime::new(&two.world, two.client).now();
         let server = SimRuntime::new(&two.world, two.server).now();

@@ -82,7 +82,7 @@ impl Writer {
         self.bytes
     }
 
-    /// [`super::FRAME_BYTES_MAX`] limits lengths long before they overflow.
+    /// Writes a length. It may saturate: the other end refuses frames above [`super::FRAME_BYTES_MAX`].
     fn length(&mut self, length: usize) {
         self.int(i32::try_from(length).unwrap_or(i32::MAX));
     }

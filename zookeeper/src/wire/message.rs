@@ -28,7 +28,7 @@ pub struct ConnectRequest {
     pub session_id: i64,
     /// The session's password.
     pub password: [u8; PASSWORD_BYTES],
-    /// Whether a read-only server is acceptable; `None` from clients before 3.4, which did not say.
+    /// True if a read-only server is acceptable; `None` from clients before 3.4, which leave out the field.
     pub read_only: Option<bool>,
 }
 
@@ -41,7 +41,7 @@ pub struct ConnectResponse {
     pub session_id: i64,
     /// The session's password.
     pub password: [u8; PASSWORD_BYTES],
-    /// Whether the server is read-only; `None` if one end is older than 3.4.
+    /// True if the server is read-only; `None` if one end is older than 3.4.
     pub read_only: Option<bool>,
 }
 
@@ -63,15 +63,15 @@ pub struct Stat {
     pub czxid: i64,
     /// The transaction that last set its data.
     pub mzxid: i64,
-    /// When it was created: milliseconds since the Unix epoch, on the leader's wall clock.
+    /// The time of its creation: milliseconds since the Unix epoch, on the leader's wall clock.
     pub ctime: i64,
-    /// When its data was last set, in the same unit.
+    /// The time when its data was last set, in the same unit.
     pub mtime: i64,
-    /// How often its data was set.
+    /// Counts the changes of its data.
     pub version: i32,
-    /// How often a child was created or deleted.
+    /// Counts the creations and deletions of children.
     pub cversion: i32,
-    /// How often its access list was set.
+    /// Counts the changes of its access list.
     pub aversion: i32,
     /// The session that owns it; 0 if it is not ephemeral.
     pub ephemeral_owner: i64,

@@ -40,7 +40,7 @@ pub enum Request {
         data: Vec<u8>,
         /// Its kind.
         mode: CreateMode,
-        /// Whether the reply contains its stat.
+        /// True if the reply must contain its stat.
         with_stat: bool,
     },
     /// Deletes a node.
@@ -54,14 +54,14 @@ pub enum Request {
     Exists {
         /// Its path.
         path: String,
-        /// Whether to watch for its creation, deletion and change.
+        /// True to watch for its creation, deletion and change.
         watch: bool,
     },
     /// Reads a node's data.
     Data {
         /// Its path.
         path: String,
-        /// Whether to watch for its change and deletion.
+        /// True to watch for its change and deletion.
         watch: bool,
     },
     /// Sets a node's data.
@@ -77,9 +77,9 @@ pub enum Request {
     Children {
         /// Its path.
         path: String,
-        /// Whether to watch for changes of the children and the node's deletion.
+        /// True to watch for changes of the children and the node's deletion.
         watch: bool,
-        /// Whether the reply contains its stat.
+        /// True if the reply must contain its stat.
         with_stat: bool,
     },
     /// Makes the server catch up with the leader.
@@ -198,7 +198,7 @@ impl Request {
         }
     }
 
-    /// Encodes the whole frame.
+    /// Encodes the whole frame, with this xid.
     pub fn encode(&self, xid: i32) -> Vec<u8> {
         let mut writer = Writer::default();
         writer.int(xid).int(self.op() as i32);

@@ -27,7 +27,7 @@ fn round(votes: impl IntoIterator<Item = Result<Vote, BackendError>>) -> Round {
 }
 
 fn told(round: &mut Round) -> Vec<(usize, u64)> {
-    std::iter::from_fn(|| round.tell()).map(|(node, token)| (node, token.as_u64())).collect()
+    std::iter::from_fn(|| round.next_raise()).map(|(node, token)| (node, token.as_u64())).collect()
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn a_grant_needs_a_majority_of_votes_and_raises() {
     round.raised(0, Ok(true));
     round.raised(1, Ok(true));
     assert_eq!(round.outcome(BEGAN), None);
-    // A vote that comes late is told the same token, though it would have asked for a larger one.
+    // A late vote gets the same token, though it would have asked for a larger one.
     round.voted(4, given(30, 2000));
     assert_eq!(told(&mut round), [(4, 11)]);
     round.raised(4, Ok(false));
@@ -151,10 +151,10 @@ fn a_release_is_done_when_no_majority_can_remain() {
 }
 
 proptest! {
-    /// Whatever the answers and their order: every round ends with the last answer, and never says two
-    /// things.
+    /// Whatever the answers and their order: every round ends with the last answer at the latest, and its
+    /// outcome never changes.
     #[test]
-    fn every_round_ends_and_sticks_to_what_it_said(
+    fn every_round_ends_and_keeps_its_outcome(
         nodes in 3..8usize, answers in proptest::collection::vec((0..8usize, 0..4u8), 40),
     ) {
         let mut round = Round::new(Quorum { nodes });
@@ -167,7 +167,7 @@ proptest! {
             } else if let Some(node) = (!raises.is_empty()).then(|| raises.remove(pick % raises.len())) {
                 round.raised(node, match kind { 0 => Err(failure()), 1 => Ok(false), _ => Ok(true) });
             }
-            raises.extend(std::iter::from_fn(|| round.tell()).map(|(node, _)| node));
+            raises.extend(std::iter::from_fn(|| round.next_raise()).map(|(node, _)| node));
             let outcome = round.outcome(BEGAN).map(|outcome| outcome.map_err(|_| ()));
             let kind = |outcome: &Result<Answer, ()>| match outcome {
                 Ok(Answer::Granted { token, .. }) => Ok(Some(*token)),

@@ -1,4 +1,4 @@
-//! rslock on one Redis, with its usual settings: a line of JSON in, a line of JSON out.
+//! The peer rslock on one Redis, with its default settings. Reads jobs and prints results as lines of JSON.
 
 #[path = "../../../src/timer.rs"]
 mod timer;
@@ -42,7 +42,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     for line in stdin().lock().lines() {
         let job: Job = serde_json::from_str(&line?)?;
         let slice = LocalSet::new().block_on(&executor, run(&locks, Rc::new(job)));
-        let slice = slice.unwrap_or_else(|error| Slice { error: Some(error.to_string()), ..Slice::default() });
+        let slice =
+            slice.unwrap_or_else(|error| Slice { error: Some(error.to_string()), ..Slice::default() });
         writeln!(stdout(), "{}", serde_json::to_string(&slice)?)?;
     }
     Ok(())
@@ -60,7 +61,7 @@ async fn run(locks: &LockManager, job: Rc<Job>) -> Result<Slice, Box<dyn Error>>
 async fn uncontended(locks: &LockManager, job: &Job) -> Result<Slice, Box<dyn Error>> {
     let (name, ttl) = (format!("{}:0", job.name), Duration::from_millis(job.ttl_ms));
     let mut slice = Slice { completed: job.operations, ..Slice::default() };
-    // The first one opens the connection and loads the scripts.
+    // The first round opens the connection and loads the scripts.
     for round in 0..=job.operations {
         let begun = Instant::now();
         let lock = locks.acquire_no_guard(name.as_str(), ttl).await?;
@@ -120,7 +121,8 @@ async fn spread(locks: &LockManager, job: Rc<Job>) -> Result<Slice, Box<dyn Erro
             while Instant::now() < end {
                 count.set(count.get() + 1);
                 let name = format!("{}:{}", job.name, count.get());
-                let Ok(lock) = locks.acquire_no_guard(name.as_str(), Duration::from_millis(job.ttl_ms)).await else {
+                let Ok(lock) = locks.acquire_no_guard(name.as_str(), Duration::from_millis(job.ttl_ms)).await
+                else {
                     return;
                 };
                 locks.unlock(&lock).await;

@@ -31,7 +31,7 @@ use crate::servers::Stage;
 use crate::span::Span;
 use crate::systems::System;
 
-/// An upper bound of the time between the event `write_sent` and the write to the socket.
+/// The longest time between the event `write_sent` and the write to the socket.
 const LEAVES: Duration = Duration::from_millis(50);
 /// Longer than any run.
 const CAP: &str = "1h";
@@ -106,9 +106,9 @@ struct LongWork {
     renewing: bool,
     /// The number of grants.
     grants: usize,
-    /// How often the work was completed and written.
+    /// The number of times that the work was completed and written.
     written: usize,
-    /// How often the work was lost: the lease expired before the write.
+    /// The number of times that the work was lost: the lease expired before the write.
     expired: usize,
 }
 
@@ -118,8 +118,8 @@ impl Experiment for RenewalNarrows {
 
     const NUMBER: u32 = 8;
     const TITLE: &'static str = "Renewing against acquiring again";
-    const QUESTION: &'static str = "Does a watchdog that renews the lease close the window in which a paused holder is \
-                                    overtaken, or does it make it narrower?";
+    const QUESTION: &'static str = "Does a watchdog that renews the lease close the window in which a paused \
+         holder is overtaken, or does it make it narrower?";
     const COMMITTED: &'static str = include_str!("../../../experiments/8.toml");
 
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
@@ -173,7 +173,8 @@ impl Scene<'_> {
         Ok(cells.iter().zip(of_cell).map(|(&cell, outcomes)| Paused::of(cell, outcomes)).collect())
     }
 
-    /// The holder works for a part of its lease, pauses and writes; another worker waits from the beginning.
+    /// Runs one cell: the holder works for a part of its lease, pauses and writes; another worker waits from
+    /// the beginning.
     fn play(&self, cell: Cell, phase: u32) -> Result<Outcome, ExperimentError> {
         let Cell { renewing, fence, pause, .. } = cell;
         let Configuration { ttl, phases, .. } = self.configuration;
@@ -188,15 +189,15 @@ impl Scene<'_> {
             flags.extend(["--renew", CAP]);
         }
         let mut a = Crew { work, ..crew }.worker("a", &flags)?;
-        a.told("section_entered")?;
+        a.wait_for_event("section_entered")?;
         let mut b = crew.worker("b", &[])?;
         a.ended()?;
         b.ended()?;
         Ok(Outcome::of(&[&a.history, &b.history, &resource.actor.history])?.0)
     }
 
-    /// The holder sends its write and its host is cut off. Its lease expires and another worker writes; then
-    /// the network delivers the first write.
+    /// Runs a write in transit: the holder sends its write and its host is cut off. Its lease expires and
+    /// another worker writes; then the network delivers the first write.
     fn under_way(&self, renewing: bool, fence: Fencing) -> Result<UnderWay, ExperimentError> {
         let run = format!("under-way-{renewing}-{}", fence.as_str());
         let mut resource = ResourceActor::start(self.stage, &run, fence.as_str())?;
@@ -208,7 +209,7 @@ impl Scene<'_> {
         let flags: &[&str] = if renewing { &["--renew", CAP] } else { &[] };
         let (lock, data) = (to_lock.addresses(), to_resource.addresses());
         let mut a = Crew { servers: &lock, resource: &data, ..crew }.worker("a", flags)?;
-        a.told("write_sent")?;
+        a.wait_for_event("write_sent")?;
         // The request has left its process by then: the proxy on this machine holds it.
         thread::sleep(LEAVES);
         to_lock.cut(servers.len());
@@ -217,7 +218,7 @@ impl Scene<'_> {
         to_resource.heal();
         to_lock.heal();
         a.ended()?;
-        resource.heard(2)?;
+        resource.wait_for_writes(2)?;
         let outcome = Outcome::of(&[&a.history, &b.history, &resource.actor.history])?.0;
         Ok(UnderWay { system: self.system, renewing, fence, outcome })
     }

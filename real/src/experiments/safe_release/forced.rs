@@ -27,9 +27,9 @@ use crate::lab::outcome::Outcome;
 use crate::runtime::TokioRuntime;
 use crate::servers::{Persistence, Redis, Stage};
 
-/// How long a client waits for its cue; long enough for a machine under load.
+/// The timeout of a client for its cue; long enough for a machine under load.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// How long c waits for the lock: longer than a's lease lives, shorter than b holds the lock.
+/// The timeout of c's acquire: longer than a's lease lives, shorter than b holds the lock.
 const C_ASKS: Duration = Duration::from_secs(1);
 /// b's TTL. If its lock is not deleted, c would wait that long.
 const B_TTL: Duration = Duration::from_secs(30);
@@ -41,7 +41,7 @@ pub(super) struct Forced {
     pub(super) fence: Fencing,
     /// The answer to a's release, whose lease had expired: `done` or `not_owner`.
     pub(super) told: Option<String>,
-    /// Whether c was granted the lock while b held it.
+    /// True if c was granted the lock while b held it.
     pub(super) third_got_in: bool,
     #[serde(flatten)]
     pub(super) outcome: Outcome,
@@ -209,10 +209,12 @@ impl Cue {
 
 impl Gap for HeldUp {
     async fn pass(&self) {
-        tracing::info!(target: "fault", event = "fault_applied", fault = 0_u64, verb = "pause", detail = "held up in its release");
+        let detail = "held up in its release";
+        tracing::info!(target: "fault", event = "fault_applied", fault = 0_u64, verb = "pause", detail);
         self.0.read.give();
         self.0.entered.wait().await;
-        tracing::info!(target: "fault", event = "fault_healed", fault = 0_u64, verb = "pause", detail = "goes on");
+        let detail = "goes on";
+        tracing::info!(target: "fault", event = "fault_healed", fault = 0_u64, verb = "pause", detail);
     }
 }
 

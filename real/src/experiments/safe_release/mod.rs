@@ -75,7 +75,8 @@ impl Experiment for SafeRelease {
         let of = |release| findings.forced.iter().filter(move |run| run.release == release);
         let (mistaken, safe) = (Release::GetThenDel, Release::Script);
         section.expect(
-            "by GET and DEL client a deleted b's lock, its release was confirmed, and c was granted the lock while b was",
+            "by GET and DEL client a deleted b's lock, its release was confirmed, and c was granted the lock \
+             while b was",
             of(mistaken).count() > 0 && of(mistaken).all(Forced::is_foreign),
         );
         let writes = |fence, count| {
@@ -103,8 +104,9 @@ impl Experiment for SafeRelease {
         );
         let (struck, rounds) = struck(mistaken);
         section.remarks.push(format!(
-            "At natural timing, with releases within a few milliseconds of the lease's end and another client asking \
-             without a break, GET and DEL deleted another's lock in {struck} of {rounds} rounds."
+            "At natural timing, with releases within a few milliseconds of the lease's end and another \
+             client asking without a break, GET and DEL deleted another's lock in {struck} of {rounds} \
+             rounds."
         ));
         section
     }

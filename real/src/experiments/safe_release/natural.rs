@@ -22,7 +22,7 @@ const SPREAD: Duration = Duration::from_millis(3);
 const AFTER: Duration = Duration::from_millis(1);
 /// The other client's TTL: its lease never expires here.
 const LONG: Duration = Duration::from_secs(60);
-/// How long the other client holds the lock, so that the holder's DEL can delete it.
+/// The time for which the other client holds the lock, so that the holder's DEL can delete it.
 const HOLDS: Duration = Duration::from_millis(3);
 /// The value of `round` after the last round.
 const OVER: u32 = u32::MAX;
@@ -81,7 +81,7 @@ impl Race<'_> {
         })
     }
 
-    /// Acquires and releases in each round; returns how many releases were confirmed as in time.
+    /// Acquires and releases in each round; returns the number of releases that were confirmed as in time.
     async fn hold(&self, lock: Client, key: LockKey) -> Result<u32, ExperimentError> {
         let Configuration { rounds, race_ttl, .. } = *self.configuration;
         let mut in_time = 0;
@@ -100,7 +100,7 @@ impl Race<'_> {
     }
 
     /// Polls without a pause while the holder holds the lock, holds it briefly, and releases by the script.
-    /// Returns how often the lock was gone by then.
+    /// Returns the number of times that the lock was gone by then.
     async fn take(&self, lock: Client, key: LockKey) -> Result<u32, ExperimentError> {
         let (mut struck, mut last) = (0, 0);
         loop {

@@ -119,9 +119,9 @@ impl<G: Gap> Releasing<G> {
     }
 
     /// Records an event under the server's name.
-    fn as_server(&self, tell: impl FnOnce()) {
+    fn as_server(&self, emit: impl FnOnce()) {
         speak_as("redis");
-        tell();
+        emit();
         speak_as(&self.client);
     }
 }

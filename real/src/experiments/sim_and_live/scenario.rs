@@ -14,9 +14,9 @@ use crate::servers::Stage;
 use crate::span::Span;
 use crate::systems::System;
 
-/// How long worker b works.
+/// The duration of worker b's work.
 const B_WORKS: Duration = Duration::from_millis(20);
-/// How long worker a holds the lock before it is killed; b is waiting by then.
+/// The time for which worker a holds the lock before it is killed; b is waiting by then.
 const A_LIVES: Duration = Duration::from_millis(200);
 /// The number of Redlock's nodes.
 const NODES: u32 = 5;
@@ -115,11 +115,11 @@ impl Plot {
             Scenario::GcPause | Scenario::PauseHalfTtl => crew.worker("a", &["--pause", &pause])?,
             Scenario::WorkLongerThanTtl | Scenario::SigkillHolder => crew.worker("a", &[])?,
         };
-        a.told("section_entered")?;
+        a.wait_for_event("section_entered")?;
         let mut b = Crew { work: B_WORKS, ..crew }.worker("b", &[])?;
         let mut files = vec![a.history.clone(), b.history.clone(), resource.actor.history.clone()];
         if scenario == Scenario::SigkillHolder {
-            b.told("lease_requested")?;
+            b.wait_for_event("lease_requested")?;
             files.push(a.crash()?);
         } else {
             a.ended()?;

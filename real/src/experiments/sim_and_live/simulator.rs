@@ -91,6 +91,7 @@ fn build(beside: &Path) -> Result<(), ExperimentError> {
 fn missing(path: &Path, why: &str) -> ExperimentError {
     let path = path.display();
     ExperimentError::Failed(format!(
-        "no simulator at {path}: {why}; run `cargo build --release -p sim`, or give its path: --set 'sim=\"PATH\"'"
+        "no simulator at {path}: {why}; run `cargo build --release -p sim`, or give its path: --set \
+         'sim=\"PATH\"'"
     ))
 }

@@ -17,15 +17,15 @@ use crate::servers::{EtcdCluster, Stage};
 
 /// The prefix of the keys.
 const KEY: &str = "account";
-/// How long an acquire may take.
+/// The timeout of an acquire.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long the session of the client lives on the server without a keepalive.
+/// The TTL of the client's session.
 const SESSION_TTL: Duration = Duration::from_secs(30);
 
 /// The cost of locks.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Held {
-    /// Whether all locks share one lease.
+    /// True if all locks share one lease.
     pub(super) is_shared: bool,
     pub(super) locks: u64,
     pub(super) per_second: f64,

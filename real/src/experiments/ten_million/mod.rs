@@ -101,15 +101,15 @@ fn expect_of_memory(section: &mut Section, findings: &Findings) {
         none < each && shared - none < (each - none) / 2.0,
     );
     section.remarks.push(format!(
-        "A lock takes {none:.0} bytes without a counter and {each:.0} with one of its own, which never expires: ten million \
-         take {:.2} GB. With shared counters it takes {shared:.0}, and tokens of unlike locks come from one counter: they still \
-         grow for each lock, with gaps.",
+        "A lock takes {none:.0} bytes without a counter and {each:.0} with one of its own, which never \
+         expires: ten million take {:.2} GB. With shared counters it takes {shared:.0}, and tokens of unlike \
+         locks come from one counter: they still grow for each lock, with gaps.",
         each * 1e7 / 1e9,
     ));
     if let Some(memory) = of(Counters::None) {
         section.remarks.push(format!(
-            "`MEMORY USAGE` says {} bytes for a lock's key, {:.0} less than `used_memory` grew by: it leaves out the key's share of \
-             the hash tables.",
+            "`MEMORY USAGE` says {} bytes for a lock's key, {:.0} less than `used_memory` grew by: it leaves \
+             out the key's share of the hash tables.",
             memory.memory_usage_bytes,
             none - memory.memory_usage_bytes as f64,
         ));
@@ -138,8 +138,8 @@ fn expect_of_expiry(section: &mut Section, configuration: &Configuration, findin
             curve.reclaimed_after_s.map_or("not in time".to_owned(), |after| format!("{after:.0} s after"));
         let most = curve.overstated_max();
         section.remarks.push(format!(
-            "{}: the last memory was reclaimed {after} the last lock had expired{}. At worst dbsize counted {most} locks that had \
-             expired, {:.0} % of all.",
+            "{}: the last memory was reclaimed {after} the last lock had expired{}. At worst dbsize counted \
+             {most} locks that had expired, {:.0} % of all.",
             curve.name(),
             if curve.active { "" } else { " and active expiry was allowed" },
             100.0 * most as f64 / keys as f64,
@@ -157,13 +157,14 @@ fn expect_of_etcd(section: &mut Section, findings: &Findings) {
     );
     let growth = &findings.growth;
     section.expect(
-        "the database grows with every acquire and release, and shrinks when it is compacted and defragmented",
+        "the database grows with every acquire and release, and shrinks when it is compacted and \
+         defragmented",
         growth.after > growth.before && growth.defragmented < growth.after,
     );
     if let Some(each) = of(false) {
         section.remarks.push(format!(
-            "etcd held {} leases with a lock each, {:.0} bytes of memory and {:.0} of the database a lock: with its usual quota \
-             of 2 GB a database holds some {:.1} million. All of it is in memory.",
+            "etcd held {} leases with a lock each, {:.0} bytes of memory and {:.0} of the database a lock: \
+             with its usual quota of 2 GB a database holds some {:.1} million. All of it is in memory.",
             each.locks,
             each.memory_bytes_per_lock,
             each.database_bytes_per_lock,
@@ -171,8 +172,9 @@ fn expect_of_etcd(section: &mut Section, findings: &Findings) {
         ));
     }
     section.remarks.push(format!(
-        "{} acquires and releases of one lock made {} revisions and {:.0} bytes of database each, though nothing of them was left; \
-         compaction alone returns none of it to the disk ({} bytes after it), defragmentation does ({} bytes).",
+        "{} acquires and releases of one lock made {} revisions and {:.0} bytes of database each, though \
+         nothing of them was left; compaction alone returns none of it to the disk ({} bytes after it), \
+         defragmentation does ({} bytes).",
         growth.rounds,
         growth.revisions,
         growth.after.saturating_sub(growth.before) as f64 / growth.rounds.max(1) as f64,
@@ -206,7 +208,8 @@ fn memory_table(findings: &Findings) -> Table {
 
 fn expiry_table(findings: &Findings) -> Table {
     let mut table = Table::new(
-        "Redis: the largest number of expired locks in dbsize, its time, and used_memory then; and the time from the last expiry until all were reclaimed.",
+        "Redis: the largest number of expired locks in dbsize, its time, and used_memory then; and the time \
+         from the last expiry until all were reclaimed.",
         &["expiry", "locks", "expired", "at s", "MB then", "reclaimed s"],
     );
     for curve in &findings.expiry {

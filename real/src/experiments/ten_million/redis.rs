@@ -35,13 +35,13 @@ pub(super) struct Memory {
 /// A run in which all locks expire.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Curve {
-    /// Whether active expiry is always on, or only after all locks have expired.
+    /// True if active expiry is always on; false if it is on only after all locks have expired.
     pub(super) active: bool,
     pub(super) locks: u64,
     pub(super) samples: Vec<Sample>,
     /// Without active expiry: the state when all locks have expired.
     pub(super) idle: Option<Sample>,
-    /// The number of expired locks read then, and by how much the number of keys dropped.
+    /// The number of expired locks read then, and the decrease of the number of keys.
     pub(super) asked: u64,
     pub(super) removed_by_asking: u64,
     /// The time from the last expiry (or from the start of active expiry, if later) until no key was left.
@@ -110,12 +110,12 @@ async fn fill_with(
         counters,
     };
     let progress = RefCell::new(Progress::new());
-    let tell = |locks| {
+    let on_batch = |locks| {
         let mut progress = progress.borrow_mut();
         let before = progress.last().map_or(0, |(_, sum)| *sum);
         progress.push((runtime.now(), before + locks));
     };
-    let filled = fill(runtime, order, tell).await.map_err(|error| failed(&error))?;
+    let filled = fill(runtime, order, on_batch).await.map_err(|error| failed(&error))?;
     Ok((filled, progress.into_inner()))
 }
 
@@ -207,7 +207,7 @@ impl Watch<'_> {
         self.progress.last().map_or(self.runtime.now(), |(at, _)| *at)
     }
 
-    /// Reads some expired locks one by one; returns their number, and by how much the number of keys dropped.
+    /// Reads some expired locks one by one; returns their number, and the decrease of the number of keys.
     fn ask_for_expired(&self) -> Result<(u64, u64), ExperimentError> {
         let asked = ASKED.min(self.configuration.keys);
         let before = number(self.redis, "DBSIZE")?;

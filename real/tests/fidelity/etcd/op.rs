@@ -1,5 +1,4 @@
-//! Requests to etcd as they are drawn. Revisions count from the one at which the script begins, leases are
-//! numbered.
+//! Draws requests to etcd. Revisions count from the one at which the script begins, leases are numbered.
 
 use etcd_client::{
     Compare, CompareOp, DeleteOptions, GetOptions, PutOptions, SortOrder, SortTarget, Txn, TxnOp,
@@ -44,7 +43,7 @@ pub(crate) enum Op {
         name: &'static str,
         lease: i64,
     },
-    /// The lock that was granted first, of those that still are.
+    /// Releases the lock that was granted first of those still held.
     Unlock,
     Wait,
 }
@@ -59,7 +58,7 @@ pub(crate) struct Put {
     ignore_lease: bool,
 }
 
-/// Which keys, from the first on.
+/// The keys of a request, from its first key on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Span {
     One,
@@ -89,7 +88,7 @@ pub(crate) struct Delete {
     prev_key: bool,
 }
 
-/// What a transaction compares; revisions count from the script's beginning, as long as they are positive.
+/// A comparison of a transaction. Positive revisions count from the script's beginning.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition {
     key: &'static str,
@@ -125,7 +124,7 @@ pub(crate) struct Watch {
     id: Option<i64>,
 }
 
-/// Where a script's numbers begin.
+/// The revision and lease id from which a script's numbers count.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
     pub(crate) revision: i64,
@@ -226,7 +225,7 @@ impl Watch {
     }
 }
 
-/// The transaction.
+/// Builds a transaction.
 pub(crate) fn txn(when: &[Condition], then: &[Action], or_else: &[Action], origin: Origin) -> Txn {
     let actions = |actions: &[Action]| actions.iter().map(|action| action.op(origin)).collect::<Vec<_>>();
     Txn::new()
@@ -273,7 +272,7 @@ impl Condition {
     }
 }
 
-/// How a script may begin, so that what needs several steps is seen in every run.
+/// Draws the first steps of a script, so that cases that need several steps occur in every run.
 pub(crate) fn beginnings() -> impl Strategy<Value = Vec<Op>> {
     let grants = [Op::Grant { lease: 1, ttl: 100 }, Op::Grant { lease: 2, ttl: 200 }];
     let put = |value| Op::Put(Put { key: "a", value, ..Put::default() });
@@ -284,10 +283,14 @@ pub(crate) fn beginnings() -> impl Strategy<Value = Vec<Op>> {
     let twice = [&compaction[..4], &again].concat();
     let locks = [1, 2].map(|lease| Op::Lock { name: "lock", lease });
     let queue = [&grants[..], &locks, &[Op::Unlock]].concat();
-    prop_oneof![4 => Just(Vec::new()), 4 => Just(grants.to_vec()), 3 => select(vec![compaction, twice, queue])]
+    prop_oneof![
+        4 => Just(Vec::new()),
+        4 => Just(grants.to_vec()),
+        3 => select(vec![compaction, twice, queue]),
+    ]
 }
 
-/// Any step.
+/// Draws any step but a wait.
 pub(crate) fn ops() -> impl Strategy<Value = Op> {
     let grant = (leases(), select(&[SHORT_TTL, 100, 100, 200, 9_000_000_001][..]));
     let or_else = vec(actions(1), 0..3);
@@ -343,9 +346,9 @@ fn ranges() -> impl Strategy<Value = Range> {
     let targets = select(&[Key, Version, Create, Mod, Value][..]);
     let sort = (targets, select(&[SortOrder::None, SortOrder::Ascend, SortOrder::Descend][..]));
     let flags = (any::<bool>(), weighted(0.2, Just(())), weighted(0.2, Just(())));
-    let bounds = (weighted(0.2, 0..6_i64), weighted(0.2, 0..6_i64));
-    (keys(), spans(), weighted(0.3, -2..7_i64), select(&[0, 0, 1, 2][..]), of(sort), flags, bounds).prop_map(
-        |(key, span, revision, limit, sort, (serializable, keys_only, count_only), bounds)| Range {
+    let limits = (weighted(0.2, 0..6_i64), weighted(0.2, 0..6_i64));
+    (keys(), spans(), weighted(0.3, -2..7_i64), select(&[0, 0, 1, 2][..]), of(sort), flags, limits).prop_map(
+        |(key, span, revision, limit, sort, (serializable, keys_only, count_only), limits)| Range {
             key,
             span,
             revision,
@@ -354,8 +357,8 @@ fn ranges() -> impl Strategy<Value = Range> {
             serializable,
             keys_only: keys_only.is_some(),
             count_only: count_only.is_some(),
-            min_mod: bounds.0,
-            max_create: bounds.1,
+            min_mod: limits.0,
+            max_create: limits.1,
         },
     )
 }
@@ -377,7 +380,7 @@ fn conditions() -> impl Strategy<Value = Condition> {
         .prop_map(|(key, span, how, what)| Condition { key, span, how, what })
 }
 
-/// What a transaction does; `depth` transactions may be in it.
+/// Draws an action of a transaction, with transactions nested `depth` deep at most.
 fn actions(depth: u32) -> proptest::strategy::BoxedStrategy<Action> {
     let flat = prop_oneof![
         3 => puts().prop_map(Action::Put),

@@ -1,4 +1,4 @@
-//! Scripts of requests, and how one is run on both servers.
+//! Draws scripts of requests, and runs one on both servers.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -14,18 +14,18 @@ use super::op::{Op, SHORT_TTL, beginnings, ops};
 use super::side::{Side, WAITS};
 use crate::harness::{Tally, Verdict};
 
-/// How long a wait takes: a short lease has run out, and etcd, which looks twice a second, has ended it.
+/// The duration of a wait: a short lease expires in it, and etcd, which checks twice a second, revokes it.
 const WAIT: Duration = Duration::from_millis(5500);
-/// A short lease lives for so long at least, counted from any wait or from the beginning.
+/// The least lifetime of a short lease, counted from the last wait or the beginning.
 const LATE: Duration = Duration::from_secs(SHORT_TTL.unsigned_abs() - 1);
-/// How long nothing must have come from either server until nothing more is expected.
+/// The time without notifications from either server after which no more are expected.
 const QUIET: Duration = Duration::from_millis(200);
-/// How long one server may lag behind the other before they differ.
+/// The longest that one server may lag behind the other before they count as different.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// Lease ids between two scripts.
+/// The number of lease ids reserved for each script.
 const LEASES: i64 = 10;
 
-/// What must have succeeded in a run.
+/// The kinds of operation that must have succeeded in a run.
 pub(crate) const KINDS: [&str; 19] = [
     "put",
     "range",
@@ -48,7 +48,7 @@ pub(crate) const KINDS: [&str; 19] = [
     "unlock",
 ];
 
-/// A script.
+/// Draws a script.
 pub(crate) fn scripts() -> impl Strategy<Value = Vec<Op>> {
     let steps = vec(prop_oneof![300 => ops(), 1 => Just(Op::Wait)], 1..20);
     (beginnings(), steps).prop_map(|(beginning, steps)| [beginning, steps].concat())
@@ -59,7 +59,7 @@ pub(crate) struct Servers {
     runtime: Runtime,
     live: Client,
     simulated: Client,
-    /// Scripts run so far: each has lease ids of its own.
+    /// The number of scripts run so far: each has lease ids of its own.
     scripts: Cell<i64>,
 }
 
@@ -78,7 +78,7 @@ impl Servers {
             let live = Side::begin(self.live.clone(), lease).await;
             let simulated = Side::begin(self.simulated.clone(), lease).await;
             let mut run =
-                Run { live, simulated, text: String::new(), given_back: Vec::new(), kinds: Vec::new() };
+                Run { live, simulated, text: String::new(), released: Vec::new(), kinds: Vec::new() };
             let verdict = run.all(script).await;
             if matches!(verdict, Verdict::Same) {
                 run.kinds.iter().for_each(|kind| tally.count(kind));
@@ -90,19 +90,19 @@ impl Servers {
     }
 }
 
-/// A script that runs.
+/// A script on both servers.
 struct Run {
     live: Side,
     simulated: Side,
     text: String,
-    given_back: Vec<String>,
+    released: Vec<String>,
     kinds: Vec<&'static str>,
 }
 
 impl Run {
     async fn all(&mut self, script: &[Op]) -> Verdict {
         let mut since = Instant::now();
-        let mut has_told = false;
+        let mut may_notify = false;
         for op in script {
             if let Op::Wait = op {
                 tokio::time::sleep(WAIT).await;
@@ -110,23 +110,23 @@ impl Run {
                 let _ = writeln!(self.text, "(wait {WAIT:?})");
                 continue;
             }
-            // What a request changes must not race with what is still under way.
-            if has_told
+            // A request's changes must not race with notifications still under way.
+            if may_notify
                 && !matches!(op, Op::Range(_) | Op::TimeToLive { .. } | Op::Put(_))
                 && !self.settle().await
             {
                 return self.difference();
             }
-            has_told |= matches!(op, Op::Watch(_) | Op::Lock { .. });
+            may_notify |= matches!(op, Op::Watch(_) | Op::Lock { .. });
             let key = self.held();
-            let heard = (self.live.told().len(), self.simulated.told().len());
+            let seen = (self.live.notifications().len(), self.simulated.notifications().len());
             let mut live = self.live.carry_out(op, key.as_deref()).await;
             let mut simulated = self.simulated.carry_out(op, key.as_deref()).await;
             if let Op::Lock { name, .. } = op {
-                // One that waits where the other has answered may be slow: on a machine that is busy.
+                // If only one has answered, the other may be slow, on a busy machine.
                 match (live == WAITS, simulated == WAITS) {
-                    (true, false) => live = self.live.late_answer(name, heard.0, TIMEOUT).await,
-                    (false, true) => simulated = self.simulated.late_answer(name, heard.1, TIMEOUT).await,
+                    (true, false) => live = self.live.late_answer(name, seen.0, TIMEOUT).await,
+                    (false, true) => simulated = self.simulated.late_answer(name, seen.1, TIMEOUT).await,
                     _ => {}
                 }
             }
@@ -141,19 +141,19 @@ impl Run {
             let _ = writeln!(self.text, "    {live}");
             self.note(op, &live, key);
         }
-        if has_told && !self.settle().await {
+        if may_notify && !self.settle().await {
             return self.difference();
         }
-        self.note_told();
+        self.note_notifications();
         Verdict::Same
     }
 
-    /// Waits until nothing more comes unasked. Whether both servers have then told the same.
+    /// Waits until no more notifications come; returns true if both servers have sent the same.
     async fn settle(&self) -> bool {
         let begun = Instant::now();
         let (mut count, mut since) = (0, Instant::now());
         loop {
-            let (live, simulated) = (self.live.told(), self.simulated.told());
+            let (live, simulated) = (self.live.notifications(), self.simulated.notifications());
             if live.len() + simulated.len() != count {
                 (count, since) = (live.len() + simulated.len(), Instant::now());
             }
@@ -165,16 +165,17 @@ impl Run {
     }
 
     fn difference(&mut self) -> Verdict {
-        let (live, simulated) = (self.live.told(), self.simulated.told());
-        let _ = writeln!(self.text, "told unasked\n  live:      {live:#?}\n  simulated: {simulated:#?}");
+        let (live, simulated) = (self.live.notifications(), self.simulated.notifications());
+        let _ = writeln!(self.text, "notifications\n  live:      {live:#?}\n  simulated: {simulated:#?}");
         Verdict::Different(std::mem::take(&mut self.text))
     }
 
-    /// The key of the lock that was granted first and not given back.
+    /// Returns the key of the lock that was granted first and not released.
     fn held(&self) -> Option<String> {
         let at_once = self.text.lines().map(str::trim).filter(|line| is_lock_key(line)).map(str::to_owned);
-        let told = self.live.told().into_iter().map(|(_, text)| text).filter(|text| is_lock_key(text));
-        at_once.chain(told).find(|key| !self.given_back.contains(key))
+        let notifications =
+            self.live.notifications().into_iter().map(|(_, text)| text).filter(|text| is_lock_key(text));
+        at_once.chain(notifications).find(|key| !self.released.contains(key))
     }
 
     fn note(&mut self, op: &Op, answer: &str, key: Option<String>) {
@@ -203,12 +204,12 @@ impl Run {
             Op::Watch(_) | Op::Cancel(_) | Op::Progress | Op::Wait => return,
         });
         if let Op::Unlock = op {
-            self.given_back.extend(key);
+            self.released.extend(key);
         }
     }
 
-    fn note_told(&mut self) {
-        for (who, text) in self.live.told() {
+    fn note_notifications(&mut self) {
+        for (who, text) in self.live.notifications() {
             self.kinds.push(match text.split([' ', ',']).next().unwrap_or_default() {
                 "created" => "watch created",
                 "put" => "watch put",
@@ -223,7 +224,7 @@ impl Run {
     }
 }
 
-/// A lock's key: its name, and the lease in hexadecimal digits.
+/// Returns true for a lock's key: its name, and the lease in hexadecimal digits.
 fn is_lock_key(text: &str) -> bool {
     let lease = text.strip_prefix("lock/").or_else(|| text.strip_prefix("other/"));
     lease.is_some_and(|lease| !lease.is_empty() && lease.chars().all(|digit| digit.is_ascii_hexdigit()))

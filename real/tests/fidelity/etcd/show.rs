@@ -1,14 +1,14 @@
-//! Answers as texts that two servers have in common: revisions count from the script's beginning, and what
-//! each server names by itself is left out.
+//! Shows answers as text that is the same for servers that agree: revisions count from the script's
+//! beginning, and ids that a server chooses are left out.
 
 use std::fmt::Debug;
 
 use etcd_client::{Error, EventType, WatchResponse};
 
-/// Lease ids above this are the server's own choice.
+/// Lease ids above this are chosen by the server.
 const CHOSEN_ID: i64 = 1_000_000_000;
 
-/// An answer.
+/// Shows an answer or its error.
 pub(crate) fn answer<T: Debug>(answer: &Result<T, Error>, revision: i64) -> String {
     match answer {
         Ok(answer) => masked(&format!("{answer:?}"), revision),
@@ -17,32 +17,32 @@ pub(crate) fn answer<T: Debug>(answer: &Result<T, Error>, revision: i64) -> Stri
     }
 }
 
-/// What a message of a watch says: one text for each thing, with the watch that it concerns.
+/// Shows each part of a watch's message as one text, with the id of its watch.
 pub(crate) fn message(message: &WatchResponse, revision: i64) -> Vec<(i64, String)> {
     let id = message.watch_id();
     let at = message.header().map_or(0, |header| relative(header.revision(), revision));
-    let mut told = Vec::new();
+    let mut parts = Vec::new();
     if message.created() {
-        told.push((id, format!("created at {at}")));
+        parts.push((id, format!("created at {at}")));
     }
     for event in message.events() {
         let kind = if event.event_type() == EventType::Put { "put" } else { "delete" };
-        told.push((id, masked(&format!("{kind} {:?} was {:?}", event.kv(), event.prev_kv()), revision)));
+        parts.push((id, masked(&format!("{kind} {:?} was {:?}", event.kv(), event.prev_kv()), revision)));
     }
     if message.canceled() {
         let compacted = relative(message.compact_revision(), revision);
-        told.push((id, format!("cancelled, compacted at {compacted}: {}", message.cancel_reason())));
+        parts.push((id, format!("cancelled, compacted at {compacted}: {}", message.cancel_reason())));
     } else if !message.created() && message.events().is_empty() {
-        told.push((id, format!("progress at {at}")));
+        parts.push((id, format!("progress at {at}")));
     }
-    told
+    parts
 }
 
 fn relative(number: i64, revision: i64) -> i64 {
     if number > 0 { number - revision } else { number }
 }
 
-/// `text`, the debug output of a message, with its numbers made comparable and its bytes readable.
+/// Makes the numbers in `text`, the debug output of a message, comparable, and its bytes readable.
 fn masked(text: &str, revision: i64) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -58,7 +58,7 @@ fn masked(text: &str, revision: i64) -> String {
             out.push_str(&format!("{:?}", String::from_utf8_lossy(&bytes)));
             rest = after;
         } else if name.ends_with("_id") {
-            // Beyond an i64.
+            // A number beyond an i64.
             rest = &rest[end..];
             out.push('_');
         }
@@ -71,18 +71,18 @@ fn shown(name: &str, number: i64, revision: i64) -> String {
     match name {
         "cluster_id" | "member_id" | "raft_term" => String::from("_"),
         "id" if number > CHOSEN_ID => String::from("_"),
-        // The rest of a lease, in seconds.
+        // The remaining time of a lease, in seconds.
         "ttl" if number > 0 => String::from("_"),
         _ if name.ends_with("revision") => relative(number, revision).to_string(),
         _ => number.to_string(),
     }
 }
 
-/// A list of bytes at the beginning of `text`, and what follows it.
+/// Returns the list of bytes at the beginning of `text`, and the rest.
 fn bytes(text: &str) -> Option<(Vec<u8>, &str)> {
     let (list, rest) = text.strip_prefix('[')?.split_once(']')?;
     let bytes: Result<Vec<u8>, _> =
         list.split(", ").filter(|byte| !byte.is_empty()).map(str::parse).collect();
-    // An empty list may be one of anything.
+    // An empty list of any type counts as bytes.
     bytes.ok().map(|bytes| (bytes, rest))
 }

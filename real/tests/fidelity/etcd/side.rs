@@ -1,4 +1,4 @@
-//! One client of one server: what it asks, and what it is told unasked.
+//! One client of one server: it sends requests, and collects answers and notifications.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,43 +14,43 @@ use super::show;
 /// The answer to a lock that is not granted yet.
 pub(crate) const WAITS: &str = "(waits)";
 
-/// Longer than the answer to a lock that is free takes.
+/// Longer than the grant of a free lock takes.
 const TIMEOUT: Duration = Duration::from_millis(150);
 
-/// One server, as all scripts use it, and what it has told in this one.
+/// The client of one server, and the notifications of the current script.
 pub(crate) struct Side {
     client: Client,
     origin: Origin,
     watches: Option<(WatchRequestSender, JoinHandle<()>)>,
-    told: Told,
+    notifications: Notifications,
     locks: Vec<JoinHandle<()>>,
 }
 
-/// What came unasked: from watches, with the watch, and from locks that were waited for.
-type Told = Arc<Mutex<Vec<(String, String)>>>;
+/// The messages of watches, and the late answers to locks, each with its source: the watch or the lock.
+type Notifications = Arc<Mutex<Vec<(String, String)>>>;
 
 impl Side {
-    /// Clears the server: no keys, no leases. Leases of this script have ids above `lease`.
+    /// Deletes all keys and leases of the server. Leases of this script have ids above `lease`.
     pub(crate) async fn begin(mut client: Client, lease: i64) -> Self {
         for lease in client.leases().await.unwrap().leases() {
-            // It may run out meanwhile.
+            // It may expire meanwhile.
             let _ = client.lease_revoke(lease.id()).await;
         }
         client.delete("", Some(DeleteOptions::new().with_all_keys())).await.unwrap();
         let revision = client.get("a", None).await.unwrap().header().unwrap().revision();
         let origin = Origin { revision, lease };
-        Self { client, origin, watches: None, told: Told::default(), locks: Vec::new() }
+        Self { client, origin, watches: None, notifications: Notifications::default(), locks: Vec::new() }
     }
 
-    /// What has come unasked so far: for each watch, and for each waiter, in its order.
-    pub(crate) fn told(&self) -> Vec<(String, String)> {
-        let mut told = self.told.lock().unwrap().clone();
-        // Watches of one stream come in no order among themselves.
-        told.sort_by(|one, other| one.0.cmp(&other.0));
-        told
+    /// Returns the notifications so far, sorted by source; those of one source keep their order.
+    pub(crate) fn notifications(&self) -> Vec<(String, String)> {
+        let mut notifications = self.notifications.lock().unwrap().clone();
+        // Messages of different watches of one stream arrive in no fixed order.
+        notifications.sort_by(|one, other| one.0.cmp(&other.0));
+        notifications
     }
 
-    /// Ends what the script has left open.
+    /// Ends the tasks that the script has left running.
     pub(crate) fn end(self) {
         self.locks.iter().for_each(JoinHandle::abort);
         if let Some((_, reader)) = self.watches {
@@ -58,8 +58,7 @@ impl Side {
         }
     }
 
-    /// Carries out a request, and returns what the answer says. `unlock` is the key of the lock to be given
-    /// back.
+    /// Sends a request, and returns its answer as text. `unlock` is the key of the lock to release.
     pub(crate) async fn carry_out(&mut self, op: &Op, unlock: Option<&str>) -> String {
         let (origin, revision) = (self.origin, self.origin.revision);
         let client = &mut self.client;
@@ -115,7 +114,7 @@ impl Side {
                 show::answer(&answer, revision)
             }
             Op::Leases => show::answer(&client.leases().await, revision),
-            other => format!("{other:?} is not asked of a server"),
+            other => format!("{other:?} is no request to a server"),
         }
     }
 
@@ -131,12 +130,12 @@ impl Side {
                 match self.client.watch(key, Some(options)).await {
                     Ok(stream) => {
                         let (requests, mut messages) = stream.split();
-                        let told = Arc::clone(&self.told);
+                        let notifications = Arc::clone(&self.notifications);
                         let reader = tokio::spawn(async move {
                             while let Ok(Some(message)) = messages.message().await {
                                 let things = show::message(&message, origin.revision).into_iter();
                                 let things = things.map(|(id, text)| (format!("watch {id}"), text));
-                                told.lock().unwrap().extend(things);
+                                notifications.lock().unwrap().extend(things);
                             }
                         });
                         *none = Some((requests, reader));
@@ -152,11 +151,12 @@ impl Side {
         show::answer(&asked, origin.revision)
     }
 
-    /// What is told of the lock `name` within `timeout`, after the `heard` first tidings; else that it waits.
-    pub(crate) async fn late_answer(&self, name: &str, heard: usize, timeout: Duration) -> String {
+    /// Waits for the answer to the lock `name`, which is not among the first `seen` notifications; returns
+    /// [`WAITS`] after `timeout`.
+    pub(crate) async fn late_answer(&self, name: &str, seen: usize, timeout: Duration) -> String {
         let answer = async {
             loop {
-                if let Some(answer) = self.take_told(&format!("lock {name}"), heard) {
+                if let Some(answer) = self.take_notification(&format!("lock {name}"), seen) {
                     break answer;
                 }
                 tokio::time::sleep(Duration::from_millis(10)).await;
@@ -165,27 +165,27 @@ impl Side {
         tokio::time::timeout(timeout, answer).await.unwrap_or_else(|_| String::from(WAITS))
     }
 
-    /// The first that `what` told after the `heard` first tidings, which then is told no more.
-    fn take_told(&self, what: &str, heard: usize) -> Option<String> {
-        let mut told = self.told.lock().unwrap();
-        let at = told.iter().skip(heard).position(|(from, _)| from == what)?;
-        Some(told.remove(heard + at).1)
+    /// Removes and returns the first notification of `source` after the first `seen` ones.
+    fn take_notification(&self, source: &str, seen: usize) -> Option<String> {
+        let mut notifications = self.notifications.lock().unwrap();
+        let at = notifications.iter().skip(seen).position(|(from, _)| from == source)?;
+        Some(notifications.remove(seen + at).1)
     }
 
-    /// Asks for a lock, and waits no longer than a free one takes.
+    /// Requests a lock; returns [`WAITS`] if it is not granted within [`TIMEOUT`].
     async fn lock(&mut self, name: &'static str, lease: i64) -> String {
-        let (mut client, told, revision) =
-            (self.client.clone(), Arc::clone(&self.told), self.origin.revision);
+        let (mut client, notifications, revision) =
+            (self.client.clone(), Arc::clone(&self.notifications), self.origin.revision);
         let (granted, mut at_once) = tokio::sync::oneshot::channel();
         self.locks.push(tokio::spawn(async move {
             let answer = client.lock(name, Some(LockOptions::new().with_lease(lease))).await;
-            // The revision in the answer to a waiter is that of its last look, which may see later changes.
+            // The revision in a waiter's answer is that of its last read, which may see later changes.
             let text = match &answer {
                 Ok(answer) => String::from_utf8_lossy(answer.key()).into_owned(),
                 Err(_) => show::answer(&answer, revision),
             };
             if let Err(text) = granted.send(text) {
-                told.lock().unwrap().push((format!("lock {name}"), text));
+                notifications.lock().unwrap().push((format!("lock {name}"), text));
             }
         }));
         match tokio::time::timeout(TIMEOUT, &mut at_once).await {

@@ -1,5 +1,5 @@
-//! Scripts in which two clients publish and listen. A command there may be answered by several replies, and
-//! messages come unasked: after each step, all that has come to either client is compared, in its order.
+//! Scripts in which two clients publish and subscribe. A command may get several replies, and messages come
+//! without a request: after each step, all replies to both clients are compared, in order.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use super::templates::CHANNELS;
 use super::wire::{self, Connection, Reply};
 use crate::harness::{Tally, Verdict};
 
-/// What must have come about in a run.
+/// The kinds of reply that must occur in a run.
 pub(crate) const KINDS: [&str; 7] = [
     "subscribe",
     "unsubscribe",
@@ -26,11 +26,11 @@ pub(crate) const KINDS: [&str; 7] = [
     "refusal while listening",
 ];
 
-/// What else is said.
+/// Other commands in these scripts.
 const OTHER: &[&str] =
     &["HELLO 2", "HELLO 3", "HELLO 3", "PING", "PING text", "GET a", "RESET", "QUIT", "NOSUCH"];
 
-/// A script: whether the second client says it, and what.
+/// Draws a script: commands, each with true if the second client sends it.
 pub(crate) fn scripts() -> impl Strategy<Value = Vec<(bool, Command)>> {
     let other = select(OTHER).prop_map(|text| Command::new(text, text.split(' ').map(Word::text).collect()));
     vec((any::<bool>(), prop_oneof![3 => command::of(&CHANNELS), 1 => other]), 1..16)
@@ -45,7 +45,7 @@ pub(crate) fn run(script: &[(bool, Command)], servers: Servers, tally: &Tally) -
         let request = wire::request(&command.words(0));
         let (theirs, ours) = (live.say(client, &request), simulated.say(client, &request));
         let _ = writeln!(text, "client {}: {command}", client + 1);
-        if in_some_order(command, &theirs) != in_some_order(command, &ours) {
+        if comparable(command, &theirs) != comparable(command, &ours) {
             let _ = writeln!(text, "  live:      {theirs:#?}\n  simulated: {ours:#?}");
             return Verdict::Different(text);
         }
@@ -71,20 +71,20 @@ impl Pair {
         Self { address, clients: [0; 2].map(|_| Connection::open(address).unwrap()) }
     }
 
-    /// Sends a request of one client, and returns what comes to it, and then to the other.
+    /// Sends a request of one client; returns the replies to it, and then those to the other.
     fn say(&mut self, client: usize, request: &[u8]) -> Vec<String> {
-        let mut told = Vec::new();
+        let mut received = Vec::new();
         for (client, request) in [(client, request), (1 - client, &[])] {
             let replies = self.clients[client].say_all(request).unwrap();
             if replies.last().is_some_and(Reply::is_end) {
                 self.clients[client] = Connection::open(self.address).unwrap();
             }
-            told.extend(replies.iter().map(|reply| format!("to {}: {}", client + 1, shown(reply))));
+            received.extend(replies.iter().map(|reply| format!("to {}: {}", client + 1, shown(reply))));
         }
-        told
+        received
     }
 
-    /// Has the server forget who listens, before the next script begins.
+    /// Ends all subscriptions before the next script begins.
     fn end(mut self) {
         for client in &mut self.clients {
             client.say_all(b"RESET\r\n").unwrap();
@@ -92,7 +92,7 @@ impl Pair {
     }
 }
 
-/// A reply without what is the server's own choice: the number of a connection.
+/// Shows a reply without the number of a connection, which the server chooses.
 fn shown(reply: &Reply) -> String {
     let text = reply.to_string();
     match text.split_once("$2 id :") {
@@ -101,17 +101,18 @@ fn shown(reply: &Reply) -> String {
     }
 }
 
-/// The words of all replies: the channels that are left all at once come in no order.
-fn in_some_order<'a>(command: &Command, told: &'a [String]) -> Vec<&'a str> {
+/// Returns the replies as they are compared. For an UNSUBSCRIBE from all channels that is their sorted words,
+/// since the channels come in no fixed order.
+fn comparable<'a>(command: &Command, received: &'a [String]) -> Vec<&'a str> {
     if command.kind != "UNSUBSCRIBE" || command.words.len() > 1 {
-        return told.iter().map(String::as_str).collect();
+        return received.iter().map(String::as_str).collect();
     }
-    let mut words: Vec<_> = told.iter().flat_map(|line| line.split(' ')).collect();
+    let mut words: Vec<_> = received.iter().flat_map(|line| line.split(' ')).collect();
     words.sort_unstable();
     words
 }
 
-/// What a reply counts as; `sender` has sent the command.
+/// Returns the kinds of a reply; `sender` is the client that sent the command.
 fn kinds_of(line: &str, sender: usize) -> Vec<&'static str> {
     let mut kinds = Vec::new();
     for (word, kind) in [

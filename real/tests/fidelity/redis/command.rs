@@ -1,4 +1,4 @@
-//! Commands as they are drawn: from templates, now and then mangled.
+//! Draws commands from templates, and mangles some.
 
 use std::fmt;
 
@@ -12,16 +12,16 @@ use super::templates::{self, Group};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     Text(Vec<u8>),
-    /// Milliseconds since 1970, so many after the script begins.
+    /// A time in milliseconds since 1970, counted here from the script's beginning.
     UnixMillis(i64),
-    /// Seconds since 1970, so many after the script begins.
+    /// A time in seconds since 1970, counted here from the script's beginning.
     UnixSeconds(i64),
 }
 
 /// A command.
 #[derive(Clone, Debug)]
 pub(crate) struct Command {
-    /// What its successes are counted as.
+    /// The kind under which its successes are counted.
     pub(crate) kind: String,
     pub(crate) words: Vec<Word>,
 }
@@ -58,13 +58,13 @@ impl Command {
         Self { kind: kind.into(), words }
     }
 
-    /// Whether it may set a key that has expired already.
+    /// Returns true if it may set a key that has already expired.
     pub(crate) fn reaches_back(&self) -> bool {
         let is_past = |word: &Word| matches!(word, Word::UnixMillis(..=0) | Word::UnixSeconds(..=0));
         self.words.iter().any(is_past) || self.kind.starts_with("EVAL")
     }
 
-    /// Its words as they go out in a script that began at `start_ms`.
+    /// Returns its words as sent in a script that began at `start_ms`.
     pub(crate) fn words(&self, start_ms: i64) -> Vec<Vec<u8>> {
         self.words.iter().map(|word| word.bytes(start_ms)).collect()
     }
@@ -77,7 +77,7 @@ impl fmt::Display for Command {
     }
 }
 
-/// Commands of `group`.
+/// Draws commands of `group`.
 pub(crate) fn of(group: &Group) -> BoxedStrategy<Command> {
     let commands = Union::new(group.templates.iter().map(|template| from_template(template)));
     if group.may_be_mangled { (commands, mangling()).prop_map(mangled).boxed() } else { commands.boxed() }
@@ -89,7 +89,7 @@ fn from_template(template: &'static str) -> BoxedStrategy<Command> {
     words.prop_map(move |words| Command::new(kind.clone(), words)).boxed()
 }
 
-/// What a word of a template stands for: itself, or one of the values that its placeholder has.
+/// Draws a word for a word of a template: itself, or one of the values of a placeholder.
 fn word(word: &'static str) -> BoxedStrategy<Word> {
     let texts = |texts: &'static [&'static str]| select(texts).prop_map(Word::text).boxed();
     match word {
@@ -97,18 +97,18 @@ fn word(word: &'static str) -> BoxedStrategy<Word> {
         "<value>" => texts(&["v", "w", "", "10", "-7", "3.5", "a b", "9223372036854775807"]),
         "<number>" => texts(&["1", "-3", "40", "9223372036854775807", "-9223372036854775808"]),
         "<seconds>" => texts(&["100", "1000"]),
-        // Half a wait more than any number of waits, so that no key ends near a command: see `script.rs`.
+        // Half a wait more than any number of waits, so that no key expires near a command: see `script.rs`.
         "<millis>" => texts(&["30", "90", "150", "100000"]),
         "<pattern>" => texts(&["*", "a*", "[ab]", "[^a]", "?", "\\a", "[a-b", ""]),
         "<unix-seconds>" => select(&[-100, 0, 150, 50][..]).prop_map(Word::UnixSeconds).boxed(),
-        // Not those of <millis>: which one is earlier must not hang on a millisecond.
+        // Other than those of <millis>: the order of two expiries must not depend on a millisecond.
         "<unix-millis>" => select(&[-100, 25, 85, 150_030, 50_030][..]).prop_map(Word::UnixMillis).boxed(),
         "\"\"" => Just(Word::text("")).boxed(),
         _ => Just(Word::text(word)).boxed(),
     }
 }
 
-/// What words are replaced by. No small number: as an expiry it would end a key at no certain time.
+/// Replacements for words. No small number is among them: as an expiry it would be too near to a command.
 const JUNK: &[&[u8]] = &[
     b"",
     b"abc",
@@ -122,11 +122,11 @@ const JUNK: &[&[u8]] = &[
     b"NX",
     b"\0\xff",
     b"two\r\nlines",
-    b"a text that is longer than the hundred and twenty-eight bytes that some of the messages quote of a word that they do \
-      not like, so it is cut",
+    b"a text that is longer than the hundred and twenty-eight bytes that some of the messages quote of a \
+      word that they do not like, so it is cut",
 ];
 
-/// How a command is spoilt.
+/// A change to a command, most of which make it invalid.
 #[derive(Clone, Debug)]
 pub(crate) enum Mangling {
     None,
@@ -151,7 +151,7 @@ pub(crate) fn mangled((mut command, mangling): (Command, Mangling)) -> Command {
     let words = &mut command.words;
     match mangling {
         Mangling::None => {}
-        // The name stays: an empty command is none.
+        // The name stays: a request without words is no command.
         Mangling::Cut => words.truncate(words.len().saturating_sub(1).max(1)),
         Mangling::Add(junk) => words.push(Word::Text(junk)),
         Mangling::Replace(at, junk) if words.len() > 1 => {

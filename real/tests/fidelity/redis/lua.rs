@@ -1,4 +1,4 @@
-//! Scripts for EVAL: those that ship, and small random ones.
+//! Draws scripts for EVAL: those that ship, and small ones.
 
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_oneof};
@@ -9,8 +9,8 @@ use super::command::{self, Command, Word, mangled, mangling};
 use super::templates;
 use super::wire::Reply;
 
-/// A script that ships, with how many keys it has, and the answers that must have been seen, by their first
-/// two lines; `:n` is a number above 1 by itself, a fencing token.
+/// A script that ships, its keys, and the answers that must occur in a run, by their first two lines; `:n` is
+/// a single number above 1, a fencing token.
 #[derive(Clone, Copy, Debug)]
 struct Shipping {
     name: &'static str,
@@ -40,7 +40,7 @@ const SHIPPING: [Shipping; 7] = [
     shipping!("redlock/raise.lua", &["a", "fence"], &[":1", ":0"]),
 ];
 
-/// What scripts can do besides calling commands.
+/// Scripts that try the language, its libraries and its errors.
 const BODIES: &[&str] = &[
     "return {1, 2.9, -2.9, 'x', {true, false}, nil, 7}",
     "return {ok='fine', err='E both'}",
@@ -144,22 +144,22 @@ const BODIES: &[&str] = &[
     "-- a comment",
 ];
 
-/// EVAL, EVALSHA and SCRIPT LOAD of all these.
+/// Draws EVAL, EVALSHA and SCRIPT LOAD of all these scripts.
 pub(crate) fn commands() -> BoxedStrategy<Command> {
     let bodies = select(BODIES).prop_map(|body| (String::from("EVAL"), body.to_owned(), no_keys()));
     let calls = calls().prop_map(|text| (String::from("EVAL"), text, no_keys()));
     let scripts = prop_oneof![4 => shipping(), 1 => bodies, 2 => calls];
     (scripts, select(&["EVAL", "EVAL", "EVALSHA", "SCRIPT LOAD"][..]), mangling())
-        .prop_map(|(script, by, mangling)| mangled((command(&script, by), mangling)))
+        .prop_map(|(script, verb, mangling)| mangled((command(&script, verb), mangling)))
         .boxed()
 }
 
-/// EVAL of the scripts that ship.
+/// Draws EVAL of the scripts that ship.
 pub(crate) fn locks() -> BoxedStrategy<Command> {
     shipping().prop_map(|script| command(&script, "EVAL")).boxed()
 }
 
-/// The kinds of operation among [`commands`].
+/// Returns the kinds of operation among [`commands`].
 pub(crate) fn kinds() -> impl Iterator<Item = String> {
     let answers = SHIPPING
         .iter()
@@ -167,24 +167,24 @@ pub(crate) fn kinds() -> impl Iterator<Item = String> {
     answers.chain(["EVAL", "EVALSHA", "SCRIPT LOAD"].map(str::to_owned))
 }
 
-/// The commands among them.
+/// The names of the commands among [`commands`].
 pub(crate) const NAMES: [&str; 3] = ["EVAL", "EVALSHA", "SCRIPT"];
 
-/// The script with this text or digest tells in `reply` how long a lease lives on. One that ships does that
-/// in a table for one claim only: a number by itself is a fencing token, which must agree.
-pub(crate) fn tells_time(word: &[u8], reply: &Reply) -> bool {
-    let tells = |text: &str| text.contains("TTL") || text.contains("EXPIRETIME");
+/// Returns true if `reply`, of the script with this text or digest, contains the remaining time of a lease.
+/// Scripts that ship return it only in a table: a single number is a fencing token, which must agree.
+pub(crate) fn has_remaining_time(word: &[u8], reply: &Reply) -> bool {
+    let reads_time = |text: &str| text.contains("TTL") || text.contains("EXPIRETIME");
     let text = String::from_utf8_lossy(word);
     let is_named =
         |script: &&Shipping| script.text == text || digest(script.text).eq_ignore_ascii_case(&text);
     match SHIPPING.iter().find(is_named) {
         Some(script) => {
-            // The table of a script for several claims holds an answer for each.
+            // A script for several claims returns a table with an answer for each.
             let before = usize::from(script.name.ends_with("many.lua"));
             let has_table = reply.lines().iter().skip(before).any(|line| line.starts_with(b"*"));
-            tells(script.text) && (has_table || reply.is_queued())
+            reads_time(script.text) && (has_table || reply.is_queued())
         }
-        None => tells(&text),
+        None => reads_time(&text),
     }
 }
 
@@ -215,7 +215,7 @@ fn shipping() -> impl Strategy<Value = Drawn> {
     })
 }
 
-/// Scripts that call commands, and return one or all of the replies.
+/// Draws scripts that call commands, and return one or all of the replies.
 fn calls() -> impl Strategy<Value = String> {
     let call = (any::<bool>(), command::of(&templates::KEYS)).prop_map(|(throws, command)| {
         let words: Vec<_> = command.words.iter().map(in_lua).collect();
@@ -229,7 +229,7 @@ fn calls() -> impl Strategy<Value = String> {
     })
 }
 
-/// A word as Lua writes it.
+/// Writes a word as a Lua literal.
 fn in_lua(word: &Word) -> String {
     let Word::Text(text) = word else { return String::from("'1'") };
     match std::str::from_utf8(text).ok().and_then(|text| text.parse::<i32>().ok()) {
@@ -239,19 +239,19 @@ fn in_lua(word: &Word) -> String {
     }
 }
 
-fn command((kind, text, (keys, args)): &Drawn, by: &str) -> Command {
+fn command((kind, text, (keys, args)): &Drawn, verb: &str) -> Command {
     let count = keys.len().to_string();
     let rest = keys.iter().copied().chain(args.iter().map(String::as_str));
-    let words: Vec<_> = match by {
+    let words: Vec<_> = match verb {
         "SCRIPT LOAD" => ["SCRIPT", "LOAD", text].map(Word::text).to_vec(),
         "EVALSHA" => {
-            let head = [by.to_owned(), digest(text), count];
+            let head = [verb.to_owned(), digest(text), count];
             head.iter().map(Word::text).chain(rest.map(Word::text)).collect()
         }
-        _ => [by, text, &count].into_iter().chain(rest).map(Word::text).collect(),
+        _ => [verb, text, &count].into_iter().chain(rest).map(Word::text).collect(),
     };
     let is_shipping = kind != "EVAL";
-    Command::new(if is_shipping && by == "EVAL" { kind } else { by }, words)
+    Command::new(if is_shipping && verb == "EVAL" { kind } else { verb }, words)
 }
 
 fn digest(text: &str) -> String {

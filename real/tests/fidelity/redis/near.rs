@@ -1,30 +1,30 @@
-//! How closely two replies must agree. Nearly all must to the byte; what can't is named here.
+//! Decides whether two replies agree: nearly all must to the byte, and the exceptions are listed here.
 
 use super::wire::Reply;
 
-/// Two servers are asked one after the other, within this many milliseconds.
+/// The longest time between the requests to the two servers, in milliseconds.
 const SKEW_MS: i64 = 25;
 /// The fencing tokens that are times: microseconds since 1970, from the year 2017 to 2065.
 const MICROS: std::ops::Range<i64> = 1_500_000_000_000_000..3_000_000_000_000_000;
 const MICROS_PER_MS: i64 = 1000;
 
-/// How closely; the looser, the larger, each as loose as those before it.
+/// How closely two replies must agree, from strict to loose: each also allows what those before it allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Closeness {
     /// To the byte, but for tokens that are times.
     Exact,
-    /// Integers above 1 may differ by the time between two requests: the rest of a lease.
+    /// Integers above 1 may differ by the time between two requests: the remaining time of a lease.
     Millis,
-    /// Names come in any order.
+    /// Names may be in any order.
     Unordered,
-    /// Integers are the server's own: the number of a connection.
+    /// Integers may differ, since the server chooses them: the number of a connection.
     AnyInteger,
     /// Only the kind of reply is compared.
     Kind,
 }
 
 impl Closeness {
-    /// Whether `live` and `simulated` agree.
+    /// Returns true if `live` and `simulated` agree.
     pub(crate) fn agree(self, live: &Reply, simulated: &Reply) -> bool {
         let (mut live, mut simulated) = (live.lines(), simulated.lines());
         if self == Self::Kind {
@@ -58,7 +58,7 @@ impl Closeness {
     }
 }
 
-/// The integer of a line, `:12`, or of a text, `12`.
+/// Returns the integer of a line, `:12`, or of a text, `12`.
 fn integer(line: &[u8]) -> Option<i64> {
     std::str::from_utf8(line.strip_prefix(b":").unwrap_or(line)).ok()?.parse().ok()
 }

@@ -1,8 +1,8 @@
-//! Scripts of commands, and how one is run on both servers.
+//! Draws scripts of commands, and runs one on both servers.
 //!
 //! Time in a script is counted in waits of [`WAIT`]. Expiries are half a wait more than a whole number of
-//! waits, so that no key ends near a command; a script whose commands came late by more than [`LATE`] is not
-//! judged.
+//! waits, so that no key expires near a command; a script whose commands came late by more than [`LATE`] is
+//! not judged.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -33,12 +33,12 @@ pub(crate) struct Script {
 #[derive(Clone, Debug)]
 enum Step {
     Ask(Command),
-    /// A request as it goes over the wire.
+    /// A request as bytes.
     Say(&'static str),
     Wait,
 }
 
-/// All scripts: of all commands, or of those that lock.
+/// Draws scripts of all commands, or of those that lock.
 pub(crate) fn scripts() -> impl Strategy<Value = Script> {
     let groups = [&templates::KEYS, &templates::SERVER, &templates::SAFE, &templates::TRANSACTIONS];
     let groups = groups.into_iter().map(|group| (group.weight, command::of(group)));
@@ -68,7 +68,7 @@ pub(crate) struct Servers {
 struct Client {
     live: Connection,
     simulated: Connection,
-    /// How closely EXEC's replies agree: as the loosest of what was queued.
+    /// The loosest closeness of the queued commands, which holds for the reply to EXEC.
     queued: Closeness,
 }
 
@@ -82,11 +82,13 @@ impl Client {
         (self.live.say(request).unwrap(), self.simulated.say(request).unwrap())
     }
 
-    /// How closely the replies to a command agree.
+    /// Returns how closely the replies to a command must agree.
     fn closeness(&mut self, words: &[Vec<u8>], reply: &Reply, may_have_expired: bool) -> Closeness {
         let name = String::from_utf8_lossy(&words[0]).to_uppercase();
         let own = match name.as_str() {
-            "EVAL" | "EVALSHA" if words.len() > 1 && lua::tells_time(&words[1], reply) => Closeness::Millis,
+            "EVAL" | "EVALSHA" if words.len() > 1 && lua::has_remaining_time(&words[1], reply) => {
+                Closeness::Millis
+            }
             "EXEC" => std::mem::replace(&mut self.queued, Closeness::Exact),
             _ => templates::closeness(words, may_have_expired),
         };
@@ -124,7 +126,7 @@ pub(crate) fn run(script: &Script, servers: Servers, tally: &Tally) -> Verdict {
             }
             Step::Say(request) => {
                 let (live, simulated) = run.clients[client].say(request.as_bytes());
-                let shown = format!("(as it is) {}", request.escape_default());
+                let shown = format!("(bytes) {}", request.escape_default());
                 run.judge(client, &shown, live == simulated, &live, &simulated);
                 if live.is_error() {
                     run.clients[client] = Client::connect(servers);
@@ -135,28 +137,28 @@ pub(crate) fn run(script: &Script, servers: Servers, tally: &Tally) -> Verdict {
             return Verdict::Late;
         }
         if run.is_different {
-            return Verdict::Different(run.told);
+            return Verdict::Different(run.transcript);
         }
     }
     run.succeeded.iter().for_each(|kind| tally.count(kind));
     Verdict::Same
 }
 
-/// A script that runs.
+/// A script on both servers.
 struct Run {
     clients: Vec<Client>,
     start: Instant,
     start_ms: i64,
     waits: u32,
-    /// What was asked and answered so far.
-    told: String,
+    /// The requests and replies so far.
+    transcript: String,
     is_different: bool,
     may_have_expired: bool,
     succeeded: Vec<String>,
 }
 
 impl Run {
-    /// Clears both servers.
+    /// Clears both servers and begins a script.
     fn begin(servers: Servers) -> Self {
         let mut clients: Vec<_> = (0..CLIENTS).map(|_| Client::connect(servers)).collect();
         for clear in ["FLUSHALL\r\n", "SCRIPT FLUSH\r\n"] {
@@ -168,7 +170,7 @@ impl Run {
             start: Instant::now(),
             start_ms: unix_ms(),
             waits: 0,
-            told: String::new(),
+            transcript: String::new(),
             is_different: false,
             may_have_expired: false,
             succeeded: Vec::new(),
@@ -179,7 +181,7 @@ impl Run {
         self.waits += 1;
         self.may_have_expired = true;
         std::thread::sleep((self.start + WAIT * self.waits).saturating_duration_since(Instant::now()));
-        let _ = writeln!(self.told, "          (wait {} ms)", WAIT.as_millis());
+        let _ = writeln!(self.transcript, "          (wait {} ms)", WAIT.as_millis());
     }
 
     fn is_late(&self) -> bool {
@@ -187,16 +189,16 @@ impl Run {
     }
 
     fn judge(&mut self, client: usize, request: &str, agree: bool, live: &Reply, simulated: &Reply) {
-        let _ = writeln!(self.told, "client {}: {request}", client + 1);
+        let _ = writeln!(self.transcript, "client {}: {request}", client + 1);
         let _ = match agree {
-            true => writeln!(self.told, "          {live}"),
-            false => writeln!(self.told, "  live:      {live}\n  simulated: {simulated}"),
+            true => writeln!(self.transcript, "          {live}"),
+            false => writeln!(self.transcript, "  live:      {live}\n  simulated: {simulated}"),
         };
         self.is_different |= !agree;
     }
 }
 
-/// What a reply counts as, if it is a success.
+/// Returns the kinds under which a reply is counted; none unless it is a success.
 fn kinds(command: &Command, reply: &Reply) -> Vec<String> {
     if reply.is_error() || reply.is_queued() {
         return Vec::new();

@@ -1,19 +1,19 @@
-//! The commands that the simulated Redis knows, as templates: a word in `<>` stands for one of several
+//! The commands that the simulated Redis knows, as templates: a word in `<>` is replaced by one of several
 //! values, which `command.rs` lists.
 
 use super::near::Closeness;
 
-/// Templates that are drawn alike.
+/// Templates that are drawn with equal probability.
 #[derive(Debug)]
 pub(crate) struct Group {
-    /// How often, in proportion.
+    /// How often the group is drawn, relative to the others.
     pub(crate) weight: u32,
-    /// Whether words may be cut, added and replaced by junk.
+    /// True if words may be cut, added and replaced by junk.
     pub(crate) may_be_mangled: bool,
     pub(crate) templates: &'static [&'static str],
 }
 
-/// Commands on keys: also those that scripts call.
+/// Commands on keys. Random Lua scripts call these, too.
 pub(crate) const KEYS: Group = Group {
     weight: 14,
     may_be_mangled: true,
@@ -85,7 +85,7 @@ pub(crate) const KEYS: Group = Group {
     ],
 };
 
-/// What concerns all keys, the connection, or the server.
+/// Commands on all keys, the connection, or the server.
 pub(crate) const SERVER: Group = Group {
     weight: 3,
     may_be_mangled: true,
@@ -115,7 +115,7 @@ pub(crate) const SERVER: Group = Group {
     ],
 };
 
-/// What must stay as it is: mangled, it would block for ever, or set what the other scripts meet.
+/// Commands that must not be mangled: they could block for ever, or change settings for later scripts.
 pub(crate) const SAFE: Group = Group {
     weight: 3,
     may_be_mangled: false,
@@ -174,7 +174,7 @@ pub(crate) const TRANSACTIONS: Group = Group {
     ],
 };
 
-/// Commands of those who listen and of those who publish, for scripts of their own.
+/// Commands of subscribers and publishers, for scripts of their own.
 pub(crate) const CHANNELS: Group = Group {
     weight: 1,
     may_be_mangled: true,
@@ -190,11 +190,11 @@ pub(crate) const CHANNELS: Group = Group {
     ],
 };
 
-/// Those that never succeed.
+/// The kinds that never succeed.
 const FAILING: [&str; 5] = ["NOSUCH", "SCRIPT KILL", "CONFIG SET", "CONFIG NOSUCH", "COMMAND NOSUCH"];
 const CONTAINERS: [&str; 4] = ["CLIENT", "COMMAND", "CONFIG", "SCRIPT"];
 
-/// The kind of operation that a template draws: its name, with what follows where that says what it does.
+/// Returns the kind of operation of a template: its name, with the subcommand if there is one.
 pub(crate) fn kind(template: &str) -> String {
     let mut words = template.split(' ');
     let name = words.next().unwrap_or_default();
@@ -204,7 +204,7 @@ pub(crate) fn kind(template: &str) -> String {
     }
 }
 
-/// What is said on the wire, one request a line, rightly or wrongly. Each gets one reply.
+/// Requests as bytes, valid and invalid. Each gets one reply.
 pub(crate) const WIRE: &[&str] = &[
     "PING\r\n",
     "\r\nPING\r\n",
@@ -225,16 +225,16 @@ pub(crate) const WIRE: &[&str] = &[
     "*2\r\n$3\r\nGET\r\n$600000000\r\n",
 ];
 
-/// What a replica says to its primary.
+/// The commands that a replica sends to its primary.
 pub(crate) const NOT_COMPARED: [&str; 2] = ["PSYNC", "REPLCONF"];
 
-/// The names of all commands that templates draw, but of that which no server knows.
+/// Returns the names of all commands in templates, except the one that no server knows.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     let templates = all().chain(CHANNELS.templates.iter().copied());
     templates.filter_map(|template| template.split(' ').next()).filter(|name| *name != "NOSUCH")
 }
 
-/// All kinds that must have succeeded in a run.
+/// Returns the kinds that must have succeeded in a run.
 pub(crate) fn kinds() -> impl Iterator<Item = String> {
     all().map(kind).filter(|kind| !FAILING.contains(&kind.as_str()))
 }
@@ -243,16 +243,16 @@ fn all() -> impl Iterator<Item = &'static str> {
     [&KEYS, &SERVER, &SAFE, &TRANSACTIONS].into_iter().flat_map(|group| group.templates.iter().copied())
 }
 
-/// How closely the replies to a command agree, once keys may have expired in the script or before.
+/// Returns how closely the replies to a command must agree. `may_have_expired`: some key may have expired.
 pub(crate) fn closeness(words: &[Vec<u8>], may_have_expired: bool) -> Closeness {
     match String::from_utf8_lossy(&words[0]).to_uppercase().as_str() {
         "TTL" | "PTTL" | "EXPIRETIME" | "PEXPIRETIME" => Closeness::Millis,
-        // The simulated one has said all at the first call; where Redis goes on is its own affair.
+        // The simulated server returns all keys at the first call; Redis chooses its cursors itself.
         "SCAN" if words.get(1).is_some_and(|cursor| cursor != b"0") => Closeness::Kind,
         "KEYS" | "SCAN" | "CONFIG" => Closeness::Unordered,
         "HELLO" => Closeness::AnyInteger,
         "TIME" | "INFO" | "CLIENT" | "COMMAND" => Closeness::Kind,
-        // Redis counts a key that has expired until it comes across it.
+        // Redis counts an expired key until it removes it.
         "DBSIZE" if may_have_expired => Closeness::Kind,
         _ => Closeness::Exact,
     }

@@ -1,4 +1,4 @@
-//! A client's connection: commands as they go out, replies as they come in, byte for byte.
+//! A client's connection: sends commands, and returns replies byte for byte.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -8,10 +8,10 @@ use std::time::Duration;
 /// Longer than any answer takes.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What no message says.
+/// A text that no message contains.
 const MARK: &[u8] = b"that is all";
 
-/// A reply as it came, in RESP2 or RESP3. Empty: the server closed the connection instead.
+/// The bytes of a reply, in RESP2 or RESP3; none if the server closed the connection instead.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Reply(pub(crate) Vec<u8>);
 
@@ -20,12 +20,12 @@ impl Reply {
         self.0.is_empty() || self.0.starts_with(b"-")
     }
 
-    /// Whether the server has closed the connection.
+    /// Returns true if the server has closed the connection.
     pub(crate) fn is_end(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether it is the answer to the PING that ends what [`Connection::say_all`] returns.
+    /// Returns true if it answers the PING with which [`Connection::say_all`] ends.
     fn is_marked(&self) -> bool {
         self.lines().last() == Some(&MARK)
     }
@@ -34,7 +34,7 @@ impl Reply {
         self.0 == b"+QUEUED\r\n"
     }
 
-    /// Its lines: `:1` is one, `$1` and what follows are two.
+    /// Returns its lines: `:1` is one; `$1` and the text after it are two.
     pub(crate) fn lines(&self) -> Vec<&[u8]> {
         let mut lines: Vec<_> = self.0.split(|byte| *byte == b'\n').collect();
         lines.pop();
@@ -69,7 +69,7 @@ impl Connection {
     /// Sends a request and returns its reply.
     pub(crate) fn say(&mut self, request: &[u8]) -> io::Result<Reply> {
         match self.stream.write_all(request).and_then(|()| self.reply()) {
-            // A server that closes before it has read all resets the connection.
+            // A server that closes before it has read everything resets the connection.
             Err(error) if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {
                 Ok(Reply(Vec::new()))
             }
@@ -77,7 +77,7 @@ impl Connection {
         }
     }
 
-    /// Sends a request and returns all that comes, up to the answer to a PING behind it or the end of the
+    /// Sends a request and then a PING; returns all replies up to that to the PING, or to the end of the
     /// connection.
     pub(crate) fn say_all(&mut self, request: &[u8]) -> io::Result<Vec<Reply>> {
         let ping = self::request(&[b"PING".to_vec(), MARK.to_vec()]);
@@ -103,7 +103,7 @@ impl Connection {
     }
 }
 
-/// A command as it goes over the wire.
+/// Encodes a command.
 pub(crate) fn request(words: &[Vec<u8>]) -> Vec<u8> {
     let mut request = format!("*{}\r\n", words.len()).into_bytes();
     for word in words {
@@ -114,7 +114,7 @@ pub(crate) fn request(words: &[Vec<u8>]) -> Vec<u8> {
     request
 }
 
-/// Where the reply ends that begins at `start`, once it is there as a whole.
+/// Returns the end of the reply that begins at `start`; `None` if it is not complete.
 fn end(bytes: &[u8], start: usize) -> Option<usize> {
     let rest = bytes.get(start..)?;
     let line = rest.windows(2).position(|pair| pair == b"\r\n")?;
@@ -122,7 +122,7 @@ fn end(bytes: &[u8], start: usize) -> Option<usize> {
     let length = || std::str::from_utf8(&rest[1..line]).ok()?.parse::<i64>().ok();
     let items = match rest[0] {
         b'$' | b'=' | b'!' => {
-            // Below zero: there is nothing.
+            // A negative length means null.
             let Ok(size) = usize::try_from(length()?) else { return Some(next) };
             let end = next + size + 2;
             return (bytes.len() >= end).then_some(end);

@@ -1,4 +1,4 @@
-//! Requests as they are drawn, and as they go over the wire.
+//! Draws requests, valid and invalid, and encodes them.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ use proptest::strategy::Strategy;
 /// The parent of all nodes that scripts create.
 pub(crate) const TOP: &str = "/r";
 
-/// The longest frame that a server takes, in bytes: `jute.maxbuffer`.
+/// The longest frame that a server accepts, in bytes: `jute.maxbuffer`, 1 MiB less one.
 const FRAME_MAX: i32 = 0xf_ffff;
 
-/// A kind of login that no ZooKeeper knows.
+/// An authentication scheme that no ZooKeeper knows.
 const UNKNOWN_SCHEME: &str = "none";
 
-/// What is sent on a connection with a session.
+/// A request on a connection with a session, valid or not.
 #[derive(Clone)]
 pub(crate) enum Ask {
     Plain(Request),
@@ -28,7 +28,7 @@ pub(crate) enum Ask {
         flags: i32,
         with_stat: bool,
     },
-    /// Zxids count from the script's beginning.
+    /// `seen` counts from the script's first zxid.
     SetWatches {
         seen: i64,
         data: Vec<&'static str>,
@@ -40,14 +40,14 @@ pub(crate) enum Ask {
     Unknown(i32),
     /// A request that lacks its last bytes.
     Short(Request, usize),
-    /// A setData whose frame is so many bytes long.
+    /// A setData in a frame of this length in bytes.
     Long(i32),
-    /// The length of a frame that does not follow.
+    /// The length of a frame, without the frame.
     Length(i32),
 }
 
 impl Ask {
-    /// The bytes to be sent.
+    /// Encodes it with xid `number`; `origin` is the zxid at which the script began.
     pub(crate) fn encode(&self, number: i32, origin: i64) -> Vec<u8> {
         let texts = |paths: &[&str]| paths.iter().map(|&path| path.to_owned()).collect();
         match self {
@@ -77,7 +77,7 @@ impl Ask {
         }
     }
 
-    /// The request that it amounts to, as far as its reply shows it.
+    /// Returns a request whose reply has the same form; `None` if no reply to it has a body.
     pub(crate) fn request(&self) -> Option<Request> {
         match self {
             Self::Plain(request) | Self::Short(request, _) => Some(request.clone()),
@@ -93,12 +93,12 @@ impl Ask {
         }
     }
 
-    /// Whether it ends the session, so that nodes go in no order.
+    /// Returns true if it ends the session, whose nodes are then deleted in no fixed order.
     pub(crate) fn is_close(&self) -> bool {
         matches!(self, Self::Plain(Request::Close))
     }
 
-    /// Whether a server answers and then hangs up.
+    /// Returns true if a server closes the connection after its answer.
     pub(crate) fn ends_connection(&self) -> bool {
         self.is_close() || matches!(self, Self::Unknown(_) | Self::Auth(UNKNOWN_SCHEME))
     }
@@ -127,7 +127,7 @@ fn set_data(size: usize) -> Request {
     Request::SetData { path: TOP.to_owned(), data: vec![b'x'; size], version: -1 }
 }
 
-/// A frame without its last `by` bytes; its length and its number are left.
+/// Removes the last `by` bytes of a frame, but not its length and xid, and corrects the length.
 fn shortened(mut frame: Vec<u8>, by: usize) -> Vec<u8> {
     frame.truncate(frame.len().saturating_sub(by).max(8));
     let length = i32::try_from(frame.len() - 4).unwrap();
@@ -135,7 +135,7 @@ fn shortened(mut frame: Vec<u8>, by: usize) -> Vec<u8> {
     frame
 }
 
-/// The flags are the frame's last field.
+/// Encodes a create with any flags, which are the frame's last field.
 fn create(path: &str, flags: i32, with_stat: bool, number: i32) -> Vec<u8> {
     let mut frame = plain_create(path.to_owned(), CreateMode::PERSISTENT, with_stat, "").encode(number);
     let at = frame.len() - 4;
@@ -147,12 +147,12 @@ fn plain_create(path: String, mode: CreateMode, with_stat: bool, data: &str) -> 
     Request::Create { path, data: data.as_bytes().to_vec(), mode, with_stat }
 }
 
-/// A create whose reply holds the stat.
+/// Returns a create whose reply contains the stat.
 pub(crate) fn created(path: &str, ephemeral: bool, sequential: bool) -> Ask {
     Ask::Plain(plain_create(path.to_owned(), CreateMode { ephemeral, sequential }, true, "data"))
 }
 
-/// Any request.
+/// Draws any request.
 pub(crate) fn asks() -> impl Strategy<Value = Ask> {
     let lists = || vec(paths(), 0..3);
     let flags = select(&[4, 5, 6, 7, -1, 1000][..]);
@@ -174,7 +174,7 @@ pub(crate) fn asks() -> impl Strategy<Value = Ask> {
     ]
 }
 
-/// Any request of the lock recipe that does not end the session.
+/// Draws a valid request that does not end the session.
 pub(crate) fn requests() -> impl Strategy<Value = Request> {
     let versions = || select(&[-1, -1, 0, 1, 2, -2][..]);
     let modes = (any::<bool>(), any::<bool>())
@@ -200,7 +200,7 @@ pub(crate) fn requests() -> impl Strategy<Value = Request> {
     ]
 }
 
-/// Paths to look at.
+/// Draws paths for all requests but creates.
 fn paths() -> impl Strategy<Value = &'static str> {
     let digits = ["/r/s-0000000000", "/r/s-0000000001", "/r/0000000000", "/r/a/s-0000000000"];
     let special = ["/", "", "/zookeeper", "/zookeeper/quota", "/zookeeper/config", "/zookeeper/none"];
@@ -212,7 +212,7 @@ fn paths() -> impl Strategy<Value = &'static str> {
     ]
 }
 
-/// Paths to create: not right below the root, whose children are numbered from script to script.
+/// Draws paths to create: none directly below the root, whose counter of children outlasts scripts.
 fn new_paths() -> impl Strategy<Value = &'static str> {
     prop_oneof![
         30 => select(&["/r/a", "/r/b", "/r/a/c", "/r/s-", "/r/s-", "/r/a/s-", "/r/"][..]),
@@ -221,7 +221,8 @@ fn new_paths() -> impl Strategy<Value = &'static str> {
     ]
 }
 
-/// A character beyond 16 bits is not among them: what a server writes of it is no UTF-8.
+/// Draws paths that are invalid or nearly so. None has a character beyond 16 bits, which servers don't write
+/// as UTF-8.
 fn bad_paths() -> impl Strategy<Value = &'static str> {
     let dots = ["/r/.", "/r/../r", "/r/..."];
     let slashes = ["r", "/r/a/", "/r//a", "//", "/none/a"];

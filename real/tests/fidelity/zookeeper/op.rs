@@ -1,4 +1,4 @@
-//! Scripts' steps as they are drawn.
+//! Draws the steps of scripts.
 
 use dlock_zookeeper::wire::Request;
 use proptest::collection::vec;
@@ -8,17 +8,17 @@ use proptest::strategy::Strategy;
 
 use super::ask::{Ask, TOP, asks, created, requests};
 
-/// How many connections a script may have at a time.
+/// The number of a script's clients, each with at most one connection.
 pub(crate) const CLIENTS: usize = 3;
 /// A session timeout that one wait outlasts, in milliseconds.
 pub(crate) const SHORT: i32 = 1500;
-/// One that outlasts all waits.
+/// A session timeout that outlasts all waits, in milliseconds.
 pub(crate) const LONG: i32 = 30_000;
 
 /// One step of a script.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
-    /// A client connects, and leaves the connection that it has.
+    /// A client opens a connection, and closes the one it had.
     Connect {
         client: usize,
         login: Login,
@@ -28,7 +28,7 @@ pub(crate) enum Op {
         client: usize,
         ask: Ask,
     },
-    /// Several requests in one piece, before the first answer.
+    /// Several requests are sent at once, before the first answer.
     Burst {
         client: usize,
         requests: Vec<Request>,
@@ -38,33 +38,32 @@ pub(crate) enum Op {
     Wait,
 }
 
-/// What a client says when it connects.
+/// The login of a client that connects.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Login {
-    /// It has no session.
+    /// Opens a session.
     New,
-    /// The same, as clients before 3.4 said it.
+    /// The same, in the form of clients before 3.4.
     Old,
-    /// It would like its latest session again.
+    /// Resumes its latest session.
     Again,
-    /// It would like the session of the next client, and knows its password.
+    /// Resumes the session of the next client, with the right password.
     Take,
     /// The same, with a wrong password.
     Steal,
     /// The same, with a password of another length.
     Short,
-    /// It names a session that never was.
+    /// Names a session that never existed.
     Unknown,
-    /// It has no session, but has heard of so many transactions since the script's beginning.
+    /// Opens a session, and claims to have seen this many transactions since the script's beginning.
     Seen(i64),
-    /// It has no session and gives the one that it gets back at once. (So may be asked for timeouts that
-    /// nobody could keep.)
+    /// Opens a session and closes it at once, so that it can request timeouts too short to keep.
     Brief,
-    /// No login at all: bytes to which there is an answer in plain text, or none.
+    /// No login: bytes that a server answers in plain text, or not at all.
     Text(&'static str),
 }
 
-/// A first part of a script, so that what needs several steps is seen in every run.
+/// Draws the first steps of a script, so that cases that need several steps occur in every run.
 pub(crate) fn beginnings() -> impl Strategy<Value = Vec<Op>> {
     let connect = |client| Op::Connect { client, login: Login::New, timeout: LONG };
     let ask = |client, ask| Op::Ask { client, ask };
@@ -76,21 +75,28 @@ pub(crate) fn beginnings() -> impl Strategy<Value = Vec<Op>> {
     let entry = |client| ask(client, created("/r/s-", true, true));
     let first = "/r/s-0000000000".to_owned();
     let watch = ask(1, Ask::Plain(Request::Exists { path: first, watch: true }));
-    let line = [plain.clone(), vec![entry(0), entry(1), watch.clone()]].concat();
+    let queue = [plain.clone(), vec![entry(0), entry(1), watch.clone()]].concat();
     let short = Op::Connect { client: 0, login: Login::New, timeout: SHORT };
     let children = Request::Children { path: TOP.to_owned(), watch: true, with_stat: true };
     let children = ask(1, Ask::Plain(children));
     let again = Op::Connect { client: 0, login: Login::Again, timeout: LONG };
     let runs_out =
         vec![short, connect(1), top, entry(0), entry(1), watch, children, Op::Cut(0), Op::Wait, again];
-    // A session that would last, but for the shorter timeout with which it comes back.
+    // A long session that is resumed with a short timeout.
     let mut shortened = runs_out.clone();
     let shorter = Op::Connect { client: 0, login: Login::Again, timeout: SHORT };
     shortened.splice(0..1, [connect(0), shorter]);
-    prop_oneof![30 => Just(plain), 90 => Just(tree), 45 => Just(line), 1 => Just(shortened), 1 => Just(runs_out), 1 => Just(Vec::new())]
+    prop_oneof![
+        30 => Just(plain),
+        90 => Just(tree),
+        45 => Just(queue),
+        1 => Just(shortened),
+        1 => Just(runs_out),
+        1 => Just(Vec::new()),
+    ]
 }
 
-/// Any step that takes no time.
+/// Draws any step but a wait.
 pub(crate) fn ops() -> impl Strategy<Value = Op> {
     let clients = || prop_oneof![5 => Just(0), 5 => Just(1), 1 => Just(2)];
     let timeouts = prop_oneof![9 => Just(LONG), 2 => Just(SHORT), 1 => select(&[7_200_000, i32::MAX][..])];

@@ -1,4 +1,4 @@
-//! Scripts, and how one is run on both servers.
+//! Draws scripts, and runs one on both servers.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -13,15 +13,15 @@ use super::op::{LONG, Login, Op, SHORT, beginnings, ops};
 use super::side::{Clients, HUNG_UP, Side};
 use crate::harness::{Tally, Verdict};
 
-/// How long a wait takes: a short session has run out, and its server, which looks at every tick, has ended
+/// The duration of a wait: a short session expires in it, and the server, which checks at every tick, ends
 /// it.
 const WAIT: Duration = Duration::from_millis(2200);
-/// A short session lives for so long at least, counted from any wait or from the beginning.
+/// The least lifetime of a short session, counted from the last wait or the beginning.
 const LATE: Duration = Duration::from_millis(1200);
-/// So does one with the shortest timeout that servers grant.
+/// The least lifetime of a session with the shortest timeout that servers grant.
 const BRIEFLY: Duration = Duration::from_millis(80);
 
-/// What must have come about in a run.
+/// The kinds of reply and event that must occur in a run.
 pub(crate) const KINDS: [&str; 43] = [
     "session",
     "session by Again",
@@ -68,7 +68,7 @@ pub(crate) const KINDS: [&str; 43] = [
     "auth",
 ];
 
-/// A script.
+/// Draws a script.
 pub(crate) fn scripts() -> impl Strategy<Value = Vec<Op>> {
     let steps = vec(prop_oneof![900 => ops(), 1 => Just(Op::Wait)], 1..30);
     (beginnings(), steps).prop_map(|(beginning, steps)| [beginning, steps].concat())
@@ -110,15 +110,15 @@ impl Servers {
     }
 }
 
-/// A script that runs.
+/// A script on both servers.
 struct Run<'a> {
     live: Clients<'a>,
     simulated: Clients<'a>,
     text: String,
-    /// When it began, or last waited.
+    /// The time of its beginning or last wait.
     since: Instant,
-    /// Whether a session is there that the next wait outlasts. There is but one: two that expire do so in no
-    /// order.
+    /// True if a session exists that the next wait outlasts. There is at most one, since two would expire in
+    /// no fixed order.
     has_short: bool,
     has_expired: bool,
 }
@@ -154,7 +154,7 @@ impl Run<'_> {
         Verdict::Same
     }
 
-    /// Whether a step came so late, or took so long, that a session may have run out in it.
+    /// Returns true if a step came so late, or took so long, that a session may have expired in it.
     fn is_late(&self, op: &Op, took: Duration) -> bool {
         match op {
             Op::Wait => false,
@@ -163,7 +163,7 @@ impl Run<'_> {
         }
     }
 
-    /// A step, without a second session that would expire.
+    /// Returns the step, with a long timeout where it would open a second short session.
     fn adapted(&mut self, op: &Op) -> Op {
         let mut op = op.clone();
         if let Op::Connect { login, timeout, .. } = &mut op

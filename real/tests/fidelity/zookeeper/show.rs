@@ -1,20 +1,20 @@
-//! Frames as texts that two servers have in common: zxids count from the script's beginning, sessions bear
-//! the numbers of the order in which the script opened them.
+//! Shows frames as text that is the same for servers that agree: zxids count from the script's beginning,
+//! sessions are numbered in the order in which the script opened them.
 
 use dlock_zookeeper::Stat;
 use dlock_zookeeper::wire::{Reader, Reply, ReplyHeader, Request, WireError, code, xid};
 
-/// What a script's numbers are relative to.
+/// The values that a script's numbers are relative to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Origin {
     pub(crate) zxid: i64,
-    /// The root, which scripts before this one have changed as well.
+    /// The root's stat, which earlier scripts have changed, too.
     pub(crate) root: Stat,
     /// The script's sessions so far.
     pub(crate) sessions: Vec<i64>,
 }
 
-/// A frame that a server sent, and what it counts as.
+/// A received frame as text, and the kind under which it is counted.
 pub(crate) struct Shown {
     pub(crate) text: String,
     pub(crate) kind: String,
@@ -22,7 +22,7 @@ pub(crate) struct Shown {
 }
 
 impl Origin {
-    /// Shows what follows a login: an event, or the reply to `request`.
+    /// Shows a frame after the login: an event, or the reply to `request`.
     pub(crate) fn show(&self, frame: &[u8], request: Option<&Request>) -> Shown {
         let mut reader = Reader::new(frame);
         let shown = self.read(&mut reader, request).unwrap_or_else(|error| Shown {
@@ -73,7 +73,7 @@ impl Origin {
     }
 
     fn stat(&self, stat: &Stat) -> String {
-        // No transaction has created the root, and below it alone nodes come and go.
+        // Of the nodes that no transaction created, only the root has had changes of its children.
         let is_root = stat.czxid == 0 && stat.pzxid > 0;
         let (version, cversion) = match is_root {
             true => (stat.version - self.root.version, stat.cversion - self.root.cversion),
@@ -101,7 +101,7 @@ impl Origin {
         }
     }
 
-    /// What a session is called.
+    /// Returns the name of a session in the text.
     pub(crate) fn session(&self, id: i64) -> String {
         let place = self.sessions.iter().position(|&known| known == id);
         match (id, place) {
@@ -112,7 +112,7 @@ impl Origin {
     }
 }
 
-/// What a request that was carried out counts as.
+/// Returns the kind of an executed request.
 fn kind_of(request: &Request) -> String {
     let name = request.op().name();
     match request {
@@ -127,7 +127,7 @@ fn kind_of(request: &Request) -> String {
     }
 }
 
-/// The name of an error in `KeeperException.Code`.
+/// Returns the name of an error in `KeeperException.Code`.
 fn name(err: i32) -> String {
     let known = match err {
         code::MARSHALLING_ERROR => "MARSHALLINGERROR",

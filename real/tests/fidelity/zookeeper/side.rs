@@ -1,4 +1,4 @@
-//! The clients of one server: what they ask, and what they are told.
+//! The clients of one server: they send requests, and collect the frames that they receive.
 
 use std::net::SocketAddr;
 
@@ -12,16 +12,16 @@ use super::op::{CLIENTS, Login, Op};
 use super::show::Origin;
 use super::wire::Connection;
 
-/// Outlasts every run, and every pause of a run that is looked into: an hour, in milliseconds.
+/// A timeout that outlasts every run, even one in a debugger: an hour, in milliseconds.
 const FOREVER: i32 = 3_600_000;
-/// What a client is told by a server that closes the connection.
+/// Shown where the server closes the connection.
 pub(crate) const HUNG_UP: &str = "(hung up)";
-/// What happens to a client that asks without a connection.
+/// Shown for a request of a client without a connection.
 const ABSENT: &str = "(has no connection)";
-/// A session that never was.
+/// The id of a session that never existed.
 const UNKNOWN: i64 = 0x77;
 
-/// One server, and the one client of it that outlasts scripts.
+/// One server, and the client that clears it before each script.
 pub(crate) struct Side {
     address: SocketAddr,
     cleaner: Connection,
@@ -31,19 +31,19 @@ pub(crate) struct Side {
 pub(crate) struct Clients<'a> {
     side: &'a mut Side,
     origin: Origin,
-    /// Those of the sessions, in the same order.
+    /// The passwords of the sessions, in the order of [`Origin::sessions`].
     passwords: Vec<[u8; PASSWORD_BYTES]>,
     clients: [Client; CLIENTS],
-    /// What was carried out, refused or told so far.
+    /// The kinds of all frames so far.
     kinds: Vec<String>,
 }
 
 #[derive(Default)]
 struct Client {
     connection: Option<Connection>,
-    /// The session that it had last: its number among the script's.
+    /// Its latest session, an index of [`Origin::sessions`].
     session: Option<usize>,
-    /// Its latest login was not accepted.
+    /// True if its latest login was refused.
     is_refused: bool,
 }
 
@@ -54,7 +54,7 @@ impl Side {
         Self { address, cleaner }
     }
 
-    /// Clears the server.
+    /// Clears the server and returns the clients of a script.
     pub(crate) fn begin(&mut self) -> Clients<'_> {
         self.clear("/");
         self.ask(&Request::SetData { path: "/".to_owned(), data: Vec::new(), version: -1 });
@@ -87,14 +87,14 @@ impl Side {
 }
 
 impl Clients<'_> {
-    /// What has succeeded, or was refused as it should be.
+    /// Returns the kinds of all frames so far.
     pub(crate) fn kinds(&self) -> &[String] {
         &self.kinds
     }
 
-    /// Carries out a step, and returns what all clients are told.
+    /// Runs a step, and returns the frames that all clients receive.
     pub(crate) fn carry_out(&mut self, op: &Op) -> Vec<String> {
-        let mut told = match op {
+        let mut received = match op {
             Op::Connect { client, login, timeout } => self.connect(*client, *login, *timeout),
             Op::Ask { client, ask } => self.ask(*client, ask),
             Op::Burst { client, requests } => self.burst(*client, requests),
@@ -104,14 +104,14 @@ impl Clients<'_> {
             }
             Op::Wait => Vec::new(),
         };
-        let in_no_order = matches!(op, Op::Wait) || matches!(op, Op::Ask { ask, .. } if ask.is_close());
-        if in_no_order {
-            told.sort();
+        let is_unordered = matches!(op, Op::Wait) || matches!(op, Op::Ask { ask, .. } if ask.is_close());
+        if is_unordered {
+            received.sort();
         }
         for client in 0..CLIENTS {
-            told.extend(self.ping(client, in_no_order));
+            received.extend(self.ping(client, is_unordered));
         }
-        told
+        received
     }
 
     fn connect(&mut self, client: usize, how: Login, timeout: i32) -> Vec<String> {
@@ -141,19 +141,19 @@ impl Clients<'_> {
         }
         connection.send(&encoded(&request, how));
         let Some(answer) = connection.frame() else { return vec![String::from(HUNG_UP)] };
-        let mut told = vec![self.logged_in(client, how, &answer)];
+        let mut received = vec![self.logged_in(client, how, &answer)];
         if self.clients[client].is_refused {
-            told.push(left(&mut connection));
-            return told;
+            received.push(shown_end(&mut connection));
+            return received;
         }
         self.clients[client].connection = Some(connection);
         if let Login::Brief = how {
-            told.extend(self.ask(client, &Ask::Plain(Request::Close)));
+            received.extend(self.ask(client, &Ask::Plain(Request::Close)));
         }
-        told
+        received
     }
 
-    /// Notes the session that a client has now, and shows the answer to its login.
+    /// Records the client's new session, and shows the answer to its login.
     fn logged_in(&mut self, client: usize, how: Login, answer: &Bytes) -> String {
         let response = ConnectResponse::decode(answer).unwrap();
         let id = response.session_id;
@@ -191,16 +191,16 @@ impl Clients<'_> {
         };
         let number = connection.next_xid();
         connection.send(&ask.encode(number, self.origin.zxid));
-        let mut told = Vec::new();
-        if !self.listen(&mut connection, ask.request().as_ref(), &mut told) {
-            return told;
+        let mut received = Vec::new();
+        if !self.receive(&mut connection, ask.request().as_ref(), &mut received) {
+            return received;
         }
         if ask.ends_connection() {
-            told.push(left(&mut connection));
+            received.push(shown_end(&mut connection));
         } else {
             self.clients[client].connection = Some(connection);
         }
-        told
+        received
     }
 
     fn burst(&mut self, client: usize, requests: &[Request]) -> Vec<String> {
@@ -211,48 +211,48 @@ impl Clients<'_> {
             |request: &Request| Ask::Plain(request.clone()).encode(connection.next_xid(), self.origin.zxid);
         let bytes: Vec<u8> = requests.iter().flat_map(encode).collect();
         connection.send(&bytes);
-        let mut told = Vec::new();
-        if requests.iter().all(|request| self.listen(&mut connection, Some(request), &mut told)) {
+        let mut received = Vec::new();
+        if requests.iter().all(|request| self.receive(&mut connection, Some(request), &mut received)) {
             self.clients[client].connection = Some(connection);
         }
-        told
+        received
     }
 
-    /// Has a client be told what is on its way to it. It is known to have come when a later ping is answered.
-    fn ping(&mut self, client: usize, in_no_order: bool) -> Vec<String> {
+    /// Returns the frames on their way to a client: all have arrived when a later ping is answered.
+    fn ping(&mut self, client: usize, is_unordered: bool) -> Vec<String> {
         let Some(mut connection) = self.clients[client].connection.take() else { return Vec::new() };
         connection.send(&Request::Ping.encode(xid::PING));
-        let mut told = Vec::new();
-        if self.listen(&mut connection, Some(&Request::Ping), &mut told) {
+        let mut received = Vec::new();
+        if self.receive(&mut connection, Some(&Request::Ping), &mut received) {
             self.clients[client].connection = Some(connection);
         }
-        if in_no_order {
-            told.sort();
+        if is_unordered {
+            received.sort();
         }
-        told.iter().map(|text| format!("client {client}: {text}")).collect()
+        received.iter().map(|text| format!("client {client}: {text}")).collect()
     }
 
-    /// Notes what a client is told, up to the reply to `request`; false if the server hangs up instead.
-    fn listen(
+    /// Collects the frames up to the reply to `request`; returns false if the server closes the connection.
+    fn receive(
         &mut self,
         connection: &mut Connection,
         request: Option<&Request>,
-        told: &mut Vec<String>,
+        received: &mut Vec<String>,
     ) -> bool {
         while let Some(frame) = connection.frame() {
             let shown = self.origin.show(&frame, request);
-            told.push(shown.text);
+            received.push(shown.text);
             self.kinds.push(shown.kind);
             if !shown.is_event {
                 return true;
             }
         }
-        told.push(String::from(HUNG_UP));
+        received.push(String::from(HUNG_UP));
         self.kinds.push(String::from("hung up"));
         false
     }
 
-    /// Ends what the script has left open.
+    /// Closes the sessions that the script has left open.
     pub(crate) fn end(self) {
         for (id, password) in self.origin.sessions.iter().zip(self.passwords) {
             let mut connection = Connection::open(self.side.address);
@@ -276,10 +276,9 @@ fn login(
     ConnectRequest { last_zxid_seen, timeout_millis, session_id, password, read_only: Some(false) }
 }
 
-/// What becomes of a connection that the server has no more to do with. Until it hangs up, it may still
-/// answer.
-fn left(connection: &mut Connection) -> String {
-    String::from(if connection.is_left() { HUNG_UP } else { "(stays)" })
+/// Waits until the server closes the connection, since it may answer until then; shows whether it does.
+fn shown_end(connection: &mut Connection) -> String {
+    String::from(if connection.is_closed() { HUNG_UP } else { "(stays)" })
 }
 
 fn encoded(request: &ConnectRequest, how: Login) -> Vec<u8> {

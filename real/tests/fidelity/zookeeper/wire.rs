@@ -1,4 +1,4 @@
-//! A connection to one server: frames out, frames in.
+//! A connection to one server: sends and receives frames.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -25,34 +25,35 @@ impl Connection {
         Self { stream, frames: Frames::default(), xid: 0 }
     }
 
-    /// The number of the next request.
+    /// Returns the number of the next request.
     pub(crate) fn next_xid(&mut self) -> i32 {
         self.xid += 1;
         self.xid
     }
 
-    /// Sends bytes. That the server has hung up shows when its answer is read.
+    /// Sends bytes. Ignores a closed connection, which shows when the answer is read.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         if let Err(error) = self.stream.write_all(bytes) {
             assert!(is_end(&error), "{error}");
         }
     }
 
-    /// Sends `request` and returns the answer; `None` if the server hangs up instead.
+    /// Sends `request` and returns the answer; `None` if the server closes the connection instead.
     pub(crate) fn log_in(&mut self, request: &ConnectRequest) -> Option<Bytes> {
         self.send(&request.encode());
         self.frame()
     }
 
-    /// Waits for the server to hang up; false if it sends something instead, or nothing for long.
-    pub(crate) fn is_left(&mut self) -> bool {
+    /// Waits until the server closes the connection; returns false if it sends something instead, or nothing
+    /// for [`TIMEOUT`].
+    pub(crate) fn is_closed(&mut self) -> bool {
         match self.stream.read(&mut [0]) {
             Ok(count) => count == 0,
             Err(error) => is_end(&error),
         }
     }
 
-    /// The next frame; `None` if the server has hung up.
+    /// Returns the next frame; `None` if the server has closed the connection.
     pub(crate) fn frame(&mut self) -> Option<Bytes> {
         loop {
             if let Some(frame) = self.frames.take().unwrap() {
@@ -62,14 +63,14 @@ impl Connection {
             match self.stream.read(&mut piece) {
                 Ok(0) => return None,
                 Ok(count) => self.frames.input().extend_from_slice(&piece[..count]),
-                // A server that hangs up before it has read everything resets the connection.
+                // A server that closes before it has read everything resets the connection.
                 Err(error) if is_end(&error) => return None,
-                Err(error) => panic!("no answer, and no hang-up either: {error}"),
+                Err(error) => panic!("the server neither answers nor closes the connection: {error}"),
             }
         }
     }
 
-    /// All that comes until the server hangs up.
+    /// Returns all bytes until the server closes the connection, escaped.
     pub(crate) fn rest(&mut self) -> String {
         let mut rest = Vec::new();
         if let Err(error) = self.stream.read_to_end(&mut rest) {

@@ -1,13 +1,13 @@
-//! The same exchange without our stack: as many clients, servers, rounds and calls, a lock table behind each
-//! server, over the simulators that others use. Their messages are plain structs or short frames: no Redis
-//! client, no RESP, no Lua, no audit, so every shortcut is theirs.
+//! The same exchange over other simulators, without our stack: the same numbers of clients, servers, rounds
+//! and calls, and a lock table behind each server. Their messages are plain structs or short frames: no Redis
+//! client, no RESP, no Lua, no audit. So every shortcut favours them.
 
 pub(crate) mod madsim_rpc;
 pub(crate) mod turmoil_tcp;
 
 use std::collections::BTreeMap;
 
-/// The lock table of a peer's server: what the scripts do, in a line of Rust each.
+/// The lock table of a peer's server. It does the work of our scripts in plain Rust.
 #[derive(Default)]
 pub(crate) struct Table {
     owners: BTreeMap<u64, u64>,
@@ -25,7 +25,7 @@ impl Table {
         self.fence
     }
 
-    /// Releases `key` if `owner` holds it; 1 if so.
+    /// Releases `key` if `owner` holds it. Returns 1 if it did, else 0.
     pub(crate) fn release(&mut self, key: u64, owner: u64) -> u64 {
         if self.owners.get(&key) != Some(&owner) {
             return 0;

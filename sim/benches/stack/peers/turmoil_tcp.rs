@@ -1,4 +1,4 @@
-//! The exchange over turmoil's simulated TCP, in frames of 17 bytes and answers of 8.
+//! The exchange over turmoil's simulated TCP, in requests of 17 bytes and answers of 8 bytes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -20,8 +20,8 @@ pub(crate) fn with_our_latencies(shape: Shape, seed: u64) -> u64 {
     run(builder, shape, seed)
 }
 
-/// The same at the latencies that turmoil has by itself. It steps through time tick by tick, so what a call
-/// costs grows with the time that it takes in the simulation; ours goes from event to event.
+/// The same at turmoil's default latencies. turmoil advances time tick by tick, so the cost of a call grows
+/// with its duration in the simulation; ours advances from event to event.
 pub(crate) fn with_its_defaults(shape: Shape, seed: u64) -> u64 {
     run(Builder::new(), shape, seed)
 }

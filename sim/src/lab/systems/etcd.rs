@@ -76,7 +76,7 @@ impl LockSystem for Cluster {
         vec![NAME.to_owned()]
     }
 
-    /// The keys of etcd's own Lock service don't say whose they are.
+    /// Returns no name for etcd's own Lock service: its keys don't name their owners.
     fn voters(&self, options: &Options) -> Vec<Name> {
         match options.etcd.recipe {
             Recipe::Queue => vec![Name::from(NAME)],
@@ -84,7 +84,7 @@ impl LockSystem for Cluster {
         }
     }
 
-    /// etcd's Lock service is, too, but knows waiters by their leases only.
+    /// Returns false for etcd's Lock service: it is fair, too, but knows waiters by their leases only.
     fn is_fair(&self, options: &Options) -> bool {
         options.etcd.recipe == Recipe::Queue
     }
@@ -106,7 +106,7 @@ async fn lock(seat: Seat<'_>) {
     let members = Cluster.addresses(&seat);
     let session = seat.options.ttl_of(seat.spec).duration();
     match seat.options.etcd.recipe {
-        // Members and a TTL that etcd can't use are refused: the schedule was validated.
+        // The schedule was validated, so the members and the TTL are valid.
         Recipe::Queue => {
             if let Ok(etcd) = Etcd::new(seat.process.runtime(), &members, EtcdOptions::new(session)) {
                 apart(work(seat, etcd)).await;

@@ -1,5 +1,5 @@
-//! The lock systems of the laboratory, one file each with one row here: its servers, its rules, what is
-//! drawn for it, and how a worker locks.
+//! The lock systems of the laboratory, one file each with one row here: its servers, its rules, its random
+//! options, and its lock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ mod toy;
 mod zookeeper;
 
 impl System {
-    /// What the system is.
+    /// Returns the definition of the system.
     pub(super) fn get(self) -> &'static dyn LockSystem {
         match self {
             Self::Redis => &redis::One,
@@ -41,38 +41,41 @@ impl System {
 
 /// A lock system of the laboratory.
 pub(super) trait LockSystem: Sync {
-    /// The lock servers with what they are, in order.
+    /// Returns the lock servers with their kinds, in order.
     fn servers(&self, options: &Options) -> Vec<(String, Kind)>;
 
-    /// The servers as hosts, in the same order.
+    /// Returns the servers as hosts, in the same order.
     fn hosts(&self, options: &Options) -> Vec<(String, Arc<dyn Host>)>;
 
-    /// Where the worker reaches the lock servers.
+    /// Returns the addresses of the lock servers for this worker.
     fn addresses(&self, seat: &Seat<'_>) -> Vec<String>;
 
-    /// All rounds of a worker that holds the lock while it writes.
+    /// Works all rounds of a worker that holds the lock while it writes.
     fn work<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
+        if let Some(rounds) = seat.given_rounds(|| self.addresses(&seat)) {
+            return rounds;
+        }
         match seat.given_lock(|| self.addresses(&seat)) {
             Some(lock) => apart(work(seat, lock)),
             None => self.work_with_own(seat),
         }
     }
 
-    /// The same, with the system's own lock.
+    /// Works all rounds with the system's own lock.
     fn work_with_own<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()>;
 
-    /// The name under which the history knows the servers as a whole, with what each is, where they are
-    /// members of one.
+    /// Returns the name of the cluster in the history, with the kind of its members; `None` if the servers
+    /// are no cluster.
     fn cluster(&self) -> Option<(&'static str, Kind)> {
         None
     }
 
-    /// Adds what the world needs beyond the servers.
+    /// Adds to the world what it needs beyond the servers, such as other names for them.
     fn prepare(&self, sim: &mut Sim) {
         let _ = sim;
     }
 
-    /// Checks the options of the servers: what does not apply to the system is refused.
+    /// Checks the options of the servers. Refuses one that does not apply to the system.
     ///
     /// # Errors
     ///
@@ -83,82 +86,82 @@ pub(super) trait LockSystem: Sync {
     ///
     /// # Errors
     ///
-    /// [`Invalid`] if no lease can live for so long.
+    /// [`Invalid`] if no lease can have this TTL.
     fn check_ttl(&self, place: &Place, ttl: Span) -> Result<(), Invalid> {
         let _ = (place, ttl);
         Ok(())
     }
 
-    /// Whether workers may release by GET and DEL.
+    /// Returns whether workers may release by GET and DEL.
     fn has_get_del(&self) -> bool {
         false
     }
 
-    /// Whether the servers may lose a key by eviction.
+    /// Returns whether the servers may lose a key by eviction.
     fn evicts(&self) -> bool {
         false
     }
 
-    /// Whether the servers talk to each other.
+    /// Returns whether the servers talk to each other.
     fn has_links(&self) -> bool {
         true
     }
 
-    /// Whether a lease can be extended on the server, rather than a session.
+    /// Returns whether the server extends single leases, rather than sessions.
     fn extends_leases(&self) -> bool {
         true
     }
 
-    /// The names under which the servers' points are passed: each its own, or one for a whole cluster.
+    /// Returns the names under which servers pass points: one for each server, or one for a cluster.
     fn speakers(&self, options: &Options) -> Vec<String>;
 
-    /// The servers whose word counts, as the history calls them; empty if their keys don't say whose they
-    /// are.
+    /// Returns the servers whose keys decide who holds the lock, by their names in the history; empty if the
+    /// keys don't name their owners.
     fn voters(&self, options: &Options) -> Vec<Name> {
         self.speakers(options).iter().map(|name| Name::from(name.as_str())).collect()
     }
 
-    /// Whether the lock promises first come, first served.
+    /// Returns whether the lock promises first come, first served.
     fn is_fair(&self, options: &Options) -> bool {
         let _ = options;
         false
     }
 
-    /// How much later than its time to live a key may be dropped.
+    /// Returns the longest delay until the servers drop an expired key.
     fn key_grace(&self) -> Duration;
 
-    /// Whether it can have faults of the class.
+    /// Returns whether the system can have faults of the class.
     fn has_class(&self, class: FaultClass) -> bool {
         !matches!(class, FaultClass::Failover | FaultClass::LeaderChange)
     }
 
-    /// How often it is drawn, against the others.
+    /// Returns its weight when a system is drawn, relative to the others.
     fn weight(&self) -> usize {
         1
     }
 
-    /// The TTLs that are drawn, in milliseconds.
+    /// Returns the TTLs that are drawn, in milliseconds.
     fn ttls_millis(&self) -> &'static [u64];
 
-    /// Draws the options of the servers. `redis` is what one Redis would have.
+    /// Draws the options of the servers. `redis` has the drawn options of a single Redis.
     fn draw(&self, site: &mut Site, redis: RedisServers, options: &mut Options) {
         let _ = (site, redis, options);
     }
 }
 
-/// `prefix-1` to `prefix-count`, each of this kind.
+/// Returns `prefix-1` to `prefix-count`, each of this kind.
 fn numbered(prefix: &str, count: u32, kind: Kind) -> Vec<(String, Kind)> {
     (1..=count).map(|number| (format!("{prefix}-{number}"), kind)).collect()
 }
 
-/// The names alone.
+/// Returns the names of the servers.
 fn names(servers: &[(String, Kind)]) -> Vec<String> {
     servers.iter().map(|(name, _)| name.clone()).collect()
 }
 
-/// The members of an etcd cluster or a ZooKeeper ensemble.
+/// Number of members of an etcd cluster or a ZooKeeper ensemble.
 const MEMBERS: u32 = 3;
 
-/// How much later an ensemble may drop a key: etcd looks every 500 ms, ZooKeeper at whole ticks of 500 ms;
-/// and the keepalives of a session begin its time to live anew while the client lives.
+/// Longest delay until a cluster drops an expired key: etcd checks every 500 ms, ZooKeeper at whole ticks of
+/// 500 ms; and the keepalives of a live client restart the time to live of its session.
 const SESSION_GRACE: Duration = Duration::from_millis(1500);

@@ -22,19 +22,19 @@ use crate::servers::host::Host;
 use crate::servers::redis::{self as server, RedisHost};
 use crate::sim::Sim;
 
-/// The name that leads to the one Redis, or to its replica once that is promoted.
+/// The host name of the current primary: `redis-1`, or its replica once that is promoted.
 const LOCK_NAME: &str = "redis";
 
 /// The name of the replica, where there is one.
 const REPLICA: &str = "replica-1";
 
-/// Where the replica reaches the primary.
+/// The address of the primary, for the replica.
 const PRIMARY_ADDRESS: &str = "redis-1:6379";
 
-/// How much later than its time to live Redis may drop a key: it looks every 100 ms.
+/// Longest delay until Redis drops an expired key: it checks every 100 ms.
 pub(super) const KEY_GRACE: Duration = Duration::from_millis(250);
 
-/// The TTLs that are drawn where leases have no sessions.
+/// The TTLs that are drawn for systems without sessions, in milliseconds.
 pub(super) const TTLS_MILLIS: &[u64] = &[500, 1000, 2000, 4000];
 
 /// The system `redis`.
@@ -84,7 +84,7 @@ impl LockSystem for One {
         true
     }
 
-    /// The replica serves nobody at first.
+    /// Leaves the replica out: it serves no client at first.
     fn speakers(&self, _: &Options) -> Vec<String> {
         vec!["redis-1".to_owned()]
     }
@@ -114,9 +114,9 @@ impl LockSystem for One {
     }
 }
 
-/// Where workers reach the one Redis.
+/// Returns the address of the current primary.
 fn address() -> String {
-    format!("{LOCK_NAME}:6379")
+    [LOCK_NAME, ":6379"].concat()
 }
 
 async fn lock(seat: Seat<'_>) {
@@ -129,7 +129,7 @@ async fn lock(seat: Seat<'_>) {
 }
 
 impl Options {
-    /// The options of the lock on one Redis.
+    /// Returns the options of the lock on one Redis.
     pub fn redis_lock(&self) -> RedisOptions {
         let mut options = RedisOptions::default();
         options.tokens = tokens(self);
@@ -148,7 +148,7 @@ pub(super) fn tokens(options: &Options) -> TokenSource {
     }
 }
 
-/// A Redis server as the options set it up, with the fence counters that they begin with.
+/// Creates a Redis server from the options, with the initial values of the fence counters.
 pub(super) fn host(options: &Options) -> RedisHost {
     let host = RedisHost::new().persistence(match options.redis.persistence {
         Persistence::None => server::Persistence::None,
@@ -163,7 +163,7 @@ pub(super) fn host(options: &Options) -> RedisHost {
     keys.fold(host, |host, key| host.preset(key.fence_key(), start.as_str()))
 }
 
-/// Checks that nothing is said of etcd.
+/// Checks that the options set nothing for etcd.
 pub(super) fn without_etcd(options: &Options) -> Result<(), Invalid> {
     if options.etcd == Etcd::default() {
         return Ok(());
@@ -171,7 +171,7 @@ pub(super) fn without_etcd(options: &Options) -> Result<(), Invalid> {
     Err(Place::top("etcd").says(format!("`etcd` does not apply to `{}`", options.system)))
 }
 
-/// Checks that nothing is said of Redis.
+/// Checks that the options set nothing for Redis.
 pub(super) fn without_redis(options: &Options) -> Result<(), Invalid> {
     if options.redis == Servers::default() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Several Redis servers that know nothing of each other, and a majority of them.
+//! Redlock: a majority of several independent Redis servers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -83,7 +83,7 @@ impl LockSystem for Majority {
 async fn lock(seat: Seat<'_>) {
     let mut options = RedlockOptions::default();
     options.tokens = tokens(seat.options);
-    // Nodes that are refused are too few, or named twice: the schedule was validated.
+    // The schedule was validated, so there are enough nodes, each named once.
     if let Ok(redlock) = Redlock::new(seat.process.runtime(), &Majority.addresses(&seat), options) {
         work(seat, redlock).await;
     }

@@ -1,5 +1,5 @@
-//! A lock server of one's own: a table in memory behind a protocol of lines. It shows all that a system
-//! needs: its servers, their rules, and how a worker locks.
+//! A toy lock server: a table in memory behind a protocol of text lines. It is an example of all that a
+//! system needs: its servers, their rules, and the lock of a worker.
 //!
 //! A request is `VERB KEY OWNER TTL` and ends with a line feed; TTL is in milliseconds. `LOCK` is answered by
 //! `GRANTED TOKEN LEFT` or `HELD LEFT`, `RENEW` and `FREE` by `OK` or `GONE`. A restart forgets the table,
@@ -34,8 +34,8 @@ use crate::world::stream::SimStream;
 const PORT: u16 = 7000;
 const ADDRESS: &str = "server-1:7000";
 
-/// How often the server looks for leases that are over.
-const LOOK: Duration = Duration::from_millis(100);
+/// Time between two checks of the server for expired leases.
+const EXPIRY_CHECK: Duration = Duration::from_millis(100);
 
 /// The system `toy`.
 pub(super) struct Toy;
@@ -76,12 +76,12 @@ impl LockSystem for Toy {
         KEY_GRACE
     }
 
-    /// It is not drawn among the others: a toy.
+    /// Returns 0: a toy is not drawn among the others.
     fn weight(&self) -> usize {
         0
     }
 
-    /// It is not compared with the others.
+    /// Returns false: a toy is not compared with the others.
     fn has_class(&self, _: FaultClass) -> bool {
         false
     }
@@ -105,7 +105,7 @@ impl<M: Machine> Host<M> for Server {
             let (looking, clock) = (Arc::clone(&table), machine.clone());
             machine.spawn(async move {
                 loop {
-                    clock.sleep(LOOK).await;
+                    clock.sleep(EXPIRY_CHECK).await;
                     lock(&looking).expire(clock.monotonic_nanos());
                 }
             });
@@ -113,7 +113,7 @@ impl<M: Machine> Host<M> for Server {
             let _ = machine
                 .serve(PORT, |stream, client| {
                     let (table, machine) = (Arc::clone(&table), machine.clone());
-                    // A connection that breaks is its client's affair.
+                    // The client handles a broken connection.
                     async move { drop(serve(stream, &client, &machine, &table).await) }
                 })
                 .await;
@@ -149,7 +149,7 @@ struct Table {
 struct Lease {
     owner: String,
     token: u64,
-    /// On the server's monotonic clock, in nanoseconds.
+    /// The end of the lease on the server's monotonic clock, in nanoseconds.
     until: u64,
 }
 
@@ -164,7 +164,7 @@ impl Table {
             ("LOCK", None) => {
                 self.token += 1;
                 let (owner, token) = (owner.to_owned(), self.token);
-                tell_grant(key, &owner, token, ttl, client);
+                emit_grant(key, &owner, token, ttl, client);
                 self.leases.insert(key.to_owned(), Lease { owner, token, until });
                 format!("GRANTED {token} {ttl}\n")
             }
@@ -177,12 +177,12 @@ impl Table {
             }
             ("RENEW", Some(lease)) if lease.owner == owner => {
                 lease.until = until;
-                tell_extension(key, owner, ttl, client);
+                emit_extension(key, owner, ttl, client);
                 "OK\n".to_owned()
             }
             ("FREE", Some(lease)) if lease.owner == owner => {
                 self.leases.remove(key);
-                tell_end("key_deleted", key, owner, Some(client));
+                emit_end("key_deleted", key, owner, Some(client));
                 "OK\n".to_owned()
             }
             _ => "GONE\n".to_owned(),
@@ -193,14 +193,14 @@ impl Table {
         self.leases.retain(|key, lease| {
             let is_over = lease.until <= now;
             if is_over {
-                tell_end("key_expired", key, &lease.owner, None);
+                emit_end("key_expired", key, &lease.owner, None);
             }
             !is_over
         });
     }
 }
 
-fn tell_grant(key: &str, owner: &str, token: u64, ttl_millis: u64, client: &str) {
+fn emit_grant(key: &str, owner: &str, token: u64, ttl_millis: u64, client: &str) {
     tracing::info!(
         target: "server",
         event = "key_granted",
@@ -212,7 +212,7 @@ fn tell_grant(key: &str, owner: &str, token: u64, ttl_millis: u64, client: &str)
     );
 }
 
-fn tell_extension(key: &str, owner: &str, ttl_millis: u64, client: &str) {
+fn emit_extension(key: &str, owner: &str, ttl_millis: u64, client: &str) {
     tracing::info!(
         target: "server",
         event = "key_extended",
@@ -223,7 +223,7 @@ fn tell_extension(key: &str, owner: &str, ttl_millis: u64, client: &str) {
     );
 }
 
-fn tell_end(event: &str, key: &str, owner: &str, client: Option<&str>) {
+fn emit_end(event: &str, key: &str, owner: &str, client: Option<&str>) {
     tracing::info!(
         target: "server",
         event,
@@ -233,7 +233,7 @@ fn tell_end(event: &str, key: &str, owner: &str, client: Option<&str>) {
     );
 }
 
-/// The lock of a worker.
+/// The lock of a worker, as a backend.
 #[derive(Clone)]
 struct Client {
     runtime: SimRuntime,
@@ -261,7 +261,7 @@ struct Attempt {
     runtime: SimRuntime,
     claim: Claim,
     connection: Option<BufReader<SimStream>>,
-    /// Whether a `LOCK` was sent that has not been answered.
+    /// True if a `LOCK` was sent that has not been answered.
     is_open: bool,
 }
 

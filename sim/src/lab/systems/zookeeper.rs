@@ -95,7 +95,7 @@ impl LockSystem for Ensemble {
 
 async fn lock(seat: Seat<'_>) {
     let options = ZooKeeperOptions::new(seat.options.ttl_of(seat.spec).duration());
-    // Members and a TTL that ZooKeeper can't use are refused: the schedule was validated.
+    // The schedule was validated, so the members and the TTL are valid.
     if let Ok(zookeeper) = ZooKeeper::new(seat.process.runtime(), &Ensemble.addresses(&seat), options) {
         work(seat, zookeeper).await;
     }

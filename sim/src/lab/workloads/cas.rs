@@ -1,5 +1,5 @@
-//! Compare and set: a worker that does without the lock. Read-modify-write by conditional writes, through
-//! the real HTTP client.
+//! Compare and set: a worker without the lock, which reads, modifies and writes on the condition that nothing
+//! has been written since. It uses the real HTTP client.
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -27,7 +27,7 @@ impl Workload for Updating {
         false
     }
 
-    /// An option that concerns the lock has no use.
+    /// Refuses options of the lock, which have no effect, and 0 attempts.
     fn check(&self, place: &Place, worker: &Spec) -> Result<(), Invalid> {
         if worker.attempts == Some(0) {
             let problem = format!("`attempts` of `{}` is 0: it must be 1 at least", worker.name);
@@ -36,8 +36,8 @@ impl Workload for Updating {
         match worker.option_of_locks() {
             None => Ok(()),
             Some(field) => Err(place.key(field).says(format!(
-                "`{field}` does not apply to `mode = \"cas\"`: `{}` takes no lock, and always reads and writes once \
-                 an attempt",
+                "`{field}` does not apply to `mode = \"cas\"`: `{}` takes no lock, and always reads and \
+                 writes once an attempt",
                 worker.name
             ))),
         }
@@ -57,10 +57,10 @@ impl Workload for Updating {
     }
 }
 
-/// All rounds of a worker: an update each.
+/// Works all rounds of a worker: one update in each.
 async fn rounds(seat: Seat<'_>) {
     let Seat { process, options, spec, .. } = seat;
-    // The schedule was validated: a key that can't be used does not get here.
+    // The schedule was validated, so the key is valid.
     let Some(key) = lock_key(options.key_of(spec)).ok().and_then(|key| ResourceKey::try_from(&key).ok())
     else {
         return;
@@ -70,7 +70,7 @@ async fn rounds(seat: Seat<'_>) {
     let updater = Updater::new(runtime.clone(), client, Yields(runtime), &spec.name);
     let update = update(key, spec);
     for _ in 0..spec.rounds {
-        // One that is given up ends in the events; the next round goes on.
+        // An update that is given up is in the history; the next round goes on.
         let _ = updater.update(&update, |seen| successor(spec, seen)).await;
         seat.think().await;
     }
@@ -86,7 +86,7 @@ fn update(key: ResourceKey, spec: &Spec) -> Update {
     }
 }
 
-/// The value that follows the one that was read: it tells who wrote after which version.
+/// Returns the value to write: it names the writer and the version that was read.
 fn successor(spec: &Spec, seen: &Snapshot) -> Bytes {
     Bytes::from(format!("{} after {}", spec.name, seen.version))
 }

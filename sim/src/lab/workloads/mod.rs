@@ -1,9 +1,11 @@
-//! The workloads of the laboratory, one file each with one row here: what its workers do, on the real lock
-//! library and the real HTTP client.
+//! The workloads of the laboratory's workers, one file each with one row here. They use the real lock library
+//! and the real HTTP client.
+
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::given::MakeLock;
+use super::given::Given;
 use super::options::Options;
 use super::point::Point;
 use super::seat::Seat;
@@ -18,15 +20,15 @@ mod read;
 /// All workloads.
 const WORKLOADS: &[&dyn Workload] = &[&lock::Locking, &cas::Updating, &read::Reading];
 
-/// A workload of the laboratory: what a worker does in its rounds.
+/// A workload: the work of a worker in its rounds.
 pub(super) trait Workload: Sync {
-    /// The name by which the `mode` of a worker asks for it.
+    /// Returns its name, as in the `mode` of a worker.
     fn name(&self) -> &'static str;
 
     /// Returns whether its workers acquire the lock.
     fn acquires(&self) -> bool;
 
-    /// Checks the options of a worker at `place`: one that does not apply to the workload is refused.
+    /// Checks the options of a worker at `place`. Refuses one that does not apply to the workload.
     ///
     /// # Errors
     ///
@@ -36,7 +38,7 @@ pub(super) trait Workload: Sync {
     /// Returns whether the worker reads the resource without a token.
     fn reads(&self, worker: &Worker) -> bool;
 
-    /// Returns why the worker never passes the point, if it does not.
+    /// Returns the reason why the worker never passes the point; `None` if it may pass it.
     fn never_passes(&self, worker: &Worker, point: Point) -> Option<&'static str>;
 
     /// Works all rounds of a worker.
@@ -62,12 +64,12 @@ impl Worker {
     }
 }
 
-/// The main task of the worker `number`: waits for its start, then works all its rounds.
-pub(super) async fn main(process: Process, options: Options, number: usize, given: Option<MakeLock>) {
+/// Runs the worker `number`: waits for its start, then works all its rounds.
+pub(super) async fn main(process: Process, options: Arc<Options>, number: usize, given: Given) {
     let spec = &options.workers[number];
     process.sleep(spec.starts.duration()).await;
-    let seat = Seat { process: &process, options: &options, spec, number, given: given.as_ref() };
-    // The schedule was validated: there is a workload of that name.
+    let seat = Seat { process: &process, options: &options, spec, number, given: &given };
+    // The schedule was validated, so there is a workload of that name.
     if let Some(workload) = spec.mode.workload() {
         workload.rounds(seat).await;
     }

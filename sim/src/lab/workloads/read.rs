@@ -1,4 +1,4 @@
-//! A worker that only reads the resource, beside those that write it.
+//! A worker that only reads the resource, which others write.
 
 use dlock::{Owner, Runtime};
 use futures_util::future::BoxFuture;
@@ -41,7 +41,7 @@ impl Workload for Reading {
     }
 
     fn never_passes(&self, _: &Worker, _: Point) -> Option<&'static str> {
-        Some("its `mode` is read: only the resource tells of it")
+        Some("its `mode` is read, only the resource passes points")
     }
 
     fn rounds<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
@@ -49,9 +49,9 @@ impl Workload for Reading {
     }
 }
 
-/// All rounds of a worker: a read each.
+/// Works all rounds of a worker: one read in each.
 async fn rounds(seat: Seat<'_>) {
-    // The schedule was validated: a key that can't be used does not get here.
+    // The schedule was validated, so the key is valid.
     let key = lock_key(seat.options.key_of(seat.spec)).ok();
     let Some(key) = key.and_then(|key| ResourceKey::try_from(&key).ok()) else { return };
     let runtime = seat.process.runtime();
@@ -60,7 +60,7 @@ async fn rounds(seat: Seat<'_>) {
     let owner = OwnerToken::try_from(&Owner::random(&runtime, Some(&seat.spec.name))).ok();
     let read = Read { claim: None, owner };
     for _ in 0..seat.spec.rounds {
-        // A read that fails is no event of the reader's; the next round goes on.
+        // A failed read emits no event of the reader; the next round goes on.
         let _ = client.read_as(&key, &read, runtime.now() + seat.spec.deadline.duration()).await;
         seat.think().await;
     }

@@ -130,12 +130,12 @@ impl<M: Machine> Cluster<M> {
             core.follow_locks(before + 1, Cause { client, is_expired });
             self.catch_up_all(&mut core);
         }
-        let untold = std::mem::take(&mut core.untold);
+        let unreported = std::mem::take(&mut core.unreported);
         drop(core);
         if has_changed {
             self.shared.changed.notify_waiters();
         }
-        self.tell(client, &untold);
+        self.report(client, &unreported);
         result
     }
 }
@@ -144,29 +144,29 @@ impl Core {
     /// Records that a new leader has extended every lease.
     pub(super) fn all_extended(&mut self) {
         for (id, lease) in self.state.lessor.iter() {
-            self.locks.extended(lease.keys.iter(), id, lease.ttl_millis(), &mut self.untold);
+            self.locks.extended(lease.keys.iter(), id, lease.ttl_millis(), &mut self.unreported);
         }
     }
 
     fn renew(&mut self, lease: i64, now: u64) -> Result<Renewal, Refusal> {
         let renewal = self.state.lessor.renew(lease, now)?;
         if let (Renewal::Renewed { .. }, Ok(found)) = (renewal, self.state.lessor.find(lease)) {
-            self.locks.extended(found.keys.iter(), lease, found.ttl_millis(), &mut self.untold);
+            self.locks.extended(found.keys.iter(), lease, found.ttl_millis(), &mut self.unreported);
         }
         Ok(renewal)
     }
 
     /// Passes the changes since the revision `from` to the view of the locks.
     fn follow_locks(&mut self, from: i64, cause: Cause<'_>) {
-        let Self { state, locks, untold, .. } = self;
+        let Self { state, locks, unreported, .. } = self;
         let ttl = |lease: i64| state.lessor.find(lease).ok().map(Lease::ttl_millis);
         for (_, changes) in state.store.changes(from, state.store.revision()) {
-            changes.iter().for_each(|change| locks.follow(change, cause, ttl, untold));
+            changes.iter().for_each(|change| locks.follow(change, cause, ttl, unreported));
         }
     }
 }
 
-/// Ends a lease: its keys are deleted in one transaction.
+/// Revokes a lease: deletes its keys in one transaction.
 pub(super) fn revoke(state: &mut State, id: i64) -> Result<(), Refusal> {
     let lease = state.lessor.remove(id)?;
     let mut write = Write::begin(state);

@@ -25,7 +25,7 @@ pub(super) struct Core {
     stream_next: u64,
     lease_next: i64,
     /// Changes that observers have not received yet.
-    pub(super) untold: Vec<LockChange>,
+    pub(super) unreported: Vec<LockChange>,
 }
 
 /// The state of a member in the cluster.
@@ -33,11 +33,11 @@ pub(super) struct Core {
 pub(super) struct Member {
     /// The last revision that reached it.
     pub(super) applied: i64,
-    /// When it last heard of a leader with a majority, on its own clock.
-    pub(super) heard_at: u64,
-    /// When it last looked for leases that have ended, on its own clock.
+    /// The last contact with a leader that has a majority, on its own clock, in nanoseconds.
+    pub(super) leader_seen_at: u64,
+    /// The last check for leases that have ended, on its own clock, in nanoseconds.
     pub(super) expired_at: u64,
-    /// Whether it answered requests when it last looked.
+    /// True if it served requests at the last heartbeat.
     pub(super) is_serving: bool,
     /// Cut off from all others by [`super::Cluster::isolate`].
     pub(super) is_isolated: bool,
@@ -50,7 +50,7 @@ impl Core {
     pub(super) fn new(count: usize) -> Self {
         let member = |_| Member {
             applied: 1,
-            heard_at: 0,
+            leader_seen_at: 0,
             expired_at: 0,
             is_serving: true,
             is_isolated: false,
@@ -65,7 +65,7 @@ impl Core {
             streams: BTreeMap::new(),
             stream_next: 0,
             lease_next: 0,
-            untold: Vec::new(),
+            unreported: Vec::new(),
         }
     }
 

@@ -1,5 +1,4 @@
-//! Leases: their keys, and when they end on the leader's clock. Source: etcd's
-//! `server/lease/lessor.go`.
+//! Leases: their keys, and their ends on the leader's clock. Source: etcd's `server/lease/lessor.go`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -16,7 +16,7 @@ use crate::record::tell;
 /// The prefix of the keys of all locks.
 const PREFIX: &[u8] = b"lock/v1/";
 
-/// What happened to a lock.
+/// A change of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockChange {
     /// The lock's name ([`dlock::LockKey::name`]).
@@ -26,11 +26,11 @@ pub struct LockChange {
     pub owner: String,
     /// The client that put the holder's key.
     pub holder: String,
-    /// What happened.
+    /// The change.
     pub what: LockEvent,
 }
 
-/// Records what happens to locks in the history, under the name of the cluster, whichever member ran the
+/// Records the changes of locks in the history, under the name of the cluster, whichever member ran the
 /// request.
 #[derive(Clone, Debug)]
 pub struct History {
@@ -55,11 +55,11 @@ impl Observer for History {
 pub(super) struct Cause<'a> {
     /// The client whose request it was, or the cluster's name.
     pub(super) client: &'a str,
-    /// Whether the end of a lease caused it.
+    /// True if the end of a lease caused it.
     pub(super) is_expired: bool,
 }
 
-/// What may happen to a lock.
+/// The kinds of changes of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockEvent {
     /// The holder's key became the first of the queue.

@@ -2,11 +2,11 @@
 //!
 //! All members share one linearizable store; Raft itself is not simulated. A member answers while it and a
 //! majority reach the leader. Otherwise it does not answer, as in etcd, except for serializable reads, which
-//! show what it had applied before.
+//! show the state that it had applied before.
 
-// Read `store` for keys, revisions and transactions, `lease` and `watch` for leases and watches, `quorum` for
-// who leads and who may answer, `apply` for how a request becomes a change, `service` for the wire, `locks`
-// for what the history hears, and `host` for how a member is started.
+// `store` has keys, revisions and transactions, `lease` and `watch` leases and watches; `quorum` decides
+// about the leader and about members that may answer, `apply` turns requests into changes, `service` is the
+// wire, `locks` reports to the history, and `host` starts members.
 
 mod apply;
 mod core;
@@ -68,13 +68,13 @@ impl Observer for () {}
 
 /// The options of a cluster.
 pub struct ClusterOptions {
-    /// The cluster's name. It stands for the client where the cluster itself caused a change.
+    /// The cluster's name. It takes the client's place in changes that the cluster itself caused.
     pub name: String,
     /// The members' names and the addresses at which clients reach them.
     pub members: Vec<(String, String)>,
-    /// etcd's `--election-timeout`. A leader that was not heard for 1 to 1.6 times this time is replaced.
+    /// etcd's `--election-timeout`. A leader without contact for 1 to 1.6 times this time is replaced.
     pub election_timeout: Duration,
-    /// Whether the Lock service checks after a wait that the waiter's own lease still exists. etcd 3.4 does
+    /// True if the Lock service checks after a wait that the waiter's own lease still exists. etcd 3.4 does
     /// not, and grants the lock to a waiter whose lease has ended (etcd issue 11456); later versions do.
     pub rechecks_waiters: bool,
     /// Receives everything that the cluster does.
@@ -82,7 +82,8 @@ pub struct ClusterOptions {
 }
 
 impl ClusterOptions {
-    /// Members called `names`, on etcd's port, with etcd's own timeouts. The observer is [`History`].
+    /// Returns the options of members called `names`, on etcd's port, with etcd's own timeouts. The observer
+    /// is [`History`].
     pub fn new<S: Into<String>>(name: &str, names: impl IntoIterator<Item = S>) -> Self {
         let member = |name: String| {
             let address = format!("http://{name}:{PORT}");
@@ -128,8 +129,8 @@ impl<M: Machine> Cluster<M> {
         Some(EtcdHost { cluster: self.clone(), number })
     }
 
-    /// Follows the leader, stands for election, and ends leases while it leads. Runs in the member's process,
-    /// again after each restart.
+    /// Follows the leader, is a candidate in elections, and ends leases while it leads. Runs in the member's
+    /// process, again after each restart.
     async fn run_member(&self, member: usize) {
         self.rejoin(member);
         loop {
@@ -165,7 +166,7 @@ impl<M: Machine> Cluster<M> {
         self.core().state.store.revision()
     }
 
-    /// Requests that all members have carried out.
+    /// Returns the number of requests that all members have executed.
     pub fn executed(&self) -> u64 {
         self.core().members.iter().map(|member| member.executed).sum()
     }
@@ -198,7 +199,7 @@ impl<M: Machine> Cluster<M> {
         i64::try_from((self.election_nanos() / 2 * 3).div_ceil(1_000_000_000)).unwrap_or(i64::MAX)
     }
 
-    fn tell(&self, client: &str, changes: &[LockChange]) {
+    fn report(&self, client: &str, changes: &[LockChange]) {
         if !changes.is_empty() {
             self.shared.options.observer.locks_changed(client, changes);
         }

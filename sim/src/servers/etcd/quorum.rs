@@ -1,9 +1,9 @@
-//! Decides who leads, and which members may answer.
+//! Chooses the leader and the members that may answer.
 //!
 //! It simulates the outcome of Raft, not Raft itself. A member serves while it and a majority reach the
-//! leader in both directions. A leader that is not heard for an election timeout is replaced by a candidate
-//! that gets a majority of votes. A member votes if it has not heard the leader either, and has applied no
-//! more than the candidate.
+//! leader in both directions. A leader without contact for an election timeout is replaced by a candidate
+//! that gets a majority of votes. A member votes if it has no contact to the leader either, and has applied
+//! no more than the candidate.
 
 use std::pin::pin;
 
@@ -18,7 +18,7 @@ use crate::world::machine::Machine;
 /// etcd's heartbeat interval.
 pub(super) const TICK_NANOS: u64 = 100_000_000;
 
-/// How often the leader looks for leases that have ended (lessor.go, `runLoop`).
+/// The interval at which the leader looks for leases that have ended (lessor.go, `runLoop`).
 const EXPIRY_NANOS: u64 = 500_000_000;
 
 /// etcd answers a request that finds no quorum after five seconds and two election timeouts (config.go,
@@ -32,7 +32,7 @@ const STREAM_TIMEOUTS: u64 = 3;
 /// Interval of progress notifications on a watch without events (watch.go).
 const PROGRESS_NANOS: u64 = 600_000_000_000;
 
-/// Why a request needs a quorum. It decides the error if there is none.
+/// The reason why a request needs a quorum. The error without a quorum depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
     /// A proposal to Raft.
@@ -91,8 +91,8 @@ impl<M: Machine> Cluster<M> {
         })
     }
 
-    /// Waits until `done` returns something, and calls it after every change. Fails at `deadline` on the
-    /// member's clock.
+    /// Waits until `done` returns a value; calls it after every change. Fails at `deadline` on the member's
+    /// clock.
     pub(super) async fn wait_until<T>(
         &self,
         member: usize,
@@ -138,7 +138,7 @@ impl<M: Machine> Cluster<M> {
     fn restart_timeout(&self, member: usize) {
         let now = self.now(member);
         if let Some(member) = self.core().members.get_mut(member) {
-            member.heard_at = now;
+            member.leader_seen_at = now;
             member.expired_at = now;
         }
     }
@@ -149,7 +149,7 @@ impl<M: Machine> Cluster<M> {
         let mut core = self.core();
         let is_serving = self.serves(&core, member);
         if is_serving {
-            core.members[member].heard_at = now;
+            core.members[member].leader_seen_at = now;
             self.catch_up(&mut core, member);
         } else if self.can_win(&core, member, now) {
             self.lead(&mut core, member);
@@ -174,12 +174,12 @@ impl<M: Machine> Cluster<M> {
         }
     }
 
-    /// Whether the member and a majority reach the leader.
+    /// Returns true if the member and a majority reach the leader.
     pub(super) fn serves(&self, core: &Core, member: usize) -> bool {
         self.reach(core, member, core.leader) && self.has_majority(core, core.leader)
     }
 
-    /// Whether the two members reach each other.
+    /// Returns true if the two members reach each other.
     pub(super) fn reach(&self, core: &Core, one: usize, other: usize) -> bool {
         let Some(machine) = self.machine(one).filter(|machine| machine.is_running()) else { return false };
         if one == other {
@@ -190,9 +190,9 @@ impl<M: Machine> Cluster<M> {
         !is_isolated && self.machine(other).is_some() && machine.reaches(name)
     }
 
-    /// Whether the member has heard of a leader within the last `timeouts` election timeouts.
+    /// Returns true if the member had contact to a leader within the last `timeouts` election timeouts.
     pub(super) fn knows_leader(&self, core: &Core, member: usize, timeouts: u64) -> bool {
-        let silence = self.now(member).saturating_sub(core.members[member].heard_at);
+        let silence = self.now(member).saturating_sub(core.members[member].leader_seen_at);
         self.serves(core, member) || silence < timeouts * self.election_nanos()
     }
 
@@ -201,9 +201,9 @@ impl<M: Machine> Cluster<M> {
         2 * (0..count).filter(|&other| self.reach(core, member, other)).count() > count
     }
 
-    /// Whether the member's election timeout is over and a majority would vote for it.
+    /// Returns true if the member's election timeout is over and a majority would vote for it.
     fn can_win(&self, core: &Core, member: usize, now: u64) -> bool {
-        let silence = now.saturating_sub(core.members[member].heard_at);
+        let silence = now.saturating_sub(core.members[member].leader_seen_at);
         if silence < self.election_timeout(member, core.term) {
             return false;
         }
@@ -236,7 +236,7 @@ impl<M: Machine> Cluster<M> {
         core.all_extended();
         for other in 0..core.members.len() {
             if self.reach(core, member, other) {
-                core.members[other].heard_at = self.now(other);
+                core.members[other].leader_seen_at = self.now(other);
             }
         }
         self.catch_up_all(core);
@@ -244,10 +244,10 @@ impl<M: Machine> Cluster<M> {
 
     fn announce_leader(&self, mut core: std::sync::MutexGuard<'_, Core>) {
         let (member, term) = (core.leader, core.term);
-        let untold = std::mem::take(&mut core.untold);
+        let unreported = std::mem::take(&mut core.unreported);
         drop(core);
         self.shared.options.observer.leader_changed(member, term);
-        self.tell(&self.shared.options.name, &untold);
+        self.report(&self.shared.options.name, &unreported);
         self.shared.changed.notify_waiters();
     }
 
@@ -259,7 +259,7 @@ impl<M: Machine> Cluster<M> {
         self.shared.changed.notify_waiters();
     }
 
-    /// Ends streams that need a leader and have none; sends progress notifications to the others.
+    /// Ends streams that need a leader and have none; sends progress notifications on the others.
     fn look_after_streams(&self, core: &mut Core, member: usize) {
         if !core.streams.values().any(|stream| stream.member == member) {
             return;

@@ -59,7 +59,7 @@ struct Watch {
     order: WatchOrder,
     /// The first revision that was not sent yet.
     next: i64,
-    /// When something was last sent, on the member's clock: decides when a progress notification is due.
+    /// The time of the last message, on the member's clock: the next progress notification counts from it.
     sent_at: u64,
 }
 
@@ -135,7 +135,7 @@ impl WatchStream {
         self.send(at.answer(NO_WATCH));
     }
 
-    /// Sends a progress notification to each watch that wants them and was sent nothing for `interval`.
+    /// Sends a progress notification to each watch that wants them and got no message for `interval`.
     pub(super) fn notify_progress(&mut self, at: &Moment, interval: u64) {
         for watch in self.watches.values_mut() {
             if watch.order.with_progress && at.now.saturating_sub(watch.sent_at) >= interval {

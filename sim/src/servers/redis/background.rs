@@ -36,7 +36,7 @@ impl Core {
         }
     }
 
-    /// Whether the background task would wake too late for the next expiry or sync.
+    /// Returns true if the background task would wake too late for the next expiry or sync.
     pub(super) fn oversleeps(&self) -> bool {
         self.alarm_micros.is_some_and(|alarm| self.next_task().is_some_and(|task| task < alarm))
     }

@@ -62,7 +62,7 @@ impl Channels {
         self.0.get(&client).map_or_else(Vec::new, |subscriber| subscriber.channels.iter().cloned().collect())
     }
 
-    /// Whether `client` has subscribed to any channel.
+    /// Returns true if `client` has subscribed to any channel.
     pub(crate) fn listens(&self, client: u64) -> bool {
         self.0.get(&client).is_some_and(|subscriber| !subscriber.channels.is_empty())
     }

@@ -112,7 +112,7 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
     }
 
     async fn send(&mut self) -> io::Result<()> {
-        // What the replies acknowledge is written before they are sent.
+        // Effects are written to the file before the replies that acknowledge them are sent.
         if self.server.persists() {
             self.server.core().journal.write();
         }

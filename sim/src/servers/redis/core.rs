@@ -26,9 +26,10 @@ pub(crate) struct Core {
     pub(crate) clients: u64,
     /// The number of open connections.
     pub(crate) connected: usize,
-    /// When the background task wakes, in microseconds on the wall clock; `None` while it does not sleep.
+    /// The time at which the background task wakes, in microseconds on the wall clock; `None` while it does
+    /// not sleep.
     pub(crate) alarm_micros: Option<i64>,
-    /// When the append-only file was last synced.
+    /// The time of the last sync of the append-only file, in microseconds on the wall clock.
     pub(crate) synced_micros: i64,
     /// The encoded effects of the last command; kept to reuse its memory.
     unit: Vec<u8>,
@@ -56,11 +57,11 @@ pub(crate) struct Client {
     pub(crate) feed: Option<Feed>,
     /// Notified of published messages; set by the first SUBSCRIBE.
     pub(crate) wake: Option<Arc<Notify>>,
-    /// What the running command did. Cleared once the observer has received it.
+    /// The effects of the running command. Cleared once the observer has received them.
     pub(crate) record: Record,
 }
 
-/// How long WAIT blocks.
+/// The condition and deadline of a WAIT.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
     pub(crate) replicas: usize,
@@ -76,7 +77,7 @@ impl Core {
         Client { id: self.clients, ..Client::default() }
     }
 
-    /// Hands the effects of the last command to the append-only file and to the replicas.
+    /// Passes the effects of the last command to the append-only file and to the replicas.
     pub(crate) fn publish(&mut self) {
         self.watches.touch(&self.state.record.effects);
         let has_readers = self.journal.is_enabled() || self.replication.connected() > 0;

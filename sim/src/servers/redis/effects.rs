@@ -14,7 +14,7 @@ pub enum Effect {
         key: Arc<[u8]>,
         /// The new value.
         value: Arc<[u8]>,
-        /// When the key ends, or `None` if it stays.
+        /// The expiry of the key, or `None` without one.
         expires_at: Option<i64>,
         /// The value before.
         former: Option<Arc<[u8]>>,
@@ -34,7 +34,7 @@ pub enum Effect {
         key: Arc<[u8]>,
         /// The value, which is the same.
         value: Arc<[u8]>,
-        /// When the key ends, or `None` if it stays.
+        /// The expiry of the key, or `None` without one.
         expires_at: Option<i64>,
     },
     /// A key was removed.
@@ -74,7 +74,7 @@ pub enum Removal {
 }
 
 impl Effect {
-    /// Whether it changes the value or the expiry of the key called `name`.
+    /// Returns true if it changes the value or the expiry of the key called `name`.
     pub(crate) fn changes(&self, name: &[u8]) -> bool {
         match self {
             Self::Set { key, .. }
@@ -86,7 +86,7 @@ impl Effect {
     }
 
     /// Appends the effect as the command that repeats it, as Redis writes it to its append-only file and
-    /// replicas: with absolute times, so that it means the same whenever it is read.
+    /// replicas: with absolute times, so that its meaning does not depend on when it is read.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Set { key, value, expires_at: None, .. } => push_command(out, &[b"SET", key, value]),

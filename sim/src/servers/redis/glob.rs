@@ -1,7 +1,7 @@
 //! Patterns of keys: `*`, `?`, `[a-z]`, `[^a]` and `\` before a plain character. Source: `stringmatchlen` of
 //! Redis.
 
-/// Whether `text` matches `pattern` as a whole.
+/// Returns true if `text` matches `pattern` as a whole.
 pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
     match pattern {
         [] => text.is_empty(),
@@ -18,7 +18,8 @@ pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// Whether `byte` is in the class that begins behind `[`, and what follows the class.
+/// Returns whether `byte` is in the class that begins behind `[`, and the rest of the pattern after the
+/// class.
 fn in_class(class: &[u8], byte: u8) -> (bool, &[u8]) {
     let (negated, mut rest) = match class {
         [b'^', rest @ ..] => (true, rest),

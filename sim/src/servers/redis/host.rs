@@ -18,8 +18,8 @@ const PORT: u16 = 6379;
 const PROMOTE: Action = Action { name: "promote", argument: None };
 const EVICT: Action = Action { name: "evict", argument: Some("the server's keys, separated by spaces") };
 
-/// A Redis server on port 6379 of its machine, restarted with what its append-only file holds. It records in
-/// the history what happens to locks.
+/// A Redis server on port 6379 of its machine. A restart restores its keys from its append-only file. It
+/// records the changes of locks in the history.
 ///
 /// Actions: `promote` makes a replica a primary; `evict` removes keys, as a server does that is short of
 /// memory.
@@ -68,14 +68,14 @@ impl<M: Machine> RedisHost<M> {
         Self { setup: Arc::new(setup), state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Sets when it writes to the disk.
+    /// Sets the policy for writing to the disk.
     #[must_use]
     pub fn persistence(self, persistence: Persistence) -> Self {
         self.with(|setup| setup.persistence = persistence)
     }
 
-    /// Starts as a replica of the primary at `address`, written `host:port`. Restarted, it is a primary: who
-    /// leads is decided outside of Redis.
+    /// Starts as a replica of the primary at `address`, written `host:port`. After a restart it is a primary:
+    /// the choice of the primary is made outside of Redis.
     #[must_use]
     pub fn replica_of(self, address: impl Into<String>) -> Self {
         let address = address.into();
@@ -90,7 +90,7 @@ impl<M: Machine> RedisHost<M> {
         self.with(|setup| setup.primary_name = Some(name))
     }
 
-    /// Sets a key before the run begins. A restart brings it back only if the disk does.
+    /// Sets a key before the run begins. After a restart it exists only if the disk has it.
     #[must_use]
     pub fn preset(self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> Self {
         let preset = (key.into(), value.into());

@@ -19,21 +19,21 @@ pub(crate) struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Keyspace {
     entries: BTreeMap<Arc<[u8]>, Entry>,
-    /// Expiries in the order in which they fall due. An entry that changed leaves its old expiry here, which
+    /// Expiries in order of time. An entry that changed leaves its old expiry here, which
     /// [`Keyspace::pop_due`] skips.
     due: BinaryHeap<Reverse<(i64, Arc<[u8]>)>>,
 }
 
 impl Entry {
-    /// Whether the key has expired at `now_ms`. A key lives through the millisecond of its expiry, as in
-    /// Redis.
+    /// Returns true if the key has expired at `now_ms`. A key lives through the millisecond of its expiry, as
+    /// in Redis.
     pub(crate) fn is_expired(&self, now_ms: i64) -> bool {
         self.expires_at.is_some_and(|at| now_ms > at)
     }
 }
 
 impl Keyspace {
-    /// Returns what is stored under `key`, expired or not.
+    /// Returns the entry of `key`, expired or not.
     pub(crate) fn entry(&self, key: &[u8]) -> Option<&Entry> {
         self.entries.get(key)
     }
@@ -84,12 +84,12 @@ impl Keyspace {
         self.entries.iter()
     }
 
-    /// Returns a time before which no key falls due, or `None` if no key has an expiry.
+    /// Returns a time before which no key expires, or `None` if no key has an expiry.
     pub(crate) fn next_due(&self) -> Option<i64> {
         self.due.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Removes the key that fell due first, if any had by `now_ms`.
+    /// Removes the key that expired first, if any had expired by `now_ms`.
     pub(crate) fn pop_due(&mut self, now_ms: i64) -> Option<(Arc<[u8]>, Entry)> {
         while self.next_due().is_some_and(|at| now_ms > at) {
             let Reverse((at, key)) = self.due.pop()?;

@@ -1,15 +1,15 @@
 //! A Redis server, version 7.0, as far as lock clients can observe one.
 //!
 //! Left out on purpose: values other than strings, databases other than 0, channel patterns, access control,
-//! and the Lua libraries `cjson`, `cmsgpack`, `struct` and `bit`. A command that is left out is answered as
-//! Redis answers an unknown one. Keys are listed in order; Redis lists them in no order. A script that does
-//! not end is stopped with an error after twenty million instructions; Redis lets it run and answers BUSY to
+//! and the Lua libraries `cjson`, `cmsgpack`, `struct` and `bit`. A command that is left out gets Redis'
+//! answer to an unknown one. Keys are listed in order; Redis lists them in no order. A script that does not
+//! end is stopped with an error after twenty million instructions; Redis lets it run and answers BUSY to
 //! other clients.
 
-// Read `request` and `reply` for the wire protocol, `state` and `keyspace` for the data, `effects` for what
-// leaves the server (observers, the append-only file and replicas read one stream of effects), `command` for
-// the commands on keys, `lua` for scripts, `server_command` for all other commands, `dispatch` for how a
-// request is run, and `host` for how a server is started and stopped.
+// `request` and `reply` are the wire protocol, `state` and `keyspace` the data, `effects` the output of the
+// server (observers, the append-only file and replicas read one stream of effects), `command` the commands on
+// keys, `lua` scripts, `server_command` all other commands; `dispatch` runs a request, and `host` starts and
+// stops a server.
 
 mod background;
 mod channels;
@@ -63,9 +63,9 @@ pub(super) const PROBES: &[&[&Probe]] = &[probe::ALL, host::probe::ALL, stream::
 
 /// The options of a server.
 pub struct ServerOptions {
-    /// The server's name. It stands for the client where the server itself caused an effect.
+    /// The server's name. It takes the client's place in effects that the server itself caused.
     pub name: String,
-    /// What is written to the disk, and when.
+    /// The policy for writing to the disk.
     pub persistence: Persistence,
     /// Starts as a replica: refuses writes until it is promoted. [`Server::replicate`] connects it to its
     /// primary.
@@ -157,12 +157,12 @@ impl<M: Machine> Server<M> {
         &self.shared.machine
     }
 
-    /// The number of keys, expired ones that are still stored included.
+    /// Returns the number of keys, including expired ones that are still stored.
     fn keys(&self) -> usize {
         self.core().state.keyspace.len()
     }
 
-    /// Whether it follows a primary.
+    /// Returns true if it follows a primary.
     pub fn is_replica(&self) -> bool {
         self.core().state.is_replica
     }
@@ -179,7 +179,7 @@ impl<M: Machine> Server<M> {
         let wall_ms = core.state.now_ms();
         drop(core);
         sometimes!(self.shared.machine, key_expired_actively, record.has_expired());
-        self.tell(&self.shared.options.name, wall_ms, &record);
+        self.report(&self.shared.options.name, wall_ms, &record);
         outcome
     }
 
@@ -203,7 +203,7 @@ impl<M: Machine> Server<M> {
         if is_promoted {
             self.promoted();
         }
-        self.tell(label, wall_ms, &client.record);
+        self.report(label, wall_ms, &client.record);
         client.record.clear();
         reply
     }
@@ -214,7 +214,7 @@ impl<M: Machine> Server<M> {
         self.shared.wake.notify_one();
     }
 
-    fn tell(&self, client: &str, wall_ms: i64, record: &Record) {
+    fn report(&self, client: &str, wall_ms: i64, record: &Record) {
         let observer = &self.shared.options.observer;
         if !record.effects.is_empty() {
             observer.changed(client, wall_ms, &record.effects);
@@ -231,7 +231,7 @@ impl<M: Machine> Server<M> {
 }
 
 impl<M> Server<M> {
-    /// Whether it writes an append-only file.
+    /// Returns true if it writes an append-only file.
     fn persists(&self) -> bool {
         self.shared.options.persistence != Persistence::None
     }

@@ -24,7 +24,7 @@ pub trait Observer: Send + Sync {
 /// Ignores everything.
 impl Observer for () {}
 
-/// Records what happens to locks in `tracing` events of the target `server`: `key_granted`, `key_extended`,
+/// Records the changes of locks in `tracing` events of the target `server`: `key_granted`, `key_extended`,
 /// `key_deleted`, `key_expired`.
 ///
 /// It knows the keys of [`dlock::LockKey`] and those of [`LockView::add`], and ignores all others.
@@ -56,7 +56,7 @@ impl Observer for LockView {
         // Hash names only if a subscriber wants the events.
         if tracing::enabled!(target: "server", tracing::Level::INFO) {
             let unit = Unit { view: self, client, wall_ms, effects };
-            effects.iter().for_each(|effect| unit.tell(effect));
+            effects.iter().for_each(|effect| unit.emit(effect));
         }
     }
 }
@@ -78,28 +78,28 @@ struct Unit<'a> {
 }
 
 impl Unit<'_> {
-    fn tell(&self, effect: &Effect) {
+    fn emit(&self, effect: &Effect) {
         match effect {
             Effect::Set { key, value, expires_at, former } if former.as_ref() == Some(value) => {
-                self.tell_change("key_extended", key, value, *expires_at, |_| None);
+                self.emit_change("key_extended", key, value, *expires_at, |_| None);
             }
             Effect::Set { key, value, expires_at, .. } => {
-                self.tell_change("key_granted", key, value, *expires_at, |name| self.fencing_token(name));
+                self.emit_change("key_granted", key, value, *expires_at, |name| self.fencing_token(name));
             }
             Effect::Extended { key, value, expires_at } => {
-                self.tell_change("key_extended", key, value, *expires_at, |_| None);
+                self.emit_change("key_extended", key, value, *expires_at, |_| None);
             }
-            Effect::Removed { key, value, cause } => self.tell_removal(key, value, *cause),
+            Effect::Removed { key, value, cause } => self.emit_removal(key, value, *cause),
             Effect::Flushed { entries } => {
                 entries
                     .iter()
-                    .for_each(|entry| self.tell_removal(&entry.key, &entry.value, Removal::Deleted));
+                    .for_each(|entry| self.emit_removal(&entry.key, &entry.value, Removal::Deleted));
             }
             Effect::Counted { .. } => {}
         }
     }
 
-    fn tell_change(
+    fn emit_change(
         &self,
         event: &str,
         key: &[u8],
@@ -119,7 +119,7 @@ impl Unit<'_> {
         );
     }
 
-    fn tell_removal(&self, key: &[u8], owner: &[u8], cause: Removal) {
+    fn emit_removal(&self, key: &[u8], owner: &[u8], cause: Removal) {
         let Some((name, Part::Owner)) = self.view.lock_of(key) else { return };
         tracing::info!(
             target: "server",

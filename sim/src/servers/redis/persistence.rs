@@ -13,7 +13,7 @@ use super::state::State;
 use crate::world::disk::File;
 use crate::world::machine::Machine;
 
-/// What a server writes to its disk and when it syncs it (Redis' `appendonly` and `appendfsync`).
+/// The policy for writing to and syncing the disk (Redis' `appendonly` and `appendfsync`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Persistence {
     /// Nothing: a restarted server is empty.
@@ -69,7 +69,7 @@ impl Journal {
         }
     }
 
-    /// Writes what was added, and syncs it under the policy `always`. Call this before replies are sent.
+    /// Writes the added effects, and syncs them under the policy `always`. Call this before replies are sent.
     pub(crate) fn write(&mut self) {
         if self.unwritten.is_empty() {
             return;
@@ -85,7 +85,7 @@ impl Journal {
         self.unwritten.clear();
     }
 
-    /// Whether a sync is due within a second.
+    /// Returns true if a sync is due within a second.
     pub(crate) fn is_dirty(&self) -> bool {
         self.is_dirty || (!self.unwritten.is_empty() && !self.syncs_always)
     }
@@ -94,7 +94,7 @@ impl Journal {
         self.file.is_some()
     }
 
-    /// Writes what was added, and syncs the file if it is dirty.
+    /// Writes the added effects, and syncs the file if it is dirty.
     pub(crate) fn sync(&mut self) {
         self.write();
         if let Some(file) = self.file.as_ref().filter(|_| std::mem::take(&mut self.is_dirty)) {

@@ -1,5 +1,5 @@
-//! The generator behind `math.random`: `drand48`, which Redis brings along so that scripts draw the same
-//! numbers on every machine. Source: `rand.c` of Redis.
+//! The generator behind `math.random`: `drand48`, of which Redis has its own copy, so that scripts draw the
+//! same numbers on every machine. Source: `rand.c` of Redis.
 
 /// The 48 bits of the generator.
 #[derive(Clone, Copy, Debug)]

@@ -11,7 +11,7 @@ pub(crate) struct Replay {
 }
 
 impl Replay {
-    /// Takes one command. An unknown one is ignored: our own servers write none.
+    /// Applies one command. An unknown one is ignored: our own servers write none.
     pub(crate) fn apply(&mut self, state: &mut State, args: Args<'_>) {
         if args.is_empty() {
             return;

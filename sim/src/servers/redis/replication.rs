@@ -9,7 +9,7 @@ use super::keyspace::Keyspace;
 use super::reply::{Protocol, Reply};
 use super::state::State;
 
-/// The encoded effects that a replica has not been sent.
+/// The encoded effects that were not sent to a replica yet.
 pub(crate) type Feed = UnboundedReceiver<Arc<[u8]>>;
 
 /// The primary's replicas and its position in the stream.

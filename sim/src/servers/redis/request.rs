@@ -1,7 +1,8 @@
 //! Reads requests: RESP2 arrays of bulk strings, and the inline commands that people type.
 //!
-//! Written by hand: it must refuse what Redis refuses, in the words of Redis, and it runs for every command.
-//! Source: `networking.c` of Redis 7.0 (`processMultibulkBuffer`, `processInlineBuffer`) and `sdssplitargs`.
+//! A hand-written parser: it must refuse the same requests as Redis, with the same texts, and it runs for
+//! every command. Source: `networking.c` of Redis 7.0 (`processMultibulkBuffer`, `processInlineBuffer`) and
+//! `sdssplitargs`.
 
 use super::number::parse_i64;
 
@@ -19,7 +20,7 @@ pub(crate) struct Args<'a> {
     spans: &'a [Span],
 }
 
-/// Where an argument stands in its buffer.
+/// The place of an argument in its buffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
     start: usize,
@@ -46,7 +47,7 @@ pub(crate) struct RequestParser {
     spans: Vec<Span>,
     inline: ArgBuffer,
     is_inline: bool,
-    /// Where the next unread line or argument of the current request begins.
+    /// The start of the next unread line or argument of the current request.
     position: usize,
     /// Arguments of the current request that are still to come.
     missing: usize,
@@ -186,7 +187,7 @@ impl RequestParser {
     }
 }
 
-/// Returns the line that begins at `start`, without its end, and where the next one begins.
+/// Returns the line that begins at `start`, without its end, and the start of the next one.
 fn line_at<'a>(
     buffer: &'a [u8],
     start: usize,
@@ -259,7 +260,7 @@ fn split_word<'a>(mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
     }
 }
 
-/// Returns what follows a closing quote: a space or the end.
+/// Checks that a closing quote is followed by a space or the end, and returns the rest.
 fn closed(rest: &[u8]) -> Option<&[u8]> {
     match rest {
         [] | [0 | b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c, ..] => Some(rest),

@@ -24,7 +24,7 @@ use super::reply::push_command;
 use super::request::{ArgBuffer, RequestParser};
 use crate::world::machine::Machine;
 
-/// How long a replica waits before it connects to its primary again.
+/// The pause before a replica reconnects to its primary.
 const RECONNECT: Duration = Duration::from_millis(100);
 
 /// Sends `feed` to a replica and reads its acknowledgements, until either direction ends.
@@ -135,7 +135,7 @@ impl<M: Machine> Server<M> {
     /// is promoted. A replica answers reads, refuses writes, and leaves the removal of expired keys to its
     /// primary.
     ///
-    /// Replication is asynchronous, as in Redis: a replica that is promoted loses what was still on its way.
+    /// Replication is asynchronous, as in Redis: a replica that is promoted loses the effects in flight.
     ///
     /// # Errors
     ///
@@ -172,7 +172,7 @@ impl<M: Machine> Server<M> {
     pub async fn replicate(&self, address: &str) {
         while self.is_replica() {
             let connected = self.shared.machine.connect(address).await;
-            // A promotion may have come meanwhile: to follow would make it a replica again.
+            // It may have been promoted meanwhile: following would make it a replica again.
             if let Ok(stream) = connected
                 && self.is_replica()
             {
@@ -185,8 +185,7 @@ impl<M: Machine> Server<M> {
         }
     }
 
-    /// Makes a replica a primary: it takes writes and expires keys from now on. Nothing changes for a
-    /// primary.
+    /// Makes a replica a primary: it accepts writes and expires keys from now on. A primary stays unchanged.
     pub fn promote(&self) {
         let was_replica = std::mem::take(&mut self.core().state.is_replica);
         if was_replica {
@@ -201,7 +200,7 @@ impl<M: Machine> Server<M> {
         }
         core.state.now_micros = self.now_micros();
         let is_sound = follower.apply(&mut core);
-        // Observers heard of these effects from the primary.
+        // Observers received these effects from the primary.
         core.publish();
         core.state.record.clear();
         core.journal.write();

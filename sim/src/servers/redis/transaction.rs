@@ -13,7 +13,7 @@ pub(crate) struct Transaction {
 }
 
 impl Transaction {
-    /// Queues a command, or returns `None` if it is carried out at once.
+    /// Queues a command, or returns `None` if it runs at once.
     pub(crate) fn queue(&mut self, command: &'static Command, args: Args<'_>) -> Option<Reply> {
         use ServerCommand::{Discard, Exec, Multi, Psync, Quit, Reset, Watch};
         match command.run {

@@ -1,4 +1,4 @@
-//! Which connections watch which keys (WATCH).
+//! The keys that connections watch (WATCH).
 
 use super::effects::Effect;
 use super::state::State;
@@ -32,7 +32,7 @@ impl Watches {
         }
     }
 
-    /// Whether a key that the client watches has changed or expired.
+    /// Returns true if a key that the client watches has changed or expired.
     pub(crate) fn have_changed(&self, client: u64, state: &State) -> bool {
         let now_ms = state.now_ms();
         self.0.iter().filter(|watch| watch.client == client).any(|watch| {

@@ -111,7 +111,7 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
             let Ok(frame) = frame else { return false };
             let Some(frame) = frame else { return true };
             match self.handle(&frame) {
-                Ok(Step::Done(operation)) => self.server.tell(self.label, operation),
+                Ok(Step::Done(operation)) => self.server.report(self.label, operation),
                 Ok(Step::Stall) => {
                     self.stalled = Some(frame);
                     return true;

@@ -1,4 +1,4 @@
-//! The state that the members share (tree, sessions, connections), and how a request is run.
+//! The state that the members share (tree, sessions, connections), and the execution of requests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::observe::{Change, Removal};
 use super::session::{self, Session};
 use super::tree::{Refusal, Stamp, Tree};
 
-/// The shared state. There is one history of transactions, which the leader makes.
+/// The shared state. There is one history of transactions, made by the leader.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) tick: Duration,
@@ -40,16 +40,16 @@ pub(crate) struct Connected {
     pub(crate) output: Vec<u8>,
     /// The connection ends once the output is sent.
     pub(crate) is_closing: bool,
-    /// Notified when one of these has changed.
+    /// Notified of changes of these fields.
     pub(crate) changed: Arc<Notify>,
 }
 
-/// The clocks, as a member reads them when a request arrives.
+/// The clocks, read by a member when a request arrives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now {
-    /// The member's own, in nanoseconds.
+    /// The member's own monotonic clock, in nanoseconds.
     pub(crate) own: u64,
-    /// The leader's, in nanoseconds: sessions expire by it.
+    /// The leader's monotonic clock, in nanoseconds, by which sessions expire.
     pub(crate) leader: u64,
     /// The leader's wall clock: milliseconds since the Unix epoch.
     pub(crate) wall_millis: i64,
@@ -386,12 +386,12 @@ impl Core {
     }
 }
 
-/// Whether an operation makes a transaction.
+/// Returns true if an operation makes a transaction.
 pub(crate) fn is_write(op: Op) -> bool {
     matches!(op, Op::Create | Op::CreateStat | Op::Delete | Op::SetData | Op::Close)
 }
 
-/// Whether an operation can't be answered without the leader.
+/// Returns true if an operation can't be answered without the leader.
 pub(crate) fn needs_leader(op: Op) -> bool {
     is_write(op) || op == Op::Sync
 }

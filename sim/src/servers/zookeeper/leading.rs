@@ -1,7 +1,7 @@
-//! The roles of members (leading, following, looking), and how a member gets out of touch and back.
+//! The roles of members (leading, following, looking), and the loss and return of contact between them.
 //!
-//! A member serves while it is in touch: the leader with a majority, a follower with the leader. Out of touch
-//! it still answers pings, and reads from the state that it knew, for up to `sync_limit` ticks. Then it
+//! A member serves while it is in touch: the leader with a majority, a follower with the leader. A member out
+//! of touch still answers pings, and reads from the state that it knew, for up to `sync_limit` ticks. Then it
 //! closes its connections and looks for a leader. Of the members that look and reach a majority, the one with
 //! the highest number becomes the leader in a new epoch, and restarts every session's timeout.
 
@@ -150,7 +150,7 @@ impl Core {
         role == Role::Following { epoch } || role == Role::Leading { epoch }
     }
 
-    /// Whether nobody leads, not even a deposed leader that does not know it yet.
+    /// Returns true if no live member leads, not even a deposed leader that does not know it yet.
     fn no_leader_but_down(&self) -> bool {
         !self.members.iter().any(|member| matches!(member.role, Role::Leading { .. }))
     }

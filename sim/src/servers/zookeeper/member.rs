@@ -1,4 +1,4 @@
-//! A member of an ensemble: its role, and what it shows while it is out of touch.
+//! A member of an ensemble: its role, and the state that it shows while it is out of touch.
 
 use super::observe::Change;
 use super::tree::Tree;
@@ -7,14 +7,14 @@ use super::watch::Watches;
 #[derive(Debug, Default)]
 pub(crate) struct Member {
     pub(crate) role: Role,
-    /// When it got out of touch, on its own clock.
+    /// The time at which it got out of touch, on its own clock, in nanoseconds.
     pub(super) out_of_touch_since: Option<u64>,
     /// The state that it shows while it is out of touch.
     pub(crate) behind: Option<Behind>,
     pub(crate) watches: Watches,
     /// The number of its next session; 0: none yet.
     pub(crate) next_session: i64,
-    /// How often its process has started.
+    /// The number of starts of its process.
     pub(super) life: u64,
 }
 

@@ -1,15 +1,15 @@
 //! A ZooKeeper ensemble, version 3.8, as far as lock clients can observe one.
 //!
-//! All members share one history of transactions, which survives every crash, as the real log does; how ZAB
-//! agrees on it is not simulated. A member that is out of touch shows the state that it knew, with the
-//! watches of that state, so reads may be stale until a `sync`. A follower in touch is never behind its
-//! leader, while a real one may be some milliseconds late. The leader hears of a session at once when a
-//! message reaches a follower in touch (a real one within half a tick). A member out of touch still answers
-//! pings and does not pass them on, so a client may believe in a session that has expired.
+//! All members share one history of transactions, which survives every crash, as the real log does; ZAB, the
+//! protocol by which members agree on it, is not simulated. A member that is out of touch shows the state
+//! that it knew, with the watches of that state, so reads may be stale until a `sync`. A follower in touch is
+//! never behind its leader, while a real one may be some milliseconds late. The leader learns at once of a
+//! session's message that reaches a follower in touch (a real one within half a tick). A member out of touch
+//! still answers pings and does not pass them on, so a client may believe in a session that has expired.
 
-// Read `tree` for the nodes, `session` for sessions, `watch` for watches, `core` for how a request is carried
-// out, `member` for leading and following, `connection` for the wire, `observe` for what the history hears,
-// and `host` for how a member is started.
+// `tree` has the nodes, `session` sessions, `watch` watches; `core` executes requests, `member` and `leading`
+// are the members and their roles, `connection` is the wire, `observe` reports to the history, and `host`
+// starts members.
 
 mod connection;
 mod core;
@@ -68,7 +68,7 @@ struct Server<M> {
 
 struct Shared<M> {
     options: EnsembleOptions,
-    /// By the members' numbers.
+    /// The members, by number.
     members: Vec<Place<M>>,
     core: Mutex<Core>,
 }
@@ -137,13 +137,13 @@ impl<M: Machine> Ensemble<M> {
         lock(&self.0.core).move_leader(member, |member| self.0.now(member, member))
     }
 
-    /// Sets how many children the node at `path` has had, for tests that would need thousands of millions of
+    /// Sets the number of children that the node at `path` has had, for tests that would need billions of
     /// them. Returns false if there is no such node.
     pub fn age(&self, path: &str, count: i32) -> bool {
         lock(&self.0.core).tree.age(path, count)
     }
 
-    /// Returns how many sessions there are.
+    /// Returns the number of sessions.
     pub fn sessions(&self) -> usize {
         lock(&self.0.core).sessions.len()
     }
@@ -195,7 +195,7 @@ impl<M: Machine> Server<M> {
     }
 
     /// Passes the changes of a request of `client`, and the request, to the observer.
-    fn tell(&self, client: &str, operation: &'static str) {
+    fn report(&self, client: &str, operation: &'static str) {
         self.publish(client);
         self.shared.members[self.member].executed.fetch_add(1, Ordering::Relaxed);
         self.shared.options.observer.executed(self.name(), client, operation);

@@ -11,7 +11,7 @@ use super::tree::parent;
 use crate::record::tell;
 use crate::world::lock;
 
-/// What a transaction did.
+/// The effect of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A node was created.
@@ -50,7 +50,7 @@ pub enum Change {
     SessionClosed {
         /// Its number.
         id: i64,
-        /// Whether it expired; otherwise its client closed it.
+        /// True if it expired; otherwise its client closed it.
         expired: bool,
     },
 }
@@ -85,7 +85,7 @@ pub trait Observer: Send + Sync {
 /// Ignores everything.
 impl Observer for () {}
 
-/// Records what happens to locks in the history. A lock is granted when an entry becomes the first of its
+/// Records the changes of locks in the history. A lock is granted when an entry becomes the first of its
 /// queue, and ends when that entry is removed.
 ///
 /// It knows the queues of [`dlock_zookeeper::path`], whose entries hold the owner token, and ignores all

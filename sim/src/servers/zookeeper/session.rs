@@ -1,4 +1,4 @@
-//! Sessions: their numbers, their passwords, and when they expire.
+//! Sessions: their numbers, passwords and expiry.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -9,15 +9,15 @@ use dlock_zookeeper::wire::PASSWORD_BYTES;
 #[derive(Clone, Debug)]
 pub(crate) struct Session {
     pub(crate) timeout: Duration,
-    /// When it ends, on the leader's clock: nanoseconds, at a whole tick.
+    /// Its end on the leader's clock: nanoseconds, at a whole tick.
     pub(crate) expires_at: u64,
     /// The connection that the session uses, which may be closed already, and its member.
     pub(crate) connection: u64,
     pub(crate) member: usize,
 }
 
-/// Returns when a session expires whose last message came at `now` (nanoseconds): sessions end in batches, at
-/// the tick after their timeout.
+/// Returns the expiry of a session whose last message came at `now` (nanoseconds): sessions end in batches,
+/// at the tick after their timeout.
 ///
 /// Source: `ExpiryQueue.roundToNextInterval`.
 pub(crate) fn expiry(now: u64, timeout: Duration, tick: Duration) -> u64 {

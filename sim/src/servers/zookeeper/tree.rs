@@ -29,7 +29,7 @@ struct Node {
     mtime: i64,
     version: i32,
     aversion: i32,
-    /// How many children were ever created, up to [`i32::MAX`]. It is the number of the next sequential
+    /// The number of children ever created, up to [`i32::MAX`]. It is the number of the next sequential
     /// child.
     creations: i32,
     children: BTreeSet<String>,
@@ -74,7 +74,7 @@ impl Tree {
         self.node(path).map(|node| (node.children.iter().cloned().collect(), node.stat()))
     }
 
-    /// Returns how many nodes there are.
+    /// Returns the number of nodes.
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -163,7 +163,7 @@ impl Tree {
         Ok(node.stat())
     }
 
-    /// Sets how many children a node has had. Returns false if there is no such node.
+    /// Sets the number of children that a node has had. Returns false if there is no such node.
     pub(crate) fn age(&mut self, path: &str, creations: i32) -> bool {
         let node = self.nodes.get_mut(path);
         node.map(|node| node.creations = creations).is_some()
@@ -217,7 +217,7 @@ fn name(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
-/// Returns the path of the parent, and the node's name. The empty path stands for the root, too.
+/// Returns the path of the parent, and the node's name. The empty path means the root, too.
 fn split(path: &str) -> Result<(&str, &str), Refusal> {
     path.rsplit_once('/').filter(|_| !path.contains('\0')).ok_or(code::BAD_ARGUMENTS)
 }

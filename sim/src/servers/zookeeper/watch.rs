@@ -7,7 +7,7 @@ use dlock_zookeeper::wire::{EventKind, WatcherEvent};
 use super::observe::Change;
 use super::tree::parent;
 
-/// Which connections watch which nodes.
+/// The nodes that connections watch.
 #[derive(Debug, Default)]
 pub(crate) struct Watches {
     data: Paths,
@@ -41,23 +41,23 @@ impl Watches {
     /// Source: `DataTree.createNode`, `deleteNode`, `setData`.
     pub(crate) fn fire(&mut self, change: &Change) -> Vec<(u64, WatcherEvent)> {
         let mut events = Vec::new();
-        let mut tell = |kind, path: &str, connections: BTreeSet<u64>| {
+        let mut add = |kind, path: &str, connections: BTreeSet<u64>| {
             let event = WatcherEvent { kind, path: path.to_owned() };
             events.extend(connections.into_iter().map(|connection| (connection, event.clone())));
         };
         match change {
             Change::Created { path, .. } => {
-                tell(EventKind::Created, path, self.data.take(path));
-                tell(EventKind::ChildrenChanged, parent(path), self.child.take(parent(path)));
+                add(EventKind::Created, path, self.data.take(path));
+                add(EventKind::ChildrenChanged, parent(path), self.child.take(parent(path)));
             }
             Change::Deleted { path, .. } => {
                 // One event for a connection that watches both.
                 let mut connections = self.data.take(path);
                 connections.append(&mut self.child.take(path));
-                tell(EventKind::Deleted, path, connections);
-                tell(EventKind::ChildrenChanged, parent(path), self.child.take(parent(path)));
+                add(EventKind::Deleted, path, connections);
+                add(EventKind::ChildrenChanged, parent(path), self.child.take(parent(path)));
             }
-            Change::DataSet { path, .. } => tell(EventKind::DataChanged, path, self.data.take(path)),
+            Change::DataSet { path, .. } => add(EventKind::DataChanged, path, self.data.take(path)),
             Change::SessionOpened { .. } | Change::SessionClosed { .. } => {}
         }
         events

@@ -1,4 +1,5 @@
-//! Every run of the corpus is pinned by the hash of its trace: all fields of all events, with true times.
+//! Compares every run of the corpus with the recorded hash of its trace: all fields of all events, with true
+//! times.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +10,7 @@ use crate::support::{Case, corpus};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/corpus/trace_hashes.txt");
 
-/// The environment variable that has the file written anew, if it is `1`.
+/// The environment variable that makes the test rewrite the file, if it is `1`.
 const UPDATE: &str = "UPDATE_TRACE_HASHES";
 
 const HEAD: &str = "\
@@ -39,7 +40,7 @@ fn every_run_of_the_corpus_has_its_trace_hash() {
     );
 }
 
-/// A line for each trace of the schedule: one, if both arms gave the same.
+/// Returns a line for each trace of the schedule; a single one if both arms gave the same trace.
 fn lines(case: &Case) -> Vec<String> {
     let mut arms_by_hash: Vec<(u64, Vec<Arm>)> = Vec::new();
     for (arm, report) in case.runs() {
@@ -55,7 +56,7 @@ fn lines(case: &Case) -> Vec<String> {
     arms_by_hash.into_iter().map(line).collect()
 }
 
-/// The lines of the file.
+/// Returns the lines of the file, by schedule.
 fn accepted() -> Lines {
     let text = std::fs::read_to_string(FILE).unwrap_or_default();
     let mut accepted = Lines::new();
@@ -66,7 +67,7 @@ fn accepted() -> Lines {
     accepted
 }
 
-/// A paragraph for each schedule whose lines are not the same.
+/// Returns a paragraph for each schedule whose lines differ.
 fn differences(accepted: &Lines, found: &Lines) -> Vec<String> {
     let names: std::collections::BTreeSet<_> = accepted.keys().chain(found.keys()).collect();
     let of =

@@ -1,4 +1,4 @@
-//! The schedules in `seeds/`, run.
+//! Runs of the schedules in `seeds/`.
 
 mod hashes;
 mod snapshots;

@@ -1,4 +1,4 @@
-//! The traces that a person reads, as text that diffs. All runs are pinned by their hashes: `hashes.rs`.
+//! Snapshots of some traces as text, for people to read and diff. `hashes.rs` checks the hashes of all runs.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,7 +8,7 @@ use sim::lab::Options;
 
 use crate::support::{case, corpus};
 
-/// The schedules whose traces are kept: short ones, with every system and every kind of fault.
+/// The schedules whose traces are kept: short ones that together have every system and every kind of fault.
 const READ: [&str; 19] = [
     // One Redis: pauses, a crash, a clean stop, a lost reply, a delay, a failover, dropped acquires.
     "gc-pause",
@@ -36,7 +36,7 @@ const READ: [&str; 19] = [
     "gc-pause-zookeeper",
 ];
 
-/// The names of the snapshots and their texts: one of a schedule whose arms gave the same.
+/// Returns the names of the snapshots and their texts; a schedule whose arms gave the same trace has one.
 fn snapshots() -> Vec<(String, String)> {
     let mut snapshots = Vec::new();
     for name in READ {
@@ -83,7 +83,7 @@ fn the_snapshots_show_every_system_and_every_kind_of_fault() {
     assert!(missing.is_empty(), "no schedule of READ has {missing:?}");
 }
 
-/// The system of the schedule and the kinds of its faults, as Rust calls them.
+/// Returns the system of the schedule and the kinds of its faults, by their names in Rust.
 fn kinds(schedule: &Schedule<Options>) -> Vec<String> {
     let fault = |text: String| text.split_whitespace().next().unwrap_or_default().to_owned();
     let faults = schedule.faults.iter().map(|one| fault(format!("{:?}", one.what)));

@@ -1,4 +1,4 @@
-//! Every schedule in `seeds/` gives the verdicts that it demands.
+//! Every schedule in `seeds/` gives the verdicts that it demands, and all its faults strike.
 
 use crate::support::corpus;
 
@@ -12,7 +12,8 @@ fn every_schedule_gives_the_verdicts_that_it_demands() {
             let demanded = schedule.expect.of(arm.name()).unwrap();
             for mismatch in demanded.mismatches(report) {
                 problems.push(format!(
-                    "{name}, {arm}: {mismatch}\n{}replay it: cargo run --release -- replay seeds/{name}.toml\n",
+                    "{name}, {arm}: {mismatch}\n{}\
+                     replay it: cargo run --release -- replay seeds/{name}.toml\n",
                     report.trace()
                 ));
             }
@@ -23,7 +24,7 @@ fn every_schedule_gives_the_verdicts_that_it_demands() {
 
 #[test]
 fn every_fault_of_the_corpus_strikes() {
-    // A fault whose point is never passed would be a silent no-op.
+    // A fault at a point that is never passed does nothing, and no other test notices.
     let mut missed = Vec::new();
     for case in corpus() {
         let struck: Vec<_> = case.runs().map(|(_, report)| report.faults_struck()).collect();

@@ -1,4 +1,4 @@
-//! Locks on the simulated etcd, through the real client: what each operation does when nothing fails.
+//! Locks on the simulated etcd through the real client, without faults: the effect of each operation.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn one_holder_and_then_the_next_with_a_greater_token() {
         let token = first.fence();
         assert_eq!(first.release().await, Ok(Released::Done));
         etcd.pass(100).await;
-        assert_eq!(lab.keys().await, 0, "the one that was refused has left the queue, too");
+        assert_eq!(lab.keys().await, 0, "the refused client has left the queue, too");
         let second = b.lock.try_acquire(&key()).await.unwrap();
         assert!(second.fence() > token);
         assert_eq!(second.release().await, Ok(Released::Done));
@@ -29,7 +29,7 @@ fn one_holder_and_then_the_next_with_a_greater_token() {
 }
 
 #[test]
-fn an_uncontended_acquire_is_one_transaction_and_so_is_a_release() {
+fn an_uncontended_acquire_or_release_is_one_transaction() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let a = lab.client("a");
@@ -45,7 +45,7 @@ fn an_uncontended_acquire_is_one_transaction_and_so_is_a_release() {
 }
 
 #[test]
-fn the_token_is_the_create_revision_at_once_and_after_a_wait() {
+fn the_token_is_the_create_revision_even_after_a_wait() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let (a, b) = (lab.client("a"), lab.client("b"));
@@ -53,7 +53,7 @@ fn the_token_is_the_create_revision_at_once_and_after_a_wait() {
         assert_eq!(Some(first.fence().as_u64()), lab.create_revision(&key(), &first).await);
         let waiting = b.spawn_acquire(&key(), LONG);
         etcd.pass(50).await;
-        // Other writes move the store's revision on.
+        // Unrelated writes raise the store's revision.
         lab.write_elsewhere(5).await;
         first.release().await.unwrap();
         let second = waiting.wait(&etcd.control).await.unwrap();
@@ -62,22 +62,22 @@ fn the_token_is_the_create_revision_at_once_and_after_a_wait() {
 }
 
 #[test]
-fn twenty_waiters_are_served_in_the_order_in_which_they_came() {
+fn twenty_waiters_are_served_in_order_of_arrival() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let a = lab.client("a");
         let first = a.lock.try_acquire(&key()).await.unwrap();
         let order = Arc::new(Mutex::new(Vec::new()));
-        let lasts = Arc::new(Mutex::new(0));
+        let served = Arc::new(Mutex::new(0));
         for number in 0..20_u64 {
-            let (client, order, lasts) = (lab.client("b"), Arc::clone(&order), Arc::clone(&lasts));
+            let (client, order, served) = (lab.client("b"), Arc::clone(&order), Arc::clone(&served));
             etcd.runtime("b").spawn(async move {
                 let start = client.runtime.now() + Duration::from_millis(10 * number);
                 client.runtime.sleep_until(start).await;
                 let handle = client.lock.acquire(&key(), client.within(LONG)).await.unwrap();
                 order.lock().unwrap().push((number, handle.fence().as_u64()));
                 handle.release().await.unwrap();
-                *lasts.lock().unwrap() += 1;
+                *served.lock().unwrap() += 1;
             });
         }
         etcd.at(1000).await;
@@ -88,10 +88,10 @@ fn twenty_waiters_are_served_in_the_order_in_which_they_came() {
         let order = order.lock().unwrap().clone();
         assert_eq!(order.iter().map(|(number, _)| *number).collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
         assert!(order.is_sorted_by(|one, other| one.1 < other.1), "{order:?}");
-        assert_eq!(*lasts.lock().unwrap(), 20);
-        // Each is woken by its predecessor alone: a look, a delete, and some keepalives and revocations.
+        assert_eq!(*served.lock().unwrap(), 20);
+        // Only its predecessor wakes a waiter: a query, a delete, and some keepalives and revokes for each.
         let each = (etcd.cluster.executed() - executed) / 20;
-        assert!(each <= 5, "{each} requests for each waiter: a herd");
+        assert!(each <= 5, "{each} requests for each waiter: a thundering herd");
         assert_eq!(lab.keys().await, 0);
     });
 }
@@ -113,7 +113,7 @@ fn the_locks_of_one_client_share_one_lease() {
 }
 
 #[test]
-fn two_claims_of_one_client_on_one_key_exclude_each_other() {
+fn two_claims_of_one_client_exclude_each_other() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let a = lab.client("a");
@@ -124,7 +124,7 @@ fn two_claims_of_one_client_on_one_key_exclude_each_other() {
 }
 
 #[test]
-fn a_waiter_that_gives_up_leaves_the_queue_and_those_behind_it_move_up() {
+fn a_waiter_that_gives_up_leaves_the_queue() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let (a, b, c) = (lab.client("a"), lab.client("b"), lab.client("b"));
@@ -135,14 +135,14 @@ fn a_waiter_that_gives_up_leaves_the_queue_and_those_behind_it_move_up() {
         let error = giving_up.wait(&etcd.control).await.unwrap_err();
         assert_eq!(error, AcquireError::Contended { retry_after: None });
         etcd.pass(50).await;
-        assert_eq!(lab.keys().await, 2, "the holder and the one that stays");
+        assert_eq!(lab.keys().await, 2, "the holder and the waiter that stays");
         first.release().await.unwrap();
         staying.wait(&etcd.control).await.unwrap();
     });
 }
 
 #[test]
-fn a_lease_that_is_kept_outlives_its_ttl_many_times() {
+fn a_renewed_lease_outlives_its_ttl_many_times() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let (a, b) = (lab.client("a"), lab.client("b"));
@@ -156,7 +156,7 @@ fn a_lease_that_is_kept_outlives_its_ttl_many_times() {
 }
 
 #[test]
-fn a_client_that_is_dropped_ends_its_session() {
+fn a_dropped_client_ends_its_session() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let a = lab.client("a");
@@ -164,12 +164,12 @@ fn a_client_that_is_dropped_ends_its_session() {
         assert_eq!(lab.leases().await, 1);
         drop(a);
         etcd.pass(50).await;
-        assert_eq!(lab.leases().await, 0, "not when its time is over, but at once");
+        assert_eq!(lab.leases().await, 0, "revoked at once, before it expires");
     });
 }
 
 #[test]
-fn a_key_that_an_operator_deletes_is_a_lock_that_is_lost() {
+fn a_lock_is_lost_if_an_operator_deletes_its_key() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let a = lab.client("a");
@@ -185,7 +185,7 @@ fn a_key_that_an_operator_deletes_is_a_lock_that_is_lost() {
 }
 
 #[test]
-fn the_history_is_told_the_holder_its_token_and_each_renewal() {
+fn the_history_has_holder_token_and_each_renewal() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let a = lab.client("a");
@@ -193,11 +193,11 @@ fn the_history_is_told_the_holder_its_token_and_each_renewal() {
         handle.renew().await.unwrap();
         let (owner, token) = (handle.owner().as_str().to_owned(), handle.fence());
         handle.release().await.unwrap();
-        let told = [
+        let expected = [
             format!("a: orders:42 {owner} Granted {{ token: {token}, ttl_millis: Some(6000) }}"),
             format!("a: orders:42 {owner} Extended {{ ttl_millis: 6000 }}"),
             format!("a: orders:42 {owner} Deleted"),
         ];
-        assert_eq!(etcd.told(), told);
+        assert_eq!(etcd.recorded(), expected);
     });
 }

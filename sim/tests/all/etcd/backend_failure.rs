@@ -1,5 +1,4 @@
-//! Locks on the simulated etcd when something fails: answers that get lost, members that fall silent,
-//! sessions that end, callers that leave.
+//! Locks on the simulated etcd under faults: lost answers, silent members, ended sessions, dropped callers.
 
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use sim::Span;
 use sim::faults::{Crash, Cut, Delay, Reset};
 use sim::world::runtime::SimRuntime;
 
-/// A client whose session is open, on the first member.
+/// Returns a client with an open session on the first member.
 async fn warm(lab: &Lab, process: &str) -> Client {
     let client = lab.client(process);
     client.lock.try_acquire(&other_key()).await.unwrap().release().await.unwrap();
@@ -23,11 +22,11 @@ async fn warm(lab: &Lab, process: &str) -> Client {
 }
 
 #[test]
-fn a_grant_whose_answer_was_lost_is_recognised_with_its_token_and_place() {
+fn a_grant_whose_answer_was_lost_keeps_token_and_place() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let (a, b) = (warm(&lab, "a").await, warm(&lab, "b").await);
-        // What the first member answers is lost; the next one is asked.
+        // The first member's answers are lost; the client asks the next member.
         etcd.control.strike(Cut::one_way(MEMBERS[0], a.name()));
         let began = etcd.now();
         let acquiring = a.spawn_acquire(&key(), LONG);
@@ -35,8 +34,8 @@ fn a_grant_whose_answer_was_lost_is_recognised_with_its_token_and_place() {
         let revision = etcd.cluster.revision();
         let behind = b.spawn_acquire(&key(), LONG);
         let handle = acquiring.wait(&etcd.control).await.unwrap();
-        assert!(etcd.now() - began >= 1000, "it had to be asked for again");
-        assert_eq!(handle.fence().as_u64(), revision.unsigned_abs(), "the first put's");
+        assert!(etcd.now() - began >= 1000, "the request had to be repeated");
+        assert_eq!(handle.fence().as_u64(), revision.unsigned_abs(), "the revision of the first put");
         assert!(!behind.is_over());
         assert_eq!(lab.keys().await, 2);
         assert_eq!(handle.release().await, Ok(Released::Done));
@@ -45,32 +44,31 @@ fn a_grant_whose_answer_was_lost_is_recognised_with_its_token_and_place() {
 }
 
 #[test]
-fn a_put_that_comes_after_its_release_does_nothing() {
+fn a_put_that_arrives_after_its_release_changes_nothing() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let a = warm(&lab, "a").await;
-        // The put takes three seconds to the first member; what takes it back on that stream comes later
-        // still.
+        // The put takes 3 s to the first member; the release on the same stream arrives even later.
         let delay = Delay::one_way(a.name(), MEMBERS[0], Span::from_secs(3));
         etcd.control.strike(delay.clone());
         etcd.control.after(Duration::from_millis(50), move |control| _ = control.strike(delay));
         let began = etcd.now();
         let error = a.lock.acquire(&key(), a.within(Duration::from_millis(100))).await.unwrap_err();
         assert_eq!(error, AcquireError::Unavailable(BackendError::NoAnswer));
-        // The release waits for an answer in vain, too, and then goes by the next member.
+        // The release gets no answer either, and then goes to the next member.
         etcd.at(began + 2900).await;
         let (executed, guarded) = (etcd.cluster.executed(), etcd.cluster.revision());
         etcd.at(began + 3100).await;
         assert!(etcd.cluster.executed() > executed, "the put was executed now");
-        assert_eq!(etcd.cluster.revision(), guarded, "and did nothing");
+        assert_eq!(etcd.cluster.revision(), guarded, "and changed nothing");
         assert_eq!(lab.keys().await, 0);
         let handle = a.lock.try_acquire(&key()).await.unwrap();
         assert_eq!(handle.release().await, Ok(Released::Done), "the session goes on");
     });
 }
 
-/// Drops an acquire, while another holds the lock if `is_held`, at its `nth` await point after `millis`;
-/// whether it had ended before.
+/// Drops an acquire `millis` ms after its `nth` await point. If `is_held`, another client holds the lock.
+/// Returns true if the acquire ended before.
 fn acquire_dropped_at(nth: usize, millis: u64, is_held: bool) -> bool {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
@@ -80,7 +78,7 @@ fn acquire_dropped_at(nth: usize, millis: u64, is_held: bool) -> bool {
         let acquired = drop_when_pending(&etcd.control, nth, Duration::from_millis(millis), acquiring).await;
         let ended = acquired.is_some();
         drop(acquired);
-        // For what is on its way, and for the release behind it.
+        // Time for requests in flight, and for the release behind them.
         etcd.pass(200).await;
         let place = format!("pending for the {nth}th time, dropped after {millis} ms, held: {is_held}");
         assert_eq!(lab.keys().await, usize::from(is_held), "{place}");
@@ -90,17 +88,17 @@ fn acquire_dropped_at(nth: usize, millis: u64, is_held: bool) -> bool {
 }
 
 #[test]
-fn an_acquire_that_is_dropped_leaves_no_key_wherever_it_stood() {
+fn a_dropped_acquire_leaves_no_key_at_any_await_point() {
     for is_held in [false, true] {
         for millis in [0, 1, 2, 3, 20] {
             let ends = (1..100).find(|&nth| acquire_dropped_at(nth, millis, is_held)).expect("it ends");
-            assert!(ends > 3, "connection, session and transaction are waited for");
+            assert!(ends > 3, "it awaits connection, session and transaction");
         }
     }
 }
 
 #[test]
-fn a_waiter_whose_lease_ended_while_it_waited_does_not_hold() {
+fn a_waiter_whose_lease_ended_does_not_hold() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let (a, b) = (lab.client("a"), lab.client("b"));
@@ -109,7 +107,8 @@ fn a_waiter_whose_lease_ended_while_it_waited_does_not_hold() {
         let of_a = observer.leases().await.unwrap().leases()[0].id();
         let waiting = b.spawn_acquire(&key(), LONG);
         etcd.pass(50).await;
-        // Its key goes, and a moment later the holder does: the waiter is woken before it hears of its lease.
+        // The waiter's key is deleted, and soon after the holder releases: the waiter wakes up before it
+        // learns that its lease has ended.
         for lease in observer.leases().await.unwrap().leases() {
             if lease.id() != of_a {
                 observer.lease_revoke(lease.id()).await.unwrap();
@@ -121,7 +120,7 @@ fn a_waiter_whose_lease_ended_while_it_waited_does_not_hold() {
         first.release().await.unwrap();
         let held = behind.wait(&etcd.control).await.unwrap();
         etcd.pass(2000).await;
-        assert!(!waiting.is_over(), "it must wait behind those who came before it came back");
+        assert!(!waiting.is_over(), "it must queue again, behind the third client");
         assert!(held.is_valid());
         let token = held.fence();
         held.release().await.unwrap();
@@ -132,7 +131,7 @@ fn a_waiter_whose_lease_ended_while_it_waited_does_not_hold() {
 }
 
 #[test]
-fn a_session_that_the_cluster_ends_takes_its_locks_along_and_another_is_opened() {
+fn a_revoked_session_loses_its_locks_and_is_replaced() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let a = lab.client("a");
@@ -143,14 +142,14 @@ fn a_session_that_the_cluster_ends_takes_its_locks_along_and_another_is_opened()
         assert_eq!(other.renew().await, Err(RenewError::Lost(LostError::NotOwner)));
         let again = a.lock.try_acquire(&key()).await.unwrap();
         assert!(again.fence() > one.fence());
-        assert_eq!(one.release().await, Ok(Released::NotOwner), "it does not end the new one");
+        assert_eq!(one.release().await, Ok(Released::NotOwner), "it does not end the new lease");
         again.renew().await.unwrap();
         assert_eq!(lab.leases().await, 1);
     });
 }
 
 #[test]
-fn a_client_that_is_cut_off_stops_before_the_next_one_holds() {
+fn a_holder_cut_off_stops_before_the_next_holds() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let (a, b) = (lab.client("a"), lab.client("b"));
@@ -164,7 +163,7 @@ fn a_client_that_is_cut_off_stops_before_the_next_one_holds() {
         assert!(!waiting.is_over(), "no other holder before the work has stopped");
         let next = waiting.wait(&etcd.control).await.unwrap();
         assert!(next.fence() > handle.fence());
-        assert!(etcd.now() < 10_000 + 6000 + 1500, "and soon after: {}", etcd.now());
+        assert!(etcd.now() < 10_000 + 6000 + 1500, "but soon after: {}", etcd.now());
         (0..3).for_each(|member| etcd.heal(a.name(), member));
         assert_eq!(handle.release().await, Ok(Released::NotOwner));
         next.renew().await.unwrap();
@@ -172,7 +171,7 @@ fn a_client_that_is_cut_off_stops_before_the_next_one_holds() {
 }
 
 #[test]
-fn a_validity_counts_from_the_sending_of_the_keepalive() {
+fn validity_counts_from_the_sending_of_the_keepalive() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let a = lab.client("a");
@@ -184,7 +183,7 @@ fn a_validity_counts_from_the_sending_of_the_keepalive() {
         handle.renew().await.unwrap();
         assert!(a.runtime.now() >= sent + Duration::from_millis(800));
         assert!(handle.valid_until() > sent, "it was extended");
-        assert!(handle.valid_until() <= sent + TTL, "from the sending");
+        assert!(handle.valid_until() <= sent + TTL, "counted from the sending");
     });
 }
 
@@ -210,7 +209,7 @@ fn a_new_leader_changes_nothing_for_the_holder() {
 }
 
 #[test]
-fn a_member_without_a_quorum_is_an_error_within_the_deadline() {
+fn a_member_without_quorum_is_an_error_by_the_deadline() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let lone = lab.client_at("a", &["etcd-1:2379"]);
@@ -228,7 +227,7 @@ fn a_member_without_a_quorum_is_an_error_within_the_deadline() {
             panic!("{error:?}")
         };
         assert_eq!(message, "etcdserver: no leader");
-        // Who knows the other members goes on to them.
+        // A client that knows the other members moves on to them.
         let other = lab.client("b");
         let handle = other.lock.acquire(&key(), other.within(Duration::from_millis(2500))).await.unwrap();
         handle.release().await.unwrap();
@@ -236,7 +235,7 @@ fn a_member_without_a_quorum_is_an_error_within_the_deadline() {
 }
 
 #[test]
-fn a_waiter_on_a_member_that_loses_its_quorum_moves_on_and_keeps_its_place() {
+fn a_waiter_whose_member_loses_quorum_keeps_its_place() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let a = lab.client_at("a", &["etcd-3:2379"]);
@@ -256,7 +255,7 @@ fn a_waiter_on_a_member_that_loses_its_quorum_moves_on_and_keeps_its_place() {
     });
 }
 
-/// An acquisition used by hand, in line behind a holder.
+/// Returns an acquisition of `waiter` that is queued behind a holder.
 async fn queued(waiter: &Client) -> <Locks<SimRuntime> as Backend>::Acquisition {
     let claim = Claim { key: key(), owner: Owner::random(&waiter.runtime, None), ttl: TTL };
     let mut acquisition = waiter.lock.backend().open(claim);
@@ -266,7 +265,7 @@ async fn queued(waiter: &Client) -> <Locks<SimRuntime> as Backend>::Acquisition 
 }
 
 #[test]
-fn a_history_that_was_compacted_before_the_watch_began_is_asked_for_again() {
+fn a_wait_ends_if_its_watch_starts_in_compacted_history() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let (a, b) = (lab.client("a"), lab.client("b"));
@@ -279,7 +278,7 @@ fn a_history_that_was_compacted_before_the_watch_began_is_asked_for_again() {
         observer.compact(etcd.cluster.revision(), None).await.unwrap();
         let began = etcd.now();
         assert_eq!(acquisition.wait(b.within(LONG)).await, Ok(()));
-        assert!(etcd.now() - began < 100, "the end of the one before is in the past that is gone");
+        assert!(etcd.now() - began < 100, "the predecessor's end is in the compacted history");
         let answer = acquisition.request(b.within(SESSION)).await.unwrap();
         assert!(matches!(answer, Answer::Granted { .. }), "{answer:?}");
         assert_eq!(acquisition.release(b.within(SESSION)).await, Ok(Released::Done));
@@ -288,30 +287,30 @@ fn a_history_that_was_compacted_before_the_watch_began_is_asked_for_again() {
 }
 
 #[test]
-fn a_session_that_ends_during_the_wait_is_told() {
+fn a_session_that_ends_during_the_wait_is_reported() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let (a, b) = (lab.client("a"), lab.client("b"));
         let _first = a.lock.try_acquire(&key()).await.unwrap();
         let mut acquisition = queued(&b).await;
         lab.revoke_all().await;
-        // The watched key went, too: so the watch ends first here.
+        // The watched key was deleted, too, so the watch ends first.
         acquisition.wait(b.within(LONG)).await.ok();
         let answer = acquisition.request(b.within(SESSION)).await;
         assert_eq!(answer, Err(BackendError::SessionLost { reported: true }));
-        assert!(!acquisition.may_be_held(), "nothing is left of it");
+        assert!(!acquisition.may_be_held(), "its key is gone");
         assert!(acquisition.request(b.within(SESSION)).await.is_ok(), "a new session");
     });
 }
 
 #[test]
-fn an_idle_connection_that_breaks_costs_no_call() {
+fn an_idle_connection_that_breaks_fails_no_call() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let a = warm(&lab, "a").await;
         for member in [0, 1, 2, 0] {
             etcd.control.strike(Reset::between(a.name(), MEMBERS[member]));
-            // Time for the client to see it.
+            // Time for the client to notice.
             etcd.pass(5).await;
             a.lock.try_acquire(&key()).await.unwrap().release().await.unwrap();
         }
@@ -319,7 +318,7 @@ fn an_idle_connection_that_breaks_costs_no_call() {
 }
 
 #[test]
-fn a_member_that_is_down_is_passed_over_within_one_call() {
+fn a_crashed_member_is_skipped_within_one_call() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         etcd.at(100).await;

@@ -1,4 +1,4 @@
-//! The comparison arm on etcd's own Lock service.
+//! The lock on etcd's own Lock service, which serves as a comparison.
 
 use std::time::Duration;
 
@@ -24,7 +24,11 @@ fn one_holder_and_then_the_next_with_a_greater_token() {
         let token = first.fence();
         assert_eq!(first.release().await, Ok(Released::Done));
         let second = waiting.wait(&etcd.control).await.unwrap();
-        assert_eq!(second.fence().as_u64(), position.unsigned_abs(), "its key's, not the answer's revision");
+        assert_eq!(
+            second.fence().as_u64(),
+            position.unsigned_abs(),
+            "the revision of its key, not of the answer"
+        );
         assert!(second.fence() > token);
         assert_eq!(second.release().await, Ok(Released::Done));
         etcd.pass(100).await;
@@ -58,7 +62,7 @@ fn two_claims_of_one_client_exclude_each_other() {
 }
 
 #[test]
-fn a_call_that_breaks_while_it_waits_is_made_again() {
+fn a_waiting_call_that_breaks_is_repeated() {
     in_cluster(|etcd| async move {
         let lab = Lab::new(&etcd);
         let (a, b) = (lab.service("a"), lab.service("b"));
@@ -76,9 +80,10 @@ fn a_call_that_breaks_while_it_waits_is_made_again() {
     });
 }
 
-/// What an acquire gives whose lease was revoked while it waited, a moment before the holder left.
-fn outwaited(is_old: fn(ClusterOptions) -> ClusterOptions) -> (Option<u64>, usize) {
-    in_cluster_of(is_old, |etcd| async move {
+/// Revokes the lease of a waiter just before the holder releases. Returns the waiter's token if it was
+/// granted the lock, and the number of keys in the queue.
+fn acquire_with_revoked_lease(change: fn(ClusterOptions) -> ClusterOptions) -> (Option<u64>, usize) {
+    in_cluster_of(change, |etcd| async move {
         let lab = Lab::new(&etcd);
         let (a, b) = (lab.service("a"), lab.service("b"));
         let first = a.lock.try_acquire(&key()).await.unwrap();
@@ -98,15 +103,16 @@ fn outwaited(is_old: fn(ClusterOptions) -> ClusterOptions) -> (Option<u64>, usiz
 }
 
 #[test]
-fn an_old_etcd_hands_the_lock_to_a_waiter_whose_lease_has_ended() {
-    let (token, keys) = outwaited(|options| ClusterOptions { rechecks_waiters: false, ..options });
-    assert!(token.is_some(), "this arm believes it, as etcd 3.4.3 did");
-    assert_eq!(keys, 0, "nobody stands in the queue");
+fn an_old_etcd_grants_to_a_waiter_whose_lease_ended() {
+    let (token, keys) =
+        acquire_with_revoked_lease(|options| ClusterOptions { rechecks_waiters: false, ..options });
+    assert!(token.is_some(), "granted, as by etcd 3.4.3");
+    assert_eq!(keys, 0, "the queue is empty");
 }
 
 #[test]
-fn a_newer_etcd_does_not() {
-    // It comes back with another lease, and a key.
-    let (token, keys) = outwaited(|options| options);
+fn a_newer_etcd_checks_the_lease_of_a_waiter() {
+    // It tries again with another lease, and another key.
+    let (token, keys) = acquire_with_revoked_lease(|options| options);
     assert_eq!(keys, usize::from(token.is_some()));
 }

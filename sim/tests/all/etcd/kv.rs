@@ -13,7 +13,7 @@ async fn filled(client: &mut Client) {
     }
 }
 
-/// `key=value create/mod/version`.
+/// Formats a key as `key=value create/mod/version`: create revision, modification revision, version.
 fn text(kv: &KeyValue) -> String {
     let (key, value) = (kv.key_str().unwrap(), kv.value_str().unwrap());
     format!("{key}={value} {}/{}/{}", kv.create_revision(), kv.mod_revision(), kv.version())
@@ -43,7 +43,7 @@ fn a_range_has_revisions_versions_and_a_header() {
 }
 
 #[test]
-fn a_range_is_sorted_filtered_and_cut_as_asked() {
+fn a_range_is_sorted_filtered_and_limited_as_requested() {
     let all = || GetOptions::new().with_all_keys();
     let order = |target, order| all().with_sort(target, order);
     let cases: Vec<(GetOptions, &str, i64, bool)> = vec![
@@ -57,7 +57,7 @@ fn a_range_is_sorted_filtered_and_cut_as_asked() {
         (order(SortTarget::Version, SortOrder::Descend).with_limit(1), "a", 3, true),
         (order(SortTarget::Value, SortOrder::Ascend), "bac", 3, false),
         (order(SortTarget::Value, SortOrder::None), "bac", 3, false),
-        // Without an order the limit comes before the sorting: a and b are read, with one beyond them.
+        // Without an order etcd applies the limit first, reads one key more (a and b), and then sorts.
         (order(SortTarget::Create, SortOrder::None).with_limit(1), "a", 3, true),
         (all().with_min_create_revision(3), "ab", 3, false),
         (all().with_max_create_revision(2), "c", 3, false),
@@ -86,7 +86,7 @@ fn a_range_is_sorted_filtered_and_cut_as_asked() {
 }
 
 #[test]
-fn a_put_keeps_what_it_is_told_to_keep() {
+fn a_put_can_keep_the_former_value_or_lease() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client(0).await;
         filled(&mut client).await;
@@ -105,7 +105,7 @@ fn a_put_keeps_what_it_is_told_to_keep() {
 }
 
 #[test]
-fn a_delete_counts_and_a_new_key_starts_anew() {
+fn a_deleted_key_starts_again_at_version_one() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client(0).await;
         filled(&mut client).await;
@@ -138,7 +138,7 @@ fn refusals_have_the_codes_and_texts_of_etcd() {
             ),
             (put(PutOptions::new().with_ignore_lease()), "InvalidArgument: etcdserver: key not found"),
             (put(PutOptions::new().with_lease(7)), "NotFound: etcdserver: requested lease not found"),
-            // Of two things that are missing, the lease is named.
+            // If key and lease are both missing, the error names the lease.
             (
                 (PutOptions::new().with_ignore_value().with_lease(7), ""),
                 "NotFound: etcdserver: requested lease not found",
@@ -203,7 +203,7 @@ fn a_transaction_sees_its_own_writes_under_one_revision() {
         let answer = client.txn(txn).await.unwrap();
         assert_eq!(answer.header().unwrap().revision(), 6);
         let seen: Vec<String> = answer.op_responses().iter().map(describe).collect();
-        // The inner condition is judged before anything is written, as etcd does it.
+        // As in etcd, the inner condition is evaluated before anything is written.
         assert_eq!(seen, ["a=2 3/5/2 at 5", "put at 6", "a=5 3/6/3 at 6", "deleted 1", "txn true"]);
         let all = client.get("a", Some(GetOptions::new().with_all_keys())).await.unwrap();
         let all: Vec<String> = all.kvs().iter().map(text).collect();
@@ -221,7 +221,7 @@ fn describe(response: &TxnOpResponse) -> String {
 }
 
 #[test]
-fn a_transaction_that_is_wrong_changes_nothing() {
+fn an_invalid_transaction_changes_nothing() {
     let put = |key: &str| TxnOp::put(key, "x", None);
     let duplicate = "InvalidArgument: etcdserver: duplicate key given in txn request";
     let nested = |then, otherwise| TxnOp::txn(Txn::new().and_then([then]).or_else([otherwise]));
@@ -246,7 +246,7 @@ fn a_transaction_that_is_wrong_changes_nothing() {
             vec![put("k"), TxnOp::get("l", Some(GetOptions::new().with_revision(9)))],
             "OutOfRange: etcdserver: mvcc: required revision is a future revision",
         ),
-        // Of two things that are missing, the key is named, unlike outside of a transaction.
+        // If key and lease are both missing, the error names the key, unlike outside of a transaction.
         (
             vec![TxnOp::put("l", "", Some(PutOptions::new().with_ignore_value().with_lease(9)))],
             "InvalidArgument: etcdserver: key not found",
@@ -264,8 +264,8 @@ fn a_transaction_that_is_wrong_changes_nothing() {
         }
         assert_eq!(etcd.cluster.revision(), 1);
         let fine = Txn::new().and_then([nested(put("k"), put("k")), put("l")]);
-        assert!(client.txn(fine).await.unwrap().succeeded(), "only one way of a nested one is taken");
-        // etcd overlooks that an open range meets a put, and carries both out in their order.
+        assert!(client.txn(fine).await.unwrap().succeeded(), "only one branch of a nested transaction runs");
+        // etcd overlooks that an open range overlaps a put, and executes both in order.
         let open = TxnOp::delete("a", Some(DeleteOptions::new().with_from_key()));
         client.txn(Txn::new().and_then([open, put("k")])).await.unwrap();
         let left = client.get("a", Some(GetOptions::new().with_all_keys())).await.unwrap();
@@ -274,7 +274,7 @@ fn a_transaction_that_is_wrong_changes_nothing() {
 }
 
 #[test]
-fn a_negative_revision_is_the_newest_but_in_a_transaction_one_that_was_compacted() {
+fn a_negative_revision_reads_the_newest_except_in_a_transaction() {
     let compacted = "OutOfRange: etcdserver: mvcc: required revision has been compacted";
     in_cluster(|etcd| async move {
         let mut client = etcd.client(0).await;
@@ -282,7 +282,7 @@ fn a_negative_revision_is_the_newest_but_in_a_transaction_one_that_was_compacted
         let at = |revision| Some(GetOptions::new().with_revision(revision));
         let within = |revision| Txn::new().and_then([TxnOp::get("a", at(revision))]);
         assert_eq!(text(&client.get("a", at(-2)).await.unwrap().kvs()[0]), "a=2 3/5/2");
-        // Nothing has been compacted yet: that counts as a compaction at -1.
+        // Before the first compaction, the compacted revision is -1.
         assert!(client.txn(within(-1)).await.unwrap().succeeded());
         assert_eq!(refusal(client.txn(within(-2)).await), compacted);
         assert_eq!(refusal(client.compact(-1, None).await), compacted);

@@ -1,4 +1,4 @@
-//! Locks of simulated processes on the simulated etcd, for tests that do by hand what a schedule would do.
+//! Clients with locks on the simulated etcd, for tests that apply their faults themselves.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use super::support::Etcd;
 use crate::support::scripts::Member;
 pub(crate) use crate::support::scripts::key;
 
-/// The session of every client. Longer than the least that the cluster grants.
+/// The session of every client. Longer than the minimum TTL that the cluster grants.
 pub(crate) const SESSION: Duration = Duration::from_secs(6);
 /// The TTL of every lock.
 pub(crate) const TTL: Duration = Duration::from_secs(4);
-/// Nothing in a test takes as long.
+/// Longer than any test takes.
 pub(crate) const LONG: Duration = Duration::from_secs(600);
 
 const ADDRESSES: [&str; 3] = ["etcd-1:2379", "etcd-2:2379", "etcd-3:2379"];
@@ -35,7 +35,7 @@ impl Lab {
         Self(etcd.clone())
     }
 
-    /// A client of `process` on the queue of this library. It tries the members in order.
+    /// Returns a client in `process` with dlock's own lock. It tries the members in order.
     pub(crate) fn client(&self, process: &str) -> Client {
         self.client_at(process, &ADDRESSES)
     }
@@ -46,7 +46,7 @@ impl Lab {
         self.with(process, locks)
     }
 
-    /// A client on etcd's Lock service.
+    /// Returns a client in `process` with the lock on etcd's Lock service.
     pub(crate) fn service(&self, process: &str) -> Client<EtcdLockService> {
         let runtime = self.0.runtime(process);
         self.with(process, EtcdLockService::new(runtime, &ADDRESSES, SESSION))
@@ -54,17 +54,17 @@ impl Lab {
 
     fn with<B: Backend<Runtime = SimRuntime>>(&self, process: &str, backend: B) -> Client<B> {
         let mut options = Options::new(TTL);
-        // A slash must not part the keys.
+        // With a slash, which must not split the keys.
         options.instance = Some(format!("{process}/1"));
         Member::new(&self.0.control.process(process), backend, options)
     }
 
-    /// A client of the cluster itself, as an operator has.
+    /// Returns a plain client of the leader, as an operator would use.
     async fn operator(&self) -> etcd_client::Client {
         self.0.client_of("b", self.0.cluster.leader()).await
     }
 
-    /// The keys of all queues.
+    /// Counts the keys in all queues.
     pub(crate) async fn keys(&self) -> usize {
         let mut client = self.operator().await;
         client.get("lock/v1/", Some(GetOptions::new().with_prefix())).await.unwrap().kvs().len()
@@ -75,7 +75,7 @@ impl Lab {
         client.leases().await.unwrap().leases().len()
     }
 
-    /// Ends all leases, as an operator would, or a client that is thought dead.
+    /// Revokes all leases, as an operator would.
     pub(crate) async fn revoke_all(&self) {
         let mut client = self.operator().await;
         for lease in client.leases().await.unwrap().leases() {
@@ -83,7 +83,7 @@ impl Lab {
         }
     }
 
-    /// The owner token of the first in the queue.
+    /// Returns the owner token of the first key in the queue.
     pub(crate) async fn owner_of(&self, key: &LockKey) -> Option<String> {
         let mut client = self.operator().await;
         let queue = format!("lock/v1/{}/", key.name());
@@ -92,7 +92,7 @@ impl Lab {
         Some(first.value_str().unwrap().to_owned())
     }
 
-    /// The create revision of the key of a holder.
+    /// Returns the create revision of the holder's key.
     pub(crate) async fn create_revision<B: Backend>(&self, key: &LockKey, holder: &Handle<B>) -> Option<u64> {
         let mut client = self.operator().await;
         let queue = format!("lock/v1/{}/", key.name());
@@ -101,7 +101,7 @@ impl Lab {
         Some(own.create_revision().unsigned_abs())
     }
 
-    /// Moves the store's revision on.
+    /// Raises the store's revision by `writes` unrelated writes.
     pub(crate) async fn write_elsewhere(&self, writes: usize) {
         let mut client = self.operator().await;
         for _ in 0..writes {

@@ -10,7 +10,7 @@ async fn leased(client: &mut Client, ttl: i64, key: &str) -> i64 {
     lease
 }
 
-/// When the key is gone, in milliseconds of true time.
+/// Waits until the key is gone. Returns the true time in milliseconds.
 async fn gone(etcd: &Etcd, client: &mut Client, key: &str) -> u64 {
     while client.get(key, None).await.unwrap().count() > 0 {
         etcd.pass(10).await;
@@ -19,7 +19,7 @@ async fn gone(etcd: &Etcd, client: &mut Client, key: &str) -> u64 {
 }
 
 #[test]
-fn a_grant_has_the_id_and_the_least_time_that_etcd_gives() {
+fn a_grant_has_the_chosen_id_and_etcds_minimum_ttl() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client(0).await;
         let chosen = client.lease_grant(10, Some(LeaseGrantOptions::new().with_id(7))).await.unwrap();
@@ -33,12 +33,12 @@ fn a_grant_has_the_id_and_the_least_time_that_etcd_gives() {
         assert_eq!(refusal(long), "OutOfRange: etcdserver: too large lease TTL");
         let leases = client.leases().await.unwrap();
         let leases: Vec<i64> = leases.leases().iter().map(|lease| lease.id()).collect();
-        assert_eq!(leases, [own.id(), 7], "the one that ends first comes first");
+        assert_eq!(leases, [own.id(), 7], "the lease that ends first comes first");
     });
 }
 
 #[test]
-fn a_revoked_lease_takes_its_keys_along_in_one_revision() {
+fn a_revoked_lease_deletes_its_keys_in_one_revision() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client(0).await;
         let lease = leased(&mut client, 60, "a").await;
@@ -52,7 +52,11 @@ fn a_revoked_lease_takes_its_keys_along_in_one_revision() {
         let revoked = client.lease_revoke(lease).await.unwrap();
         assert_eq!(revoked.header().unwrap().revision(), 6);
         assert_eq!(client.get("a", None).await.unwrap().count(), 0);
-        assert_eq!(client.get("c", None).await.unwrap().count(), 1, "it had left the lease");
+        assert_eq!(
+            client.get("c", None).await.unwrap().count(),
+            1,
+            "its last put had detached it from the lease"
+        );
         assert_eq!(client.lease_time_to_live(lease, None).await.unwrap().ttl(), -1);
         let again = client.lease_revoke(lease).await;
         assert_eq!(refusal(again), "NotFound: etcdserver: requested lease not found");
@@ -60,7 +64,7 @@ fn a_revoked_lease_takes_its_keys_along_in_one_revision() {
 }
 
 #[test]
-fn a_lease_ends_within_half_a_second_of_its_time() {
+fn a_lease_ends_within_half_a_second_of_its_ttl() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client(1).await;
         let began = etcd.now();
@@ -71,7 +75,7 @@ fn a_lease_ends_within_half_a_second_of_its_time() {
 }
 
 #[test]
-fn a_keepalive_restarts_the_lease_and_a_dead_one_answers_zero() {
+fn a_keepalive_restarts_a_lease_that_has_not_ended() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client(2).await;
         let lease = leased(&mut client, 3, "a").await;
@@ -99,7 +103,7 @@ fn a_keepalive_after_the_end_does_not_save_the_lease() {
         keeper.keep_alive().await.unwrap();
         answers.message().await.unwrap();
         let began = etcd.now();
-        // The lease is over and has not been revoked: the leader looks twice a second.
+        // The lease is over and not yet revoked: the leader looks for ended leases twice a second.
         etcd.at(began + 3010).await;
         keeper.keep_alive().await.unwrap();
         assert_eq!(answers.message().await.unwrap().unwrap().ttl(), 0);
@@ -128,7 +132,7 @@ fn a_new_leader_restarts_every_lease_in_full() {
         assert!(etcd.cluster.move_leader(2));
         assert_eq!((etcd.cluster.leader(), etcd.cluster.term()), (2, 3));
         let ended = gone(&etcd, &mut client, "a").await;
-        // An election timeout on top, and half a second until it looks.
+        // The TTL, an election timeout on top, and up to half a second until the leader looks.
         assert!((10_000..10_620).contains(&ended), "{ended}");
         assert_eq!(etcd.now(), ended);
     });

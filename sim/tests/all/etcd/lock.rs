@@ -1,4 +1,5 @@
-//! The Lock service of the simulated etcd: served in order of arrival, left by those who give up.
+//! The Lock service of the simulated etcd: waiters are served in order of arrival, and leave the queue when
+//! they give up.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,7 +17,7 @@ async fn keys(etcd: &Etcd) -> usize {
 }
 
 #[test]
-fn waiters_are_served_in_the_order_in_which_they_came() {
+fn waiters_are_served_in_order_of_arrival() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client(0).await;
         let first = client.lock(NAME, None).await.unwrap();
@@ -58,7 +59,7 @@ fn a_dropped_call_leaves_the_queue() {
 }
 
 #[test]
-fn a_lock_under_a_lease_goes_with_it_and_may_be_taken_again() {
+fn a_lock_under_a_lease_ends_with_it() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client(0).await;
         let lease = client.lease_grant(2, None).await.unwrap().id();
@@ -82,8 +83,8 @@ fn a_lock_under_a_lease_goes_with_it_and_may_be_taken_again() {
     });
 }
 
-/// What a waiter hears whose lease ends three seconds before the holder leaves.
-async fn outwaited(etcd: Etcd) -> Result<(), etcd_client::Error> {
+/// Waits for a lock under a lease that ends before the holder unlocks. Returns the answer to the waiter.
+async fn lock_with_ended_lease(etcd: Etcd) -> Result<(), etcd_client::Error> {
     let mut client = etcd.client(0).await;
     let held = client.lock(NAME, None).await.unwrap();
     let mut waiter = etcd.client_of("b", 1).await;
@@ -99,22 +100,22 @@ async fn outwaited(etcd: Etcd) -> Result<(), etcd_client::Error> {
 #[test]
 fn a_waiter_whose_lease_ended_does_not_get_the_lock() {
     in_cluster(|etcd| async move {
-        assert_eq!(refusal(outwaited(etcd).await), "Unknown: mutex: session is expired");
+        assert_eq!(refusal(lock_with_ended_lease(etcd).await), "Unknown: mutex: session is expired");
     });
 }
 
 #[test]
-fn a_waiter_whose_lease_ended_gets_the_lock_of_an_old_etcd() {
+fn an_old_etcd_grants_to_a_waiter_whose_lease_ended() {
     let old = |options| ClusterOptions { rechecks_waiters: false, ..options };
     in_cluster_of(old, |etcd| async move {
-        let waiting = outwaited(etcd.clone()).await;
+        let waiting = lock_with_ended_lease(etcd.clone()).await;
         assert!(waiting.is_ok(), "as etcd 3.4.23 does it");
-        assert_eq!(keys(&etcd).await, 0, "nobody stands in the queue");
+        assert_eq!(keys(&etcd).await, 0, "the queue is empty");
     });
 }
 
 #[test]
-fn the_history_hears_of_holders_and_of_waiters_that_leave() {
+fn the_history_has_holders_and_waiters_that_leave() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client(0).await;
         let lease = client.lease_grant(2, None).await.unwrap().id();
@@ -125,13 +126,13 @@ fn the_history_hears_of_holders_and_of_waiters_that_leave() {
             let absent = Compare::create_revision(key, CompareOp::Equal, 0);
             client.txn(Txn::new().when([absent]).and_then([put])).await.unwrap();
         }
-        // The client sends a first keepalive by itself.
+        // etcd-client sends a first keepalive on its own.
         client.lease_keep_alive(lease).await.unwrap();
         client.delete("lock/v1/acme/orders:42/3", None).await.unwrap();
         etcd.at(3000).await;
         client.delete("lock/v1/acme/orders:42/2", None).await.unwrap();
         client.put("lock/v1/", "of no lock", None).await.unwrap();
-        let told = [
+        let expected = [
             "a: acme/orders:42 a:1 Granted { token: 2, ttl_millis: Some(2000) }",
             "a: acme/orders:42 a:1 Extended { ttl_millis: 2000 }",
             "a: acme/orders:42 a:3 WaiterGone",
@@ -139,6 +140,6 @@ fn the_history_hears_of_holders_and_of_waiters_that_leave() {
             "etcd: acme/orders:42 a:2 Granted { token: 3, ttl_millis: None }",
             "a: acme/orders:42 a:2 Deleted",
         ];
-        assert_eq!(etcd.told(), told);
+        assert_eq!(etcd.recorded(), expected);
     });
 }

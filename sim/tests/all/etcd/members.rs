@@ -1,5 +1,5 @@
-//! Members of the simulated etcd that lose each other: silence without a quorum, elections, what a lagging
-//! member knows.
+//! Members of the simulated etcd that are cut off from each other: timeouts without a quorum, elections,
+//! stale reads.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use etcd_client::{GetOptions, PutOptions};
 use sim::faults::{Crash, Pause};
 
 #[test]
-fn a_member_without_a_quorum_times_out_and_reads_the_past_only() {
+fn without_quorum_a_member_times_out_and_reads_stale_data() {
     in_cluster(|etcd| async move {
         let (mut lone, mut client) = (etcd.client(2).await, etcd.client(1).await);
         client.put("a", "1", None).await.unwrap();
@@ -21,7 +21,7 @@ fn a_member_without_a_quorum_times_out_and_reads_the_past_only() {
         let waited = etcd.now() - began;
         assert!((7000..7010).contains(&waited), "{waited}");
         assert_eq!(refusal(lone.get("a", None).await), "Unavailable: etcdserver: request timed out");
-        // By now it knows of no leader, and etcd's words change.
+        // By now it knows of no leader, and etcd answers with other texts.
         assert_eq!(refusal(lone.lease_grant(5, None).await), "Unknown: context deadline exceeded");
         assert_eq!(refusal(lone.lease_time_to_live(5, None).await), "Unavailable: etcdserver: no leader");
         let stale = lone.get("a", Some(GetOptions::new().with_serializable())).await.unwrap();
@@ -49,7 +49,7 @@ fn a_request_waits_for_the_quorum_to_come_back() {
 }
 
 #[test]
-fn a_leader_that_is_cut_off_is_replaced_and_its_watches_lag() {
+fn a_leader_cut_off_is_replaced_and_its_watches_lag() {
     in_cluster(|etcd| async move {
         let (mut old, mut client) = (etcd.client(0).await, etcd.client(1).await);
         let mut stream = old.watch("a", None).await.unwrap();
@@ -61,8 +61,8 @@ fn a_leader_that_is_cut_off_is_replaced_and_its_watches_lag() {
         let waited = etcd.now() - began;
         assert!((900..1800).contains(&waited), "{waited}");
         assert_ne!(etcd.cluster.leader(), 0);
-        assert_eq!(etcd.told(), [format!("leader {} term 3", etcd.cluster.leader())]);
-        assert!(etcd.within(2000, stream.message()).await.is_none(), "no news without a quorum");
+        assert_eq!(etcd.recorded(), [format!("leader {} term 3", etcd.cluster.leader())]);
+        assert!(etcd.within(2000, stream.message()).await.is_none(), "no events without a quorum");
         etcd.heal(MEMBERS[0], 1);
         etcd.heal(MEMBERS[0], 2);
         let news = etcd.within(200, stream.message()).await.expect("it catches up");
@@ -72,7 +72,7 @@ fn a_leader_that_is_cut_off_is_replaced_and_its_watches_lag() {
 }
 
 #[test]
-fn a_paused_leader_is_replaced_and_a_crashed_one_comes_back_with_its_data() {
+fn a_paused_or_crashed_leader_is_replaced_without_data_loss() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client(2).await;
         client.put("a", "1", None).await.unwrap();
@@ -82,7 +82,7 @@ fn a_paused_leader_is_replaced_and_a_crashed_one_comes_back_with_its_data() {
         assert_ne!(second, 0);
         pause.heal();
         etcd.pass(500).await;
-        assert_eq!(etcd.cluster.leader(), second, "the old one follows");
+        assert_eq!(etcd.cluster.leader(), second, "the old leader follows");
         let crash = etcd.control.strike(Crash::of(MEMBERS[second]));
         let mut other = etcd.client(0).await;
         other.put("a", "3", None).await.unwrap();
@@ -96,7 +96,7 @@ fn a_paused_leader_is_replaced_and_a_crashed_one_comes_back_with_its_data() {
 }
 
 #[test]
-fn a_member_that_lags_does_not_become_the_leader() {
+fn a_lagging_member_does_not_become_the_leader() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client(1).await;
         client.put("a", "1", None).await.unwrap();
@@ -104,14 +104,14 @@ fn a_member_that_lags_does_not_become_the_leader() {
         client.put("a", "2", None).await.unwrap();
         etcd.cluster.isolate(0, true);
         etcd.cluster.isolate(2, false);
-        // Neither serves yet, and member 2 has not seen the last put.
+        // Members 1 and 2 don't serve yet, and member 2 lacks the last put.
         client.put("a", "3", None).await.unwrap();
         assert_eq!(etcd.cluster.leader(), 1);
     });
 }
 
 #[test]
-fn leases_outlive_their_time_while_there_is_no_leader() {
+fn leases_outlive_their_ttl_while_there_is_no_leader() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client(0).await;
         let lease = client.lease_grant(2, None).await.unwrap().id();
@@ -128,7 +128,7 @@ fn leases_outlive_their_time_while_there_is_no_leader() {
 }
 
 #[test]
-fn a_client_that_needs_a_leader_is_told_at_once_that_there_is_none() {
+fn a_client_that_requires_a_leader_fails_without_one() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client_that_needs_a_leader(0).await;
         let mut stream = client.watch("a", None).await.unwrap();
@@ -144,7 +144,7 @@ fn a_client_that_needs_a_leader_is_told_at_once_that_there_is_none() {
 }
 
 #[test]
-fn status_and_members_say_who_leads() {
+fn status_names_the_leader_among_the_members() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client(1).await;
         let members = client.member_list().await.unwrap();
@@ -165,7 +165,7 @@ fn status_and_members_say_who_leads() {
 }
 
 #[test]
-fn each_request_is_a_point_of_the_member_that_carried_it_out() {
+fn each_request_is_a_point_of_its_member() {
     in_cluster(|etcd| async move {
         let points = points(&etcd.control);
         let mut client = etcd.client(1).await;

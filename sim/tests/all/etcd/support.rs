@@ -1,4 +1,4 @@
-//! What the tests of the simulated etcd share: a cluster of three, and the real client over simulated
+//! Shared by the tests of the simulated etcd: a cluster of three members, and the real client over simulated
 //! streams.
 
 use std::future::Future;
@@ -30,7 +30,7 @@ pub(crate) struct Etcd {
 /// The processes of the members.
 pub(crate) const MEMBERS: [&str; 3] = ["etcd-1", "etcd-2", "etcd-3"];
 
-/// What observers were told.
+/// Records the calls of the observer as texts.
 #[derive(Default)]
 pub(crate) struct Log(pub(crate) Mutex<Vec<String>>);
 
@@ -52,7 +52,7 @@ pub(crate) fn in_cluster<T: Send, F: Future<Output = T>>(test: impl FnOnce(Etcd)
     in_cluster_of(|options| options, test)
 }
 
-/// As [`in_cluster`], with other options.
+/// Like [`in_cluster`], with the options that `change` returns.
 pub(crate) fn in_cluster_of<T: Send, F: Future<Output = T>>(
     change: fn(ClusterOptions) -> ClusterOptions,
     test: impl FnOnce(Etcd) -> F + Send,
@@ -60,7 +60,7 @@ pub(crate) fn in_cluster_of<T: Send, F: Future<Output = T>>(
     in_cluster_with(Duration::from_millis(1), change, test)
 }
 
-/// As [`in_cluster_of`], in a world in which each segment takes `latency`.
+/// Like [`in_cluster_of`], in a world in which each segment takes `latency`.
 pub(crate) fn in_cluster_with<T: Send, F: Future<Output = T>>(
     latency: Duration,
     change: fn(ClusterOptions) -> ClusterOptions,
@@ -86,7 +86,7 @@ pub(crate) fn add_members(sim: &mut Sim, cluster: &Cluster) {
 }
 
 impl Etcd {
-    /// The real client, of the process `a`, connected to a member.
+    /// Returns the real client in process `a`, connected to `member`.
     pub(crate) async fn client(&self, member: usize) -> Client {
         self.client_of("a", member).await
     }
@@ -115,7 +115,7 @@ impl Etcd {
         u64::try_from(self.control.now().as_millis()).unwrap()
     }
 
-    /// Lets so many milliseconds pass.
+    /// Sleeps for `millis` milliseconds of true time.
     pub(crate) async fn pass(&self, millis: u64) {
         self.at(self.now() + millis).await;
     }
@@ -129,18 +129,19 @@ impl Etcd {
         self.control.heal(Cut::between(process, MEMBERS[member]));
     }
 
-    /// The result within so many milliseconds of the process's clock, or `None`.
+    /// Awaits `future` for at most `millis` milliseconds on the clock of process `a`. Returns `None` if that
+    /// is too short.
     pub(crate) async fn within<F: Future>(&self, millis: u64, future: F) -> Option<F::Output> {
         let runtime = self.runtime("a");
         timeout_at(&runtime, runtime.now() + Duration::from_millis(millis), future).await.ok()
     }
 
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn recorded(&self) -> Vec<String> {
         self.log.0.lock().unwrap().clone()
     }
 }
 
-/// The real client, of `process`, connected to a member.
+/// Returns the real client in `process`, connected to `member`.
 pub(crate) async fn connect(process: &Process, member: usize, options: ConnectOptions) -> Client {
     let runtime = process.runtime();
     let uri = format!("http://{}:2379", MEMBERS[member]);
@@ -149,7 +150,7 @@ pub(crate) async fn connect(process: &Process, member: usize, options: ConnectOp
     Client::from_channel(Channel::Tonic(channel), Some(options)).await.unwrap()
 }
 
-/// Code and text of a refusal.
+/// Returns code and message of the error as text.
 pub(crate) fn refusal<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
     match result.unwrap_err() {
         Error::GRpcStatus(status) => format!("{:?}: {}", status.code(), status.message()),

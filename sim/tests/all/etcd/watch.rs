@@ -29,7 +29,7 @@ fn text(answer: &WatchResponse) -> String {
 }
 
 #[test]
-fn a_watch_sees_what_comes_after_it_and_a_transaction_at_once() {
+fn a_watch_receives_a_transaction_in_one_answer() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client(1).await;
         client.put("a", "0", None).await.unwrap();
@@ -47,7 +47,7 @@ fn a_watch_sees_what_comes_after_it_and_a_transaction_at_once() {
 }
 
 #[test]
-fn a_watch_from_the_past_sees_it_in_order_and_one_from_the_future_waits() {
+fn a_watch_starts_at_a_past_or_future_revision() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client(0).await;
         for value in ["1", "2", "3"] {
@@ -68,7 +68,7 @@ fn a_watch_from_the_past_sees_it_in_order_and_one_from_the_future_waits() {
 }
 
 #[test]
-fn filters_ids_and_wrong_orders() {
+fn watches_have_filters_and_ids_and_refuse_invalid_requests() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client(0).await;
         let deletes = WatchOptions::new().with_filters([WatchFilterType::NoPut]).with_watch_id(9);
@@ -108,7 +108,7 @@ fn a_watch_below_the_compaction_is_cancelled_with_its_revision() {
 }
 
 #[test]
-fn a_watch_below_the_compaction_keeps_its_id_until_it_is_cancelled_again() {
+fn a_compacted_watch_keeps_its_id_until_cancelled_again() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client(0).await;
         for value in ["1", "2", "3"] {

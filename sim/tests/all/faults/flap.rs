@@ -1,4 +1,4 @@
-//! A fault of somebody's own: one type, one row, and schedule files can name it.
+//! A fault defined outside the crate: with one type and one table row, schedule files can name it.
 
 use std::io;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 #[derive(Debug)]
 struct Flap {
     link: Link,
-    /// How long the link is cut, and how long it then holds.
+    /// The duration of each cut, and of the time between two cuts.
     every: Span,
     times: u64,
 }
 
-static FLAP: FaultKind = FaultKind { verb: "flap", fields: &["every", "times"], read, ways: &[] };
+static FLAP: FaultKind = FaultKind { verb: "flap", fields: &["every", "times"], read, variants: &[] };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let link = fields.need("flap", "flap", "the link")?;
@@ -56,7 +56,7 @@ impl Action for Flap {
     }
 }
 
-/// Cuts the link, and cuts it again when it has held for as long.
+/// Cuts the link for `every`, heals it for as long, and repeats this; cuts it `times` times in all.
 fn cut(strike: &Strike, link: Link, every: Span, times: u64) {
     if times == 0 {
         return;
@@ -73,7 +73,7 @@ fn cut(strike: &Strike, link: Link, every: Span, times: u64) {
     });
 }
 
-/// Two processes, of which one pings the other.
+/// Two processes; one pings the other.
 struct Pings;
 
 impl Subject for Pings {
@@ -85,7 +85,7 @@ impl Subject for Pings {
 
     fn build(&self, _: &NoOptions, sim: &mut Sim) -> Result<(), Invalid> {
         sim.process("a", |process| async move { ping(process).await.unwrap() });
-        sim.process("b", |process| async move { hear(process).await.unwrap() });
+        sim.process("b", |process| async move { receive(process).await.unwrap() });
         Ok(())
     }
 
@@ -104,11 +104,11 @@ async fn ping(process: Process) -> io::Result<()> {
     Ok(())
 }
 
-async fn hear(process: Process) -> io::Result<()> {
+async fn receive(process: Process) -> io::Result<()> {
     let mut listener = process.listen(80)?;
     let (mut stream, _) = listener.accept().await;
     while stream.read(&mut [0; 8]).await? > 0 {
-        process.point("heard");
+        process.point("received");
     }
     Ok(())
 }
@@ -117,12 +117,12 @@ const SCHEDULE: &str = r#"
 about = "the link flaps"
 
 [[fault]]
-when = { process = "b", after = "heard" }
+when = { process = "b", after = "received" }
 what = { flap = ["a", "b"], every = "100ms", times = 3 }
 "#;
 
 #[test]
-fn a_file_names_a_fault_that_its_subject_knows() {
+fn a_file_can_name_a_fault_of_its_subject() {
     let schedule = sim::sim::parse(&Pings, "flap", SCHEDULE).unwrap();
     assert_eq!(sim::sim::parse(&Pings, "flap", &schedule.to_toml()).unwrap(), schedule);
     let report = sim::sim::run(&Pings, &schedule).unwrap();
@@ -131,7 +131,7 @@ fn a_file_names_a_fault_that_its_subject_knows() {
 }
 
 #[test]
-fn a_mistake_in_it_has_its_line() {
+fn an_error_names_the_line_of_the_fault() {
     let refused = |good: &str, bad: &str| {
         sim::sim::parse(&Pings, "flap", &SCHEDULE.replace(good, bad)).unwrap_err().to_string()
     };
@@ -139,16 +139,16 @@ fn a_mistake_in_it_has_its_line() {
     assert_eq!(refused(", every = \"100ms\"", ""), "flap:6: `flap` needs `every`: for how long");
     let unknown = "flap:6: unknown process `c` in `flap`: the schedule has a, b";
     assert_eq!(refused("\"b\"], every", "\"c\"], every"), unknown);
-    let nobody = |sim: &mut Sim| Pings.build(&NoOptions::default(), sim).unwrap();
-    let text = sim::sim::parse(&nobody, "flap", SCHEDULE).unwrap_err().to_string();
+    let without_flap = |sim: &mut Sim| Pings.build(&NoOptions::default(), sim).unwrap();
+    let text = sim::sim::parse(&without_flap, "flap", SCHEDULE).unwrap_err().to_string();
     assert!(text.starts_with("flap:6: unknown field `every`, expected one of `pause`"), "{text}");
 }
 
 #[test]
-fn code_needs_no_table() {
+fn a_fault_in_code_needs_no_table_row() {
     let flap = Flap { link: Link::new("a", "b"), every: Span::from_millis(100), times: 3 };
     let mut sim = Sim::new(0);
     Pings.build(&NoOptions::default(), &mut sim).unwrap();
-    let report = sim.fault(Fault::new(Trigger::after("b", "heard"), flap)).run().unwrap();
+    let report = sim.fault(Fault::new(Trigger::after("b", "received"), flap)).run().unwrap();
     assert_eq!(report.struck, [true]);
 }

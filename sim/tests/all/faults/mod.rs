@@ -1,5 +1,6 @@
-//! Faults: what they open they close, and one of somebody's own.
+//! Faults: overlapping ones, pauses, triggers, and one defined outside the crate.
 
 mod flap;
 mod overlaps;
 mod pauses;
+mod points;

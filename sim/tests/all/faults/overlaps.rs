@@ -1,4 +1,4 @@
-//! Two faults on one process, of which the second strikes while the first lasts.
+//! Two faults on one process; the second strikes while the first lasts.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use sim::{Control, Process, Report, Shift, Sim, Span};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// How fast the clock of `a` runs, in thousandths of true time.
+/// Measures the rate of the clock of `a` for 100 ms; returns thousandths of true time.
 async fn rate(control: &Control) -> u128 {
     let (process, began) = (control.process("a"), control.now());
     let read = process.now();
@@ -16,7 +16,7 @@ async fn rate(control: &Control) -> u128 {
     (1000 * passed.as_nanos() + truly.as_nanos() / 2) / truly.as_nanos()
 }
 
-/// The rate of the clock of `a` at each of these times, in milliseconds, and the history.
+/// Returns the report, and the rate of the clock of `a` at each time in `at` (milliseconds).
 fn rates(at: &[u64], strike: impl FnOnce(&Control) + Send) -> (Report, Vec<u128>) {
     Sim::new(1)
         .empty_process("a")
@@ -37,7 +37,7 @@ fn for_a_second(factor: f64) -> Rate {
 }
 
 #[test]
-fn a_rate_that_ends_leaves_one_that_began_later_in_force() {
+fn an_ending_rate_leaves_a_later_one_in_force() {
     let (report, rates) = rates(&[0, 600, 1200, 1600], |control| {
         control.strike(for_a_second(2.0));
         control.after(500 * MS, |control| _ = control.strike(for_a_second(3.0)));
@@ -48,7 +48,7 @@ fn a_rate_that_ends_leaves_one_that_began_later_in_force() {
 }
 
 #[test]
-fn a_rate_that_ends_leaves_one_that_began_earlier_in_force() {
+fn an_ending_rate_leaves_an_earlier_one_in_force() {
     let (report, rates) = rates(&[0, 600, 1600, 3100], |control| {
         control.strike(Rate { lasts: Some(Span::from_secs(3)), ..Rate::of("a", 2.0) });
         control.after(500 * MS, |control| _ = control.strike(for_a_second(3.0)));
@@ -57,7 +57,7 @@ fn a_rate_that_ends_leaves_one_that_began_earlier_in_force() {
 }
 
 #[test]
-fn a_slew_that_ends_leaves_a_rate_in_force() {
+fn an_ending_slew_leaves_a_rate_in_force() {
     let (report, rates) = rates(&[0, 600], |control| {
         control.strike(for_a_second(2.0));
         let (by, over) = (Shift::from_nanos(1_000_000_000), Span::from_millis(500));
@@ -66,7 +66,8 @@ fn a_slew_that_ends_leaves_a_rate_in_force() {
     assert_eq!(rates, [3000, 2000], "{}", report.trace());
 }
 
-/// The lives that `a` has until 5 s, when it crashes at 0.1 s for one second and again at 0.2 s.
+/// Crashes `a` at 0.1 s for one second, and again at 0.2 s. Returns the number of each life that begins in
+/// the first 5 s, with its time in tenths of a second.
 fn lives(restart_after: Option<Span>) -> Vec<(u32, u64)> {
     let (lives, seen) = std::sync::mpsc::channel();
     let mut sim = Sim::new(1);
@@ -95,11 +96,11 @@ fn lives(restart_after: Option<Span>) -> Vec<(u32, u64)> {
 }
 
 #[test]
-fn a_crash_for_good_cancels_the_restart_after_an_earlier_crash() {
+fn a_crash_without_restart_cancels_an_earlier_restart() {
     assert_eq!(lives(None), [(0, 1)]);
 }
 
 #[test]
-fn a_crash_of_a_dead_process_replaces_its_restart() {
+fn a_second_crash_replaces_the_restart_of_the_first() {
     assert_eq!(lives(Some(Span::from_secs(2))), [(0, 1), (1, 23)]);
 }

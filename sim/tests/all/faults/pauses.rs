@@ -6,9 +6,9 @@ use resource::audit::VerdictKind as Verdict;
 use sim::lab::{Arm, run};
 use sim::{Report, Schedule};
 
-/// Two workers on one Redis, of which the second waits for longer than the bound of `stuck`.
+/// Two workers on one Redis; one waits for longer than `within`, the limit of `stuck`.
 const WORKERS: &str = r#"
-about = "a waits at the lock that b holds"
+about = "b waits for the lock that a holds"
 system = "redis"
 ttl = "2s"
 within = "1ms"
@@ -30,32 +30,32 @@ fn run_with(faults: &[(&str, &str)]) -> Report {
     run(&schedule, Arm::Unfenced, 1).unwrap()
 }
 
-/// The lines of the trace that hold `text`.
+/// Returns the lines of the trace that contain `text`.
 fn lines<'a>(trace: &'a str, text: &str) -> Vec<&'a str> {
     trace.lines().filter(|line| line.contains(text)).collect()
 }
 
 #[test]
-fn a_resume_ends_an_endless_pause_and_the_run_is_healed() {
+fn a_resume_ends_an_endless_pause_and_heals_the_run() {
     let pause = ("{ at = \"200ms\" }", "{ pause = \"redis-1\" }");
     let resume = ("{ at = \"300ms\" }", "{ resume = \"redis-1\" }");
     let stuck = BTreeSet::from([Verdict::Stuck]);
-    assert_eq!(run_with(&[]).kinds(), stuck, "the bound of this schedule is broken without any fault");
+    assert_eq!(run_with(&[]).kinds(), stuck, "this schedule exceeds its limit without any fault");
     let report = run_with(&[pause, resume]);
     assert_eq!(report.kinds(), stuck, "{}", report.trace());
     let report = run_with(&[pause]);
-    assert!(report.kinds().is_empty(), "nobody need serve while a server is paused: {}", report.trace());
+    assert!(report.kinds().is_empty(), "no waiter is stuck while a server is paused: {}", report.trace());
 }
 
 #[test]
-fn a_resume_ends_the_pause_without_an_end_first() {
+fn a_resume_ends_the_endless_pause_first() {
     let short = ("{ at = \"200ms\" }", "{ pause = \"a\", for = \"700ms\" }");
     let endless = ("{ at = \"300ms\" }", "{ pause = \"a\" }");
     let resume = ("{ at = \"400ms\" }", "{ resume = \"a\" }");
     let trace = run_with(&[short, endless, resume]).trace();
     let resumed = lines(&trace, "resumed");
     assert_eq!(resumed.len(), 2, "{trace}");
-    assert!(resumed[0].contains("0.400") && resumed[0].contains('▌'), "the other goes on: {trace}");
+    assert!(resumed[0].contains("0.400") && resumed[0].contains('▌'), "the other pause goes on: {trace}");
     assert!(resumed[1].contains("0.900") && !resumed[1].contains('▌'), "{trace}");
 }
 
@@ -84,6 +84,6 @@ fn a_crash_ends_the_pauses_of_its_process() {
     ])
     .trace();
     let resumed = lines(&trace, "resumed");
-    assert_eq!(resumed.len(), 1, "the pause of the life before ends nothing: {trace}");
+    assert_eq!(resumed.len(), 1, "the end of a pause of an earlier life changes nothing: {trace}");
     assert!(resumed[0].contains("2.500"), "{trace}");
 }

@@ -1,5 +1,5 @@
-//! Many tasks of one process ask at the same time, over one connection and in shared calls: each is served as
-//! if it were alone.
+//! Many tasks of one process acquire at the same time, over one connection and in shared calls. Each gets the
+//! answer that it would get alone.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -13,14 +13,15 @@ use sim::world::runtime::SimRuntime;
 const CROWD: usize = 200;
 const TTL: Duration = Duration::from_secs(30);
 
-/// What came of an acquire: nothing, if its caller has left.
+/// The result of an acquire; `None` if its caller dropped it.
 type Answer = Option<Result<Handle<Redis<SimRuntime>>, TryAcquireError>>;
 
 fn numbered(number: usize) -> LockKey {
     LockKey::new("crowd", &number.to_string()).unwrap()
 }
 
-/// A crowd of tasks asks, each for its own key and with its timeout; the answers after two seconds.
+/// Runs [`CROWD`] acquires at once, each for its own key and with its own timeout; returns the answers after
+/// two seconds.
 async fn crowd(
     lab: &Lab,
     member: &Arc<Member>,
@@ -44,13 +45,14 @@ async fn crowd(
     std::mem::take(&mut *answers.lock().unwrap())
 }
 
-/// Whom the server has as the owner of each of the crowd's keys.
+/// Returns the owner token that the server stores for each of the crowd's keys.
 async fn owners(lab: &Lab) -> Vec<Option<String>> {
     let mut command = redis::cmd("MGET");
     (0..CROWD).for_each(|number| _ = command.arg(numbered(number).owner_key()));
     lab.ask(&command).await
 }
 
+/// Returns the first client with an open connection.
 async fn opened(lab: &Lab) -> Arc<Member> {
     let member = Arc::new(lab.member(0, TTL));
     member.lock.try_acquire(&super::lab::key()).await.unwrap().release().await.unwrap();
@@ -58,12 +60,12 @@ async fn opened(lab: &Lab) -> Arc<Member> {
 }
 
 #[test]
-fn each_of_a_crowd_is_granted_its_own_lease_by_a_fraction_of_the_calls() {
+fn a_crowd_acquires_its_leases_in_few_shared_calls() {
     in_lab(1, |lab| async move {
         let member = opened(&lab).await;
         let before = lab.executed();
         let answers = crowd(&lab, &member, |_| None).await;
-        // The server counts what scripts call, too: SET and INCR for each grant.
+        // The server also counts the commands of scripts: SET and INCR for each grant.
         let calls = lab.executed() - before - 2 * CROWD as u64;
         let owners = owners(&lab).await;
         for (number, answer) in answers {
@@ -77,7 +79,7 @@ fn each_of_a_crowd_is_granted_its_own_lease_by_a_fraction_of_the_calls() {
 }
 
 #[test]
-fn a_counter_that_is_broken_fails_its_own_lock_only() {
+fn a_broken_counter_fails_only_its_own_lock() {
     in_lab(1, |lab| async move {
         let member = opened(&lab).await;
         let () = lab.ask(redis::cmd("SET").arg(numbered(77).fence_key()).arg("many")).await;
@@ -94,19 +96,18 @@ fn a_counter_that_is_broken_fails_its_own_lock_only() {
 }
 
 #[test]
-fn whoever_leaves_at_any_time_holds_nothing_and_the_others_their_own() {
+fn a_dropped_acquire_holds_nothing_and_others_are_unaffected() {
     in_lab(1, |lab| async move {
         let member = opened(&lab).await;
-        // Every second one leaves, some at once, some after a time in which the call is sent, executed and
-        // answered.
+        // Every second acquire is dropped: some at once, some while the call is sent, executed or answered.
         let answers = crowd(&lab, &member, |number| {
             let step = ROUND_TRIP * u32::try_from(number).unwrap() / 150;
             number.is_multiple_of(2).then_some(step)
         })
         .await;
         let owners = owners(&lab).await;
-        let left = answers.values().filter(|answer| answer.is_none()).count();
-        assert!((20..100).contains(&left), "{left}");
+        let dropped = answers.values().filter(|answer| answer.is_none()).count();
+        assert!((20..100).contains(&dropped), "{dropped}");
         for (number, answer) in answers {
             let handle = answer.map(Result::unwrap);
             assert_eq!(owners[number].as_deref(), handle.as_ref().map(|handle| handle.owner().as_str()));

@@ -1,6 +1,6 @@
-//! Many acquirers of one lock at once: one holder at a time, all served, tokens in the order of the grants.
+//! Many clients acquire one lock at once: one holder at a time, all are served, tokens follow the grants.
 //!
-//! The list is that of `distributed-coordination-part-018`, section 31, "Concurrency Tests".
+//! The list of tests is from `distributed-coordination-part-018`, section 31, "Concurrency Tests".
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,19 +10,20 @@ use dlock::Runtime;
 
 const ACQUIRERS: usize = 100;
 
-/// What the acquirers saw.
+/// The observations of the acquirers.
 #[derive(Default)]
 struct Seen {
     /// The tokens, in the order in which the grants were used.
     tokens: Vec<u64>,
     refused: usize,
+    /// Holders at present, and the most at once.
     inside: usize,
     inside_max: usize,
 }
 
 type Shared = Arc<Mutex<Seen>>;
 
-/// Each of 100 asks once, and keeps what it gets.
+/// Tries to acquire once in a task of `member`, and never releases the lease.
 fn ask_once(member: &Arc<Member>, seen: &Shared) {
     let (member, seen) = (Arc::clone(member), Arc::clone(seen));
     member.process.clone().spawn(async move {
@@ -37,7 +38,7 @@ fn ask_once(member: &Arc<Member>, seen: &Shared) {
 }
 
 #[test]
-fn of_100_processes_at_once_one_acquires_until_its_ttl_is_over() {
+fn one_of_100_concurrent_processes_acquires() {
     in_lab(ACQUIRERS, |lab| async move {
         let (ttl, seen) = (Duration::from_secs(30), Shared::default());
         for number in 0..ACQUIRERS {
@@ -50,7 +51,7 @@ fn of_100_processes_at_once_one_acquires_until_its_ttl_is_over() {
 }
 
 #[test]
-fn of_100_tasks_on_one_connection_one_acquires_until_its_ttl_is_over() {
+fn one_of_100_concurrent_tasks_on_one_connection_acquires() {
     in_lab(1, |lab| async move {
         let (ttl, seen) = (Duration::from_secs(30), Shared::default());
         let member = Arc::new(lab.member(0, ttl));
@@ -78,7 +79,7 @@ async fn wait_and_hold(member: Member, seen: Shared) {
 }
 
 #[test]
-fn all_of_100_that_wait_are_served_one_after_the_other() {
+fn all_100_waiters_are_served_one_after_the_other() {
     in_lab(ACQUIRERS, |lab| async move {
         let seen = Shared::default();
         for number in 0..ACQUIRERS {

@@ -1,4 +1,4 @@
-//! Counts what a lock counts: a recorder for the tests of one thread.
+//! A metrics recorder that keeps a lock's counters, for the tests of one thread.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ struct Named {
 }
 
 impl Counts {
-    /// What the counter `name` stands at.
+    /// Returns the value of the counter `name`.
     pub fn of(&self, name: &str) -> u64 {
         self.0.lock().unwrap().get(name).copied().unwrap_or_default()
     }

@@ -1,13 +1,14 @@
-//! Mutual exclusion where nothing excuses its loss: drawn schedules in which all holders renew, and no
-//! process pauses, no clock is bent and no lock server forgets. The explorer must allow an overlap, since a
-//! pause explains one; here none does.
+//! Mutual exclusion where nothing excuses its loss: in these drawn schedules all holders renew, no process
+//! pauses, no clock that measures leases is changed, and no lock server forgets. The explorer must allow an
+//! overlap that a pause explains; these tests allow none.
 
 use resource::audit::VerdictKind as Verdict;
 use sim::Schedule;
 use sim::explore::violation;
 use sim::lab::{Arm, Lab, Options, System, draw_for, run};
 
-/// Runs the correct lock on the schedule; how many faults struck.
+/// Runs the correct lock on the schedule and asserts that nothing overlaps; returns the number of faults that
+/// struck.
 fn run_without_overlap(schedule: &Schedule<Options>, seed: u64) -> usize {
     let report = run(schedule, Arm::Fenced, seed).unwrap();
     let broken = violation(&Lab::new(Arm::Fenced), schedule, &report)
@@ -23,64 +24,64 @@ fn run_without_overlap(schedule: &Schedule<Options>, seed: u64) -> usize {
     report.faults_struck()
 }
 
-fn no_two_holders_work_at_once_on(system: System, seeds: u64) {
+fn holders_do_not_overlap_on(system: System, seeds: u64) {
     let struck: usize = crate::support::seeds(seeds)
         .map(|seed| run_without_overlap(&crate::support::without_excuses(draw_for(system, seed)), seed))
         .sum();
     let enough = struck as u64 > seeds / 2 || std::env::var("SEED").is_ok();
-    assert!(enough, "only {struck} faults struck in {seeds} schedules: this showed little");
+    assert!(enough, "only {struck} faults struck in {seeds} schedules: too few for a test");
 }
 
-fn a_holder_that_is_cut_off_stops_on(system: System, seeds: u64) {
+fn a_cut_off_holder_stops_in_time_on(system: System, seeds: u64) {
     for seed in crate::support::seeds(seeds) {
         run_without_overlap(&crate::support::cut_off_while_working(draw_for(system, seed)), seed);
     }
 }
 
 #[test]
-fn no_two_holders_of_redis_work_at_once_where_no_fault_excuses_it() {
-    no_two_holders_work_at_once_on(System::Redis, 400);
+fn holders_on_redis_do_not_overlap_without_an_excuse() {
+    holders_do_not_overlap_on(System::Redis, 400);
 }
 
 #[test]
-fn no_two_holders_of_redlock_work_at_once_where_no_fault_excuses_it() {
-    no_two_holders_work_at_once_on(System::Redlock, 150);
+fn holders_on_redlock_do_not_overlap_without_an_excuse() {
+    holders_do_not_overlap_on(System::Redlock, 150);
 }
 
 #[test]
-fn no_two_holders_of_etcd_work_at_once_where_no_fault_excuses_it() {
-    no_two_holders_work_at_once_on(System::Etcd, 150);
+fn holders_on_etcd_do_not_overlap_without_an_excuse() {
+    holders_do_not_overlap_on(System::Etcd, 150);
 }
 
 #[test]
-fn no_two_holders_of_zookeeper_work_at_once_where_no_fault_excuses_it() {
-    no_two_holders_work_at_once_on(System::ZooKeeper, 150);
+fn holders_on_zookeeper_do_not_overlap_without_an_excuse() {
+    holders_do_not_overlap_on(System::ZooKeeper, 150);
 }
 
 #[test]
-fn a_holder_of_redis_that_is_cut_off_stops_before_the_next_one_begins() {
-    a_holder_that_is_cut_off_stops_on(System::Redis, 400);
+fn a_cut_off_holder_on_redis_stops_in_time() {
+    a_cut_off_holder_stops_in_time_on(System::Redis, 400);
 }
 
 #[test]
-fn a_holder_of_redlock_that_is_cut_off_stops_before_the_next_one_begins() {
-    a_holder_that_is_cut_off_stops_on(System::Redlock, 150);
+fn a_cut_off_holder_on_redlock_stops_in_time() {
+    a_cut_off_holder_stops_in_time_on(System::Redlock, 150);
 }
 
 #[test]
-fn a_holder_of_etcd_that_is_cut_off_stops_before_the_next_one_begins() {
-    a_holder_that_is_cut_off_stops_on(System::Etcd, 150);
+fn a_cut_off_holder_on_etcd_stops_in_time() {
+    a_cut_off_holder_stops_in_time_on(System::Etcd, 150);
 }
 
 #[test]
-fn a_holder_of_zookeeper_that_is_cut_off_stops_before_the_next_one_begins() {
-    a_holder_that_is_cut_off_stops_on(System::ZooKeeper, 150);
+fn a_cut_off_holder_on_zookeeper_stops_in_time() {
+    a_cut_off_holder_stops_in_time_on(System::ZooKeeper, 150);
 }
 
-/// The fault waits for what a server does as it starts: it dies before it listens. Its next life once found
-/// the address taken, and nobody served.
+/// The second fault strikes at a point that the server passes while it starts, so the server dies before it
+/// listens. In its next life the server once found the address in use, and served nobody.
 #[test]
-fn a_lock_server_that_is_killed_while_it_starts_serves_in_its_next_life() {
+fn a_lock_server_killed_during_its_start_serves_after_restart() {
     let text = r#"
         about  = "The server is killed by the expiry with which it starts"
         system = "redis"

@@ -1,7 +1,7 @@
-//! The lock library when something fails: grants that arrive after the caller's deadline, lost answers,
-//! servers that restart, callers that leave.
+//! The lock library under failures: grants that arrive after the caller's deadline, lost answers, servers
+//! that restart, dropped futures.
 //!
-//! The list is that of `distributed-coordination-part-018`, sections 31, "Failure Tests", and 32.
+//! The list of tests is from `distributed-coordination-part-018`, sections 31, "Failure Tests", and 32.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,11 +21,12 @@ use sim::world::runtime::SimRuntime;
 use crate::support::scripts::drop_when_pending;
 
 const TTL: Duration = Duration::from_secs(2);
+/// The longest time by which a server drops a key after its TTL.
 const GRACE: Duration = Duration::from_millis(150);
-/// Long enough that nothing in a test is explained by a lease that ran out.
+/// A TTL longer than any test, so that no lease expires.
 const LONG: Duration = Duration::from_secs(60);
-/// Longer than a release waits for its first answer.
-const HELD_UP: Span = Span::from_millis(1500);
+/// The duration of a cut: longer than the timeout of a release's first request.
+const CUT: Span = Span::from_millis(1500);
 
 #[test]
 fn the_work_stops_before_the_validity_ends_when_renewals_fail() {
@@ -47,7 +48,7 @@ fn the_work_stops_before_the_validity_ends_when_renewals_fail() {
         assert!(*last_worked.lock().unwrap() < handle.valid_until());
         assert!(
             a.now().saturating_since(handle.valid_until()) < Duration::from_millis(1),
-            "at its end, no later"
+            "the work stops at its end, no later"
         );
         assert!(b.lock.try_acquire(&key()).await.is_err(), "no other holder before the work has stopped");
         lab.sleep(GRACE).await;
@@ -58,7 +59,7 @@ fn the_work_stops_before_the_validity_ends_when_renewals_fail() {
     });
 }
 
-/// Writes `body` to the resource under `token`.
+/// Writes `body` to the resource with the token of `handle`, from the process `by`.
 async fn write(lab: &Lab, by: &Member, handle: &Handle<Redis<SimRuntime>>, body: &'static str) -> PutAnswer {
     let write = Write {
         guard: Guard::token(FencingToken::new(handle.fence().as_u64()).unwrap()),
@@ -70,7 +71,7 @@ async fn write(lab: &Lab, by: &Member, handle: &Handle<Redis<SimRuntime>>, body:
 }
 
 #[test]
-fn the_resource_refuses_the_holder_that_slept_past_its_ttl() {
+fn the_resource_refuses_a_holder_paused_past_its_ttl() {
     in_lab(2, |lab| async move {
         let (a, b) = lab.pair(TTL);
         let stale = a.lock.try_acquire(&key()).await.unwrap();
@@ -91,11 +92,11 @@ fn the_resource_refuses_the_holder_that_slept_past_its_ttl() {
 }
 
 #[test]
-fn a_release_that_is_held_up_is_sent_again_and_ends_the_lease() {
+fn a_release_without_an_answer_is_sent_again() {
     in_lab(1, |lab| async move {
         let a = lab.member(0, LONG);
         let handle = a.lock.try_acquire(&key()).await.unwrap();
-        lab.control.strike(Cut { lasts: Some(HELD_UP), ..Cut::one_way(a.name(), "redis") });
+        lab.control.strike(Cut { lasts: Some(CUT), ..Cut::one_way(a.name(), "redis") });
         assert_eq!(handle.release().await, Ok(Released::Done));
         lab.sleep(Duration::from_secs(1)).await;
         assert_eq!(lab.owner().await, None);
@@ -103,14 +104,14 @@ fn a_release_that_is_held_up_is_sent_again_and_ends_the_lease() {
 }
 
 #[test]
-fn a_release_whose_answer_is_lost_does_not_release_the_next_owner() {
+fn a_repeated_release_does_not_release_the_next_owner() {
     in_lab(2, |lab| async move {
-        // The server knows the script: one request releases.
+        // The server knows the script, so a release is one request.
         let (a, b) = (warm(&lab, LONG).await, lab.member(1, LONG));
         let handle = a.lock.try_acquire(&key()).await.unwrap();
-        lab.control.strike(Cut { lasts: Some(HELD_UP), ..Cut::one_way("redis", a.name()) });
+        lab.control.strike(Cut { lasts: Some(CUT), ..Cut::one_way("redis", a.name()) });
         let next = b.spawn_acquire(&key(), Duration::from_secs(1));
-        assert_eq!(handle.release().await, Ok(Released::Done), "the first one had ended it");
+        assert_eq!(handle.release().await, Ok(Released::Done), "the first request ended the lease");
         lab.sleep(Duration::from_secs(5)).await;
         let next = next.granted().unwrap();
         assert_eq!(lab.owner().await.as_deref(), Some(next.owner().as_str()));
@@ -120,7 +121,7 @@ fn a_release_whose_answer_is_lost_does_not_release_the_next_owner() {
 }
 
 #[test]
-fn a_release_that_never_arrives_says_so_and_the_ttl_ends_the_lease() {
+fn a_release_that_never_arrives_fails_as_unconfirmed() {
     in_lab(2, |lab| async move {
         let (a, b) = lab.pair(TTL);
         let handle = a.lock.try_acquire(&key()).await.unwrap();
@@ -134,14 +135,15 @@ fn a_release_that_never_arrives_says_so_and_the_ttl_ends_the_lease() {
     });
 }
 
-/// Drops an acquire at its `nth` await point after `time`; whether it had ended before.
+/// Drops an acquire `time` after it was pending for the `nth` time, and asserts that it leaves no key.
+/// Returns true if the acquire ended before.
 fn acquire_dropped_at(nth: usize, time: Duration) -> bool {
     in_lab(1, |lab| async move {
         let a = lab.member(0, LONG);
         let acquired = drop_when_pending(&lab.control, nth, time, a.lock.try_acquire(&key())).await;
         let ended = acquired.is_some();
         drop(acquired);
-        // For what is on its way, and for the release behind it.
+        // Time for requests in flight, and for the release that follows them.
         lab.sleep(Duration::from_millis(200)).await;
         assert_eq!(lab.owner().await, None, "pending for the {nth}th time, dropped after {time:?}");
         ended
@@ -149,20 +151,20 @@ fn acquire_dropped_at(nth: usize, time: Duration) -> bool {
 }
 
 #[test]
-fn an_acquire_that_is_dropped_leaves_no_key_wherever_it_stood() {
+fn an_acquire_dropped_at_any_await_leaves_no_key() {
     for millis in 0..8 {
         let dropped =
             (1..).take_while(|nth| !acquire_dropped_at(*nth, Duration::from_millis(millis))).count();
         assert!(
             dropped >= 3,
-            "it waits for the connection, the script by its digest, and by its text: {dropped}"
+            "it waits for the connection, and for the script by digest and by text: {dropped}"
         );
     }
 }
 
 #[test]
-fn an_acquire_that_is_dropped_leaves_no_key_whenever_that_is() {
-    // Every half of a millisecond: also while the request, or its answer, is on its way.
+fn an_acquire_dropped_at_any_time_leaves_no_key() {
+    // One run for each half millisecond, so that some drop while the request or its answer is in flight.
     let mut dropped = 0;
     for halves in 0.. {
         let ended = in_lab(1, |lab| async move {
@@ -183,7 +185,8 @@ fn an_acquire_that_is_dropped_leaves_no_key_whenever_that_is() {
     assert!(dropped > 12, "it takes three round trips: {dropped}");
 }
 
-/// A lock on a connection that is open, with scripts that the server knows: one round trip an operation.
+/// Returns a client with an open connection to a server that knows the scripts: each operation takes one
+/// round trip.
 async fn warm(lab: &Lab, ttl: Duration) -> Member {
     let a = lab.member(0, ttl);
     assert_eq!(a.lock.try_acquire(&key()).await.unwrap().release().await, Ok(Released::Done));
@@ -191,11 +194,11 @@ async fn warm(lab: &Lab, ttl: Duration) -> Member {
 }
 
 #[test]
-fn an_acquire_whose_answer_is_lost_asks_again_and_gets_the_same_token() {
+fn an_acquire_after_a_lost_answer_gets_the_same_token() {
     in_lab(1, |lab| async move {
         let a = warm(&lab, LONG).await;
         let reset = Reset::between(a.name(), "redis");
-        // The server has executed the script, the answer is on its way.
+        // By then the server has executed the script, and its answer is in flight.
         lab.control.after(LATENCY * 3 / 2, move |control| _ = control.strike(reset));
         let began = a.now();
         let handle = a.lock.acquire(&key(), a.within(Duration::from_secs(10))).await.unwrap();
@@ -204,7 +207,7 @@ fn an_acquire_whose_answer_is_lost_asks_again_and_gets_the_same_token() {
         assert_eq!(lab.owner().await.as_deref(), Some(handle.owner().as_str()));
         assert!(
             handle.valid_until() < began + LONG,
-            "it lives since the first request, not since the second"
+            "validity counts from the first request, not from the second"
         );
         assert_eq!(handle.release().await, Ok(Released::Done));
         assert_eq!(lab.owner().await, None);
@@ -212,12 +215,12 @@ fn an_acquire_whose_answer_is_lost_asks_again_and_gets_the_same_token() {
 }
 
 #[test]
-fn a_server_that_has_restarted_is_told_the_scripts_again() {
+fn a_restarted_server_gets_the_scripts_again() {
     in_lab(1, |lab| async move {
         let a = warm(&lab, LONG).await;
         let held = a.lock.try_acquire(&key()).await.unwrap();
         lab.restart_redis().await;
-        // The connection is gone, which has been heard of by now, and the scripts are.
+        // The connection and the scripts are gone; the client has noticed the reset by now.
         lab.sleep(LATENCY * 2).await;
         held.renew().await.unwrap();
         assert_eq!(held.release().await, Ok(Released::Done));
@@ -228,7 +231,7 @@ fn a_server_that_has_restarted_is_told_the_scripts_again() {
 }
 
 #[test]
-fn scripts_that_the_server_forgot_are_sent_by_their_text() {
+fn scripts_that_the_server_forgot_are_sent_as_text() {
     in_lab(1, |lab| async move {
         let a = warm(&lab, LONG).await;
         for _ in 0..2 {
@@ -249,7 +252,7 @@ fn a_connection_that_was_reset_is_replaced() {
         let a = warm(&lab, LONG).await;
         for round in 2..6 {
             lab.control.strike(Reset::between(a.name(), "redis"));
-            // Time for the client to see it: an idle connection costs no failed call.
+            // Time for the client to notice the reset: then no call fails on the dead connection.
             lab.sleep(LATENCY * 2).await;
             let handle = a.lock.try_acquire(&key()).await.unwrap();
             assert_eq!(handle.fence().as_u64(), round);

@@ -1,6 +1,6 @@
-//! The lock library against a simulated Redis: what each operation does to the server, and says of it.
+//! The lock library on a simulated Redis: the effect of each operation on the server, and its answer.
 //!
-//! The list is that of `distributed-coordination-part-018`, section 31, "Integration Tests with Redis".
+//! The list of tests is from `distributed-coordination-part-018`, section 31, "Integration Tests with Redis".
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use dlock::{Lock, LostError, Options, OptionsError, Released, RenewError, TryAcq
 use sim::faults::Pause;
 
 const TTL: Duration = Duration::from_secs(2);
-/// What the server takes longer than a TTL to drop a key, at most.
+/// The longest time by which a server drops a key after its TTL.
 const GRACE: Duration = Duration::from_millis(150);
 
 #[test]
@@ -20,7 +20,7 @@ fn a_free_lock_is_acquired() {
         let a = lab.member(0, TTL);
         let handle = a.lock.try_acquire(&key()).await.unwrap();
         assert!(handle.is_valid());
-        assert!(handle.remaining() <= TTL - ROUND_TRIP, "the time that the answer took is gone");
+        assert!(handle.remaining() <= TTL - ROUND_TRIP, "the round trip is subtracted");
         assert_eq!(handle.fence().as_u64(), 1);
         assert_eq!(lab.owner().await.as_deref(), Some(handle.owner().as_str()));
         let ttl: u64 = lab.ask(redis::cmd("PTTL").arg(key().owner_key())).await;
@@ -32,7 +32,7 @@ fn a_free_lock_is_acquired() {
 }
 
 #[test]
-fn a_second_acquire_is_refused_with_the_time_that_the_holder_has_left() {
+fn a_refusal_has_the_holder_s_remaining_time() {
     in_lab(2, |lab| async move {
         let (a, b) = lab.pair(TTL);
         let handle = a.lock.try_acquire(&key()).await.unwrap();
@@ -47,7 +47,7 @@ fn a_second_acquire_is_refused_with_the_time_that_the_holder_has_left() {
 }
 
 #[test]
-fn its_owner_releases_a_lock() {
+fn the_owner_releases_its_lock() {
     in_lab(2, |lab| async move {
         let (a, b) = lab.pair(TTL);
         let handle = a.lock.try_acquire(&key()).await.unwrap();
@@ -60,7 +60,7 @@ fn its_owner_releases_a_lock() {
 }
 
 #[test]
-fn a_release_by_another_than_the_owner_changes_nothing_and_is_counted() {
+fn a_release_by_a_non_owner_changes_nothing() {
     in_lab(2, |lab| async move {
         let counts = Counts::default();
         let _counting = metrics::set_default_local_recorder(&counts);
@@ -78,7 +78,7 @@ fn a_release_by_another_than_the_owner_changes_nothing_and_is_counted() {
 }
 
 #[test]
-fn its_owner_extends_a_lease_to_the_full_ttl() {
+fn the_owner_extends_its_lease_to_the_full_ttl() {
     in_lab(1, |lab| async move {
         let a = lab.member(0, TTL);
         let handle = a.lock.try_acquire(&key()).await.unwrap();
@@ -88,7 +88,7 @@ fn its_owner_extends_a_lease_to_the_full_ttl() {
         assert!(handle.remaining() > before + Duration::from_secs(1), "{:?}", handle.remaining());
         let ttl: u64 = lab.ask(redis::cmd("PTTL").arg(key().owner_key())).await;
         assert!(ttl > 1900, "{ttl} ms");
-        // Longer than the first lease could have lasted.
+        // By now the lease without the renewal would be over.
         lab.sleep(Duration::from_millis(1500)).await;
         assert!(handle.is_valid());
         assert_eq!(handle.fence().as_u64(), 1, "a renewal is no new grant");
@@ -97,25 +97,25 @@ fn its_owner_extends_a_lease_to_the_full_ttl() {
 }
 
 #[test]
-fn another_than_the_owner_extends_nothing_and_learns_of_its_loss() {
+fn a_renewal_by_a_non_owner_reports_the_loss() {
     in_lab(2, |lab| async move {
         let (a, b) = lab.pair(TTL);
         let loser = a.lock.try_acquire(&key()).await.unwrap();
         lab.server().evict(key().owner_key().as_bytes());
         let holder = b.lock.try_acquire(&key()).await.unwrap();
         lab.sleep(Duration::from_secs(1)).await;
-        assert!(loser.is_valid(), "it can't know");
+        assert!(loser.is_valid(), "it can't know of the eviction");
         assert_eq!(loser.renew().await, Err(RenewError::Lost(LostError::NotOwner)));
         assert!(!loser.is_valid());
         let ttl: u64 = lab.ask(redis::cmd("PTTL").arg(key().owner_key())).await;
-        assert!(ttl < 1000, "the other's lease was extended: {ttl} ms");
+        assert!(ttl < 1000, "the other lease was extended: {ttl} ms");
         assert_eq!(lab.owner().await.as_deref(), Some(holder.owner().as_str()));
         drop((loser, holder));
     });
 }
 
 #[test]
-fn a_lease_that_has_expired_is_not_extended_and_nothing_is_acquired() {
+fn a_renewal_of_an_expired_lease_changes_nothing() {
     in_lab(1, |lab| async move {
         let a = lab.member(0, TTL);
         let handle = a.lock.try_acquire(&key()).await.unwrap();
@@ -128,7 +128,7 @@ fn a_lease_that_has_expired_is_not_extended_and_nothing_is_acquired() {
 }
 
 #[test]
-fn a_lease_ends_by_its_ttl_and_its_holder_knows_before_the_server() {
+fn a_lease_ends_for_its_holder_before_the_server() {
     in_lab(2, |lab| async move {
         let (a, b) = lab.pair(TTL);
         let handle = a.lock.try_acquire(&key()).await.unwrap();
@@ -146,13 +146,13 @@ fn a_lease_ends_by_its_ttl_and_its_holder_knows_before_the_server() {
 }
 
 #[test]
-fn fencing_tokens_grow_with_each_acquisition_whoever_acquires() {
+fn fencing_tokens_grow_with_each_acquisition_by_any_client() {
     in_lab(3, |lab| async move {
         let mut tokens = Vec::new();
         for round in 0..9 {
             let handle = lab.member(round % 3, TTL).lock.try_acquire(&key()).await.unwrap();
             tokens.push(handle.fence().as_u64());
-            // By release or by expiry: the counter is the same.
+            // The counter survives both a release and an expiry.
             if round % 2 == 0 {
                 handle.release().await.unwrap();
             } else {
@@ -165,7 +165,7 @@ fn fencing_tokens_grow_with_each_acquisition_whoever_acquires() {
 }
 
 #[test]
-fn an_acquire_that_fails_does_not_count() {
+fn a_failed_acquire_does_not_increment_the_counter() {
     in_lab(2, |lab| async move {
         let (a, b) = lab.pair(TTL);
         let handle = a.lock.try_acquire(&key()).await.unwrap();
@@ -179,7 +179,7 @@ fn an_acquire_that_fails_does_not_count() {
 }
 
 #[test]
-fn a_lease_that_slept_past_its_ttl_releases_nothing() {
+fn a_release_after_a_pause_past_the_ttl_changes_nothing() {
     in_lab(1, |lab| async move {
         let a = lab.member(0, TTL);
         let handle = a.lock.try_acquire(&key()).await.unwrap();
@@ -192,7 +192,7 @@ fn a_lease_that_slept_past_its_ttl_releases_nothing() {
 }
 
 #[test]
-fn a_ttl_that_the_drift_margin_uses_up_is_refused_before_anything_is_sent() {
+fn a_ttl_within_the_drift_margin_is_refused() {
     in_lab(1, |lab| async move {
         let a = lab.member(0, TTL);
         let redis = Redis::new(a.runtime.clone(), "redis:6379", RedisOptions::default()).unwrap();

@@ -1,4 +1,4 @@
-//! A laboratory for the lock library: one Redis, one resource and some clients in a simulated world.
+//! A world for tests of the lock library: one Redis, one resource and some clients.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use sim::{Control, Sim, clients};
 pub use crate::support::scripts::key;
 use crate::support::scripts::{self, run_script};
 
-/// How long a segment takes from one process to another.
+/// The latency of a segment from one process to another.
 pub const LATENCY: Duration = Duration::from_millis(2);
-/// A request and its answer.
+/// The latency of a request and its answer.
 pub const ROUND_TRIP: Duration = Duration::from_millis(4);
 
 const REDIS: &str = "redis:6379";
@@ -29,15 +29,15 @@ const RESOURCE: &str = "resource:80";
 pub struct Lab {
     pub control: Control,
     host: RedisHost,
-    /// How the clients that are made from now on learn of a release.
+    /// The option `waiting` of later clients.
     pub waiting: Waiting,
 }
 
 /// One client process and its lock.
 pub type Member = scripts::Member<Redis<SimRuntime>>;
 
-/// Runs `test` in a world with `clients` processes, `client-0` and on. Nothing has been sent before it
-/// begins.
+/// Runs `test` in a world with `clients` processes, from `client-0` on. Nothing is sent before it begins.
+/// Returns its output.
 pub fn in_lab<T: Send, F: Future<Output = T>>(clients: usize, test: impl FnOnce(Lab) -> F + Send) -> T {
     let host = RedisHost::new().persistence(Persistence::Always);
     let build = |sim: &mut Sim| {
@@ -48,7 +48,7 @@ pub fn in_lab<T: Send, F: Future<Output = T>>(clients: usize, test: impl FnOnce(
     };
     let host = host.clone();
     let (_, result) = run_script(LATENCY, build, |control| async move {
-        // The servers listen before anybody connects.
+        // Time for the servers to listen before a client connects.
         control.sleep(Duration::from_millis(1)).await;
         test(Lab { control, host, waiting: Waiting::Polled }).await
     });
@@ -56,7 +56,7 @@ pub fn in_lab<T: Send, F: Future<Output = T>>(clients: usize, test: impl FnOnce(
 }
 
 impl Lab {
-    /// The client numbered `number`, with leases of `ttl` and a connection of its own.
+    /// Returns the client `number`, with leases of `ttl` and its own connection.
     pub fn member(&self, number: usize, ttl: Duration) -> Member {
         let process = self.control.process(&format!("client-{number}"));
         let mut redis = RedisOptions::default();
@@ -67,49 +67,49 @@ impl Lab {
         Member::new(&process, redis, options)
     }
 
-    /// The first two clients.
+    /// Returns the first two clients.
     pub fn pair(&self, ttl: Duration) -> (Member, Member) {
         (self.member(0, ttl), self.member(1, ttl))
     }
 
-    /// A client of the resource in the process of `member`.
+    /// Returns a client of the resource in the process of `member`.
     pub fn resource(&self, member: &Member) -> Client<SimRuntime> {
         Client::new(member.runtime.clone(), RESOURCE)
     }
 
-    /// Lets `time` pass, in true time.
+    /// Waits for `time` of true time.
     pub async fn sleep(&self, time: Duration) {
         self.control.sleep(time).await;
     }
 
-    /// The commands that the lock server has executed since it started.
+    /// Returns the number of commands that the lock server has executed in its present life.
     pub fn executed(&self) -> u64 {
         self.server().executed()
     }
 
-    /// The lock server in its present life.
+    /// Returns the lock server in its present life.
     pub fn server(&self) -> Server {
         self.host.server().expect("the lock server is down")
     }
 
-    /// Asks the lock server by a plain command, as an operator would.
+    /// Sends a command to the lock server, as an operator would; returns the answer.
     pub async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> T {
         let observer = self.control.process("observer");
         let mut connection = clients::redis(&observer, REDIS).await.unwrap();
         command.query_async(&mut connection).await.unwrap()
     }
 
-    /// The owner token that the lock server has for [`key`].
+    /// Returns the owner token that the lock server stores for [`key`].
     pub async fn owner(&self) -> Option<String> {
         self.ask(redis::cmd("GET").arg(key().owner_key())).await
     }
 
-    /// How often [`key`] was granted, as the lock server counts it.
+    /// Returns the lock server's counter for [`key`]: the number of grants.
     pub async fn counter(&self) -> Option<u64> {
         self.ask(redis::cmd("GET").arg(key().fence_key())).await
     }
 
-    /// Kills the lock server and starts it again at once, with what its append-only file holds.
+    /// Kills the lock server and restarts it at once, with the contents of its append-only file.
     pub async fn restart_redis(&self) {
         self.control.strike(Crash::of("redis")).heal();
         self.sleep(Duration::from_millis(1)).await;

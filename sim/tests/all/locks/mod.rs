@@ -1,4 +1,4 @@
-//! Locks on one Redis, and what random schedules hold against those of every system.
+//! Locks on one Redis, and mutual exclusion of the locks on every system under random schedules.
 
 mod counts;
 mod lab;

@@ -1,5 +1,5 @@
-//! Those who wait for a lock on Redis are called when it is given up, and served all the same when the call
-//! gets lost.
+//! Waiters for a lock on Redis are woken by the publication of its release, and are served even if the
+//! publication is lost.
 
 use std::future::Future;
 use std::pin::pin;
@@ -10,41 +10,42 @@ use dlock::Runtime;
 use dlock::redis::Waiting;
 use sim::faults::Reset;
 
-/// Long enough that no lease runs out.
+/// Longer than any test, so that no lease expires.
 const TTL: Duration = Duration::from_secs(600);
-/// The call was on its way before the holder had its answer; then there is one question.
+/// The longest time from a release's answer to the grant of the waiter: the publication is sent before that
+/// answer, and one request follows.
 const AT_ONCE: Duration = ROUND_TRIP.saturating_add(Duration::from_millis(1));
-/// How long the holders hold the lock: by then a waiter asks every one or two seconds only.
+/// The time for which the holders hold the lock. By then a waiter polls only every one or two seconds.
 const HELD: Duration = Duration::from_secs(20);
 
-fn in_called_lab<T: Send, F: Future<Output = T>>(clients: usize, test: impl FnOnce(Lab) -> F + Send) -> T {
+fn in_waking_lab<T: Send, F: Future<Output = T>>(clients: usize, test: impl FnOnce(Lab) -> F + Send) -> T {
     in_lab(clients, |mut lab| {
         lab.waiting = Waiting::Called;
         test(lab)
     })
 }
 
-/// Has `member` acquire in the background after [`HELD`] of waiting; tells when it was served, in its own
-/// time, and releases.
+/// Acquires and releases in a task of `member`, with a timeout of ten times [`HELD`]; sends the time of the
+/// grant by the client's clock.
 fn wait_for_lock(member: &Member) -> tokio::sync::oneshot::Receiver<dlock::Instant> {
-    let (tell, told) = tokio::sync::oneshot::channel();
+    let (sender, receiver) = tokio::sync::oneshot::channel();
     let (lock, runtime) = (member.lock.clone(), member.runtime.clone());
     member.runtime.spawn(async move {
         let handle = lock.acquire(&key(), runtime.now() + 10 * HELD).await.unwrap();
-        let _ = tell.send(runtime.now());
+        let _ = sender.send(runtime.now());
         handle.release().await.unwrap();
     });
-    told
+    receiver
 }
 
-/// How many hear what is published about the lock.
-async fn listeners(lab: &Lab) -> u64 {
+/// Publishes on the lock's channel; returns the number of subscribers.
+async fn subscribers(lab: &Lab) -> u64 {
     lab.ask(redis::cmd("PUBLISH").arg(key().freed_channel()).arg("")).await
 }
 
 #[test]
-fn a_release_calls_the_waiter() {
-    in_called_lab(2, |lab| async move {
+fn a_release_wakes_the_waiter() {
+    in_waking_lab(2, |lab| async move {
         let (a, b) = lab.pair(TTL);
         let held = a.lock.try_acquire(&key()).await.unwrap();
         let served = wait_for_lock(&b);
@@ -56,8 +57,8 @@ fn a_release_calls_the_waiter() {
 }
 
 #[test]
-fn one_call_serves_one_waiter_of_a_client_after_the_other() {
-    in_called_lab(2, |lab| async move {
+fn each_release_wakes_the_next_waiter_of_a_client() {
+    in_waking_lab(2, |lab| async move {
         let (a, b) = lab.pair(TTL);
         let held = a.lock.try_acquire(&key()).await.unwrap();
         let waiting: Vec<_> = (0..5).map(|_| wait_for_lock(&b)).collect();
@@ -69,41 +70,42 @@ fn one_call_serves_one_waiter_of_a_client_after_the_other() {
             served.push(waiting.await.unwrap().saturating_since(released));
         }
         served.sort_unstable();
-        for (turn, served) in (1..).zip(served) {
-            // Each takes a call, a question, and a release that calls the next.
-            assert!(served <= 3 * ROUND_TRIP * turn, "{turn}: {served:?}");
+        for (place, served) in (1..).zip(served) {
+            // Each takes a wake-up, a request, and a release that wakes the next.
+            assert!(served <= 3 * ROUND_TRIP * place, "{place}: {served:?}");
         }
         assert_eq!(lab.counter().await, Some(6));
     });
 }
 
 #[test]
-fn a_lost_call_is_made_good_by_the_waiters_own_questions() {
-    in_called_lab(2, |lab| async move {
+fn a_waiter_polls_when_its_wake_up_is_lost() {
+    in_waking_lab(2, |lab| async move {
         let (a, b) = lab.pair(TTL);
         let held = a.lock.try_acquire(&key()).await.unwrap();
         let served = wait_for_lock(&b);
         lab.sleep(HELD).await;
-        assert_eq!(listeners(&lab).await, 1);
-        // The connection that would bring the call is gone, and the next one not there yet.
+        assert_eq!(subscribers(&lab).await, 1);
+        // The connection for the wake-up is gone, and the next one is not open yet.
         lab.control.strike(Reset::between(b.name(), "redis"));
         held.release().await.unwrap();
-        let served = served.await.unwrap().saturating_since(b.now());
+        let released = b.now();
+        let served = served.await.unwrap().saturating_since(released);
         assert!(served <= Duration::from_secs(3), "{served:?}");
         assert_eq!(lab.counter().await, Some(2));
     });
 }
 
 #[test]
-fn after_a_lost_connection_it_listens_again() {
-    in_called_lab(2, |lab| async move {
+fn a_waiter_subscribes_again_after_a_reset() {
+    in_waking_lab(2, |lab| async move {
         let (a, b) = lab.pair(TTL);
         let held = a.lock.try_acquire(&key()).await.unwrap();
         let served = wait_for_lock(&b);
         lab.sleep(HELD).await;
         lab.control.strike(Reset::between(b.name(), "redis"));
         lab.sleep(HELD).await;
-        assert_eq!(listeners(&lab).await, 1);
+        assert_eq!(subscribers(&lab).await, 1);
         held.release().await.unwrap();
         let released = b.now();
         assert!(served.await.unwrap().saturating_since(released) <= AT_ONCE);
@@ -111,8 +113,8 @@ fn after_a_lost_connection_it_listens_again() {
 }
 
 #[test]
-fn who_is_dropped_while_waiting_leaves_nothing_behind() {
-    in_called_lab(2, |lab| async move {
+fn a_dropped_waiter_leaves_no_subscription_and_no_connection() {
+    in_waking_lab(2, |lab| async move {
         let (a, b) = lab.pair(TTL);
         let held = a.lock.try_acquire(&key()).await.unwrap();
         {
@@ -124,11 +126,12 @@ fn who_is_dropped_while_waiting_leaves_nothing_behind() {
                 over.as_mut().poll(cx)
             })
             .await;
-            assert_eq!(listeners(&lab).await, 1);
+            assert_eq!(subscribers(&lab).await, 1);
         }
         lab.sleep(2 * ROUND_TRIP).await;
-        assert_eq!(listeners(&lab).await, 0);
-        // Nor does the client keep a connection for it: the holder's, its own and the one that asks are left.
+        assert_eq!(subscribers(&lab).await, 0);
+        // Three connections are left: the holder's, the client's own and that of the INFO request. The one
+        // for wake-ups is closed.
         lab.sleep(HELD).await;
         let clients: redis::InfoDict = lab.ask(redis::cmd("INFO").arg("clients")).await;
         let open: u64 = clients.get("connected_clients").unwrap();
@@ -139,8 +142,8 @@ fn who_is_dropped_while_waiting_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_lease_that_expires_calls_nobody_and_its_waiter_comes_in_time() {
-    in_called_lab(2, |lab| async move {
+fn a_waiter_for_an_expiring_lease_is_served_in_time() {
+    in_waking_lab(2, |lab| async move {
         let (a, b) = lab.pair(Duration::from_secs(5));
         a.lock.try_acquire(&key()).await.unwrap().leave();
         let begun = b.now();

@@ -1,4 +1,4 @@
-//! The mistakes of locks.
+//! Locks with one mistake are convicted.
 
 use sim::museum::Mutant;
 
@@ -15,56 +15,41 @@ fn a_blind_del_releases_another_owners_lock() {
 }
 
 #[test]
-fn an_acquire_that_is_not_cleaned_up_blocks_the_others() {
+fn an_acquire_without_cleanup_leaks_its_key() {
     convict(Mutant::NoCleanup);
 }
 
 #[test]
-fn a_renewal_that_acquires_anew_lets_a_stale_holder_go_on() {
-    convict(Mutant::SilentReacquire);
-}
-
-#[test]
-fn validity_from_the_reply_overlaps() {
+fn validity_counted_from_the_reply_lets_holders_overlap() {
     convict(Mutant::ValidityFromReply);
 }
 
 #[test]
-fn a_margin_that_is_added_overlaps() {
+fn an_added_drift_margin_lets_holders_overlap() {
     convict(Mutant::MarginAdded);
 }
 
 #[test]
-fn validity_on_the_wall_clock_overlaps() {
-    convict(Mutant::WallClock);
-}
-
-#[test]
-fn a_token_that_is_read_afterwards_is_anothers() {
-    convict(Mutant::TokenByGet);
-}
-
-#[test]
-fn a_counter_that_is_deleted_regresses() {
+fn a_deleted_counter_makes_tokens_regress() {
     convict(Mutant::CounterDeleted);
 }
 
 #[test]
-fn redlock_that_takes_the_largest_count_of_the_majority_gives_tokens_that_regress() {
+fn redlock_with_the_largest_count_makes_tokens_regress() {
     convict(Mutant::LargestCount);
 }
 
 #[test]
-fn a_loss_declared_after_two_ttls_is_no_lease() {
+fn a_lease_declared_lost_after_two_ttls_is_unheld() {
     convict(Mutant::LateLoss);
 }
 
 #[test]
-fn a_failed_renewal_that_is_only_logged_is_no_lease() {
+fn a_lease_whose_failed_renewal_is_only_logged_is_unheld() {
     convict(Mutant::RenewalLogged);
 }
 
 #[test]
-fn a_grant_whose_validity_nobody_checks_is_no_lease() {
+fn a_grant_with_unchecked_validity_is_unheld() {
     convict(Mutant::ValidityUnchecked);
 }

@@ -1,14 +1,14 @@
-//! Every mistake is found: each mutant is convicted, and the correct lock and resource are not, on the very
+//! Every mistake is found: each mutant is convicted, and the correct lock and resource are acquitted on the
 //! same schedules.
 //!
-//! A mutant is convicted by the explorer's own rule on a schedule drawn at random ([`Hunt::Drawn`]), by an
-//! overlap on a drawn schedule in which nothing excuses one ([`Hunt::CutOff`]), or by a schedule aimed at
-//! it ([`Hunt::Aimed`]), which demands of the correct one what the mutant does not give.
+//! `table.rs` runs each mutant on the schedule aimed at it. `hunts.rs` has further ways for some: by the
+//! explorer's own rule on a schedule drawn at random ([`Hunt::Drawn`]), by an overlap on a drawn schedule in
+//! which nothing excuses one ([`Hunt::CutOff`]), or by other schedules of the corpus ([`Hunt::Aimed`]).
 
 mod hunts;
 mod locks;
 mod resource;
-mod schedules;
+mod table;
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,9 @@ use sim::lab::{Arm, Lab, Options, System, draw_for, run};
 use sim::museum::{Mutant, run_with};
 use sim::{Report, Schedule};
 
-/// Convicts `mutant` in each way that it must be found, or panics.
+use crate::support::SEARCH_FACTOR;
+
+/// Convicts `mutant` by each of its hunts; panics if one fails.
 fn convict(mutant: Mutant) {
     for hunt in hunts(mutant) {
         match hunt {
@@ -42,10 +44,10 @@ fn convict_drawn(mutant: Mutant, shows: Verdict, seeds: u64) {
                 continue;
             }
             acquit(&schedule, arm, seed);
-            return tell(mutant, &violation.broken, arm, seed, &report);
+            return print_conviction(mutant, &violation.broken, arm, seed, &report);
         }
     }
-    panic!("{mutant} went through {seeds} schedules unseen");
+    panic!("{mutant} was not convicted in {} schedules", SEARCH_FACTOR * seeds);
 }
 
 fn convict_cut_off(mutant: Mutant, seeds: u64) {
@@ -55,13 +57,13 @@ fn convict_cut_off(mutant: Mutant, seeds: u64) {
         if report.kinds().contains(&Verdict::Overlap) {
             let correct = run(&schedule, Arm::Fenced, seed).unwrap();
             assert!(!correct.kinds().contains(&Verdict::Overlap), "the correct one:\n{}", correct.trace());
-            return tell(mutant, &BTreeSet::from([Verdict::Overlap]), Arm::Fenced, seed, &report);
+            return print_conviction(mutant, &BTreeSet::from([Verdict::Overlap]), Arm::Fenced, seed, &report);
         }
     }
-    panic!("{mutant} went through {seeds} schedules unseen");
+    panic!("{mutant} was not convicted in {} schedules", SEARCH_FACTOR * seeds);
 }
 
-/// The correct lock and resource break no promise on the same schedule.
+/// Asserts that the correct lock and resource break no promise on the same schedule.
 fn acquit(schedule: &Schedule<Options>, arm: Arm, seed: u64) {
     let correct = run(schedule, arm, seed).unwrap();
     let broken = violation(&Lab::new(arm), schedule, &correct).map(|violation| violation.broken);
@@ -72,7 +74,7 @@ fn convict_aimed(mutant: Mutant, schedule: &Schedule<Options>, arm: Arm, shows: 
     let demanded = schedule.expect.of(arm.name()).unwrap();
     assert!(!demanded.verdicts.contains(&shows));
     let mut found = None;
-    // Aimed, it needs no luck.
+    // An aimed schedule needs no luck, so the number of seeds is not multiplied here.
     for seed in 0..seeds {
         let correct = run(schedule, arm, seed).unwrap();
         assert_eq!(
@@ -90,13 +92,13 @@ fn convict_aimed(mutant: Mutant, schedule: &Schedule<Options>, arm: Arm, shows: 
         let report = run_with(schedule, arm, seed, mutant).unwrap();
         if found.is_none() && report.kinds().contains(&shows) {
             found = Some(seed);
-            tell(mutant, &BTreeSet::from([shows]), arm, seed, &report);
+            print_conviction(mutant, &BTreeSet::from([shows]), arm, seed, &report);
         }
     }
-    assert!(found.is_some(), "{mutant} was not seen in {seeds} seeds of: {}", schedule.about);
+    assert!(found.is_some(), "{mutant} was not convicted in {seeds} seeds of: {}", schedule.about);
 }
 
-fn tell(mutant: Mutant, broken: &BTreeSet<Verdict>, arm: Arm, seed: u64, report: &Report) {
+fn print_conviction(mutant: Mutant, broken: &BTreeSet<Verdict>, arm: Arm, seed: u64, report: &Report) {
     let broken: Vec<String> = broken.iter().map(ToString::to_string).collect();
     println!("{mutant}: {} on seed {seed}, {arm}", broken.join(", "));
     if let Some(verdict) = report.verdicts.iter().find(|verdict| broken.contains(&verdict.kind.to_string())) {

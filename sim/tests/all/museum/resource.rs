@@ -1,21 +1,21 @@
-//! The mistakes of the resource.
+//! Resources with one mistake are convicted.
 
 use sim::museum::Mutant;
 
 use super::convict;
 
 #[test]
-fn a_resource_that_forgets_takes_a_stale_write() {
+fn a_resource_that_forgets_accepts_a_stale_write() {
     convict(Mutant::ForgetsOnRestart);
 }
 
 #[test]
-fn a_resource_that_checks_and_then_writes_takes_a_stale_write() {
+fn a_check_apart_from_the_write_accepts_a_stale_write() {
     convict(Mutant::CheckThenWrite);
 }
 
 #[test]
-fn a_resource_that_takes_an_equal_token_takes_a_write_twice() {
+fn a_resource_that_accepts_equal_tokens_accepts_a_stale_write() {
     convict(Mutant::AcceptsEqual);
 }
 

@@ -1,4 +1,4 @@
-//! The client that production uses, over a stream, as the lock uses it.
+//! The `redis` crate, which production uses, on a connection to the simulated server.
 #![allow(clippy::disallowed_methods, reason = "a test")]
 
 use super::support::{Clock, connect, run, server};
@@ -16,7 +16,7 @@ async fn open(server: &Server<Clock>) -> MultiplexedConnection {
 }
 
 #[test]
-fn the_redis_crate_loads_a_script_and_runs_it_by_its_digest() {
+fn the_redis_crate_runs_scripts_by_their_digest() {
     run(async {
         let clock = Clock::new();
         let server = server(&clock);

@@ -1,8 +1,8 @@
-//! Commands answer as Redis answers them, to the letter.
+//! Replies to commands equal those of Redis, to the letter.
 
 use super::support::{Client, Clock, run, server};
 
-/// Every request of the table, in order, on one server.
+/// Sends every request of the table, in order, to one server.
 #[test]
 fn commands_answer_as_the_live_server_did() {
     run(async {
@@ -17,7 +17,7 @@ fn commands_answer_as_the_live_server_did() {
                 differences.push(format!("{request}\n  Redis: {expected}\n  ours:  {got}"));
             }
         }
-        assert!(lines.len() > 400, "the table is there");
+        assert!(lines.len() > 400, "the table has only {} lines", lines.len());
         assert!(differences.is_empty(), "{}", differences.join("\n"));
     });
 }
@@ -76,7 +76,7 @@ fn info_has_the_sections_that_clients_read() {
     });
 }
 
-/// A change by anyone, or the key's end, keeps a watched transaction from being carried out.
+/// A change by any client, or the key's expiry, prevents the execution of a transaction that watches the key.
 #[test]
 fn a_watched_key_that_changed_stops_the_transaction() {
     run(async {
@@ -89,8 +89,8 @@ fn a_watched_key_that_changed_stops_the_transaction() {
             other.call(change).await;
             client.call("MULTI").await;
             assert_eq!(client.call("INCR n").await, "+QUEUED");
-            let is_carried_out = client.call("EXEC").await != "nil";
-            assert_eq!(is_carried_out, change == "PING", "{change}");
+            let is_executed = client.call("EXEC").await != "nil";
+            assert_eq!(is_executed, change == "PING", "{change}");
         }
         client.call("WATCH a").await;
         clock.advance_ms(1001).await;

@@ -1,4 +1,4 @@
-//! Keys end by the server's own wall clock: when asked for, and ten times a second.
+//! Keys expire by the server's own wall clock: on access, and in the background ten times a second.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -29,7 +29,7 @@ fn a_key_lives_through_the_millisecond_of_its_expiry() {
 }
 
 #[test]
-fn whoever_asks_for_an_expired_key_removes_it() {
+fn access_to_an_expired_key_removes_it() {
     run(async {
         let clock = Clock::new();
         let (server, diary) = observed(&clock);
@@ -100,7 +100,7 @@ fn the_background_task_sleeps_while_there_is_nothing_to_do() {
 }
 
 #[test]
-fn a_clock_that_steps_forward_expires_and_one_that_steps_back_prolongs() {
+fn a_clock_that_steps_back_prolongs_a_key() {
     run(async {
         let clock = Clock::new();
         let (server, diary) = observed(&clock);
@@ -119,9 +119,9 @@ fn a_clock_that_steps_forward_expires_and_one_that_steps_back_prolongs() {
     });
 }
 
-/// A script sees one time from its first line to its last.
+/// A script sees one time from its start to its end.
 #[test]
-fn a_key_that_lives_when_a_script_begins_lives_until_it_ends() {
+fn no_key_expires_during_a_script() {
     run(async {
         let clock = Clock::new();
         let (server, _) = observed(&clock);
@@ -137,7 +137,7 @@ fn a_key_that_lives_when_a_script_begins_lives_until_it_ends() {
 }
 
 #[test]
-fn an_evicted_key_is_gone_before_its_time() {
+fn an_evicted_key_is_gone_at_once() {
     run(async {
         let clock = Clock::new();
         let (server, diary) = observed(&clock);

@@ -1,4 +1,4 @@
-//! Observers hear every effect once, in order; the view of locks tells them in the vocabulary of histories.
+//! Observers receive every effect once, in order; `LockView` emits them in the vocabulary of histories.
 
 use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ const ACQUIRE: &str = "
     return 0";
 
 #[test]
-fn effects_come_before_the_commands_that_had_them_and_scripts_show_what_is_inside() {
+fn observers_receive_effects_before_commands_and_see_inside_scripts() {
     run(async {
         let diary = Arc::new(Diary::default());
         let options = ServerOptions { observer: diary.clone(), ..ServerOptions::new("redis") };
@@ -41,7 +41,7 @@ fn effects_come_before_the_commands_that_had_them_and_scripts_show_what_is_insid
 }
 
 #[test]
-fn the_life_of_a_lock_is_told_in_events() {
+fn the_life_of_a_lock_is_emitted_as_events() {
     let events = Arc::new(Mutex::new(Vec::new()));
     let subscriber = tracing_subscriber::registry().with(Collector(events.clone()));
     tracing::subscriber::with_default(subscriber, || {
@@ -68,7 +68,7 @@ fn the_life_of_a_lock_is_told_in_events() {
         });
     });
     let id = dlock::id_hash("orders:42");
-    let told = [
+    let expected = [
         "key_granted owner_token_prefix=a:7f3c9e12 fencing_token=1 ttl_millis=2000 client=a",
         "key_extended owner_token_prefix=a:7f3c9e12 ttl_millis=3000 client=a",
         "key_deleted owner_token_prefix=a:7f3c9e12 client=a",
@@ -82,10 +82,10 @@ fn the_life_of_a_lock_is_told_in_events() {
         let (event, rest) = line.split_once(' ').unwrap();
         format!("server event={event} resource_id_hash={id} {rest}")
     });
-    assert_eq!(*events.lock().unwrap(), told);
+    assert_eq!(*events.lock().unwrap(), expected);
 }
 
-/// Writes events down as `target field=value …`.
+/// Records events as `target field=value …`.
 struct Collector(Arc<Mutex<Vec<String>>>);
 
 struct Line(String);

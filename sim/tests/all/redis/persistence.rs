@@ -1,4 +1,4 @@
-//! What a restarted server still knows, by policy and by kind of crash.
+//! The data that survive a restart, by persistence policy and kind of crash.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn always_syncs_before_the_reply() {
 }
 
 #[test]
-fn everysec_loses_what_the_last_second_brought() {
+fn everysec_loses_the_writes_of_the_last_second() {
     run(async {
         let clock = Clock::new();
         let server = start(&clock, Persistence::EverySecond);
@@ -55,7 +55,7 @@ fn everysec_loses_what_the_last_second_brought() {
 }
 
 #[test]
-fn a_process_that_dies_alone_loses_nothing() {
+fn a_process_crash_without_power_loss_loses_nothing() {
     run(async {
         let clock = Clock::new();
         let mut client = Client::new(&start(&clock, Persistence::EverySecond));
@@ -66,7 +66,7 @@ fn a_process_that_dies_alone_loses_nothing() {
 }
 
 #[test]
-fn every_kind_of_write_comes_back() {
+fn every_kind_of_write_survives_a_restart() {
     run(async {
         let clock = Clock::new();
         let mut client = Client::new(&start(&clock, Persistence::Always));
@@ -103,7 +103,7 @@ fn every_kind_of_write_comes_back() {
     });
 }
 
-/// A lease does not stand still while its server is down, and its end is not silent.
+/// A lease goes on expiring while its server is down, and observers receive its expiry.
 #[test]
 fn time_passes_while_the_server_is_down() {
     run(async {
@@ -137,9 +137,9 @@ fn a_restart_forgets_scripts() {
     });
 }
 
-/// Wherever the file is cut off, the server starts with all whole commands and no part of a script.
+/// Wherever the file is truncated, the server starts with all complete commands and no part of a script.
 #[test]
-fn a_file_that_was_cut_off_anywhere_gives_whole_commands() {
+fn a_truncated_file_gives_only_complete_commands() {
     run(async {
         let clock = Clock::new();
         let script = "redis.call('SET', 'b', '1') return redis.call('INCR', 'n')";
@@ -159,7 +159,7 @@ fn a_file_that_was_cut_off_anywhere_gives_whole_commands() {
                 r#"["1", "1", "1", "1", nil, nil]"#,
             ];
             assert!(whole.contains(&state.as_str()), "{state} after {cut} bytes were lost");
-            // What is written from now on must be readable behind what is left.
+            // New writes must be readable behind the rest of the file.
             client.call("SET d 1").await;
             let mut client = Client::new(&start(&clock, Persistence::Always));
             assert_eq!(client.call("GET d").await, r#""1""#);
@@ -168,7 +168,7 @@ fn a_file_that_was_cut_off_anywhere_gives_whole_commands() {
     });
 }
 
-/// The append-only file. Servers that were started before can't write to it any more.
+/// Returns the contents of the append-only file. Servers started earlier can't write to it any more.
 fn contents(clock: &Clock) -> Vec<u8> {
     clock.disk.open().contents().unwrap()
 }

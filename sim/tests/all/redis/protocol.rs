@@ -1,4 +1,4 @@
-//! The wire protocol: any bytes, in pieces of any size, any number of requests at once; and its errors.
+//! The wire protocol: arbitrary bytes, fragments of any size, pipelined requests, and errors.
 
 use super::support::{Client, Clock, connect, encode, run, server, settle};
 use proptest::collection::vec;
@@ -9,9 +9,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Requests written by an independent encoder, cut anywhere, come back as they were, in order.
+    /// Requests by an independent encoder, split anywhere, are echoed unchanged and in order.
     #[test]
-    fn requests_survive_any_cut(
+    fn requests_survive_any_split(
         texts in vec(vec(any::<u8>(), 0..40), 1..8),
         cuts in vec(1usize..30, 1..40),
     ) {
@@ -41,7 +41,7 @@ proptest! {
         });
     }
 
-    /// Whatever comes in, the server answers or closes, and lives on.
+    /// The server survives any input.
     #[test]
     fn no_bytes_bring_the_server_down(bytes in vec(prop_oneof![any::<u8>(), Just(b'*'), Just(b'$'),
         Just(b'\r'), Just(b'\n'), Just(b'1'), Just(b'"')], 0..200)) {
@@ -56,7 +56,7 @@ proptest! {
 }
 
 #[test]
-fn a_broken_request_is_named_and_ends_the_connection() {
+fn a_malformed_request_gets_its_error_and_a_disconnect() {
     let too_long = "x".repeat(70_000);
     let long_count = format!("*{}", "1".repeat(70_000));
     let long_bulk = format!("*1\r\n${}", "1".repeat(70_000));
@@ -84,7 +84,7 @@ fn a_broken_request_is_named_and_ends_the_connection() {
 }
 
 #[test]
-fn empty_requests_are_passed_over() {
+fn empty_requests_are_ignored() {
     run(async {
         let mut client = Client::new(&server(&Clock::new()));
         client.stream.write_all(b"*0\r\n*-1\r\n\r\n   \r\nPING\r\n").await.unwrap();
@@ -108,8 +108,7 @@ fn inline_requests_are_split_at_spaces_and_quotes() {
     });
 }
 
-/// A request after the last one of a batch is answered in the batch's order; a long batch does not wait for
-/// its end.
+/// Pipelined requests are answered in order, and a long batch does not wait for its end.
 #[test]
 fn a_thousand_requests_at_once_are_answered_in_order() {
     run(async {
@@ -138,7 +137,7 @@ fn replies_larger_than_the_output_buffer_arrive_whole() {
 }
 
 #[test]
-fn what_was_answered_before_hello_in_a_transaction_keeps_its_protocol() {
+fn replies_before_hello_in_a_transaction_keep_their_protocol() {
     run(async {
         let mut stream = connect(&server(&Clock::new()), "client");
         for words in [&["MULTI"][..], &["GET", "a"], &["HELLO", "3"], &["GET", "a"], &["EXEC"]] {
@@ -154,7 +153,7 @@ fn what_was_answered_before_hello_in_a_transaction_keeps_its_protocol() {
 }
 
 #[test]
-fn messages_are_in_the_protocol_that_is_spoken_when_they_are_published() {
+fn messages_use_the_protocol_at_their_publication() {
     run(async {
         let mut stream = connect(&server(&Clock::new()), "client");
         let steps = [

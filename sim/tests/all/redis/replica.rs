@@ -1,4 +1,4 @@
-//! A replica follows late, refuses writes, and can take over: with what had reached it.
+//! A replica lags behind, refuses writes, and can be promoted with the writes that have reached it.
 #![allow(clippy::disallowed_methods, reason = "a test")]
 
 use std::sync::Arc;
@@ -11,13 +11,14 @@ fn replica(clock: &Clock) -> Server<Clock> {
     Server::new(ServerOptions { is_replica: true, ..ServerOptions::new("replica") }, clock.clone())
 }
 
-/// Lets `replica` follow whatever is at the other end of `stream`.
+/// Lets `replica` follow the server at the other end of `stream`.
 fn follow(replica: &Server<Clock>, stream: DuplexStream) -> tokio::task::JoinHandle<std::io::Result<()>> {
     let replica = replica.clone();
     tokio::spawn(async move { replica.follow(stream).await })
 }
 
-/// A link that the test can hold up: bytes pass from the primary only when it lets them.
+/// Forwards the bytes of one read from one stream to the other. A test delays replication by not calling
+/// it.
 async fn pass(from: &mut DuplexStream, to: &mut DuplexStream) {
     let mut buffer = vec![0; 1 << 16];
     let size = from.read(&mut buffer).await.unwrap();
@@ -26,7 +27,7 @@ async fn pass(from: &mut DuplexStream, to: &mut DuplexStream) {
 }
 
 #[test]
-fn a_replica_gets_what_was_there_and_what_comes() {
+fn a_replica_gets_existing_keys_and_later_writes() {
     run(async {
         let clock = Clock::new();
         let (primary, replica) = (server(&clock), replica(&clock));
@@ -64,7 +65,7 @@ fn a_replica_refuses_writes() {
     });
 }
 
-/// A replica does not expire keys, but never shows one whose time is up.
+/// A replica does not remove expired keys, but never returns one.
 #[test]
 fn a_replica_leaves_expiry_to_its_primary() {
     run(async {
@@ -83,9 +84,9 @@ fn a_replica_leaves_expiry_to_its_primary() {
     });
 }
 
-/// The failover that loses a lock: the grant was acknowledged to its client, and had not reached the replica.
+/// The failover that loses a lock: the grant was acknowledged to the client, but had not reached the replica.
 #[test]
-fn what_was_on_its_way_is_lost_by_a_promotion() {
+fn a_promotion_loses_writes_in_flight() {
     run(async {
         let clock = Clock::new();
         let (primary, replica) = (server(&clock), replica(&clock));
@@ -123,9 +124,9 @@ fn a_promoted_replica_expires_keys_itself() {
     });
 }
 
-/// A grant must be told once, by the server that gave it.
+/// A grant must appear once in the history, by the server that gave it.
 #[test]
-fn observers_of_a_replica_hear_nothing_of_the_primary() {
+fn observers_of_a_replica_receive_no_effects_of_its_primary() {
     run(async {
         let clock = Clock::new();
         let diary = Arc::new(Diary::default());
@@ -163,7 +164,7 @@ fn wait_counts_the_replicas_that_have_the_write() {
     });
 }
 
-/// What is not a primary of this kind is left, with an error.
+/// A replica disconnects with an error from a peer that is not a Redis primary.
 #[test]
 fn following_something_else_is_an_error() {
     run(async {

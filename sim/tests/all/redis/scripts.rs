@@ -1,8 +1,8 @@
-//! Scripts run in a real Lua 5.1 and see what they see in Redis.
+//! Scripts run in a real Lua 5.1, with the same environment and replies as in Redis.
 
 use super::support::{Client, Clock, run, server};
 
-/// Every script of the table, in order, on one server.
+/// Runs every script of the table, in order, on one server.
 #[test]
 fn scripts_answer_as_on_the_live_server() {
     run(async {
@@ -17,13 +17,13 @@ fn scripts_answer_as_on_the_live_server() {
                 differences.push(format!("{script}\n  Redis: {expected}\n  ours:  {got}"));
             }
         }
-        assert!(lines.len() > 250, "the table is there");
+        assert!(lines.len() > 250, "the table has only {} lines", lines.len());
         assert!(differences.is_empty(), "{}", differences.join("\n"));
     });
 }
 
 #[test]
-fn a_script_is_known_to_the_server_that_loaded_it_and_to_no_other() {
+fn a_loaded_script_is_known_to_its_server_only() {
     run(async {
         let clock = Clock::new();
         let (one, other) = (server(&clock), server(&clock));
@@ -42,7 +42,7 @@ fn a_script_is_known_to_the_server_that_loaded_it_and_to_no_other() {
 }
 
 #[test]
-fn nothing_of_a_script_is_left_for_the_next_one() {
+fn scripts_can_not_change_globals_for_later_scripts() {
     run(async {
         let mut client = Client::new(&server(&Clock::new()));
         for attempt in [
@@ -73,11 +73,13 @@ fn nothing_of_a_script_is_left_for_the_next_one() {
 }
 
 #[test]
-fn what_a_script_did_to_its_keys_and_arguments_is_gone_in_the_next_one() {
+fn changes_to_keys_and_argv_do_not_reach_later_scripts() {
     run(async {
         let mut client = Client::new(&server(&Clock::new()));
-        let count = "local seen = 0 for _ in pairs(KEYS) do seen = seen + 1 end for _ in pairs(ARGV) do seen = seen + 1 end \
-                     return {seen, #KEYS, #ARGV, KEYS[1], KEYS.x or '', ARGV.x or '', KEYS[3] or '', ARGV[1] or ''}";
+        let count = "local seen = 0 for _ in pairs(KEYS) do seen = seen + 1 end \
+                     for _ in pairs(ARGV) do seen = seen + 1 end \
+                     return {seen, #KEYS, #ARGV, KEYS[1], KEYS.x or '', ARGV.x or '', KEYS[3] or '', \
+                     ARGV[1] or ''}";
         for spoiling in [
             "KEYS.x = 'left'",
             "ARGV.x = 'left'",
@@ -99,7 +101,7 @@ fn what_a_script_did_to_its_keys_and_arguments_is_gone_in_the_next_one() {
 }
 
 #[test]
-fn keys_and_arguments_arrive_whole_and_many() {
+fn keys_and_arguments_arrive_complete() {
     run(async {
         let mut client = Client::new(&server(&Clock::new()));
         let echo =
@@ -122,7 +124,7 @@ fn keys_and_arguments_arrive_whole_and_many() {
     });
 }
 
-/// As `long` as a script may, but not for ever: the server must stay in the simulation.
+/// A script that never ends is stopped, or the simulation would hang.
 #[test]
 fn a_script_that_never_ends_is_stopped() {
     run(async {
@@ -140,7 +142,7 @@ fn a_script_that_never_ends_is_stopped() {
 }
 
 #[test]
-fn a_table_inside_itself_ends_somewhere() {
+fn a_recursive_table_is_cut_off_with_an_error() {
     run(async {
         let mut client = Client::new(&server(&Clock::new()));
         let reply = client.call_words(&["EVAL", "local t = {} t[1] = t return t", "0"]).await;
@@ -155,7 +157,7 @@ fn every_server_draws_the_same_random_numbers() {
         let clock = Clock::new();
         for _ in 0..2 {
             let mut client = Client::new(&server(&clock));
-            // Redis 7.0.15, just started, draws these.
+            // The first two numbers of a fresh Redis 7.0.15.
             let draw = "return {tostring(math.random()), tostring(math.random())}";
             let drawn = client.call_words(&["EVAL", draw, "0"]).await;
             assert_eq!(drawn, r#"["0.39646477363839", "0.84048536971234"]"#);
@@ -164,7 +166,7 @@ fn every_server_draws_the_same_random_numbers() {
 }
 
 #[test]
-fn a_script_that_declares_no_writes_is_held_to_it() {
+fn a_script_that_declares_no_writes_can_not_write() {
     run(async {
         let mut client = Client::new(&server(&Clock::new()));
         let write = "#!lua flags=no-writes\nreturn redis.call('SET', 'a', '1')";
@@ -176,7 +178,7 @@ fn a_script_that_declares_no_writes_is_held_to_it() {
 }
 
 #[test]
-fn an_engine_that_is_not_lua_is_named_as_it_was_written() {
+fn an_unknown_engine_is_named_in_the_error() {
     run(async {
         let mut client = Client::new(&server(&Clock::new()));
         let reply = client.call_words(&["EVAL", "#!nosuch\nreturn 1", "0"]).await;
@@ -184,7 +186,7 @@ fn an_engine_that_is_not_lua_is_named_as_it_was_written() {
     });
 }
 
-/// The lock's script, as dlock ships it.
+/// A lock script in its simplest form.
 #[test]
 fn an_acquire_grants_once_and_counts_once() {
     run(async {
@@ -204,10 +206,10 @@ fn an_acquire_grants_once_and_counts_once() {
     });
 }
 
-/// Errors leave Rust by Lua's `longjmp`: whatever way they take, the next command must find a sound
-/// interpreter.
+/// Errors leave Rust by Lua's `longjmp`. Wherever they are raised and caught, the interpreter must stay sound
+/// for the next command.
 #[test]
-fn errors_by_any_way_leave_the_interpreter_sound() {
+fn errors_of_any_kind_leave_the_interpreter_sound() {
     run(async {
         let mut client = Client::new(&server(&Clock::new()));
         let table = [

@@ -1,5 +1,5 @@
-//! A server in a world whose clock the test moves, and a client that reads replies with a decoder that is not
-//! ours.
+//! A server on a machine whose clock the test moves, and a client that reads replies with an independent
+//! decoder.
 #![allow(clippy::disallowed_methods, reason = "a test")]
 
 use std::future::Future;
@@ -19,15 +19,15 @@ use tokio::sync::Notify;
 /// 2023-11-14T22:13:20Z.
 pub const START_MS: u64 = 1_700_000_000_000;
 
-/// A machine without a network, whose clocks stand still until the test moves them.
+/// A machine without a network, whose clocks advance only when the test moves them.
 #[derive(Clone)]
 pub struct Clock {
     /// The monotonic clock.
     micros: Arc<AtomicU64>,
-    /// How far the wall clock was set back.
+    /// The total by which the wall clock was set back.
     behind_micros: Arc<AtomicU64>,
     moved: Arc<Notify>,
-    /// How often a task went to sleep.
+    /// The number of sleeps that tasks have begun.
     pub sleeps: Arc<AtomicU64>,
     /// The disk of the machine.
     pub disk: Disk,
@@ -40,12 +40,12 @@ impl Clock {
         Self { micros, behind_micros, moved, sleeps, disk: Disk::new() }
     }
 
-    /// The same clocks beside an empty disk.
+    /// Returns a machine with the same clocks and an empty disk.
     pub fn with_empty_disk(&self) -> Self {
         Self { disk: Disk::new(), ..self.clone() }
     }
 
-    /// Lets time pass, and all tasks act on it.
+    /// Advances both clocks by `millis` milliseconds, and lets all tasks react.
     pub async fn advance_ms(&self, millis: u64) {
         self.micros.fetch_add(millis * 1000, Ordering::SeqCst);
         self.moved.notify_waiters();
@@ -115,7 +115,7 @@ impl Machine for Clock {
     fn point(&self, _: &str) {}
 }
 
-/// The listener of a machine without a network: there is none.
+/// The listener of a machine without a network: it has no value.
 pub enum Unlistened {}
 
 impl Accept for Unlistened {
@@ -133,7 +133,7 @@ pub async fn settle() {
     }
 }
 
-/// Runs a test's body on a runtime without a clock.
+/// Runs the body of a test on a tokio runtime without timers.
 pub fn run(body: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(body);
@@ -143,13 +143,13 @@ pub fn server(clock: &Clock) -> Server<Clock> {
     Server::new(ServerOptions::new("redis"), clock.clone())
 }
 
-/// Runs the server's background task beside the test.
+/// Starts the server's background task.
 pub fn start_background(server: &Server<Clock>) -> tokio::task::JoinHandle<()> {
     let server = server.clone();
     tokio::spawn(async move { server.background().await })
 }
 
-/// A stream to `server`.
+/// Opens a connection of `client` to `server`.
 pub fn connect(server: &Server<Clock>, client: &'static str) -> DuplexStream {
     let (ours, theirs) = tokio::io::duplex(1 << 20);
     let server = server.clone();
@@ -157,7 +157,7 @@ pub fn connect(server: &Server<Clock>, client: &'static str) -> DuplexStream {
     ours
 }
 
-/// A client that sends texts and shows replies as texts: `+OK`, `-ERR …`, `:1`, `"bulk"`, `nil`, `[…]`.
+/// A client that sends texts and formats replies as texts: `+OK`, `-ERR …`, `:1`, `"bulk"`, `nil`, `[…]`.
 pub struct Client {
     pub stream: DuplexStream,
     buffer: BytesMut,
@@ -183,13 +183,13 @@ impl Client {
         self.reply().await
     }
 
-    /// Sends a line as people type it.
+    /// Sends an inline command, as a person would type it.
     pub async fn type_line(&mut self, line: &str) -> String {
         self.stream.write_all(format!("{line}\r\n").as_bytes()).await.unwrap();
         self.reply().await
     }
 
-    /// The next reply, or `closed`.
+    /// Returns the next reply, or `closed` if the server has closed the connection.
     pub async fn reply(&mut self) -> String {
         loop {
             if let Some((frame, size)) =
@@ -224,7 +224,7 @@ pub fn show(frame: &OwnedFrame) -> String {
     }
 }
 
-/// Writes down what it is told, a line each.
+/// Records each observed effect and command as a text.
 #[derive(Default)]
 pub struct Diary(Mutex<Vec<String>>);
 

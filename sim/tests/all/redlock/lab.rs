@@ -1,5 +1,4 @@
-//! A laboratory for Redlock: some Redis servers, each with a disk of its own, and some clients in a simulated
-//! world.
+//! A laboratory for Redlock: Redis servers, each with a disk of its own, and clients in a simulated world.
 
 use std::future::Future;
 use std::time::Duration;
@@ -17,7 +16,7 @@ use sim::{Control, Shift, Sim, Span, clients};
 pub use crate::support::scripts::key;
 use crate::support::scripts::{self, run_script};
 
-/// How long a segment takes from one process to another.
+/// The latency of every segment between two processes.
 pub const LATENCY: Duration = Duration::from_millis(2);
 
 /// The world of one test. Clones are the same world.
@@ -30,7 +29,7 @@ pub struct Lab {
 /// One client process and its lock.
 pub type Member = scripts::Member<Redlock<SimRuntime>>;
 
-/// The name of the node numbered `number`, from 0.
+/// Returns the name of the node numbered `number`, from 0.
 pub fn node(number: usize) -> String {
     format!("redis-{}", number + 1)
 }
@@ -56,7 +55,7 @@ pub fn in_lab<T: Send, F: Future<Output = T>>(
     };
     let hosts = hosts.clone();
     let (_, result) = run_script(LATENCY, build, |control| async move {
-        // The servers listen before anybody connects.
+        // Let the servers listen before any client connects.
         control.sleep(Duration::from_millis(1)).await;
         test(Lab { control, hosts }).await
     });
@@ -64,12 +63,12 @@ pub fn in_lab<T: Send, F: Future<Output = T>>(
 }
 
 impl Lab {
-    /// The client numbered `number`, with leases of `ttl` and connections of its own.
+    /// Returns the client numbered `number`, with leases of `ttl` and connections of its own.
     pub fn member(&self, number: usize, ttl: Duration) -> Member {
         self.member_with(number, ttl, TokenSource::Counter)
     }
 
-    /// The same with tokens from `tokens`.
+    /// Like [`Self::member`], with fencing tokens from `tokens`.
     pub fn member_with(&self, number: usize, ttl: Duration, tokens: TokenSource) -> Member {
         let process = self.control.process(&format!("client-{number}"));
         let addresses: Vec<_> = (0..self.nodes()).map(address).collect();
@@ -85,12 +84,12 @@ impl Lab {
         self.hosts.len()
     }
 
-    /// Lets `time` pass, in true time.
+    /// Sleeps for `time` of true time.
     pub async fn sleep(&self, time: Duration) {
         self.control.sleep(time).await;
     }
 
-    /// Cuts the client from the node, in both directions.
+    /// Cuts the client off from the node, in both directions.
     pub fn cut(&self, client: &Member, number: usize) {
         self.control.strike(Cut::between(client.name(), &node(number)));
     }
@@ -99,53 +98,53 @@ impl Lab {
         self.control.heal(Cut::between(client.name(), &node(number)));
     }
 
-    /// Has all that `from` sends to `to` take longer by `time`.
+    /// Delays all segments from `from` to `to` by `time`.
     pub fn delay(&self, from: &str, to: &str, time: Duration) {
         let by = Span::from_nanos(u64::try_from(time.as_nanos()).unwrap());
         self.control.strike(Delay::one_way(from, to, by));
     }
 
-    /// Kills a node, without a loss of power.
+    /// Crashes a node, without a power loss.
     pub fn crash(&self, number: usize) {
         self.control.strike(Crash::of(&node(number)));
     }
 
-    /// Starts a dead node with what its append-only file holds.
+    /// Restarts a crashed node with the contents of its append-only file.
     pub fn restart(&self, number: usize) {
         self.control.heal(Crash::of(&node(number)));
     }
 
-    /// The wall clock of a node steps back by a minute.
+    /// Steps the wall clock of a node back by a minute.
     pub fn step_back(&self, number: usize) {
         self.control.strike(Step::of(&node(number), Shift::from_nanos(-60_000_000_000)));
     }
 
-    /// The server of a node that runs.
+    /// Returns the server of a running node.
     pub fn server(&self, number: usize) -> Server {
         self.hosts[number].server().unwrap()
     }
 
-    /// Asks a node by a plain command, as an operator would.
+    /// Sends a plain command to a node, as an operator would.
     pub async fn ask<T: FromRedisValue>(&self, node: usize, command: &Cmd) -> T {
         let observer = self.control.process("observer");
         let mut connection = clients::redis(&observer, &address(node)).await.unwrap();
         command.query_async(&mut connection).await.unwrap()
     }
 
-    /// The owner token that each node has for [`key`], all asked at once: the answers are of about three
-    /// latencies later.
+    /// Returns the owner token that each node stores for [`key`]. All nodes are queried at once; the answers
+    /// show their state about three latencies later.
     pub async fn owners(&self) -> Vec<Option<String>> {
         let mut command = redis::cmd("GET");
         command.arg(key().owner_key());
         join_all((0..self.nodes()).map(|node| self.ask(node, &command))).await
     }
 
-    /// How many nodes hold [`key`] for somebody.
+    /// Counts the nodes that store an owner for [`key`].
     pub async fn held(&self) -> usize {
         self.owners().await.iter().flatten().count()
     }
 
-    /// The counter of each node.
+    /// Returns the fencing counter of each node, 0 if it has none.
     pub async fn counters(&self) -> Vec<u64> {
         let mut counters = Vec::new();
         for node in 0..self.nodes() {

@@ -1,4 +1,4 @@
-//! Redlock on simulated servers: who gets the lock with which nodes, and what is left behind.
+//! Redlock on simulated servers: grants with failing nodes, and the keys that remain afterwards.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use sim::faults::{Cut, Pause};
 
 const TTL: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_millis(150);
-/// Long enough that nothing in a test is explained by a lease that ran out.
+/// Long enough that no lease expires during a test.
 const LONG: Duration = Duration::from_secs(60);
 
 #[test]
@@ -25,7 +25,7 @@ fn a_lock_is_acquired_renewed_and_released_on_five_nodes() {
         assert_eq!(
             handle.valid_until(),
             began + TTL - Duration::from_millis(22),
-            "since before the first request"
+            "counted from before the first request"
         );
         lab.sleep(GRACE).await;
         let owner = Some(handle.owner().as_str().to_owned());
@@ -49,7 +49,7 @@ fn a_lock_is_acquired_renewed_and_released_on_five_nodes() {
 }
 
 #[test]
-fn a_minority_that_is_dead_or_cut_off_does_not_matter() {
+fn a_crashed_or_unreachable_minority_does_not_matter() {
     in_lab(5, 1, |lab| async move {
         let a = lab.member(0, TTL);
         lab.crash(0);
@@ -58,7 +58,7 @@ fn a_minority_that_is_dead_or_cut_off_does_not_matter() {
             let began = a.now();
             let handle = a.lock.try_acquire(&key()).await.unwrap();
             assert_eq!(handle.fence().as_u64(), round);
-            assert!(a.now().saturating_since(began) < LATENCY * 16, "the silent node holds nobody up");
+            assert!(a.now().saturating_since(began) < LATENCY * 16, "the silent node delays no call");
             handle.renew().await.unwrap();
             assert_eq!(handle.release().await, Ok(Released::Done));
         }
@@ -66,13 +66,13 @@ fn a_minority_that_is_dead_or_cut_off_does_not_matter() {
 }
 
 #[test]
-fn without_a_majority_there_is_no_lock_by_the_deadline_and_nothing_is_left() {
+fn without_a_majority_an_acquire_fails_and_leaves_no_key() {
     in_lab(5, 2, |lab| async move {
         let (a, b) = (lab.member(0, LONG), lab.member(1, LONG));
         (0..3).for_each(|node| lab.cut(&a, node));
         let deadline = a.within(Duration::from_secs(2));
         let error = a.lock.acquire(&key(), deadline).await.unwrap_err();
-        assert!(a.now() <= deadline + Duration::from_millis(1), "the world's clock has ticks of 1 ms");
+        assert!(a.now() <= deadline + Duration::from_millis(1), "the tick of the world's clock is 1 ms");
         let AcquireError::Unavailable(BackendError::NoQuorum { answered, nodes, needed, .. }) = error else {
             panic!("{error}")
         };
@@ -84,7 +84,7 @@ fn without_a_majority_there_is_no_lock_by_the_deadline_and_nothing_is_left() {
 }
 
 #[test]
-fn one_direction_of_a_partition_is_enough_to_lose_a_majority() {
+fn a_partition_in_one_direction_can_cost_the_majority() {
     for from_client in [true, false] {
         in_lab(5, 1, |lab| async move {
             let a = lab.member(0, LONG);
@@ -103,7 +103,7 @@ fn one_direction_of_a_partition_is_enough_to_lose_a_majority() {
 }
 
 #[test]
-fn the_release_reaches_nodes_whose_vote_was_never_heard_of() {
+fn the_release_reaches_nodes_whose_votes_were_lost() {
     in_lab(5, 1, |lab| async move {
         let a = lab.member(0, LONG);
         a.lock.try_acquire(&key()).await.unwrap().release().await.unwrap();
@@ -113,14 +113,14 @@ fn the_release_reaches_nodes_whose_vote_was_never_heard_of() {
         let handle = a.lock.try_acquire(&key()).await.unwrap();
         lab.sleep(GRACE).await;
         assert_eq!(handle.release().await, Ok(Released::Done));
-        // Until the votes are given up: the releases queue behind them, and need not be answered.
+        // Until the requests for votes time out: the releases queue behind them, and need no answers.
         lab.sleep(Duration::from_secs(1)).await;
         assert_eq!(lab.held().await, 0);
     });
 }
 
 #[test]
-fn a_vote_that_arrives_after_the_release_is_given_back() {
+fn a_vote_that_arrives_after_the_release_is_removed() {
     in_lab(5, 1, |lab| async move {
         let a = lab.member(0, LONG);
         a.lock.try_acquire(&key()).await.unwrap().release().await.unwrap();
@@ -137,7 +137,7 @@ fn a_vote_that_arrives_after_the_release_is_given_back() {
 }
 
 #[test]
-fn one_slow_node_and_one_that_forgot_do_not_drop_the_lock() {
+fn a_slow_node_and_an_empty_one_keep_the_lock() {
     in_lab(5, 1, |lab| async move {
         let a = lab.member(0, TTL);
         let handle = a.lock.try_acquire(&key()).await.unwrap();
@@ -151,7 +151,7 @@ fn one_slow_node_and_one_that_forgot_do_not_drop_the_lock() {
         lab.sleep(TTL / 4).await;
         let error = handle.renew().await.unwrap_err();
         assert!(matches!(error, RenewError::Backend(BackendError::NoQuorum { .. })), "{error}");
-        assert!(handle.is_valid(), "it may be tried again while validity is left");
+        assert!(handle.is_valid(), "the renewal may be retried while the lease is valid");
         handle.leave();
     });
 }
@@ -170,14 +170,14 @@ fn a_majority_that_lost_the_lease_ends_it_at_once() {
 }
 
 #[test]
-fn replies_that_come_after_the_lease_are_no_grant() {
+fn replies_that_arrive_after_the_lease_are_no_grant() {
     in_lab(5, 2, |lab| async move {
         let (a, b) = (lab.member(0, TTL), lab.member(1, TTL));
         a.lock.try_acquire(&key()).await.unwrap().release().await.unwrap();
         lab.sleep(GRACE).await;
         let pause = Pause::of(a.name());
         let paused = pause.clone();
-        // The votes are given and on their way back.
+        // The votes are given, and their answers are in flight.
         lab.control.after(LATENCY * 3 / 2, move |control| _ = control.strike(paused));
         let late = Arc::new(Mutex::new(None));
         let found = Arc::clone(&late);
@@ -195,7 +195,8 @@ fn replies_that_come_after_the_lease_are_no_grant() {
     });
 }
 
-/// Who acquires and releases, and when each was served.
+/// Lets `clients` clients acquire and release once each, after `delay` has slowed links down. Returns the
+/// list of their fencing tokens, which grows with each grant.
 fn contend(lab: &Lab, clients: usize, delay: impl Fn(&Lab)) -> Arc<Mutex<Vec<FencingToken>>> {
     let tokens = Arc::new(Mutex::new(Vec::new()));
     let members: Vec<_> = (0..clients).map(|number| lab.member(number, LONG)).collect();
@@ -213,9 +214,9 @@ fn contend(lab: &Lab, clients: usize, delay: impl Fn(&Lab)) -> Arc<Mutex<Vec<Fen
 }
 
 #[test]
-fn a_split_vote_is_won_by_nobody_and_all_are_served_soon() {
+fn after_a_split_vote_all_clients_are_served_soon() {
     in_lab(5, 3, |lab| async move {
-        // Each is far from all nodes but its own: two, two and one.
+        // Each client is far from all nodes except its own, which are two, two and one.
         let tokens = contend(&lab, 3, |lab| {
             for client in 0..3 {
                 for far in (0..5).filter(|number| number / 2 != client) {
@@ -223,7 +224,7 @@ fn a_split_vote_is_won_by_nobody_and_all_are_served_soon() {
                 }
             }
         });
-        // Each has the votes that are near, and none of the others has arrived.
+        // Each client has the votes of its near nodes, and no other vote yet.
         lab.sleep(Duration::from_millis(8)).await;
         let owners = lab.owners().await;
         let of = |client: usize| {
@@ -232,18 +233,18 @@ fn a_split_vote_is_won_by_nobody_and_all_are_served_soon() {
         assert_eq!([of(0), of(1), of(2)], [2, 2, 1], "{owners:?}");
         lab.sleep(Duration::from_secs(5)).await;
         let tokens = tokens.lock().unwrap();
-        assert_eq!(tokens.len(), 3, "long before a lease of {LONG:?} would have run out");
+        assert_eq!(tokens.len(), 3, "long before a lease of {LONG:?} would have expired");
         assert!(tokens.is_sorted(), "{tokens:?}");
     });
 }
 
 #[test]
-fn an_acquire_that_is_dropped_leaves_nothing_wherever_it_stood() {
+fn a_dropped_acquire_leaves_no_key_at_any_await_point() {
     for millis in [0, 1, 3, 7] {
         let dropped = (1..).take_while(|nth| {
             in_lab(5, 1, |lab| async move {
                 let a = lab.member(0, LONG);
-                // Nodes that differ, so that the answers come one by one.
+                // Each node at a different distance, so that the answers arrive one by one.
                 for number in 1..5 {
                     let far = Duration::from_micros(700 * number as u64);
                     lab.delay(a.name(), &node(number), far);
@@ -258,15 +259,12 @@ fn an_acquire_that_is_dropped_leaves_nothing_wherever_it_stood() {
             })
         });
         let dropped = dropped.count();
-        assert!(
-            dropped >= 8,
-            "it waits for each of three votes and raises, and before that for connections: {dropped}"
-        );
+        assert!(dropped >= 8, "it awaits connections, three votes and three raised counters: {dropped}");
     }
 }
 
 #[test]
-fn an_acquire_that_is_dropped_leaves_nothing_whenever_that_is() {
+fn a_dropped_acquire_leaves_no_key_at_any_time() {
     let mut dropped = 0;
     for halves in 0.. {
         let ended = in_lab(3, 1, |lab| async move {
@@ -291,7 +289,7 @@ fn an_acquire_that_is_dropped_leaves_nothing_whenever_that_is() {
 }
 
 #[test]
-fn a_node_that_is_always_the_slowest_learns_the_scripts_too() {
+fn the_slowest_node_gets_the_scripts_too() {
     in_lab(3, 1, |lab| async move {
         let a = lab.member(0, LONG);
         lab.delay(a.name(), &node(2), Duration::from_millis(15));

@@ -1,4 +1,4 @@
-//! Locks on several Redis.
+//! Locks on several Redis servers.
 
 mod lab;
 

@@ -12,7 +12,7 @@ use sim::entropy::Entropy;
 const TTL: Duration = Duration::from_secs(2);
 const SETTLE: Duration = Duration::from_millis(400);
 
-/// Acquires while `member` reaches `nodes` only, releases, and tells the token.
+/// Acquires while `member` reaches only `nodes`, and releases. Returns the fencing token.
 async fn grant(lab: &Lab, member: &Member, nodes: [usize; 3]) -> u64 {
     let away: Vec<_> = (0..5).filter(|node| !nodes.contains(node)).collect();
     away.iter().for_each(|node| lab.cut(member, *node));
@@ -39,7 +39,7 @@ fn two_majorities_that_share_one_node_keep_the_order() {
 }
 
 #[test]
-fn the_shared_node_that_loses_its_data_lets_tokens_regress() {
+fn tokens_regress_if_the_shared_node_loses_its_data() {
     in_lab(5, 2, |lab| async move {
         let (a, b) = (lab.member(0, TTL), lab.member(1, TTL));
         lab.server(0).preset(key().fence_key().as_bytes(), b"10");
@@ -50,7 +50,7 @@ fn the_shared_node_that_loses_its_data_lets_tokens_regress() {
 }
 
 #[test]
-fn tokens_from_the_servers_time_survive_the_loss_of_a_node() {
+fn tokens_by_server_time_survive_the_loss_of_a_node() {
     in_lab(5, 2, |lab| async move {
         let member = |number| lab.member_with(number, TTL, TokenSource::ServerTime);
         let (a, b) = (member(0), member(1));
@@ -60,19 +60,16 @@ fn tokens_from_the_servers_time_survive_the_loss_of_a_node() {
         lab.server(2).flush();
         let second = grant(&lab, &b, [2, 3, 4]).await;
         assert!(second > first);
-        // The limit: clocks further apart than the time since the last grant.
+        // The limit: clocks that differ by more than the time since the last grant.
         (2..5).for_each(|node| lab.step_back(node));
         lab.server(2).flush();
-        assert!(
-            grant(&lab, &a, [0, 1, 2]).await > second,
-            "those who kept their counters or clocks are a majority"
-        );
+        assert!(grant(&lab, &a, [0, 1, 2]).await > second, "a majority has kept its counters or clocks");
         (2..5).for_each(|node| lab.server(node).flush());
         assert!(grant(&lab, &b, [2, 3, 4]).await < second);
     });
 }
 
-/// Locks on the node numbered 0 alone, with tokens from the server's time.
+/// Acquires and releases on node 0 alone, with tokens from `tokens`. Returns the fencing token.
 async fn grant_of_one(lab: &Lab, tokens: TokenSource) -> u64 {
     let member = lab.member(0, TTL);
     let mut redis = RedisOptions::default();
@@ -87,7 +84,7 @@ async fn grant_of_one(lab: &Lab, tokens: TokenSource) -> u64 {
 }
 
 #[test]
-fn tokens_of_one_server_survive_the_loss_of_its_counter_but_not_of_its_clock() {
+fn tokens_by_server_time_survive_the_loss_of_the_counter() {
     in_lab(3, 1, |lab| async move {
         let first = grant_of_one(&lab, TokenSource::ServerTime).await;
         assert!(first > 1_000_000_000_000_000, "microseconds since 1970: {first}");
@@ -95,19 +92,22 @@ fn tokens_of_one_server_survive_the_loss_of_its_counter_but_not_of_its_clock() {
         lab.server(0).flush();
         let second = grant_of_one(&lab, TokenSource::ServerTime).await;
         assert!(second > first);
-        // A clock that steps back does no harm while the counter is there.
+        // A clock that steps back does no harm while the counter exists.
         lab.step_back(0);
         assert_eq!(grant_of_one(&lab, TokenSource::ServerTime).await, second + 1);
         assert_eq!(grant_of_one(&lab, TokenSource::Counter).await, second + 2);
         lab.server(0).flush();
-        assert!(grant_of_one(&lab, TokenSource::ServerTime).await < second, "both lost: the limit");
+        assert!(
+            grant_of_one(&lab, TokenSource::ServerTime).await < second,
+            "the limit: counter and clock are lost"
+        );
         lab.server(0).flush();
         assert_eq!(grant_of_one(&lab, TokenSource::Counter).await, 1);
     });
 }
 
-/// Three clients that acquire and release for a while, and nodes that crash and come back, at most two at a
-/// time.
+/// Lets three clients acquire and release repeatedly while nodes crash and restart, at most two at a time.
+/// Returns the fencing tokens in the order of grants.
 fn tokens_through_crashes(seed: u64) -> Vec<u64> {
     in_lab(5, 3, |lab| async move {
         let tokens = Arc::new(Mutex::new(Vec::new()));

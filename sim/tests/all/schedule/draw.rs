@@ -1,4 +1,4 @@
-//! Drawn schedules: always valid, the same for a seed, of every kind, healed before the run ends.
+//! Drawn schedules are valid, the same for the same seed, of every kind, and healed before the run ends.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Schedules as data: files, what they may not say, and drawing from a seed.
+//! Schedules as data: files, their errors, and drawing from a seed.
 
 mod draw;
 mod roundtrip;

@@ -1,4 +1,4 @@
-//! A schedule that is written as TOML and read again is the same schedule, whatever stands in it.
+//! Any schedule that is written as TOML and read again is the same schedule.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use sim::{Schedule, Shift, Span};
 
 proptest! {
     #[test]
-    fn a_schedule_as_toml(schedule in schedule()) {
+    fn a_schedule_survives_a_round_trip_through_toml(schedule in schedule()) {
         let text = schedule.to_toml();
         let read = Schedule::<Options>::read("written", &text, &Faults::default());
         let read = read.map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
@@ -28,21 +28,24 @@ proptest! {
     }
 
     #[test]
-    fn a_span(span in span()) {
+    fn a_span_survives_a_round_trip_through_text(span in span()) {
         prop_assert_eq!(span.to_string().parse::<Span>().unwrap(), span);
     }
 
     #[test]
-    fn a_shift(shift in shift()) {
+    fn a_shift_survives_a_round_trip_through_text(shift in shift()) {
         prop_assert_eq!(shift.to_string().parse::<Shift>().unwrap(), shift);
     }
 
     #[test]
-    fn any_text_is_read_or_refused_without_a_panic(text in "\\PC*", number in "[0-9]{1,22}[.]?[0-9]{0,22}(m|s|ms|us|ns)") {
+    fn any_text_is_read_or_refused_without_a_panic(
+        text in "\\PC*",
+        number in "[0-9]{1,22}[.]?[0-9]{0,22}(m|s|ms|us|ns)",
+    ) {
         let _ = Schedule::parse("any", &text);
         let _ = text.parse::<Span>();
         let _ = text.parse::<Shift>();
-        // What is read prints as the same span, if not in the same words.
+        // A span that is read prints as the same span, though its text may differ.
         if let Ok(span) = number.parse::<Span>() {
             prop_assert_eq!(span.to_string().parse::<Span>().unwrap(), span);
         }
@@ -77,7 +80,7 @@ fn link() -> impl Strategy<Value = Link> {
     (name(), name()).prop_map(|(from, to)| Link { from, to })
 }
 
-fn when() -> impl Strategy<Value = Trigger> {
+fn trigger() -> impl Strategy<Value = Trigger> {
     let after = (name(), select(Point::ALL), any::<u32>(), span());
     prop_oneof![
         span().prop_map(Trigger::At),
@@ -90,12 +93,12 @@ fn when() -> impl Strategy<Value = Trigger> {
     ]
 }
 
-/// What a fault does, as any type of it.
+/// Wraps an action as one of any type.
 fn action<A: Action>(action: A) -> Arc<dyn Action> {
     Arc::new(action)
 }
 
-fn what_process() -> impl Strategy<Value = Arc<dyn Action>> {
+fn process_action() -> impl Strategy<Value = Arc<dyn Action>> {
     let crash = (name(), any::<bool>(), of(span()));
     prop_oneof![
         (name(), of(span())).prop_map(|(process, lasts)| action(Pause { process, lasts })),
@@ -113,7 +116,7 @@ fn what_process() -> impl Strategy<Value = Arc<dyn Action>> {
     ]
 }
 
-fn what_link() -> impl Strategy<Value = Arc<dyn Action>> {
+fn link_action() -> impl Strategy<Value = Arc<dyn Action>> {
     let delay = (link(), span(), any::<bool>(), of(span()));
     prop_oneof![
         (link(), any::<bool>(), of(span())).prop_map(|(link, both, lasts)| action(Cut { link, both, lasts })),
@@ -124,7 +127,7 @@ fn what_link() -> impl Strategy<Value = Arc<dyn Action>> {
     ]
 }
 
-fn what_clock() -> impl Strategy<Value = Arc<dyn Action>> {
+fn clock_action() -> impl Strategy<Value = Arc<dyn Action>> {
     let rate = (name(), 0.001..1000.0, of(span()));
     prop_oneof![
         (name(), shift()).prop_map(|(process, by)| action(Step { process, by })),
@@ -134,8 +137,8 @@ fn what_clock() -> impl Strategy<Value = Arc<dyn Action>> {
 }
 
 fn fault() -> impl Strategy<Value = Fault> {
-    let what = prop_oneof![what_process(), what_link(), what_clock()];
-    (when(), what).prop_map(|(when, what)| Fault { when, what })
+    let what = prop_oneof![process_action(), link_action(), clock_action()];
+    (trigger(), what).prop_map(|(when, what)| Fault { when, what })
 }
 
 fn worker() -> impl Strategy<Value = Worker> {
@@ -189,7 +192,7 @@ fn cluster() -> impl Strategy<Value = (Network, Redis, Etcd, Resource)> {
     (network, redis, etcd, select(Store::ALL).prop_map(|store| Resource { store }))
 }
 
-/// What the arms must give, in any order of theirs.
+/// Generates expectations of the arms, in any order.
 fn expect() -> impl Strategy<Value = Expect> {
     let arms = vec((select(vec!["unfenced", "fenced"]), outcome()), 0..3);
     arms.prop_map(|arms| {

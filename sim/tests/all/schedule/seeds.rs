@@ -1,5 +1,4 @@
-//! Every file of the corpus parses, says what it shows and what it must give, and is the same after a round
-//! trip.
+//! Every file of the corpus parses, has a description and expectations, and survives a round trip.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +7,7 @@ use sim::Schedule;
 use sim::lab::{Arm, Options};
 use sim::museum::{self, Museum};
 
-/// What SCENARIOS asks of one Redis, or one with a replica.
+/// The scenarios that SCENARIOS requires for one Redis, with or without a replica.
 const SCENARIOS: [&str; 15] = [
     "gc-pause",
     "check-then-write",
@@ -46,7 +45,7 @@ fn every_file_has_a_description_and_expectations() {
     for (name, schedule) in corpus() {
         assert!(
             schedule.about.len() > 40,
-            "{name}: about = {:?} tells a stranger too little",
+            "{name}: about = {:?} is too short for a stranger",
             schedule.about
         );
         assert!(!schedule.expect.is_empty(), "{name} expects nothing");
@@ -66,7 +65,7 @@ fn the_corpus_survives_a_round_trip() {
 }
 
 #[test]
-fn a_schedule_is_written_as_a_person_would() {
+fn a_schedule_is_written_in_the_style_of_the_corpus() {
     let text = corpus()["gc-pause"].to_toml();
     for line in [
         r#"when = { process = "a", after = "entered" }"#,

@@ -1,9 +1,9 @@
-//! A schedule file with a mistake in it is refused: with the file, the line, the name at fault, and what is
-//! known instead.
+//! A schedule file with a mistake is refused; the error has the file, the line, the wrong name and the known
+//! names.
 
 use sim::Schedule;
 
-/// A schedule of which each row below changes one line.
+/// A schedule of which each check below changes a part.
 const GOOD: &str = r#"about  = "every section of a file"
 system = "redis"
 ttl    = "2s"
@@ -41,10 +41,10 @@ accepted = ["b:2", "a:1"]
 const WHEN: &str = r#"when = { process = "a", after = "granted", nth = 1 }"#;
 const WHAT: &str = r#"what = { pause = "a", for = "5s" }"#;
 
-/// What `GOOD` must be refused with, line first, when `good` is replaced by `bad`.
+/// Asserts that `GOOD` with `bad` in place of `good` is refused with `expected`, which begins with the line.
 #[track_caller]
 fn refused(good: &str, bad: &str, expected: &str) {
-    assert_eq!(GOOD.matches(good).count(), 1, "`{good}` must stand in the file once");
+    assert_eq!(GOOD.matches(good).count(), 1, "`{good}` must be in the file once");
     let said = match Schedule::parse("seeds/x.toml", &GOOD.replace(good, bad)) {
         Ok(_) => format!("nothing: `{bad}` was accepted"),
         Err(error) => error.to_string(),
@@ -58,7 +58,7 @@ fn the_file_without_a_mistake_is_accepted() {
 }
 
 #[test]
-fn unknown_fields() {
+fn unknown_fields_are_refused() {
     let known = "expected one of `at`, `process`, `after`, `nth`, `plus`";
     refused(WHEN, r#"when = { proces = "a" }"#, &format!("23: unknown field `proces`, {known}"));
     refused("check = false", "chek = false", &format!("15: unknown field `chek`, {WORKER_FIELDS}"));
@@ -70,19 +70,20 @@ fn unknown_fields() {
 }
 
 #[test]
-fn unknown_names() {
+fn unknown_names_are_refused() {
     let known = "known are redis, redlock, etcd, zookeeper, toy";
     refused(r#"system = "redis""#, r#"system = "rediss""#, &format!("2: unknown system `rediss`: {known}"));
     let known = "known are none, plain, fenced";
-    refused(r#"read = "plain""#, r#"read = "plian""#, &format!("20: unknown way to read `plian`: {known}"));
+    refused(r#"read = "plain""#, r#"read = "plian""#, &format!("20: unknown read mode `plian`: {known}"));
     refused(r#"store = "redb""#, r#"store = "redbb""#, "10: unknown store `redbb`: known are memory, redb");
-    let known = "overlap, stale_write, late_write, lost_update, token_regressed, foreign_release, stuck, unfair, two_valid, unheld, leaked, idle";
+    let known = "overlap, stale_write, late_write, lost_update, token_regressed, foreign_release, stuck, \
+                 unfair, two_valid, unheld, leaked, idle";
     let unknown = format!("31: unknown verdict `stale-write`: known are {known}");
     refused(r#""stale_write""#, r#""stale-write""#, &unknown);
 }
 
 #[test]
-fn unknown_processes_and_keys() {
+fn unknown_processes_and_keys_are_refused() {
     let known = "the schedule has a, b, redis-1, replica-1, resource";
     refused(WHAT, r#"what = { pause = "c" }"#, &format!("24: unknown process `c` in `pause`: {known}"));
     let cut = r#"what = { cut = ["a", "redis-2"] }"#;
@@ -99,13 +100,14 @@ fn unknown_processes_and_keys() {
 }
 
 #[test]
-fn points() {
+fn points_that_are_never_passed_are_refused() {
     let when =
         |process: &str, point: &str| format!(r#"when = {{ process = "{process}", after = "{point}" }}"#);
     let worker = "requested, granted, not-granted, entered, read, worked, checked, sent, answered, \
                   release-requested, released, renewed, lost";
-    let others = "extended, expired, deleted, accepted, repeated, rejected, claimed, GET, SET, DEL, EXISTS, EXPIRE, \
-                  PEXPIRE, TTL, PTTL, INCR, INCRBY, TIME, PING, INFO, HELLO, CLIENT, EVAL, EVALSHA, SCRIPT";
+    let others = "extended, expired, deleted, accepted, repeated, rejected, claimed, GET, SET, DEL, \
+                  EXISTS, EXPIRE, PEXPIRE, TTL, PTTL, INCR, INCRBY, TIME, PING, INFO, HELLO, CLIENT, \
+                  EVAL, EVALSHA, SCRIPT";
     let unknown = format!("23: unknown point `grnated`: known are {worker}, {others}");
     refused(WHEN, &when("a", "grnated"), &unknown);
     let known = "the resource has read, accepted, repeated, rejected, claimed";
@@ -119,7 +121,7 @@ fn points() {
 }
 
 #[test]
-fn when_a_fault_strikes() {
+fn impossible_triggers_are_refused() {
     let nth = |nth: &str| format!(r#"when = {{ process = "a", after = "granted", nth = {nth} }}"#);
     refused(WHEN, &nth("0"), "23: `nth` is 0: passings of a point are counted from 1");
     refused(WHEN, &nth("3"), "23: `nth` = 3: `a` passes `granted` once a round and has `rounds` = 2");
@@ -135,7 +137,7 @@ fn when_a_fault_strikes() {
 }
 
 #[test]
-fn spans() {
+fn malformed_spans_are_refused() {
     let help = "write a number and a unit (m, s, ms, us, ns), such as 500ms, 1.5s or 1m";
     let span = |text: &str| format!(r#"starts = "{text}""#);
     let good = span("100ms");
@@ -154,7 +156,7 @@ fn spans() {
 }
 
 #[test]
-fn one_fault_at_a_time() {
+fn a_fault_has_one_action_with_its_own_fields() {
     let two = r#"what = { pause = "a", crash = "redis-1" }"#;
     refused(WHAT, two, "24: `pause` and `crash` in one fault: write a fault for each");
     refused(WHAT, r#"what = { pause = "a", by = "1s" }"#, "24: `by` does not apply to `pause`");
@@ -162,8 +164,8 @@ fn one_fault_at_a_time() {
     refused(WHAT, lasts, "24: `for` does not apply to `reset`");
     let both = r#"what = { reset = ["a", "resource"], both = true }"#;
     refused(WHAT, both, "24: `both` does not apply to `reset`");
-    let verbs = "pause, resume, crash, stop, cut, delay, partition, reset, step, slew, rate, promote, lead, evict, \
-                 cancel";
+    let verbs = "pause, resume, crash, stop, cut, delay, partition, reset, step, slew, rate, promote, \
+                 lead, evict, cancel";
     refused(WHAT, r#"what = { for = "1s" }"#, &format!("24: `what` needs one of {verbs}"));
     refused(WHAT, r#"what = { delay = ["a", "resource"] }"#, "24: `delay` needs `by`: by how much");
     refused(WHAT, r#"what = { slew = "a", by = "+1s" }"#, "24: `slew` needs `over`: in how much time");
@@ -174,7 +176,7 @@ fn one_fault_at_a_time() {
 }
 
 #[test]
-fn faults_of_the_wrong_process() {
+fn faults_on_unsuitable_processes_are_refused() {
     let no_replica = "28: `promote` of `replica-1`: the schedule has no replica (redis.replica)";
     refused("replica = true", "replica = false", no_replica);
     refused(WHAT, r#"what = { promote = "redis-1" }"#, "24: `promote` of `redis-1`: it is no replica");
@@ -197,14 +199,14 @@ fn faults_of_the_wrong_process() {
 }
 
 #[test]
-fn what_has_gone_for_good_can_not_go_again() {
+fn a_process_can_end_for_good_only_once() {
     let twice =
         format!("what = {{ stop = \"redis-1\" }}\n\n[[fault]]\n{WHEN}\nwhat = {{ crash = \"redis-1\" }}");
-    refused(WHAT, &twice, "28: `redis-1` goes for good twice: give one of the two a `restart_after`");
+    refused(WHAT, &twice, "28: two faults end `redis-1` for good: give one of them a `restart_after`");
 }
 
 #[test]
-fn faults_of_links() {
+fn faults_on_impossible_links_are_refused() {
     let links =
         "workers talk to lock servers and to the resource, and lock servers of a cluster to each other";
     let link = |link: &str| format!("what = {{ cut = {link} }}");
@@ -217,11 +219,11 @@ fn faults_of_links() {
     let few = "24: `partition` needs two groups at least, none of them empty";
     refused(WHAT, &partition(r#"[["a"]]"#), few);
     refused(WHAT, &partition(r#"[["a"], []]"#), few);
-    refused(WHAT, &partition(r#"[["a"], ["a"]]"#), "24: `a` stands twice in one `partition`");
+    refused(WHAT, &partition(r#"[["a"], ["a"]]"#), "24: `a` is in `partition` twice: name it once");
 }
 
 #[test]
-fn faults_of_clocks() {
+fn clock_faults_without_effect_are_refused() {
     let rate = |factor: &str| format!(r#"what = {{ rate = "a", factor = {factor} }}"#);
     refused(WHAT, &rate("1.0"), "24: `factor` is 1: the fault would do nothing");
     refused(WHAT, &rate("0.0"), "24: `factor` = 0: it must be from 0.001 to 1000");
@@ -232,7 +234,7 @@ fn faults_of_clocks() {
 }
 
 #[test]
-fn the_workload() {
+fn impossible_workers_are_refused() {
     let b = r#"name = "b""#;
     refused(b, r#"name = "a""#, "18: two workers are called `a`");
     refused(b, "", "17: a worker has no name: write name = \"a\"");
@@ -259,18 +261,18 @@ fn the_workload() {
     refused("rounds = 2", "cancel_at = [1, 2]", "14: `cancel_at` of `a` has 2 entries for 1 rounds");
 }
 
-/// A worker without the lock has no use for what concerns the lock.
+/// Options of locks do not apply to a worker without the lock.
 #[test]
-fn the_mode_of_a_worker() {
+fn options_of_another_worker_mode_are_refused() {
     let starts = r#"starts = "100ms""#;
-    let unknown = "19: unknown way to write `csa`: known are lock, cas, read";
+    let unknown = "19: unknown worker mode `csa`: known are lock, cas, read";
     refused(starts, r#"mode = "csa""#, unknown);
     let needs = "14: `attempts` needs `mode = \"cas\"`: `a` waits for the lock until its `deadline`";
     refused("rounds = 2", "attempts = 3", needs);
     let idle = |field: &str, line: u32| {
         format!(
-            "{line}: `{field}` does not apply to `mode = \"cas\"`: `%` takes no lock, and always reads and writes once \
-             an attempt"
+            "{line}: `{field}` does not apply to `mode = \"cas\"`: `%` takes no lock, and always reads \
+             and writes once an attempt"
         )
     };
     refused(starts, r#"mode = "cas""#, &idle("read", 20).replace('%', "b"));
@@ -293,7 +295,7 @@ fn the_mode_of_a_worker() {
 }
 
 #[test]
-fn the_cluster() {
+fn impossible_clusters_are_refused() {
     let keys = r#"keys   = ["orders:42", "orders:43"]"#;
     refused(keys, "keys = []", "4: `keys` is empty: workers need a key to lock");
     refused(keys, r#"keys = ["orders"]"#, "4: `orders` is no key: write type:id, such as orders:42");
@@ -312,7 +314,7 @@ fn the_cluster() {
 }
 
 #[test]
-fn expectations() {
+fn impossible_expectations_are_refused() {
     let refuses = "33: `refused` holds a:1: a resource without fencing refuses nothing";
     refused(r#"accepted = ["b:2", "a:1"]"#, "accepted = []\nrefused = [\"a:1\"]", refuses);
     let no_write = "names no write: give the worker and its token, as in `b:2`";
@@ -330,27 +332,28 @@ fn the_error_names_the_fields_line_within_a_table() {
 }
 
 #[test]
-fn a_schedule_made_in_code_is_told_the_field() {
+fn an_error_in_a_schedule_from_code_names_the_field() {
     let mut schedule = Schedule::parse("x", GOOD).unwrap();
     schedule.options.redis.replica = false;
     assert_eq!(schedule.validate().unwrap_err().place.to_string(), "fault[1].what.promote");
 }
 
 #[test]
-fn no_toml_and_no_file() {
+fn files_that_are_missing_or_not_toml_are_refused() {
     refused("rounds = 2", "rounds = = 2", "14: extra `=`, expected nothing");
     refused("rounds = 2", "rounds = 2\nrounds = 3", "15: duplicate key");
     let error = Schedule::load(std::path::Path::new("seeds/none.toml")).unwrap_err().to_string();
     assert_eq!(error, "seeds/none.toml: No such file or directory (os error 2)");
 }
 
-const TOP_FIELDS: &str = "expected one of `system`, `ttl`, `drift_margin`, `keys`, `within`, `mutant`, `redis`, `etcd`, \
-                          `resource`, `worker`; every schedule has `about`, `seed`, `limit`, `network`, `expect`, `fault`";
-const WORKER_FIELDS: &str = "expected one of `name`, `mode`, `attempts`, `starts`, `rounds`, `key`, `think`, `deadline`, \
-                             `work`, `ttl`, `check`, `read`, `renew`, `renew_cap`, `release`, `writes`, `retry_put`, \
-                             `cancel_at`";
+const TOP_FIELDS: &str = "expected one of `system`, `ttl`, `drift_margin`, `keys`, `within`, `mutant`, \
+                          `redis`, `etcd`, `resource`, `worker`; every schedule has `about`, `seed`, \
+                          `limit`, `network`, `expect`, `fault`";
+const WORKER_FIELDS: &str = "expected one of `name`, `mode`, `attempts`, `starts`, `rounds`, `key`, \
+                             `think`, `deadline`, `work`, `ttl`, `check`, `read`, `renew`, `renew_cap`, \
+                             `release`, `writes`, `retry_put`, `cancel_at`";
 const REDIS_FIELDS: &str =
     "expected one of `nodes`, `persistence`, `replica`, `fence_start`, `tokens`, `waiting`";
-const WHAT_FIELDS: &str = "expected one of `pause`, `resume`, `crash`, `stop`, `cut`, `delay`, `partition`, `reset`, \
-                           `step`, `slew`, `rate`, `promote`, `lead`, `evict`, `cancel`, `for`, `power_loss`, \
-                           `restart_after`, `both`, `by`, `over`, `factor`, `part`";
+const WHAT_FIELDS: &str = "expected one of `pause`, `resume`, `crash`, `stop`, `cut`, `delay`, `partition`, \
+                           `reset`, `step`, `slew`, `rate`, `promote`, `lead`, `evict`, `cancel`, `for`, \
+                           `power_loss`, `restart_after`, `both`, `by`, `over`, `factor`, `part`";

@@ -7,7 +7,7 @@ use sim::lab::{Arm, Options};
 use sim::museum::run;
 use sim::{Report, Schedule};
 
-/// A schedule of `seeds/`, and its runs as far as they were needed.
+/// A schedule of `seeds/`, and its runs, each made on first use.
 pub struct Case {
     pub name: String,
     pub schedule: Schedule<Options>,
@@ -15,25 +15,25 @@ pub struct Case {
 }
 
 impl Case {
-    /// The run of `arm`, by the schedule's own seed.
+    /// Returns the run of `arm` with the schedule's own seed.
     pub fn run(&self, arm: Arm) -> &Report {
         let run = || run(&self.schedule, arm, self.schedule.seed).unwrap();
         self.runs[arm as usize].get_or_init(run)
     }
 
-    /// The runs of the arms that the schedule expects something of.
+    /// Returns the runs of the arms for which the schedule has expectations.
     pub fn runs(&self) -> impl Iterator<Item = (Arm, &Report)> {
         Arm::of(&self.schedule.expect).map(|arm| (arm, self.run(arm)))
     }
 }
 
-/// The schedules in `seeds/`, in the order of their names.
+/// Returns the schedules in `seeds/`, in the order of their names.
 pub fn corpus() -> &'static [Case] {
     static CORPUS: LazyLock<Vec<Case>> = LazyLock::new(load);
     &CORPUS
 }
 
-/// The schedule `seeds/{name}.toml`.
+/// Returns the schedule `seeds/{name}.toml`.
 pub fn case(name: &str) -> &'static Case {
     corpus().iter().find(|case| case.name == name).unwrap_or_else(|| panic!("no seeds/{name}.toml"))
 }

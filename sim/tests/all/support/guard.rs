@@ -1,9 +1,9 @@
-//! The determinism guard: what two runs of one seed recorded, compared event by event.
+//! The determinism guard compares the records of two runs of one seed, event by event.
 
 use sim::Report;
 use sim::lab::{Arm, draw, run};
 
-/// Everything that a run records, as text: where it differs is where the runs part.
+/// Returns everything that a run records, as text; a line for each event.
 fn record(report: &Report) -> String {
     let mut text = Vec::new();
     for event in &report.events {
@@ -12,19 +12,19 @@ fn record(report: &Report) -> String {
     String::from_utf8(text).unwrap() + &format!("hash {:016x}, {} commands", report.hash, report.commands)
 }
 
-/// Both arms of the schedule that `seed` gives.
+/// Runs both arms of the schedule drawn from `seed`; returns their records.
 pub fn trace(seed: u64) -> String {
     let schedule = draw(seed);
     [Arm::Unfenced, Arm::Fenced].map(|arm| record(&run(&schedule, arm, seed).unwrap())).join("\n")
 }
 
-/// Fails at the first event that differs.
+/// Panics with the first event that differs, if the records differ.
 pub fn assert_same(seed: u64, one: &str, other: &str) {
     if one == other {
         return;
     }
     let (mut left, mut right) = (one.lines(), other.lines());
-    // A trace that merely ends earlier differs where it ends.
+    // A shorter record differs where it ends.
     let parted = (0..).find_map(|number| match (left.next(), right.next()) {
         (one, other) if one != other => Some((number, one.unwrap_or("(over)"), other.unwrap_or("(over)"))),
         (None, _) => Some((number, "(line ends)", "(line ends)")),

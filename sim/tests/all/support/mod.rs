@@ -1,4 +1,4 @@
-//! What the tests share: the corpus, and the seeds that the environment asks for.
+//! Shared by the tests: the corpus, the seeds from the environment, and scripts.
 
 mod corpus;
 pub mod guard;
@@ -13,23 +13,26 @@ use sim::Schedule;
 use sim::faults::{Cut, Fault, Link, Role, Scene, Trigger};
 use sim::lab::{Options, Persistence, Point};
 
-/// The seeds of a search that ends when it has found something: from `SEED` on, and ten times `count` at
-/// most, since luck differs from one beginning to another.
+/// The factor by which [`search`] extends a number of seeds.
+pub const SEARCH_FACTOR: u64 = 10;
+
+/// Returns the seeds of a search that ends with its first finding: from `SEED` on, [`SEARCH_FACTOR`] times
+/// `count` at most. `count` are enough on average; luck depends on the first seed.
 pub fn search(count: u64) -> impl Iterator<Item = u64> {
     let first = seeds::number("SEED").unwrap_or(0);
-    (0..10 * count).map(move |number| first.wrapping_add(number))
+    (0..SEARCH_FACTOR * count).map(move |number| first.wrapping_add(number))
 }
 
-/// The schedule without all that excuses an overlap: every worker renews, so it stops when its lease is over,
-/// and no fault is left that stops a process, bends a clock that leases are measured by, or makes a lock
-/// server forget. What is left (cuts, delays, lost replies, crashes of workers and of the resource, steps of
-/// workers' wall clocks, cancelled acquires) no lock may answer with two holders at once.
+/// Returns the schedule without anything that excuses an overlap. Every worker renews, so it stops when its
+/// lease is over. Faults are removed if they pause a process, change a clock that measures leases, or make a
+/// lock server forget. Under the others (cuts, delays, lost replies, crashes of workers and of the resource,
+/// steps of workers' wall clocks, cancelled acquires) no lock may have two holders at once.
 pub fn without_excuses(mut schedule: Schedule<Options>) -> Schedule<Options> {
     for worker in &mut schedule.options.workers {
         worker.renew = true;
     }
     let persistence = schedule.options.redis.persistence;
-    // A majority keeps what it has acknowledged, and leases run on monotonic clocks.
+    // A cluster keeps every acknowledged write on a majority, and measures leases on monotonic clocks.
     let is_cluster = schedule.options.cluster().is_some();
     let options = schedule.clone();
     let is_server = |process: &str| options.role(process) == Some(Role::Server);
@@ -43,8 +46,8 @@ pub fn without_excuses(mut schedule: Schedule<Options>) -> Schedule<Options> {
     schedule
 }
 
-/// The same, with the first worker cut off from all lock servers for two TTLs as soon as it works under the
-/// lock: its renewals fail, and all depends on when it stops.
+/// Returns the schedule without excuses, with the first worker cut off from all lock servers for two TTLs as
+/// soon as it works under the lock. Its renewals fail, so it must stop in time.
 pub fn cut_off_while_working(schedule: Schedule<Options>) -> Schedule<Options> {
     let mut schedule = without_excuses(schedule);
     let worker = schedule.options.workers[0].name.clone();

@@ -1,4 +1,4 @@
-//! Scripts: tests that do by hand what a schedule would do, and look at the answers themselves.
+//! Scripts: tests that control a run step by step and check the answers themselves.
 
 use std::future::Future;
 use std::pin::pin;
@@ -10,18 +10,18 @@ use dlock::{AcquireError, Backend, Handle, Instant, Lock, LockKey, Options, Runt
 use sim::world::runtime::SimRuntime;
 use sim::{Control, Process, Report, RunError, Sim};
 
-/// No test takes longer.
+/// The longest simulated time of a test.
 const LIMIT: Duration = Duration::from_secs(3600);
 
-/// Runs `script` in the world that `build` makes, in which each segment takes `latency`. Returns what both
-/// came to.
+/// Runs `script` in the world that `build` makes; each segment takes `latency`. Returns the report and the
+/// script's output.
 pub fn run_script<T: Send, F: Future<Output = T>>(
     latency: Duration,
     build: impl FnOnce(&mut Sim),
     script: impl FnOnce(Control) -> F + Send,
 ) -> (Report, T) {
     let mut sim = Sim::new(1);
-    // The script judges by itself.
+    // The script has its own assertions.
     sim.latency(latency, latency).limit(LIMIT).verdicts(&[]);
     build(&mut sim);
     match sim.run_script(script) {
@@ -31,7 +31,7 @@ pub fn run_script<T: Send, F: Future<Output = T>>(
     }
 }
 
-/// The key that most tests lock.
+/// Returns the key that most tests lock.
 pub fn key() -> LockKey {
     LockKey::new("orders", "42").unwrap()
 }
@@ -64,12 +64,12 @@ impl<B: Backend<Runtime = SimRuntime>> Member<B> {
         self.runtime.now()
     }
 
-    /// The deadline of an acquire that may wait for `time`.
+    /// Returns the deadline of an acquire with the timeout `time`.
     pub fn within(&self, time: Duration) -> Instant {
         self.now() + time
     }
 
-    /// Acquires in a task of its process, for at most `time`.
+    /// Acquires in a task of its process, with the timeout `time`.
     pub fn spawn_acquire(&self, key: &LockKey, time: Duration) -> Acquiring<B> {
         let (lock, key, deadline) = (self.lock.clone(), key.clone(), self.within(time));
         let result = Arc::new(Mutex::new(None));
@@ -82,7 +82,7 @@ impl<B: Backend<Runtime = SimRuntime>> Member<B> {
     }
 }
 
-/// An acquire that is under way in a task.
+/// An acquire in progress in a task.
 pub struct Acquiring<B: Backend>(Arc<Mutex<Option<Acquired<B>>>>);
 
 type Acquired<B> = Result<Handle<B>, AcquireError>;
@@ -92,12 +92,12 @@ impl<B: Backend> Acquiring<B> {
         self.0.lock().unwrap().is_some()
     }
 
-    /// The handle, if it has been granted one.
+    /// Returns the handle if the acquire has ended; panics if it failed.
     pub fn granted(&self) -> Option<Handle<B>> {
         self.0.lock().unwrap().take().map(Result::unwrap)
     }
 
-    /// Waits for its end, and returns what came of it.
+    /// Waits for the end of the acquire; returns its result.
     pub async fn wait(self, control: &Control) -> Acquired<B> {
         loop {
             if let Some(result) = self.0.lock().unwrap().take() {
@@ -108,8 +108,8 @@ impl<B: Backend> Acquiring<B> {
     }
 }
 
-/// Polls `future` until it has been pending for the `nth` time, leaves it alone for `time`, in which what it
-/// has begun goes on without it, and drops it. Returns its output if it ended before.
+/// Polls `future` until it is pending for the `nth` time, and drops it after `time`, in which its requests go
+/// on. Returns its output if it ended before.
 pub async fn drop_when_pending<F: Future>(
     control: &Control,
     nth: usize,
@@ -131,12 +131,12 @@ pub async fn drop_when_pending<F: Future>(
     ended
 }
 
-/// The points that servers pass from now on, with the names of their processes.
+/// Records the points that servers pass from now on, each as (process, point).
 pub fn points(control: &Control) -> Arc<Mutex<Vec<(String, String)>>> {
     let points = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&points);
+    let passed = Arc::clone(&points);
     control.hear_points(move |process, point| {
-        heard.lock().unwrap().push((process.to_owned(), point.to_owned()));
+        passed.lock().unwrap().push((process.to_owned(), point.to_owned()));
     });
     points
 }

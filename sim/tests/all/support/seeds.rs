@@ -1,13 +1,14 @@
-//! The seeds that the environment asks for.
+//! Seeds from the environment.
 
-/// The seeds to run: the one in `SEED`, or as many as `SEEDS` says, or `count`.
+/// Returns the seeds to run, from `SEED` or 0 on. Their number is `SEEDS`; without it, 1 with `SEED` and
+/// `count` without.
 pub fn seeds(count: u64) -> impl Iterator<Item = u64> {
     let seed = number("SEED");
     let count = number("SEEDS").unwrap_or(if seed.is_some() { 1 } else { count });
     (0..count).map(move |number| seed.unwrap_or(0).wrapping_add(number))
 }
 
-/// The whole number in the environment variable, if it is set.
+/// Returns the whole number in the environment variable, if it is set.
 pub fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
     Some(

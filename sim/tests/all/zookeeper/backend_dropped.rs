@@ -1,15 +1,14 @@
-//! Callers that leave: an acquire on simulated ZooKeeper servers whose future is dropped leaves no entry in
-//! the queue.
+//! Dropped acquires on simulated ZooKeeper servers: they leave no entry in the queue.
 
 use std::time::Duration;
 
-use super::lab::{in_line, key, member};
+use super::lab::{key, member, with_entries};
 use crate::support::scripts::drop_when_pending;
 
-/// Drops an acquire after so many half milliseconds, with or without a holder ahead; whether it had ended
-/// before.
+/// Drops an acquire after `halves` half milliseconds. If `is_held`, another client holds the lock. Returns
+/// true if the acquire ended before.
 fn acquire_dropped_after(halves: u64, is_held: bool) -> bool {
-    in_line(|zoo, entries| async move {
+    with_entries(|zoo, entries| async move {
         let (a, b) = zoo.members();
         let holder = if is_held { Some(b.try_acquire().await) } else { None };
         let deadline = a.now() + Duration::from_micros(500 * halves);
@@ -27,20 +26,20 @@ fn acquire_dropped_after(halves: u64, is_held: bool) -> bool {
 }
 
 #[test]
-fn an_acquire_that_is_dropped_leaves_no_entry_whenever_that_is() {
+fn a_dropped_acquire_leaves_no_entry_at_any_time() {
     let dropped = (0..).take_while(|halves| !acquire_dropped_after(*halves, false)).count();
-    assert!(dropped > 12, "it connects, makes the queue and enters it: {dropped}");
+    assert!(dropped > 12, "it connects, creates the queue and enters it: {dropped}");
 }
 
 #[test]
-fn a_waiter_that_is_dropped_leaves_no_entry_whenever_that_is() {
-    // From before the connection until long after it has come to watch the holder.
+fn a_dropped_waiter_leaves_no_entry_at_any_time() {
+    // From before the connection until long after it began to watch the holder.
     assert!((0..40).all(|halves| !acquire_dropped_after(halves, true)));
 }
 
-/// Drops an acquire at its `nth` await point, `millis` after that; whether it had ended before.
+/// Drops an acquire `millis` ms after its `nth` await point. Returns true if the acquire ended before.
 fn acquire_dropped_at(nth: usize, millis: u64) -> bool {
-    in_line(|zoo, entries| async move {
+    with_entries(|zoo, entries| async move {
         let a = member(&zoo.process("a"));
         let key = key();
         let time = Duration::from_millis(millis);
@@ -58,7 +57,7 @@ fn acquire_dropped_at(nth: usize, millis: u64) -> bool {
 }
 
 #[test]
-fn an_acquire_that_is_dropped_leaves_no_entry_wherever_it_stood() {
+fn a_dropped_acquire_leaves_no_entry_at_any_await_point() {
     for millis in 0..5 {
         let dropped = (1..).take_while(|nth| !acquire_dropped_at(*nth, millis)).count();
         assert!(dropped >= 4, "connection, creation, queue, creation: {dropped}");

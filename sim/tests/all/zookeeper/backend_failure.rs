@@ -1,9 +1,8 @@
-//! Locks on simulated ZooKeeper servers when something fails: answers that get lost, sessions that expire,
-//! servers out of touch.
+//! Locks on simulated ZooKeeper servers under faults: lost answers, expired sessions, lost leaders.
 
 use std::time::Duration;
 
-use super::lab::{Entries, Member, SESSION, ZooHandle, in_line, key, member, member_at};
+use super::lab::{Entries, Member, SESSION, ZooHandle, key, member, member_at, with_entries};
 use super::support::{SERVERS, Zoo};
 use dlock::{
     AcquireError, BackendError, Cap, LostError, ReleaseError, Released, RenewError, TryAcquireError,
@@ -12,7 +11,7 @@ use dlock_zookeeper::{Client, ClientOptions, CreateMode};
 use sim::faults::{Pause, Reset};
 use sim::world::runtime::SimRuntime;
 
-/// Breaks all connections of a client when its next entry has been created, and the answer not been sent.
+/// Resets all connections of a client when its next entry has been created, before the answer is sent.
 fn lose_next_creation(zoo: &Zoo, entries: &Entries) {
     let (zoo, mut done) = (zoo.clone(), false);
     entries.on_entry(move |client| {
@@ -22,26 +21,26 @@ fn lose_next_creation(zoo: &Zoo, entries: &Entries) {
     });
 }
 
-/// The server that has executed the latest request of `client`.
+/// Returns the server that executed the latest request of `client`.
 fn server_of(entries: &Entries, client: &str) -> &'static str {
     let executed = entries.take_executed();
     let (latest, ..) = executed.iter().rfind(|(_, by, _)| by == client).unwrap();
     SERVERS.into_iter().find(|server| server == latest).unwrap()
 }
 
-/// A plain session beside the locks, as an operator would have.
+/// Returns a plain client beside the locks, as an operator would use.
 fn operator(runtime: &SimRuntime) -> Client<SimRuntime> {
     Client::new(runtime.clone(), ClientOptions::new(SERVERS.map(|server| format!("{server}:2181")), SESSION))
 }
 
 #[test]
-fn a_creation_whose_answer_is_lost_is_recognised() {
-    in_line(|zoo, entries| async move {
+fn a_creation_whose_answer_was_lost_is_recognised() {
+    with_entries(|zoo, entries| async move {
         let a = member(&zoo.process("a"));
         lose_next_creation(&zoo, &entries);
         let handle = a.acquire(3000).await;
         assert_eq!(entries.created(), 1, "no second node");
-        assert_eq!(entries.zxids(), [handle.fence().as_u64()], "the same token by this way");
+        assert_eq!(entries.zxids(), [handle.fence().as_u64()], "the token of the first creation");
         assert_eq!(zoo.ensemble.sessions(), 1);
         handle.renew().await.unwrap();
         assert_eq!(handle.release().await, Ok(Released::Done));
@@ -51,13 +50,13 @@ fn a_creation_whose_answer_is_lost_is_recognised() {
 
 #[test]
 fn a_waiter_whose_creation_was_not_answered_keeps_its_place() {
-    in_line(|zoo, entries| async move {
+    with_entries(|zoo, entries| async move {
         let (a, b) = zoo.members();
         let holder = a.try_acquire().await;
         lose_next_creation(&zoo, &entries);
-        let second = b.wait_in_line(10_000);
+        let second = b.wait_in_queue(10_000);
         zoo.pass(100).await;
-        let third = member(&b.process).wait_in_line(10_000);
+        let third = member(&b.process).wait_in_queue(10_000);
         zoo.pass(500).await;
         assert_eq!(entries.created(), 3);
         holder.release().await.unwrap();
@@ -70,7 +69,7 @@ fn a_waiter_whose_creation_was_not_answered_keeps_its_place() {
 
 #[test]
 fn an_acquire_that_fails_after_its_creation_leaves_no_entry() {
-    in_line(|zoo, entries| async move {
+    with_entries(|zoo, entries| async move {
         let a = member(&zoo.process("a"));
         a.try_acquire().await.release().await.unwrap();
         SERVERS.iter().for_each(|server| zoo.cut(server, "a"));
@@ -85,21 +84,21 @@ fn an_acquire_that_fails_after_its_creation_leaves_no_entry() {
 
 #[test]
 fn a_waiter_whose_session_expires_begins_again_at_the_end() {
-    in_line(|zoo, entries| async move {
+    with_entries(|zoo, entries| async move {
         let (a, b) = zoo.members();
         let c = member(&a.process);
         let holder = a.try_acquire().await;
         holder.keep_alive(Cap(Duration::from_secs(60)));
-        let second = b.wait_in_line(60_000);
+        let second = b.wait_in_queue(60_000);
         zoo.pass(50).await;
-        let third = c.wait_in_line(60_000);
+        let third = c.wait_in_queue(60_000);
         zoo.pass(50).await;
         zoo.isolate("b");
         zoo.pass(1500).await;
         assert_eq!((entries.len(), entries.expired()), (2, 1), "the second's entry is gone");
         zoo.reunite("b");
         zoo.pass(3000).await;
-        assert_eq!((entries.len(), entries.created()), (3, 4), "it stands in line again");
+        assert_eq!((entries.len(), entries.created()), (3, 4), "it is in the queue again");
         assert!(!second.is_over() && !third.is_over());
 
         assert_eq!(holder.release().await, Ok(Released::Done));
@@ -111,16 +110,16 @@ fn a_waiter_whose_session_expires_begins_again_at_the_end() {
         zoo.pass(50).await;
         let last = second.granted().unwrap();
         assert!(last.fence() > token);
-        assert_eq!(entries.zxids(), [last.fence().as_u64()], "by its new entry");
+        assert_eq!(entries.zxids(), [last.fence().as_u64()], "the zxid of its new entry");
     });
 }
 
 #[test]
-fn a_waiter_that_slept_through_its_turn_does_not_hold() {
-    in_line(|zoo, entries| async move {
+fn a_waiter_paused_past_its_session_does_not_hold() {
+    with_entries(|zoo, entries| async move {
         let (a, b) = zoo.members();
         let holder = a.try_acquire().await;
-        let second = b.wait_in_line(60_000);
+        let second = b.wait_in_queue(60_000);
         zoo.pass(50).await;
         let pause = zoo.control.strike(Pause::of("b"));
         holder.release().await.unwrap();
@@ -128,7 +127,7 @@ fn a_waiter_that_slept_through_its_turn_does_not_hold() {
         assert_eq!(entries.len(), 0, "it was first, and its session expired");
         let next = a.try_acquire().await;
         next.keep_alive(Cap(Duration::from_secs(60)));
-        // The news that it is first has waited for it.
+        // The notification that it is first arrives only now.
         pause.heal();
         zoo.pass(500).await;
         assert!(!second.is_over());
@@ -140,11 +139,11 @@ fn a_waiter_that_slept_through_its_turn_does_not_hold() {
 }
 
 #[test]
-fn a_holder_that_sleeps_past_its_session_has_lost_its_lease_to_the_next() {
-    in_line(|zoo, entries| async move {
+fn a_holder_paused_past_its_session_loses_its_lease() {
+    with_entries(|zoo, entries| async move {
         let (a, b) = zoo.members();
         let stale = a.try_acquire().await;
-        let second = b.wait_in_line(60_000);
+        let second = b.wait_in_queue(60_000);
         zoo.pass(50).await;
         let pause = zoo.control.strike(Pause::of("a"));
         let until = zoo.now();
@@ -152,14 +151,14 @@ fn a_holder_that_sleeps_past_its_session_has_lost_its_lease_to_the_next() {
             zoo.pass(5).await;
             assert!(zoo.now() < until + 1300 * super::support::MS, "the session and a tick");
         }
-        assert!(!stale.is_valid(), "its own clock has told it before");
+        assert!(!stale.is_valid(), "it expired by its own clock before");
         let next = second.granted().unwrap();
         assert!(next.fence() > stale.fence());
         pause.heal();
         assert_eq!(stale.renew().await, Err(RenewError::Lost(LostError::Expired)));
         assert_eq!(stale.release().await, Ok(Released::NotOwner));
         assert!(next.is_valid());
-        assert_eq!(entries.zxids(), [next.fence().as_u64()], "the late release ended nothing");
+        assert_eq!(entries.zxids(), [next.fence().as_u64()], "the late release removed nothing");
         assert_eq!(next.release().await, Ok(Released::Done));
         let again = a.acquire(5000).await;
         assert_eq!(entries.zxids(), [again.fence().as_u64()], "in a new session");
@@ -168,7 +167,7 @@ fn a_holder_that_sleeps_past_its_session_has_lost_its_lease_to_the_next() {
 
 #[test]
 fn the_lease_goes_on_at_another_server() {
-    in_line(|zoo, entries| async move {
+    with_entries(|zoo, entries| async move {
         let a = member(&zoo.process("a"));
         let handle = a.try_acquire().await;
         let first = server_of(&entries, "a");
@@ -192,8 +191,8 @@ fn the_lease_goes_on_at_another_server() {
 }
 
 #[test]
-fn an_entry_of_another_session_is_no_proof() {
-    in_line(|zoo, entries| async move {
+fn an_entry_of_another_session_proves_no_lease() {
+    with_entries(|zoo, entries| async move {
         let a = member(&zoo.process("a"));
         let handle = a.try_acquire().await;
         let entry = entries.paths().remove(0);
@@ -206,11 +205,11 @@ fn an_entry_of_another_session_is_no_proof() {
 }
 
 #[test]
-fn a_waiter_whose_entry_was_deleted_stands_in_line_again() {
-    in_line(|zoo, entries| async move {
+fn a_waiter_whose_entry_was_deleted_queues_again() {
+    with_entries(|zoo, entries| async move {
         let (a, b) = zoo.members();
         let holder = a.try_acquire().await;
-        let second = b.wait_in_line(60_000);
+        let second = b.wait_in_queue(60_000);
         zoo.pass(50).await;
         let other = operator(&a.runtime);
         other.delete(&entries.paths()[1], None, a.within(Duration::from_millis(1000))).await.unwrap();
@@ -222,13 +221,13 @@ fn a_waiter_whose_entry_was_deleted_stands_in_line_again() {
 }
 
 #[test]
-fn a_release_whose_answer_is_lost_is_asked_again() {
-    in_line(|zoo, entries| async move {
+fn a_release_whose_answer_was_lost_is_retried() {
+    with_entries(|zoo, entries| async move {
         let a = member(&zoo.process("a"));
         let handle = a.try_acquire().await;
         SERVERS.iter().for_each(|server| zoo.cut(server, "a"));
         let (release, ()) = futures_util::future::join(handle.release(), async {
-            // Longer than the first request waits for its answer.
+            // Longer than the timeout of the first request.
             zoo.pass(400).await;
             assert_eq!(entries.len(), 0, "executed");
             SERVERS.iter().for_each(|server| zoo.heal(server, "a"));
@@ -239,8 +238,8 @@ fn a_release_whose_answer_is_lost_is_asked_again() {
 }
 
 #[test]
-fn a_release_that_can_not_be_sent_goes_on_until_it_is_confirmed() {
-    in_line(|zoo, entries| async move {
+fn an_unsent_release_is_retried_until_it_is_confirmed() {
+    with_entries(|zoo, entries| async move {
         let a = member(&zoo.process("a"));
         let handle = a.try_acquire().await;
         zoo.isolate("a");
@@ -256,7 +255,7 @@ fn a_release_that_can_not_be_sent_goes_on_until_it_is_confirmed() {
 
 #[test]
 fn without_a_quorum_there_is_an_error_by_the_deadline() {
-    in_line(|zoo, entries| async move {
+    with_entries(|zoo, entries| async move {
         let a = member_at(&zoo.process("a"), &["zk-1"]);
         let began = a.now();
         for other in ["zk-2", "zk-3"] {
@@ -277,7 +276,7 @@ fn without_a_quorum_there_is_an_error_by_the_deadline() {
     });
 }
 
-/// The moment at which the handle is lost, and the one at which `next` holds, both in true time.
+/// Returns the true times at which `handle` is lost and at which `next` holds.
 async fn succession(zoo: &Zoo, handle: ZooHandle, next: &Member) -> (u64, u64) {
     let waiting = async {
         let handle = next.acquire(10_000).await;
@@ -293,8 +292,8 @@ async fn succession(zoo: &Zoo, handle: ZooHandle, next: &Member) -> (u64, u64) {
 }
 
 #[test]
-fn a_member_out_of_touch_can_not_prolong_a_lease() {
-    in_line(|zoo, _| async move {
+fn a_member_without_its_leader_can_not_prolong_a_lease() {
+    with_entries(|zoo, _| async move {
         let leader = zoo.ensemble.leader().unwrap().to_owned();
         let lone = SERVERS.into_iter().find(|server| *server != leader).unwrap();
         let rest: Vec<&str> = SERVERS.into_iter().filter(|server| *server != lone).collect();
@@ -303,7 +302,7 @@ fn a_member_out_of_touch_can_not_prolong_a_lease() {
         let handle = a.try_acquire().await;
         handle.keep_alive(Cap(Duration::from_secs(60)));
         zoo.pass(1000).await;
-        // It goes on answering reads and pings for five ticks.
+        // The lone server still answers reads and pings for five ticks.
         rest.iter().for_each(|other| zoo.part(lone, other));
         let (lost, held) = succession(&zoo, handle, &b).await;
         assert!(lost <= held, "lost at {lost}, the next one held at {held}");
@@ -311,11 +310,11 @@ fn a_member_out_of_touch_can_not_prolong_a_lease() {
 }
 
 #[test]
-fn a_leader_change_leaves_leases_and_places_as_they_are() {
-    in_line(|zoo, entries| async move {
+fn a_leader_change_keeps_leases_and_queue_places() {
+    with_entries(|zoo, entries| async move {
         let (a, b) = zoo.members();
         let holder = a.try_acquire().await;
-        let second = b.wait_in_line(60_000);
+        let second = b.wait_in_queue(60_000);
         zoo.pass(50).await;
         zoo.ensemble.change_leader().unwrap();
         let work = zoo.pass(3000);
@@ -328,8 +327,8 @@ fn a_leader_change_leaves_leases_and_places_as_they_are() {
 }
 
 #[test]
-fn a_session_that_expired_unnoticed_costs_no_failed_call() {
-    in_line(|zoo, entries| async move {
+fn a_session_that_expired_unnoticed_fails_no_call() {
+    with_entries(|zoo, entries| async move {
         let a = member(&zoo.process("a"));
         a.try_acquire().await.release().await.unwrap();
         let pause = zoo.control.strike(Pause::of("a"));

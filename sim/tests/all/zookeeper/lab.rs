@@ -1,4 +1,4 @@
-//! Locks in the world of three ZooKeeper servers, and what happens to the entries of their queues.
+//! Clients with locks in a world of three ZooKeeper servers, and an observer of the entries in their queues.
 
 use std::future::Future;
 use std::mem;
@@ -11,18 +11,18 @@ use sim::Process;
 use sim::servers::zookeeper::{Change, Observer, Removal};
 use sim::world::runtime::SimRuntime;
 
-use super::support::{SERVERS, Zoo, watched_zoo};
+use super::support::{SERVERS, Zoo, observed_zoo};
 pub use crate::support::scripts::key;
 use crate::support::scripts::{self, Acquiring};
 
 pub type ZooHandle = Handle<ZooKeeper<SimRuntime>>;
 
-/// How long sessions and leases live.
+/// The session timeout, and the TTL of leases.
 pub const SESSION: Duration = Duration::from_secs(1);
 
 type Act = Box<dyn FnMut(&str) + Send>;
 
-/// Keeps account of the entries, and of what the servers execute.
+/// Records the entries of queues, and the operations that the servers execute.
 #[derive(Default)]
 pub struct Entries {
     state: Mutex<State>,
@@ -31,7 +31,7 @@ pub struct Entries {
 
 #[derive(Default)]
 struct State {
-    /// The path and zxid of each that is there, oldest first.
+    /// Path and zxid of each present entry, oldest first.
     present: Vec<(String, i64)>,
     created: usize,
     expired: usize,
@@ -39,13 +39,13 @@ struct State {
 }
 
 impl Entries {
-    /// The zxids of those that are there, oldest first.
+    /// Returns the zxids of the present entries, oldest first.
     pub fn zxids(&self) -> Vec<u64> {
         let state = self.state.lock().unwrap();
         state.present.iter().map(|(_, zxid)| u64::try_from(*zxid).unwrap()).collect()
     }
 
-    /// The paths of those that are there, oldest first.
+    /// Returns the paths of the present entries, oldest first.
     pub fn paths(&self) -> Vec<String> {
         self.state.lock().unwrap().present.iter().map(|(path, _)| path.clone()).collect()
     }
@@ -54,29 +54,28 @@ impl Entries {
         self.state.lock().unwrap().present.len()
     }
 
-    /// How many were ever created.
+    /// Counts all entries that were ever created.
     pub fn created(&self) -> usize {
         self.state.lock().unwrap().created
     }
 
-    /// How many went with their session.
+    /// Counts the entries that were removed because their session expired.
     pub fn expired(&self) -> usize {
         self.state.lock().unwrap().expired
     }
 
-    /// The operations that were executed since this was last asked for, pings left out: server, client, name.
+    /// Returns the operations executed since the last call, without pings: server, client, name.
     pub fn take_executed(&self) -> Vec<(String, String, &'static str)> {
         let executed = mem::take(&mut self.state.lock().unwrap().executed);
         executed.into_iter().filter(|(_, _, name)| *name != "ping").collect()
     }
 
-    /// Does `act` with the client's name when an entry has been created and its creation not been answered
-    /// yet.
+    /// Calls `act` with the client's name when an entry has been created, before its creation is answered.
     pub fn on_entry(&self, act: impl FnMut(&str) + Send + 'static) {
         *self.on_entry.lock().unwrap() = Some(Box::new(act));
     }
 
-    fn note(&self, change: &Change) -> bool {
+    fn record(&self, change: &Change) -> bool {
         let mut state = self.state.lock().unwrap();
         match change {
             Change::Created { path, zxid, timeout: Some(_), .. } => {
@@ -97,7 +96,7 @@ impl Entries {
 impl Observer for Entries {
     fn changed(&self, client: &str, changes: &[Change]) {
         for change in changes {
-            if self.note(change)
+            if self.record(change)
                 && let Some(act) = &mut *self.on_entry.lock().unwrap()
             {
                 act(client);
@@ -113,14 +112,14 @@ impl Observer for Entries {
 /// One client and its lock.
 pub type Member = scripts::Member<ZooKeeper<SimRuntime>>;
 
-/// A client in `process`, with a session of its own at one of `servers`.
+/// Returns a client in `process`, with a session of its own at one of `servers`.
 pub fn member_at(process: &Process, servers: &[&str]) -> Member {
     let servers: Vec<_> = servers.iter().map(|server| format!("{server}:2181")).collect();
     let zookeeper = ZooKeeper::new(process.runtime(), &servers, ZooKeeperOptions::new(SESSION)).unwrap();
     Member::new(process, zookeeper, Options::new(SESSION))
 }
 
-/// A client in `process`, with a session of its own at any server.
+/// Returns a client in `process`, with a session of its own at any server.
 pub fn member(process: &Process) -> Member {
     member_at(process, &SERVERS)
 }
@@ -135,7 +134,7 @@ impl Member {
     }
 
     /// Acquires in a task of its own.
-    pub fn wait_in_line(&self, millis: u64) -> Acquiring<ZooKeeper<SimRuntime>> {
+    pub fn wait_in_queue(&self, millis: u64) -> Acquiring<ZooKeeper<SimRuntime>> {
         self.spawn_acquire(&key(), Duration::from_millis(millis))
     }
 }
@@ -155,12 +154,12 @@ impl Zoo {
     }
 }
 
-/// Runs `test` in a zoo whose entries are kept account of.
-pub fn in_line<T: Send, F: Future<Output = T>>(test: impl FnOnce(Zoo, Arc<Entries>) -> F + Send) -> T {
+/// Runs `test` in a zoo whose entries are recorded.
+pub fn with_entries<T: Send, F: Future<Output = T>>(test: impl FnOnce(Zoo, Arc<Entries>) -> F + Send) -> T {
     let entries = Arc::new(Entries::default());
     let observer = Arc::clone(&entries) as Arc<dyn Observer>;
-    let (_, result) = watched_zoo(observer, |zoo| async move {
-        // A leader is found.
+    let (_, result) = observed_zoo(observer, |zoo| async move {
+        // Time to elect a leader.
         zoo.pass(300).await;
         test(zoo, entries).await
     });

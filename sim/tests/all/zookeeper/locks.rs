@@ -1,8 +1,8 @@
-//! The story that the servers tell of the locks among their nodes.
+//! The history of locks that servers derive from the nodes of their queues.
 
 use std::sync::{Arc, Mutex};
 
-use super::support::{Zoo, in_zoo, watched_zoo};
+use super::support::{Zoo, in_zoo, observed_zoo};
 use dlock::LockKey;
 use dlock_zookeeper::{Client, CreateMode, path};
 use resource::audit::{Event, Kind};
@@ -21,19 +21,19 @@ async fn enter(zoo: &Zoo, client: &Client<SimRuntime>, name: &str, owner: &str) 
     client.create(&entry, owner.as_bytes(), mode, deadline).await.unwrap().path
 }
 
-fn story(events: &[Event]) -> Vec<String> {
-    let tell = |kind: &Kind| match kind {
+fn lock_changes(events: &[Event]) -> Vec<String> {
+    let describe = |kind: &Kind| match kind {
         Kind::KeyGranted { owner, client, .. } => Some(format!("granted {owner} by {client}")),
         Kind::KeyDeleted { owner, client, .. } => Some(format!("deleted {owner} by {client}")),
         Kind::KeyExpired { owner, .. } => owner.as_ref().map(|owner| format!("expired {owner}")),
         _ => None,
     };
-    events.iter().filter_map(|event| tell(&event.kind)).collect()
+    events.iter().filter_map(|event| describe(&event.kind)).collect()
 }
 
 #[test]
-fn the_first_in_line_holds_the_lock() {
-    let (report, ()) = watched_zoo(Arc::new(LockView::default()), |zoo| async move {
+fn the_first_entry_of_a_queue_holds_the_lock() {
+    let (report, ()) = observed_zoo(Arc::new(LockView::default()), |zoo| async move {
         let (a, b) = (zoo.client("a"), zoo.client("b"));
         let first = enter(&zoo, &a, "a", "a:0123456789").await;
         enter(&zoo, &b, "b", "b:abcdefabcd").await;
@@ -45,7 +45,7 @@ fn the_first_in_line_holds_the_lock() {
     });
     let events = report.events;
     assert_eq!(
-        story(&events),
+        lock_changes(&events),
         [
             "granted a:01234567 by a",
             "deleted a:01234567 by a",
@@ -64,10 +64,10 @@ fn the_first_in_line_holds_the_lock() {
             _ => None,
         })
         .collect();
-    assert!(tokens[0] < tokens[1] && tokens[0] > 1 << 32, "transactions of creation: {tokens:?}");
+    assert!(tokens[0] < tokens[1] && tokens[0] > 1 << 32, "zxids of creations: {tokens:?}");
 }
 
-/// Remembers which operations were executed, for whom and where.
+/// Records each executed operation: server, client, name.
 #[derive(Default)]
 struct Operations(Mutex<Vec<(String, String, &'static str)>>);
 
@@ -82,17 +82,17 @@ impl Observer for Operations {
 }
 
 #[test]
-fn operations_are_told_with_their_names() {
+fn observers_receive_operations_by_name() {
     let operations = Arc::new(Operations::default());
-    watched_zoo(Arc::clone(&operations) as Arc<dyn Observer>, |zoo| async move {
+    observed_zoo(Arc::clone(&operations) as Arc<dyn Observer>, |zoo| async move {
         let a = zoo.client_of("a", &["zk-2"], std::time::Duration::from_secs(1));
         a.create("/t", b"", CreateMode::PERSISTENT, zoo.within("a", 900)).await.unwrap();
         a.children("/t", zoo.within("a", 900)).await.unwrap();
         a.close(zoo.within("a", 900)).await.unwrap();
     });
-    let told = operations.0.lock().unwrap();
-    assert!(told.iter().all(|(server, client, _)| (server.as_str(), client.as_str()) == ("zk-2", "a")));
-    let names: Vec<_> = told.iter().map(|(_, _, name)| *name).collect();
+    let executed = operations.0.lock().unwrap();
+    assert!(executed.iter().all(|(server, client, _)| (server.as_str(), client.as_str()) == ("zk-2", "a")));
+    let names: Vec<_> = executed.iter().map(|(_, _, name)| *name).collect();
     assert_eq!(names, ["createSession", "create2", "getChildren2", "closeSession"]);
 }
 

@@ -1,5 +1,4 @@
-//! Requests whose answers don't come: what the client says of them, and how a protected name finds the node
-//! that they made.
+//! Requests whose answers are lost: the client's errors, and the protected name that finds the created node.
 
 use super::support::{SERVERS, Zoo, in_zoo};
 use dlock_zookeeper::{Client, CreateMode, Error, path};
@@ -8,7 +7,7 @@ use sim::world::runtime::SimRuntime;
 const PLAIN: CreateMode = CreateMode::PERSISTENT;
 const QUEUED: CreateMode = CreateMode::EPHEMERAL_SEQUENTIAL;
 
-/// A client with a queue to stand in.
+/// Returns a client that has created a queue.
 async fn with_queue(zoo: &Zoo) -> Client<SimRuntime> {
     let client = zoo.client("a");
     let deadline = zoo.within("a", 3000);
@@ -22,7 +21,7 @@ fn each_server(act: impl Fn(&'static str)) {
 }
 
 #[test]
-fn a_lost_reply_to_create_is_found_by_its_protected_name() {
+fn a_protected_name_finds_a_node_whose_reply_was_lost() {
     in_zoo(|zoo| async move {
         let a = with_queue(&zoo).await;
         let session = a.session().unwrap();
@@ -50,13 +49,13 @@ fn a_lost_reply_to_create_is_found_by_its_protected_name() {
 }
 
 #[test]
-fn no_answer_in_time_is_not_the_same_as_not_sent() {
+fn no_answer_and_not_sent_are_different_errors() {
     in_zoo(|zoo| async move {
         let a = with_queue(&zoo).await;
         each_server(|server| zoo.cut(server, "a"));
         let created = a.create("/sent", b"", PLAIN, zoo.within("a", 50)).await;
         assert_eq!(created, Err(Error::NoAnswer));
-        // The connection is given up after a third of the timeout: from then on nothing is sent.
+        // The client closes the connection after a third of the timeout; from then on nothing is sent.
         zoo.pass(600).await;
         let created = a.create("/unsent", b"", PLAIN, zoo.within("a", 100)).await;
         assert!(matches!(created, Err(Error::NotSent { .. })), "{created:?}");
@@ -67,10 +66,10 @@ fn no_answer_in_time_is_not_the_same_as_not_sent() {
 }
 
 #[test]
-fn a_future_that_is_dropped_before_it_was_sent_has_no_effect() {
+fn a_request_dropped_before_it_was_sent_has_no_effect() {
     in_zoo(|zoo| async move {
         let a = zoo.client("a");
-        // Polled once: the request waits for the first connection.
+        // Polled once, the request waits for the first connection.
         let mut create = Box::pin(a.create("/dropped", b"", PLAIN, zoo.within("a", 3000)));
         assert!(futures_util::poll!(&mut create).is_pending());
         drop(create);
@@ -79,7 +78,7 @@ fn a_future_that_is_dropped_before_it_was_sent_has_no_effect() {
 }
 
 #[test]
-fn requests_are_executed_in_the_order_in_which_they_were_made() {
+fn requests_are_pipelined_and_executed_in_order() {
     in_zoo(|zoo| async move {
         let a = with_queue(&zoo).await;
         let deadline = zoo.within("a", 3000);

@@ -1,4 +1,4 @@
-//! What the simulated ZooKeeper does to nodes. Each line was seen to hold on a live 3.8.0.
+//! Operations on nodes of the simulated ZooKeeper. Each behaviour was also seen on a live 3.8.0.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ const PLAIN: CreateMode = CreateMode::PERSISTENT;
 const QUEUED: CreateMode = CreateMode::EPHEMERAL_SEQUENTIAL;
 
 #[test]
-fn what_is_refused_and_why() {
+fn invalid_requests_get_the_errors_of_zookeeper() {
     in_zoo(|zoo| async move {
         let client = zoo.client("a");
         let deadline = zoo.within("a", 5000);
@@ -27,7 +27,7 @@ fn what_is_refused_and_why() {
         assert_eq!(create(below, PLAIN).await, Err(refused));
         for path in ["t", "/t/", "/t//x", "/t/.", "/t/..", "/t/\u{1}", "/t/\u{e000}", "/t/😀"] {
             let refused = create(path, PLAIN).await;
-            // The parent of a path without a slash, or of one with two, is missing already.
+            // The parent of a path with two slashes is missing already, which is another error.
             let known =
                 matches!(&refused, Err(Error::BadArguments { .. })) || (path == "/t//x" && refused.is_err());
             assert!(known, "{path}: {refused:?}");
@@ -44,7 +44,7 @@ fn what_is_refused_and_why() {
 }
 
 #[test]
-fn children_are_numbered_by_how_many_there_ever_were() {
+fn sequence_numbers_count_all_children_ever_created() {
     in_zoo(|zoo| async move {
         let client = zoo.client("a");
         let deadline = zoo.within("a", 5000);
@@ -70,7 +70,7 @@ fn stats_count_as_the_real_ones() {
         let entry = client.create("/t/s-", b"me", QUEUED, deadline).await.unwrap();
         assert_eq!(entry.stat.ephemeral_owner, session.id);
         assert_eq!((entry.stat.czxid - base, entry.stat.data_length), (1, 2));
-        // A refused write takes a transaction of its own.
+        // A refused write uses up a zxid.
         client.create("/t", b"", PLAIN, deadline).await.unwrap_err();
         let set = client.set_data("/t", b"yyy", Some(0), deadline).await.unwrap();
         assert_eq!((set.mzxid - base, set.version, set.data_length), (3, 1, 3));
@@ -79,7 +79,7 @@ fn stats_count_as_the_real_ones() {
         let t = client.exists("/t", deadline).await.unwrap().unwrap();
         assert_eq!((t.cversion, t.num_children, t.pzxid - base, t.czxid), (2, 0, 4, base));
         let root = client.children("/", deadline).await.unwrap();
-        assert_eq!((root.names.len(), root.stat.cversion), (2, 0), "begins at -1");
+        assert_eq!((root.names.len(), root.stat.cversion), (2, 0), "cversion begins at -1");
         assert_eq!(base >> 32, 1, "the first epoch of an ensemble");
     });
 }
@@ -98,7 +98,7 @@ fn a_data_version_guards_the_write() {
 }
 
 #[test]
-fn the_empty_path_is_the_root_to_those_who_read() {
+fn reads_of_the_empty_path_read_the_root() {
     in_zoo(|zoo| async move {
         let client = zoo.client("a");
         let deadline = zoo.within("a", 5000);
@@ -112,7 +112,7 @@ fn the_empty_path_is_the_root_to_those_who_read() {
 }
 
 #[test]
-fn the_servers_own_nodes() {
+fn the_servers_own_nodes_are_protected() {
     in_zoo(|zoo| async move {
         let client = zoo.client("a");
         let deadline = zoo.within("a", 5000);
@@ -151,7 +151,7 @@ fn a_zero_byte_is_in_no_path() {
 }
 
 #[test]
-fn each_request_is_a_point_of_the_server_that_executed_it() {
+fn each_request_is_a_point_of_its_server() {
     in_zoo(|zoo| async move {
         let points = points(&zoo.control);
         let client = zoo.client_of("a", &["zk-2"], Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! The simulated ZooKeeper spoken to byte by byte: what no well-behaved client would show.
+//! The wire protocol of the simulated ZooKeeper, byte by byte: cases that no well-behaved client would show.
 
 use super::support::{Zoo, in_zoo};
 use dlock::Runtime;
@@ -20,7 +20,7 @@ impl Raw {
         Self { stream, frames: Frames::default() }
     }
 
-    /// The next frame, or `None` if the server has hung up.
+    /// Returns the next frame, or `None` if the server has closed the connection.
     async fn frame(&mut self) -> Option<Vec<u8>> {
         loop {
             if let Some(frame) = self.frames.take().unwrap() {
@@ -70,13 +70,13 @@ fn create(path: &str) -> Request {
     Request::Create { path: path.to_owned(), data: Vec::new(), mode, with_stat: false }
 }
 
-/// Lets the members find their leader.
+/// Waits until the members have a leader.
 async fn settled(zoo: &Zoo) {
     zoo.pass(200).await;
 }
 
 #[test]
-fn a_session_that_moved_writes_no_more_where_it_was() {
+fn a_moved_session_can_not_write_on_its_old_connection() {
     in_zoo(|zoo| async move {
         settled(&zoo).await;
         let mut old = Raw::connect(&zoo, "zk-1").await;
@@ -87,7 +87,7 @@ fn a_session_that_moved_writes_no_more_where_it_was() {
         assert_eq!(new.log_in(&again).await, Some(session.clone()));
         assert_eq!(old.ask(1, &create("/late")).await.err, code::SESSION_MOVED);
         assert_eq!(new.ask(1, &create("/now")).await.err, code::OK);
-        // At the same member the former connection is closed, with what was still in its pipe.
+        // At the same member the former connection is closed, and requests still in flight on it are lost.
         let mut newer = Raw::connect(&zoo, "zk-2").await;
         newer.log_in(&again).await.unwrap();
         new.stream.write_all(&create("/too-late").encode(2)).await.unwrap();
@@ -98,7 +98,7 @@ fn a_session_that_moved_writes_no_more_where_it_was() {
 }
 
 #[test]
-fn a_wrong_password_is_told_that_the_session_is_over() {
+fn a_wrong_password_is_answered_as_an_expired_session() {
     in_zoo(|zoo| async move {
         settled(&zoo).await;
         let mut first = Raw::connect(&zoo, "zk-1").await;
@@ -108,7 +108,7 @@ fn a_wrong_password_is_told_that_the_session_is_over() {
         let answer = thief.log_in(&request).await.unwrap();
         assert_eq!((answer.timeout_millis, answer.session_id, answer.password), (0, 0, [0; 16]));
         assert_eq!(thief.frame().await, None);
-        // The connection of the session is closed before the password is looked at; the session goes on.
+        // The connection of the session is closed before the password is checked; the session goes on.
         assert_eq!(first.frame().await, None);
         let again = ConnectRequest { password: session.password, ..request };
         let mut second = Raw::connect(&zoo, "zk-1").await;
@@ -118,7 +118,7 @@ fn a_wrong_password_is_told_that_the_session_is_over() {
 }
 
 #[test]
-fn a_session_that_comes_back_with_a_shorter_timeout_expires_by_it() {
+fn a_session_resumed_with_a_shorter_timeout_expires_by_it() {
     in_zoo(|zoo| async move {
         settled(&zoo).await;
         let long = ConnectRequest { timeout_millis: 2000, ..new_session() };
@@ -157,7 +157,7 @@ fn a_client_that_has_seen_more_is_turned_away() {
 }
 
 #[test]
-fn watches_set_again_tell_what_was_missed() {
+fn watches_set_again_report_missed_changes() {
     in_zoo(|zoo| async move {
         settled(&zoo).await;
         let mut raw = Raw::connect(&zoo, "zk-1").await;
@@ -193,7 +193,7 @@ fn watches_set_again_tell_what_was_missed() {
 }
 
 #[test]
-fn an_unknown_operation_is_refused_and_nonsense_hung_up_on() {
+fn an_unknown_operation_is_refused_and_nonsense_disconnects() {
     in_zoo(|zoo| async move {
         settled(&zoo).await;
         let mut raw = Raw::connect(&zoo, "zk-1").await;
@@ -202,7 +202,7 @@ fn an_unknown_operation_is_refused_and_nonsense_hung_up_on() {
         raw.stream.write_all(&[0, 0, 0, 8, 0, 0, 0, 9, 0, 0, 0, 107]).await.unwrap();
         let header = raw.header().await;
         assert_eq!((header.xid, header.zxid, header.err), (9, -1, code::UNIMPLEMENTED));
-        assert_eq!(raw.frame().await, None, "it has hung up");
+        assert_eq!(raw.frame().await, None, "the connection is closed");
         for nonsense in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0, 0, 0, 4, 0, 0, 0, 9], &[0, 16, 0, 0]] {
             let mut raw = Raw::connect(&zoo, "zk-1").await;
             raw.log_in(&new_session()).await.unwrap();
@@ -213,7 +213,7 @@ fn an_unknown_operation_is_refused_and_nonsense_hung_up_on() {
 }
 
 #[test]
-fn a_request_that_ends_too_early_is_refused_and_takes_a_transaction() {
+fn a_truncated_request_is_refused_and_uses_up_a_zxid() {
     in_zoo(|zoo| async move {
         settled(&zoo).await;
         let mut raw = Raw::connect(&zoo, "zk-1").await;
@@ -233,7 +233,7 @@ fn a_request_that_ends_too_early_is_refused_and_takes_a_transaction() {
 }
 
 #[test]
-fn flags_of_a_create_that_mean_nothing_here() {
+fn container_nodes_are_created_and_ttl_nodes_refused() {
     in_zoo(|zoo| async move {
         settled(&zoo).await;
         let mut raw = Raw::connect(&zoo, "zk-1").await;
@@ -251,7 +251,7 @@ fn flags_of_a_create_that_mean_nothing_here() {
 }
 
 #[test]
-fn logins_of_known_kinds_are_taken_and_others_hung_up_on() {
+fn known_auth_schemes_are_accepted_and_others_disconnect() {
     in_zoo(|zoo| async move {
         settled(&zoo).await;
         let mut raw = Raw::connect(&zoo, "zk-1").await;
@@ -268,7 +268,7 @@ fn logins_of_known_kinds_are_taken_and_others_hung_up_on() {
 }
 
 #[test]
-fn four_letters_get_an_answer_in_plain_text() {
+fn four_letter_words_get_plain_text() {
     in_zoo(|zoo| async move {
         settled(&zoo).await;
         let zoo = &zoo;
@@ -292,7 +292,7 @@ fn four_letters_get_an_answer_in_plain_text() {
 }
 
 #[test]
-fn a_server_tells_of_one_change_and_then_forgets_the_watch() {
+fn a_watch_fires_once_at_the_server() {
     in_zoo(|zoo| async move {
         settled(&zoo).await;
         let mut raw = Raw::connect(&zoo, "zk-1").await;

@@ -1,4 +1,4 @@
-//! Sessions: how long they live, what the client may believe of them, and what servers that fail do to them.
+//! Sessions: their timeouts, their validity by the client's clock, and the effects of failing servers.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ fn pings_keep_an_idle_session() {
 }
 
 #[test]
-fn a_client_stops_believing_before_its_session_expires() {
+fn validity_ends_before_the_session_expires() {
     in_zoo(|zoo| async move {
         let (a, b) = (established(&zoo, "a").await, established(&zoo, "b").await);
         let deadline = zoo.within("b", 9000);
@@ -55,7 +55,7 @@ fn a_client_stops_believing_before_its_session_expires() {
         assert_eq!(gone.await, Fired::Deleted);
         let over = zoo.runtime("a").now();
         assert!(over > believed_until);
-        // The timeout, rounded up to a tick, and what passed between the last ping and the pause.
+        // The rounding up to a tick, and the time between the last acknowledged ping and the pause.
         assert!(over.saturating_since(believed_until) < Duration::from_millis(250), "{over:?}");
         pause.heal();
         assert_eq!(a.state_after(State::Connected).await, State::Disconnected);
@@ -65,7 +65,7 @@ fn a_client_stops_believing_before_its_session_expires() {
 }
 
 #[test]
-fn validity_counts_from_the_sending() {
+fn validity_counts_from_the_sending_of_the_request() {
     in_zoo(|zoo| async move {
         let a = established(&zoo, "a").await;
         for server in SERVERS {
@@ -74,7 +74,7 @@ fn validity_counts_from_the_sending() {
         let sent = zoo.runtime("a").now();
         a.exists("/", zoo.within("a", 1000)).await.unwrap();
         assert!(zoo.runtime("a").now().saturating_since(sent) >= Duration::from_millis(200));
-        // The simulation itself takes some nanoseconds.
+        // Rounded, since the simulation itself takes some nanoseconds.
         let validity = a.valid_until().unwrap().saturating_since(sent);
         assert_eq!(validity.as_micros(), 1_000_000);
     });
@@ -120,7 +120,7 @@ fn closing_or_dropping_a_client_ends_its_session_at_once() {
 }
 
 #[test]
-fn a_member_that_is_cut_off_shows_old_data_then_hangs_up() {
+fn a_member_cut_off_serves_stale_reads_then_disconnects() {
     in_zoo(|zoo| async move {
         let b = zoo.client_of("b", &["zk-2"], Duration::from_secs(1));
         let a = zoo.client_of("a", &["zk-1"], Duration::from_secs(1));
@@ -132,7 +132,7 @@ fn a_member_that_is_cut_off_shows_old_data_then_hangs_up() {
         zoo.part("zk-1", "zk-2");
         zoo.part("zk-1", "zk-3");
         zoo.pass(1).await;
-        // The follower takes note of its leader's silence when it next looks, and its state stays as it was.
+        // The follower still serves: it has not noticed yet that its leader is silent, and its data stay old.
         assert_eq!(a.data("/t", zoo.within("a", 300)).await.unwrap().0, b"old");
         b.set_data("/t", b"new", None, deadline).await.unwrap();
         assert_eq!(a.data("/t", zoo.within("a", 300)).await.unwrap().0, b"old", "a stale read");
@@ -147,7 +147,7 @@ fn a_member_that_is_cut_off_shows_old_data_then_hangs_up() {
 }
 
 #[test]
-fn pings_that_a_cut_off_follower_answers_do_not_reach_the_leader() {
+fn pings_to_a_partitioned_follower_do_not_prolong_a_session() {
     in_zoo(|zoo| async move {
         let b = zoo.client_of("b", &["zk-2"], Duration::from_millis(300));
         let a = zoo.client_of("a", &["zk-1"], Duration::from_millis(300));
@@ -166,7 +166,7 @@ fn pings_that_a_cut_off_follower_answers_do_not_reach_the_leader() {
 }
 
 #[test]
-fn the_death_of_the_leader_starts_a_new_epoch_and_full_timeouts() {
+fn a_leader_crash_starts_a_new_epoch_and_keeps_sessions() {
     in_zoo(|zoo| async move {
         let a = established(&zoo, "a").await;
         let deadline = zoo.within("a", 9000);
@@ -189,7 +189,7 @@ fn the_death_of_the_leader_starts_a_new_epoch_and_full_timeouts() {
 }
 
 #[test]
-fn without_a_majority_nobody_is_served_and_sessions_wait() {
+fn without_a_majority_no_session_is_served_or_expires() {
     in_zoo(|zoo| async move {
         let a = established(&zoo, "a").await;
         a.create("/mine", b"", EPHEMERAL, zoo.within("a", 900)).await.unwrap();
@@ -205,13 +205,13 @@ fn without_a_majority_nobody_is_served_and_sessions_wait() {
             zoo.join(one, other);
         }
         let found = a.exists("/mine", zoo.within("a", 3000)).await.unwrap();
-        assert!(found.is_some(), "nobody was there to let the session expire");
+        assert!(found.is_some(), "no leader was there to expire the session");
         assert_eq!(a.exists("/other", zoo.within("a", 1000)).await, Ok(None), "never sent");
     });
 }
 
 #[test]
-fn a_paused_leader_is_deposed_and_serves_no_more() {
+fn a_paused_leader_is_deposed_and_disconnects_its_clients() {
     in_zoo(|zoo| async move {
         let a = zoo.client_of("a", &["zk-3"], Duration::from_secs(2));
         a.create("/mine", b"", EPHEMERAL, zoo.within("a", 900)).await.unwrap();

@@ -1,4 +1,4 @@
-//! Three simulated ZooKeeper servers and two clients' processes, for the tests.
+//! Three simulated ZooKeeper servers and two client processes, for the tests.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::support::scripts::run_script;
 
 pub const MS: u64 = 1_000_000;
 pub const SERVERS: [&str; 3] = ["zk-1", "zk-2", "zk-3"];
-/// Sessions time out after 0.2 to 2 s, and expire at whole 0.1 s.
+/// The servers' tick. Session timeouts are 2 to 20 ticks (0.2 to 2 s); sessions expire at whole ticks.
 pub const TICK: Duration = Duration::from_millis(100);
 
 #[derive(Clone)]
@@ -26,11 +26,11 @@ pub struct Zoo {
 
 /// Runs `test` in a world in which each segment takes 1 ms.
 pub fn in_zoo<T: Send, F: Future<Output = T>>(test: impl FnOnce(Zoo) -> F + Send) -> T {
-    watched_zoo(Arc::new(()), test).1
+    observed_zoo(Arc::new(()), test).1
 }
 
-/// The same, with the servers watched. Returns the history of the run, too.
-pub fn watched_zoo<T: Send, F: Future<Output = T>>(
+/// Like [`in_zoo`], with `observer` on the servers. Returns the report of the run, too.
+pub fn observed_zoo<T: Send, F: Future<Output = T>>(
     observer: Arc<dyn Observer>,
     test: impl FnOnce(Zoo) -> F + Send,
 ) -> (Report, T) {
@@ -57,7 +57,7 @@ impl Zoo {
         self.process(name).runtime()
     }
 
-    /// A session of 1 s of the process `name` at any server.
+    /// Returns a client in process `name`, with a session timeout of 1 s, at any server.
     pub fn client(&self, name: &str) -> Client<SimRuntime> {
         self.client_of(name, &SERVERS, Duration::from_secs(1))
     }
@@ -67,7 +67,7 @@ impl Zoo {
         Client::new(self.runtime(name), ClientOptions::new(servers, timeout))
     }
 
-    /// The deadline in `millis` on the clock of `name`.
+    /// Returns the deadline `millis` milliseconds from now on the clock of `name`.
     pub fn within(&self, name: &str, millis: u64) -> Instant {
         self.runtime(name).now() + Duration::from_millis(millis)
     }
@@ -81,7 +81,7 @@ impl Zoo {
         self.control.sleep(Duration::from_millis(millis)).await;
     }
 
-    /// Cuts both directions between two processes.
+    /// Cuts the links between two processes, in both directions.
     pub fn part(&self, one: &str, other: &str) {
         self.control.strike(Cut::between(one, other));
     }
@@ -98,7 +98,7 @@ impl Zoo {
         self.control.heal(Cut::one_way(from, to));
     }
 
-    /// Breaks all connections of the process; what is under way on them is lost.
+    /// Resets all connections of the process; data in flight on them is lost.
     pub fn reset_all(&self, name: &str) {
         SERVERS.iter().for_each(|server| _ = self.control.strike(Reset::between(name, server)));
     }

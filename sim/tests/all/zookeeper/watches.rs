@@ -1,4 +1,4 @@
-//! Watches: what fires them, once and in order, and what a lost connection does to them.
+//! Watches: the changes that fire them, their order, and the effect of a lost connection.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 const PLAIN: CreateMode = CreateMode::PERSISTENT;
 
 #[test]
-fn each_kind_fires_on_its_changes() {
+fn each_kind_of_watch_fires_on_its_changes() {
     in_zoo(|zoo| async move {
         let (a, b) = (zoo.client("a"), zoo.client("b"));
         let deadline = zoo.within("a", 9000);
@@ -36,7 +36,7 @@ fn each_kind_fires_on_its_changes() {
 }
 
 #[test]
-fn a_watch_is_set_by_what_was_read_and_tells_once() {
+fn a_watch_fires_once_for_changes_after_its_read() {
     in_zoo(|zoo| async move {
         let a = zoo.client("a");
         let deadline = zoo.within("a", 9000);
@@ -48,8 +48,8 @@ fn a_watch_is_set_by_what_was_read_and_tells_once() {
         let (_, _, third) = a.data_watched("/t", deadline).await.unwrap();
         let mut third = Box::pin(third);
         zoo.pass(100).await;
-        assert_eq!((&mut third).now_or_never(), None, "what was told is not told again");
-        // A read that fails watches nothing, an exists does.
+        assert_eq!((&mut third).now_or_never(), None, "a watch does not fire for an earlier change");
+        // A failed read sets no watch.
         assert!(a.data_watched("/none", deadline).await.is_err());
     });
 }
@@ -66,13 +66,13 @@ fn the_event_comes_before_a_read_that_shows_the_change() {
         b.set_data("/t", b"1", None, deadline).await.unwrap();
         let (data, _) = a.data("/t", deadline).await.unwrap();
         order.lock().unwrap().push(data);
-        assert_eq!((&mut watch).now_or_never(), Some(Fired::DataChanged), "told before the answer");
+        assert_eq!((&mut watch).now_or_never(), Some(Fired::DataChanged), "delivered before the answer");
         assert_eq!(*order.lock().unwrap(), [b"1"]);
     });
 }
 
 #[test]
-fn a_lost_connection_wakes_whoever_watches() {
+fn a_lost_connection_wakes_all_watches() {
     in_zoo(|zoo| async move {
         let a = zoo.client("a");
         let deadline = zoo.within("a", 9000);
@@ -81,6 +81,6 @@ fn a_lost_connection_wakes_whoever_watches() {
         assert_eq!(watch.await, Fired::Disconnected);
         let (_, again) = a.exists_watched("/t", deadline).await.unwrap();
         a.create("/t", b"", PLAIN, deadline).await.unwrap();
-        assert_eq!(again.await, Fired::Created, "the session goes on, watched anew");
+        assert_eq!(again.await, Fired::Created, "the session goes on, with a new watch");
     });
 }

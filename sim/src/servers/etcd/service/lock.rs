@@ -18,7 +18,7 @@ use crate::servers::etcd::store::span::{Span, prefix_end};
 use crate::servers::etcd::store::write::Write;
 use crate::world::machine::Machine;
 
-/// Time to live, in seconds, of the lease that a lock without a lease gets. Nobody renews it
+/// The TTL, in seconds, of the lease that a lock without a lease gets. It is not renewed
 /// (concurrency/session.go).
 const LEASE_SECONDS: i64 = 60;
 
@@ -56,7 +56,7 @@ fn without_code(status: Status) -> Status {
     Status::unknown(status.message())
 }
 
-/// A caller's place in the queue. It is given up if it is dropped before the lock is granted.
+/// A caller's place in the queue. If it is dropped before the lock is granted, the caller leaves the queue.
 struct Place<M: Machine> {
     cluster: Cluster<M>,
     member: usize,
@@ -154,8 +154,8 @@ impl<M: Machine> Drop for Place<M> {
     }
 }
 
-/// Whether nobody is before the position in the queue. Whether the caller's own key still exists is checked
-/// afterwards.
+/// Returns true if no key of the queue has a lower position. The caller checks afterwards that its own key
+/// still exists.
 fn is_first(core: &Core, prefix: &[u8], position: i64) -> bool {
     let end = prefix_end(prefix);
     let span = Span::new(prefix, &end);

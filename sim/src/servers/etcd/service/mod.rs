@@ -116,7 +116,7 @@ impl<M> Clone for Endpoint<M> {
     }
 }
 
-/// Whether the client wants an error at once while there is no leader.
+/// Returns true if the client wants an error at once while there is no leader.
 fn needs_leader(metadata: &MetadataMap) -> bool {
     metadata.get("hasleader").is_some_and(|value| value.as_bytes() == b"true")
 }

@@ -1,4 +1,4 @@
-//! Procedures of services that etcd-client generates no server for.
+//! Procedures of the services for which etcd-client generates no server.
 
 use std::future::Future;
 use std::pin::Pin;

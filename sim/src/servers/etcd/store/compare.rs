@@ -10,8 +10,8 @@ use super::span::Span;
 const TARGET_VALUE: i32 = 3;
 
 impl Store {
-    /// Whether the condition holds for the key, or for each key of the range. An absent key has version,
-    /// revisions and lease 0, and no value: a comparison of values fails.
+    /// Returns true if the condition holds for the key, or for each key of the range. An absent key has
+    /// version, revisions and lease 0, and no value: a comparison of values fails.
     pub(super) fn holds(&self, compare: &PbCompare) -> bool {
         let span = Span::new(&compare.key, &compare.range_end);
         let mut found = self.keys_at(&span, i64::MAX).peekable();

@@ -47,7 +47,7 @@ struct Version {
     kv: Option<Arc<PbKeyValue>>,
 }
 
-/// What one operation did to one key.
+/// The effect of one operation on one key.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     /// The key after the change. A deleted key has only its name and the revision of the deletion.
@@ -78,8 +78,8 @@ impl Store {
         revisions.into_iter().flatten().map(|(revision, changes)| (*revision, changes.as_slice()))
     }
 
-    /// Forbids reading older revisions than `revision`, and drops what no member needs: each has applied at
-    /// least `applied`.
+    /// Forbids reading older revisions than `revision`, and drops the changes that no member needs: each has
+    /// applied at least `applied`.
     pub(super) fn compact(&mut self, revision: i64, applied: i64) -> Result<(), Refusal> {
         if revision <= self.compacted {
             return Err(Refusal::Compacted);
@@ -112,7 +112,7 @@ impl History {
         self.0.push(Version { revision, kv });
     }
 
-    /// Drops versions that can't be read at `floor` or later. Returns whether any version is left.
+    /// Drops versions that can't be read at `floor` or later. Returns true if a version is left.
     fn compact(&mut self, floor: i64) -> bool {
         let seen_last = self.0.iter().rposition(|version| version.revision <= floor);
         if let Some(last) = seen_last {

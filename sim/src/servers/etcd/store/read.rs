@@ -12,7 +12,7 @@ const ORDER_NONE: i32 = 0;
 const ORDER_DESCEND: i32 = 2;
 const TARGET_KEY: i32 = 0;
 
-/// The view of a read. `newest` is the revision of the reader; `last` is the last visible revision where the
+/// The view of a read. `newest` is the revision of the reader; `last` is the last visible revision if the
 /// request names none (a transaction sees its own writes, which have the next revision).
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct View {
@@ -28,7 +28,7 @@ impl View {
 }
 
 impl Store {
-    /// Whether a request for `revision` (0: the newest) can be answered.
+    /// Checks that a request for `revision` (0: the newest) can be answered.
     pub(in super::super) fn check_revision(&self, revision: i64, newest: i64) -> Result<(), Refusal> {
         match revision {
             r if r > newest => Err(Refusal::FutureRevision),
@@ -83,7 +83,7 @@ impl Store {
     }
 }
 
-/// Filters, sorts and truncates. Returns whether the limit left something out.
+/// Filters, sorts and truncates. Returns true if the limit left something out.
 fn choose(found: &mut Vec<&Arc<PbKeyValue>>, request: &PbRangeRequest) -> bool {
     let limit = usize::try_from(request.limit).unwrap_or(0);
     // Without an order and filters etcd reads no more than one beyond the limit, and sorts only those.

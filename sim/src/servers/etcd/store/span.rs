@@ -25,7 +25,7 @@ impl<'a> Span<'a> {
         self.end.is_empty().then_some(&*self.key)
     }
 
-    /// Whether no key can be in it.
+    /// Returns true if no key can be in it.
     pub(in super::super) fn is_empty(&self) -> bool {
         !self.end.is_empty() && !self.is_open() && self.key >= self.end
     }
@@ -37,8 +37,8 @@ impl<'a> Span<'a> {
         }
     }
 
-    /// Returns the bounds for a sorted map. Only for a span that is not empty: a sorted map refuses bounds in
-    /// the wrong order.
+    /// Returns the bounds for a sorted map. The span must not be empty: a sorted map panics on bounds in the
+    /// wrong order.
     pub(in super::super) fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
         let end = match (&*self.end, self.is_open()) {
             ([], _) => Bound::Included(&*self.key),

@@ -6,7 +6,7 @@ use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
 use crate::servers::redis::state::State;
 
-/// How an argument gives a time.
+/// The meaning of a time in an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unit {
     /// Seconds, or milliseconds.
@@ -21,7 +21,7 @@ pub(super) const UNIX_SECONDS: Unit = Unit { in_seconds: true, is_absolute: true
 pub(super) const UNIX_MILLIS: Unit = Unit { in_seconds: false, is_absolute: true };
 
 impl Unit {
-    /// Returns the absolute time in milliseconds that `number` stands for, or `None` out of range.
+    /// Converts `number` to an absolute time in milliseconds; returns `None` out of range.
     fn resolve(self, number: i64, now_ms: i64) -> Option<i64> {
         let millis = if self.in_seconds { number.checked_mul(1000)? } else { number };
         if self.is_absolute { Some(millis) } else { millis.checked_add(now_ms) }
@@ -112,7 +112,7 @@ fn set_expiry(state: &mut State, args: Args<'_>, unit: Unit, command: &str) -> R
     Reply::Integer(1)
 }
 
-/// The options of EXPIRE: when the new expiry may take the place of the old one.
+/// The options of EXPIRE: the conditions under which the new expiry replaces the old one.
 #[derive(Debug, Default)]
 struct Conditions {
     /// NX: only if there is none yet.

@@ -28,7 +28,7 @@ pub(crate) struct Command {
     pub(crate) run: Run,
 }
 
-/// How a command is run.
+/// The function that runs a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Run {
     /// Runs this function on the keys. Scripts may call it.
@@ -69,7 +69,7 @@ pub(crate) enum ServerCommand {
 pub(crate) enum Lookup {
     Found(&'static Command),
     Unknown,
-    /// The command is known, its second word is not.
+    /// The command is known, but its second word is not.
     UnknownSubcommand(&'static Command),
     /// There are too few or too many words. The name is complete: `client|setname`.
     WrongArity(Cow<'static, str>),
@@ -100,7 +100,7 @@ fn fits(arity: i32, arguments: usize) -> bool {
 
 pub(crate) const NOT_AN_INTEGER: &str = "ERR value is not an integer or out of range";
 pub(crate) const SYNTAX_ERROR: &str = "ERR syntax error";
-/// How much of a request an error repeats.
+/// The longest part of a request that an error repeats, in bytes.
 const SHOWN_BYTES_MAX: usize = 128;
 
 pub(crate) const READ_ONLY: &str = "READONLY You can't write against a read only replica.";

@@ -25,7 +25,7 @@ const fn server(name: &'static str, arity: i32, run: ServerCommand) -> Command {
     container(name, arity, run, &[])
 }
 
-/// Creates a command whose second word says what to do.
+/// Creates a command whose second word is a subcommand.
 const fn container(
     name: &'static str,
     arity: i32,

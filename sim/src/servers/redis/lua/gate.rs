@@ -1,8 +1,8 @@
 //! Calls from Rust into a script and, by `redis.call`, back into Rust, on Lua's own C interface.
 //!
 //! A short script makes two calls and takes four strings. Through mlua's functions, values and references
-//! this costs six times as much as Lua itself. mlua does what happens once for each interpreter, or when a
-//! script fails.
+//! this costs six times as much as Lua itself. mlua is used for work that happens once for each interpreter,
+//! or when a script fails.
 //!
 //! These rules keep it sound:
 //!
@@ -33,7 +33,7 @@ use crate::servers::redis::request::Args;
 #[derive(Debug)]
 pub(super) struct Gate {
     state: *mut lua_State,
-    /// [`run_script`] and what it needs.
+    /// [`run_script`] with its upvalues.
     run: RegistryKey,
     /// The handler of a script's errors.
     explain: RegistryKey,
@@ -45,7 +45,7 @@ pub(super) struct Gate {
 // engine's borrower only.
 unsafe impl Send for Gate {}
 
-/// How a script ended.
+/// The outcome of a script.
 enum Outcome {
     /// It returned a value.
     Returned(Reply),
@@ -131,9 +131,8 @@ pub(super) fn call_function(
 
 /// Lua's side of `redis.call`. *May throw*: the reply is left in [`Running`], only its address is held here.
 unsafe extern "C-unwind" fn call(state: *mut lua_State) -> i32 {
-    // SAFETY: the upvalues are those that `call_function` set. The reply stays where it is until the next
-    // call: what may run while it is being pushed is Lua's collector, which calls no script. Rule 1 for the
-    // rest.
+    // SAFETY: the upvalues are those that `call_function` set. The reply does not move until the next call:
+    // only Lua's collector may run while it is being pushed, and that calls no script. Rule 1 for the rest.
     unsafe {
         let running =
             ffi::lua_touserdata(state, ffi::lua_upvalueindex(call_slot::RUNNING)).cast::<Mutex<Running>>();
@@ -216,9 +215,9 @@ impl Running {
 
 /// Sets KEYS and ARGV, runs the script of the [`Job`] on the stack, and takes its answer. *May throw*.
 unsafe extern "C-unwind" fn run_script(state: *mut lua_State) -> i32 {
-    // SAFETY: the only argument is the job that `Gate::run` pushed, and nobody else holds it now. Stack: the
-    // job, the function, BUILTINS and four more, within the twenty that Lua grants. Rule 1: the reply goes
-    // into the job.
+    // SAFETY: the only argument is the job that `Gate::run` pushed, and nothing else refers to it now. Stack:
+    // the job, the function, BUILTINS and four more, within the twenty that Lua grants. Rule 1: the reply
+    // goes into the job.
     unsafe {
         let job = ffi::lua_touserdata(state, 1).cast::<Job<'_>>();
         let (keys, args) = ((*job).keys, (*job).args);
@@ -228,8 +227,7 @@ unsafe extern "C-unwind" fn run_script(state: *mut lua_State) -> i32 {
         ffi::lua_call(state, 0, 1);
         let mut reply = stack::reply_at(state, SHALLOW, false);
         if reply.is_none() {
-            // A nested table: Lua is asked for the stack that its depth may take, and the table is read
-            // again.
+            // A nested table: reserve stack for its depth, and read the table again.
             ffi::luaL_checkstack_(state, DEPTH_MAX + ffi::LUA_MINSTACK, c"a nested reply".as_ptr());
             reply = stack::reply_at(state, DEPTH_MAX, true);
         }

@@ -11,7 +11,7 @@ use crate::servers::redis::random::Rand48;
 use crate::servers::redis::reply::{Protocol, Reply};
 
 /// The limit of a script in thousands of instructions, about a tenth of a second. Redis lets a script run on
-/// and answers BUSY to other clients; a simulation would never end.
+/// and answers BUSY to other clients; a simulation would hang.
 pub(super) const BUDGET_THOUSANDS: u32 = 20_000;
 
 /// An error reply, thrown into a script. All other errors are messages of Lua.
@@ -116,7 +116,7 @@ fn log(_: &Lua, args: MultiValue) -> mlua::Result<()> {
     }
 }
 
-/// `math.random`: returns a number from 0 to 1, from 1 to the only bound, or between two bounds.
+/// `math.random`: returns a number from 0 to 1, from 1 to the only limit, or between two limits.
 fn random(lua: &Lua, drawn: u32, range: mlua::Variadic<f64>) -> mlua::Result<f64> {
     const RANGE: u32 = i32::MAX.cast_unsigned();
     let share = f64::from(drawn % RANGE) / f64::from(RANGE);

@@ -3,7 +3,7 @@
 //! Creating an interpreter takes a quarter of the time of a short run, so the program keeps a pool: a thread
 //! takes an interpreter for its first script and returns it when the thread ends. All servers of a thread
 //! share the interpreter, whose memory stays in the processor's cache. It keeps no data of a server except
-//! compiled functions, by the digest of their text. The server itself stores which scripts it knows.
+//! compiled functions, by the digest of their text. The server itself stores the scripts that it knows.
 
 mod convert;
 mod gate;
@@ -25,11 +25,10 @@ use super::reply::{Protocol, Reply};
 use super::request::{ArgBuffer, Args};
 use super::state::State;
 
-/// Compiled functions kept by one interpreter; a server that is sent more texts than this compiles them
-/// again.
+/// The most compiled functions that one interpreter keeps; beyond that, texts are compiled again.
 const FUNCTIONS_MAX: usize = 1024;
-/// Texts whose digests an interpreter remembers, and their length in bytes: every run begins with the same
-/// few scripts.
+/// The most texts whose digests an interpreter remembers, and their longest length in bytes: every run begins
+/// with the same few scripts.
 const DIGESTS_MAX: usize = 64;
 const DIGESTED_BYTES_MAX: usize = 16 * 1024;
 
@@ -64,7 +63,7 @@ struct Engine {
 /// The state of `redis.call`.
 #[derive(Debug, Default)]
 struct Running {
-    /// The server's data while one of its scripts runs, an empty stand-in between.
+    /// The server's data while one of its scripts runs; empty otherwise.
     state: Box<State>,
     arguments: ArgBuffer,
     /// The reply to the script's last command, while Lua copies it.
@@ -79,7 +78,7 @@ struct Running {
     protocol: Protocol,
 }
 
-/// A script: its text without the shebang line, and what that line declares.
+/// A script: its text without the shebang line, and the flags of that line.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     text: Arc<[u8]>,

@@ -31,8 +31,8 @@ pub(super) mod slot {
     pub(in super::super) const COUNT: i32 = 8;
 }
 
-/// The upvalues of `gate::call`: itself, and the texts of its commonest reply, which need not be looked up
-/// then.
+/// The upvalues of `gate::call`: its own state, and the texts of its most frequent reply, which saves a
+/// lookup.
 pub(super) mod call_slot {
     pub(in super::super) const RUNNING: i32 = 1;
     pub(in super::super) const THROWS: i32 = 2;
@@ -108,8 +108,8 @@ unsafe fn table_reply(state: *mut lua_State, levels: i32, is_cut: bool) -> Optio
     }
 }
 
-/// Pushes the result of `redis.call` for a reply. `protocol` is what the script chose by `redis.setresp`.
-/// *May throw*.
+/// Pushes the result of `redis.call` for a reply. `protocol` is the script's choice by `redis.setresp`. *May
+/// throw*.
 ///
 /// # Safety
 ///
@@ -122,7 +122,7 @@ pub(super) unsafe fn push_reply(state: *mut lua_State, reply: *const Reply, prot
             Reply::Bulk(bytes) | Reply::Verbatim(bytes) => push_text(state, bytes),
             Reply::Integer(number) => ffi::lua_pushnumber(state, *number as f64),
             Reply::Nil | Reply::NilArray if protocol == Protocol::Resp3 => ffi::lua_pushnil(state),
-            // Scripts can't call the commands that answer by the last two.
+            // Scripts can't call the commands that answer with the last two.
             Reply::Nil
             | Reply::NilArray
             | Reply::Encoded(_)
@@ -165,8 +165,8 @@ pub(super) unsafe fn push_reply(state: *mut lua_State, reply: *const Reply, prot
     }
 }
 
-/// Fills the table in the upvalue `kept` with `texts`. If the last script left anything else in it, a new
-/// table replaces it, in the upvalue and in BUILTINS under the name in the upvalue `name`. *May throw*.
+/// Fills the table in the upvalue `kept` with `texts`. If the last script changed it beyond its elements, a
+/// new table replaces it, in the upvalue and in BUILTINS under the name in the upvalue `name`. *May throw*.
 ///
 /// A script that has ended has no reference to the table: nothing in which it could store one outlives it.
 ///
@@ -196,8 +196,8 @@ pub(super) unsafe fn set_texts(state: *mut lua_State, name: i32, kept: i32, text
     }
 }
 
-/// Empties the array on top of the stack. Returns whether it is as good as new: it had no metatable, no other
-/// fields, and few enough elements that the empty slots cost little. Never throws.
+/// Empties the array on top of the stack. Returns true if it can be reused: it had no metatable, no other
+/// fields, and so few elements that the empty slots cost little. Never throws.
 unsafe fn empty(state: *mut lua_State) -> bool {
     // SAFETY: the caller has asked for the stack. Only what exists is set to nil, which allocates nothing;
     // asking a table for its first key neither.

@@ -42,7 +42,7 @@ fn confirmed(what: &str, channel: Reply, count: usize) -> Reply {
 }
 
 /// Returns the reply of a subscribed connection in RESP2 to a command that it refuses or answers in another
-/// form; else `None`.
+/// form; `None` for all other commands.
 pub(crate) fn while_listening(core: &Core, client: &Client, command: &str, args: Args<'_>) -> Option<Reply> {
     if client.protocol == Protocol::Resp3 || !core.state.channels.listens(client.id) {
         return None;

@@ -6,7 +6,7 @@ use crate::servers::redis::glob;
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
 
-/// COMMAND: returns an empty catalogue. Interactive clients use it only to complete what people type.
+/// COMMAND: returns an empty catalogue. Interactive clients use it only for completion.
 pub(crate) fn catalogue(args: Args<'_>) -> Reply {
     if args.len() > 1 && args.at(1).eq_ignore_ascii_case(b"count") {
         return Reply::count(COMMANDS.len());

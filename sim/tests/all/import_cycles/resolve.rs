@@ -1,4 +1,4 @@
-//! Finds the module that defines what a path names, through `use` declarations and re-exports.
+//! Finds the module that defines the item at a path, through `use` declarations and re-exports.
 
 use std::collections::BTreeSet;
 
@@ -13,17 +13,17 @@ pub struct Definition {
 
 type Definitions = BTreeSet<Definition>;
 
-/// The paths that one resolution has followed: a name may be imported in a circle.
+/// The paths that one resolution has followed, since names may be imported in a cycle.
 type Seen = BTreeSet<(ModuleId, Vec<String>)>;
 
 impl Tree {
-    /// The items of this tree that `path`, written in the module `from`, can name. One name may stand for
-    /// several (a type, a function, a macro). A path that ends at a module names no item.
+    /// Returns the items of this tree that `path`, written in the module `from`, can name. One name may mean
+    /// several items (a type, a function, a macro). A path that ends at a module names no item.
     pub fn resolve(&self, from: ModuleId, path: &[String]) -> Definitions {
         self.follow(from, path, &mut Seen::new())
     }
 
-    /// Whether `module` is inside `ancestor`, or is `ancestor` itself.
+    /// Returns true if `module` is inside `ancestor`, or is `ancestor` itself.
     pub fn is_within(&self, module: ModuleId, ancestor: ModuleId) -> bool {
         let mut current = Some(module);
         while let Some(module) = current {
@@ -45,8 +45,8 @@ impl Tree {
         }
     }
 
-    /// The module that the first segments of `path` name from anywhere, and the rest of the path. `None`: the
-    /// first segment is a name in scope.
+    /// Returns the module that the first segments of `path` name in any scope, and the rest of the path.
+    /// Returns `None` if the first segment is a name in scope.
     fn start<'path>(&self, from: ModuleId, path: &'path [String]) -> Option<(ModuleId, &'path [String])> {
         let (first, mut rest) = path.split_first()?;
         let mut module = match first.as_str() {
@@ -69,8 +69,8 @@ impl Tree {
         self.modules[module].parent.map_or(module, |parent| self.root(parent))
     }
 
-    /// Looks `path` up in `module`. If the path is `qualified`, its first name is there, even if no item
-    /// shows it: a macro of the module defines it.
+    /// Looks `path` up in `module`. The first name of a `qualified` path is in the module even if no item has
+    /// it: then a macro defines it.
     fn member(&self, module: ModuleId, path: &[String], qualified: bool, seen: &mut Seen) -> Definitions {
         let Some((name, rest)) = path.split_first() else { return Definitions::new() };
         let here = || Definition { module, name: name.clone() };
@@ -78,7 +78,7 @@ impl Tree {
             let found = self.through_globs(module, path, seen);
             return if found.is_empty() && qualified { Definitions::from([here()]) } else { found };
         };
-        // Only a module holds names; a function of the same name does not.
+        // Only a module contains items; a function of the same name does not.
         let is_module = |binding: &&Binding| matches!(binding, Binding::Module(_));
         let only_modules = !rest.is_empty() && bindings.iter().any(|binding| is_module(&binding));
         let mut found = Definitions::new();
@@ -86,7 +86,7 @@ impl Tree {
             match binding {
                 Binding::Item => drop(found.insert(here())),
                 Binding::Module(child) => found.extend(self.member(*child, rest, true, seen)),
-                // `use name::…::name`: the first is a crate's.
+                // `use name::…::name`: the first is the name of a crate.
                 Binding::Import(target) if target.len() > 1 && target[0] == *name => {}
                 Binding::Import(target) => {
                     let target = [target.as_slice(), rest].concat();
@@ -104,7 +104,7 @@ impl Tree {
         targets.into_iter().filter(known).flat_map(|target| self.member(target, path, false, seen)).collect()
     }
 
-    /// The module that `path` names, if it names one without a `use` on the way.
+    /// Returns the module that `path` names without any `use` declaration, if there is one.
     pub fn module_at(&self, from: ModuleId, path: &[String]) -> Option<ModuleId> {
         let (mut module, rest) = self.start(from, path).unwrap_or((from, path));
         for name in rest {

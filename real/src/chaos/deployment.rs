@@ -22,11 +22,11 @@ use crate::servers::Stage;
 
 /// The folder of the run's processes in the stage.
 const FOLDER: &str = "chaos";
-/// How long an aimed fault waits for its worker's critical section.
+/// The timeout of an aimed fault for its worker's critical section.
 const AIM: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(2);
 
-pub(super) struct Stand<'a> {
+pub(super) struct Deployment<'a> {
     configuration: &'a Configuration,
     stage: Stage,
     locks: Locks,
@@ -45,12 +45,12 @@ pub(super) struct Stand<'a> {
 struct Worker {
     name: String,
     actor: Actor,
-    /// One proxy for each lock server that the worker knows.
+    /// One proxy for each lock server of the worker.
     to_servers: Vec<Proxy>,
     to_resource: Proxy,
 }
 
-impl<'a> Stand<'a> {
+impl<'a> Deployment<'a> {
     /// Starts the servers, the resource, the workers and the links.
     pub(super) fn set_up(configuration: &'a Configuration) -> Result<Self, ChaosError> {
         let stage = Stage::new()?;
@@ -59,16 +59,16 @@ impl<'a> Stand<'a> {
         let path = stage.directory().join("faults.jsonl");
         let events = Events::new(path).map_err(ChaosError::Events)?;
         let (workers, lasting, past) = (Vec::new(), Vec::new(), Vec::new());
-        let mut stand =
+        let mut deployment =
             Self { configuration, stage, locks, resource, workers, events, struck: 0, lasting, past };
         for number in 0..configuration.workers {
-            let worker = stand.hire(number)?;
-            stand.workers.push(worker);
+            let worker = deployment.start_with_links(number)?;
+            deployment.workers.push(worker);
         }
-        Ok(stand)
+        Ok(deployment)
     }
 
-    fn hire(&self, number: usize) -> Result<Worker, ChaosError> {
+    fn start_with_links(&self, number: usize) -> Result<Worker, ChaosError> {
         let proxy = |address: &str| Handle::current().block_on(Proxy::start(address));
         let places = self.locks.places();
         let to_servers = places.iter().map(|address| proxy(address)).collect::<io::Result<Vec<_>>>();
@@ -112,7 +112,7 @@ impl<'a> Stand<'a> {
         let mut waiting: Vec<_> = self.workers.iter().map(|worker| Tail::of(&worker.actor.history)).collect();
         while !waiting.is_empty() {
             self.all_live()?;
-            waiting.retain_mut(|tail| !tail.tells(r#""event":"lease_acquired""#));
+            waiting.retain_mut(|tail| !tail.contains(r#""event":"lease_acquired""#));
             if begun.elapsed() > timeout {
                 return Ok(false);
             }
@@ -146,7 +146,7 @@ impl<'a> Stand<'a> {
         self.events.applied(number, fault).map_err(ChaosError::Events)?;
         self.lasting.push((number, fault));
         self.make(fault)?;
-        self.lay_links();
+        self.set_links();
         if fault.is_instant() {
             self.heal(fault)?;
         }
@@ -175,7 +175,7 @@ impl<'a> Stand<'a> {
         // No two faults in force are equal.
         let place = self.lasting.iter().position(|(_, lasting)| *lasting == fault);
         let number = place.map_or(self.struck, |place| self.lasting.remove(place).0);
-        self.lay_links();
+        self.set_links();
         match fault {
             Fault::PauseWorker { worker } => self.workers[worker].actor.process.resume(),
             Fault::KillWorker { worker } => {
@@ -211,13 +211,13 @@ impl<'a> Stand<'a> {
     fn await_section(&self, worker: usize) {
         let mut tail = Tail::of(&self.workers[worker].actor.history);
         let begun = Instant::now();
-        while !tail.tells(r#""step":"read""#) && begun.elapsed() < AIM {
+        while !tail.contains(r#""step":"read""#) && begun.elapsed() < AIM {
             thread::sleep(PAUSE);
         }
     }
 
     /// Sets every link according to the faults in force.
-    fn lay_links(&self) {
+    fn set_links(&self) {
         for (number, worker) in self.workers.iter().enumerate() {
             let places = (0..worker.to_servers.len()).map(End::Server);
             for end in places.chain([End::Resource]) {
@@ -323,8 +323,8 @@ const fn severity(link: &Link) -> u8 {
     }
 }
 
-/// Moves a killed process's history, whose last line may be torn, and its log out of its successor's way.
-/// Returns the history's new path, if there was a history.
+/// Renames the history of a killed process, whose last line may be incomplete, and its log, so that its
+/// successor starts new files. Returns the history's new path, if there was a history.
 fn put_away(actor: &Actor, number: usize) -> Result<Option<PathBuf>, ChaosError> {
     let put = |path: &Path| {
         let away = path.with_extension(number.to_string());

@@ -1,4 +1,4 @@
-//! The modules of some crates, read from their sources: what each defines and which names it imports.
+//! The modules of crates, read from their sources: the items of each and the names that it imports.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use syn::{Attribute, Item, Meta, UseTree};
 /// Index of a module in its tree.
 pub type ModuleId = usize;
 
-/// What a name in a module stands for.
+/// The meaning of a name in a module.
 pub enum Binding {
     /// An item that the module defines.
     Item,
@@ -24,11 +24,11 @@ pub struct Module {
     pub bindings: BTreeMap<String, Vec<Binding>>,
     /// Paths of the module's glob imports.
     pub globs: Vec<Vec<String>>,
-    /// The items without modules and without what only tests compile.
+    /// The items, without modules and without items that only tests compile.
     pub items: Vec<Item>,
 }
 
-/// The modules of all crates that were added.
+/// The modules of all added crates.
 #[derive(Default)]
 pub struct Tree {
     pub modules: Vec<Module>,
@@ -45,8 +45,8 @@ pub struct Import {
 }
 
 impl Tree {
-    /// Adds the library or program whose root is `file`, with all modules below it. `read` gives a file's
-    /// text, or nothing if there is no such file.
+    /// Adds the library or program whose root is `file`, with all modules below it. `read` returns a file's
+    /// text, or `None` if there is no such file.
     ///
     /// # Panics
     ///
@@ -56,13 +56,13 @@ impl Tree {
         self.add_file(file, folder, None, read)
     }
 
-    /// Adds a library, so that other crates' paths may begin with its name.
+    /// Adds a library; paths in other crates may then begin with its name.
     pub fn add_library(&mut self, name: &str, file: &str, read: &dyn Fn(&str) -> Option<String>) {
         let root = self.add_root(file, read);
         self.libraries.insert(name.to_owned(), root);
     }
 
-    /// `folder` is where the files of the modules inside `file` are.
+    /// Adds a file with its modules, whose files are in `folder`; returns its module.
     fn add_file(
         &mut self,
         file: &str,
@@ -131,7 +131,7 @@ impl Tree {
     }
 }
 
-/// The names that a `use` declaration brings into scope.
+/// Returns the names that a `use` declaration brings into scope.
 pub fn imports(tree: &UseTree) -> Vec<Import> {
     let mut found = Vec::new();
     collect(tree, &mut Vec::new(), &mut found);
@@ -194,7 +194,7 @@ fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Whether the attributes hold `#[cfg(test)]`.
+/// Returns true if `#[cfg(test)]` is among the attributes.
 pub fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::List(list) if list.path.is_ident("cfg") => list.tokens.to_string() == "test",

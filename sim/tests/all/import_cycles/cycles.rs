@@ -1,15 +1,15 @@
-//! The circles of a graph of imports, as text that names what ties them.
+//! Finds the cycles in a graph of imports, and describes each with its imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::imports::Imports;
 
-/// For each node, those next to it.
+/// The neighbours of each node.
 type Edges<'graph> = BTreeMap<&'graph str, Vec<&'graph str>>;
 
-/// Finds the circles: for each, the nodes that reach each other.
-pub fn circles(imports: &Imports) -> Vec<BTreeSet<String>> {
+/// Finds the cycles; returns a set of nodes that reach each other for each.
+pub fn find_cycles(imports: &Imports) -> Vec<BTreeSet<String>> {
     let (mut imported, mut importing) = (Edges::new(), Edges::new());
     for (from, to) in imports.keys() {
         imported.entry(from).or_default().push(to);
@@ -17,24 +17,24 @@ pub fn circles(imports: &Imports) -> Vec<BTreeSet<String>> {
     }
     let mut found: Vec<BTreeSet<String>> = Vec::new();
     for node in imported.keys() {
-        if found.iter().any(|circle| circle.contains(*node)) {
+        if found.iter().any(|cycle| cycle.contains(*node)) {
             continue;
         }
         let (reached, reaching) = (reach(&imported, node), reach(&importing, node));
-        let circle: BTreeSet<String> =
+        let cycle: BTreeSet<String> =
             reached.intersection(&reaching).map(|node| (*node).to_owned()).collect();
-        if circle.len() > 1 {
-            found.push(circle);
+        if cycle.len() > 1 {
+            found.push(cycle);
         }
     }
     found
 }
 
-/// Lists a circle's imports: a line for each pair of nodes, with the names.
-pub fn describe(circle: &BTreeSet<String>, imports: &Imports) -> String {
-    let mut text = format!("a circle of {}:\n", circle.len());
+/// Lists a cycle's imports: a line for each pair of nodes, with the names.
+pub fn describe(cycle: &BTreeSet<String>, imports: &Imports) -> String {
+    let mut text = format!("a cycle of {}:\n", cycle.len());
     for ((from, to), names) in imports {
-        if circle.contains(from) && circle.contains(to) {
+        if cycle.contains(from) && cycle.contains(to) {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let _ = writeln!(text, "  {from} imports {} from {to}", names.join(", "));
         }
@@ -42,7 +42,7 @@ pub fn describe(circle: &BTreeSet<String>, imports: &Imports) -> String {
     text
 }
 
-/// The node and all nodes that it reaches.
+/// Returns the node and all nodes that it reaches.
 fn reach<'graph>(edges: &Edges<'graph>, node: &'graph str) -> BTreeSet<&'graph str> {
     let mut reached = BTreeSet::from([node]);
     let mut open = vec![node];

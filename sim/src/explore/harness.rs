@@ -1,20 +1,21 @@
-//! `sim::check`: a search inside somebody else's `cargo test`.
+//! `sim::check`: a search inside a user's `cargo test`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::report::Report;
-use super::schedule::Schedule;
-use super::subject::{self, Draw, Subject};
+use super::cause::{Cause, Causes};
+use super::explain::explain;
+use super::shrink::{RUNS_MAX, shrink};
 use crate::faults::Faults;
+use crate::sim::{self, Draw, Report, Schedule, Subject};
 
-/// How many schedules are run unless the test or the environment says otherwise.
+/// The number of schedules, unless the test or the environment sets another.
 const SCHEDULES: u64 = 1_000;
 
-/// The most lines of a trace that a failure prints.
+/// The largest number of trace lines that a failure prints.
 const LINES_MAX: usize = 400;
 
-/// The variables that pick one seed, and a number of seeds, in the order in which they count.
+/// The environment variables for one seed, and for a number of seeds. The first one that is set applies.
 const SEED: [&str; 2] = ["DLOCK_SIM_SEED", "SEED"];
 const SEEDS: [&str; 2] = ["DLOCK_SIM_SEEDS", "SEEDS"];
 
@@ -32,9 +33,9 @@ const SEEDS: [&str; 2] = ["DLOCK_SIM_SEEDS", "SEEDS"];
 /// }
 /// ```
 ///
-/// `SEED=7 cargo test` runs the one schedule of that seed, `SEEDS=10000` so many from `SEED` (or 0) on; the
-/// longer `DLOCK_SIM_SEED` and `DLOCK_SIM_SEEDS` count before them. What a search finds is kept in
-/// `sim-regressions/NAME.toml` beside the crate's manifest, and replayed first from then on.
+/// `SEED=7 cargo test` runs only the schedule of that seed; `SEEDS=10000` runs that many seeds, from `SEED`
+/// (or 0) on. `DLOCK_SIM_SEED` and `DLOCK_SIM_SEEDS` take precedence. A failing schedule is shrunk, explained
+/// and kept in `sim-regressions/NAME.toml` beside the crate's manifest, and replayed first from then on.
 pub fn check<S: Subject>(name: &str, subject: S) -> Search<S> {
     Search {
         name: name.to_owned(),
@@ -58,22 +59,33 @@ pub struct Search<S> {
     folder: PathBuf,
 }
 
-/// A schedule that broke the subject. Prints as what is wrong, the schedule, its trace and the line that
-/// replays it.
+/// A schedule that broke the subject, shrunk. Prints the problems, their explanation, the schedule, its trace
+/// and the command that replays it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Failure {
     /// The name of the search.
     pub name: String,
-    /// What is wrong: verdicts that nothing excuses, checks that do not hold, a panic, a difference between
+    /// The problems: verdicts that nothing excuses, checks that do not hold, a panic, a difference between
     /// two runs.
     pub problems: Vec<String>,
-    /// The schedule, as TOML.
+    /// What happened, and with which lengths of its faults the schedule still breaks: see
+    /// [`Explanation`](super::Explanation). Empty for a second run that differs.
+    pub explanation: String,
+    /// The shrunk schedule, as TOML.
     pub schedule: String,
-    /// The trace of its run, a line an event.
+    /// The trace of its run, one line per event.
     pub trace: String,
-    /// How to replay it, and where it is kept.
+    /// The command that replays it, and the file in which it is kept.
     pub replay: String,
+}
+
+/// What is wrong with one schedule.
+struct Breakage {
+    problems: Vec<String>,
+    /// The cause of the first violation, if there is one.
+    cause: Option<Cause>,
+    trace: String,
 }
 
 impl fmt::Display for Failure {
@@ -81,6 +93,9 @@ impl fmt::Display for Failure {
         writeln!(f, "{}:", self.name)?;
         for problem in &self.problems {
             writeln!(f, "  {problem}")?;
+        }
+        if !self.explanation.is_empty() {
+            write!(f, "\n{}", self.explanation)?;
         }
         let lines: Vec<&str> = self.trace.lines().collect();
         writeln!(f, "\n{}\n{}", self.schedule, lines[..lines.len().min(LINES_MAX)].join("\n"))?;
@@ -92,7 +107,7 @@ impl fmt::Display for Failure {
 }
 
 impl<S: Subject> Search<S> {
-    /// How many schedules are drawn and run, unless the environment says otherwise. Default 1000.
+    /// Sets the number of schedules, unless the environment sets another. Default 1000.
     pub fn schedules(mut self, schedules: u64) -> Self {
         self.schedules = schedules;
         self
@@ -110,19 +125,19 @@ impl<S: Subject> Search<S> {
         self
     }
 
-    /// The folder in which failing schedules are kept. Default: `sim-regressions` beside the manifest.
+    /// Sets the folder in which failing schedules are kept. Default: `sim-regressions` beside the manifest.
     pub fn keep_in(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = folder.into();
         self
     }
 
-    /// Replays what was kept, then draws and runs schedules.
+    /// Replays the kept schedules, then draws and runs others.
     ///
     /// # Panics
     ///
     /// If a schedule fails: a verdict that nothing in it excuses, a check that does not hold, a panic of
     /// the code under test, or a second run that differs. The message shows the schedule, its trace and the
-    /// line that replays it. Also if the environment or a kept file can't be used.
+    /// command that replays it. Also if the environment or a kept file can't be used.
     pub fn run(self) {
         match self.find() {
             Ok(None) => {}
@@ -131,11 +146,11 @@ impl<S: Subject> Search<S> {
         }
     }
 
-    /// Does what [`Search::run`] does, and returns the first schedule that fails.
+    /// Searches as [`Search::run`] does, and returns the first schedule that fails.
     ///
     /// # Errors
     ///
-    /// What is wrong with the environment, with a kept file, or with the world that the subject builds.
+    /// The problem with the environment, with a kept file, or with the world that the subject builds.
     pub fn find(&self) -> Result<Option<Failure>, String> {
         let (seed, count) = (number(&SEED)?, number(&SEEDS)?);
         if seed.is_none()
@@ -145,17 +160,19 @@ impl<S: Subject> Search<S> {
         }
         let first = seed.unwrap_or(0);
         let count = count.unwrap_or(if seed.is_some() { 1 } else { self.schedules });
-        let points = subject::survey(&self.subject)
+        let points = sim::survey(&self.subject)
             .map_err(|error| format!("{}: its world can't be run even without faults: {error}", self.name))?;
         for seed in first..first.saturating_add(count) {
             let mut from = Draw::aimed(seed, &points).with_faults(self.faults.as_ref());
             let schedule = self.subject.schedule(&mut from).map_err(|error| {
                 format!("{}: seed {seed} draws a schedule that can't be run: {error}", self.name)
             })?;
-            if let Some(failure) = self.fails(&schedule)? {
+            if let Some(broken) = self.breaks(&schedule)? {
+                let (failure, runs) = self.shrunk(schedule, broken)?;
                 let kept = self.keep(&failure.schedule)?;
                 let replay = format!(
-                    "replay it: SEED={seed} cargo test {}\nkept in {}, which is replayed first from now on\n",
+                    "shrunk in {runs} runs; as it was drawn: SEED={seed} cargo test {}\nkept in {}, which is \
+                     replayed first from now on\n",
                     self.name,
                     kept.display()
                 );
@@ -165,11 +182,12 @@ impl<S: Subject> Search<S> {
         Ok(None)
     }
 
-    /// Replays the schedules that failed before.
+    /// Replays the kept schedules; returns the first that fails.
     fn replay_kept(&self) -> Result<Option<Failure>, String> {
         for path in (1..).map(|number| self.kept(number)).take_while(|path| path.exists()) {
-            let schedule = subject::load(&self.subject, &path).map_err(|error| error.to_string())?;
-            if let Some(failure) = self.fails(&schedule)? {
+            let schedule = sim::load(&self.subject, &path).map_err(|error| error.to_string())?;
+            if let Some(broken) = self.breaks(&schedule)? {
+                let failure = self.failure(&schedule, broken);
                 let replay = format!("it is kept in {}; delete the file to forget it\n", path.display());
                 return Ok(Some(Failure { replay, ..failure }));
             }
@@ -177,27 +195,53 @@ impl<S: Subject> Search<S> {
         Ok(None)
     }
 
-    /// Runs the schedule; what is wrong with it, if anything is.
-    fn fails(&self, schedule: &Schedule<S::Options>) -> Result<Option<Failure>, String> {
-        let failure = |problems: Vec<String>, trace: String| {
-            let (name, schedule) = (self.name.clone(), schedule.to_toml());
-            Failure { name, problems, schedule, trace, replay: String::new() }
-        };
-        let report = match subject::run(&self.subject, schedule) {
+    /// Shrinks the schedule that broke the subject, if it has a cause. Returns the number of runs, too.
+    fn shrunk(&self, schedule: Schedule<S::Options>, broken: Breakage) -> Result<(Failure, u32), String> {
+        let Some(cause) = broken.cause.clone() else { return Ok((self.failure(&schedule, broken), 0)) };
+        let mut shrunk = shrink(&self.subject, &schedule, &cause, RUNS_MAX);
+        shrunk.schedule.about = format!("{}, then shrunk: {cause}", schedule.about);
+        // A subject that remembers earlier runs may hold this time.
+        let again = self.breaks(&shrunk.schedule)?.unwrap_or(broken);
+        let broken = Breakage { cause: Some(cause), ..again };
+        Ok((self.failure(&shrunk.schedule, broken), shrunk.runs))
+    }
+
+    /// Explains the schedule that broke the subject.
+    fn failure(&self, schedule: &Schedule<S::Options>, broken: Breakage) -> Failure {
+        let explanation = broken.cause.and_then(|cause| explain(&self.subject, schedule, &cause));
+        Failure {
+            name: self.name.clone(),
+            problems: broken.problems,
+            explanation: explanation.map_or_else(String::new, |explanation| explanation.to_string()),
+            schedule: schedule.to_toml(),
+            trace: broken.trace,
+            replay: String::new(),
+        }
+    }
+
+    /// Runs the schedule, and returns what is wrong with it, if anything is.
+    fn breaks(&self, schedule: &Schedule<S::Options>) -> Result<Option<Breakage>, String> {
+        let run = sim::run(&self.subject, schedule);
+        let cause = Causes::of(&self.subject, schedule, &run).violations.into_iter().next();
+        let report = match run {
             Ok(report) => report,
             Err(error) => {
                 return match error.trace() {
-                    Some(trace) => Ok(Some(failure(vec![error.to_string()], trace.to_owned()))),
+                    Some(trace) => {
+                        let (problems, trace) = (vec![error.to_string()], trace.to_owned());
+                        Ok(Some(Breakage { problems, cause, trace }))
+                    }
                     None => Err(format!("{}: {error}\n\n{}", self.name, schedule.to_toml())),
                 };
             }
         };
         let mut problems = self.problems(schedule, &report);
         if self.determinism {
-            let again = subject::run(&self.subject, schedule).map_err(|error| error.to_string())?;
+            let again = sim::run(&self.subject, schedule).map_err(|error| error.to_string())?;
             problems.extend(difference(&report, &again));
         }
-        Ok((!problems.is_empty()).then(|| failure(problems, report.trace())))
+        let trace = if problems.is_empty() { String::new() } else { report.trace() };
+        Ok((!problems.is_empty()).then_some(Breakage { problems, cause, trace }))
     }
 
     fn problems(&self, schedule: &Schedule<S::Options>, report: &Report) -> Vec<String> {
@@ -208,7 +252,8 @@ impl<S: Subject> Search<S> {
         verdicts.chain(report.findings.iter().map(ToString::to_string)).collect()
     }
 
-    /// Writes a failing schedule to a file of its own, whole or not at all, unless it is kept already.
+    /// Writes a failing schedule to a file of its own, whole or not at all, unless one holds it already.
+    /// Returns the file.
     fn keep(&self, schedule: &str) -> Result<PathBuf, String> {
         let mut number = 1;
         while self.kept(number).exists() {
@@ -228,14 +273,14 @@ impl<S: Subject> Search<S> {
         Ok(path)
     }
 
-    /// The file of the kept schedule with this number, from 1.
+    /// Returns the path of the kept schedule with this number, from 1.
     fn kept(&self, number: u32) -> PathBuf {
         let suffix = if number == 1 { String::new() } else { format!("-{number}") };
         Path::new(&self.folder).join(format!("{}{suffix}.toml", self.name))
     }
 }
 
-/// The first event in which two runs of one schedule differ, if they do.
+/// Describes the first event in which two runs of one schedule differ, if they do.
 pub fn difference(one: &Report, other: &Report) -> Option<String> {
     if one.hash == other.hash {
         return None;
@@ -255,7 +300,7 @@ pub fn difference(one: &Report, other: &Report) -> Option<String> {
     Some(format!("a second run of the same schedule differs: {problem}"))
 }
 
-/// The whole number in the first of these variables that is set.
+/// Returns the number in the first of these environment variables that is set.
 fn number(variables: &[&str]) -> Result<Option<u64>, String> {
     for variable in variables {
         if let Ok(text) = std::env::var(variable) {

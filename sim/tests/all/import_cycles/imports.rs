@@ -1,4 +1,4 @@
-//! Which file takes which names from which other file.
+//! Collects the imports between files, with the imported names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,12 @@ use syn::{Attribute, ImplItemFn, ItemUse, Macro, Meta, Path, Visibility};
 
 use super::tree::{ModuleId, Tree, imports, is_for_tests};
 
-/// For each pair of files, the names that the first takes from the second.
+/// For each pair of files, the names that the first imports from the second.
 pub type Imports = BTreeMap<(String, String), BTreeSet<String>>;
 
-/// Finds all imports between the files of `tree`. Two kinds of use are none: re-exporting an item of a module
-/// inside, and taking an item of a module around, since a folder's `mod.rs` may define what its files share.
+/// Finds all imports between the files of `tree`. Two kinds of use are no import: re-exporting an item of an
+/// inner module, and using an item of an outer module, since a folder's `mod.rs` may define items that its
+/// files share.
 pub fn between_files(tree: &Tree) -> Imports {
     let mut found = Imports::new();
     for (id, module) in tree.modules.iter().enumerate() {
@@ -44,7 +45,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Reads the paths in tokens that nobody has parsed: a macro's arguments or an attribute's.
+    /// Reads the paths in unparsed tokens: the arguments of a macro or an attribute.
     fn tokens(&mut self, mut cursor: Cursor<'_>) {
         while !cursor.eof() {
             if let Some((inner, _, _, rest)) = cursor.any_group() {
@@ -62,7 +63,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// serde names functions by a path in a string.
+    /// Reads a path in a string literal: serde's attributes name functions in strings.
     fn path_in_text(&mut self, literal: &str) {
         let Ok(path) = syn::parse_str::<Path>(literal.trim_matches('"')) else { return };
         if path.segments.len() > 1 {
@@ -75,7 +76,7 @@ impl<'ast> Visit<'ast> for Reader<'_, '_> {
     fn visit_item_use(&mut self, declaration: &'ast ItemUse) {
         let exported = !matches!(declaration.vis, Visibility::Inherited);
         let (tree, module) = (self.tree, self.module);
-        // What is used through a module counts where it is used.
+        // The import of a module is not counted; the use of an item through it is.
         let is_module = |path: &[String]| tree.module_at(module, path).is_some();
         for import in imports(&declaration.tree).iter().filter(|import| !is_module(&import.path)) {
             self.uses_unless(&import.path, |source| exported && tree.is_within(source, module));
@@ -111,7 +112,7 @@ fn names(path: &Path) -> Vec<String> {
     path.segments.iter().map(|segment| segment.ident.to_string()).collect()
 }
 
-/// The path `a::b::c` at the cursor, and what follows it.
+/// Returns the path `a::b::c` at the cursor, and the cursor behind it.
 fn path_at(cursor: Cursor<'_>) -> Option<(Vec<String>, Cursor<'_>)> {
     let (first, mut cursor) = cursor.ident()?;
     let mut path = vec![first.to_string()];

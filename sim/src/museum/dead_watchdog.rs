@@ -1,0 +1,22 @@
+//! B08: the watchdog is dead after a reconnect. Leases that are acquired later are never renewed, and their
+//! holders believe that they are.
+//!
+//! Source: Redisson issue 3194.
+
+use dlock::{Acquisition, BackendError, Instant, Renewal, Runtime};
+
+use super::lock::{Attempt, Mistake};
+
+/// Renews until a renewal fails, and never again.
+pub(super) struct DeadWatchdog;
+
+impl Mistake for DeadWatchdog {
+    async fn renew(own: &mut Attempt, deadline: Instant) -> Result<Renewal, BackendError> {
+        if own.client.is_set() {
+            return Ok(Renewal::Extended { since: own.runtime().now(), left: own.claim.ttl });
+        }
+        let renewal = own.correct.renew(deadline).await;
+        own.client.set(renewal.is_err());
+        renewal
+    }
+}

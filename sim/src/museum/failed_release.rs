@@ -1,0 +1,23 @@
+//! B30: ownership is cleared locally though the deletion failed. The node stays for as long as the session,
+//! which lives on.
+//!
+//! Source: CURATOR-678.
+
+use dlock::{Acquisition, BackendError, Instant, Released};
+
+use super::correct::Correct;
+use super::lock::{Attempt, Mistake};
+
+/// Forgets what it could not release.
+pub(super) struct FailedRelease;
+
+impl<B: Correct> Mistake<B> for FailedRelease {
+    async fn release(own: &mut Attempt<B>, deadline: Instant) -> Result<Released, BackendError> {
+        let released = own.correct.release(deadline).await;
+        if released.is_err() {
+            own.correct = own.another();
+            return Ok(Released::NotOwner);
+        }
+        released
+    }
+}

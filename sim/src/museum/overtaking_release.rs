@@ -1,0 +1,26 @@
+//! B06: the release is sent on a connection of its own, and overtakes a SET that is still on its way. The SET
+//! then stores a key that nobody releases.
+//!
+//! Source: redsync, which takes any connection of its pool for the release.
+
+use dlock::{BackendError, Instant, Released};
+
+use super::lock::{Attempt, Mistake};
+
+/// Deletes the key if it holds the owner.
+const RELEASE: &str =
+    "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
+
+/// Releases once, on another connection, and thinks no more of it.
+pub(super) struct OvertakingRelease;
+
+impl Mistake for OvertakingRelease {
+    async fn release(own: &mut Attempt, deadline: Instant) -> Result<Released, BackendError> {
+        let mut command = redis::cmd("EVAL");
+        command.arg(RELEASE).arg(1).arg(own.claim.key.owner_key()).arg(own.claim.owner.as_str());
+        let is_deleted = own.by(deadline, own.wire.ask::<bool>(&command)).await?;
+        // Whatever was sent before counts as undone.
+        own.correct = own.another();
+        Ok(if is_deleted { Released::Done } else { Released::NotOwner })
+    }
+}

@@ -1,0 +1,24 @@
+//! B31: a fair queue keeps the dead: their keys have no lease. When the head dies, nobody is served any more.
+//!
+//! Source: Redisson issue 3004.
+
+use dlock::etcd::Etcd;
+use dlock::{Acquisition, Answer, BackendError, Instant};
+
+use super::lock::{Attempt, Mistake};
+use crate::world::runtime::SimRuntime;
+
+/// Takes its place in the queue without a lease.
+pub(super) struct QueueKeepsDead;
+
+impl Mistake<Etcd<SimRuntime>> for QueueKeepsDead {
+    async fn request(own: &mut Attempt<Etcd<SimRuntime>>, deadline: Instant) -> Result<Answer, BackendError> {
+        let answer = own.correct.request(deadline).await?;
+        if own.noted.is_none() {
+            // The same key again, which thereby loses its lease and keeps its place.
+            own.by(deadline, own.etcd.put_without_lease(&own.claim)).await?;
+            own.noted = Some(1);
+        }
+        Ok(answer)
+    }
+}
