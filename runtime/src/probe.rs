@@ -3,7 +3,7 @@
 //! A file declares its probes by [`probes!`](crate::probes) and evaluates them by
 //! [`sometimes!`](crate::sometimes), [`always!`](crate::always), [`reached!`](crate::reached) and
 //! [`closest!`](crate::closest), each through a seam: a [`Runtime`](crate::Runtime) or a [`Probed`]. The
-//! simulator counts what it is told.
+//! simulator counts the reports.
 //!
 //! # What a probe costs elsewhere
 //!
@@ -44,7 +44,7 @@ pub struct Probe {
     pub rare: Option<&'static str>,
 }
 
-/// Hears of probes where there is no [`Runtime`](crate::Runtime). `()` hears of none.
+/// The seam of probes where there is no [`Runtime`](crate::Runtime). `()` ignores them.
 pub trait Probed: Clone + Send + Sync + 'static {
     /// Reports what `seen` returns, evaluated at `line` of the probe's file: 1 or 0 for a condition that is
     /// true or false, or the number of a graded probe. The default does nothing, and does not call `seen`.
@@ -203,11 +203,11 @@ mod tests {
         closest!((), near, evaluated());
     }
 
-    /// Tells what it hears.
+    /// Records the reports.
     #[derive(Clone)]
-    struct Ear(std::sync::Arc<std::sync::Mutex<Vec<(&'static str, u64)>>>);
+    struct Recorder(std::sync::Arc<std::sync::Mutex<Vec<(&'static str, u64)>>>);
 
-    impl Probed for Ear {
+    impl Probed for Recorder {
         fn probe(&self, probe: &'static Probe, line: u32, seen: impl FnOnce() -> u64) {
             assert!(line > probe.line, "evaluated below its declaration");
             self.0.lock().unwrap().push((probe.name, seen()));
@@ -215,12 +215,12 @@ mod tests {
     }
 
     #[test]
-    fn a_seam_of_a_simulator_hears_what_is_seen() {
-        let ear = Ear(std::sync::Arc::default());
-        sometimes!(ear, told, 1 > 2);
-        always!(ear, held, 1 < 2);
-        reached!(ear, here);
-        closest!(ear, near, 7);
-        assert_eq!(*ear.0.lock().unwrap(), [("told", 0), ("held", 1), ("here", 1), ("near", 7)]);
+    fn a_seam_that_overrides_the_default_gets_all_reports() {
+        let recorder = Recorder(std::sync::Arc::default());
+        sometimes!(recorder, told, 1 > 2);
+        always!(recorder, held, 1 < 2);
+        reached!(recorder, here);
+        closest!(recorder, near, 7);
+        assert_eq!(*recorder.0.lock().unwrap(), [("told", 0), ("held", 1), ("here", 1), ("near", 7)]);
     }
 }

@@ -160,5 +160,6 @@ fn channel_of(push: &PushInfo) -> Option<&str> {
 
 probes! {
     /// The subscription to releases was lost while there were waiters.
-    sometimes subscription_lost;
+    sometimes subscription_lost,
+        rare = "random schedules draw waiters that poll";
 }

@@ -231,5 +231,6 @@ probes! {
     /// A watch ended with its connection: the waiter looks again.
     sometimes watch_lost;
     /// A renewal found the session alive and the claim's entry gone.
-    reached entry_gone_session_alive;
+    reached entry_gone_session_alive,
+        rare = "no fault deletes the entry of a session that is alive";
 }

@@ -190,7 +190,8 @@ probes! {
     /// A creation whose answer got lost had no effect, and never will.
     sometimes unanswered_creation_missing;
     /// A claim looked for its entry after a wait, and the entry was gone.
-    sometimes entry_gone_while_waiting;
+    sometimes entry_gone_while_waiting,
+        rare = "no fault deletes the entry of a session that is alive";
     /// An entry with the guid of a claim belongs to the claim's session.
     always found_entry_is_ours;
     /// The entry ahead was gone before the watch on it was set.

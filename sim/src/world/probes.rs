@@ -1,4 +1,4 @@
-//! What the probes of a run have shown.
+//! Counts the probes of a run.
 
 use std::collections::BTreeMap;
 use std::panic::Location;
@@ -93,7 +93,11 @@ impl Hits {
         }
         for (key, own) in &other.own {
             match self.own.get_mut(key) {
-                Some(sum) => sum.count.add(&own.count),
+                Some(sum) => {
+                    // The same one in whatever order the runs are added.
+                    sum.place = sum.place.min(own.place);
+                    sum.count.add(&own.count);
+                }
                 None => {
                     let count = Count { last: None, ..own.count };
                     self.own.insert(key.clone(), Own { count, ..*own });

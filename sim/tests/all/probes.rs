@@ -6,17 +6,20 @@ use std::process::Command;
 use std::time::Duration;
 
 use dlock::{Instant, Runtime};
-use sim::lab::{Lab, Options, System, Worker, run, schedule};
+use sim::lab::{Lab, Options, System, Waiting, Worker, run, schedule};
 use sim::probes::{ProbeKind, Probes, Seen, declared};
 use sim::{Process, Report, Schedule, Sim, Span};
 
 /// The number of probes that the program has at least.
 const PROBES_MIN: usize = 60;
 
-/// Two workers on one Redis, each of which waits for the other.
+/// Two workers on one Redis, each of which waits until the other's release wakes it.
 fn two_workers() -> Schedule<Options> {
     let worker = |name| Worker { rounds: 3, ..Worker::new(name) };
-    schedule("two workers", System::Redis, Span::from_secs(2), ["a", "b"].map(worker).to_vec())
+    let workers = ["a", "b"].map(worker).to_vec();
+    let mut schedule = schedule("two workers", System::Redis, Span::from_secs(2), workers);
+    schedule.options.redis.waiting = Waiting::Called;
+    schedule
 }
 
 /// A process that evaluates one probe of each kind three times.
@@ -84,7 +87,7 @@ fn a_run_counts_the_probes_of_lock_and_server() {
     let report = run(&two_workers(), sim::lab::Arm::Fenced, 1).unwrap();
     let hit = |name: &str| report.probes.of(name).hit;
     assert!(hit("woken_by_release") > 0 && hit("validity_within_ttl") >= 6);
-    assert!(hit("accepted_token_is_highest") == 6 && hit("landed_before_expiry_ns") == 6);
+    assert!(hit("accepted_token_is_remembered") == 6 && hit("landed_before_expiry_ns") == 6);
     let least = report.probes.of("grant_validity_left_ns").least.unwrap();
     assert!((1_900_000_000..2_000_000_000).contains(&least), "{least}");
 }
