@@ -142,5 +142,6 @@ probes! {
     /// A request was sent, and no answer came before the deadline.
     sometimes request_unanswered;
     /// The server is a replica and refused to write: the connection is replaced.
-    sometimes replica_answered;
+    sometimes replica_answered,
+        rare = "the primary's name leads to a replica only once it is promoted";
 }

@@ -263,5 +263,6 @@ probes! {
     /// A server began with keys that its disk had kept.
     sometimes keys_restored;
     /// A client called a script that the server did not know: it had restarted, or another one serves.
-    sometimes script_unknown;
+    sometimes script_unknown,
+        rare = "a client calls by digest only what ran on the same connection, and no fault flushes scripts";
 }
