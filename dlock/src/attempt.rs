@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dlock_runtime::{Elapsed, Instant, Runtime, timeout_at};
+use dlock_runtime::{Elapsed, Instant, Runtime, always, closest, probes, reached, sometimes, timeout_at};
 
 use crate::backend::{Acquisition, Answer, Backend, Claim};
 use crate::context::Context;
@@ -134,6 +134,7 @@ impl<'a, B: Backend> Attempt<'a, B> {
     pub(crate) fn reopen(&mut self) {
         let Some(outcome) = self.given_back.take() else { return };
         Event::NotAcquired { outcome }.emit(&self.claim.key, &self.claim.owner);
+        reached!(self.context.runtime(), owner_replaced);
         self.claim.owner = new_owner(self.context);
         self.acquisition = self.context.backend().open(self.claim.clone());
         self.position = None;
@@ -156,15 +157,22 @@ impl<'a, B: Backend> Attempt<'a, B> {
     /// Accepts a grant only while enough of its validity is left; releases a later one at once.
     fn judge(&mut self, token: FencingToken, since: Instant, left: Duration) -> Step {
         let valid_until = self.context.terms().valid_until(since, left);
-        let granted_at = self.context.runtime().now();
+        let runtime = self.context.runtime();
+        let granted_at = runtime.now();
+        always!(runtime, validity_within_ttl, valid_until <= since + self.claim.ttl);
         if granted_at + self.context.options().min_validity < valid_until {
+            let left = valid_until.saturating_since(granted_at);
+            closest!(runtime, grant_validity_left_ns, left.as_nanos() as u64);
             return Step::Granted(Lease { token, since, granted_at, valid_until });
         }
+        reached!(runtime, grant_too_late);
         self.give_back(Outcome::Expired);
         Step::Denied(Obstacle::Late)
     }
 
     fn queued(&mut self, position: u64) {
+        let runtime = self.context.runtime();
+        sometimes!(runtime, place_lost, self.position.is_some_and(|before| before != position));
         if self.position.replace(position) != Some(position) {
             self.meter.contended();
             Event::Queued { position }.emit(&self.claim.key, &self.claim.owner);
@@ -180,6 +188,9 @@ impl<'a, B: Backend> Attempt<'a, B> {
         self.ended = true;
         self.meter.not_acquired(outcome);
         Event::NotAcquired { outcome }.emit(&self.claim.key, &self.claim.owner);
+        let (runtime, is_cancelled) = (self.context.runtime(), outcome == Outcome::Cancelled);
+        sometimes!(runtime, cancelled_maybe_held, is_cancelled && self.acquisition.may_be_held());
+        sometimes!(runtime, gave_up_maybe_held, !is_cancelled && self.acquisition.may_be_held());
         if self.acquisition.may_be_held() {
             self.sweep();
         }
@@ -206,4 +217,21 @@ impl<B: Backend> Drop for Attempt<'_, B> {
 
 fn new_owner<B: Backend>(context: &Context<B>) -> Owner {
     Owner::random(context.runtime(), context.options().instance.as_deref())
+}
+
+probes! {
+    /// An acquire failed while the server may hold its key: it is released in the background.
+    sometimes gave_up_maybe_held;
+    /// An acquire's future was dropped while the server may hold its key.
+    sometimes cancelled_maybe_held;
+    /// A grant arrived with too little validity left, and was given back.
+    reached grant_too_late;
+    /// How much validity was left when a grant was accepted, in nanoseconds.
+    closest grant_validity_left_ns;
+    /// A lease is never trusted past the TTL, counted from before its request was sent.
+    always validity_within_ttl;
+    /// A waiter lost its place in the queue, and stands in another one.
+    sometimes place_lost;
+    /// An acquire went on with a new owner token, since its last claim was given back.
+    reached owner_replaced;
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
-use dlock_runtime::{Instant, Runtime, timeout_at};
+use dlock_runtime::{Instant, Runtime, always, closest, probes, reached, sometimes, timeout_at};
 use tokio::sync::Mutex;
 
 use crate::backend::{Acquisition, Backend, Claim, Released, Renewal};
@@ -158,6 +158,8 @@ impl<B: Backend> Held<B> {
         // A lease whose validity is over stays lost, even if the server has renewed it: the loss may have
         // been reported.
         if let Err(lost) = self.check() {
+            let is_extended = matches!(answer, Ok(Renewal::Extended { .. }));
+            sometimes!(self.runtime(), renewed_after_loss, is_extended);
             if self.phase() < Phase::Stopped {
                 self.renewal_failed(Outcome::Expired);
             }
@@ -166,10 +168,12 @@ impl<B: Backend> Held<B> {
         match answer {
             Ok(Renewal::Extended { since, left }) => Ok(self.extend(since, left)),
             Ok(Renewal::NotOwner) => {
+                reached!(self.runtime(), renewal_found_lease_gone);
                 self.renewal_failed(Outcome::NotOwner);
                 Err(RenewError::Lost(self.lose(LostError::NotOwner)))
             }
             Err(error) => {
+                reached!(self.runtime(), renewal_failed_lease_kept);
                 self.renewal_failed(error.outcome());
                 Err(RenewError::Backend(error))
             }
@@ -192,6 +196,9 @@ impl<B: Backend> Held<B> {
     fn extend(&self, since: Instant, left: Duration) -> Instant {
         let terms = self.context.terms();
         let until = terms.valid_until(since, left);
+        let spare = || self.valid_until().saturating_since(self.now());
+        always!(self.runtime(), extended_before_loss, !spare().is_zero());
+        closest!(self.runtime(), renewal_before_expiry_ns, spare().as_nanos() as u64);
         self.valid_until.fetch_max(until.as_nanos(), Ordering::AcqRel);
         self.meter.extended(Outcome::Done);
         let valid = until.saturating_since(self.now());
@@ -239,6 +246,8 @@ impl<B: Backend> Held<B> {
 
     /// Releases the lease, first at `now`, with retries until `deadline`.
     pub(crate) async fn release(&self, now: Instant, deadline: Instant) -> Result<Released, ReleaseError> {
+        sometimes!(self.runtime(), release_waits_for_renewal, self.sent.try_lock().is_err());
+        sometimes!(self.runtime(), expired_lease_released, now >= self.valid_until());
         let mut sent = self.sent.lock().await;
         let answer = removal::confirm(&self.context, &mut sent, self.valid_until(), now, deadline).await;
         self.phase.store(Phase::Ended as u8, Ordering::Release);
@@ -247,6 +256,8 @@ impl<B: Backend> Held<B> {
             Ok(Released::NotOwner) => Outcome::NotOwner,
             Err(error) => error.outcome(),
         };
+        sometimes!(self.runtime(), release_found_lease_gone, outcome == Outcome::NotOwner);
+        sometimes!(self.runtime(), release_unconfirmed, answer.is_err());
         self.meter.released(outcome);
         self.emit(Event::Released { token: self.token, outcome });
         let must_go_on = match &answer {
@@ -285,4 +296,27 @@ impl<B: Backend> Held<B> {
     fn emit(&self, event: Event) {
         event.emit(&self.claim.key, &self.claim.owner);
     }
+}
+
+probes! {
+    /// A renewal failed, and the lease is kept: validity is left.
+    reached renewal_failed_lease_kept;
+    /// The server renewed a lease whose loss had been declared: it stays lost.
+    sometimes renewed_after_loss,
+        rare = "only keep_alive renews beside the work, and the laboratory's workers renew by while_held";
+    /// A renewal was answered that the lease is gone or another owner's.
+    reached renewal_found_lease_gone;
+    /// A renewal takes effect only while the lease is still valid.
+    always extended_before_loss;
+    /// How long before the end of the validity a renewal was answered, in nanoseconds.
+    closest renewal_before_expiry_ns;
+    /// A release began while a renewal was in progress, and waits for it.
+    sometimes release_waits_for_renewal,
+        rare = "only keep_alive renews beside the work, and the laboratory's workers renew by while_held";
+    /// A lease was released after its validity had ended.
+    sometimes expired_lease_released;
+    /// A release was answered that the lease is gone or another owner's.
+    sometimes release_found_lease_gone;
+    /// A release was not confirmed in time: the lease ends by its TTL.
+    sometimes release_unconfirmed;
 }

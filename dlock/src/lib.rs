@@ -96,3 +96,22 @@ pub use options::{Options, OptionsError};
 pub use setup::SetupError;
 pub use token::{FencingToken, Owner, TokenError, owner_prefix};
 pub use watchdog::Cap;
+
+/// Returns the probes of this crate, file by file: the simulator lists those that a search has missed.
+#[doc(hidden)]
+pub fn probes() -> Vec<&'static dlock_runtime::Probe> {
+    let core = [attempt::probe::ALL, held::probe::ALL, watchdog::probe::ALL, removal::probe::ALL];
+    [
+        &core[..],
+        #[cfg(feature = "redis")]
+        redis::PROBES,
+        #[cfg(feature = "redis")]
+        redlock::PROBES,
+        #[cfg(feature = "etcd")]
+        etcd::PROBES,
+        #[cfg(feature = "zookeeper")]
+        zookeeper::PROBES,
+    ]
+    .concat()
+    .concat()
+}

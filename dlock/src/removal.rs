@@ -3,7 +3,7 @@
 use std::mem;
 use std::time::Duration;
 
-use dlock_runtime::{Instant, Runtime};
+use dlock_runtime::{Instant, Runtime, probes, reached, sometimes};
 
 use crate::backend::{Acquisition, Backend, Released};
 use crate::context::Context;
@@ -54,6 +54,7 @@ async fn settle<B: Backend>(
             break;
         }
     }
+    sometimes!(context.runtime(), cleanup_gave_up, sent.acquisition.may_be_held());
     Ok(())
 }
 
@@ -73,8 +74,10 @@ pub(crate) async fn confirm<B: Backend>(
     let mut retry = 0;
     loop {
         let is_repeated = mem::replace(&mut sent.release, true);
+        sometimes!(context.runtime(), release_repeated, is_repeated);
         match sent.acquisition.release(now + context.options().request_timeout).await {
             Ok(Released::NotOwner) if is_repeated && context.runtime().now() < valid_until => {
+                reached!(context.runtime(), earlier_release_took_effect);
                 return Ok(Released::Done);
             }
             Ok(answer) => return Ok(answer),
@@ -94,4 +97,14 @@ async fn pause<B: Backend>(context: &Context<B>, retry: u32, deadline: Instant) 
     }
     context.runtime().sleep_until((now + context.backoff(retry)).min(deadline)).await;
     true
+}
+
+probes! {
+    /// A release was sent again, since an earlier one had no answer.
+    sometimes release_repeated;
+    /// A repeated release found the lease gone too early to have expired: one whose answer got lost ended
+    /// it.
+    reached earlier_release_took_effect;
+    /// A release in the background ended although a request may still take effect.
+    sometimes cleanup_gave_up;
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use dlock_runtime::Runtime;
+use dlock_runtime::{Runtime, probes, reached, sometimes};
 use futures_util::future::select;
 
 use crate::backend::Backend;
@@ -62,10 +62,12 @@ async fn watch<B: Backend>(held: &Held<B>, cap: Cap) -> LostError {
     let mut due = terms.renew_at(held.valid_until() + terms.drift - terms.ttl, terms.ttl);
     loop {
         runtime.sleep_until(due.min(end).min(held.valid_until())).await;
+        sometimes!(runtime, watchdog_overslept, runtime.now() >= held.valid_until());
         if let Err(lost) = held.check() {
             return lost;
         }
         if runtime.now() >= end {
+            reached!(runtime, watchdog_capped);
             return LostError::Capped;
         }
         due = match held.renew(end).await {
@@ -74,4 +76,13 @@ async fn watch<B: Backend>(held: &Held<B>, cap: Cap) -> LostError {
             Err(RenewError::Backend(_)) => terms.retry_at(runtime.now(), held.valid_until()),
         };
     }
+}
+
+probes! {
+    /// The watchdog woke up after the validity had ended.
+    sometimes watchdog_overslept,
+        rare = "only keep_alive sleeps past the end, and the laboratory's workers renew by while_held";
+    /// The watchdog stopped at its cap, while the lease was still valid.
+    reached watchdog_capped,
+        rare = "random schedules draw no cap that is shorter than the work";
 }

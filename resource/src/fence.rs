@@ -227,6 +227,14 @@ impl Refusal {
         }
     }
 
+    /// Returns the highest token seen and that of the request, if the refusal is due to them.
+    pub(crate) const fn tokens(self) -> Option<(FencingToken, FencingToken)> {
+        match self {
+            Self::Stale { seen, got } | Self::ForeignOwner { seen, got } => Some((seen, got)),
+            Self::Conflict { .. } | Self::Fenced { .. } => None,
+        }
+    }
+
     /// Returns the highest token that the key had seen, if the refusal is due to it.
     pub const fn seen(self) -> Option<FencingToken> {
         match self {

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dlock::{Backoff, FencingToken, Owner, Runtime};
+use dlock_runtime::{probes, reached};
 
 use crate::client::{Client, ClientError, PutAnswer, ReadAnswer, Retry};
 use crate::fence::{Guard, Refusal};
@@ -154,9 +155,13 @@ impl<R: Runtime, P: Pauses> Updater<R, P> {
             match self.attempt(update, owner, &compute).await? {
                 Attempt::Done { version } => return Ok(Updated { version, attempts }),
                 Attempt::Conflict { current } if attempts >= update.attempts => {
+                    reached!(self.runtime, update_gave_up);
                     return Err(UpdateError::Contended { attempts, current });
                 }
-                Attempt::Conflict { .. } => self.back_off(update, attempts - 1).await,
+                Attempt::Conflict { .. } => {
+                    reached!(self.runtime, update_repeated);
+                    self.back_off(update, attempts - 1).await;
+                }
             }
         }
     }
@@ -237,4 +242,13 @@ fn outcome(answer: &Result<PutAnswer, ClientError>) -> &'static str {
         Err(error) if error.is_timeout() => "timeout",
         Err(_) => "error",
     }
+}
+
+probes! {
+    /// An update without a lock met a newer version, and began anew.
+    reached update_repeated,
+        rare = "random schedules draw no updates without a lock";
+    /// An update without a lock gave up: others were faster each time.
+    reached update_gave_up,
+        rare = "random schedules draw no updates without a lock";
 }

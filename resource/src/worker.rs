@@ -10,6 +10,7 @@ use bytes::Bytes;
 use dlock::{
     AcquireError, Backend, Cap, FencingToken, Handle, Lock, LockKey, Owner, ReleaseError, Released, Runtime,
 };
+use dlock_runtime::{closest, probes, sometimes};
 
 use crate::client::{Client, ClientError, PutAnswer, ReadAnswer, Retry};
 use crate::fence::{Guard, WriteSeq};
@@ -219,6 +220,8 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
                 Err(_) => Ending::Lost,
             },
         };
+        sometimes!(self.runtime(), write_left_out, ending == Ending::Expired);
+        sometimes!(self.runtime(), work_dropped, ending == Ending::Lost);
         section.leave(ending);
         let released = if job.release {
             let released = handle.release().await;
@@ -282,6 +285,7 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
             body: Bytes::from(format!("{} {token}.{number}", handle.owner().prefix())),
         };
         let sent = Sent { key: &job.key, owner: handle.owner(), token, seq };
+        sometimes!(self.runtime(), expired_holder_writes, !handle.is_valid());
         sent.emit_sent();
         let deadline = self.now() + job.answer_timeout;
         let answer = match job.retry {
@@ -289,6 +293,9 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
             None => self.client.put(resource, &write, deadline).await,
         };
         let (ending, outcome) = judge(&answer);
+        let left = || Some(handle.remaining().as_nanos() as u64).filter(|left| *left > 0);
+        sometimes!(self.runtime(), accepted_after_expiry, ending == Ending::Done && left().is_none());
+        closest!(self.runtime(), landed_before_expiry_ns, left().unwrap_or(u64::MAX));
         sent.emit_answered(outcome);
         ending
     }
@@ -376,4 +383,17 @@ impl Drop for Section {
             outcome: self.outcome,
         });
     }
+}
+
+probes! {
+    /// A worker sends a write although its lease is over.
+    sometimes expired_holder_writes;
+    /// A write was accepted, and its writer's lease was over when the answer arrived.
+    sometimes accepted_after_expiry;
+    /// How long before the end of the lease a write was answered, in nanoseconds.
+    closest landed_before_expiry_ns;
+    /// A worker looked at its lease before a write, and left the write out.
+    sometimes write_left_out;
+    /// The work was dropped in the middle, since the lease was lost.
+    sometimes work_dropped;
 }

@@ -7,6 +7,7 @@
 //! `dlock` exports all of this: a program that uses `dlock` needs no dependency on this crate.
 
 mod backoff;
+mod probe;
 
 use std::fmt;
 use std::future::Future;
@@ -20,6 +21,7 @@ use pin_project_lite::pin_project;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use self::backoff::Backoff;
+pub use self::probe::{Probe, ProbeKind, Probed};
 
 /// The outside world, as one process sees it.
 pub trait Runtime: Clone + Send + Sync + 'static {
@@ -42,6 +44,14 @@ pub trait Runtime: Clone + Send + Sync + 'static {
 
     /// Fills `bytes` from a source that no other process can guess.
     fn fill_random(&self, bytes: &mut [u8]);
+
+    /// Hears of a probe: what `seen` returns, as in [`Probed::probe`]. Only a simulator needs it. The default
+    /// does nothing, and does not call `seen`: once it is inlined, nothing is left of a probe.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn probe(&self, probe: &'static Probe, line: u32, seen: impl FnOnce() -> u64) {
+        let _ = (probe, line, seen);
+    }
 }
 
 /// A reading of one process's monotonic clock, in nanoseconds since an origin of that process's own.

@@ -19,6 +19,7 @@ pub mod museum;
 pub(crate) mod names;
 mod place;
 mod pool;
+pub mod probes;
 pub mod record;
 pub mod serve;
 pub mod servers;

@@ -85,6 +85,10 @@ enum Command {
         /// The number of threads; by default one for each core.
         #[arg(long)]
         threads: Option<usize>,
+        /// Fails if a probe is unmet: a situation that no run has reached, or a condition that none has
+        /// evaluated, unless it is marked rare.
+        #[arg(long)]
+        probes: bool,
         /// The folder for violations. Each is saved as a schedule, which `replay` runs again.
         #[arg(long, default_value = "violations")]
         out: PathBuf,
@@ -182,7 +186,7 @@ fn main() -> ExitCode {
         }
         Some(Command::Replay { file, json }) => cli::replay::file(&file, json),
         Some(Command::Corpus { folder }) => cli::corpus::corpus(&folder),
-        Some(Command::Explore { seeds, seconds, first, system, mutant, strategy, threads, out }) => {
+        Some(Command::Explore { seeds, seconds, first, system, mutant, strategy, threads, probes, out }) => {
             let (portfolio, seeds) = (strategy.into(), seeds.unwrap_or(u64::MAX));
             cli::explore::explore(&cli::explore::Plan {
                 system,
@@ -192,6 +196,7 @@ fn main() -> ExitCode {
                 seeds,
                 seconds,
                 threads,
+                must_meet: probes,
                 out,
             })
         }

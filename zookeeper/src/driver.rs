@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dlock_runtime::{Runtime, timeout_at};
+use dlock_runtime::{Instant, Runtime, closest, probes, reached, sometimes, timeout_at};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::mpsc::error::TryRecvError;
 
@@ -116,8 +116,12 @@ impl<R: Runtime> Driver<R> {
         };
         let response = response.map_err(|error| End::Lost(format!("{address}: {error}")))?;
         let Some(timeout) = u64::try_from(response.timeout_millis).ok().filter(|&millis| millis > 0) else {
+            reached!(runtime, login_found_session_gone);
             return Err(End::Expired);
         };
+        sometimes!(runtime, session_resumed, self.session.is_some());
+        let spare = |until: Instant| until.saturating_since(runtime.now()).as_nanos() as u64;
+        closest!(runtime, resumed_before_end_ns, self.shared.valid_until().map_or(u64::MAX, spare));
         let session = Session { id: response.session_id, timeout: Duration::from_millis(timeout) };
         self.session = Some((session, response.password));
         self.shared.established(session);
@@ -135,6 +139,8 @@ impl<R: Runtime> Driver<R> {
         if let End::Lost(_) = end {
             self.shared.set_state(State::Disconnected);
         }
+        let is_lost = matches!(end, End::Lost(_));
+        sometimes!(self.shared.runtime, requests_lost, is_lost && !connection.pending.is_empty());
         let closing = connection.pending.iter().any(|pending| pending.order.request == Request::Close);
         for pending in connection.pending {
             let _ = pending.order.reply.send(Err(Error::ConnectionLoss));
@@ -199,6 +205,8 @@ impl<R: Runtime> Driver<R> {
         }
         let result = read_result(&first.order.request, header.err, reader)?;
         let Some(Pending { sent, order, .. }) = connection.pending.pop_front() else { return Ok(None) };
+        let is_moved = matches!(result, Err(Error::SessionMoved));
+        sometimes!(self.shared.runtime, request_on_moved_session, is_moved);
         let end = match (&result, order.request.op()) {
             (Err(Error::SessionExpired), _) => Some(End::Lost("the session has expired".to_owned())),
             (Err(Error::SessionMoved), _) => Some(End::Lost("the session has moved".to_owned())),
@@ -273,4 +281,17 @@ fn watch<R: Runtime>(request: &Request, connection: &mut Connection<R>) -> Optio
         | Request::Children { path, watch: true, .. } => Some(connection.watches.add(request.op(), path)),
         _ => None,
     }
+}
+
+probes! {
+    /// A server refused to resume a session: it has ended.
+    reached login_found_session_gone;
+    /// A session went on over another connection.
+    sometimes session_resumed;
+    /// How long before its end here a session was resumed, in nanoseconds.
+    closest resumed_before_end_ns;
+    /// A connection was lost with requests unanswered: each may have taken effect.
+    sometimes requests_lost;
+    /// A request arrived on the former connection of a session, and had no effect.
+    sometimes request_on_moved_session;
 }

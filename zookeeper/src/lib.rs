@@ -39,3 +39,9 @@ pub use options::ClientOptions;
 pub use session::{Session, State};
 pub use watches::{Fired, Watch};
 pub use wire::{CreateMode, Stat};
+
+/// Returns the probes of this crate: the simulator lists those that a search has missed.
+#[doc(hidden)]
+pub fn probes() -> Vec<&'static dlock_runtime::Probe> {
+    driver::probe::ALL.to_vec()
+}

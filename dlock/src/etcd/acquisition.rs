@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use dlock_runtime::{Instant, Runtime, timeout_at};
+use dlock_runtime::{Instant, Runtime, probes, reached, sometimes, timeout_at};
 use etcd_client::{EventType, GetOptions, Txn, TxnResponse, WatchFilterType, WatchOptions, WatchStream};
 use futures_util::future::{Either, select, try_join};
 
@@ -42,6 +42,7 @@ impl<R: Runtime> EtcdAcquisition<R> {
             if session.check(cluster.now()).is_ok() {
                 return Ok(Arc::clone(session));
             }
+            reached!(cluster.runtime(), claim_of_lost_session_removed);
             keeper::revoke(cluster.connector(), session, deadline).await?;
             trail.clear();
         }
@@ -61,6 +62,7 @@ impl<R: Runtime> EtcdAcquisition<R> {
         let answer =
             cluster.connector().call(&connection, deadline, async { connection.kv().txn(txn).await }).await;
         if let Err(BackendError::SessionLost { .. }) = answer {
+            reached!(cluster.runtime(), put_found_lease_gone);
             // The cluster itself reports it: no put of this session can take effect any more.
             session.gone();
             trail.clear();
@@ -73,10 +75,12 @@ impl<R: Runtime> EtcdAcquisition<R> {
                 Some(Sight::InQueue(ahead))
             }
             Entry::Known { position } => {
+                reached!(cluster.runtime(), unanswered_put_found);
                 trail.placed(position);
                 None
             }
             Entry::Fenced { guard } => {
+                reached!(cluster.runtime(), put_refused_by_guard);
                 session.raise_guard(guard);
                 None
             }
@@ -96,6 +100,7 @@ impl<R: Runtime> EtcdAcquisition<R> {
                 None => {}
                 Some(Sight::InQueue(ahead)) => return self.answer(&session, ahead, since),
                 Some(Sight::Gone) => {
+                    reached!(self.cluster.runtime(), key_gone_while_waiting);
                     // Most likely the lease ended. A keepalive shows it, and so does the put that follows.
                     self.trail.key_gone();
                     session.want();
@@ -151,6 +156,7 @@ impl<R: Runtime> EtcdAcquisition<R> {
             }
             answer => answer?,
         };
+        sometimes!(cluster.runtime(), release_fences_late_put, moves_guard);
         if moves_guard {
             session.raise_guard(place::revision(&answer));
         }
@@ -174,7 +180,10 @@ impl<R: Runtime> Acquisition for EtcdAcquisition<R> {
         let waiting = async {
             match select(pin!(watch), over).await {
                 Either::Left((watched, _)) => watched,
-                Either::Right((lost, _)) => Err(lost),
+                Either::Right((lost, _)) => {
+                    reached!(runtime, session_over_while_waiting);
+                    Err(lost)
+                }
             }
         };
         timeout_at(runtime, deadline, waiting).await.unwrap_or(Ok(()))
@@ -192,7 +201,11 @@ impl<R: Runtime> Acquisition for EtcdAcquisition<R> {
                 let left = session.left(since, self.cluster.now())?;
                 Ok(Renewal::Extended { since, left })
             }
-            Ok((_, false)) | Err(BackendError::SessionLost { .. }) => Ok(Renewal::NotOwner),
+            Ok((_, false)) => {
+                reached!(runtime, key_gone_lease_alive);
+                Ok(Renewal::NotOwner)
+            }
+            Err(BackendError::SessionLost { .. }) => Ok(Renewal::NotOwner),
             Err(error) => Err(error),
         }
     }
@@ -227,8 +240,12 @@ impl<R: Runtime> Cluster<R> {
         self.0.connector()
     }
 
+    fn runtime(&self) -> &R {
+        self.connector().runtime()
+    }
+
     fn now(&self) -> Instant {
-        self.connector().runtime().now()
+        self.runtime().now()
     }
 
     async fn txn(&self, txn: Txn, deadline: Instant) -> Result<TxnResponse, BackendError> {
@@ -271,4 +288,24 @@ async fn watched(connection: &Connection, stream: &mut WatchStream) -> Result<Wa
     }
     let is_gone = answer.events().iter().any(|event| event.event_type() == EventType::Delete);
     Ok(if is_gone || answer.canceled() { Watched::Changed } else { Watched::Nothing })
+}
+
+probes! {
+    /// A claim's session was over: what the claim had under it is removed before it queues anew.
+    reached claim_of_lost_session_removed;
+    /// The cluster refused a claim's put, since the session's lease is gone.
+    reached put_found_lease_gone;
+    /// A put whose answer got lost had taken effect: the claim stands in the queue already.
+    reached unanswered_put_found;
+    /// A put was refused by the guard, which another claim of the session had moved.
+    reached put_refused_by_guard;
+    /// A claim looked for its key after a wait, and the key was gone.
+    reached key_gone_while_waiting;
+    /// A release moved the guard, so that a put still on its way can't create the key again.
+    sometimes release_fences_late_put;
+    /// A waiter's session ended while it waited.
+    reached session_over_while_waiting;
+    /// A renewal found the lease alive and the claim's key gone.
+    reached key_gone_lease_alive,
+        rare = "no fault deletes the key of a lease that is alive";
 }

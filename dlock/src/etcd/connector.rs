@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use dlock_runtime::{Instant, Runtime, timeout_at};
+use dlock_runtime::{Instant, Runtime, probes, sometimes, timeout_at};
 use etcd_client::{Channel, Client, ConnectOptions, Error, KvClient, LeaseClient, WatchClient};
 use futures_util::future::{Either, select};
 use tonic::transport::Endpoint;
@@ -90,7 +90,7 @@ impl<R: Runtime> Connector<R> {
     /// the only one.
     async fn open_any(&self, deadline: Instant) -> Result<Arc<Connection>, BackendError> {
         let mut failure = BackendError::NoAnswer;
-        for _ in 0..self.addresses.len() {
+        for tried in 0..self.addresses.len() {
             let address = self.advance();
             let now = self.runtime.now();
             let bound = match self.addresses.len() {
@@ -99,7 +99,10 @@ impl<R: Runtime> Connector<R> {
             };
             let opened = timeout_at(&self.runtime, bound, self.open(address)).await;
             match opened.unwrap_or_else(|_| Err(self.unreachable(address, "no connection in time"))) {
-                Ok(connection) => return Ok(Arc::new(connection)),
+                Ok(connection) => {
+                    sometimes!(self.runtime, next_member_reached, tried > 0);
+                    return Ok(Arc::new(connection));
+                }
                 Err(error) if !error.is_passing() => return Err(error),
                 Err(error) => failure = error,
             }
@@ -165,4 +168,9 @@ impl Connection {
             self.life.end();
         }
     }
+}
+
+probes! {
+    /// A member could not be reached, and the next one could.
+    sometimes next_member_reached;
 }

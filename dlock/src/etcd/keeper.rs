@@ -12,7 +12,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dlock_runtime::{Instant, Runtime};
+use dlock_runtime::{Instant, Runtime, closest, probes, reached, sometimes};
 use etcd_client::{Error, LeaseKeepAliveStream, LeaseKeeper};
 use futures_util::future::select;
 use tokio::sync::oneshot;
@@ -104,8 +104,12 @@ impl<R: Runtime> Keeper<R> {
             due = match self.ask().await {
                 Ok(()) => self.session.confirmed() + ttl / 3,
                 // It may still exist: a member answers so, too, before it has received the new lease.
-                Err(BackendError::SessionLost { reported }) => return self.session.end(reported),
+                Err(BackendError::SessionLost { reported }) => {
+                    reached!(self.runtime(), keepalive_found_lease_gone);
+                    return self.session.end(reported);
+                }
                 Err(_) => {
+                    reached!(self.runtime(), keepalive_unanswered);
                     self.session.failed();
                     self.stream = None;
                     self.runtime().now() + self.pause()
@@ -133,6 +137,9 @@ impl<R: Runtime> Keeper<R> {
         };
         self.stream =
             Some(self.connector.call(&connection, deadline, connection.unless_over(exchange)).await?);
+        let spare = || self.session.valid_until().saturating_since(self.runtime().now());
+        sometimes!(self.runtime(), keepalive_answered_late, spare().is_zero());
+        closest!(self.runtime(), keepalive_before_end_ns, spare().as_nanos() as u64);
         self.session.confirm(since);
         Ok(())
     }
@@ -145,7 +152,9 @@ impl<R: Runtime> Keeper<R> {
         loop {
             let now = self.runtime().now();
             match revoke(&self.connector, &self.session, now + ttl / 6).await {
-                Err(error) if error.is_passing() && now < until => {}
+                Err(error) if error.is_passing() && now < until => {
+                    reached!(self.runtime(), revocation_repeated);
+                }
                 _ => return,
             }
             self.runtime().sleep_until(self.runtime().now() + self.pause()).await;
@@ -183,4 +192,17 @@ impl Stream {
             None => Err(Error::LeaseKeepAliveError("the stream has ended".to_owned())),
         }
     }
+}
+
+probes! {
+    /// A keepalive was answered that the lease is gone.
+    reached keepalive_found_lease_gone;
+    /// A keepalive failed or stayed unanswered: another one is sent.
+    reached keepalive_unanswered;
+    /// A keepalive was answered after the session had ended here.
+    sometimes keepalive_answered_late;
+    /// How long before the end of the session a keepalive was answered, in nanoseconds.
+    closest keepalive_before_end_ns;
+    /// The lease of a session that is over could not be revoked at once.
+    reached revocation_repeated;
 }

@@ -61,6 +61,10 @@ use self::sessions::Sessions;
 use crate::backend::{Backend, Claim};
 use crate::setup::{self, SetupError};
 
+/// The probes of this backend, file by file.
+pub(crate) const PROBES: &[&[&dlock_runtime::Probe]] =
+    &[acquisition::probe::ALL, connector::probe::ALL, keeper::probe::ALL];
+
 /// An etcd cluster. Clones share one session and one connection, which are opened by the first call and
 /// replaced after a loss.
 pub struct Etcd<R: Runtime> {

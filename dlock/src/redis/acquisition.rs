@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use dlock_runtime::{Instant, Runtime, timeout_at};
+use dlock_runtime::{Instant, Runtime, probes, reached, sometimes, timeout_at};
 
 use super::batch::Batcher;
 use super::listener::Listener;
@@ -71,6 +71,7 @@ impl<R: Runtime> RedisAcquisition<R> {
     /// Requests the lease with a token from the counter, together with other acquires if there are many.
     async fn grant_by_counter(&mut self, deadline: Instant) -> Result<Granting, BackendError> {
         let Self { client, claim, requests, .. } = self;
+        sometimes!(client.node.runtime(), asked_again_unanswered, requests.are_open());
         let before_send = |connection: &_, now| requests.sending(connection, now, claim.ttl);
         let Client { node, batcher, .. } = &**client;
         let claim = &*claim;
@@ -101,6 +102,7 @@ impl<R: Runtime> RedisAcquisition<R> {
                 (Answer::Granted { token, since: reply.sent_at, left: self.claim.ttl }, None)
             }
             Grant::Known { token, left } => {
+                reached!(self.client.node.runtime(), reply_lost_after_grant);
                 requests.recognised();
                 let left = left + reply.sent_at.saturating_since(first_sent);
                 (Answer::Granted { token, since: first_sent, left }, None)
@@ -123,12 +125,14 @@ impl<R: Runtime> RedisAcquisition<R> {
         let Some(followed) = self.requests.connection_to_follow() else {
             return node.eval(call, deadline, |_, _| ()).await;
         };
+        reached!(node.runtime(), release_follows_request);
         let send = |connection: Arc<_>| async move {
             // It follows a request that may be about to be sent.
             batcher.handed_over().await;
             node::eval_text(&connection, call).await
         };
         let reply = node.exchange(Some(Arc::clone(followed)), deadline, |_, _| (), send).await;
+        sometimes!(node.runtime(), followed_connection_failed, reply.is_err());
         if reply.is_err() {
             // The next try uses another connection.
             followed.give_up();
@@ -155,7 +159,9 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
         let ticket = self.requests.ticket(|| listener.join(&self.claim.key.freed_channel()));
         listener.listen(node.runtime(), node.address(), node.info());
         // An error changes nothing: the next request is worthwhile either way.
-        let _ = timeout_at(node.runtime(), deadline, ticket.called()).await;
+        let called = timeout_at(node.runtime(), deadline, ticket.called()).await;
+        sometimes!(node.runtime(), woken_by_release, called.is_ok());
+        sometimes!(node.runtime(), retried_without_message, called.is_err());
         Ok(())
     }
 
@@ -186,4 +192,21 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
     fn may_be_held(&self) -> bool {
         self.requests.are_open()
     }
+}
+
+probes! {
+    /// A request met the lease of the owner's unanswered one: the reply was lost after the grant.
+    reached reply_lost_after_grant;
+    /// A lease was requested while an earlier request of the same owner was unanswered.
+    sometimes asked_again_unanswered;
+    /// A release was sent on the connection of an unanswered request, so that it follows it.
+    reached release_follows_request;
+    /// The connection on which a release followed a request failed: the next release may overtake it.
+    sometimes followed_connection_failed;
+    /// A waiter was woken by the message of a release.
+    sometimes woken_by_release,
+        rare = "random schedules draw waiters that poll";
+    /// A waiter heard of no release, and asked again after its backoff.
+    sometimes retried_without_message,
+        rare = "random schedules draw waiters that poll";
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use dlock_runtime::{Instant, Runtime, timeout_at};
+use dlock_runtime::{Instant, Runtime, probes, sometimes, timeout_at};
 use futures_util::future::{BoxFuture, Either, select};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, PushKind, RedisConnectionInfo, Value};
@@ -74,6 +74,8 @@ struct Lost;
 impl<R: Runtime> Subscriber<R> {
     async fn run(self) {
         let ended = self.connect_and_follow().await;
+        let is_lost = ended.is_err();
+        sometimes!(self.runtime, subscription_lost, is_lost && !self.waiters.is_empty());
         self.waiters.unsubscribed();
         if let Err(Lost) = ended {
             self.runtime.sleep_until(self.runtime.now() + PAUSE).await;
@@ -154,4 +156,10 @@ fn channel_of(push: &PushInfo) -> Option<&str> {
         (PushKind::Message, Some(Value::BulkString(channel))) => std::str::from_utf8(channel).ok(),
         _ => None,
     }
+}
+
+probes! {
+    /// The subscription to releases was lost while there were waiters.
+    sometimes subscription_lost,
+        rare = "random schedules draw waiters that poll";
 }

@@ -38,6 +38,10 @@ use crate::backend::{Backend, Claim};
 use crate::error::BackendError;
 use crate::setup::{self, SetupError};
 
+/// The probes of this backend, file by file.
+pub(crate) const PROBES: &[&[&dlock_runtime::Probe]] =
+    &[acquisition::probe::ALL, node::probe::ALL, listener::probe::ALL];
+
 /// A Redis server. Clones share one connection, which is opened by the first call and replaced after a
 /// failure.
 pub struct Redis<R: Runtime> {

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 
-use dlock_runtime::{Instant, Runtime, timeout_at};
+use dlock_runtime::{Instant, Runtime, probes, sometimes, timeout_at};
 use redis::{RedisConnectionInfo, RedisError, Value};
 
 use super::connection::{Connection, Connector};
@@ -80,8 +80,15 @@ impl<R: Runtime> Node<R> {
             });
             timeout_at(connector.runtime(), deadline, exchange).await
         };
+        sometimes!(connector.runtime(), request_unanswered, result.is_err() && used.is_some());
+        let is_read_only = |reply: &Reply| reply::is_read_only(&reply.value);
+        sometimes!(
+            connector.runtime(),
+            replica_answered,
+            matches!(&result, Ok(Ok(reply)) if is_read_only(reply))
+        );
         let result = result.unwrap_or_else(|_| Err(connector.silent(used.is_some())));
-        if result.as_ref().map_or(true, |reply| reply::is_read_only(&reply.value))
+        if result.as_ref().map_or(true, is_read_only)
             && let Some(used) = &used
         {
             connector.retire(used);
@@ -129,4 +136,12 @@ pub(super) async fn eval_text(connection: &Connection, call: Call<'_>) -> Result
 
 fn disconnected(error: RedisError) -> BackendError {
     BackendError::Disconnected { reason: error.to_string() }
+}
+
+probes! {
+    /// A request was sent, and no answer came before the deadline.
+    sometimes request_unanswered;
+    /// The server is a replica and refused to write: the connection is replaced.
+    sometimes replica_answered,
+        rare = "the primary's name leads to a replica only once it is promoted";
 }

@@ -3,14 +3,14 @@
 use std::future::{Future, ready};
 use std::sync::Arc;
 
-use dlock_runtime::{Instant, Runtime};
+use dlock_runtime::{Instant, Runtime, probes, sometimes};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use super::memory::Memory;
 use super::node::{Node, Question, Reply};
 use super::options::RedlockOptions;
-use super::quorum::{Quorum, Round, Tally};
+use super::quorum::{Quorum, Round, Tally, Vote};
 use crate::backend::{Acquisition, Answer, Claim, Released, Renewal};
 use crate::error::BackendError;
 use crate::redis::Redis;
@@ -65,17 +65,31 @@ impl<R: Runtime> Acquisition for RedlockAcquisition<R> {
         let vote = Question::Vote(self.nodes.options.tokens);
         let mut calls: FuturesUnordered<_> = self.ask(deadline).map(|node| node.ask(vote)).collect();
         loop {
-            let Some((number, reply)) = calls.next().await else { return Err(BackendError::NoAnswer) };
+            let Some((node, reply)) = calls.next().await else { return Err(BackendError::NoAnswer) };
             match reply {
-                Reply::Vote(vote) => round.voted(number, vote),
-                Reply::Raise(raised) => round.raised(number, raised),
+                Reply::Vote(vote) => round.voted(node.number, vote),
+                Reply::Raise(raised) => {
+                    sometimes!(self.nodes.runtime, vote_withdrawn, matches!(raised, Ok(false)));
+                    round.raised(node.number, raised);
+                }
             }
             while let Some((number, token)) = round.next_raise() {
                 let node = self.ask_again(number, deadline);
                 calls.extend(node.map(|node| node.ask(Question::Raise(token))));
             }
             if let Some(outcome) = round.outcome(began) {
-                self.nodes.leave(calls);
+                let is_granted = matches!(outcome, Ok(Answer::Granted { .. }));
+                sometimes!(self.nodes.runtime, granted_before_all_answered, is_granted && !calls.is_empty());
+                let is_split = matches!(outcome, Ok(Answer::Held { left: None }));
+                sometimes!(self.nodes.runtime, votes_split, is_split);
+                sometimes!(self.nodes.runtime, quorum_missed, outcome.is_err());
+                self.nodes.leave(calls, |(node, reply)| {
+                    sometimes!(
+                        node.runtime(),
+                        vote_after_decision,
+                        matches!(reply, Reply::Vote(Ok(Vote::Given(_))))
+                    );
+                });
                 return outcome;
             }
         }
@@ -94,6 +108,12 @@ impl<R: Runtime> Acquisition for RedlockAcquisition<R> {
     }
 
     async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
+        let open = || self.memories.iter().filter(|memory| memory.is_open()).count();
+        sometimes!(
+            self.nodes.runtime,
+            minority_given_back,
+            (1..self.nodes.quorum().needed()).contains(&open())
+        );
         let calls = self.ask(deadline).map(Node::release).collect();
         let released = self.nodes.gather(calls, Tally::released).await?;
         Ok(if released { Released::Done } else { Released::NotOwner })
@@ -128,14 +148,15 @@ impl<R: Runtime> Nodes<R> {
         self.runtime.now()
     }
 
-    /// Waits in the background for the answers that the call no longer needs. If the requests were dropped, a
-    /// node that is always slower than the others would never be connected, nor learn a script.
-    fn leave<F>(&self, calls: FuturesUnordered<F>)
+    /// Waits in the background for the answers that the call no longer needs, and passes each to `heard`. If
+    /// the requests were dropped, a node that is always slower than the others would never be connected, nor
+    /// learn a script.
+    fn leave<F>(&self, calls: FuturesUnordered<F>, heard: impl Fn(F::Output) + Send + 'static)
     where
         F: Future<Output: Send> + Send + 'static,
     {
         if !calls.is_empty() {
-            self.runtime.spawn(calls.for_each(|_| ready(())));
+            self.runtime.spawn(calls.for_each(move |answer| ready(heard(answer))));
         }
     }
 
@@ -151,7 +172,7 @@ impl<R: Runtime> Nodes<R> {
         let mut tally = Tally::new(self.quorum());
         loop {
             if let Some(decision) = decide(&tally) {
-                self.leave(calls);
+                self.leave(calls, drop);
                 return decision;
             }
             // All have answered: `decide` would have decided.
@@ -159,4 +180,19 @@ impl<R: Runtime> Nodes<R> {
             tally.answered(answer);
         }
     }
+}
+
+probes! {
+    /// A node voted for a round that had been decided without it.
+    sometimes vote_after_decision;
+    /// A round was granted before all nodes had answered.
+    sometimes granted_before_all_answered;
+    /// A node that had voted refused to raise its counter: its vote had ended, or a larger token was granted.
+    sometimes vote_withdrawn;
+    /// No owner got a majority of the votes.
+    sometimes votes_split;
+    /// Too few nodes answered a round.
+    sometimes quorum_missed;
+    /// The votes of a minority were given back.
+    sometimes minority_given_back;
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dlock_runtime::{Instant, Runtime, timeout_at};
+use dlock_runtime::{Instant, Runtime, probes, reached, timeout_at};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::backend::{Acquisition, Backend, Claim, Released};
@@ -45,7 +45,10 @@ impl<R: Runtime> Memory<R> {
     pub(super) async fn turn(&self, runtime: &R, deadline: Instant) -> Option<OwnedMutexGuard<Sent<R>>> {
         match Arc::clone(&self.0).try_lock_owned() {
             Ok(sent) => Some(sent),
-            Err(_) => timeout_at(runtime, deadline, Arc::clone(&self.0).lock_owned()).await.ok(),
+            Err(_) => {
+                reached!(runtime, request_waits_for_vote);
+                timeout_at(runtime, deadline, Arc::clone(&self.0).lock_owned()).await.ok()
+            }
         }
     }
 }
@@ -54,4 +57,9 @@ impl<R: Runtime> Clone for Memory<R> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
+}
+
+probes! {
+    /// A request to a node, such as a release, waits for the answer to the claim's earlier one.
+    reached request_waits_for_vote;
 }

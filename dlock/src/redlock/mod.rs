@@ -78,6 +78,9 @@ use crate::backend::{Backend, Claim};
 use crate::redis::Redis;
 use crate::setup::SetupError;
 
+/// The probes of this backend, file by file.
+pub(crate) const PROBES: &[&[&dlock_runtime::Probe]] = &[acquisition::probe::ALL, memory::probe::ALL];
+
 /// Several independent Redis servers, the majority of which grants a lock. Clones share the connections.
 pub struct Redlock<R: Runtime> {
     nodes: Arc<Nodes<R>>,

@@ -34,13 +34,17 @@ pub(super) enum Reply {
 }
 
 impl<R: Runtime> Node<R> {
-    /// Asks in a round; the node's number comes with the answer.
-    pub(super) async fn ask(self, question: Question) -> (usize, Reply) {
+    pub(super) fn runtime(&self) -> &R {
+        self.redis.runtime()
+    }
+
+    /// Asks in a round; the node comes with the answer.
+    pub(super) async fn ask(self, question: Question) -> (Self, Reply) {
         let reply = match question {
             Question::Vote(tokens) => Reply::Vote(self.vote(tokens).await),
             Question::Raise(token) => Reply::Raise(self.raise(token).await),
         };
-        (self.number, reply)
+        (self, reply)
     }
 
     /// Renews the vote for its full TTL; returns false if it was not ours.
@@ -98,7 +102,7 @@ impl<R: Runtime> Node<R> {
     }
 
     async fn turn(&self) -> Result<tokio::sync::OwnedMutexGuard<Sent<R>>, BackendError> {
-        let sent = self.memory.turn(self.redis.runtime(), self.deadline).await;
+        let sent = self.memory.turn(self.runtime(), self.deadline).await;
         sent.ok_or(BackendError::NoAnswer)
     }
 }

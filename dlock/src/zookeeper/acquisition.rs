@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dlock_runtime::{Instant, Runtime, timeout_at};
-use dlock_zookeeper::{Client, CreateMode, Error, path};
+use dlock_runtime::{Instant, Runtime, probes, reached, sometimes, timeout_at};
+use dlock_zookeeper::{Client, CreateMode, Error, Fired, path};
 use futures_util::future::join;
 
 use super::place::{Place, Position};
@@ -68,6 +68,7 @@ impl<R: Runtime> ZooKeeperAcquisition<R> {
         let queue = path::queue(self.claim.key.name());
         match self.create(client, &queue, deadline).await {
             Err(Error::NoNode { .. }) => {
+                reached!(client.runtime(), queue_missing);
                 make(client, &queue, deadline).await?;
                 self.create(client, &queue, deadline).await
             }
@@ -94,6 +95,7 @@ impl<R: Runtime> ZooKeeperAcquisition<R> {
     /// Forgets what ended with the session, if `result` says that the session is over.
     fn judge<T>(&mut self, result: Result<T, Error>, client: &Client<R>) -> Result<T, Error> {
         if result.as_ref().is_err_and(Error::is_session_over) {
+            sometimes!(client.runtime(), place_lost_with_session, self.place.is_some());
             self.sessions.retire(client);
             self.place = None;
         }
@@ -119,7 +121,10 @@ impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
         let had_place = self.place.is_some();
         let answer = match self.find_place(deadline).await {
             // The session ended unnoticed. No place was lost with it: the next session will do.
-            Err(error) if error.is_session_over() && !had_place => self.find_place(deadline).await,
+            Err(error) if error.is_session_over() && !had_place => {
+                reached!(self.sessions.runtime(), session_ended_unnoticed);
+                self.find_place(deadline).await
+            }
             answer => answer,
         };
         answer.map_err(|error| self.failure(error))
@@ -132,7 +137,9 @@ impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
             if let Some(watch) = place.watch_ahead(deadline).await? {
                 // Whatever the watch reports, even that it ended with its connection: the next request finds
                 // out which entry is ahead.
-                watch.await;
+                let fired = watch.await;
+                sometimes!(client.runtime(), woken_by_predecessor, fired == Fired::Deleted);
+                sometimes!(client.runtime(), watch_lost, fired == Fired::Disconnected);
             }
             Ok(())
         };
@@ -152,7 +159,10 @@ impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
         let proof = proof.await;
         match self.judge(proof, &client) {
             Ok((true, since, left)) => Ok(Renewal::Extended { since, left }),
-            Ok((false, ..)) => Ok(Renewal::NotOwner),
+            Ok((false, ..)) => {
+                reached!(self.sessions.runtime(), entry_gone_session_alive);
+                Ok(Renewal::NotOwner)
+            }
             Err(error) if error.is_session_over() => Ok(Renewal::NotOwner),
             Err(error) => Err(self.failure(error)),
         }
@@ -207,4 +217,20 @@ fn may_pass(error: &Error) -> bool {
 /// Returns the session timeout on which the servers have settled.
 fn timeout<R: Runtime>(client: &Client<R>) -> Result<Duration, Error> {
     client.session().map(|session| session.timeout).ok_or(Error::SessionExpired)
+}
+
+probes! {
+    /// The first claim on a key found no queue, and made one.
+    reached queue_missing;
+    /// A claim lost its place with its session.
+    sometimes place_lost_with_session;
+    /// A call found that the session had ended without a notice, and went on in a new one.
+    reached session_ended_unnoticed;
+    /// A watch fired: the entry ahead was deleted.
+    sometimes woken_by_predecessor;
+    /// A watch ended with its connection: the waiter looks again.
+    sometimes watch_lost;
+    /// A renewal found the session alive and the claim's entry gone.
+    reached entry_gone_session_alive,
+        rare = "no fault deletes the entry of a session that is alive";
 }

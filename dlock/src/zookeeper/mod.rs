@@ -45,6 +45,9 @@ use self::sessions::Sessions;
 use crate::backend::{Backend, Claim};
 use crate::setup::{self, SetupError};
 
+/// The probes of this backend, file by file.
+pub(crate) const PROBES: &[&[&dlock_runtime::Probe]] = &[acquisition::probe::ALL, place::probe::ALL];
+
 /// A ZooKeeper ensemble. Clones share one session, and so do all locks on them: it is opened by the first
 /// call, and replaced by a new one after it expired.
 pub struct ZooKeeper<R: Runtime>(Arc<Sessions<R>>);

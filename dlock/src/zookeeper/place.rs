@@ -1,6 +1,6 @@
 //! One entry in a queue: creates, reads and deletes it.
 
-use dlock_runtime::{Instant, Runtime};
+use dlock_runtime::{Instant, Runtime, always, probes, reached, sometimes};
 use dlock_zookeeper::path::{entry_number, entry_prefix};
 use dlock_zookeeper::wire::WireError;
 use dlock_zookeeper::{Client, CreateMode, Error, Stat, Watch};
@@ -96,12 +96,17 @@ impl<R: Runtime> Place<R> {
             Err(Error::NoNode { .. }) => return Ok(None),
             children => children?.names,
         };
-        let Some(name) = queue::find(&names, &self.guid) else { return Ok(None) };
+        let name = queue::find(&names, &self.guid);
+        sometimes!(client.runtime(), unanswered_creation_found, entry.is_none() && name.is_some());
+        sometimes!(client.runtime(), unanswered_creation_missing, entry.is_none() && name.is_none());
+        sometimes!(client.runtime(), entry_gone_while_waiting, entry.is_some() && name.is_none());
+        let Some(name) = name else { return Ok(None) };
         let path = format!("{queue}/{name}");
         let stat = match stat? {
             Some(stat) => stat,
             None => client.exists(&path, deadline).await?,
         };
+        always!(client.runtime(), found_entry_is_ours, stat.is_none_or(|stat| self.is_ours(&stat)));
         let Some(stat) = stat.filter(|stat| self.is_ours(stat)) else { return Ok(None) };
         self.note(&path, stat)?;
         self.position(&names).map(Some)
@@ -124,7 +129,10 @@ impl<R: Runtime> Place<R> {
         let Some(ahead) = ahead else { return Ok(None) };
         match self.client.data_watched(ahead, deadline).await {
             Ok((_, _, watch)) => Ok(Some(watch)),
-            Err(Error::NoNode { .. }) => Ok(None),
+            Err(Error::NoNode { .. }) => {
+                reached!(self.client.runtime(), predecessor_gone_before_watch);
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }
@@ -137,7 +145,10 @@ impl<R: Runtime> Place<R> {
         let Some(Entry { path, number, .. }) = &self.entry else { return Ok(false) };
         let left = match self.client.delete(path, None, deadline).await {
             Ok(()) => true,
-            Err(Error::NoNode { .. }) => false,
+            Err(Error::NoNode { .. }) => {
+                reached!(self.client.runtime(), entry_gone_before_release);
+                false
+            }
             Err(error) => return Err(error),
         };
         if queue::is_used_up(*number) {
@@ -171,4 +182,20 @@ impl<R: Runtime> Place<R> {
         let is_used_up = queue::is_used_up(entry.number);
         Ok(Position { token: entry.token, is_first: entry.ahead.is_none(), is_used_up })
     }
+}
+
+probes! {
+    /// A creation whose answer got lost had taken effect: the entry was found by its guid.
+    sometimes unanswered_creation_found;
+    /// A creation whose answer got lost had no effect, and never will.
+    sometimes unanswered_creation_missing;
+    /// A claim looked for its entry after a wait, and the entry was gone.
+    sometimes entry_gone_while_waiting,
+        rare = "no fault deletes the entry of a session that is alive";
+    /// An entry with the guid of a claim belongs to the claim's session.
+    always found_entry_is_ours;
+    /// The entry ahead was gone before the watch on it was set.
+    reached predecessor_gone_before_watch;
+    /// A release found the entry gone: an earlier release had deleted it.
+    reached entry_gone_before_release;
 }

@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use dlock::{Elapsed, FencingToken, Instant, Runtime, timeout_at};
+use dlock_runtime::{probes, reached, sometimes};
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, StatusCode};
@@ -129,9 +130,13 @@ impl<R: Runtime> Client<R> {
                     failure
                 }
                 Err(ClientError::NotSent(failure)) => failure,
-                answered => return answered,
+                answered => {
+                    sometimes!(self.runtime, retry_answered, unknown);
+                    return answered;
+                }
             };
             if self.runtime.now() + retry.pause >= deadline {
+                sometimes!(self.runtime, write_unanswered, unknown);
                 return Err(if unknown {
                     ClientError::Unknown(failure)
                 } else {
@@ -160,7 +165,7 @@ impl<R: Runtime> Client<R> {
                     return Ok(answer);
                 }
                 // The service closed a connection that had been idle, before anything was written to it.
-                Ok(Err(ClientError::NotSent(_))) if reused => {}
+                Ok(Err(ClientError::NotSent(_))) if reused => reached!(self.runtime, idle_connection_closed),
                 Ok(Err(error)) => return Err(error),
                 Err(Elapsed) => return Err(ClientError::Unknown(Failure::Timeout)),
             }
@@ -241,4 +246,13 @@ fn describe(error: &dyn std::error::Error) -> String {
         Some(cause) => format!("{error}: {}", describe(cause)),
         None => error.to_string(),
     }
+}
+
+probes! {
+    /// A write was not answered in time, repetitions included: it may have been applied.
+    sometimes write_unanswered;
+    /// A write was repeated after its answer was lost, and then answered.
+    sometimes retry_answered;
+    /// The service had closed an idle connection: the request goes over another one.
+    reached idle_connection_closed;
 }

@@ -41,14 +41,15 @@ use axum::extract::{Request, State};
 use axum::http::Method;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use dlock_runtime::{Probed, always, probes, sometimes};
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use self::answer::Problem;
-use crate::fence::Fencing;
+use crate::fence::{Fencing, Guard, Refusal, WriteOutcome};
 pub use crate::metrics::Metrics;
-use crate::store::Store;
+use crate::store::{ReadOutcome, Store, Write};
 
 /// The header with the fencing token: a whole number from 1 to 18446744073709551615.
 pub const FENCE_TOKEN: &str = "x-fence-token";
@@ -81,8 +82,10 @@ pub struct App {
 }
 
 #[derive(Debug)]
-struct Service<S> {
+struct Service<S, P> {
     store: Arc<S>,
+    /// Hears of the probes; `()` outside a simulator.
+    probed: P,
     config: Config,
     metrics: Arc<Metrics>,
 }
@@ -90,14 +93,14 @@ struct Service<S> {
 impl App {
     /// Creates a service on `store`, with counters of its own.
     pub fn new<S: Store>(store: Arc<S>, config: Config) -> Self {
+        Self::with_probes(store, config, ())
+    }
+
+    /// Creates a service as [`App::new`] does, whose probes `probed` hears of: for a simulator.
+    #[doc(hidden)]
+    pub fn with_probes<S: Store>(store: Arc<S>, config: Config, probed: impl Probed) -> Self {
         let metrics = Arc::new(Metrics::default());
-        let service = Arc::new(Service { store, config, metrics: metrics.clone() });
-        let router = Router::new()
-            .route("/r/{key}", get(resource::<S>).put(resource::<S>).fallback(method_not_allowed::<S>))
-            .route("/metrics", get(scrape::<S>).fallback(method_not_allowed::<S>))
-            .fallback(not_found::<S>)
-            .with_state(service);
-        Self { router, metrics }
+        Self { router: router(Service { store, probed, config, metrics: metrics.clone() }), metrics }
     }
 
     /// Returns the routes, for a server of your own.
@@ -134,7 +137,19 @@ where
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(app.router()))
 }
 
-async fn resource<S: Store>(State(service): State<Arc<Service<S>>>, request: Request) -> Response {
+fn router<S: Store, P: Probed>(service: Service<S, P>) -> Router {
+    let not_allowed = method_not_allowed::<S, P>;
+    Router::new()
+        .route("/r/{key}", get(resource::<S, P>).put(resource::<S, P>).fallback(not_allowed))
+        .route("/metrics", get(scrape::<S, P>).fallback(not_allowed))
+        .fallback(not_found::<S, P>)
+        .with_state(Arc::new(service))
+}
+
+async fn resource<S: Store, P: Probed>(
+    State(service): State<Arc<Service<S, P>>>,
+    request: Request,
+) -> Response {
     let answer = if request.method() == Method::PUT {
         service.write(request).await
     } else {
@@ -143,22 +158,23 @@ async fn resource<S: Store>(State(service): State<Arc<Service<S>>>, request: Req
     answer.unwrap_or_else(|problem| service.refuse(problem))
 }
 
-async fn scrape<S: Store>(State(service): State<Arc<Service<S>>>) -> Response {
+async fn scrape<S: Store, P: Probed>(State(service): State<Arc<Service<S, P>>>) -> Response {
     answer::metrics(service.metrics.render())
 }
 
-async fn not_found<S: Store>(State(service): State<Arc<Service<S>>>) -> Response {
+async fn not_found<S: Store, P: Probed>(State(service): State<Arc<Service<S, P>>>) -> Response {
     service.refuse(Problem::NOT_FOUND)
 }
 
-async fn method_not_allowed<S: Store>(State(service): State<Arc<Service<S>>>) -> Response {
+async fn method_not_allowed<S: Store, P: Probed>(State(service): State<Arc<Service<S, P>>>) -> Response {
     service.refuse(Problem::METHOD_NOT_ALLOWED)
 }
 
-impl<S: Store> Service<S> {
+impl<S: Store, P: Probed> Service<S, P> {
     async fn write(&self, request: Request<Body>) -> Result<Response, Problem> {
         let (key, write) = request::put(request, self.config.body_bytes_max).await?;
         let outcome = self.store.write(&key, &write, self.config.fencing).await?;
+        self.note_write(&write, &outcome);
         self.metrics.write_answered(&outcome);
         Ok(answer::write(outcome))
     }
@@ -166,8 +182,54 @@ impl<S: Store> Service<S> {
     async fn read(&self, request: Request<Body>) -> Result<Response, Problem> {
         let (key, read) = request::read(&request)?;
         let outcome = self.store.read(&key, &read, self.config.fencing).await?;
+        sometimes!(self.probed, claim_refused, matches!(outcome, ReadOutcome::Refused(_)));
         self.metrics.read_answered(&outcome);
         Ok(answer::read(outcome))
+    }
+
+    /// Evaluates the probes of a write.
+    #[inline(always)]
+    fn note_write(&self, write: &Write, outcome: &WriteOutcome) {
+        let probed = &self.probed;
+        let refused = |is: fn(&Refusal) -> bool| matches!(outcome, WriteOutcome::Refused(why) if is(why));
+        sometimes!(
+            probed,
+            smaller_token_refused,
+            refused(|why| why.tokens().is_some_and(|(seen, got)| got < seen))
+        );
+        sometimes!(
+            probed,
+            equal_token_refused,
+            refused(|why| why.tokens().is_some_and(|(seen, got)| got == seen))
+        );
+        sometimes!(probed, token_of_two_owners, refused(|why| matches!(why, Refusal::ForeignOwner { .. })));
+        sometimes!(probed, conflict_refused, refused(|why| matches!(why, Refusal::Conflict { .. })));
+        sometimes!(probed, write_without_token_refused, refused(|why| matches!(why, Refusal::Fenced { .. })));
+        sometimes!(probed, write_repeated, matches!(outcome, WriteOutcome::Repeated(_)));
+        sometimes!(
+            probed,
+            first_write_since_restart,
+            match outcome {
+                WriteOutcome::Accepted(receipt) => receipt.version > 1 && self.metrics.writes_accepted() == 0,
+                _ => false,
+            }
+        );
+        always!(
+            probed,
+            accepted_token_is_remembered,
+            match (write.guard, outcome) {
+                (Guard::Token { token, .. }, WriteOutcome::Accepted(receipt)) => {
+                    self.config.fencing == Fencing::Off || receipt.max_fence >= Some(token)
+                }
+                _ => true,
+            }
+        );
+        always!(
+            probed,
+            stale_means_not_above,
+            refused(|why| why.tokens().is_none_or(|(seen, got)| got <= seen))
+                || !matches!(outcome, WriteOutcome::Refused(_))
+        );
     }
 
     fn refuse(&self, problem: Problem) -> Response {
@@ -178,4 +240,30 @@ impl<S: Store> Service<S> {
         }
         problem.into_response()
     }
+}
+
+probes! {
+    /// A write was refused, since a larger token had been seen.
+    sometimes smaller_token_refused;
+    /// A write was refused at the highest token itself.
+    sometimes equal_token_refused;
+    /// A write was refused, since its token had been given to another owner too.
+    sometimes token_of_two_owners;
+    /// A conditional write was refused, since the version had changed.
+    sometimes conflict_refused,
+        rare = "random schedules draw no updates without a lock";
+    /// A conditional write was refused, since the key is written under a lock.
+    sometimes write_without_token_refused,
+        rare = "random schedules draw no updates without a lock";
+    /// A claim was refused.
+    sometimes claim_refused;
+    /// A retry of a write that had been applied was recognised.
+    sometimes write_repeated;
+    /// The first write that a service accepts goes to a key written before: the store outlived a restart.
+    sometimes first_write_since_restart;
+    /// With fencing on, the store remembers the token of a write that it accepts, or a larger one. Whether it
+    /// should have accepted it is for the audit to say.
+    always accepted_token_is_remembered;
+    /// A write that is refused for its token does not exceed the highest seen.
+    always stale_means_not_above;
 }

@@ -13,7 +13,7 @@ use sim::lab::{Arm, Options, System};
 use sim::museum::{Museum, Mutant, run};
 
 use super::stopwatch::Stopwatch;
-use super::{Outcome, arm_name, print, replay, wrap, wrap_lines};
+use super::{Outcome, arm_name, print, probes, replay, wrap, wrap_lines};
 
 /// What is searched, and how.
 pub(crate) struct Plan {
@@ -31,13 +31,16 @@ pub(crate) struct Plan {
     pub(crate) seconds: Option<u64>,
     /// The number of threads; `None` for one for each core.
     pub(crate) threads: Option<usize>,
+    /// True if a probe that is unmet makes the search fail.
+    pub(crate) must_meet: bool,
     /// The folder for the schedules of the violations.
     pub(crate) out: PathBuf,
 }
 
-/// Runs random schedules with fencing on. Returns false if there is a violation.
+/// Runs random schedules with fencing on. Returns false if there is a violation, or a probe that is unmet
+/// although it must be met.
 pub(crate) fn explore(plan: &Plan) -> Outcome {
-    let Plan { system, mutant, portfolio, first, seeds, seconds, threads, out } = plan;
+    let Plan { system, mutant, portfolio, first, seeds, seconds, threads, must_meet, out } = plan;
     let (first, seeds, threads) = (*first, *seeds, *threads);
     if seeds == 0 {
         return Err("--seeds is 0: give at least 1".into());
@@ -65,7 +68,9 @@ pub(crate) fn explore(plan: &Plan) -> Outcome {
             report(violation, &tally, out)?;
         }
     }
-    Ok(violations.is_empty())
+    print(&probes::list(&tally.probes))?;
+    let is_unmet = *must_meet && probes::has_unmet(&tally.probes)?;
+    Ok(violations.is_empty() && !is_unmet)
 }
 
 /// Returns the number of threads to use: by default one for each core.

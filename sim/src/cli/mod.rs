@@ -9,6 +9,7 @@ pub(crate) mod fencing;
 pub(crate) mod init;
 pub(crate) mod json;
 pub(crate) mod museum;
+pub(crate) mod probes;
 pub(crate) mod replay;
 pub(crate) mod shrink;
 mod stopwatch;

@@ -10,6 +10,7 @@ use super::cause::{Cause, Causes};
 use super::portfolio::Portfolio;
 use super::repeat;
 use crate::pool;
+use crate::probes::Probes;
 use crate::sim::{self, Draw, Outcome, Report, RunError, Schedule, Subject};
 use crate::world::lock;
 
@@ -33,6 +34,8 @@ pub struct Tally {
     pub violations: u64,
     /// Number of runs of the arm whose first violation has this cause.
     pub causes: BTreeMap<(&'static str, Cause), u64>,
+    /// The counts of the probes, in all arms.
+    pub probes: Probes,
 }
 
 /// A run with a verdict that nothing explains, with a check that did not hold, or with a panic.
@@ -147,6 +150,7 @@ impl Tally {
     fn add<O>(&mut self, run: &Judged<O>, is_last_arm: bool) {
         if let Some(report) = &run.report {
             self.commands += report.commands;
+            self.probes.add(&report.probes);
             for kind in report.kinds() {
                 *self.verdicts.entry((run.arm, kind)).or_default() += 1;
             }

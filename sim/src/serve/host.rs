@@ -40,6 +40,8 @@ impl LocalMachine {
     }
 }
 
+impl dlock_runtime::Probed for LocalMachine {}
+
 impl Machine for LocalMachine {
     type Stream = TcpStream;
     type Listener = TcpListener;

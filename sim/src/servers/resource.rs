@@ -26,14 +26,18 @@ pub struct ResourceHost<M: Machine = WorldMachine> {
 impl<M: Machine> ResourceHost<M> {
     /// Creates a resource that keeps values and tokens in memory: a restart forgets them.
     pub fn in_memory(config: Config) -> Self {
-        Self::new(false, move |_| Ok(App::new(Arc::new(MemoryStore::new()), config)))
+        Self::new(false, move |machine: &M| {
+            Ok(App::with_probes(Arc::new(MemoryStore::new()), config, machine.clone()))
+        })
     }
 
     /// Creates a resource that keeps values and tokens in a redb database on its machine's disk, synced
     /// before a write is acknowledged.
     pub fn on_disk(config: Config) -> Self {
         let open = |machine: &M| RedbStore::create(machine.disk().open());
-        Self::new(true, move |machine| Ok(App::new(Arc::new(open(machine)?), config)))
+        Self::new(true, move |machine| {
+            Ok(App::with_probes(Arc::new(open(machine)?), config, machine.clone()))
+        })
     }
 
     /// Creates a resource on any store. `make` makes the service anew for each life of the process;

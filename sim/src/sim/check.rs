@@ -44,7 +44,7 @@ impl<F: Fn(&Evidence<'_>) -> Result<(), String> + Send + 'static> Check for F {
 /// A check that did not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The name of the check.
+    /// The name of the check, or of the probe that must always be true.
     pub check: String,
     /// The problem, in one sentence.
     pub problem: String,

@@ -3,12 +3,14 @@
 use std::fmt;
 use std::future::Future;
 use std::io;
+use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use dlock::{Instant, Runtime};
+use dlock_runtime::ProbeKind;
 
 use super::progress::Progress;
 use super::section::Section;
@@ -106,6 +108,36 @@ impl Process {
     /// takes hold at the process's next await.
     pub fn point(&self, name: &str) {
         tracing::info!(target: "worker", event = "point_passed", step = name);
+    }
+
+    /// Evaluates a probe: `condition` should be true in at least one run of a search. The report of a run
+    /// counts it under `name`.
+    #[track_caller]
+    pub fn sometimes(&self, name: &str, condition: bool) {
+        self.probe(ProbeKind::Sometimes, name, condition.into(), Location::caller());
+    }
+
+    /// Evaluates a probe: `condition` must be true whenever this is called. Otherwise the run has a finding
+    /// called `name`.
+    #[track_caller]
+    pub fn always(&self, name: &str, condition: bool) {
+        self.probe(ProbeKind::Always, name, condition.into(), Location::caller());
+    }
+
+    /// Evaluates a probe: this place should be reached in at least one run of a search.
+    #[track_caller]
+    pub fn reached(&self, name: &str) {
+        self.probe(ProbeKind::Reached, name, 1, Location::caller());
+    }
+
+    /// Evaluates a graded probe, of which a search keeps the smallest number.
+    #[track_caller]
+    pub fn closest(&self, name: &str, number: u64) {
+        self.probe(ProbeKind::Closest, name, number, Location::caller());
+    }
+
+    fn probe(&self, kind: ProbeKind, name: &str, seen: u64, place: &'static Location<'static>) {
+        self.runtime.world().own_probe(self.id(), kind, name, place, seen);
     }
 
     /// Enters the critical section that the lock called `lock` guards; dropping the result leaves it. The

@@ -7,6 +7,7 @@ use resource::audit::{Event, Kind, Name, Summary, Verdict, VerdictKind, WriteBy}
 
 use super::check::Finding;
 use super::steps::Step;
+use crate::probes::Probes;
 use crate::trace::text::{self, Names, holder};
 
 /// The report of one run.
@@ -34,6 +35,8 @@ pub struct Report {
     /// The points that processes passed, if the run recorded them
     /// ([`Sim::record_steps`](crate::Sim::record_steps)).
     pub steps: Vec<Step>,
+    /// What the probes have shown. No part of the history, nor of its hash.
+    pub probes: Probes,
 }
 
 impl Report {

@@ -21,6 +21,7 @@ use super::stage::Stage;
 use super::steps::Steps;
 use crate::entropy::Entropy;
 use crate::faults::{self, Cancel, Fault, Injector};
+use crate::probes::Probes;
 use crate::record;
 use crate::trace::text::{self, Names};
 use crate::world::World;
@@ -207,6 +208,7 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
     // Before the world ends: connections that its end closes are no steps of the run.
     let steps = steps.map(|steps| steps.take()).unwrap_or_default();
     let commands = stage.executed();
+    let probes = Probes::new(world.take_hits());
     world.end().await;
     stage.close();
     panic::out_of_world();
@@ -222,7 +224,7 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
     let healed_at = injector.healed_at().map(|at| Nanos(at).max(arrived));
     let report = Report {
         seed: sim.seed,
-        findings: Vec::new(),
+        findings: failed(&probes, &world),
         verdicts: Vec::new(),
         hash: recorded.hash,
         names: names.clone(),
@@ -231,6 +233,7 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
         commands,
         struck: injector.struck(),
         steps,
+        probes,
     };
     let rules = Rules { end, healed_at, in_flight, ..std::mem::take(&mut sim.rules) };
     let judgement = Judgement { rules, kinds: sim.verdicts, checks: sim.checks };
@@ -249,6 +252,16 @@ struct Ran<T> {
     /// What is still to be judged.
     judgement: Option<Judgement>,
     output: T,
+}
+
+/// Returns a finding for each `always` that was false.
+fn failed(probes: &Probes, world: &World) -> Vec<Finding> {
+    let findings = probes.failed().iter().map(|failed| {
+        let name = world.process(ProcessId(failed.process)).name();
+        let problem = format!("at {} in {name}: {}", Nanos(failed.at), failed.problem);
+        Finding { check: failed.name.clone(), problem, forbids: None }
+    });
+    findings.collect()
 }
 
 /// Judges the history by the audit and the checks.
@@ -272,7 +285,8 @@ impl Judgement {
             let problem = check.judge(&evidence).err()?;
             Some(Finding { check: name.clone(), problem, forbids: check.forbids() })
         });
-        report.findings = findings.collect();
+        let findings: Vec<Finding> = findings.collect();
+        report.findings.extend(findings);
         report.verdicts = verdicts;
         report
     }

@@ -9,6 +9,7 @@ use std::future::Future;
 use std::io;
 use std::time::Duration;
 
+use dlock_runtime::{Probe, Probed};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::World;
@@ -18,8 +19,8 @@ use super::runtime::SimSleep;
 use super::stream::{Listener, SimStream};
 
 /// The machine on which a simulated server runs. Clones are the same machine, which outlives the server's
-/// process.
-pub trait Machine: Clone + Send + Sync + 'static {
+/// process. The probes of the server report to it.
+pub trait Machine: Probed {
     /// A connection to another machine.
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
     /// A listening port.
@@ -184,6 +185,12 @@ impl Machine for WorldMachine {
 
     fn point(&self, name: &str) {
         self.world.point(self.process, name);
+    }
+}
+
+impl Probed for WorldMachine {
+    fn probe(&self, probe: &'static Probe, line: u32, seen: impl FnOnce() -> u64) {
+        self.world.probe(self.process, probe, line, seen);
     }
 }
 

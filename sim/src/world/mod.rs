@@ -10,6 +10,7 @@ pub mod clock;
 pub mod disk;
 pub mod machine;
 pub mod network;
+pub(crate) mod probes;
 pub mod process;
 pub mod runtime;
 mod std_time;
@@ -17,17 +18,20 @@ pub mod stream;
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::panic::Location;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
+use dlock_runtime::{Probe, ProbeKind};
 use madsim::runtime::{Handle, NodeHandle};
 use madsim::time::{Sleep, TimeHandle};
 
 use crate::entropy::Entropy;
 use network::Network;
+use probes::{Failed, Hits};
 use process::{Process, ProcessId};
 
 /// One simulated world. Clones are the same world.
@@ -57,6 +61,7 @@ struct Inner {
     /// True if the listener gets points of the network. Their names would cost more than the messages
     /// themselves.
     hears_network: AtomicBool,
+    hits: Mutex<Hits>,
 }
 
 /// A listener for the points that processes pass ([`World::hear_points`]). A closure is one.
@@ -105,6 +110,7 @@ impl World {
             has_listener: AtomicBool::new(false),
             hears_network: AtomicBool::new(false),
             point_listener: Mutex::default(),
+            hits: Mutex::default(),
         }));
         std_time::enter(&world);
         world
@@ -198,6 +204,49 @@ impl World {
         if let Some(listener) = listener {
             listener.passed(id, name);
         }
+    }
+
+    /// Counts a probe that the process evaluates at `line` of the probe's file, unless the process is dead.
+    pub(crate) fn probe(&self, id: ProcessId, probe: &'static Probe, line: u32, seen: impl FnOnce() -> u64) {
+        if !self.is_mute(id) {
+            let seen = seen();
+            let has_failed = lock(&self.0.hits).count(probe, line, seen);
+            if has_failed {
+                let problem = format!("{} ({}:{line})", probe.about.trim(), probe.file);
+                self.fail(id, probe.name, problem);
+            }
+        }
+    }
+
+    /// Counts a probe that the process names.
+    pub(crate) fn own_probe(
+        &self,
+        id: ProcessId,
+        kind: ProbeKind,
+        name: &str,
+        place: &'static Location<'static>,
+        seen: u64,
+    ) {
+        if !self.is_mute(id) {
+            let has_failed = lock(&self.0.hits).count_own(kind, name, place, seen);
+            if has_failed {
+                self.fail(id, name, format!("it is false ({}:{})", place.file(), place.line()));
+            }
+        }
+    }
+
+    fn fail(&self, id: ProcessId, name: &str, problem: String) {
+        let (name, at) = (name.to_owned(), self.now());
+        lock(&self.0.hits).fail(Failed { name, problem, at, process: id.0 });
+    }
+
+    /// Takes the counts of the probes so far.
+    pub(crate) fn take_hits(&self) -> Hits {
+        std::mem::take(&mut lock(&self.0.hits))
+    }
+
+    fn is_mute(&self, id: ProcessId) -> bool {
+        self.is_over() || self.0.muted.load(Ordering::Relaxed) || !self.process(id).is_alive()
     }
 
     /// Returns the process `id`.

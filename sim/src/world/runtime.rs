@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
 use dlock::{Instant, Runtime};
+use dlock_runtime::Probe;
 
 use super::process::ProcessId;
 use super::stream::SimStream;
@@ -92,6 +93,12 @@ impl Runtime for SimRuntime {
 
     fn fill_random(&self, bytes: &mut [u8]) {
         lock(&self.random).fill(bytes);
+    }
+
+    fn probe(&self, probe: &'static Probe, line: u32, seen: impl FnOnce() -> u64) {
+        if self.lives() {
+            self.world.probe(self.process, probe, line, seen);
+        }
     }
 }
 

@@ -32,6 +32,7 @@ mod hosts;
 mod import_cycles;
 mod lines;
 mod museum;
+mod probes;
 mod reader;
 mod schedule;
 mod scripts;

@@ -1,5 +1,7 @@
 //! Runs requests on the store, and passes the changes on to locks, members, watches and observers.
 
+use dlock_runtime::{probes, reached, sometimes};
+
 use super::Cluster;
 use super::core::Core;
 use super::error::Refusal;
@@ -28,6 +30,7 @@ impl<M: Machine> Cluster<M> {
     pub(super) fn expire_leases(&self) {
         let now = self.now(self.leader());
         let expired = self.core().state.lessor.expired(now, REVOKED_MAX);
+        self.note(self.leader(), |machine| sometimes!(machine, lease_expired, !expired.is_empty()));
         for lease in expired {
             // A client may have revoked it meanwhile.
             let _ =
@@ -53,11 +56,24 @@ impl<M: Machine> Cluster<M> {
             let now = self.now(self.leader());
             match self.apply(client, |core| core.renew(lease, now)) {
                 Ok(Renewal::Renewed { ttl_seconds }) => Some(Some(ttl_seconds)),
-                Ok(Renewal::Ending) => None,
-                Err(_) => Some(None),
+                Ok(Renewal::Ending) => {
+                    self.note(member, |machine| reached!(machine, keepalive_of_ended_lease));
+                    None
+                }
+                Err(_) => {
+                    self.note(member, |machine| reached!(machine, keepalive_of_unknown_lease));
+                    Some(None)
+                }
             }
         };
         self.wait_until(member, deadline, renew).await
+    }
+
+    /// Evaluates a probe on the machine of a member.
+    pub(super) fn note(&self, member: usize, evaluate: impl FnOnce(&M)) {
+        if let Some(machine) = self.machine(member) {
+            evaluate(machine);
+        }
     }
 
     /// Applies to the member all changes that reach it, and sends them to its watches.
@@ -159,4 +175,13 @@ pub(super) fn revoke(state: &mut State, id: i64) -> Result<(), Refusal> {
     }
     write.commit();
     Ok(())
+}
+
+probes! {
+    /// The leader revoked a lease whose time was over.
+    sometimes lease_expired;
+    /// A keepalive arrived for a lease that had ended and was not revoked yet.
+    reached keepalive_of_ended_lease;
+    /// A keepalive arrived for a lease that the cluster does not know any more.
+    reached keepalive_of_unknown_lease;
 }

@@ -24,6 +24,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use dlock_runtime::Probe;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 
@@ -33,6 +34,9 @@ pub use locks::{History, LockChange, LockEvent};
 use core::Core;
 
 use crate::world::machine::{Machine, WorldMachine};
+
+/// The probes of a cluster, file by file.
+pub(super) const PROBES: &[&[&Probe]] = &[apply::probe::ALL, quorum::probe::ALL];
 
 /// The port of every member.
 const PORT: u16 = 2379;

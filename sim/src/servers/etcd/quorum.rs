@@ -7,6 +7,7 @@
 
 use std::pin::pin;
 
+use dlock_runtime::{probes, reached, sometimes};
 use futures_util::future::{Either, select};
 
 use super::Cluster;
@@ -77,10 +78,12 @@ impl<M: Machine> Cluster<M> {
         }
         let knows_leader = self.knows_leader(&self.core(), member, 1);
         if needs_leader && !knows_leader {
+            self.note(member, |machine| reached!(machine, request_without_leader));
             return Err(Refusal::NoLeader);
         }
         let deadline = self.now(member).saturating_add(self.request_nanos());
         let ready = self.wait_until(member, deadline, || self.is_serving(member).then_some(())).await;
+        self.note(member, |machine| sometimes!(machine, served_after_wait_for_quorum, ready.is_ok()));
         ready.map_err(|_| match need {
             Need::Write if !knows_leader => Refusal::Deadline,
             Need::Write | Need::Read => Refusal::Timeout,
@@ -150,6 +153,7 @@ impl<M: Machine> Cluster<M> {
             self.catch_up(&mut core, member);
         } else if self.can_win(&core, member, now) {
             self.lead(&mut core, member);
+            self.note(member, |machine| reached!(machine, leader_elected));
             return self.announce_leader(core);
         }
         self.look_after_streams(&mut core, member);
@@ -223,6 +227,8 @@ impl<M: Machine> Cluster<M> {
     /// by an election timeout (lessor.go, `Promote`).
     fn lead(&self, core: &mut Core, member: usize) {
         let now = self.now(member);
+        let has_leases = core.state.lessor.iter().next().is_some();
+        self.note(member, |machine| sometimes!(machine, leases_prolonged_by_leader, has_leases));
         core.leader = member;
         core.term += 1;
         core.members[member].expired_at = now;
@@ -262,6 +268,7 @@ impl<M: Machine> Cluster<M> {
             let ended =
                 core.streams.extract_if(.., |_, stream| stream.member == member && stream.needs_leader);
             for (_, stream) in ended.collect::<Vec<_>>() {
+                self.note(member, |machine| reached!(machine, watch_ended_without_leader));
                 stream.fail(Refusal::NoLeader.into());
             }
         }
@@ -270,4 +277,18 @@ impl<M: Machine> Cluster<M> {
             stream.notify_progress(&moment, PROGRESS_NANOS);
         }
     }
+}
+
+probes! {
+    /// A member that knows no leader refused a request.
+    reached request_without_leader;
+    /// A request waited for a quorum, and was served.
+    sometimes served_after_wait_for_quorum;
+    /// A member won an election.
+    reached leader_elected;
+    /// A new leader prolonged leases, since it does not know their last renewals.
+    sometimes leases_prolonged_by_leader;
+    /// A member ended a watch, since it had heard of no leader for too long.
+    reached watch_ended_without_leader,
+        rare = "a member must be cut off for three election timeouts while a waiter watches there";
 }

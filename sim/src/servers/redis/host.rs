@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use dlock_runtime::{probes, sometimes};
 use futures_util::future::BoxFuture;
 use resource::audit::Kind;
 
@@ -178,6 +179,12 @@ impl<M: Machine> RedisHost<M> {
     }
 
     fn promote(&self, server: &Server<M>) -> Acted {
+        let machine = server.machine();
+        let primary =
+            self.setup.primary.as_deref().map(|address| address.split(':').next().unwrap_or(address));
+        let is_cut_off = || primary.is_some_and(|primary| !machine.reaches(primary));
+        sometimes!(machine, promoted_cut_off, server.is_replica() && is_cut_off());
+        sometimes!(machine, promoted_with_keys, server.is_replica() && server.keys() > 0);
         server.promote();
         note(server.machine().name(), Kind::ServerPromoted { detail: None });
         if let Some(name) = &self.setup.primary_name {
@@ -277,4 +284,11 @@ impl<M: Machine> Clone for RedisHost<M> {
     fn clone(&self) -> Self {
         Self { setup: Arc::clone(&self.setup), state: Arc::clone(&self.state) }
     }
+}
+
+probes! {
+    /// A replica was promoted while it could not reach its primary: it may lack the last writes.
+    sometimes promoted_cut_off;
+    /// A replica was promoted that held keys.
+    sometimes promoted_with_keys;
 }

@@ -40,6 +40,7 @@ mod word;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use dlock_runtime::{Probe, probes, sometimes};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 
@@ -56,6 +57,9 @@ use persistence::Journal;
 use reply::Reply;
 use request::Args;
 use state::Record;
+
+/// The probes of a server, file by file.
+pub(super) const PROBES: &[&[&Probe]] = &[probe::ALL, host::probe::ALL, stream::probe::ALL];
 
 /// The options of a server.
 pub struct ServerOptions {
@@ -101,6 +105,7 @@ impl<M: Machine> Server<M> {
         core.replication.id = String::from_utf8_lossy(&lua::digest(options.name.as_bytes())).into_owned();
         core.state.is_replica = options.is_replica;
         core.journal.restore(&mut core.state);
+        sometimes!(machine, keys_restored, core.state.keyspace.len() > 0);
         core.state.record.clear();
         let (wake, promoted, acknowledged) = Default::default();
         let core = Mutex::new(core);
@@ -127,7 +132,9 @@ impl<M: Machine> Server<M> {
 
     /// Removes a key, as a server does that is short of memory. Returns whether the key existed.
     pub fn evict(&self, key: &[u8]) -> bool {
-        self.act(|core| core.state.remove(key, Removal::Evicted))
+        let is_evicted = self.act(|core| core.state.remove(key, Removal::Evicted));
+        sometimes!(self.shared.machine, key_evicted, is_evicted);
+        is_evicted
     }
 
     /// Removes all keys, as FLUSHALL does.
@@ -150,6 +157,11 @@ impl<M: Machine> Server<M> {
         &self.shared.machine
     }
 
+    /// Returns the number of keys, including expired ones that are still stored.
+    fn keys(&self) -> usize {
+        self.core().state.keyspace.len()
+    }
+
     /// Returns true if it follows a primary.
     pub fn is_replica(&self) -> bool {
         self.core().state.is_replica
@@ -166,6 +178,7 @@ impl<M: Machine> Server<M> {
         core.take_record(&mut record);
         let wall_ms = core.state.now_ms();
         drop(core);
+        sometimes!(self.shared.machine, key_expired_actively, record.has_expired());
         self.report(&self.shared.options.name, wall_ms, &record);
         outcome
     }
@@ -185,6 +198,8 @@ impl<M: Machine> Server<M> {
         let wall_ms = core.state.now_ms();
         let is_promoted = was_replica && !core.state.is_replica;
         drop(core);
+        sometimes!(self.shared.machine, script_unknown, reply.is_unknown_script());
+        sometimes!(self.shared.machine, key_expired_lazily, client.record.has_expired());
         if is_promoted {
             self.promoted();
         }
@@ -236,4 +251,18 @@ impl<M> fmt::Debug for Server<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("name", &self.shared.options.name).finish_non_exhaustive()
     }
+}
+
+probes! {
+    /// A client found an expired key before the server had looked for it.
+    sometimes key_expired_lazily;
+    /// The server found an expired key by itself.
+    sometimes key_expired_actively;
+    /// A key was evicted while its owner may trust its lease.
+    sometimes key_evicted;
+    /// A server began with keys that its disk had kept.
+    sometimes keys_restored;
+    /// A client called a script that the server did not know: it had restarted, or another one serves.
+    sometimes script_unknown,
+        rare = "a client calls by digest only what ran on the same connection, and no fault flushes scripts";
 }

@@ -42,6 +42,12 @@ pub(crate) struct Record {
 }
 
 impl Record {
+    /// Whether a key expired.
+    pub(crate) fn has_expired(&self) -> bool {
+        let is_expiry = |effect: &Effect| matches!(effect, Effect::Removed { cause: Removal::Expired, .. });
+        self.effects.iter().any(is_expiry)
+    }
+
     pub(crate) fn clear(&mut self) {
         self.effects.clear();
         self.commands.clear();

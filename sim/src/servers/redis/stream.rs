@@ -9,6 +9,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
+use dlock_runtime::{probes, sometimes};
 use futures_util::future::{self, Either};
 use redis_protocol::resp2::decode::decode;
 use redis_protocol::resp2::types::{OwnedFrame, Resp2Frame};
@@ -176,7 +177,9 @@ impl<M: Machine> Server<M> {
                 && self.is_replica()
             {
                 // A broken connection is replaced by the next.
-                let _ = self.follow(stream).await;
+                let ended = self.follow(stream).await;
+                let is_lost = ended.is_err() || self.is_replica();
+                sometimes!(self.shared.machine, replication_broken, is_lost);
             }
             self.shared.machine.sleep(RECONNECT).await;
         }
@@ -203,4 +206,9 @@ impl<M: Machine> Server<M> {
         core.journal.write();
         if is_sound { Ok(true) } else { Err(io::ErrorKind::InvalidData.into()) }
     }
+}
+
+probes! {
+    /// A replica lost the connection to its primary.
+    sometimes replication_broken;
 }

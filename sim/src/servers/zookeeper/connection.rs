@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use dlock_runtime::{probes, reached, sometimes};
 use dlock_zookeeper::wire::{
     ConnectRequest, ConnectResponse, Frames, Op, PASSWORD_BYTES, REQUEST_BYTES_MAX, Reader, Request,
     WireError, code,
@@ -139,9 +140,15 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
             return Ok(Step::HangUp);
         }
         if !member.is_in_touch() {
+            reached!(self.server.machine, login_waits_for_leader);
             return Ok(Step::Stall);
         }
         let timeout = self.server.session_timeout(request.timeout_millis);
+        let machine = &self.server.machine;
+        let member = self.server.member;
+        let known = core.sessions.get(&request.session_id);
+        sometimes!(machine, session_moved, known.is_some_and(|session| session.member != member));
+        sometimes!(machine, login_to_ended_session, request.session_id != 0 && known.is_none());
         // Another connection of that session to this member is closed, even if the password is wrong.
         core.displace(self.number, request.session_id);
         let id = match request.session_id {
@@ -181,6 +188,7 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
             return Ok(Step::Done("unimplemented"));
         };
         if needs_leader(op) && !is_in_touch {
+            reached!(self.server.machine, request_waits_for_leader);
             return Ok(Step::Stall);
         }
         let request = Request::read(op, &mut reader).map_err(|error| match error {
@@ -188,6 +196,8 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
             WireError::Unknown { .. } => code::BAD_ARGUMENTS,
             _ => code::MARSHALLING_ERROR,
         });
+        let is_claim = matches!(&request, Ok(Request::Create { mode, .. }) if mode.ephemeral);
+        sometimes!(self.server.machine, entry_of_lost_connection_met, is_claim && has_orphans(core));
         core.execute(self.number, number, op, request, now);
         Ok(Step::Done(op.name()))
     }
@@ -225,4 +235,24 @@ impl<M: Machine, S> Drop for Connection<'_, M, S> {
     fn drop(&mut self) {
         self.server.core().hang_up(self.number);
     }
+}
+
+/// Whether a session without a connection has ephemeral nodes.
+fn has_orphans(core: &Core) -> bool {
+    let mut lost =
+        core.sessions.iter().filter(|(_, session)| !core.connections.contains_key(&session.connection));
+    lost.any(|(id, _)| !core.tree.ephemerals(*id).is_empty())
+}
+
+probes! {
+    /// A session moved to another member.
+    sometimes session_moved;
+    /// A client tried to resume a session that had ended.
+    sometimes login_to_ended_session;
+    /// A login waited, since its member was out of touch with the leader.
+    reached login_waits_for_leader;
+    /// A request waited, since its member was out of touch with the leader.
+    reached request_waits_for_leader;
+    /// A claim was made while an ephemeral node of a session without a connection was there.
+    sometimes entry_of_lost_connection_met;
 }

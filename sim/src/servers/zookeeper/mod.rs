@@ -28,6 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
+use dlock_runtime::{Probe, probes, sometimes};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use host::ZooKeeperHost;
@@ -37,6 +38,9 @@ use self::core::{Core, Now};
 use crate::world::lock;
 use crate::world::machine::{Machine, WorldMachine};
 use connection::Connection;
+
+/// The probes of an ensemble, file by file.
+pub(super) const PROBES: &[&[&Probe]] = &[probe::ALL, connection::probe::ALL];
 
 /// The options of an ensemble.
 pub struct EnsembleOptions {
@@ -154,7 +158,9 @@ impl<M: Machine> Server<M> {
         loop {
             self.attended(|core, now| {
                 if core.leader() == Some(self.member) && core.members[self.member].is_in_touch() {
+                    let sessions = core.sessions.len();
                     core.expire(now);
+                    sometimes!(self.machine, session_expired, core.sessions.len() < sessions);
                 }
             });
             self.publish(self.name());
@@ -255,4 +261,9 @@ impl<M> fmt::Debug for Ensemble<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ensemble").field("names", &self.0.options.names).finish_non_exhaustive()
     }
+}
+
+probes! {
+    /// The leader ended a session whose timeout was over.
+    sometimes session_expired;
 }

@@ -57,6 +57,8 @@ impl Clock {
     }
 }
 
+impl dlock_runtime::Probed for Clock {}
+
 impl Machine for Clock {
     type Stream = DuplexStream;
     type Listener = Unlistened;

@@ -1,0 +1,51 @@
+//! What the probes of a search have shown, as text.
+
+use std::fmt::Write;
+use std::io;
+
+use sim::probes::{ProbeKind, Probes, Seen};
+
+use super::{print, wrap};
+
+/// Lists how many probes were hit, and each that was not.
+pub(crate) fn list(probes: &Probes) -> String {
+    let all: Vec<Seen<'_>> = probes.iter().collect();
+    let (conditions, situations): (Vec<Seen<'_>>, Vec<_>) =
+        all.into_iter().partition(|seen| seen.kind == ProbeKind::Always);
+    let hit = situations.iter().filter(|seen| seen.is_met()).count();
+    let evaluated = conditions.iter().filter(|seen| seen.is_met()).count();
+    let violated = conditions.iter().filter(|seen| seen.is_violated()).count();
+    let mut text = format!(
+        "\nprobes: {hit} of {} hit; always: {evaluated} of {} evaluated, {violated} violated\n",
+        situations.len(),
+        conditions.len()
+    );
+    for seen in situations.iter().filter(|seen| seen.kind == ProbeKind::Closest) {
+        if let Some(least) = seen.count.least {
+            let _ = writeln!(text, "  closest: {} {least}", seen.name);
+        }
+    }
+    let missed = |seen: &&Seen<'_>| !seen.is_met();
+    for (heading, seen) in [
+        ("never hit", situations.iter().filter(missed).collect::<Vec<_>>()),
+        ("never evaluated", conditions.iter().filter(missed).collect()),
+        ("violated", conditions.iter().filter(|seen| seen.is_violated()).collect()),
+    ] {
+        if !seen.is_empty() {
+            let _ = writeln!(text, "{heading}:");
+            seen.iter().for_each(|seen| text += &wrap(&format!("  {seen}"), 6));
+        }
+    }
+    text
+}
+
+/// Prints the probes that are unmet and not marked rare, and returns whether there are any.
+pub(crate) fn has_unmet(probes: &Probes) -> io::Result<bool> {
+    let unmet = probes.unmet();
+    if !unmet.is_empty() {
+        let names: Vec<_> = unmet.iter().map(|seen| seen.name).collect();
+        let advice = "run more schedules, aim faults at them, or mark them rare with a reason";
+        print(&wrap(&format!("unmet: {}; {advice}", names.join(", ")), 2))?;
+    }
+    Ok(!unmet.is_empty())
+}

@@ -1,0 +1,122 @@
+//! The probes of the program, and what runs have shown of them: whether a search goes where it should.
+//!
+//! `dlock`, its clients, `resource` and the simulated servers declare probes; code in a
+//! [process](crate::Process) names its own. A run counts them in its report, a search sums them. An `always`
+//! that fails is a finding of its run.
+
+use std::fmt;
+
+use dlock_runtime::Probe;
+pub use dlock_runtime::ProbeKind;
+
+use crate::servers;
+pub use crate::world::probes::Count;
+use crate::world::probes::{Failed, Hits};
+
+/// What the probes have shown, in one run or in many.
+#[derive(Clone, Debug, Default)]
+pub struct Probes(Hits);
+
+/// A probe, and what was seen of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Seen<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What is expected of it.
+    pub kind: ProbeKind,
+    /// The situation, in one sentence; empty for a probe of a process.
+    pub about: &'static str,
+    /// The file in which it is evaluated.
+    pub file: &'static str,
+    /// The line at which it is evaluated; if it never was, the line at which its file declares its probes.
+    pub line: u32,
+    /// Why a search may miss it, if it may.
+    pub rare: Option<&'static str>,
+    /// What was counted.
+    pub count: Count,
+}
+
+/// Returns all probes that the program declares, crate by crate and file by file, hit or not.
+pub fn declared() -> impl Iterator<Item = &'static Probe> {
+    let servers = servers::PROBES.concat().concat();
+    [dlock::probes(), dlock_zookeeper::probes(), resource::probes(), servers].into_iter().flatten()
+}
+
+impl Probes {
+    pub(crate) fn new(hits: Hits) -> Self {
+        Self(hits)
+    }
+
+    /// The probes that failed in the run, in the order of time.
+    pub(crate) fn failed(&self) -> &[Failed] {
+        self.0.failed()
+    }
+
+    /// Adds what another run has shown.
+    pub fn add(&mut self, other: &Self) {
+        self.0.add(&other.0);
+    }
+
+    /// All probes: those that the program declares, evaluated or not, then those that processes named.
+    pub fn iter(&self) -> impl Iterator<Item = Seen<'_>> {
+        let Self(hits) = self;
+        let declared = declared().map(move |probe| Seen::of(probe, hits.of(probe)));
+        let own = hits.own().map(|(name, kind, own)| Seen {
+            name,
+            kind,
+            about: "",
+            file: own.place.file(),
+            line: own.place.line(),
+            rare: None,
+            count: own.count,
+        });
+        declared.chain(own)
+    }
+
+    /// What was counted of the probe called `name`; zero if it was never evaluated.
+    pub fn of(&self, name: &str) -> Count {
+        self.iter().find(|seen| seen.name == name).map(|seen| seen.count).unwrap_or_default()
+    }
+
+    /// The probes that a search should have met and did not: a `sometimes`, `reached` or `closest` without a
+    /// hit, an `always` that was never evaluated. Those that are marked rare are left out.
+    pub fn unmet(&self) -> Vec<Seen<'_>> {
+        self.iter().filter(|seen| !seen.is_met() && seen.rare.is_none()).collect()
+    }
+}
+
+impl Seen<'_> {
+    fn of(probe: &'static Probe, count: Count) -> Seen<'static> {
+        Seen {
+            name: probe.name,
+            kind: probe.kind,
+            about: probe.about.trim(),
+            file: probe.file,
+            line: if count.evaluated > 0 { count.line } else { probe.line },
+            rare: probe.rare,
+            count,
+        }
+    }
+
+    /// Whether a search has met it: an `always` was evaluated, any other was hit.
+    pub fn is_met(&self) -> bool {
+        if self.kind == ProbeKind::Always { self.count.evaluated > 0 } else { self.count.hit > 0 }
+    }
+
+    /// Whether it is an `always` that was false.
+    pub fn is_violated(&self) -> bool {
+        self.kind == ProbeKind::Always && self.count.hit < self.count.evaluated
+    }
+}
+
+impl fmt::Display for Seen<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, kind, about, file, line, rare, .. } = self;
+        write!(f, "{kind} {name} ({file}:{line})")?;
+        if !about.is_empty() {
+            write!(f, ": {about}")?;
+        }
+        rare.map_or(Ok(()), |rare| write!(f, " Rare: {rare}."))
+    }
+}
