@@ -156,7 +156,10 @@ impl<R: Runtime> Nodes<R> {
         F: Future<Output: Send> + Send + 'static,
     {
         if !calls.is_empty() {
-            self.runtime.spawn(calls.for_each(move |answer| ready(heard(answer))));
+            self.runtime.spawn(calls.for_each(move |answer| {
+                heard(answer);
+                ready(())
+            }));
         }
     }
 

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use dlock::{Instant, Runtime};
+use sim::explore::Portfolio;
 use sim::lab::{Lab, Options, System, Waiting, Worker, run, schedule};
 use sim::probes::{ProbeKind, Probes, Seen, declared};
 use sim::{Process, Report, Schedule, Sim, Span};
@@ -133,7 +134,8 @@ fn a_search_reports_an_always_that_fails() {
     let failure = sim::check("below_two", breaks).schedules(5).keep_in(&folder).find().unwrap().unwrap();
     let _ = std::fs::remove_dir_all(folder);
     assert!(failure.problems[0].starts_with("below two: at "), "{:?}", failure.problems);
-    let found = sim::explore::explore(&[breaks as fn(&mut Sim)], 0..3, 1, |_| true).unwrap();
+    let found =
+        sim::explore::explore(&[breaks as fn(&mut Sim)], 0..3, &Portfolio::default(), 1, |_| true).unwrap();
     assert!(found.tally.violations > 0);
     assert!(found.violations[0].findings[0].starts_with("below two: "));
 }
@@ -152,7 +154,7 @@ fn the_same_seed_gives_the_same_counts() {
 fn a_search_sums_probes_alike_on_one_thread_and_on_two() {
     let sum = |threads| {
         let arms = Lab::arms().map(|lab| lab.drawing(System::Redis));
-        let found = sim::explore::explore(&arms, 0..12, threads, |_| true).unwrap();
+        let found = sim::explore::explore(&arms, 0..12, &Portfolio::default(), threads, |_| true).unwrap();
         let probes = found.tally.probes;
         assert!(probes.of("validity_within_ttl").evaluated > 24);
         probes.iter().map(|seen| format!("{seen} {:?}", seen.count)).collect::<Vec<_>>()
