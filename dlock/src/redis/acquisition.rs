@@ -204,9 +204,7 @@ probes! {
     /// The connection on which a release followed a request failed: the next release may overtake it.
     sometimes followed_connection_failed;
     /// A waiter was woken by the message of a release.
-    sometimes woken_by_release,
-        rare = "random schedules draw waiters that poll";
+    sometimes woken_by_release;
     /// A waiter heard of no release, and asked again after its backoff.
-    sometimes retried_without_message,
-        rare = "random schedules draw waiters that poll";
+    sometimes retried_without_message;
 }

@@ -160,6 +160,5 @@ fn channel_of(push: &PushInfo) -> Option<&str> {
 
 probes! {
     /// The subscription to releases was lost while there were waiters.
-    sometimes subscription_lost,
-        rare = "random schedules draw waiters that poll";
+    sometimes subscription_lost;
 }

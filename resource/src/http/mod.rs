@@ -250,11 +250,10 @@ probes! {
     /// A write was refused, since its token had been given to another owner too.
     sometimes token_of_two_owners;
     /// A conditional write was refused, since the version had changed.
-    sometimes conflict_refused,
-        rare = "random schedules draw no updates without a lock";
+    sometimes conflict_refused;
     /// A conditional write was refused, since the key is written under a lock.
     sometimes write_without_token_refused,
-        rare = "random schedules draw no updates without a lock";
+        rare = "random schedules mix no updates without a lock with locks on one key";
     /// A claim was refused.
     sometimes claim_refused;
     /// A retry of a write that had been applied was recognised.
