@@ -121,7 +121,9 @@ impl<R: Runtime> Driver<R> {
         };
         sometimes!(runtime, session_resumed, self.session.is_some());
         let spare = |until: Instant| until.saturating_since(runtime.now()).as_nanos() as u64;
-        closest!(runtime, resumed_before_end_ns, self.shared.valid_until().map_or(u64::MAX, spare));
+        // A session that is resumed after its end by the client's count is another situation.
+        let left = || self.shared.valid_until().map(spare).filter(|spare| *spare > 0).unwrap_or(u64::MAX);
+        closest!(runtime, resumed_before_end_ns, left());
         let session = Session { id: response.session_id, timeout: Duration::from_millis(timeout) };
         self.session = Some((session, response.password));
         self.shared.established(session);

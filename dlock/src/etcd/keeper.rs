@@ -139,7 +139,9 @@ impl<R: Runtime> Keeper<R> {
             Some(self.connector.call(&connection, deadline, connection.unless_over(exchange)).await?);
         let spare = || self.session.valid_until().saturating_since(self.runtime().now());
         sometimes!(self.runtime(), keepalive_answered_late, spare().is_zero());
-        closest!(self.runtime(), keepalive_before_end_ns, spare().as_nanos() as u64);
+        // A late answer is another situation, not a nearer one.
+        let before_end = || Some(spare().as_nanos() as u64).filter(|spare| *spare > 0).unwrap_or(u64::MAX);
+        closest!(self.runtime(), keepalive_before_end_ns, before_end());
         self.session.confirm(since);
         Ok(())
     }
