@@ -27,10 +27,11 @@ mod span;
 pub mod trace;
 pub mod world;
 
+pub use explore::{Failure, Search, check};
 pub use names::UnknownName;
 pub use place::{Invalid, Place};
 pub use sim::{
     Check, Control, Draw, Evidence, Finding, NoOptions, Process, Report, RunError, Schedule, ScheduleError,
-    Search, Sim, Struck, Subject, check, clients, no,
+    Sim, Struck, Subject, clients, no,
 };
 pub use span::{Shift, Span, SpanError};

@@ -8,8 +8,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use resource::Fencing;
+use resource::audit::VerdictKind;
 use sim::allocator::Allocator;
 use sim::lab::System;
+use sim::museum::Mutant;
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
@@ -55,7 +57,7 @@ enum Command {
         #[arg(default_value = "seeds")]
         folder: PathBuf,
     },
-    /// Searches for violations: runs random schedules, each with fencing off and on.
+    /// Searches for violations: runs random schedules with fencing on.
     Explore {
         /// The number of schedules.
         #[arg(long)]
@@ -66,12 +68,35 @@ enum Command {
         /// Runs schedules of this lock system only: redis, redlock, etcd or zookeeper.
         #[arg(long)]
         system: Option<System>,
+        /// Puts this mistake of the museum into all locks, or into the resource: the search must find it.
+        #[arg(long)]
+        mutant: Option<Mutant>,
         /// The number of threads; by default one for each core.
         #[arg(long)]
         threads: Option<usize>,
         /// The folder for violations. Each is saved as a schedule, which `replay` runs again.
         #[arg(long, default_value = "violations")]
         out: PathBuf,
+    },
+    /// Reduces a schedule that fails to what its failure needs, and prints it.
+    Shrink {
+        /// The schedule, such as violations/seed-7-on.toml.
+        file: PathBuf,
+        /// The verdict to keep, if the schedule gives several. By default the first one that nothing in it
+        /// explains, or else the last one.
+        #[arg(long)]
+        verdict: Option<VerdictKind>,
+        /// The file to which the smaller schedule is written.
+        #[arg(long)]
+        out: Option<PathBuf>,
+    },
+    /// Says what happens in a schedule that fails, and which lengths of its faults still make it fail.
+    Explain {
+        /// The schedule, such as violations/seed-7-on.toml.
+        file: PathBuf,
+        /// The verdict to explain, if the schedule gives several. By default as for `shrink`.
+        #[arg(long)]
+        verdict: Option<VerdictKind>,
     },
     /// Runs every lock system under every class of faults, with fencing off and on, and counts the verdicts.
     Compare {
@@ -123,9 +148,11 @@ fn main() -> ExitCode {
         }
         Some(Command::Replay { file, json }) => cli::replay::file(&file, json),
         Some(Command::Corpus { folder }) => cli::corpus::corpus(&folder),
-        Some(Command::Explore { seeds, first, system, threads, out }) => {
-            cli::explore::explore(system, first, seeds, threads, &out)
+        Some(Command::Explore { seeds, first, system, mutant, threads, out }) => {
+            cli::explore::explore(system, mutant, first, seeds, threads, &out)
         }
+        Some(Command::Shrink { file, verdict, out }) => cli::shrink::shrink(&file, verdict, out.as_deref()),
+        Some(Command::Explain { file, verdict }) => cli::shrink::explain(&file, verdict),
         Some(Command::Compare { schedules, first, threads, out }) => {
             cli::compare::compare(first, schedules, threads, &out)
         }

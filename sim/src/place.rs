@@ -56,6 +56,14 @@ impl Place {
         line_at(text, offset)
     }
 
+    /// Returns the index, from 0, of the element of the list `list` that has the field.
+    pub(crate) fn element_of(&self, list: &str) -> Option<usize> {
+        match self.0.as_slice() {
+            [Segment::Key(key), Segment::Index(index), ..] if key == list => Some(*index),
+            _ => None,
+        }
+    }
+
     fn push(&self, segment: Segment) -> Self {
         let mut segments = self.0.clone();
         segments.push(segment);

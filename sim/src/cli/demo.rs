@@ -75,7 +75,7 @@ fn search() -> Outcome {
         began.elapsed() < SEARCH
     })?;
     bar.finish_and_clear();
-    print(&table(&tally, began.elapsed().as_secs_f64()))?;
+    print(&table(&tally, &[Arm::Unfenced, Arm::Fenced], began.elapsed().as_secs_f64()))?;
     for violation in &violations {
         let seed = violation.schedule.seed;
         let fence = if violation.arm == Arm::Fenced.name() { "on" } else { "off" };

@@ -1,20 +1,24 @@
 //! `explore`: searches random schedules for violations. The demonstration uses the same table of counts.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use resource::audit::VerdictKind as Verdict;
-use sim::explore::{Found, Tally, Violation};
-use sim::lab::{Arm, Lab, Options, System, run};
+use sim::Schedule;
+use sim::explore::{Found, RUNS_MAX, Tally, Violation, explain, shrink};
+use sim::lab::{Arm, Options, System};
+use sim::museum::{Museum, Mutant, run};
 
 use super::stopwatch::Stopwatch;
-use super::{Outcome, arm_name, print, replay, wrap};
+use super::{Outcome, arm_name, print, replay, wrap, wrap_lines};
 
-/// Runs `seeds` schedules from the seed `first` on, of `system` only if it is given. Returns false if there
-/// is a violation.
+/// Runs `seeds` schedules with fencing on, from the seed `first` on: of `system` only if it is given, and
+/// with the mistake of `mutant` if it is given. Returns false if there is a violation.
 pub(crate) fn explore(
     system: Option<System>,
+    mutant: Option<Mutant>,
     first: u64,
     seeds: u64,
     threads: Option<usize>,
@@ -26,18 +30,21 @@ pub(crate) fn explore(
     let began = Stopwatch::start();
     let bar = bar(seeds);
     let end = first.saturating_add(seeds);
-    let arms = Lab::arms().map(|lab| match system {
-        Some(system) => lab.drawing(system),
-        None => lab,
-    });
-    let Found { tally, violations } = sim::explore::explore(&arms, first..end, cores(threads), |tally| {
-        show(&bar, tally);
-        true
-    })?;
+    // The arm that a search judges: without fencing, nothing is promised that it could find broken.
+    let subject = subject(Arm::Fenced, system, mutant);
+    let Found { tally, violations } =
+        sim::explore::explore(&[subject], first..end, cores(threads), |tally| {
+            show(&bar, tally);
+            true
+        })?;
     bar.finish_and_clear();
-    print(&table(&tally, began.elapsed().as_secs_f64()))?;
+    print(&table(&tally, &[Arm::Fenced], began.elapsed().as_secs_f64()))?;
+    let mut told = BTreeSet::new();
     for violation in &violations {
-        report(violation, out)?;
+        // Those of a cause that come later are duplicates.
+        if told.insert((violation.arm, &violation.cause)) {
+            report(violation, &tally, out)?;
+        }
     }
     Ok(violations.is_empty())
 }
@@ -71,52 +78,84 @@ const EXCUSED: &str = "A verdict that its schedule explains is no violation: ove
      its token and so claims nothing; and the verdicts that follow if a fault erases a server's memory or \
      sets its clock.";
 
-/// Formats the number of runs with each verdict, with fencing off and on.
-pub(crate) fn table(tally: &Tally, seconds: f64) -> String {
+/// Formats the number of runs with each verdict, a column for each arm.
+pub(crate) fn table(tally: &Tally, arms: &[Arm], seconds: f64) -> String {
     let counts = format!(
-        "{} random schedules in both arms in {seconds:.1} s ({:.0} runs a second), {} faults, {} commands",
+        "{} random schedules {} in {seconds:.1} s ({:.0} runs a second), {} faults, {} commands",
         tally.schedules,
-        2.0 * tally.schedules as f64 / seconds.max(1e-9),
+        if arms.len() == 1 { "with fencing on" } else { "in both arms" },
+        arms.len() as f64 * tally.schedules as f64 / seconds.max(1e-9),
         tally.faults,
         tally.commands
     );
+    let row = |name: &str, cell: &dyn Fn(Arm) -> String| {
+        let cells = arms.iter().map(|arm| format!("{:>14}", cell(*arm)));
+        format!("{name:<18}{}\n", cells.collect::<String>())
+    };
     let mut text = wrap(&counts, 0) + "\n";
-    let _ = writeln!(text, "{:<18}{:>14}{:>14}", "verdict", arm_name(Arm::Unfenced), arm_name(Arm::Fenced));
+    text += &row("verdict", &|arm| arm_name(arm).to_owned());
     for verdict in Verdict::ALL {
-        let count = |arm: Arm| tally.of(arm.name(), verdict);
-        let _ = writeln!(
-            text,
-            "{:<18}{:>14}{:>14}",
-            verdict.to_string(),
-            count(Arm::Unfenced),
-            count(Arm::Fenced)
-        );
+        text += &row(&verdict.to_string(), &|arm| tally.of(arm.name(), verdict).to_string());
     }
     let _ = writeln!(text, "\nwrites refused with 409: {}; violations: {}", tally.refused, tally.violations);
     text + &wrap(EXCUSED, 2)
 }
 
-/// Saves a violation as a schedule, and prints its trace and the command that replays it.
-fn report(violation: &Violation<Options>, out: &Path) -> Result<(), Box<dyn std::error::Error>> {
-    let failed =
-        |error: std::io::Error| format!("{}: {error}; choose another folder with --out", out.display());
-    std::fs::create_dir_all(out).map_err(failed)?;
+fn subject(arm: Arm, system: Option<System>, mutant: Option<Mutant>) -> Museum {
+    let museum = system.into_iter().fold(Museum::new(arm), Museum::drawing);
+    mutant.into_iter().fold(museum, Museum::with)
+}
+
+/// The folder, in that of the shrunk schedules, with the schedules as they were drawn.
+const DRAWN: &str = "drawn";
+
+/// Shrinks a violation and saves it as a schedule. Prints it with its explanation, its trace and the command
+/// that replays it.
+fn report(
+    violation: &Violation<Options>,
+    tally: &Tally,
+    out: &Path,
+) -> Result<(), Box<dyn std::error::Error>> {
     let arm = violation.arm.parse::<Arm>()?;
     let fence = if arm == Arm::Fenced { "on" } else { "off" };
-    let seed = violation.schedule.seed;
-    let path = out.join(format!("seed-{}-{fence}.toml", seed));
-    std::fs::write(&path, violation.schedule.to_toml()).map_err(failed)?;
-    let kinds: Vec<String> = violation.broken.iter().map(ToString::to_string).collect();
-    let run = run(&violation.schedule, arm, seed)?;
+    let (seed, cause) = (violation.schedule.seed, &violation.cause);
+    let name = format!("seed-{seed}-{fence}.toml");
+    let drawn = save(&out.join(DRAWN), &name, &violation.schedule)?;
+    let subject = Museum::new(arm);
+    let mut shrunk = shrink(&subject, &violation.schedule, cause, RUNS_MAX);
+    shrunk.schedule.about = format!("{}, then shrunk: {cause}", violation.schedule.about);
+    let path = save(out, &name, &shrunk.schedule)?;
+    let explanation = explain(&subject, &shrunk.schedule, cause);
+    let explanation =
+        explanation.map_or_else(String::new, |explanation| wrap_lines(&explanation.to_string()));
+    let trace = match run(&shrunk.schedule, arm, seed) {
+        Ok(run) => format!("{}\n{}", run.trace(), replay::summary(&run)),
+        Err(error) => format!("{}\n{error}", error.trace().unwrap_or_default()),
+    };
+    let alike = tally.causes.get(&(violation.arm, cause.clone())).copied().unwrap_or(1);
+    let found = format!(
+        "violation: {cause}, with fencing {fence}, in {alike} of {} schedules, first with seed {seed}",
+        tally.schedules
+    );
+    let (faults, left) = (violation.schedule.faults.len(), shrunk.schedule.faults.len());
     print(&format!(
-        "\nviolation: {} with fencing {fence}, seed {}\n\n{}\n{}\n{}\n\
-         replay it: cargo run --release -- replay {}\n",
-        kinds.join(", "),
-        seed,
-        violation.schedule.to_toml(),
-        run.trace(),
-        replay::summary(&run),
-        path.display()
+        "\n{}shrunk from {faults} to {left} faults in {} runs\n\n{explanation}\n{}\n{trace}\nreplay it: \
+         cargo run --release -- replay {}\nas it was drawn: {}\n",
+        wrap(&found, 2),
+        shrunk.runs,
+        shrunk.schedule.to_toml(),
+        path.display(),
+        drawn.display()
     ))?;
     Ok(())
+}
+
+/// Saves the schedule in the folder, which is created if need be.
+fn save(folder: &Path, name: &str, schedule: &Schedule<Options>) -> Result<PathBuf, String> {
+    let failed =
+        |error: std::io::Error| format!("{}: {error}; choose another folder with --out", folder.display());
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let path = folder.join(name);
+    std::fs::write(&path, schedule.to_toml()).map_err(failed)?;
+    Ok(path)
 }

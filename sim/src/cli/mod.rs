@@ -8,6 +8,7 @@ pub(crate) mod fencing;
 pub(crate) mod init;
 pub(crate) mod json;
 pub(crate) mod replay;
+pub(crate) mod shrink;
 mod stopwatch;
 
 use std::error::Error;
@@ -48,6 +49,11 @@ pub(crate) fn wrap(text: &str, indent: usize) -> String {
     }
     wrapped.push('\n');
     wrapped
+}
+
+/// Wraps each line of `text`, as [`wrap`] does, with an indent of two spaces.
+pub(crate) fn wrap_lines(text: &str) -> String {
+    text.lines().map(|line| wrap(line, 2)).collect()
 }
 
 /// Returns `fencing off` or `fencing on`.

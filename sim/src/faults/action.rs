@@ -67,6 +67,12 @@ pub trait Action: Any + fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// Returns actions with less of an effect, for shrinking: without an option, on fewer processes. Lengths
+    /// of time are shortened without it. Default: none.
+    fn smaller(&self) -> Vec<Arc<dyn Action>> {
+        Vec::new()
+    }
+
     /// Returns the process that it ends and the time until that process restarts; `None` if it ends none.
     fn ends(&self) -> Option<(&str, Option<Span>)> {
         None

@@ -124,6 +124,10 @@ impl Action for Crash {
         }
     }
 
+    fn smaller(&self) -> Vec<Arc<dyn Action>> {
+        if self.power_loss { vec![Arc::new(Self { power_loss: false, ..self.clone() })] } else { Vec::new() }
+    }
+
     fn ends(&self) -> Option<(&str, Option<Span>)> {
         Some((&self.process, self.restart_after))
     }

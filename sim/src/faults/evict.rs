@@ -116,4 +116,10 @@ impl Action for Evict {
         }
         excuses
     }
+
+    fn smaller(&self) -> Vec<Arc<dyn Action>> {
+        let parts = if self.part.is_none() { Part::ALL } else { &[] };
+        let only = |part: &Part| -> Arc<dyn Action> { Arc::new(Self { part: Some(*part), ..self.clone() }) };
+        parts.iter().map(only).collect()
+    }
 }

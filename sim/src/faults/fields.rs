@@ -66,6 +66,22 @@ impl Fields {
             .ok_or_else(|| Misread { field: verb, problem: format!("`{verb}` needs `{key}`: {meaning}") })
     }
 
+    /// Returns the fields, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(key, value)| (key.as_ref(), value))
+    }
+
+    /// Returns the same fields with another value for `key`.
+    #[must_use]
+    pub(super) fn with(mut self, key: &str, value: Value) -> Self {
+        for (name, old) in &mut self.0 {
+            if name == key {
+                *old = value.clone();
+            }
+        }
+        self
+    }
+
     /// Returns the keys that are left, in order.
     pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(key, _)| key.as_ref())

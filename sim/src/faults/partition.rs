@@ -108,4 +108,17 @@ impl Action for Partition {
     fn heals_after(&self, _: &dyn Scene) -> Option<Span> {
         self.lasts
     }
+
+    /// Leaves out one process.
+    fn smaller(&self) -> Vec<Arc<dyn Action>> {
+        let mut smaller: Vec<Arc<dyn Action>> = Vec::new();
+        for (number, group) in self.groups.iter().enumerate().filter(|(_, group)| group.len() > 1) {
+            for member in 0..group.len() {
+                let mut action = self.clone();
+                action.groups[number].remove(member);
+                smaller.push(Arc::new(action));
+            }
+        }
+        smaller
+    }
 }

@@ -117,4 +117,13 @@ impl Action for Rate {
         }
         excuses
     }
+
+    /// Halves the deviation, in whole hundredths.
+    fn smaller(&self) -> Vec<Arc<dyn Action>> {
+        let factor = 1.0 + ((self.factor - 1.0) * 50.0).trunc() / 100.0;
+        if factor == 1.0 || factor == self.factor {
+            return Vec::new();
+        }
+        vec![Arc::new(Self { factor, ..self.clone() })]
+    }
 }

@@ -1,16 +1,18 @@
 //! The processes and links of a schedule, against which faults are checked and for which they are drawn.
 
+use crate::names::names;
 use crate::span::Span;
 
-/// The role of a process in a schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// It uses the servers and the resource. If it dies, the others must go on without it.
-    Client,
-    /// It serves clients, which wait for it.
-    Server,
-    /// It is protected by the locks.
-    Resource,
+names! {
+    /// The role of a process in a schedule.
+    pub enum Role as "role" {
+        /// It uses the servers and the resource. If it dies, the others must go on without it.
+        Client = "client",
+        /// It serves clients, which wait for it.
+        Server = "server",
+        /// It is protected by the locks.
+        Resource = "resource",
+    }
 }
 
 /// The processes and links of a schedule. The default of each method restricts no fault.

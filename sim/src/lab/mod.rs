@@ -17,6 +17,7 @@ mod rounds;
 mod scene;
 mod seat;
 mod servers;
+mod smaller;
 mod subject;
 mod system;
 mod systems;

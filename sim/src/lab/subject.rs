@@ -16,7 +16,9 @@ use super::excuses::excused;
 use super::given::{MakeLock, MakeResource, Workplace};
 use super::hosts::hosts;
 use super::options::{Options, RESOURCE};
+use super::smaller::smaller;
 use super::system::System;
+use super::worker::WorkerMode;
 use super::workloads;
 use crate::place::{Invalid, Place};
 use crate::servers::resource::ResourceHost;
@@ -156,6 +158,15 @@ impl Subject for Lab {
                 ..Rules::default()
             });
         Ok(())
+    }
+
+    fn smaller(&self, options: &Options) -> Vec<Options> {
+        smaller(options)
+    }
+
+    fn task(&self, options: &Options, process: &str) -> Option<String> {
+        let mode = &options.worker(process)?.mode;
+        (*mode != WorkerMode::default()).then(|| mode.name().to_owned())
     }
 
     fn check(&self, schedule: &Schedule<Options>, _: &Sim) -> Result<(), Invalid> {

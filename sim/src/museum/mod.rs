@@ -121,6 +121,15 @@ impl Mutant {
     }
 }
 
+impl std::str::FromStr for Mutant {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let known = || Self::ALL.iter().map(|mutant| mutant.name()).collect::<Vec<_>>().join(", ");
+        Self::named(name).ok_or_else(|| format!("unknown mutant `{name}`: known are {}", known()))
+    }
+}
+
 impl std::fmt::Display for Mutant {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())

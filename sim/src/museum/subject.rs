@@ -6,7 +6,7 @@ use std::path::Path;
 use resource::audit::VerdictKind;
 
 use super::Mutant;
-use crate::lab::{Arm, Lab, Options};
+use crate::lab::{Arm, Lab, Options, System};
 use crate::sim::{self, Report, RunError};
 use crate::{Draw, Invalid, Place, Schedule, ScheduleError, Sim, Subject};
 
@@ -27,6 +27,20 @@ impl Museum {
     #[must_use]
     pub fn with(self, mutant: Mutant) -> Self {
         Self { mutant: Some(mutant), ..self }
+    }
+
+    /// Returns the same museum, but random schedules are of `system` alone.
+    #[must_use]
+    pub fn drawing(self, system: System) -> Self {
+        Self { lab: self.lab.drawing(system), ..self }
+    }
+
+    /// Writes the mistake into the drawn schedule if its system can have it, so that its file replays.
+    fn naming(&self, mut schedule: Schedule<Options>) -> Schedule<Options> {
+        let applies = |mutant: &Mutant| mutant.exhibit().applies_to(schedule.options.system);
+        let mutant = self.mutant.filter(applies);
+        schedule.options.mutant = mutant.map(|mutant| mutant.name().to_owned());
+        schedule
     }
 
     /// Returns the laboratory with the mistake for a run with these options.
@@ -70,11 +84,19 @@ impl Subject for Museum {
     }
 
     fn schedule(&self, from: &mut Draw) -> Result<Schedule<Options>, Invalid> {
-        self.lab.schedule(from)
+        self.lab.schedule(from).map(|schedule| self.naming(schedule))
     }
 
     fn build(&self, options: &Options, sim: &mut Sim) -> Result<(), Invalid> {
         self.lab(options)?.build(options, sim)
+    }
+
+    fn smaller(&self, options: &Options) -> Vec<Options> {
+        self.lab.smaller(options)
+    }
+
+    fn task(&self, options: &Options, process: &str) -> Option<String> {
+        self.lab.task(options, process)
     }
 
     fn check(&self, schedule: &Schedule<Options>, sim: &Sim) -> Result<(), Invalid> {

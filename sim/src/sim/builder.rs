@@ -11,7 +11,7 @@ use super::cast::{Body, Cast, Main};
 use super::check::Check;
 use super::process::Process;
 
-use crate::faults::{Fault, Role};
+use crate::faults::{Fault, Role, Scene};
 use crate::servers::host::Host;
 use crate::span::Span;
 
@@ -211,6 +211,12 @@ impl Sim {
     /// Returns the names of all processes and servers, in the order in which they were added.
     pub fn names(&self) -> &[String] {
         &self.cast.names
+    }
+
+    /// Returns the role of the process or server called `name`. A cluster of servers is a server.
+    pub fn role(&self, name: &str) -> Option<Role> {
+        let is_cluster = self.cast.clusters.iter().any(|cluster| cluster == name);
+        self.cast.role(name).or(is_cluster.then_some(Role::Server))
     }
 
     /// Returns the faults, in the order in which they were added.

@@ -27,6 +27,12 @@ pub trait Check: Send + 'static {
     ///
     /// The problem with the run, in one sentence.
     fn judge(&self, evidence: &Evidence<'_>) -> Result<(), String>;
+
+    /// Returns the kind of verdict that the check forbids, if that is all it does. The cause of a failure is
+    /// then that of the verdict.
+    fn forbids(&self) -> Option<VerdictKind> {
+        None
+    }
 }
 
 impl<F: Fn(&Evidence<'_>) -> Result<(), String> + Send + 'static> Check for F {
@@ -42,6 +48,8 @@ pub struct Finding {
     pub check: String,
     /// The problem, in one sentence.
     pub problem: String,
+    /// The kind of verdict that the check [forbids](Check::forbids), if it forbids one.
+    pub forbids: Option<VerdictKind>,
 }
 
 impl fmt::Display for Finding {
@@ -52,8 +60,20 @@ impl fmt::Display for Finding {
 
 /// Returns the check that the audit gives no verdict of this kind.
 pub fn no(kind: VerdictKind) -> impl Check {
-    move |evidence: &Evidence<'_>| {
+    No(kind)
+}
+
+/// The check that [`no`] returns.
+struct No(VerdictKind);
+
+impl Check for No {
+    fn judge(&self, evidence: &Evidence<'_>) -> Result<(), String> {
+        let kind = self.0;
         let found = evidence.verdicts.iter().find(|verdict| verdict.kind == kind);
         found.map_or(Ok(()), |verdict| Err(format!("{kind} at {}: {}", verdict.at, verdict.detail)))
+    }
+
+    fn forbids(&self) -> Option<VerdictKind> {
+        Some(self.0)
     }
 }

@@ -264,7 +264,7 @@ impl Judgement {
         let evidence = Evidence { events, verdicts: &verdicts, names: &report.names, end: self.rules.end };
         let findings = self.checks.iter().filter_map(|(name, check)| {
             let problem = check.judge(&evidence).err()?;
-            Some(Finding { check: name.clone(), problem })
+            Some(Finding { check: name.clone(), problem, forbids: check.forbids() })
         });
         report.findings = findings.collect();
         report.verdicts = verdicts;

@@ -46,10 +46,19 @@ pub trait Subject: Sync {
     /// [`Invalid`] with the option that can't be used.
     fn build(&self, options: &Self::Options, sim: &mut Sim) -> Result<(), Invalid>;
 
-    /// Returns simpler options, for shrinking. Default: none.
+    /// Returns simpler options, for shrinking; those that leave out most come first. Each must be smaller in
+    /// the same sense, so that none leads back to `options`. Options of which no world can be built are
+    /// skipped. Default: none.
     fn smaller(&self, options: &Self::Options) -> Vec<Self::Options> {
         let _ = options;
         Vec::new()
+    }
+
+    /// Returns the task of the process, if processes of its role have different tasks: two failures have one
+    /// cause only if the processes in them have the same tasks. Default: none.
+    fn task(&self, options: &Self::Options, process: &str) -> Option<String> {
+        let _ = (options, process);
+        None
     }
 
     /// Draws a schedule: the options, and up to four faults of the processes, servers and links of the world.

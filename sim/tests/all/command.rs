@@ -149,7 +149,7 @@ fn an_exploration_counts_its_schedules() {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("violations");
     let output = sim(&["explore", "--seeds", "20", "--threads", "2", "--out", out.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
-    assert!(stdout(&output).starts_with("20 random schedules in both arms"), "{}", stdout(&output));
+    assert!(stdout(&output).starts_with("20 random schedules with fencing on"), "{}", stdout(&output));
 }
 
 #[test]

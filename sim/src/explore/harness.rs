@@ -3,10 +3,11 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::report::Report;
-use super::schedule::Schedule;
-use super::subject::{self, Draw, Subject};
+use super::cause::{Cause, Causes};
+use super::explain::explain;
+use super::shrink::{RUNS_MAX, shrink};
 use crate::faults::Faults;
+use crate::sim::{self, Draw, Report, Schedule, Subject};
 
 /// The number of schedules, unless the test or the environment sets another.
 const SCHEDULES: u64 = 1_000;
@@ -33,8 +34,8 @@ const SEEDS: [&str; 2] = ["DLOCK_SIM_SEEDS", "SEEDS"];
 /// ```
 ///
 /// `SEED=7 cargo test` runs only the schedule of that seed; `SEEDS=10000` runs that many seeds, from `SEED`
-/// (or 0) on. `DLOCK_SIM_SEED` and `DLOCK_SIM_SEEDS` take precedence. A failing schedule is kept in
-/// `sim-regressions/NAME.toml` beside the crate's manifest, and replayed first from then on.
+/// (or 0) on. `DLOCK_SIM_SEED` and `DLOCK_SIM_SEEDS` take precedence. A failing schedule is shrunk, explained
+/// and kept in `sim-regressions/NAME.toml` beside the crate's manifest, and replayed first from then on.
 pub fn check<S: Subject>(name: &str, subject: S) -> Search<S> {
     Search {
         name: name.to_owned(),
@@ -58,8 +59,8 @@ pub struct Search<S> {
     folder: PathBuf,
 }
 
-/// A schedule that broke the subject. Prints the problems, the schedule, its trace and the command that
-/// replays it.
+/// A schedule that broke the subject, shrunk. Prints the problems, their explanation, the schedule, its trace
+/// and the command that replays it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Failure {
@@ -68,7 +69,10 @@ pub struct Failure {
     /// The problems: verdicts that nothing excuses, checks that do not hold, a panic, a difference between
     /// two runs.
     pub problems: Vec<String>,
-    /// The schedule, as TOML.
+    /// What happened, and with which lengths of its faults the schedule still breaks: see
+    /// [`Explanation`](super::Explanation). Empty for a second run that differs.
+    pub explanation: String,
+    /// The shrunk schedule, as TOML.
     pub schedule: String,
     /// The trace of its run, one line per event.
     pub trace: String,
@@ -76,11 +80,22 @@ pub struct Failure {
     pub replay: String,
 }
 
+/// What is wrong with one schedule.
+struct Breakage {
+    problems: Vec<String>,
+    /// The cause of the first violation, if there is one.
+    cause: Option<Cause>,
+    trace: String,
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}:", self.name)?;
         for problem in &self.problems {
             writeln!(f, "  {problem}")?;
+        }
+        if !self.explanation.is_empty() {
+            write!(f, "\n{}", self.explanation)?;
         }
         let lines: Vec<&str> = self.trace.lines().collect();
         writeln!(f, "\n{}\n{}", self.schedule, lines[..lines.len().min(LINES_MAX)].join("\n"))?;
@@ -145,17 +160,19 @@ impl<S: Subject> Search<S> {
         }
         let first = seed.unwrap_or(0);
         let count = count.unwrap_or(if seed.is_some() { 1 } else { self.schedules });
-        let points = subject::survey(&self.subject)
+        let points = sim::survey(&self.subject)
             .map_err(|error| format!("{}: its world can't be run even without faults: {error}", self.name))?;
         for seed in first..first.saturating_add(count) {
             let mut from = Draw::aimed(seed, &points).with_faults(self.faults.as_ref());
             let schedule = self.subject.schedule(&mut from).map_err(|error| {
                 format!("{}: seed {seed} draws a schedule that can't be run: {error}", self.name)
             })?;
-            if let Some(failure) = self.fails(&schedule)? {
+            if let Some(broken) = self.breaks(&schedule)? {
+                let (failure, runs) = self.shrunk(schedule, broken)?;
                 let kept = self.keep(&failure.schedule)?;
                 let replay = format!(
-                    "replay it: SEED={seed} cargo test {}\nkept in {}, which is replayed first from now on\n",
+                    "shrunk in {runs} runs; as it was drawn: SEED={seed} cargo test {}\nkept in {}, which is \
+                     replayed first from now on\n",
                     self.name,
                     kept.display()
                 );
@@ -168,8 +185,9 @@ impl<S: Subject> Search<S> {
     /// Replays the kept schedules; returns the first that fails.
     fn replay_kept(&self) -> Result<Option<Failure>, String> {
         for path in (1..).map(|number| self.kept(number)).take_while(|path| path.exists()) {
-            let schedule = subject::load(&self.subject, &path).map_err(|error| error.to_string())?;
-            if let Some(failure) = self.fails(&schedule)? {
+            let schedule = sim::load(&self.subject, &path).map_err(|error| error.to_string())?;
+            if let Some(broken) = self.breaks(&schedule)? {
+                let failure = self.failure(&schedule, broken);
                 let replay = format!("it is kept in {}; delete the file to forget it\n", path.display());
                 return Ok(Some(Failure { replay, ..failure }));
             }
@@ -177,27 +195,53 @@ impl<S: Subject> Search<S> {
         Ok(None)
     }
 
-    /// Runs the schedule; returns the failure if it fails.
-    fn fails(&self, schedule: &Schedule<S::Options>) -> Result<Option<Failure>, String> {
-        let failure = |problems: Vec<String>, trace: String| {
-            let (name, schedule) = (self.name.clone(), schedule.to_toml());
-            Failure { name, problems, schedule, trace, replay: String::new() }
-        };
-        let report = match subject::run(&self.subject, schedule) {
+    /// Shrinks the schedule that broke the subject, if it has a cause. Returns the number of runs, too.
+    fn shrunk(&self, schedule: Schedule<S::Options>, broken: Breakage) -> Result<(Failure, u32), String> {
+        let Some(cause) = broken.cause.clone() else { return Ok((self.failure(&schedule, broken), 0)) };
+        let mut shrunk = shrink(&self.subject, &schedule, &cause, RUNS_MAX);
+        shrunk.schedule.about = format!("{}, then shrunk: {cause}", schedule.about);
+        // A subject that remembers earlier runs may hold this time.
+        let again = self.breaks(&shrunk.schedule)?.unwrap_or(broken);
+        let broken = Breakage { cause: Some(cause), ..again };
+        Ok((self.failure(&shrunk.schedule, broken), shrunk.runs))
+    }
+
+    /// Explains the schedule that broke the subject.
+    fn failure(&self, schedule: &Schedule<S::Options>, broken: Breakage) -> Failure {
+        let explanation = broken.cause.and_then(|cause| explain(&self.subject, schedule, &cause));
+        Failure {
+            name: self.name.clone(),
+            problems: broken.problems,
+            explanation: explanation.map_or_else(String::new, |explanation| explanation.to_string()),
+            schedule: schedule.to_toml(),
+            trace: broken.trace,
+            replay: String::new(),
+        }
+    }
+
+    /// Runs the schedule, and returns what is wrong with it, if anything is.
+    fn breaks(&self, schedule: &Schedule<S::Options>) -> Result<Option<Breakage>, String> {
+        let run = sim::run(&self.subject, schedule);
+        let cause = Causes::of(&self.subject, schedule, &run).violations.into_iter().next();
+        let report = match run {
             Ok(report) => report,
             Err(error) => {
                 return match error.trace() {
-                    Some(trace) => Ok(Some(failure(vec![error.to_string()], trace.to_owned()))),
+                    Some(trace) => {
+                        let (problems, trace) = (vec![error.to_string()], trace.to_owned());
+                        Ok(Some(Breakage { problems, cause, trace }))
+                    }
                     None => Err(format!("{}: {error}\n\n{}", self.name, schedule.to_toml())),
                 };
             }
         };
         let mut problems = self.problems(schedule, &report);
         if self.determinism {
-            let again = subject::run(&self.subject, schedule).map_err(|error| error.to_string())?;
+            let again = sim::run(&self.subject, schedule).map_err(|error| error.to_string())?;
             problems.extend(difference(&report, &again));
         }
-        Ok((!problems.is_empty()).then(|| failure(problems, report.trace())))
+        let trace = if problems.is_empty() { String::new() } else { report.trace() };
+        Ok((!problems.is_empty()).then_some(Breakage { problems, cause, trace }))
     }
 
     fn problems(&self, schedule: &Schedule<S::Options>, report: &Report) -> Vec<String> {

@@ -1,0 +1,298 @@
+//! The cause of a failed run: what two runs must have in common to show the same mistake.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use resource::audit::{Event, EventName, Kind, Name, Verdict, VerdictKind};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::faults::Role;
+use crate::sim::{Finding, Report, RunError, Schedule, Sim, Subject};
+
+/// Why a run failed: which promise was broken, on which key, by processes of which roles, and at which event.
+/// Shrinking keeps it, and failures with equal causes are duplicates.
+///
+/// Names of processes are no part of it: processes that do the same are interchangeable.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Cause {
+    /// The promise that was broken.
+    pub broken: Broken,
+    /// The lock or the resource, if the promise is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// The processes that take part. Where one harmed another, the process that did it comes first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parties: Vec<Party>,
+    /// The event that a correct guard would have refused, if there is one: what never happened has none.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "write_event",
+        deserialize_with = "read_event"
+    )]
+    pub event: Option<EventName>,
+}
+
+/// A promise that a run broke.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Broken {
+    /// The audit gave this verdict.
+    Verdict(VerdictKind),
+    /// The check of this name did not hold.
+    Check(String),
+    /// Code in the world panicked, at this file and line.
+    Panic(String),
+}
+
+/// A process that takes part in a failure.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Party {
+    /// Its role; `None` if the history knows a name that the world does not.
+    pub role: Option<Role>,
+    /// What it does ([`Subject::task`]), if not all processes of its role do the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// Its number, from 1, among the parties with its role and task.
+    pub number: usize,
+}
+
+/// The causes that one run shows, each once, in the order of time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Causes {
+    /// Those that nothing in the schedule explains: violations.
+    pub violations: Vec<Cause>,
+    /// Verdicts that the schedule itself [excuses](Subject::excused).
+    pub excused: Vec<Cause>,
+}
+
+impl Causes {
+    /// Finds the causes that a run of the schedule shows.
+    pub fn of<S: Subject>(
+        subject: &S,
+        schedule: &Schedule<S::Options>,
+        run: &Result<Report, RunError>,
+    ) -> Self {
+        match run {
+            Ok(report) => Self::of_report(subject, schedule, report),
+            Err(error) => {
+                let panic = Self::of_panic(subject, schedule, error);
+                Self { violations: panic.into_iter().collect(), excused: Vec::new() }
+            }
+        }
+    }
+
+    /// Returns the cause of a run of the schedule that panicked; `None` for another error.
+    pub(super) fn of_panic<S: Subject>(
+        subject: &S,
+        schedule: &Schedule<S::Options>,
+        error: &RunError,
+    ) -> Option<Cause> {
+        Cast::of(subject, schedule).of_panic(error)
+    }
+
+    /// Finds the causes that the report of a run of the schedule shows.
+    pub fn of_report<S: Subject>(subject: &S, schedule: &Schedule<S::Options>, report: &Report) -> Self {
+        if report.verdicts.is_empty() && report.findings.is_empty() {
+            return Self::default();
+        }
+        Cast::of(subject, schedule).judge(report, &subject.excused(schedule))
+    }
+}
+
+/// The processes of a world, for the parties of a cause.
+struct Cast<'a, S: Subject> {
+    subject: &'a S,
+    schedule: &'a Schedule<S::Options>,
+    sim: Sim,
+}
+
+impl<'a, S: Subject> Cast<'a, S> {
+    fn of(subject: &'a S, schedule: &'a Schedule<S::Options>) -> Self {
+        let mut sim = Sim::new(schedule.seed);
+        // The run has shown that a world can be built of the options.
+        let _ = subject.build(&schedule.options, &mut sim);
+        Self { subject, schedule, sim }
+    }
+
+    fn judge(&self, report: &Report, excused: &BTreeSet<VerdictKind>) -> Causes {
+        let mut causes = Causes::default();
+        for verdict in &report.verdicts {
+            let cause = self.of_verdict(Broken::Verdict(verdict.kind), verdict, report);
+            let list =
+                if excused.contains(&verdict.kind) { &mut causes.excused } else { &mut causes.violations };
+            add(list, cause);
+        }
+        for finding in &report.findings {
+            add(&mut causes.violations, self.of_finding(finding, report));
+        }
+        causes
+    }
+
+    fn of_verdict(&self, broken: Broken, verdict: &Verdict, report: &Report) -> Cause {
+        let processes: Vec<&str> = verdict.processes.iter().map(Name::as_str).collect();
+        Cause {
+            broken,
+            key: Some(report.names.key(&verdict.key).to_owned()),
+            parties: self.parties(&processes),
+            event: wrong_event(verdict, &report.events).map(|event| event.kind.name()),
+        }
+    }
+
+    fn of_finding(&self, finding: &Finding, report: &Report) -> Cause {
+        let broken = Broken::Check(finding.check.clone());
+        match verdict_of(finding, report) {
+            Some(verdict) => self.of_verdict(broken, verdict, report),
+            None => Cause { broken, key: None, parties: Vec::new(), event: None },
+        }
+    }
+
+    fn of_panic(&self, error: &RunError) -> Option<Cause> {
+        let (RunError::Panicked { process, location, .. }
+        | RunError::ForeignRuntime { process, location, .. }) = error
+        else {
+            return None;
+        };
+        let names = self.sim.names().iter().map(String::as_str);
+        let speaker: Vec<&str> = names.filter(|name| *process == format!("process `{name}`")).collect();
+        let broken = Broken::Panic(location.clone());
+        Some(Cause { broken, key: None, parties: self.parties(&speaker), event: None })
+    }
+
+    fn parties(&self, processes: &[&str]) -> Vec<Party> {
+        let mut known: Vec<(&str, Party)> = Vec::new();
+        for process in processes {
+            if known.iter().any(|(name, _)| name == process) {
+                continue;
+            }
+            let (role, task) = (self.sim.role(process), self.subject.task(&self.schedule.options, process));
+            let is_alike = |(_, other): &&(&str, Party)| other.role == role && other.task == task;
+            let number = 1 + known.iter().filter(is_alike).count();
+            known.push((process, Party { role, task, number }));
+        }
+        let party = |process: &&str| known.iter().find(|(name, _)| name == process).map(|(_, party)| party);
+        processes.iter().filter_map(party).cloned().collect()
+    }
+}
+
+fn add(causes: &mut Vec<Cause>, cause: Cause) {
+    if !causes.contains(&cause) {
+        causes.push(cause);
+    }
+}
+
+/// Returns the verdict that a check forbids and the run has.
+fn verdict_of<'a>(finding: &Finding, report: &'a Report) -> Option<&'a Verdict> {
+    report.verdicts.iter().find(|verdict| Some(verdict.kind) == finding.forbids)
+}
+
+/// Returns the verdict of `report` that has the cause, if the cause is about a verdict.
+pub(super) fn verdict_with<'a, S: Subject>(
+    cause: &Cause,
+    subject: &S,
+    schedule: &Schedule<S::Options>,
+    report: &'a Report,
+) -> Option<&'a Verdict> {
+    let cast = Cast::of(subject, schedule);
+    let is_meant = |verdict: &&Verdict| cast.of_verdict(cause.broken.clone(), verdict, report) == *cause;
+    match &cause.broken {
+        Broken::Verdict(kind) => {
+            report.verdicts.iter().filter(|verdict| verdict.kind == *kind).find(is_meant)
+        }
+        Broken::Check(name) => {
+            let finding = report.findings.iter().find(|finding| finding.check == *name)?;
+            verdict_of(finding, report).filter(is_meant)
+        }
+        Broken::Panic(_) => None,
+    }
+}
+
+/// Returns the event of the history that a correct guard would have refused.
+pub(super) fn wrong_event<'a>(verdict: &Verdict, events: &'a [Event]) -> Option<&'a Event> {
+    let from = events.partition_point(|event| event.at < verdict.at);
+    let now = events[from..].iter().take_while(|event| event.at == verdict.at);
+    now.into_iter().find(|event| is_wrong(verdict, event))
+}
+
+fn is_wrong(verdict: &Verdict, event: &Event) -> bool {
+    let by_party = verdict.processes.contains(&event.process);
+    match &event.kind {
+        Kind::SectionEntered { key, .. } => {
+            *key == verdict.key && by_party && verdict.kind == VerdictKind::Overlap
+        }
+        Kind::WriteAccepted { key, .. } | Kind::ConditionalAccepted { key, .. } => {
+            let about = [VerdictKind::StaleWrite, VerdictKind::LateWrite, VerdictKind::LostUpdate];
+            *key == verdict.key && about.contains(&verdict.kind)
+        }
+        Kind::LeaseAcquired { key, .. } => {
+            use VerdictKind::{TokenRegressed, TwoValid, Unfair, Unheld};
+            let about = [TokenRegressed, TwoValid, Unfair, Unheld];
+            *key == verdict.key && by_party && about.contains(&verdict.kind)
+        }
+        Kind::LeaseRenewed { key, .. } => {
+            let about = [VerdictKind::TwoValid, VerdictKind::Unheld];
+            *key == verdict.key && by_party && about.contains(&verdict.kind)
+        }
+        Kind::KeyDeleted { key, .. } => {
+            let about = [VerdictKind::ForeignRelease, VerdictKind::Unheld];
+            *key == verdict.key && about.contains(&verdict.kind)
+        }
+        Kind::KeyExtended { key, .. } => *key == verdict.key && verdict.kind == VerdictKind::ForeignRelease,
+        Kind::KeyGranted { key, .. } | Kind::KeyExpired { key, .. } => {
+            *key == verdict.key && verdict.kind == VerdictKind::Unheld
+        }
+        Kind::ServerPromoted { .. } => verdict.kind == VerdictKind::Unheld,
+        _ => false,
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.broken.fmt(f)?;
+        if let Some(key) = &self.key {
+            write!(f, " on {key}")?;
+        }
+        let parties: Vec<String> = self.parties.iter().map(ToString::to_string).collect();
+        if !parties.is_empty() {
+            write!(f, ", {}", parties.join(" and "))?;
+        }
+        match self.event {
+            Some(event) => write!(f, ", at {}", event.as_str()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Verdict(kind) => kind.fmt(f),
+            Self::Check(name) => write!(f, "check `{name}`"),
+            Self::Panic(location) => write!(f, "panic at {location}"),
+        }
+    }
+}
+
+impl fmt::Display for Party {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.role {
+            Some(role) => role.fmt(f)?,
+            None => f.write_str("somebody")?,
+        }
+        write!(f, " {}", self.number)?;
+        match &self.task {
+            Some(task) => write!(f, " ({task})"),
+            None => Ok(()),
+        }
+    }
+}
+
+fn write_event<S: Serializer>(event: &Option<EventName>, serializer: S) -> Result<S::Ok, S::Error> {
+    event.map(EventName::as_str).serialize(serializer)
+}
+
+fn read_event<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<EventName>, D::Error> {
+    let Some(name) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
+    let event = EventName::parse(&name);
+    event.map(Some).ok_or_else(|| serde::de::Error::custom(format!("unknown event `{name}`")))
+}

@@ -1,0 +1,213 @@
+//! One sentence that says what happened in a failed run, made from its events.
+
+use std::collections::BTreeSet;
+
+use resource::audit::{Event, Kind, Name, Verdict, VerdictKind};
+
+use super::cause::{Broken, Cause, wrong_event};
+use crate::faults::{Fault, Trigger};
+use crate::sim::{Report, RunError, Schedule};
+use crate::trace::text::{Names, holder};
+
+/// Says what happened: the grants of the processes that take part, the faults, what became of the lock, and
+/// what is wrong with that.
+pub(super) fn sentence<O>(
+    schedule: &Schedule<O>,
+    cause: &Cause,
+    verdict: Option<&Verdict>,
+    run: &Result<Report, RunError>,
+) -> String {
+    let report = match run {
+        Ok(report) => report,
+        Err(error) => return format!("{error}."),
+    };
+    let Some(verdict) = verdict else { return of_check(schedule, cause, report) };
+    let story = Story { faults: &schedule.faults, events: &report.events, names: &report.names };
+    let mut clauses = story.clauses(verdict);
+    clauses.push(format!("so {}: {}", outcome(verdict, &report.names), verdict.kind));
+    clauses.join(", ") + "."
+}
+
+/// Says what a fault is, and at which point it strikes.
+pub(super) fn fault_in_words(fault: &Fault) -> String {
+    let what = action_in_words(fault);
+    match &fault.when {
+        Trigger::At(at) => format!("{what} at {at}"),
+        Trigger::After { process, point, nth: 1, .. } => format!("{what} after `{point}` of {process}"),
+        Trigger::After { process, point, nth, .. } => {
+            format!("{what} after `{point}` number {nth} of {process}")
+        }
+    }
+}
+
+fn action_in_words(fault: &Fault) -> String {
+    format!("{} of {}", fault.what.verb(), fault.what.target())
+}
+
+/// The sentence on a check that is about no verdict: the faults that struck, and what the check says.
+fn of_check<O>(schedule: &Schedule<O>, cause: &Cause, report: &Report) -> String {
+    let story = Story { faults: &schedule.faults, events: &report.events, names: &report.names };
+    let mut clauses: Vec<String> = story.strikes(report.events.len()).map(|at| story.clause(at)).collect();
+    let finding = report.findings.iter().find(|finding| Broken::Check(finding.check.clone()) == cause.broken);
+    let problem = finding.map_or("", |finding| finding.problem.as_str());
+    clauses.push(format!("so {} did not hold: {problem}", cause.broken));
+    clauses.join(", ") + "."
+}
+
+/// The history that a sentence is made from.
+struct Story<'a> {
+    faults: &'a [Fault],
+    events: &'a [Event],
+    names: &'a Names,
+}
+
+impl Story<'_> {
+    /// Returns what led to the verdict, a clause an event, in the order of time.
+    fn clauses(&self, verdict: &Verdict) -> Vec<String> {
+        let wrong = wrong_event(verdict, self.events);
+        let wrong = wrong.and_then(|wrong| self.events.iter().position(|event| std::ptr::eq(event, wrong)));
+        let end = self.events.partition_point(|event| event.at <= verdict.at);
+        let end = wrong.unwrap_or(end);
+        let mut told: BTreeSet<usize> = self.strikes(end).chain(wrong).collect();
+        for process in &verdict.processes {
+            let Some(grant) = self.grant(end, process, &verdict.key) else {
+                told.extend(self.last(end, |event| is_request(event, process, &verdict.key)));
+                continue;
+            };
+            told.insert(grant);
+            let Some(owner) = owner_of(&self.events[grant].kind) else { continue };
+            told.extend((grant..end).find(|at| is_end(&self.events[*at].kind, &verdict.key, owner)));
+            told.extend(self.last(end, |event| is_use(&event.kind, verdict, owner)));
+        }
+        told.into_iter().map(|at| self.clause(at)).collect()
+    }
+
+    /// Returns the numbers of the events before `end` at which faults struck, the first of each fault.
+    fn strikes(&self, end: usize) -> impl Iterator<Item = usize> {
+        let mut seen = BTreeSet::new();
+        (0..end).filter(move |at| match &self.events[*at].kind {
+            Kind::FaultApplied { fault, .. } => seen.insert(*fault),
+            Kind::ProcessCrashed { .. } => true,
+            _ => false,
+        })
+    }
+
+    /// Returns the last grant before `end`. A process of the user's own may only tell that it entered.
+    fn grant(&self, end: usize, process: &Name, key: &Name) -> Option<usize> {
+        let acquired = |event: &Event| {
+            matches!(&event.kind, Kind::LeaseAcquired { key: of, .. } if of == key)
+                && event.process == *process
+        };
+        let entered = |event: &Event| {
+            matches!(&event.kind, Kind::SectionEntered { key: of, .. } if of == key)
+                && event.process == *process
+        };
+        self.last(end, acquired).or_else(|| self.last(end, entered))
+    }
+
+    fn last(&self, end: usize, is_meant: impl Fn(&Event) -> bool) -> Option<usize> {
+        (0..end).rev().find(|at| is_meant(&self.events[*at]))
+    }
+
+    fn clause(&self, at: usize) -> String {
+        let event = &self.events[at];
+        format!("{} at {}", self.what(event), event.at)
+    }
+
+    fn what(&self, event: &Event) -> String {
+        let (process, key) = (&event.process, |key| self.names.key(key));
+        match &event.kind {
+            Kind::LeaseRequested { key: of, .. } => format!("{process} asked for {}", key(of)),
+            Kind::LeaseAcquired { key: of, token, .. } => {
+                format!("{process} was granted {} with token {token}", key(of))
+            }
+            Kind::LeaseRenewed { token, .. } => format!("{process} renewed its lease with token {token}"),
+            Kind::SectionEntered { .. } => format!("{process} entered its critical section"),
+            Kind::KeyGranted { owner, .. } => format!("{process} stored the lock of {}", holder(Some(owner))),
+            Kind::KeyExtended { owner, client, .. } => {
+                format!("{client} extended the lock of {}", holder(Some(owner)))
+            }
+            Kind::KeyDeleted { owner, client, .. } => {
+                format!("{client} deleted the lock of {}", holder(Some(owner)))
+            }
+            Kind::KeyExpired { owner, .. } => format!("the lock of {} expired", holder(owner.as_ref())),
+            Kind::WriteAccepted { owner, token, .. } => {
+                format!("{process} accepted the write of {} with token {token}", holder(owner.as_ref()))
+            }
+            Kind::ConditionalAccepted { owner, expected, .. } => {
+                let writer = holder(owner.as_ref());
+                format!("{process} accepted the write of {writer} on version {expected}")
+            }
+            Kind::ResourceRead { owner, .. } => format!("{} read {process}", holder(owner.as_ref())),
+            Kind::FaultApplied { fault, .. } => {
+                let number = usize::try_from(*fault).ok();
+                let fault = number.and_then(|number| self.faults.get(number));
+                fault.map_or_else(|| "a fault struck".to_owned(), |fault| action_in_words(fault) + " struck")
+            }
+            Kind::ProcessCrashed { .. } => format!("{process} died"),
+            Kind::ServerPromoted { .. } => format!("{process} was promoted"),
+            other => format!("{process} had {}", other.name().as_str()),
+        }
+    }
+}
+
+fn is_request(event: &Event, process: &Name, key: &Name) -> bool {
+    let Kind::LeaseRequested { key: of, .. } = &event.kind else { return false };
+    event.process == *process && of == key
+}
+
+/// Whether a server dropped the key of `owner`.
+fn is_end(kind: &Kind, key: &Name, owner: &Name) -> bool {
+    match kind {
+        Kind::KeyExpired { key: of, owner: Some(ended) } => of == key && ended == owner,
+        Kind::KeyDeleted { key: of, owner: ended, .. } => of == key && ended == owner,
+        _ => false,
+    }
+}
+
+/// Whether `owner` wrote or read what the lock guards, if the verdict is about that.
+fn is_use(kind: &Kind, verdict: &Verdict, owner: &Name) -> bool {
+    use VerdictKind::{LateWrite, LostUpdate, StaleWrite};
+    let (Kind::WriteAccepted { key, owner: Some(by), .. }
+    | Kind::ConditionalAccepted { key, owner: Some(by), .. }
+    | Kind::ResourceRead { key, owner: Some(by), .. }) = kind
+    else {
+        return false;
+    };
+    [StaleWrite, LateWrite, LostUpdate].contains(&verdict.kind) && *key == verdict.key && by == owner
+}
+
+fn owner_of(kind: &Kind) -> Option<&Name> {
+    match kind {
+        Kind::LeaseAcquired { owner, .. } | Kind::SectionEntered { owner, .. } => Some(owner),
+        _ => None,
+    }
+}
+
+/// Says what is wrong, with the names of the processes.
+fn outcome(verdict: &Verdict, names: &Names) -> String {
+    let (at, key) = (verdict.at, names.key(&verdict.key));
+    let name = |number: usize| verdict.processes.get(number).map_or("somebody", Name::as_str);
+    let (one, other) = (name(0), name(1));
+    match verdict.kind {
+        VerdictKind::Overlap => format!("{one} and {other} were in their critical sections at once"),
+        VerdictKind::StaleWrite => format!("the write of {one} replaced the newer one of {other}"),
+        VerdictKind::LateWrite => format!("the write of {one} came after {other} had read"),
+        VerdictKind::LostUpdate => {
+            format!("{one} overwrote what {other} had written, without having seen it")
+        }
+        VerdictKind::TokenRegressed => format!("the token of {one} is not above the earlier one of {other}"),
+        VerdictKind::ForeignRelease => format!("{one} changed the lock of {other}"),
+        VerdictKind::Stuck if verdict.processes.len() > 1 => {
+            format!("{other} still held {key} for {one} after {at}, past its time to live")
+        }
+        VerdictKind::Stuck => format!("{one} still waited for {key} after {at}"),
+        VerdictKind::Unfair => format!("{one} was served before {other}, which had come first"),
+        VerdictKind::TwoValid => format!("the leases of {one} and {other} were valid at once"),
+        VerdictKind::Unheld => format!("{one} trusted a lease on {key} that was not stored"),
+        VerdictKind::Leaked => {
+            format!("{other} still held {key} for {one} at {at}, after that acquisition had ended")
+        }
+        VerdictKind::Idle => format!("{key} was still free at {at} while {one} waited"),
+    }
+}
