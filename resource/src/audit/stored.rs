@@ -117,7 +117,10 @@ impl<'h> Stored<'h> {
                 self.resolve_ghost(server, key);
                 self.free.remove(key);
                 let servers = self.by_key.entry(key).or_default();
-                servers.insert(server, Held { owner, since: event.at, is_certain: true });
+                // An extension stores nothing anew: a key that is renewed for ever is a leak, too.
+                let former = servers.get(server).filter(|held| held.is_certain && held.owner == owner);
+                let since = former.map_or(event.at, |held| held.since);
+                servers.insert(server, Held { owner, since, is_certain: true });
                 None
             }
             Kind::KeyDeleted { key, .. } | Kind::KeyExpired { key, .. } => {

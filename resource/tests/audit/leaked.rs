@@ -3,8 +3,8 @@ use std::time::Duration;
 use resource::audit::{Kind, Name, Rules, Verdict, VerdictKind, audit};
 
 use crate::story::{
-    acquired, crashed, deleted, expired, granted, healed, history, millis_at, not_acquired, only, released,
-    requested, struck,
+    acquired, crashed, deleted, expired, extended, granted, healed, history, millis_at, not_acquired, only,
+    released, requested, struck,
 };
 
 /// Audits a run that ends at 2.5 s, and in which a retry comes within 500 ms.
@@ -84,6 +84,15 @@ fn a_failed_release_that_leaves_the_key_leaks_it() {
         (200, "a", released("a", 1, "error")),
     ];
     only(VerdictKind::Leaked, &judge(story));
+}
+
+#[test]
+fn a_key_that_is_extended_after_the_end_is_leaked() {
+    let story = and_then([(800, "redis", extended("a", "a")), (1_600, "redis", extended("a", "a"))]);
+    let verdicts = judge(story);
+    assert_eq!(only(VerdictKind::Leaked, &verdicts).at, millis_at(1_200), "from its grant on");
+    let in_time = and_then([(800, "redis", extended("a", "a")), (1_200, "redis", deleted("a", "a"))]);
+    assert_eq!(judge(in_time), []);
 }
 
 #[test]
