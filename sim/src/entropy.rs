@@ -65,6 +65,11 @@ impl Site {
         min + (wide >> 64) as u64
     }
 
+    /// Draws one of `choices`, which must not be empty.
+    pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u64) as usize]
+    }
+
     /// Returns true with the probability `p`: never for 0 or less, always for 1 or more.
     pub fn chance(&mut self, p: f64) -> bool {
         // The upper 53 bits: as many as an f64 holds exactly.

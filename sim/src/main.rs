@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use resource::Fencing;
 use resource::audit::VerdictKind;
+use sim::Strategy;
 use sim::allocator::Allocator;
 use sim::lab::System;
 use sim::museum::Mutant;
@@ -33,6 +34,10 @@ enum Command {
         /// The seed of the schedule and of all randomness in its run.
         #[arg(long)]
         seed: u64,
+        /// Draws faults by this strategy only: uniform, aimed, swarm or ordered. By
+        /// default as `explore` does with this seed.
+        #[arg(long)]
+        strategy: Option<Strategy>,
         /// Turns the resource's check of fencing tokens on or off.
         #[arg(long, value_parser = cli::fencing::parser(), default_value = "on")]
         fence: Fencing,
@@ -59,9 +64,12 @@ enum Command {
     },
     /// Searches for violations: runs random schedules with fencing on.
     Explore {
-        /// The number of schedules.
+        /// The largest number of schedules.
+        #[arg(long, required_unless_present = "seconds")]
+        seeds: Option<u64>,
+        /// The longest time, in seconds. A schedule that has begun is finished.
         #[arg(long)]
-        seeds: u64,
+        seconds: Option<u64>,
         /// The first seed.
         #[arg(long, default_value_t = 0)]
         first: u64,
@@ -71,6 +79,9 @@ enum Command {
         /// Puts this mistake of the museum into all locks, or into the resource: the search must find it.
         #[arg(long)]
         mutant: Option<Mutant>,
+        /// Draws faults by this strategy only: uniform, aimed, swarm or ordered. By default all in turns.
+        #[arg(long)]
+        strategy: Option<Strategy>,
         /// The number of threads; by default one for each core.
         #[arg(long)]
         threads: Option<usize>,
@@ -109,6 +120,9 @@ enum Command {
         /// The most schedules of one search.
         #[arg(long, default_value_t = 10_000)]
         cap: u64,
+        /// Draws faults by this strategy only: uniform, aimed, swarm or ordered. By default all in turns.
+        #[arg(long)]
+        strategy: Option<Strategy>,
         /// The number of threads; by default one for each core.
         #[arg(long)]
         threads: Option<usize>,
@@ -116,6 +130,8 @@ enum Command {
         #[arg(long, default_value = "target/museum")]
         out: PathBuf,
     },
+    /// Runs every placement of at most so many faults in a small workload, and states what that shows.
+    Exhaust(cli::exhaust::Arguments),
     /// Runs every lock system under every class of faults, with fencing off and on, and counts the verdicts.
     Compare {
         /// The number of schedules for each row of the table.
@@ -161,19 +177,31 @@ fn main() -> ExitCode {
     Allocator::keep_freed_memory();
     let outcome = match Arguments::parse().command {
         None => cli::demo::demo(),
-        Some(Command::Run { seed, fence, trace, json }) => {
-            cli::replay::random(seed, fence.into(), trace, json)
+        Some(Command::Run { seed, strategy, fence, trace, json }) => {
+            cli::replay::random(seed, &strategy.into(), fence.into(), trace, json)
         }
         Some(Command::Replay { file, json }) => cli::replay::file(&file, json),
         Some(Command::Corpus { folder }) => cli::corpus::corpus(&folder),
-        Some(Command::Explore { seeds, first, system, mutant, threads, out }) => {
-            cli::explore::explore(system, mutant, first, seeds, threads, &out)
+        Some(Command::Explore { seeds, seconds, first, system, mutant, strategy, threads, out }) => {
+            let (portfolio, seeds) = (strategy.into(), seeds.unwrap_or(u64::MAX));
+            cli::explore::explore(&cli::explore::Plan {
+                system,
+                mutant,
+                portfolio,
+                first,
+                seeds,
+                seconds,
+                threads,
+                out,
+            })
         }
         Some(Command::Shrink { file, verdict, out }) => cli::shrink::shrink(&file, verdict, out.as_deref()),
         Some(Command::Explain { file, verdict }) => cli::shrink::explain(&file, verdict),
-        Some(Command::Museum { mutant, hunts, cap, threads, out }) => {
-            cli::museum::museum(&cli::museum::Plan { mutant, hunts, cap, threads, out })
+        Some(Command::Museum { mutant, hunts, cap, strategy, threads, out }) => {
+            let portfolio = strategy.into();
+            cli::museum::museum(&cli::museum::Plan { mutant, hunts, cap, portfolio, threads, out })
         }
+        Some(Command::Exhaust(arguments)) => cli::exhaust::run(&arguments),
         Some(Command::Compare { schedules, first, threads, out }) => {
             cli::compare::compare(first, schedules, threads, &out)
         }

@@ -14,13 +14,15 @@ mod all {
 use all::support::replay::replay_line;
 use all::support::seeds::seeds;
 use resource::audit::VerdictKind;
-use sim::explore::violation;
+use sim::Subject;
+use sim::explore::{Portfolio, violation};
 use sim::lab::{Arm, Lab, draw, run};
 
 #[test]
 fn random_schedules_keep_every_promise() {
+    let all = Portfolio::default();
     for seed in seeds(400) {
-        let schedule = draw(seed);
+        let schedule = Lab::new(Arm::Fenced).schedule(&mut all.draw(seed)).unwrap();
         for arm in [Arm::Unfenced, Arm::Fenced] {
             let report = run(&schedule, arm, seed).unwrap();
             if let Some(violation) = violation(&Lab::new(arm), &schedule, &report) {

@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use sim::explore::explore;
+use sim::Strategy;
+use sim::explore::{Portfolio, explore};
 use sim::lab::{Arm, Lab};
 
 const RUNS: u64 = 1_000_000;
@@ -11,9 +12,10 @@ const RUNS: u64 = 1_000_000;
 pub(crate) fn million() {
     let began = Instant::now();
     let step = RUNS / 10;
+    let uniform = Portfolio::only(Strategy::Uniform);
     for tenth in 0..10 {
         let first = tenth * step;
-        explore(&[Lab::new(Arm::Fenced)], first..first + step, 2, |_| true).unwrap();
+        explore(&[Lab::new(Arm::Fenced)], first..first + step, &uniform, 2, |_| true).unwrap();
         println!(
             "{:>9} runs, {:>6.1} s: peak {} MiB, now {} MiB",
             (tenth + 1) * step,

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use resource::audit::Kind;
 use sim::Schedule;
-use sim::explore::Found;
+use sim::explore::{Found, Portfolio};
 use sim::lab::{Arm, Lab, run};
 use sim::sim::Report;
 use sim::trace::side_by_side;
 
-use super::explore::{bar, cores, show, table};
+use super::explore::{bar, cores, estimate, show, table};
 use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, wrap};
 
@@ -69,11 +69,13 @@ fn search() -> Outcome {
     let began = Stopwatch::start();
     let bar = bar(0);
     bar.set_length(100);
-    let Found { tally, violations } = sim::explore::explore(&Lab::arms(), seeds, cores(None), |tally| {
-        bar.set_length(estimate(tally.schedules, began.elapsed()));
-        show(&bar, tally);
-        began.elapsed() < SEARCH
-    })?;
+    let all = Portfolio::default();
+    let Found { tally, violations } =
+        sim::explore::explore(&Lab::arms(), seeds, &all, cores(None), |tally| {
+            bar.set_length(estimate(tally.schedules, began.elapsed(), SEARCH));
+            show(&bar, tally);
+            began.elapsed() < SEARCH
+        })?;
     bar.finish_and_clear();
     print(&table(&tally, &[Arm::Unfenced, Arm::Fenced], began.elapsed().as_secs_f64()))?;
     for violation in &violations {
@@ -82,10 +84,4 @@ fn search() -> Outcome {
         print(&format!("violation: cargo run --release -- run --seed {seed} --fence {fence} --trace\n"))?;
     }
     Ok(violations.is_empty())
-}
-
-/// Estimates the total number of schedules from the number so far.
-fn estimate(schedules: u64, elapsed: Duration) -> u64 {
-    let share = (elapsed.as_secs_f64() / SEARCH.as_secs_f64()).clamp(0.001, 1.0);
-    ((schedules as f64 / share) as u64).max(schedules)
 }

@@ -3,39 +3,58 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use resource::audit::VerdictKind as Verdict;
 use sim::Schedule;
-use sim::explore::{Found, RUNS_MAX, Tally, Violation, explain, shrink};
+use sim::explore::{Found, Portfolio, RUNS_MAX, Tally, Violation, explain, shrink};
 use sim::lab::{Arm, Options, System};
 use sim::museum::{Museum, Mutant, run};
 
 use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, replay, wrap, wrap_lines};
 
-/// Runs `seeds` schedules with fencing on, from the seed `first` on: of `system` only if it is given, and
-/// with the mistake of `mutant` if it is given. Returns false if there is a violation.
-pub(crate) fn explore(
-    system: Option<System>,
-    mutant: Option<Mutant>,
-    first: u64,
-    seeds: u64,
-    threads: Option<usize>,
-    out: &Path,
-) -> Outcome {
+/// What is searched, and how.
+pub(crate) struct Plan {
+    /// Schedules of this system only, if it is given.
+    pub(crate) system: Option<System>,
+    /// The mistake in all locks, or in the resource.
+    pub(crate) mutant: Option<Mutant>,
+    /// The strategies by which faults are drawn.
+    pub(crate) portfolio: Portfolio,
+    /// The first seed.
+    pub(crate) first: u64,
+    /// The largest number of schedules.
+    pub(crate) seeds: u64,
+    /// The longest time, in seconds; `None` for as long as it takes.
+    pub(crate) seconds: Option<u64>,
+    /// The number of threads; `None` for one for each core.
+    pub(crate) threads: Option<usize>,
+    /// The folder for the schedules of the violations.
+    pub(crate) out: PathBuf,
+}
+
+/// Runs random schedules with fencing on. Returns false if there is a violation.
+pub(crate) fn explore(plan: &Plan) -> Outcome {
+    let Plan { system, mutant, portfolio, first, seeds, seconds, threads, out } = plan;
+    let (first, seeds, threads) = (*first, *seeds, *threads);
     if seeds == 0 {
         return Err("--seeds is 0: give at least 1".into());
     }
     let began = Stopwatch::start();
+    let whole = seconds.map(Duration::from_secs);
     let bar = bar(seeds);
     let end = first.saturating_add(seeds);
     // The arm that a search judges: without fencing, nothing is promised that it could find broken.
-    let subject = subject(Arm::Fenced, system, mutant);
+    let subject = subject(Arm::Fenced, *system, *mutant);
     let Found { tally, violations } =
-        sim::explore::explore(&[subject], first..end, cores(threads), |tally| {
+        sim::explore::explore(&[subject], first..end, portfolio, cores(threads), |tally| {
+            if let Some(whole) = whole {
+                bar.set_length(estimate(tally.schedules, began.elapsed(), whole).min(seeds));
+            }
             show(&bar, tally);
-            true
+            whole.is_none_or(|whole| began.elapsed() < whole)
         })?;
     bar.finish_and_clear();
     print(&table(&tally, &[Arm::Fenced], began.elapsed().as_secs_f64()))?;
@@ -70,6 +89,12 @@ pub(crate) fn show(bar: &ProgressBar, tally: &Tally) {
         bar.set_position(tally.schedules);
         bar.set_message(format!("{} violations", tally.violations));
     }
+}
+
+/// Estimates the total number of schedules from the number so far, if a search takes as long as `whole`.
+pub(crate) fn estimate(schedules: u64, elapsed: Duration, whole: Duration) -> u64 {
+    let share = (elapsed.as_secs_f64() / whole.as_secs_f64().max(1e-9)).clamp(0.001, 1.0);
+    ((schedules as f64 / share) as u64).max(schedules)
 }
 
 /// Explains why the table may show verdicts but no violations.

@@ -3,6 +3,7 @@
 pub(crate) mod compare;
 pub(crate) mod corpus;
 pub(crate) mod demo;
+pub(crate) mod exhaust;
 pub(crate) mod explore;
 pub(crate) mod fencing;
 pub(crate) mod init;

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use sim::explore::{RUNS_MAX, explore, hunts, shrink};
+use sim::explore::{Portfolio, RUNS_MAX, explore, hunts, shrink};
 use sim::lab::{Arm, Lab, System};
 use sim::museum::{Museum, Mutant};
 
@@ -22,6 +22,8 @@ pub(crate) struct Plan {
     pub(crate) hunts: u64,
     /// The most schedules of one hunt.
     pub(crate) cap: u64,
+    /// The strategies of all hunts.
+    pub(crate) portfolio: Portfolio,
     /// The number of threads; `None` for one each core.
     pub(crate) threads: Option<usize>,
     /// The folder for the shrunk schedules.
@@ -94,7 +96,7 @@ fn mutants(plan: &Plan) -> impl Iterator<Item = Mutant> {
 fn row(plan: &Plan, mutant: Mutant, system: System) -> Result<Row, Box<dyn Error>> {
     let began = Stopwatch::start();
     let subject = Museum::new(Arm::Fenced).with(mutant).drawing(system);
-    let ended = hunts(&subject, plan.hunts, plan.cap, cores(plan.threads))?;
+    let ended = hunts(&subject, plan.hunts, plan.cap, &plan.portfolio, cores(plan.threads))?;
     let seconds = began.elapsed().as_secs_f64();
     let found = ended.iter().filter(|hunt| hunt.violation.is_some()).count() as u64;
     let mut schedules: Vec<u64> = ended.iter().map(|hunt| hunt.schedules).collect();
@@ -113,7 +115,7 @@ fn row(plan: &Plan, mutant: Mutant, system: System) -> Result<Row, Box<dyn Error
 /// Runs that many schedules of the correct lock on the system. Returns false if one accuses it.
 fn acquits(plan: &Plan, system: System, schedules: u64) -> Outcome {
     let correct = Lab::new(Arm::Fenced).drawing(system);
-    let tally = explore(&[correct], 0..schedules, cores(plan.threads), |_| true)?.tally;
+    let tally = explore(&[correct], 0..schedules, &plan.portfolio, cores(plan.threads), |_| true)?.tally;
     print(&format!("correct on {system}: {} schedules, {} violations\n", tally.schedules, tally.violations))?;
     Ok(tally.violations == 0)
 }

@@ -4,7 +4,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 use resource::audit::Updates;
-use sim::lab::{Arm, Lab, draw, run};
+use sim::Subject;
+use sim::explore::Portfolio;
+use sim::lab::{Arm, Lab, run};
 use sim::museum;
 use sim::sim::{Mismatch, Report};
 
@@ -13,8 +15,8 @@ use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, wrap};
 
 /// Runs the schedule drawn from `seed` in one arm. Returns false if there is a violation.
-pub(crate) fn random(seed: u64, arm: Arm, trace: bool, json: bool) -> Outcome {
-    let schedule = draw(seed);
+pub(crate) fn random(seed: u64, portfolio: &Portfolio, arm: Arm, trace: bool, json: bool) -> Outcome {
+    let schedule = Lab::new(arm).schedule(&mut portfolio.draw(seed))?;
     let began = Stopwatch::start();
     let report = run(&schedule, arm, seed)?;
     let kept = sim::explore::violation(&Lab::new(arm), &schedule, &report).is_none();

@@ -83,7 +83,7 @@ impl Causes {
     }
 
     /// Returns the cause of a run of the schedule that panicked; `None` for another error.
-    pub(super) fn of_panic<S: Subject>(
+    pub(in crate::explore) fn of_panic<S: Subject>(
         subject: &S,
         schedule: &Schedule<S::Options>,
         error: &RunError,

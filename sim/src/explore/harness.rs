@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::cause::{Cause, Causes};
 use super::explain::explain;
+use super::portfolio::Portfolio;
+use super::repeat::difference;
 use super::shrink::{RUNS_MAX, shrink};
 use crate::faults::Faults;
-use crate::sim::{self, Draw, Report, Schedule, Subject};
+use crate::sim::{self, Draw, Report, Schedule, Strategy, Subject};
 
 /// The number of schedules, unless the test or the environment sets another.
 const SCHEDULES: u64 = 1_000;
@@ -43,6 +45,7 @@ pub fn check<S: Subject>(name: &str, subject: S) -> Search<S> {
         schedules: SCHEDULES,
         determinism: false,
         faults: None,
+        portfolio: Portfolio::default(),
         folder: PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default())
             .join("sim-regressions"),
     }
@@ -56,6 +59,7 @@ pub struct Search<S> {
     schedules: u64,
     determinism: bool,
     faults: Option<Faults>,
+    portfolio: Portfolio,
     folder: PathBuf,
 }
 
@@ -125,6 +129,12 @@ impl<S: Subject> Search<S> {
         self
     }
 
+    /// Draws the faults of all schedules by this strategy. Default: all strategies in turns.
+    pub fn strategy(mut self, strategy: Strategy) -> Self {
+        self.portfolio = Portfolio::only(strategy);
+        self
+    }
+
     /// Sets the folder in which failing schedules are kept. Default: `sim-regressions` beside the manifest.
     pub fn keep_in(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = folder.into();
@@ -163,7 +173,8 @@ impl<S: Subject> Search<S> {
         let points = sim::survey(&self.subject)
             .map_err(|error| format!("{}: its world can't be run even without faults: {error}", self.name))?;
         for seed in first..first.saturating_add(count) {
-            let mut from = Draw::aimed(seed, &points).with_faults(self.faults.as_ref());
+            let from = Draw::surveyed(seed, &points).by(self.portfolio.of(seed));
+            let mut from = from.with_faults(self.faults.as_ref());
             let schedule = self.subject.schedule(&mut from).map_err(|error| {
                 format!("{}: seed {seed} draws a schedule that can't be run: {error}", self.name)
             })?;
@@ -278,26 +289,6 @@ impl<S: Subject> Search<S> {
         let suffix = if number == 1 { String::new() } else { format!("-{number}") };
         Path::new(&self.folder).join(format!("{}{suffix}.toml", self.name))
     }
-}
-
-/// Describes the first event in which two runs of one schedule differ, if they do.
-pub fn difference(one: &Report, other: &Report) -> Option<String> {
-    if one.hash == other.hash {
-        return None;
-    }
-    let (ours, theirs) = (one.trace(), other.trace());
-    let mut lines = ours.lines().zip(theirs.lines()).enumerate();
-    let first = lines.find(|(_, (ours, theirs))| ours != theirs);
-    let problem = match first {
-        Some((number, (ours, theirs))) => {
-            format!("event {}: first\n    {ours}\n  then\n    {theirs}", number + 1)
-        }
-        None if one.events.len() == other.events.len() => {
-            "the same events, at times that differ by less than 1 ms".to_owned()
-        }
-        None => format!("{} events first, then {}", one.events.len(), other.events.len()),
-    };
-    Some(format!("a second run of the same schedule differs: {problem}"))
 }
 
 /// Returns the number in the first of these environment variables that is set.

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::slice;
 use std::sync::{Mutex, PoisonError};
 
+use super::portfolio::Portfolio;
 use super::search::{Found, Violation, explore};
 use crate::pool;
 use crate::sim::{RunError, Subject};
@@ -24,10 +25,15 @@ pub struct Hunt<O> {
 /// # Errors
 ///
 /// [`RunError`] if a world can't be built or run.
-pub fn hunt<S: Subject>(subject: &S, first: u64, cap: u64) -> Result<Hunt<S::Options>, RunError> {
+pub fn hunt<S: Subject>(
+    subject: &S,
+    first: u64,
+    cap: u64,
+    portfolio: &Portfolio,
+) -> Result<Hunt<S::Options>, RunError> {
     let seeds = first..first.saturating_add(cap);
     let Found { tally, mut violations } =
-        explore(slice::from_ref(subject), seeds, 1, |tally| tally.violations == 0)?;
+        explore(slice::from_ref(subject), seeds, portfolio, 1, |tally| tally.violations == 0)?;
     Ok(Hunt { schedules: tally.schedules, violation: violations.pop() })
 }
 
@@ -41,11 +47,12 @@ pub fn hunts<S: Subject>(
     subject: &S,
     count: u64,
     cap: u64,
+    portfolio: &Portfolio,
     threads: usize,
 ) -> Result<Vec<Hunt<S::Options>>, RunError> {
     let ended = Mutex::new(Vec::new());
     pool::run(threads, 0..count, |number| -> Result<_, RunError> {
-        let hunt = hunt(subject, number.saturating_mul(cap), cap)?;
+        let hunt = hunt(subject, number.saturating_mul(cap), cap, portfolio)?;
         lock(&ended).push((number, hunt));
         Ok(ControlFlow::Continue(()))
     })?;

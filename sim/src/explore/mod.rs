@@ -7,9 +7,12 @@
 //! [`Subject::excused`]: crate::sim::Subject::excused
 
 mod cause;
+pub mod exhaust;
 mod explain;
 mod harness;
 mod hunt;
+mod portfolio;
+mod repeat;
 mod search;
 mod sentence;
 mod shrink;
@@ -17,9 +20,12 @@ mod trial;
 mod vary;
 
 pub use cause::{Broken, Cause, Causes, Party};
+pub use exhaust::exhaust;
 pub use explain::{Explained, Explanation, Range, SEEDS, explain, varied};
-pub use harness::{Failure, Search, check, difference};
+pub use harness::{Failure, Search, check};
 pub use hunt::{Hunt, hunt, hunts};
+pub use portfolio::Portfolio;
+pub use repeat::difference;
 pub use search::{Found, KEPT_MAX, Tally, Violation, explore, violation};
 pub use shrink::{RUNS_MAX, Shrunk, shrink};
 pub use vary::Part;

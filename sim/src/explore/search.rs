@@ -7,6 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use resource::audit::VerdictKind;
 
 use super::cause::{Cause, Causes};
+use super::portfolio::Portfolio;
+use super::repeat;
 use crate::pool;
 use crate::sim::{self, Draw, Outcome, Report, RunError, Schedule, Subject};
 use crate::world::lock;
@@ -61,17 +63,19 @@ pub struct Found<O> {
 /// The violations kept so far, by arm and cause.
 type Kept<O> = BTreeMap<(&'static str, Cause), Vec<Violation<O>>>;
 
-/// Draws schedules from `seeds` and runs each in all `arms` (subjects that draw the same schedules), on
-/// `threads` threads. Calls `go_on` with the tally after each schedule, and stops when it returns false.
+/// Draws schedules from `seeds` by the strategies of `portfolio` and runs each in all `arms` (subjects that
+/// draw the same schedules), on `threads` threads. Calls `go_on` with the tally after each schedule, and
+/// stops when it returns false.
 ///
-/// A panic of the code under test is a violation.
+/// A panic of the code under test is a violation. One schedule in 19 is run a second time in the last arm.
 ///
 /// # Errors
 ///
-/// [`RunError`] if a world can't be built or run; the search then ends.
+/// [`RunError`] if a world can't be built or run, or if a second run differs; the search then ends.
 pub fn explore<S: Subject>(
     arms: &[S],
     seeds: std::ops::Range<u64>,
+    portfolio: &Portfolio,
     threads: usize,
     go_on: impl Fn(&Tally) -> bool + Sync,
 ) -> Result<Found<S::Options>, RunError> {
@@ -79,9 +83,13 @@ pub fn explore<S: Subject>(
     let points = arms.first().map(sim::survey).transpose()?.unwrap_or_default();
     pool::run(threads, seeds, |seed| -> Result<_, RunError> {
         let Some(first) = arms.first() else { return Ok(ControlFlow::Break(())) };
-        let schedule = first.schedule(&mut Draw::aimed(seed, &points))?;
+        let mut from = Draw::surveyed(seed, &points).by(portfolio.of(seed));
+        let schedule = first.schedule(&mut from)?;
         let runs = arms.iter().map(|arm| Judged::run(arm, &schedule));
         let runs = runs.collect::<Result<Vec<_>, RunError>>()?;
+        if let (Some(arm), Some(Judged { report: Some(report), .. })) = (arms.last(), runs.last()) {
+            repeat::watch(arm, &schedule, report)?;
+        }
         let mut found = lock(&found);
         let (tally, kept) = &mut *found;
         tally.schedules += 1;
@@ -202,7 +210,7 @@ fn without_idle_faults<S: Subject>(
 }
 
 /// Returns the violation that a panic is.
-fn panicked<S: Subject>(
+pub(super) fn panicked<S: Subject>(
     subject: &S,
     schedule: &Schedule<S::Options>,
     error: &RunError,

@@ -71,28 +71,46 @@ impl Faults {
     /// Draws a fault for `scene` from `site` alone. If the scene can't have the drawn variant, draws the
     /// first one. May return `None`.
     pub fn draw(&self, scene: &dyn Scene, site: &mut Site) -> Option<Fault> {
-        let variants = self.variants();
-        let mut weighed: Vec<_> =
-            variants.iter().map(|variant| (*variant, (variant.weight)(scene))).collect();
-        if weighed.iter().all(|(_, weight)| *weight == 0) {
-            // Only variants with weight 0, which elsewhere are drawn by other variants.
-            weighed.iter_mut().for_each(|(_, weight)| *weight = 1);
-        }
-        let mut draw = Draw { scene, site };
-        let drawn = draw.variant(&weighed).and_then(|variant| (variant.draw)(&mut draw));
-        let drawn = drawn.or_else(|| variants.first().and_then(|variant| (variant.draw)(&mut draw)));
-        // A variant may draw several kinds, of which the table may have only some.
-        drawn.filter(|fault| self.0.iter().any(|kind| kind.verb == fault.what.verb()))
+        self.draw_weighed(scene, site, &|_| 1)
     }
 
-    /// Returns all variants in the order of their places.
-    fn variants(&self) -> Vec<&'static Variant> {
-        let mut variants: Vec<_> = self.0.iter().flat_map(|kind| kind.variants.iter().copied()).collect();
-        variants.sort_by_key(|variant| variant.place);
+    /// Draws as [`Self::draw`], with the weights of each kind multiplied by `factor` of its verb. A kind
+    /// whose factor is 0 is never drawn.
+    pub(crate) fn draw_weighed(
+        &self,
+        scene: &dyn Scene,
+        site: &mut Site,
+        factor: &dyn Fn(&str) -> u64,
+    ) -> Option<Fault> {
+        let mut weighed: Vec<_> = self.variants().into_iter().filter(|(verb, _)| factor(verb) > 0).collect();
+        let first = weighed.first().map(|(_, variant)| *variant);
+        let weigh = |(verb, variant): &(&str, &Variant)| (variant.weight)(scene) * factor(verb);
+        if weighed.iter().any(|variant| weigh(variant) > 0) {
+            weighed.retain(|variant| weigh(variant) > 0);
+        }
+        // Variants with weight 0 are elsewhere drawn by other variants. Without others, each may come.
+        let weighed: Vec<_> = weighed.iter().map(|variant| (variant.1, weigh(variant).max(1))).collect();
+        let mut draw = Draw { scene, site };
+        let drawn = draw.variant(&weighed).and_then(|variant| (variant.draw)(&mut draw));
+        let drawn = drawn.or_else(|| first.and_then(|variant| (variant.draw)(&mut draw)));
+        // A variant may draw several kinds, of which the table may have only some.
+        let has = |verb: &str| self.0.iter().any(|kind| kind.verb == verb) && factor(verb) > 0;
+        drawn.filter(|fault| has(fault.what.verb()))
+    }
+
+    /// Returns all variants in the order of their places, each with the verb of its kind.
+    fn variants(&self) -> Vec<(&'static str, &'static Variant)> {
+        let of = |kind: &&'static FaultKind| {
+            let verb = kind.verb;
+            kind.variants.iter().map(move |variant| (verb, *variant))
+        };
+        let mut variants: Vec<_> = self.0.iter().flat_map(of).collect();
+        variants.sort_by_key(|(_, variant)| variant.place);
         variants
     }
 
-    fn verbs(&self) -> Vec<&'static str> {
+    /// Returns the words that name the kinds.
+    pub(crate) fn verbs(&self) -> Vec<&'static str> {
         self.0.iter().map(|kind| kind.verb).collect()
     }
 

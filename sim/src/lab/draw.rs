@@ -11,13 +11,10 @@ use super::fault_class::FaultClass;
 use super::options::{self, Options};
 use super::servers::{Persistence, Redis, Resource, Store};
 use super::system::System;
+use super::wide::widen;
 use super::worker::{ReadMode, ReleaseMode, Worker};
-use crate::faults::Fault;
-use crate::sim::{Latency, Network, Schedule};
+use crate::sim::{Draw, Latency, Network, Schedule, Step};
 use crate::span::Span;
-
-/// Largest number of faults in a drawn schedule.
-const FAULTS_MAX: u64 = 4;
 
 /// Longest time of a handover: the longest backoff of the library (2 s), and the requests.
 const HANDOVER: Span = Span::from_secs(3);
@@ -31,23 +28,64 @@ const WRITES: Span = Span::from_secs(10);
 
 /// Draws the schedule of `seed`, of a system that is drawn, too: see [`draw_for`].
 pub fn draw(seed: u64) -> Schedule<Options> {
-    let weighed = System::ALL.iter().flat_map(|system| vec![*system; system.get().weight()]);
-    let weighed: Vec<System> = weighed.collect();
-    draw_for(one_of(&mut Entropy::new(seed).site("draw: system"), &weighed), seed)
+    draw_for(system(seed), seed)
 }
 
-/// Draws the schedule of `seed` for `system`: 2 to 4 workers and up to 4 faults. [`Schedule::validate`]
-/// accepts it. Its runs have the same seed. It expects nothing, so both arms are run.
+/// Draws the system of the schedule of `seed`.
+pub(super) fn system(seed: u64) -> System {
+    let weighed = System::ALL.iter().flat_map(|system| vec![*system; system.get().weight()]);
+    let weighed: Vec<System> = weighed.collect();
+    Entropy::new(seed).site("draw: system").one_of(&weighed)
+}
+
+/// Draws the schedule of `seed` for `system` by the uniform strategy: 2 to 4 workers and up to 4 faults.
+/// [`Schedule::validate`] accepts it. Its runs have the same seed. It expects nothing, so both arms are run.
 ///
 /// Every fault heals by itself, and `limit` leaves time for all of them and for the workers to finish.
 pub fn draw_for(system: System, seed: u64) -> Schedule<Options> {
-    let entropy = Entropy::new(seed);
-    let mut schedule = draw_options(system, &mut entropy.site("draw: options"));
-    schedule.about = format!("drawn from seed {seed}");
-    schedule.seed = seed;
-    let count = entropy.site("draw: faults").below(FAULTS_MAX + 1);
-    for number in 1..=count {
-        let Some(fault) = numbered_fault(&schedule, &entropy, number) else { continue };
+    let from = Draw::new(seed);
+    with_faults(plain(system, &from), &from, &|_| Vec::new())
+}
+
+/// Draws the options of the schedule of `seed` for `system`.
+pub(super) fn options_for(system: System, seed: u64) -> Options {
+    wide(system, &Draw::new(seed)).options
+}
+
+fn plain(system: System, from: &Draw) -> Schedule<Options> {
+    let mut schedule = draw_options(system, &mut from.site("options"));
+    schedule.about = from.about();
+    schedule.seed = from.seed();
+    schedule
+}
+
+fn wide(system: System, from: &Draw) -> Schedule<Options> {
+    let mut schedule = plain(system, from);
+    widen(&mut schedule, from);
+    schedule
+}
+
+/// Draws a schedule of a search: with the rarer options, too ([`widen`]), and by the strategy of `from`.
+/// `steps` runs a schedule without faults.
+pub(super) fn draw_from(
+    system: System,
+    from: &Draw,
+    steps: &dyn Fn(&Schedule<Options>) -> Vec<Step>,
+) -> Schedule<Options> {
+    with_faults(wide(system, from), from, steps)
+}
+
+/// Adds faults by the strategy of `from`.
+fn with_faults(
+    mut schedule: Schedule<Options>,
+    from: &Draw,
+    steps: &dyn Fn(&Schedule<Options>) -> Vec<Step>,
+) -> Schedule<Options> {
+    let faults = from.faults(&Faults::default(), &schedule, &|| {
+        let limit = long_enough(&schedule);
+        steps(&Schedule { limit, ..schedule.clone() })
+    });
+    for fault in faults {
         schedule.faults.push(fault);
         // Leave out an invalid fault, such as a second promotion. This changes no other fault.
         if schedule.validate().is_err() {
@@ -76,31 +114,21 @@ pub fn draw_class(system: System, class: FaultClass, seed: u64) -> Option<Schedu
     Some(schedule)
 }
 
-/// Draws one of `choices`, which must not be empty.
-fn one_of<T: Copy>(site: &mut Site, choices: &[T]) -> T {
-    choices[site.below(choices.len() as u64) as usize]
-}
-
 /// Draws a span from `min` to `max` in whole milliseconds, which are easy to read.
 fn span(site: &mut Site, min: Span, max: Span) -> Span {
     let millis = |span: Span| span.as_nanos() / 1_000_000;
     Span::from_millis(site.range_nanos(millis(min), millis(max)))
 }
 
-/// Draws the fault `number` from a site of its own and from the options, independently of other faults.
-fn numbered_fault(schedule: &Schedule<Options>, entropy: &Entropy, number: u64) -> Option<Fault> {
-    Faults::default().draw(schedule, &mut entropy.site(&format!("draw: fault {number}")))
-}
-
 fn draw_options(system: System, site: &mut Site) -> Schedule<Options> {
-    let ttl = Span::from_millis(one_of(site, system.get().ttls_millis()));
+    let ttl = Span::from_millis(site.one_of(system.get().ttls_millis()));
     let workers = 2 + site.below(3);
     let two_keys = site.chance(0.15);
     let mut schedule = options::schedule("", system, ttl, Vec::new());
     schedule.network = draw_network(site);
     let redis = draw_redis(site);
     system.get().draw(site, redis, &mut schedule.options);
-    schedule.options.resource = Resource { store: one_of(site, &[Store::Memory, Store::Redb]) };
+    schedule.options.resource = Resource { store: site.one_of(&[Store::Memory, Store::Redb]) };
     if two_keys {
         schedule.options.keys.push("orders:43".into());
     }
@@ -119,25 +147,25 @@ fn draw_network(site: &mut Site) -> Network {
 }
 
 fn draw_redis(site: &mut Site) -> Redis {
-    let persistence = one_of(site, Persistence::ALL);
+    let persistence = site.one_of(Persistence::ALL);
     Redis { persistence, replica: site.chance(0.25), ..Redis::default() }
 }
 
 fn draw_worker(site: &mut Site, name: &str, schedule: &Schedule<Options>) -> Worker {
     let ttl = schedule.options.ttl;
     // The longest work: far within the lease, up to its end, or beyond it.
-    let longest = one_of(site, &[Span::from_millis(50), ttl, ttl.times(2)]);
-    let key = one_of(site, &[0, schedule.options.keys.len() - 1]);
+    let longest = site.one_of(&[Span::from_millis(50), ttl, ttl.times(2)]);
+    let key = site.one_of(&[0, schedule.options.keys.len() - 1]);
     Worker {
         name: name.into(),
         starts: span(site, Span::ZERO, Span::from_millis(500)),
         rounds: 1 + site.below(3) as u32,
         key: schedule.options.keys.get(key).filter(|_| key > 0).cloned(),
-        think: one_of(site, &[Span::ZERO, Span::from_millis(5), Span::from_millis(200)]),
+        think: site.one_of(&[Span::ZERO, Span::from_millis(5), Span::from_millis(200)]),
         deadline: span(site, ttl, Span::from_secs(20)),
         work: span(site, Span::from_millis(1), longest),
         check: site.chance(0.7),
-        read: one_of(site, ReadMode::ALL),
+        read: site.one_of(ReadMode::ALL),
         renew: site.chance(0.3),
         release: if site.chance(0.1) { ReleaseMode::None } else { ReleaseMode::Script },
         writes: if site.chance(0.2) { 2 } else { 1 },
@@ -184,15 +212,11 @@ mod tests {
     fn a_fault_does_not_depend_on_the_others() {
         let mut several = 0;
         for seed in 0..200 {
-            let (entropy, schedule) = (Entropy::new(seed), draw_for(System::Redis, seed));
-            let mut options = schedule.clone();
-            options.faults.clear();
+            let (from, schedule) = (Draw::new(seed), draw_for(System::Redis, seed));
+            let options = Schedule { faults: Vec::new(), ..schedule.clone() };
             // All faults that can be drawn, the last first. Those of the schedule are among them, in order.
-            let mut faults: Vec<_> = (1..=FAULTS_MAX)
-                .rev()
-                .filter_map(|number| numbered_fault(&options, &entropy, number))
-                .collect();
-            faults.reverse();
+            let draw = |number| Faults::default().draw(&options, &mut from.site(&format!("fault {number}")));
+            let faults: Vec<_> = (1..=4).filter_map(draw).collect();
             several += usize::from(schedule.faults.len() > 1);
             assert_ne!(faults[0], faults[1], "seed {seed}");
             let mut drawn = faults.iter();

@@ -19,11 +19,11 @@ use super::hosts::hosts;
 use super::options::{Options, RESOURCE};
 use super::smaller::smaller;
 use super::system::System;
-use super::worker::WorkerMode;
+use super::worker::{Worker, WorkerMode};
 use super::workloads;
 use crate::place::{Invalid, Place};
 use crate::servers::resource::ResourceHost;
-use crate::sim::{self, Draw, Report, RunError, Schedule, ScheduleError, Sim, Subject};
+use crate::sim::{self, Draw, Report, RunError, Schedule, ScheduleError, Sim, Step, Subject};
 use crate::world::runtime::SimRuntime;
 
 /// The laboratory in one arm.
@@ -88,11 +88,24 @@ impl Lab {
         [Self::new(Arm::Unfenced), Self::new(Arm::Fenced)]
     }
 
-    fn drawn(&self, seed: u64) -> Schedule<Options> {
-        match self.drawn {
-            Some(system) => draw::draw_for(system, seed),
-            None => draw::draw(seed),
-        }
+    /// Draws a schedule, for a subject that has the laboratory inside. `steps` returns the
+    /// [steps](sim::steps) of a schedule in that subject: strategies aim faults at them.
+    pub fn schedule_with(
+        &self,
+        from: &Draw,
+        steps: &dyn Fn(&Schedule<Options>) -> Vec<Step>,
+    ) -> Schedule<Options> {
+        draw::draw_from(self.system_of(from), from, steps)
+    }
+
+    /// Returns the same laboratory in another arm.
+    #[must_use]
+    pub fn in_arm(self, arm: Arm) -> Self {
+        Self { arm, ..self }
+    }
+
+    fn system_of(&self, from: &Draw) -> System {
+        self.drawn.unwrap_or_else(|| draw::system(from.seed()))
     }
 
     /// Returns whether a user has given it a lock, a worker or a resource.
@@ -130,11 +143,13 @@ impl Subject for Lab {
     }
 
     fn draw(&self, from: &mut Draw) -> Options {
-        self.drawn(from.seed()).options
+        draw::options_for(self.system_of(from), from.seed())
     }
 
     fn schedule(&self, from: &mut Draw) -> Result<Schedule<Options>, Invalid> {
-        Ok(self.drawn(from.seed()))
+        // Every arm takes the same schedules.
+        let arm = self.clone().in_arm(Arm::Fenced);
+        Ok(self.schedule_with(from, &|schedule| sim::steps(&arm, schedule)))
     }
 
     fn build(&self, options: &Options, sim: &mut Sim) -> Result<(), Invalid> {
@@ -196,6 +211,23 @@ impl Subject for Lab {
 
     fn excused(&self, schedule: &Schedule<Options>) -> BTreeSet<VerdictKind> {
         excused(schedule, self.arm)
+    }
+
+    /// Returns the workers that differ in their names alone. Those of a cluster also differ in the member
+    /// that they connect to first.
+    fn exchangeable(&self, options: &Options) -> Vec<Vec<String>> {
+        if options.cluster().is_some() {
+            return Vec::new();
+        }
+        let mut groups: Vec<(Worker, Vec<String>)> = Vec::new();
+        for worker in &options.workers {
+            let nameless = Worker { name: String::new(), ..worker.clone() };
+            match groups.iter_mut().find(|(like, _)| *like == nameless) {
+                Some((_, names)) => names.push(worker.name.clone()),
+                None => groups.push((nameless, vec![worker.name.clone()])),
+            }
+        }
+        groups.into_iter().map(|(_, names)| names).filter(|names| names.len() > 1).collect()
     }
 }
 

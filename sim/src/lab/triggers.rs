@@ -3,9 +3,9 @@
 use super::options::Options;
 use super::point::{Kind, Point};
 use super::worker::{ReadMode, Worker};
-use crate::faults::{Check, Fault, Promote, Trigger};
+use crate::faults::{Check, Fault, Promote, Scene, Trigger};
 use crate::place::{Invalid, Place};
-use crate::sim::Schedule;
+use crate::sim::{Schedule, point};
 
 impl Schedule<Options> {
     /// Checks every fault.
@@ -35,11 +35,29 @@ impl Schedule<Options> {
                 if *nth == 0 {
                     return Err(place.key("nth").says("`nth` is 0: passings of a point are counted from 1"));
                 }
+                if let Some(peer) = point::peer(point) {
+                    return self.check_network_point(place, process, peer);
+                }
                 let point = point.parse::<Point>();
                 let point = point.map_err(|unknown| place.key("after").says(unknown.to_string()))?;
                 self.check_point(place, process, kind, point, *nth)
             }
         }
+    }
+
+    /// Checks that the two processes can have a connection, and so points of the network.
+    fn check_network_point(&self, place: &Place, process: &str, peer: &str) -> Result<(), Invalid> {
+        let place = place.key("after");
+        for name in [process, peer] {
+            if Scene::role(self, name).is_none() {
+                let known = self.options.processes().join(", ");
+                return Err(place.says(format!(
+                    "`{name}` is no process with a network of its own: the schedule has {known}"
+                )));
+            }
+        }
+        let refused = |why| place.says(format!("nothing passes between `{process}` and `{peer}`: {why}"));
+        Scene::link(self, process, peer).map_err(refused)
     }
 
     /// Returns the points that the process can pass, given its options.

@@ -82,7 +82,10 @@ impl Subject for Museum {
     }
 
     fn schedule(&self, from: &mut Draw) -> Result<Schedule<Options>, Invalid> {
-        self.lab.schedule(from).map(|schedule| self.naming(schedule))
+        // Every arm takes the same schedules.
+        let arm = Self { lab: self.lab.clone().in_arm(Arm::Fenced), ..self.clone() };
+        let steps = |schedule: &Schedule<Options>| sim::steps(&arm, &self.naming(schedule.clone()));
+        Ok(self.naming(self.lab.schedule_with(from, &steps)))
     }
 
     fn build(&self, options: &Options, sim: &mut Sim) -> Result<(), Invalid> {
@@ -106,6 +109,14 @@ impl Subject for Museum {
 
     fn excused(&self, schedule: &Schedule<Options>) -> BTreeSet<VerdictKind> {
         self.lab.excused(schedule)
+    }
+
+    fn exchangeable(&self, options: &Options) -> Vec<Vec<String>> {
+        let mut options = options.clone();
+        if let Ok(Some(mutant)) = self.mutant(&options) {
+            mutant.exhibit().deploy(&mut options);
+        }
+        self.lab.exchangeable(&options)
     }
 }
 

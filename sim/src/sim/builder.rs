@@ -46,6 +46,7 @@ pub struct Sim {
     pub(super) faults: Vec<Fault>,
     /// True once a subject has checked the faults.
     pub(super) is_checked: bool,
+    pub(super) records_steps: bool,
     pub(super) rules: Rules,
     pub(super) verdicts: Option<BTreeSet<VerdictKind>>,
     pub(super) checks: Vec<(String, Box<dyn Check>)>,
@@ -65,6 +66,7 @@ impl Sim {
             aliases: Vec::new(),
             faults: Vec::new(),
             is_checked: false,
+            records_steps: false,
             rules: Rules::default(),
             verdicts: None,
             checks: Vec::new(),
@@ -206,6 +208,28 @@ impl Sim {
     pub fn check(&mut self, name: &str, check: impl Check) -> &mut Self {
         self.checks.push((name.to_owned(), Box::new(check)));
         self
+    }
+
+    /// Records every point that a process passes, in [`Report::steps`](crate::sim::Report::steps): faults
+    /// can be aimed there.
+    pub fn record_steps(&mut self) -> &mut Self {
+        self.records_steps = true;
+        self
+    }
+
+    /// Returns the processes and servers, against which faults are checked.
+    pub(crate) fn scene(&self) -> &dyn Scene {
+        &self.cast
+    }
+
+    /// Returns the unit of the durations of faults.
+    pub(crate) fn scale_of_faults(&self) -> Span {
+        self.scale
+    }
+
+    /// Returns the names under which the history knows several servers.
+    pub(crate) fn clusters(&self) -> &[String] {
+        &self.cast.clusters
     }
 
     /// Returns the names of all processes and servers, in the order in which they were added.

@@ -51,6 +51,16 @@ pub enum RunError {
          .cargo/config.toml"
     )]
     StdTime,
+    /// A second run of the same schedule differs.
+    #[error(
+        "seed {seed}: {difference}; code in it reads a clock, a random source or the order of a hash map"
+    )]
+    Differs {
+        /// The run's seed.
+        seed: u64,
+        /// The first event that differs.
+        difference: String,
+    },
     /// The script had not ended at the run's limit.
     #[error(
         "seed {seed}: the script had not ended after {limit:?} of simulated time: it waits for something \

@@ -17,6 +17,8 @@ mod scene;
 mod schedule;
 mod section;
 mod stage;
+mod steps;
+mod strategy;
 mod subject;
 
 pub use builder::Sim;
@@ -28,4 +30,7 @@ pub use process::Process;
 pub use report::Report;
 pub use schedule::{Latency, Network, Schedule, ScheduleError};
 pub use section::Section;
-pub use subject::{Draw, NoOptions, Subject, build, load, parse, run, survey};
+pub(crate) use steps::Group;
+pub use steps::Step;
+pub use strategy::Strategy;
+pub use subject::{Draw, NoOptions, Subject, build, load, parse, run, steps, survey};

@@ -2,8 +2,10 @@
 //!
 //! Most events of a history are points, with the names below. A process adds others itself
 //! ([`Process::point`](super::Process::point)). Servers pass a point for each command that they execute.
-//! Every process has points of its network: `connects to PEER` (a connection is open), `sends to PEER` (bytes
-//! were given to the network) and `receives from PEER` (bytes were read).
+//! Every process has points of its network: `opens to PEER` (it asks for a connection), `accepts from PEER`
+//! (its kernel answers such a request), `connects to PEER` (a connection is open), `sends to PEER` (bytes
+//! were given to the network), `receives from PEER` (bytes were read) and `closes to PEER` (it has closed its
+//! end).
 
 use resource::audit::Kind;
 
@@ -41,10 +43,15 @@ pub fn of(kind: &Kind) -> Option<&str> {
 }
 
 /// The beginnings of the names of network points. The name of the peer follows.
-const NETWORK: [&str; 3] = ["connects to ", "sends to ", "receives from "];
+const NETWORK: [&str; 6] =
+    ["opens to ", "accepts from ", "connects to ", "sends to ", "receives from ", "closes to "];
 
-/// Returns true for a point of the network: a process `connects to` a peer, `sends to` it or `receives from`
-/// it.
+/// Returns true for a point of the network.
 pub fn is_of_network(name: &str) -> bool {
-    NETWORK.iter().any(|beginning| name.starts_with(beginning))
+    peer(name).is_some()
+}
+
+/// Returns the peer that a point of the network names; `None` for other points.
+pub fn peer(name: &str) -> Option<&str> {
+    NETWORK.iter().find_map(|beginning| name.strip_prefix(beginning))
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use resource::audit::{Event, Kind, Name, Summary, Verdict, VerdictKind, WriteBy};
 
 use super::check::Finding;
+use super::steps::Step;
 use crate::trace::text::{self, Names, holder};
 
 /// The report of one run.
@@ -30,6 +31,9 @@ pub struct Report {
     pub commands: u64,
     /// True for each fault that struck, in the order in which the faults were added.
     pub struck: Vec<bool>,
+    /// The points that processes passed, if the run recorded them
+    /// ([`Sim::record_steps`](crate::Sim::record_steps)).
+    pub steps: Vec<Step>,
 }
 
 impl Report {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use resource::audit::{Nanos, Rules, VerdictKind, audit};
+use resource::audit::{Event, Kind, Nanos, Rules, VerdictKind, audit};
 
 use super::builder::Sim;
 use super::check::{Check, Evidence, Finding};
@@ -18,6 +18,7 @@ use super::panic;
 use super::point;
 use super::report::Report;
 use super::stage::Stage;
+use super::steps::Steps;
 use crate::entropy::Entropy;
 use crate::faults::{self, Cancel, Fault, Injector};
 use crate::record;
@@ -192,9 +193,10 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
     }
     let may_cancel =
         C::IS_SCRIPT || sim.faults.iter().any(|fault| fault.what.downcast_ref::<Cancel>().is_some());
+    let steps = sim.records_steps.then(|| Steps::new(&world, processes.len()));
     let stage = Stage::new(&world, std::mem::take(&mut sim.cast), may_cancel);
     let injector = Injector::new(Arc::clone(&stage) as Arc<dyn faults::Stage>, &sim.faults);
-    listen::<C>(&world, &stage, &injector);
+    listen::<C>(&world, &stage, &injector, steps.as_ref());
     injector.start();
     stage.start_all();
     let times = Times { limit: sim.limit, quiet: 4 * sim.latency.1, linger: sim.linger };
@@ -202,6 +204,8 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
 
     let end = Nanos(world.now());
     let recorded = record::finish().ok_or(RunError::Unrecorded)?;
+    // Before the world ends: connections that its end closes are no steps of the run.
+    let steps = steps.map(|steps| steps.take()).unwrap_or_default();
     let commands = stage.executed();
     world.end().await;
     stage.close();
@@ -214,7 +218,8 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
         return Err(RunError::Unfinished { seed: sim.seed, limit: sim.limit, trace });
     };
     let in_flight = in_flight(&sim.faults);
-    let healed_at = injector.healed_at().map(Nanos);
+    let arrived = last_arrival(&recorded.events, &in_flight);
+    let healed_at = injector.healed_at().map(|at| Nanos(at).max(arrived));
     let report = Report {
         seed: sim.seed,
         findings: Vec::new(),
@@ -225,6 +230,7 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
         simulated: Duration::from_nanos(end.0),
         commands,
         struck: injector.struck(),
+        steps,
     };
     let rules = Rules { end, healed_at, in_flight, ..std::mem::take(&mut sim.rules) };
     let judgement = Judgement { rules, kinds: sim.verdicts, checks: sim.checks };
@@ -272,10 +278,11 @@ impl Judgement {
     }
 }
 
-/// Records the run, and passes its events on to the injector and to the tracking of held locks.
-fn listen<C: Course>(world: &World, stage: &Arc<Stage>, injector: &Arc<Injector>) {
+/// Records the run, and passes its events on to the injector, to the tracking of held locks and to `steps`.
+fn listen<C: Course>(world: &World, stage: &Arc<Stage>, injector: &Arc<Injector>, steps: Option<&Steps>) {
     let (watching, counting) = (Arc::clone(injector), Arc::clone(stage));
-    let are_aimed = injector.points().next().is_some();
+    let recording = steps.cloned();
+    let are_aimed = injector.points().next().is_some() || recording.is_some();
     record::start(world, move |event| {
         // Only the end of all programs waits for locks to be free.
         if !C::IS_SCRIPT {
@@ -285,10 +292,13 @@ fn listen<C: Course>(world: &World, stage: &Arc<Stage>, injector: &Arc<Injector>
             return;
         }
         if let Some(point) = point::of(&event.kind) {
+            if let Some(steps) = &recording {
+                steps.pass(event.process.as_str(), point);
+            }
             watching.on_point(event.process.as_str(), point);
         }
     });
-    forward_points(world, injector);
+    forward_points(world, injector, steps);
 }
 
 /// Warns once that `std::time` does not read the clocks of a process on this system.
@@ -308,17 +318,30 @@ fn in_flight(faults: &[Fault]) -> BTreeMap<u64, Duration> {
     late.filter(|(_, late)| !late.is_zero()).collect()
 }
 
-/// Passes the points of servers and of the network on to the injector. Does nothing if no fault is aimed at
-/// a point, as in most schedules, since it costs time.
-fn forward_points(world: &World, injector: &Arc<Injector>) {
-    if injector.points().next().is_none() {
+/// Returns the time at which the last message has arrived that a fault had delayed.
+fn last_arrival(events: &[Event], in_flight: &BTreeMap<u64, Duration>) -> Nanos {
+    let arrival = |event: &Event| match &event.kind {
+        Kind::FaultHealed { fault, .. } => in_flight.get(fault).map(|late| event.at.after(*late)),
+        _ => None,
+    };
+    events.iter().filter_map(arrival).max().unwrap_or(Nanos(0))
+}
+
+/// Passes the points of servers and of the network on to the injector and to `steps`. Does nothing if no
+/// fault is aimed at a point and no steps are recorded, as in most runs, since it costs time.
+fn forward_points(world: &World, injector: &Arc<Injector>, steps: Option<&Steps>) {
+    if injector.points().next().is_none() && steps.is_none() {
         return;
     }
-    if injector.points().any(point::is_of_network) {
+    if injector.points().any(point::is_of_network) || steps.is_some() {
         world.hear_network();
     }
-    let (names, injector) = (world.clone(), Arc::clone(injector));
+    let (names, injector, steps) = (world.clone(), Arc::clone(injector), steps.cloned());
     world.hear_points(move |process: ProcessId, point: &str| {
-        injector.on_server_point(names.process(process).name(), point);
+        let process = names.process(process).name();
+        if let Some(steps) = &steps {
+            steps.pass(process, point);
+        }
+        injector.on_server_point(process, point);
     });
 }

@@ -15,8 +15,10 @@ use super::point;
 use super::report::Report;
 use super::scene::{Points, Surveyed};
 use super::schedule::{Schedule, ScheduleError};
+use super::steps::Step;
+use super::strategy::{Material, Strategy};
 use crate::entropy::{Entropy, Site};
-use crate::faults::Faults;
+use crate::faults::{Fault, Faults, Scene};
 use crate::place::Invalid;
 
 /// A system that can be run under failure schedules. A closure from `&mut Sim` is one, without options.
@@ -61,20 +63,32 @@ pub trait Subject: Sync {
         None
     }
 
-    /// Draws a schedule: the options, and up to four faults of the processes, servers and links of the world.
-    /// All of these faults heal by themselves.
+    /// Draws a schedule: the options, and faults of the processes, servers and links of the world by the
+    /// strategy of `from`. All of these faults heal by themselves.
     ///
     /// # Errors
     ///
     /// [`Invalid`] if no world can be built from the drawn options.
-    fn schedule(&self, from: &mut Draw) -> Result<Schedule<Self::Options>, Invalid> {
+    fn schedule(&self, from: &mut Draw) -> Result<Schedule<Self::Options>, Invalid>
+    where
+        Self: Sized,
+    {
         let options = self.draw(from);
         let mut sim = Sim::new(from.seed());
         self.build(&options, &mut sim)?;
         let mut schedule = Schedule::of(&sim, options);
-        schedule.about = format!("drawn from seed {}", from.seed());
+        schedule.about = from.about();
         let known = from.faults.clone().unwrap_or_else(|| self.faults());
-        draw_faults(&known, &mut schedule, &mut sim, from);
+        let scene = Surveyed { sim: &sim, points: &from.points };
+        let faults = from.faults(&known, &scene, &|| steps(self, &schedule));
+        for fault in faults {
+            sim.fault(fault);
+            // Leaves out a fault that can't be added, such as a second promotion. No other changes by this.
+            if sim.check_faults().is_err() {
+                sim.faults.pop();
+            }
+        }
+        schedule.faults.clone_from(&sim.faults);
         Ok(schedule)
     }
 
@@ -100,6 +114,13 @@ pub trait Subject: Sync {
         excused.chain([VerdictKind::Overlap]).collect()
     }
 
+    /// Returns groups of processes that do the same under these options. An exhaustive search places a first
+    /// fault on one process of a group where a fault on another would mirror it. Default: none.
+    fn exchangeable(&self, options: &Self::Options) -> Vec<Vec<String>> {
+        let _ = options;
+        Vec::new()
+    }
+
     /// Returns the kinds of faults that a schedule file may name. Default: those of the simulator.
     fn faults(&self) -> Faults {
         Faults::default()
@@ -109,20 +130,11 @@ pub trait Subject: Sync {
 /// The arm of a subject with only one.
 const ONLY_ARM: &str = "run";
 
-/// The largest number of faults in a drawn schedule.
-const FAULTS_MAX: u64 = 4;
-
-fn draw_faults<O>(known: &Faults, schedule: &mut Schedule<O>, sim: &mut Sim, from: &Draw) {
-    for number in 1..=from.site("faults").below(FAULTS_MAX + 1) {
-        let scene = Surveyed { sim, points: &from.points };
-        let Some(fault) = known.draw(&scene, &mut from.site(&format!("fault {number}"))) else { continue };
-        sim.fault(fault);
-        // Leaves out a fault that can't be added, such as a second promotion. No other fault changes by this.
-        if sim.check_faults().is_err() {
-            sim.faults.pop();
-        }
-    }
-    schedule.faults.clone_from(&sim.faults);
+/// Returns the points that a run of the schedule passes, in order; none if it can't be run.
+pub fn steps<S: Subject>(subject: &S, schedule: &Schedule<S::Options>) -> Vec<Step> {
+    let Ok(mut sim) = build(subject, schedule) else { return Vec::new() };
+    sim.record_steps();
+    sim.run().map(|report| report.steps).unwrap_or_default()
 }
 
 /// The options of a subject that has none.
@@ -152,17 +164,44 @@ pub struct Draw {
     points: Arc<Points>,
     /// The kinds of faults to draw; `None` for all kinds of the subject.
     faults: Option<Faults>,
+    strategy: Strategy,
 }
 
 impl Draw {
     /// Returns a source of draws from `seed`.
     pub fn new(seed: u64) -> Self {
-        Self::aimed(seed, &Arc::default())
+        Self::surveyed(seed, &Arc::default())
     }
 
-    /// Returns a source of draws from `seed`, with faults that are aimed at `points`.
-    pub(crate) fn aimed(seed: u64, points: &Arc<Points>) -> Self {
-        Self { seed, entropy: Entropy::new(seed), points: Arc::clone(points), faults: None }
+    /// Returns a source of draws from `seed`, with points at which faults may be aimed.
+    pub(crate) fn surveyed(seed: u64, points: &Arc<Points>) -> Self {
+        let strategy = Strategy::Uniform;
+        Self { seed, entropy: Entropy::new(seed), points: Arc::clone(points), faults: None, strategy }
+    }
+
+    /// Draws the faults by this strategy. Default: [`Strategy::Uniform`].
+    #[must_use]
+    pub fn by(self, strategy: Strategy) -> Self {
+        Self { strategy, ..self }
+    }
+
+    /// Returns what a drawn schedule says about itself.
+    pub(crate) fn about(&self) -> String {
+        match self.strategy {
+            Strategy::Uniform => format!("drawn from seed {}", self.seed),
+            strategy => format!("drawn from seed {}, {strategy}", self.seed),
+        }
+    }
+
+    /// Draws faults of the kinds in `known` by the strategy. Those that don't suit the schedule are left to
+    /// the caller to drop. `steps` runs the schedule without faults.
+    pub(crate) fn faults(
+        &self,
+        known: &Faults,
+        scene: &dyn Scene,
+        steps: &dyn Fn() -> Vec<Step>,
+    ) -> Vec<Fault> {
+        self.strategy.faults(&Material { known, scene, site: &|name| self.site(name), steps })
     }
 
     /// Limits the faults to these kinds.

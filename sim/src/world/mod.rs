@@ -5,6 +5,7 @@
 //! [`network`] (links, segments, cuts), [`stream`] (the byte streams over them), [`disk`], [`runtime`] (the
 //! `dlock::Runtime` of real clients), and [`machine`] (the surroundings of simulated servers).
 
+mod activity;
 pub mod clock;
 pub mod disk;
 pub mod machine;
@@ -172,8 +173,8 @@ impl World {
         self.0.has_listener.store(true, Ordering::Relaxed);
     }
 
-    /// Also passes points of the network to the listener: a process `connects to NAME`, `sends to NAME` and
-    /// `receives from NAME`.
+    /// Also passes points of the network to the listener: a process `sends to NAME`, `receives from NAME`
+    /// and so on.
     pub fn hear_network(&self) {
         self.0.hears_network.store(true, Ordering::Relaxed);
     }

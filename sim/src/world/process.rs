@@ -5,12 +5,13 @@
 //! arriving bytes. A crash drops all of the process's memory.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, TryLockError};
+use std::sync::{Arc, Mutex, TryLockError};
 use std::task::{Context, Poll, Waker};
 
 use madsim::runtime::{Handle, NodeHandle};
 use madsim::task::NodeId;
 
+use super::activity::Activity;
 use super::clock::Clock;
 use super::disk::Disk;
 use super::std_time::Within;
@@ -32,6 +33,7 @@ pub struct Process {
     life: AtomicU32,
     /// The number of pauses in force; they may overlap.
     pauses: AtomicU32,
+    activity: Arc<Activity>,
     disk: Disk,
     state: Mutex<State>,
 }
@@ -65,6 +67,7 @@ impl Process {
             alive: AtomicBool::new(true),
             life: AtomicU32::new(0),
             pauses: AtomicU32::new(0),
+            activity: Arc::default(),
             disk: Disk::new(),
             state: Mutex::new(state),
         }
@@ -120,7 +123,13 @@ impl Process {
 
     /// Reads the wall clock at the true time `now`: nanoseconds since the Unix epoch.
     pub(super) fn wall(&self, now: u64) -> u64 {
+        self.activity.read_wall();
         lock(&self.state).clock.wall(now)
+    }
+
+    /// Returns the counts of what the process does.
+    pub(crate) fn activity(&self) -> &Activity {
+        &self.activity
     }
 
     /// Returns a copy of its clocks, or `None` while the state is locked.
@@ -146,6 +155,7 @@ impl Process {
 
     /// Ready unless the process is paused. Otherwise wakes the task when the pause ends.
     pub(super) fn poll_running(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.activity.turn();
         if !self.is_paused() {
             return Poll::Ready(());
         }
@@ -174,7 +184,7 @@ impl Process {
     fn spawn(&self, id: ProcessId, task: impl Future<Output = ()> + Send + 'static) {
         let node = lock(&self.state).node.clone();
         // In a box, since madsim moves a task several times until it runs.
-        drop(node.spawn(Within::new(id.0, Box::pin(task))));
+        drop(node.spawn(Within::new(id.0, Arc::clone(&self.activity), Box::pin(task))));
     }
 }
 

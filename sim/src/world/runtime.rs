@@ -43,7 +43,7 @@ impl SimRuntime {
     /// Reads the process's wall clock, in nanoseconds since the Unix epoch. It is not part of [`Runtime`]:
     /// locks must not read it.
     pub fn wall_nanos(&self) -> u64 {
-        self.world.process(self.process).clock().wall(self.world.now())
+        self.world.process(self.process).wall(self.world.now())
     }
 
     /// Yields to all other ready tasks, and waits for the end of a pause that has begun.

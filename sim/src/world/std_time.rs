@@ -15,13 +15,14 @@ use std::ffi::{c_int, c_void};
 use std::future::Future;
 use std::mem;
 use std::pin::Pin;
-use std::sync::{OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use libc::{clockid_t, timespec};
 use madsim::time::TimeHandle;
 
+use super::activity::Activity;
 use super::{Inner, World};
 
 thread_local! {
@@ -42,6 +43,7 @@ pin_project_lite::pin_project! {
     /// A task of a process. While it is polled or dropped, `std::time` reads the clocks of the process.
     pub(super) struct Within<F> {
         process: usize,
+        activity: Arc<Activity>,
         #[pin]
         task: Option<F>,
     }
@@ -56,8 +58,8 @@ pin_project_lite::pin_project! {
 }
 
 impl<F> Within<F> {
-    pub(super) fn new(process: usize, task: F) -> Self {
-        Self { process, task: Some(task) }
+    pub(super) fn new(process: usize, activity: Arc<Activity>, task: F) -> Self {
+        Self { process, activity, task: Some(task) }
     }
 }
 
@@ -67,6 +69,7 @@ impl<F: Future<Output = ()>> Future for Within<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.project();
         let _entered = Entered::new(*this.process);
+        this.activity.turn();
         this.task.as_pin_mut().map_or(Poll::Ready(()), |task| task.poll(cx))
     }
 }
@@ -113,7 +116,10 @@ fn of_process(reading: Reading) -> Option<Duration> {
     let now = World(world.clone()).now();
     let nanos = match reading {
         Reading::Monotonic => clock.monotonic(now),
-        Reading::Wall => clock.wall(now),
+        Reading::Wall => {
+            process.activity().read_wall();
+            clock.wall(now)
+        }
     };
     Some(Duration::from_nanos(nanos))
 }

@@ -13,6 +13,9 @@ use super::network::{Arrived, Ending, Listening};
 use super::process::ProcessId;
 
 /// The beginnings of the names of network points ([`World::hear_network`]).
+const OPENS: &str = "opens to";
+const ACCEPTS: &str = "accepts from";
+const CLOSES: &str = "closes to";
 const CONNECTS: &str = "connects to";
 const SENDS: &str = "sends to";
 const RECEIVES: &str = "receives from";
@@ -72,8 +75,10 @@ impl World {
     /// while the link is cut, as TCP retries. A host without that listener refuses the connection.
     pub(super) async fn connect(&self, process: ProcessId, address: &str) -> io::Result<SimStream> {
         let (to, address) = self.resolve(address)?;
+        self.network_point(process, OPENS, to.0);
         self.cross(process, to).await;
         let accepted = self.accept_for(process, &address);
+        self.network_point(to, ACCEPTS, process.0);
         self.cross(to, process).await;
         if accepted.is_some() {
             self.network_point(process, CONNECTS, to.0);
@@ -164,6 +169,12 @@ impl SimStream {
         }
         process.poll_running(cx).map(Ok)
     }
+
+    /// Passes the point of a connection that this end has closed.
+    fn closed(&self) {
+        let peer = self.world.network().pipes[self.writes].to;
+        self.world.network_point(self.process, CLOSES, peer);
+    }
 }
 
 impl AsyncRead for SimStream {
@@ -211,6 +222,7 @@ impl AsyncWrite for SimStream {
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         std::task::ready!(self.poll_alive(cx))?;
         self.world.network().end(&self.world, self.writes, Ending::Closed);
+        self.closed();
         Poll::Ready(Ok(()))
     }
 }
@@ -223,5 +235,7 @@ impl Drop for SimStream {
         let mut network = self.world.network();
         network.pipes[self.reads].abandoned = true;
         network.end(&self.world, self.writes, Ending::Closed);
+        drop(network);
+        self.closed();
     }
 }

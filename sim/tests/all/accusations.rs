@@ -1,6 +1,6 @@
-//! Schedules under which a correct lock was once convicted: for a request on a slow link, for a key on a
-//! replica that had not received the release or on a stopped primary, or by a defect of the simulated
-//! replica.
+//! Schedules under which a correct lock was once convicted: for a request on a slow link, for one still in
+//! flight, for a key on a replica that had not received the release or on a stopped primary, or by a defect
+//! of the simulated replica.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use sim::lab::{Arm, excused, run};
 fn correct_locks_are_acquitted() {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/accusations"));
     let schedules = sim::corpus::load(folder).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(schedules.len(), 6);
+    assert_eq!(schedules.len(), 7);
     for (name, schedule) in schedules {
         let report = run(&schedule, Arm::Fenced, schedule.seed).unwrap();
         let excused = excused(&schedule, Arm::Fenced);

@@ -166,3 +166,33 @@ fn an_exploration_of_one_system_draws_no_other() {
     assert_ne!(counts(stdout(&redis)), counts(stdout(&etcd)), "faults and commands differ");
     assert_eq!(explore("redi").status.code(), Some(2));
 }
+
+#[test]
+fn an_exhaustive_search_prints_its_claim_and_continues() {
+    let progress = Path::new(env!("CARGO_TARGET_TMPDIR")).join("exhaust.json");
+    let _ = std::fs::remove_file(&progress);
+    let arguments =
+        ["exhaust", "--subject", "redis", "--faults", "1", "--resume", progress.to_str().unwrap()];
+    let (first, again) = (sim(&arguments), sim(&arguments));
+    assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
+    let claim = |output: &Output| stdout(output).split("\n\n").next().unwrap().replace("\n  ", " ");
+    let text = claim(&first);
+    assert!(text.starts_with("no violation in all ") && text.ends_with("; 0 remaining."), "{text}");
+    assert_eq!(claim(&again), text);
+    assert_eq!(wide(&stdout(&first)), [""; 0]);
+    // The second search finds all runs but the first one in the file.
+    assert!(stdout(&again).contains("\nruns: 1 in "), "{}", stdout(&again));
+}
+
+#[test]
+fn an_exhaustive_search_without_fencing_saves_schedules_that_replay() {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("exhausted");
+    let search = ["exhaust", "--subject", "redis", "--faults", "1", "--fence", "off"];
+    let output = sim(&[&search[..], &["--out", out.to_str().unwrap()]].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.starts_with("violations, the smallest with 1 fault, in "), "{text}");
+    assert!(text.contains("pause client: stale_write"), "{text}");
+    let file = out.join("exhaust-redis-unfenced-1.toml");
+    assert_eq!(sim(&["replay", file.to_str().unwrap()]).status.code(), Some(0));
+}

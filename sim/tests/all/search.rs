@@ -1,10 +1,11 @@
 //! Searching: which violations are kept, and that a panic is one.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use resource::audit::VerdictKind;
-use sim::explore::{Broken, Found, KEPT_MAX, explore};
+use sim::explore::{Broken, Found, KEPT_MAX, Portfolio, explore};
 use sim::{NoOptions, Process, Sim};
 
 /// Two processes that believe for 100 ms that they are alone, however long they are paused meanwhile.
@@ -31,17 +32,17 @@ fn seeds(found: &Found<NoOptions>) -> BTreeMap<String, Vec<u64>> {
 
 #[test]
 fn of_each_cause_the_first_violations_are_kept() {
-    let all = explore(&[pair], 0..200, 1, |_| true).unwrap();
+    let all = explore(&[pair], 0..200, &Portfolio::default(), 1, |_| true).unwrap();
     let mut failing = Vec::new();
     for seed in 0..200 {
-        let one = explore(&[pair], seed..seed + 1, 1, |_| true).unwrap();
+        let one = explore(&[pair], seed..seed + 1, &Portfolio::default(), 1, |_| true).unwrap();
         failing.extend(one.violations.iter().map(|violation| violation.schedule.seed));
     }
     assert!(failing.len() > KEPT_MAX, "{failing:?}");
     assert_eq!(all.tally.violations, failing.len() as u64);
     assert_eq!(all.tally.causes.values().sum::<u64>(), all.tally.violations);
     assert_eq!(seeds(&all).into_values().collect::<Vec<_>>(), [&failing[..KEPT_MAX]]);
-    let on_two_threads = explore(&[pair], 0..200, 2, |_| true).unwrap();
+    let on_two_threads = explore(&[pair], 0..200, &Portfolio::default(), 2, |_| true).unwrap();
     assert_eq!(seeds(&on_two_threads), seeds(&all));
 }
 
@@ -54,7 +55,7 @@ fn a_panic_is_a_violation_and_the_search_goes_on() {
             assert!(process.now().saturating_since(began) < Duration::from_secs(1), "it slept too long");
         });
     };
-    let found = explore(&[impatient], 0..200, 2, |_| true).unwrap();
+    let found = explore(&[impatient], 0..200, &Portfolio::default(), 2, |_| true).unwrap();
     assert_eq!(found.tally.schedules, 200);
     let violation = found.violations.first().expect("a pause of a second");
     assert!(matches!(&violation.cause.broken, Broken::Panic(at) if at.contains("search.rs:")));
@@ -69,6 +70,20 @@ fn a_world_that_cannot_be_built_ends_the_search() {
             sim.process("a", |_: Process| async {});
         }
     };
-    let error = explore(&[twins], 0..5, 1, |_| true).unwrap_err().to_string();
+    let error = explore(&[twins], 0..5, &Portfolio::default(), 1, |_| true).unwrap_err().to_string();
     assert!(error.contains("two processes are called `a`"), "{error}");
+}
+
+#[test]
+fn a_run_that_is_not_repeatable_ends_the_search() {
+    static RUNS: AtomicU64 = AtomicU64::new(0);
+    let forgetful = |sim: &mut Sim| {
+        sim.process("a", |process: Process| async move {
+            process.point(&format!("run {}", RUNS.fetch_add(1, Ordering::Relaxed)));
+        });
+    };
+    let error = explore(&[forgetful], 1..100, &Portfolio::default(), 1, |_| true).unwrap_err().to_string();
+    assert!(error.starts_with("seed 19: a second run of the same schedule differs: event 1"), "{error}");
+    let found = explore(&[forgetful], 1..19, &Portfolio::default(), 1, |_| true).unwrap();
+    assert_eq!(found.tally.schedules, 18);
 }

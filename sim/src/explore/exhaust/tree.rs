@@ -1,0 +1,89 @@
+//! The placements of faults in a run.
+
+use std::collections::BTreeMap;
+
+use super::exchange::Exchange;
+use super::kinds::Candidate;
+use crate::faults::{Fault, Trigger};
+use crate::sim::Step;
+use crate::span::Span;
+
+/// A fault to place in a run, beside those that it has.
+#[derive(Clone, Debug)]
+pub(super) struct Placement {
+    pub(super) fault: Fault,
+    /// The step after which it strikes.
+    pub(super) step: Step,
+}
+
+/// The placements of a run, and the numbers of those left out.
+#[derive(Default)]
+pub(super) struct Placements {
+    pub(super) placed: Vec<Placement>,
+    /// Number left out since they mirror those of an exchangeable process.
+    pub(super) exchanged: u64,
+    /// Number left out since they touch no step, or first touch the same step as one that is placed.
+    pub(super) alike: u64,
+}
+
+/// The points of a run at which faults may be placed.
+pub(super) struct Places<'a> {
+    /// The steps of the run.
+    pub(super) steps: &'a [Step],
+    /// For each step, whether a fault can be aimed at it.
+    pub(super) is_point: Vec<bool>,
+    /// The first step at which a fault may be placed: that of the fault before.
+    pub(super) first: usize,
+}
+
+impl Places<'_> {
+    /// Places every candidate at every point.
+    pub(super) fn all(&self, candidates: &[Candidate]) -> Placements {
+        let points = (self.first..self.steps.len()).filter(|at| self.is_point[*at]);
+        let placed = points.flat_map(|at| candidates.iter().map(move |candidate| (at, candidate)));
+        let placed = placed.map(|(at, candidate)| self.place(at, candidate)).collect();
+        Placements { placed, ..Placements::default() }
+    }
+
+    /// Places each candidate at the last point before each step that it touches.
+    pub(super) fn pruned(&self, candidates: &[Candidate], exchange: &Exchange) -> Placements {
+        let mut found = Placements::default();
+        let mut last_of: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut point = None;
+        // A step is touched by a fault at a point before it; what is behind all steps by one at the last.
+        for index in self.first..=self.steps.len() {
+            let before = index.checked_sub(1).filter(|before| *before >= self.first);
+            point = before.filter(|before| self.is_point[*before]).or(point);
+            let Some(at) = point else { continue };
+            for (number, candidate) in candidates.iter().enumerate() {
+                let is_touched = match self.steps.get(index) {
+                    Some(step) => candidate.reach.touches(step),
+                    None => candidate.reach.outlasts(),
+                };
+                if !is_touched || last_of.insert(number, at) == Some(at) {
+                    continue;
+                }
+                if exchange.mirrors(self.steps, index, &candidate.reach) {
+                    found.exchanged += 1;
+                } else {
+                    found.placed.push(self.place(at, candidate));
+                }
+            }
+        }
+        let points = self.is_point[self.first..].iter().filter(|is_point| **is_point).count();
+        let all = (points * candidates.len()) as u64;
+        found.alike = all - found.placed.len() as u64 - found.exchanged;
+        found
+    }
+
+    fn place(&self, at: usize, candidate: &Candidate) -> Placement {
+        let step = self.steps[at].clone();
+        let when = Trigger::After {
+            process: step.process.to_string(),
+            point: step.point.to_string(),
+            nth: step.nth,
+            plus: Span::ZERO,
+        };
+        Placement { fault: Fault { when, what: candidate.what.clone() }, step }
+    }
+}

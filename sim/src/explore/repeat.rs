@@ -1,0 +1,45 @@
+//! Second runs: a schedule must give the same events each time it is run.
+
+use crate::sim::{self, Report, RunError, Schedule, Subject};
+
+/// Of so many schedules a search runs one a second time: 5 %. A prime number, so that no strategy or shard is
+/// left out that has every n-th seed.
+const ONE_IN: u64 = 19;
+
+/// Runs the schedule again, if its seed is one of those that a search repeats, and compares.
+///
+/// # Errors
+///
+/// [`RunError::Differs`] if the second run differs from `report`, or the error of that run.
+pub(super) fn watch<S: Subject>(
+    subject: &S,
+    schedule: &Schedule<S::Options>,
+    report: &Report,
+) -> Result<(), RunError> {
+    if !schedule.seed.is_multiple_of(ONE_IN) {
+        return Ok(());
+    }
+    let again = sim::run(subject, schedule)?;
+    let seed = schedule.seed;
+    difference(report, &again).map_or(Ok(()), |difference| Err(RunError::Differs { seed, difference }))
+}
+
+/// Describes the first event in which two runs of one schedule differ, if they do.
+pub fn difference(one: &Report, other: &Report) -> Option<String> {
+    if one.hash == other.hash {
+        return None;
+    }
+    let (ours, theirs) = (one.trace(), other.trace());
+    let mut lines = ours.lines().zip(theirs.lines()).enumerate();
+    let first = lines.find(|(_, (ours, theirs))| ours != theirs);
+    let problem = match first {
+        Some((number, (ours, theirs))) => {
+            format!("event {}: first\n    {ours}\n  then\n    {theirs}", number + 1)
+        }
+        None if one.events.len() == other.events.len() => {
+            "the same events, at times that differ by less than 1 ms".to_owned()
+        }
+        None => format!("{} events first, then {}", one.events.len(), other.events.len()),
+    };
+    Some(format!("a second run of the same schedule differs: {problem}"))
+}

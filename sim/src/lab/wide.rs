@@ -1,0 +1,109 @@
+//! Options that only random schedules of a search have: workloads and modes that few schedules need, each
+//! drawn rarely and from a site of its own.
+//!
+//! The comparison of the systems draws none of them, so that its rows differ only in the system and the class
+//! of faults.
+
+use super::options::Options;
+use super::servers::{Recipe, Tokens, Waiting};
+use super::system::System;
+use super::worker::{Worker, WorkerMode};
+use crate::entropy::Site;
+use crate::sim::{Draw, Schedule};
+use crate::span::Span;
+
+/// A change of the options, and the probability of it.
+type Wider = (&'static str, f64, fn(&mut Options, &mut Site));
+
+const WIDER: &[Wider] = &[
+    ("many workers", 0.05, many_workers),
+    ("one worker", 0.03, one_worker),
+    ("many keys", 0.05, many_keys),
+    ("times to live", 0.1, times_to_live),
+    ("renewal caps", 0.1, renewal_caps),
+    ("tokens by time", 0.15, tokens_by_time),
+    ("called waiters", 0.25, called_waiters),
+    ("Lock service", 0.15, lock_service),
+    ("compare and set", 0.06, compare_and_set),
+];
+
+/// Draws which of the changes the schedule has. One that the rules refuse is left out.
+pub(super) fn widen(schedule: &mut Schedule<Options>, from: &Draw) {
+    for (name, probability, change) in WIDER {
+        let mut site = from.site(&format!("options: {name}"));
+        if !site.chance(*probability) {
+            continue;
+        }
+        let before = schedule.options.clone();
+        change(&mut schedule.options, &mut site);
+        if schedule.validate().is_err() {
+            schedule.options = before;
+        }
+    }
+}
+
+/// Adds workers that do as others do, up to eight.
+fn many_workers(options: &mut Options, site: &mut Site) {
+    let drawn = options.workers.len();
+    for name in ["e", "f", "g", "h"] {
+        let mut worker = options.workers[site.below(drawn as u64) as usize].clone();
+        worker.name = name.into();
+        worker.rounds = 1;
+        options.workers.push(worker);
+    }
+}
+
+fn one_worker(options: &mut Options, _: &mut Site) {
+    options.workers.truncate(1);
+}
+
+/// A key for each worker but one: most do not contend.
+fn many_keys(options: &mut Options, _: &mut Site) {
+    options.keys = (42..46).map(|number| format!("orders:{number}")).collect();
+    for (number, worker) in options.workers.iter_mut().enumerate().skip(2) {
+        worker.key = options.keys.get(number - 1).cloned();
+    }
+}
+
+/// Workers with leases of different lengths.
+fn times_to_live(options: &mut Options, site: &mut Site) {
+    let ttls = options.system.get().ttls_millis();
+    for worker in &mut options.workers {
+        worker.ttl = Some(Span::from_millis(site.one_of(ttls)));
+    }
+}
+
+fn renewal_caps(options: &mut Options, site: &mut Site) {
+    let ttl = options.ttl;
+    for worker in options.workers.iter_mut().filter(|worker| worker.renew) {
+        worker.renew_cap = Some(site.one_of(&[ttl, ttl.times(2), ttl.times(4)]));
+    }
+}
+
+fn tokens_by_time(options: &mut Options, _: &mut Site) {
+    if matches!(options.system, System::Redis | System::Redlock) {
+        options.redis.tokens = Tokens::Time;
+    }
+}
+
+fn called_waiters(options: &mut Options, _: &mut Site) {
+    if options.system == System::Redis {
+        options.redis.waiting = Waiting::Called;
+    }
+}
+
+fn lock_service(options: &mut Options, _: &mut Site) {
+    if options.system == System::Etcd {
+        options.etcd.recipe = Recipe::Service;
+    }
+}
+
+/// All workers do without the lock.
+fn compare_and_set(options: &mut Options, _: &mut Site) {
+    for worker in &mut options.workers {
+        let Worker { name, starts, rounds, key, think, deadline, work, retry_put, .. } = worker.clone();
+        let mode = WorkerMode::new("cas");
+        *worker =
+            Worker { name, mode, starts, rounds, key, think, deadline, work, retry_put, ..Worker::default() };
+    }
+}

@@ -1,0 +1,79 @@
+//! Faults at the points that the run without faults passes.
+
+use std::collections::BTreeMap;
+
+use super::{Material, combined, uniform};
+use crate::entropy::Site;
+use crate::faults::{Fault, Scene, Trigger};
+use crate::sim::steps::Step;
+use crate::span::Span;
+
+/// The largest number of faults.
+const FAULTS_MAX: u64 = 4;
+
+/// The share of the schedules that have a combination of faults, too.
+const COMBINED: f64 = 0.15;
+
+/// A point, and how often it was passed.
+struct Aim<'a> {
+    step: &'a Step,
+    passed: u32,
+}
+
+/// Draws one to four faults as the uniform strategy does, and aims each at a point: three of four at a point
+/// of a process that it touches. Some schedules have a combination of faults at the first point, too.
+pub(super) fn faults(material: &Material<'_>) -> Vec<Fault> {
+    let steps = (material.steps)();
+    let aims = aims(&steps);
+    if aims.is_empty() {
+        return uniform::faults(material);
+    }
+    let count = 1 + (material.site)("aimed").below(FAULTS_MAX);
+    let draw = |number| {
+        let mut site = (material.site)(&format!("aimed fault {number}"));
+        let mut fault = material.known.draw(material.scene, &mut site)?;
+        fault.when = aim(&fault, &aims, material.scene, &mut site)?;
+        Some(fault)
+    };
+    let mut faults: Vec<Fault> = (1..=count).filter_map(draw).collect();
+    let mut site = (material.site)("aimed combination");
+    if site.chance(COMBINED)
+        && let Some(first) = faults.first()
+    {
+        faults.extend(combined::draw(material, &first.when.clone(), &mut site));
+    }
+    faults
+}
+
+/// Returns each point once, in the order of the names.
+fn aims(steps: &[Step]) -> Vec<Aim<'_>> {
+    let mut aims: BTreeMap<(&str, &str), Aim<'_>> = BTreeMap::new();
+    for step in steps {
+        let aim = aims.entry((step.process.as_str(), step.point.as_str()));
+        aim.or_insert(Aim { step, passed: 0 }).passed = step.nth;
+    }
+    aims.into_values().collect()
+}
+
+fn aim(fault: &Fault, aims: &[Aim<'_>], scene: &dyn Scene, site: &mut Site) -> Option<Trigger> {
+    let processes = fault.what.processes();
+    let touches = |step: &Step| {
+        processes.contains(&step.process.as_str())
+            || step.peer().is_some_and(|peer| processes.contains(&peer))
+    };
+    let near: Vec<&Aim<'_>> = aims.iter().filter(|aim| touches(aim.step)).collect();
+    let (is_near, at) = (site.chance(0.75), site.below(u64::MAX));
+    let aim = if is_near && !near.is_empty() {
+        near[(at % near.len() as u64) as usize]
+    } else {
+        aims.get((at % aims.len() as u64) as usize)?
+    };
+    let nth = 1 + site.below(u64::from(aim.passed.max(1))) as u32;
+    let plus = match site.below(10) {
+        0..=5 => Span::ZERO,
+        6..=7 => Span::from_millis(1 + site.below(20)),
+        _ => Span::from_millis(1 + site.below(scene.scale().as_nanos() / 1_000_000)),
+    };
+    let (process, point) = (aim.step.process.to_string(), aim.step.point.to_string());
+    Some(Trigger::After { process, point, nth, plus })
+}

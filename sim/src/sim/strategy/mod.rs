@@ -1,0 +1,55 @@
+//! The strategies by which the faults of a random schedule are drawn. Each draws from the seed alone, so that
+//! a seed and a strategy name a schedule.
+
+mod aimed;
+mod combined;
+mod ordered;
+mod swarm;
+mod uniform;
+
+use super::steps::Step;
+use crate::entropy::Site;
+use crate::faults::{Fault, Faults, Scene};
+use crate::names::names;
+
+names! {
+    /// How the faults of a random schedule are drawn.
+    pub enum Strategy as "strategy" {
+        /// Each fault by itself: its kind by fixed weights, and a point or a time at random.
+        Uniform = "uniform",
+        /// Each fault at a point that the run without faults passes: points that are passed once are as
+        /// likely as those that are passed often.
+        Aimed = "aimed",
+        /// Some kinds of faults are left out of the schedule, and the others have weights of their own. From
+        /// Groce et al., "Swarm Testing", ISSTA 2012.
+        Swarm = "swarm",
+        /// A few pauses of processes and delays of links, at moments of the run without faults that are all
+        /// equally likely. From Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of
+        /// Finding Bugs", ASPLOS 2010.
+        Ordered = "ordered",
+    }
+}
+
+/// What a strategy draws from.
+pub(crate) struct Material<'a> {
+    /// The kinds of faults.
+    pub(crate) known: &'a Faults,
+    /// The processes and links.
+    pub(crate) scene: &'a dyn Scene,
+    /// The sources of randomness, by their names.
+    pub(crate) site: &'a dyn Fn(&str) -> Site,
+    /// Runs the schedule without faults, and returns its steps.
+    pub(crate) steps: &'a dyn Fn() -> Vec<Step>,
+}
+
+impl Strategy {
+    /// Draws faults. Some may not suit the schedule, such as a second promotion: the caller leaves them out.
+    pub(crate) fn faults(self, material: &Material<'_>) -> Vec<Fault> {
+        match self {
+            Self::Uniform => uniform::faults(material),
+            Self::Aimed => aimed::faults(material),
+            Self::Swarm => swarm::faults(material),
+            Self::Ordered => ordered::faults(material),
+        }
+    }
+}

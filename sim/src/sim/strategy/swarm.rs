@@ -1,0 +1,51 @@
+//! Some kinds of faults only, with weights of their own.
+
+use super::{Material, combined};
+use crate::entropy::Site;
+use crate::faults::{Fault, Faults};
+
+/// The largest number of faults.
+const FAULTS_MAX: u64 = 6;
+
+/// The factors by which the weight of a kind may change.
+const FACTORS: [u64; 3] = [1, 2, 6];
+
+/// The share of the schedules that have a combination of faults, too.
+const COMBINED: f64 = 0.25;
+
+/// Draws up to six faults of the kinds that this schedule has, in some schedules with a combination.
+pub(super) fn faults(material: &Material<'_>) -> Vec<Fault> {
+    let mut site = (material.site)("swarm");
+    let chosen = chosen(material.known, &mut site);
+    let count = 1 + site.below(FAULTS_MAX);
+    let weigh = |verb: &str| chosen.iter().find(|(known, _)| *known == verb).map_or(0, |(_, factor)| *factor);
+    let draw = |number| {
+        let mut site = (material.site)(&format!("swarm fault {number}"));
+        material.known.draw_weighed(material.scene, &mut site, &weigh)
+    };
+    let mut faults: Vec<Fault> = (1..=count).filter_map(draw).collect();
+    if site.chance(COMBINED)
+        && let Some(first) = faults.first()
+    {
+        let combined = combined::draw(material, &first.when, &mut site);
+        faults.extend(combined.into_iter().filter(|fault| weigh(fault.what.verb()) > 0));
+    }
+    faults
+}
+
+/// Draws the kinds that the schedule has, each with its factor: every second one, and at least one.
+fn chosen(known: &Faults, site: &mut Site) -> Vec<(&'static str, u64)> {
+    let verbs = known.verbs();
+    let factor = |site: &mut Site| FACTORS[site.below(FACTORS.len() as u64) as usize];
+    let mut chosen = Vec::new();
+    for verb in &verbs {
+        let (is_in, factor) = (site.chance(0.5), factor(site));
+        if is_in {
+            chosen.push((*verb, factor));
+        }
+    }
+    if chosen.is_empty() {
+        chosen.extend(verbs.get(site.below(verbs.len() as u64) as usize).map(|verb| (*verb, 1)));
+    }
+    chosen
+}
