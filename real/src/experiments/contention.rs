@@ -74,7 +74,7 @@ impl Experiment for Contention {
     const NUMBER: u32 = 4;
     const TITLE: &'static str = "Acquisition latency against contention";
     const QUESTION: &'static str = "How long does an acquire of a hot lock take as more contend for it, and \
-         from where on do more contenders only wait?";
+         from which number on do more contenders only wait?";
     const COMMITTED: &'static str = include_str!("../../experiments/4.toml");
 
     /// Runs the loads one after the other, since they would disturb each other.
@@ -178,9 +178,9 @@ fn remark(configuration: &Configuration, points: &[&Point]) -> Option<String> {
     let between_ms = (1e3 / per_second.max(f64::EPSILON) - configuration.work.seconds() * 1e3).max(0.0);
     Some(format!(
         "On {name} {} contenders were the first that got less than they asked for, {per_second:.1} a second \
-         of {:.1}. Sections exclude each other, so what bounds them is the work of {} and, between a release \
-         and the next grant, {between_ms:.1} ms: the release itself takes {:.1} ms, and the rest is the way \
-         to the next one who waits.",
+         of {:.1}. Sections exclude each other, so their rate is limited by the work of {} and by the {between_ms:.1} ms \
+         between a release and the next grant: the release itself takes {:.1} ms, and the rest passes until \
+         the next waiter has its grant.",
         full.contenders, full.offered_per_second, configuration.work, full.release_p50_ms,
     ))
 }

@@ -183,7 +183,7 @@ impl Arm {
         format!(
             "{}: {:.1} of a thousand pairs were served in the wrong order, and one waiter saw {} later ones \
              served before it. Half of those served waited {:.0} ms, one in a hundred {:.0} ms or more; the \
-             longest that anybody waited, served or not, was {:.0} ms.",
+             longest wait, served or not, was {:.0} ms.",
             self.name(),
             self.inverted_per_mille(),
             self.overtaken_max,

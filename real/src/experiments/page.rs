@@ -87,10 +87,9 @@ impl Page {
 
 const HEAD: &str = "# The experiments on live servers
 
-Made by `cargo run --release -p real -- report` from the raw results in `real/results/`; `report --check` says whether this
-page agrees with them. Each experiment is one command, its configuration a file in `real/experiments/`. A sentence with a
-tick is an expectation of the experiment: it is checked against the numbers, and where they do not bear it out it says so,
-and the command exits with 1.
+`cargo run --release -p real -- report` makes this page from the raw results in `real/results/`, and `report --check`
+compares the two. Each experiment is one command, and its configuration is a file in `real/experiments/`. A sentence with
+a tick is an expectation that the numbers confirm. Where they do not, the page says so, and the command exits with 1.
 ";
 
 fn missing(experiment: &dyn Registered) -> String {

@@ -92,7 +92,7 @@ impl Experiment for TtlSweep {
     const NUMBER: u32 = 6;
     const TITLE: &'static str = "TTL sweep with SIGKILL";
     const QUESTION: &'static str =
-        "How long does a lock stay taken whose holder was killed, and what does a short TTL cost?";
+        "How long does a lock stay taken after its holder was killed, and what does a short TTL cost?";
     const COMMITTED: &'static str = include_str!("../../experiments/6.toml");
 
     /// Runs everything at the same time, each run with a key of its own.

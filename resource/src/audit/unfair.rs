@@ -34,6 +34,8 @@ struct Line<'h> {
     /// position twice.
     waiting: BTreeMap<(u64, &'h Name), &'h Name>,
     positions: BTreeMap<&'h Name, u64>,
+    /// The token of the last grant to each owner. The token of a fair lock is the position in its queue.
+    granted: BTreeMap<&'h Name, u64>,
 }
 
 impl<'h> Unfair<'h> {
@@ -43,6 +45,9 @@ impl<'h> Unfair<'h> {
                 self.lines.entry(key).or_default().join(owner, *position, &event.process);
             }
             Kind::LeaseAcquired { key, owner, .. } | Kind::KeyGranted { key, owner, .. } => {
+                if let Kind::KeyGranted { token: Some(token), .. } = &event.kind {
+                    self.lines.entry(key).or_default().granted.insert(owner, *token);
+                }
                 if let Some(line) = self.lines.get_mut(key)
                     && let Some(served) = line.leave(owner)
                 {
@@ -59,7 +64,7 @@ impl<'h> Unfair<'h> {
             }
             Kind::ProcessCrashed { .. } => self.lines.retain(|_, line| {
                 line.drop_process(&event.process);
-                !line.waiting.is_empty()
+                !line.waiting.is_empty() || !line.granted.is_empty()
             }),
             _ => {}
         }
@@ -69,6 +74,10 @@ impl<'h> Unfair<'h> {
 impl<'h> Line<'h> {
     fn join(&mut self, owner: &'h Name, position: u64, process: &'h Name) {
         self.leave(owner);
+        if self.granted.get(owner) == Some(&position) {
+            // The lock has served this place, and may have taken it back, before the waiter reported it.
+            return;
+        }
         self.waiting.insert((position, owner), process);
         self.positions.insert(owner, position);
     }

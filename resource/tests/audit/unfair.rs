@@ -57,6 +57,22 @@ fn a_grant_that_is_reported_late_is_in_order() {
 }
 
 #[test]
+fn a_place_that_was_served_before_it_is_reported_is_not_overtaken() {
+    // A paused waiter reads its place when its session is over.
+    let story = |place| {
+        [
+            (1, "server", granted("a", 10)),
+            (1000, "server", expired("a")),
+            (1001, "b", queued("b", 11)),
+            (1002, "a", queued("a", place)),
+            (1003, "server", granted("b", 11)),
+        ]
+    };
+    assert_eq!(judge(story(10)), []);
+    only(VerdictKind::Unfair, &judge(story(9)));
+}
+
+#[test]
 fn a_grant_out_of_order_is_reported_once() {
     let rest = [(3, "server", granted("b", 1)), (4, "b", acquired("b", 1))];
     let verdicts = judge(a_then_b_queued().into_iter().chain(rest));

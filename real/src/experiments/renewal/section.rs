@@ -71,12 +71,10 @@ impl Findings {
 fn after_waking(stale: u32, overtaken: u32) -> String {
     match (stale, overtaken) {
         (_, 0) => "No holder that renewed was overtaken.".to_owned(),
-        (0, _) => {
-            "None of the holders that renewed and overslept wrote after it woke: the watchdog looks at \
-             the clock before the work goes on, and drops it. That is of no help to a write that has left \
-             already."
-                .to_owned()
-        }
+        (0, _) => "None of the holders that renewed and overslept wrote after it woke: the watchdog reads \
+             the clock before the work goes on, and drops the work. It can't stop a write that has already \
+             been sent."
+            .to_owned(),
         (stale, _) => format!(
             "Of the holders that renewed and paused for too long, {stale} wrote after the \
              pause, with fencing off."
@@ -90,8 +88,8 @@ fn name(renewing: bool) -> &'static str {
 
 fn pause_table(findings: &Findings) -> Table {
     let mut table = Table::new(
-        "A holder pauses after a part of a lease's work and then writes; each row is as many runs as there \
-         are phases. Runs with two holders at once, with a stale write taken, and with one refused.",
+        "A holder pauses after a part of a lease's work and then writes; each row has one run for each \
+         phase. Runs with two holders at once, with a stale write taken, and with one refused.",
         &["system", "holder", "pause/TTL", "fence", "runs", "two holders", "stale", "refused"],
     );
     for Paused { cell, runs, overlaps, stale_writes, refused, .. } in &findings.pauses {

@@ -172,8 +172,8 @@ fn expect_of_etcd(section: &mut Section, findings: &Findings) {
         ));
     }
     section.remarks.push(format!(
-        "{} acquires and releases of one lock made {} revisions and {:.0} bytes of database each, though \
-         nothing of them was left; compaction alone returns none of it to the disk ({} bytes after it), \
+        "{} acquires and releases of one lock made {} revisions and {:.0} bytes of database each, although \
+         no lock was left; compaction alone returns none of it to the disk ({} bytes after it), \
          defragmentation does ({} bytes).",
         growth.rounds,
         growth.revisions,
