@@ -6,6 +6,7 @@
 //!
 //! [`Subject::excused`]: crate::sim::Subject::excused
 
+mod batch;
 mod cause;
 pub mod exhaust;
 mod explain;

@@ -2,17 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-use std::sync::{Mutex, PoisonError};
 
 use resource::audit::VerdictKind;
 
+use super::batch;
 use super::cause::{Cause, Causes};
 use super::portfolio::Portfolio;
 use super::repeat;
-use crate::pool;
 use crate::probes::Probes;
 use crate::sim::{self, Draw, Outcome, Report, RunError, Schedule, Subject};
-use crate::world::lock;
 
 /// The most violations of one cause that a search keeps: those with the lowest seeds.
 pub const KEPT_MAX: usize = 4;
@@ -67,8 +65,8 @@ pub struct Found<O> {
 type Kept<O> = BTreeMap<(&'static str, Cause), Vec<Violation<O>>>;
 
 /// Draws schedules from `seeds` by the strategies of `portfolio` and runs each in all `arms` (subjects that
-/// draw the same schedules), on `threads` threads. Calls `go_on` with the tally after each schedule, and
-/// stops when it returns false.
+/// draw the same schedules), on `threads` threads. Counts them in the order of their seeds, calls `go_on` with
+/// the tally after each, and stops when it returns false.
 ///
 /// A panic of the code under test is a violation. One schedule in 19 is run a second time in the last arm.
 ///
@@ -82,29 +80,36 @@ pub fn explore<S: Subject>(
     threads: usize,
     go_on: impl Fn(&Tally) -> bool + Sync,
 ) -> Result<Found<S::Options>, RunError> {
-    let found = Mutex::new((Tally::default(), Kept::new()));
+    let (mut tally, mut kept) = (Tally::default(), Kept::new());
     let points = arms.first().map(sim::survey).transpose()?.unwrap_or_default();
-    pool::run(threads, seeds, |seed| -> Result<_, RunError> {
-        let Some(first) = arms.first() else { return Ok(ControlFlow::Break(())) };
-        let mut from = Draw::surveyed(seed, &points).by(portfolio.of(seed));
-        let schedule = first.schedule(&mut from)?;
-        let runs = arms.iter().map(|arm| Judged::run(arm, &schedule));
-        let runs = runs.collect::<Result<Vec<_>, RunError>>()?;
-        if let (Some(arm), Some(Judged { report: Some(report), .. })) = (arms.last(), runs.last()) {
-            repeat::watch(arm, &schedule, report)?;
-        }
-        let mut found = lock(&found);
-        let (tally, kept) = &mut *found;
-        tally.schedules += 1;
-        for (number, run) in runs.into_iter().enumerate() {
-            tally.add(&run, number + 1 == arms.len());
-            if let Some(violation) = run.violation {
-                keep(kept, violation);
+    let Some((first, last)) = arms.first().zip(arms.last()) else {
+        return Ok(Found { tally, violations: Vec::new() });
+    };
+    for seeds in batch::of(seeds) {
+        let work = |seed| -> Result<_, RunError> {
+            let mut from = Draw::surveyed(seed, &points).by(portfolio.of(seed));
+            let schedule = first.schedule(&mut from)?;
+            let runs = arms.iter().map(|arm| Judged::run(arm, &schedule));
+            let runs = runs.collect::<Result<Vec<_>, RunError>>()?;
+            if let Some(Judged { report: Some(report), .. }) = runs.last() {
+                repeat::watch(last, &schedule, report)?;
             }
+            Ok(runs)
+        };
+        let merge = |_, runs: Vec<Judged<S::Options>>| {
+            tally.schedules += 1;
+            for (number, run) in runs.into_iter().enumerate() {
+                tally.add(&run, number + 1 == arms.len());
+                if let Some(violation) = run.violation {
+                    keep(&mut kept, violation);
+                }
+            }
+            if go_on(&tally) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        if batch::run(threads, seeds, work, merge)?.is_break() {
+            break;
         }
-        Ok(if go_on(tally) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-    })?;
-    let (tally, kept) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    }
     let mut violations: Vec<Violation<S::Options>> = kept.into_values().flatten().collect();
     violations.sort_by_key(|violation| violation.schedule.seed);
     Ok(Found { tally, violations })
