@@ -12,10 +12,12 @@ use xxhash_rust::xxh3::xxh3_64;
 /// The bytes of the key after the seed. Another label changes every run of every seed.
 const LABEL: &[u8; 24] = b"dlock simulation entropy";
 
-/// The randomness of one run: a ChaCha key, made from the seed.
+/// The randomness of one run: a ChaCha key, made from the seed, and those that replace it later in the run.
 #[derive(Clone, Debug)]
 pub struct Entropy {
     key: ChaCha8Rng,
+    /// The later keys, each with the true time in nanoseconds from which it applies, in the order of time.
+    later: Vec<(u64, ChaCha8Rng)>,
 }
 
 /// The stream of one site. Two sites of the same name and seed draw the same numbers: name each site once.
@@ -27,19 +29,43 @@ pub struct Site {
 impl Entropy {
     /// Creates the randomness of the run with this seed.
     pub fn new(seed: u64) -> Self {
-        let mut key = [0; 32];
-        key[..8].copy_from_slice(&seed.to_le_bytes());
-        key[8..].copy_from_slice(LABEL);
-        Self { key: ChaCha8Rng::from_seed(key) }
+        Self { key: key(seed), later: Vec::new() }
+    }
+
+    /// Replaces the key from the true time `at` on, in nanoseconds, by that of `seed`. Call it in the order
+    /// of time.
+    #[must_use]
+    pub fn rekeyed(mut self, at: u64, seed: u64) -> Self {
+        self.later.push((at, key(seed)));
+        self
     }
 
     /// Returns the stream of the site `name`, from its beginning. The stream's number is the name's XXH3
     /// hash, which is the same on every machine and in every release.
     pub fn site(&self, name: &str) -> Site {
-        let mut stream = self.key.clone();
+        self.site_of(0, name)
+    }
+
+    /// Returns how often the key has been replaced until the true time `now`.
+    pub(crate) fn epoch(&self, now: u64) -> usize {
+        self.later.iter().take_while(|(at, _)| *at <= now).count()
+    }
+
+    /// Returns the stream of the site `name` from the key of that epoch.
+    pub(crate) fn site_of(&self, epoch: usize, name: &str) -> Site {
+        let later = epoch.checked_sub(1).and_then(|epoch| self.later.get(epoch));
+        let mut stream = later.map_or(&self.key, |(_, key)| key).clone();
         stream.set_stream(xxh3_64(name.as_bytes()));
         Site { stream }
     }
+}
+
+/// Returns the key of the seed.
+fn key(seed: u64) -> ChaCha8Rng {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    key[8..].copy_from_slice(LABEL);
+    ChaCha8Rng::from_seed(key)
 }
 
 impl Site {
@@ -116,6 +142,15 @@ mod tests {
         let streams = [first(0, "a"), first(1, "a"), first(0, "b"), first(1, "b"), first(u64::MAX, "a")];
         for (at, stream) in streams.iter().enumerate() {
             assert!(!streams[..at].contains(stream), "stream {at} is another's: {stream:?}");
+        }
+    }
+
+    #[test]
+    fn a_later_key_is_that_of_its_seed() {
+        let entropy = Entropy::new(1).rekeyed(10, 2).rekeyed(20, 3);
+        assert_eq!([0, 9, 10, 19, 20, 99].map(|now| entropy.epoch(now)), [0, 0, 1, 1, 2, 2]);
+        for (epoch, seed) in [(0, 1), (1, 2), (2, 3)] {
+            assert_eq!(entropy.site_of(epoch, "a").u64(), first(seed, "a")[0]);
         }
     }
 

@@ -10,6 +10,7 @@ use resource::audit::{Rules, VerdictKind};
 use super::cast::{Body, Cast, Main};
 use super::check::Check;
 use super::process::Process;
+use super::schedule::Rekey;
 
 use crate::faults::{Fault, Role, Scene};
 use crate::servers::host::Host;
@@ -37,6 +38,7 @@ use crate::span::Span;
 /// ```
 pub struct Sim {
     pub(super) seed: u64,
+    pub(super) rekey: Vec<Rekey>,
     pub(super) latency: (Duration, Duration),
     pub(super) limit: Duration,
     pub(super) linger: Duration,
@@ -58,6 +60,7 @@ impl Sim {
     pub fn new(seed: u64) -> Self {
         Self {
             seed,
+            rekey: Vec::new(),
             latency: (Duration::from_millis(1), Duration::from_millis(4)),
             limit: Duration::from_secs(60),
             linger: Duration::from_secs(5),

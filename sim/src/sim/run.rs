@@ -179,7 +179,10 @@ fn on_this_thread<C: Course>(sim: Sim, course: C) -> Result<Ran<C::Output>, RunE
 
 async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<Ran<C::Output>, RunError> {
     let processes: Vec<&str> = sim.cast.names.iter().map(String::as_str).collect();
-    let world = World::new(Entropy::new(sim.seed), &processes, sim.latency);
+    let entropy = Entropy::new(sim.seed);
+    let entropy =
+        sim.rekey.iter().fold(entropy, |entropy, rekey| entropy.rekeyed(rekey.at.as_nanos(), rekey.seed));
+    let world = World::new(entropy, &processes, sim.latency);
     panic::in_world(&world, C::IS_SCRIPT);
     if !world.is_std_time_of_processes() {
         if cfg!(target_os = "linux") {

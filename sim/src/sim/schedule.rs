@@ -75,6 +75,16 @@ impl Default for Latency {
     }
 }
 
+/// A new seed for the rest of a run: what it draws before `at` stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rekey {
+    /// The true time from which latencies, owner tokens and backoffs are drawn from the new seed.
+    pub at: Span,
+    /// The new seed.
+    pub seed: u64,
+}
+
 /// The settings of one run of a subject. The same schedule and the same code give the same run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule<O> {
@@ -82,6 +92,8 @@ pub struct Schedule<O> {
     pub about: String,
     /// The seed of all randomness in its runs: latencies, owner tokens, backoff. Default 0.
     pub seed: u64,
+    /// Later seeds, in the order of time. Default none.
+    pub rekey: Vec<Rekey>,
     /// The simulated time at which a run ends at the latest. Default 60 s.
     pub limit: Span,
     /// The links between processes.
@@ -102,6 +114,8 @@ struct Shared {
     about: String,
     #[serde(default)]
     seed: u64,
+    #[serde(default)]
+    rekey: Vec<Rekey>,
     #[serde(default = "default_limit")]
     limit: Span,
     #[serde(default)]
@@ -111,7 +125,7 @@ struct Shared {
 }
 
 /// The keys of [`Shared`], and that of the faults, which are read against a table.
-const SHARED: [&str; 5] = ["about", "seed", "limit", "network", "expect"];
+const SHARED: [&str; 6] = ["about", "seed", "rekey", "limit", "network", "expect"];
 const FAULT: &str = "fault";
 
 fn default_limit() -> Span {
@@ -124,6 +138,7 @@ impl<O> Schedule<O> {
         Self {
             about: about.to_owned(),
             seed: 0,
+            rekey: Vec::new(),
             limit: default_limit(),
             network: Network::default(),
             faults: Vec::new(),
@@ -140,6 +155,7 @@ impl<O> Schedule<O> {
         };
         Self {
             seed: sim.seed,
+            rekey: sim.rekey.clone(),
             limit: span(sim.limit),
             network: Network { latency: Latency { min: span(sim.latency.0), max: span(sim.latency.1) } },
             faults: sim.faults.clone(),
@@ -147,10 +163,11 @@ impl<O> Schedule<O> {
         }
     }
 
-    /// Sets the seed, the limit, the network and the faults of `sim` to those of the schedule.
+    /// Sets the seeds, the limit, the network and the faults of `sim` to those of the schedule.
     pub fn apply(&self, sim: &mut Sim) {
         let Latency { min, max } = self.network.latency;
         sim.with_seed(self.seed).limit(self.limit.duration()).latency(min.duration(), max.duration());
+        sim.rekey.clone_from(&self.rekey);
         sim.faults.clone_from(&self.faults);
     }
 
@@ -177,12 +194,16 @@ impl<O> Schedule<O> {
         (!found.is_empty()).then(|| Mismatch { what: "faults", expected, found: found.join("; ") })
     }
 
-    /// Checks the parts common to all subjects: the limit, the network and the expectations.
+    /// Checks the parts common to all subjects: the later seeds, the limit, the network and the expectations.
     ///
     /// # Errors
     ///
     /// [`Invalid`] for the first rule that it breaks.
     pub fn check_shared(&self, arms: &[&str]) -> Result<(), Invalid> {
+        if let Some(at) = self.rekey.windows(2).position(|pair| pair[0].at >= pair[1].at) {
+            let problem = "`rekey` is not in the order of time: sort it by `at`";
+            return Err(Place::top("rekey").index(at + 1).key("at").says(problem));
+        }
         if self.limit.is_zero() {
             return Err(Place::top("limit").says("`limit` is 0s: give it some time"));
         }
@@ -222,7 +243,7 @@ impl<O: Serialize + DeserializeOwned> Schedule<O> {
         }
         let own_keys: Vec<_> = own.keys().map(Spanned::span).collect();
         let part = |table| toml::de::Deserializer::from(Spanned::new(span.clone(), table));
-        let Shared { about, seed, limit, network, expect } =
+        let Shared { about, seed, rekey, limit, network, expect } =
             Shared::deserialize(part(shared)).map_err(malformed)?;
         let options = O::deserialize(part(own)).map_err(|error| {
             let mut problem = error.message().to_owned();
@@ -238,7 +259,7 @@ impl<O: Serialize + DeserializeOwned> Schedule<O> {
             let place = Place::top("fault").index(number);
             faults.push(fault.read(&place, known).map_err(|error| ScheduleError::of(file, text, &error))?);
         }
-        Ok(Self { about, seed, limit, network, faults, expect, options })
+        Ok(Self { about, seed, rekey, limit, network, faults, expect, options })
     }
 
     /// Returns the schedule as TOML, laid out as a person would write it. [`parse`](super::parse) reads it
@@ -250,6 +271,9 @@ impl<O: Serialize + DeserializeOwned> Schedule<O> {
         field(&mut text, "about", &self.about);
         if self.seed != 0 {
             field(&mut text, "seed", &self.seed);
+        }
+        if !self.rekey.is_empty() {
+            field(&mut text, "rekey", &self.rekey);
         }
         text.push_str(values.trim_end());
         if !values.trim_end().is_empty() {

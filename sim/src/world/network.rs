@@ -30,6 +30,8 @@ pub(super) enum Ending {
 
 pub(super) struct Network {
     entropy: Entropy,
+    /// How often the key of `entropy` has been replaced so far.
+    epoch: usize,
     /// The processes' names.
     names: Vec<Box<str>>,
     links: Vec<Link>,
@@ -96,15 +98,21 @@ impl Network {
         let latency = (nanos(latency.0), nanos(latency.1));
         let names = names.iter().map(|name| Box::from(*name)).collect();
         let entropy = entropy.clone();
-        Self { entropy, names, links, pipes: Vec::new(), latency, listeners: BTreeMap::new() }
+        Self { entropy, epoch: 0, names, links, pipes: Vec::new(), latency, listeners: BTreeMap::new() }
     }
 
     /// Returns the arrival time of a segment sent now from `from` to `to`, or `None` while the link is cut.
     pub(super) fn arrival(&mut self, now: u64, from: usize, to: usize) -> Option<u64> {
         let (least, most) = self.latency;
+        let epoch = self.entropy.epoch(now);
+        if epoch != self.epoch {
+            self.epoch = epoch;
+            self.links.iter_mut().for_each(|link| link.random = None);
+        }
         let link = &mut self.links[from * self.names.len() + to];
         // Joined, as `format!` takes longer than the draw.
-        let site = || self.entropy.site(&["link ", &self.names[from], " ", &self.names[to]].concat());
+        let name = || ["link ", &self.names[from], " ", &self.names[to]].concat();
+        let site = || self.entropy.site_of(epoch, &name());
         let latency = link.random.get_or_insert_with(site).range_nanos(least, most);
         (link.cuts == 0).then(|| now + latency + link.extra)
     }

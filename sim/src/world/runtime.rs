@@ -20,15 +20,22 @@ pub struct SimRuntime {
     world: World,
     process: ProcessId,
     life: u32,
-    random: Arc<Mutex<Site>>,
+    random: Arc<Mutex<Random>>,
+}
+
+/// The randomness of one life of a process.
+struct Random {
+    site: Site,
+    /// How often the key of the world's entropy had been replaced when the site was made.
+    epoch: usize,
 }
 
 impl SimRuntime {
     /// Returns the runtime of the process in its present life.
     pub fn new(world: &World, process: ProcessId) -> Self {
         let life = world.process(process).life();
-        let site = world.entropy().site(&format!("random {} {life}", world.process(process).name()));
-        Self { world: world.clone(), process, life, random: Arc::new(Mutex::new(site)) }
+        let random = Arc::new(Mutex::new(Random::new(world, process, life)));
+        Self { world: world.clone(), process, life, random }
     }
 
     /// Returns its world.
@@ -70,6 +77,14 @@ impl SimRuntime {
     }
 }
 
+impl Random {
+    fn new(world: &World, process: ProcessId, life: u32) -> Self {
+        let epoch = world.entropy().epoch(world.now());
+        let name = format!("random {} {life}", world.process(process).name());
+        Self { site: world.entropy().site_of(epoch, &name), epoch }
+    }
+}
+
 impl Runtime for SimRuntime {
     type Stream = SimStream;
 
@@ -92,7 +107,11 @@ impl Runtime for SimRuntime {
     }
 
     fn fill_random(&self, bytes: &mut [u8]) {
-        lock(&self.random).fill(bytes);
+        let mut random = lock(&self.random);
+        if random.epoch != self.world.entropy().epoch(self.world.now()) {
+            *random = Random::new(&self.world, self.process, self.life);
+        }
+        random.site.fill(bytes);
     }
 
     fn probe(&self, probe: &'static Probe, line: u32, seen: impl FnOnce() -> u64) {

@@ -15,7 +15,7 @@ use sim::lab::{
     Etcd, Kind, Options, Persistence, Point, ReadMode, Recipe, Redis, ReleaseMode, Resource, Store, System,
     Tokens, Waiting, Worker, WorkerMode,
 };
-use sim::sim::{Expect, Latency, Network, Outcome};
+use sim::sim::{Expect, Latency, Network, Outcome, Rekey};
 use sim::{Schedule, Shift, Span};
 
 proptest! {
@@ -216,11 +216,13 @@ fn schedule() -> impl Strategy<Value = Schedule<Options>> {
         of(span()),
     );
     let body = (cluster(), of(text()), vec(worker(), 1..4), vec(fault(), 0..4), expect());
-    (head, body).prop_map(|(head, body)| {
+    (head, body, vec(any::<u64>(), 0..3)).prop_map(|(head, body, rekey)| {
         let (about, system, seed, ttl, drift_margin, keys, limit, within) = head;
         let ((network, redis, etcd, resource), mutant, workers, faults, expect) = body;
         let options = Options::new(system, ttl, workers);
         let options = Options { drift_margin, keys, within, mutant, redis, etcd, resource, ..options };
-        Schedule { about, seed, limit, network, faults, expect, options }
+        let rekey = rekey.into_iter().enumerate();
+        let rekey = rekey.map(|(at, seed)| Rekey { at: Span::from_secs(at as u64), seed }).collect();
+        Schedule { about, seed, rekey, limit, network, faults, expect, options }
     })
 }
