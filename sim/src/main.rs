@@ -11,6 +11,7 @@ use resource::Fencing;
 use resource::audit::VerdictKind;
 use sim::Strategy;
 use sim::allocator::Allocator;
+use sim::explore::{Portfolio, Representation};
 use sim::lab::System;
 use sim::museum::Mutant;
 
@@ -34,7 +35,7 @@ enum Command {
         /// The seed of the schedule and of all randomness in its run.
         #[arg(long)]
         seed: u64,
-        /// Draws faults by this strategy only: uniform, aimed, swarm or ordered. By
+        /// Draws faults by this strategy only: uniform, aimed, swarm, ordered or feedback. By
         /// default as `explore` does with this seed.
         #[arg(long)]
         strategy: Option<Strategy>,
@@ -65,7 +66,7 @@ enum Command {
     /// Searches for violations: runs random schedules with fencing on.
     Explore {
         /// The largest number of schedules.
-        #[arg(long, required_unless_present = "seconds")]
+        #[arg(long, required_unless_present_any = ["seconds", "until_stable"])]
         seeds: Option<u64>,
         /// The longest time, in seconds. A schedule that has begun is finished.
         #[arg(long)]
@@ -79,12 +80,15 @@ enum Command {
         /// Puts this mistake of the museum into all locks, or into the resource: the search must find it.
         #[arg(long)]
         mutant: Option<Mutant>,
-        /// Draws faults by this strategy only: uniform, aimed, swarm or ordered. By default all in turns.
+        /// Draws faults by this strategy only: uniform, aimed, swarm, ordered or feedback. By default all in turns.
         #[arg(long)]
         strategy: Option<Strategy>,
         /// The number of threads; by default one for each core.
         #[arg(long)]
         threads: Option<usize>,
+        /// Stops once ten batches of 64 schedules have reached no new state and no new probe.
+        #[arg(long)]
+        until_stable: bool,
         /// Fails if a probe is unmet: a situation that no run has reached, or a condition that none has
         /// evaluated, unless it is marked rare.
         #[arg(long)]
@@ -124,9 +128,12 @@ enum Command {
         /// The most schedules of one search.
         #[arg(long, default_value_t = 10_000)]
         cap: u64,
-        /// Draws faults by this strategy only: uniform, aimed, swarm or ordered. By default all in turns.
+        /// Draws faults by this strategy only: uniform, aimed, swarm, ordered or feedback. By default all in turns.
         #[arg(long)]
         strategy: Option<Strategy>,
+        /// Compares runs by these features, for the feedback strategy: states or pairs.
+        #[arg(long, default_value_t = Representation::States)]
+        novelty: Representation,
         /// The number of threads; by default one for each core.
         #[arg(long)]
         threads: Option<usize>,
@@ -186,7 +193,18 @@ fn main() -> ExitCode {
         }
         Some(Command::Replay { file, json }) => cli::replay::file(&file, json),
         Some(Command::Corpus { folder }) => cli::corpus::corpus(&folder),
-        Some(Command::Explore { seeds, seconds, first, system, mutant, strategy, threads, probes, out }) => {
+        Some(Command::Explore {
+            seeds,
+            seconds,
+            first,
+            system,
+            mutant,
+            strategy,
+            threads,
+            until_stable,
+            probes,
+            out,
+        }) => {
             let (portfolio, seeds) = (strategy.into(), seeds.unwrap_or(u64::MAX));
             cli::explore::explore(&cli::explore::Plan {
                 system,
@@ -196,14 +214,15 @@ fn main() -> ExitCode {
                 seeds,
                 seconds,
                 threads,
+                until_stable,
                 must_meet: probes,
                 out,
             })
         }
         Some(Command::Shrink { file, verdict, out }) => cli::shrink::shrink(&file, verdict, out.as_deref()),
         Some(Command::Explain { file, verdict }) => cli::shrink::explain(&file, verdict),
-        Some(Command::Museum { mutant, hunts, cap, strategy, threads, out }) => {
-            let portfolio = strategy.into();
+        Some(Command::Museum { mutant, hunts, cap, strategy, novelty, threads, out }) => {
+            let portfolio = Portfolio::from(strategy).by(novelty);
             cli::museum::museum(&cli::museum::Plan { mutant, hunts, cap, portfolio, threads, out })
         }
         Some(Command::Exhaust(arguments)) => cli::exhaust::run(&arguments),

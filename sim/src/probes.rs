@@ -11,7 +11,7 @@ pub use dlock_runtime::ProbeKind;
 
 use crate::servers;
 pub use crate::world::probes::Count;
-use crate::world::probes::{Failed, Hits};
+use crate::world::probes::{Failed, Hit, Hits};
 
 /// What the probes have shown, in one run or in many.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +51,16 @@ impl Probes {
     /// The probes that failed in the run, in the order of time.
     pub(crate) fn failed(&self) -> &[Failed] {
         self.0.failed()
+    }
+
+    /// The number of probes that were evaluated, and of those that were hit.
+    pub(crate) fn met(&self) -> (usize, usize) {
+        self.0.met()
+    }
+
+    /// The hits of the run, in the order of time.
+    pub(crate) fn log(&self) -> impl Iterator<Item = &Hit> {
+        self.0.log().iter()
     }
 
     /// Adds what another run has shown.

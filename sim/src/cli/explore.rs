@@ -31,6 +31,8 @@ pub(crate) struct Plan {
     pub(crate) seconds: Option<u64>,
     /// The number of threads; `None` for one for each core.
     pub(crate) threads: Option<usize>,
+    /// True if the search stops once it is stable.
+    pub(crate) until_stable: bool,
     /// True if a probe that is unmet makes the search fail.
     pub(crate) must_meet: bool,
     /// The folder for the schedules of the violations.
@@ -40,7 +42,8 @@ pub(crate) struct Plan {
 /// Runs random schedules with fencing on. Returns false if there is a violation, or a probe that is unmet
 /// although it must be met.
 pub(crate) fn explore(plan: &Plan) -> Outcome {
-    let Plan { system, mutant, portfolio, first, seeds, seconds, threads, must_meet, out } = plan;
+    let Plan { system, mutant, portfolio, first, seeds, seconds, threads, until_stable, must_meet, out } =
+        plan;
     let (first, seeds, threads) = (*first, *seeds, *threads);
     if seeds == 0 {
         return Err("--seeds is 0: give at least 1".into());
@@ -57,7 +60,8 @@ pub(crate) fn explore(plan: &Plan) -> Outcome {
                 bar.set_length(estimate(tally.schedules, began.elapsed(), whole).min(seeds));
             }
             show(&bar, tally);
-            whole.is_none_or(|whole| began.elapsed() < whole)
+            let is_over = *until_stable && tally.is_stable();
+            !is_over && whole.is_none_or(|whole| began.elapsed() < whole)
         })?;
     bar.finish_and_clear();
     print(&table(&tally, &[Arm::Fenced], began.elapsed().as_secs_f64()))?;
@@ -148,7 +152,7 @@ fn report(
 ) -> Result<(), Box<dyn std::error::Error>> {
     let arm = violation.arm.parse::<Arm>()?;
     let fence = if arm == Arm::Fenced { "on" } else { "off" };
-    let (seed, cause) = (violation.schedule.seed, &violation.cause);
+    let (seed, cause) = (violation.drawn_from, &violation.cause);
     let name = format!("seed-{seed}-{fence}.toml");
     let drawn = save(&out.join(DRAWN), &name, &violation.schedule)?;
     let subject = Museum::new(arm);

@@ -1,33 +1,66 @@
 //! The strategies among which a search shares its schedules.
 
+use super::novelty::Representation;
 use crate::sim::{Draw, Strategy};
 
-/// The strategies among which a search shares its schedules, by their seeds. Default: all in turns, so that
-/// each has a share of its own and a seed names a schedule.
+/// The strategies among which a search shares its schedules, by their seeds. Default: all in turns, a quarter
+/// of the schedules uniform, so that each strategy has a share of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Portfolio(Vec<Strategy>);
+pub struct Portfolio {
+    turns: Vec<Strategy>,
+    representation: Representation,
+}
+
+/// The turns of the default portfolio.
+const TURNS: [Strategy; 8] = [
+    Strategy::Uniform,
+    Strategy::Aimed,
+    Strategy::Swarm,
+    Strategy::Ordered,
+    Strategy::Uniform,
+    Strategy::Aimed,
+    Strategy::Feedback,
+    Strategy::Feedback,
+];
 
 impl Portfolio {
     /// Returns a portfolio of one strategy.
     pub fn only(strategy: Strategy) -> Self {
-        Self(vec![strategy])
+        Self { turns: vec![strategy], ..Self::default() }
+    }
+
+    /// Compares runs by these features. Default: [`Representation::States`].
+    #[must_use]
+    pub fn by(self, representation: Representation) -> Self {
+        Self { representation, ..self }
     }
 
     /// Returns the strategy by which the schedule of `seed` is drawn.
     pub fn of(&self, seed: u64) -> Strategy {
-        let at = seed % (self.0.len() as u64).max(1);
-        self.0.get(at as usize).copied().unwrap_or(Strategy::Uniform)
+        let at = seed % (self.turns.len() as u64).max(1);
+        self.turns.get(at as usize).copied().unwrap_or(Strategy::Uniform)
     }
 
-    /// Returns a source of draws from `seed` by its strategy.
+    /// Returns a source of draws from `seed` by its strategy. It has no schedule that the feedback strategy
+    /// could continue.
     pub fn draw(&self, seed: u64) -> Draw {
         Draw::new(seed).by(self.of(seed))
+    }
+
+    /// Returns the features by which runs are compared.
+    pub(super) fn representation(&self) -> Representation {
+        self.representation
+    }
+
+    /// Returns true if some schedules are drawn by the feedback strategy.
+    pub(super) fn has_feedback(&self) -> bool {
+        self.turns.contains(&Strategy::Feedback)
     }
 }
 
 impl Default for Portfolio {
     fn default() -> Self {
-        Self(Strategy::ALL.to_vec())
+        Self { turns: TURNS.to_vec(), representation: Representation::States }
     }
 }
 

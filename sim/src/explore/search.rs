@@ -7,13 +7,17 @@ use resource::audit::VerdictKind;
 
 use super::batch;
 use super::cause::{Cause, Causes};
+use super::feedback::Feedback;
 use super::portfolio::Portfolio;
 use super::repeat;
 use crate::probes::Probes;
-use crate::sim::{self, Draw, Outcome, Report, RunError, Schedule, Subject};
+use crate::sim::{self, Outcome, Report, RunError, Schedule, Subject};
 
 /// The most violations of one cause that a search keeps: those with the lowest seeds.
 pub const KEPT_MAX: usize = 4;
+
+/// The number of batches without anything new after which a search is stable.
+const STABLE: u64 = 10;
 
 /// The counts of a search.
 #[derive(Clone, Debug, Default)]
@@ -32,8 +36,18 @@ pub struct Tally {
     pub violations: u64,
     /// Number of runs of the arm whose first violation has this cause.
     pub causes: BTreeMap<(&'static str, Cause), u64>,
+    /// The seed of the first violation of the arm with this cause.
+    pub firsts: BTreeMap<(&'static str, Cause), u64>,
     /// The counts of the probes, in all arms.
     pub probes: Probes,
+    /// Number of different states that the runs of the last arm have reached: see [`Representation`](super::Representation).
+    pub states: u64,
+    /// The number of states after each batch, with the number of schedules: twice as many each time.
+    pub growth: Vec<(u64, u64)>,
+    /// Number of batches since the last one with a new state or a new probe.
+    pub quiet_batches: u64,
+    /// True if the present batch has reached something new.
+    has_news: bool,
 }
 
 /// A run with a verdict that nothing explains, with a check that did not hold, or with a panic.
@@ -47,6 +61,9 @@ pub struct Violation<O> {
     pub findings: Vec<String>,
     /// The cause of the first violation in the run.
     pub cause: Cause,
+    /// The seed from which the search drew the schedule. The schedule's own seed is another one if it
+    /// continues an earlier schedule.
+    pub drawn_from: u64,
     /// The schedule. It expects the outcome of the run, so that a replay shows the violation again; a run
     /// that panicked has no outcome.
     pub schedule: Schedule<O>,
@@ -85,33 +102,47 @@ pub fn explore<S: Subject>(
     let Some((first, last)) = arms.first().zip(arms.last()) else {
         return Ok(Found { tally, violations: Vec::new() });
     };
+    let mut feedback = Feedback::new(points, portfolio, None);
+    let mut learning = feedback.learning();
     for seeds in batch::of(seeds) {
-        let work = |seed| -> Result<_, RunError> {
-            let mut from = Draw::surveyed(seed, &points).by(portfolio.of(seed));
-            let schedule = first.schedule(&mut from)?;
-            let runs = arms.iter().map(|arm| Judged::run(arm, &schedule));
+        let end = seeds.end;
+        let work = |seed| {
+            let schedule = feedback.draw(first, seed)?;
+            let runs = arms.iter().map(|arm| Judged::run(arm, &schedule, seed));
             let runs = runs.collect::<Result<Vec<_>, RunError>>()?;
-            if let Some(Judged { report: Some(report), .. }) = runs.last() {
-                repeat::watch(last, &schedule, report)?;
+            let report = runs.last().and_then(|run| run.report.as_ref());
+            if let Some(report) = report {
+                repeat::watch(last, &schedule, seed, report)?;
             }
-            Ok(runs)
+            let traits = report.map(|report| feedback.describe(report));
+            Ok::<_, RunError>((schedule, runs, traits))
         };
-        let merge = |_, runs: Vec<Judged<S::Options>>| {
+        let merge = |seed, (schedule, runs, traits): (Schedule<_>, Vec<Judged<_>>, Option<_>)| {
             tally.schedules += 1;
+            let report = runs.last().and_then(|run| run.report.as_ref());
+            if let Some((report, traits)) = report.zip(traits) {
+                tally.has_news |= learning.learn(&schedule, report, &traits);
+            }
             for (number, run) in runs.into_iter().enumerate() {
                 tally.add(&run, number + 1 == arms.len());
                 if let Some(violation) = run.violation {
                     keep(&mut kept, violation);
                 }
             }
+            if seed + 1 == end {
+                tally.end_batch(learning.states());
+            }
             if go_on(&tally) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
-        if batch::run(threads, seeds, work, merge)?.is_break() {
+        let flow = batch::run(threads, seeds, work, merge)?;
+        tally.states = learning.states();
+        if flow.is_break() {
             break;
         }
+        feedback.add(learning.end_batch());
     }
     let mut violations: Vec<Violation<S::Options>> = kept.into_values().flatten().collect();
-    violations.sort_by_key(|violation| violation.schedule.seed);
+    violations.sort_by_key(|violation| violation.drawn_from);
     Ok(Found { tally, violations })
 }
 
@@ -120,7 +151,7 @@ pub fn explore<S: Subject>(
 fn keep<O>(kept: &mut Kept<O>, violation: Violation<O>) {
     let alike = kept.entry((violation.arm, violation.cause.clone())).or_default();
     alike.push(violation);
-    alike.sort_by_key(|violation| violation.schedule.seed);
+    alike.sort_by_key(|violation| violation.drawn_from);
     alike.truncate(KEPT_MAX);
 }
 
@@ -133,7 +164,12 @@ struct Judged<O> {
 }
 
 impl<O: Clone> Judged<O> {
-    fn run<S: Subject<Options = O>>(subject: &S, schedule: &Schedule<O>) -> Result<Self, RunError> {
+    /// Runs the schedule that was drawn from the seed.
+    fn run<S: Subject<Options = O>>(
+        subject: &S,
+        schedule: &Schedule<O>,
+        seed: u64,
+    ) -> Result<Self, RunError> {
         let (report, violation) = match sim::run(subject, schedule) {
             Ok(report) => {
                 let violation = violation(subject, schedule, &report);
@@ -147,6 +183,7 @@ impl<O: Clone> Judged<O> {
                 (None, Some(panicked(subject, schedule, &error, cause)))
             }
         };
+        let violation = violation.map(|violation| Violation { drawn_from: seed, ..violation });
         Ok(Self { arm: subject.arm(), report, violation })
     }
 }
@@ -155,7 +192,9 @@ impl Tally {
     fn add<O>(&mut self, run: &Judged<O>, is_last_arm: bool) {
         if let Some(report) = &run.report {
             self.commands += report.commands;
+            let met = self.probes.met();
             self.probes.add(&report.probes);
+            self.has_news |= self.probes.met() > met;
             for kind in report.kinds() {
                 *self.verdicts.entry((run.arm, kind)).or_default() += 1;
             }
@@ -166,8 +205,25 @@ impl Tally {
         }
         if let Some(violation) = &run.violation {
             self.violations += 1;
-            *self.causes.entry((run.arm, violation.cause.clone())).or_default() += 1;
+            let cause = (run.arm, violation.cause.clone());
+            self.firsts.entry(cause.clone()).or_insert(violation.drawn_from);
+            *self.causes.entry(cause).or_default() += 1;
         }
+    }
+
+    /// Notes the end of a batch, after which there are that many states.
+    fn end_batch(&mut self, states: u64) {
+        self.states = states;
+        self.quiet_batches = if self.has_news { 0 } else { self.quiet_batches + 1 };
+        self.has_news = false;
+        if self.growth.last().is_none_or(|(schedules, _)| self.schedules >= 2 * schedules) {
+            self.growth.push((self.schedules, states));
+        }
+    }
+
+    /// Returns true if the last ten batches of 64 schedules have reached no new state and no new probe.
+    pub fn is_stable(&self) -> bool {
+        self.quiet_batches >= STABLE
     }
 
     /// Returns the number of runs of the arm with the verdict.
@@ -192,7 +248,8 @@ pub fn violation<S: Subject>(
     let mut schedule = schedule.clone();
     schedule.seed = report.seed;
     schedule.expect.demand(subject.arm(), Outcome::of(report));
-    Some(Violation { arm: subject.arm(), broken, findings, cause, schedule })
+    let drawn_from = schedule.seed;
+    Some(Violation { arm: subject.arm(), broken, findings, cause, drawn_from, schedule })
 }
 
 /// Removes the faults that never struck, if a run without them gives the same verdicts: a replay expects that
@@ -226,5 +283,6 @@ pub(super) fn panicked<S: Subject>(
     cause: Cause,
 ) -> Violation<S::Options> {
     let (schedule, findings) = (schedule.clone(), vec![error.to_string()]);
-    Violation { arm: subject.arm(), broken: BTreeSet::new(), findings, cause, schedule }
+    let (broken, drawn_from) = (BTreeSet::new(), schedule.seed);
+    Violation { arm: subject.arm(), broken, findings, cause, drawn_from, schedule }
 }

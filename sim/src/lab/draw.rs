@@ -191,7 +191,7 @@ fn long_service(schedule: &Schedule<Options>) -> Span {
 
 /// Returns a time at which the slowest worker is done, even if every fault has delayed it, and the last lease
 /// is over.
-fn long_enough(schedule: &Schedule<Options>) -> Span {
+pub(super) fn long_enough(schedule: &Schedule<Options>) -> Span {
     let busy = schedule.options.workers.iter().map(|worker| {
         let round = worker.deadline.plus(worker.work).plus(worker.think).plus(WRITES);
         worker.starts.plus(round.times(u64::from(worker.rounds)))

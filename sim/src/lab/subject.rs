@@ -24,6 +24,7 @@ use super::workloads;
 use crate::place::{Invalid, Place};
 use crate::servers::resource::ResourceHost;
 use crate::sim::{self, Draw, Report, RunError, Schedule, ScheduleError, Sim, Step, Subject};
+use crate::span::Span;
 use crate::world::runtime::SimRuntime;
 
 /// The laboratory in one arm.
@@ -207,6 +208,10 @@ impl Subject for Lab {
 
     fn check(&self, schedule: &Schedule<Options>, _: &Sim) -> Result<(), Invalid> {
         schedule.validate()
+    }
+
+    fn limit(&self, schedule: &Schedule<Options>) -> Span {
+        schedule.limit.max(draw::long_enough(schedule))
     }
 
     fn excused(&self, schedule: &Schedule<Options>) -> BTreeSet<VerdictKind> {

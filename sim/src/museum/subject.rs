@@ -8,6 +8,7 @@ use resource::audit::VerdictKind;
 use super::Mutant;
 use crate::lab::{Arm, Lab, Options, System};
 use crate::sim::{self, Report, RunError};
+use crate::span::Span;
 use crate::{Draw, Invalid, Place, Schedule, ScheduleError, Sim, Subject};
 
 /// The laboratory in one arm, with one mistake or none.
@@ -105,6 +106,10 @@ impl Subject for Museum {
 
     fn check(&self, schedule: &Schedule<Options>, sim: &Sim) -> Result<(), Invalid> {
         self.lab.check(schedule, sim)
+    }
+
+    fn limit(&self, schedule: &Schedule<Options>) -> Span {
+        self.lab.limit(schedule)
     }
 
     fn excused(&self, schedule: &Schedule<Options>) -> BTreeSet<VerdictKind> {

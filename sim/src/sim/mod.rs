@@ -28,6 +28,7 @@ pub use error::RunError;
 pub use expect::{Expect, Mismatch, Outcome};
 pub use process::Process;
 pub use report::Report;
+pub(crate) use scene::Points;
 pub use schedule::{Latency, Network, Rekey, Schedule, ScheduleError};
 pub use section::Section;
 pub(crate) use steps::Group;

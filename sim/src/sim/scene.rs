@@ -11,15 +11,20 @@ use crate::span::Span;
 const RESERVED: [&str; 2] = [NETWORK, "harness"];
 
 /// The points that each process passed in a run without faults, by the name of the process.
-pub(super) type Points = BTreeMap<String, Vec<String>>;
+pub(crate) type Points = BTreeMap<String, Vec<String>>;
 
 /// A world and the points that its processes pass: the scene for which random faults are drawn.
-pub(super) struct Surveyed<'a> {
+pub(crate) struct Surveyed<'a> {
     pub(super) sim: &'a Sim,
     pub(super) points: &'a Points,
 }
 
 impl Sim {
+    /// Returns the scene for which random faults are drawn.
+    pub(crate) fn surveyed<'a>(&'a self, points: &'a Points) -> Surveyed<'a> {
+        Surveyed { sim: self, points }
+    }
+
     /// Checks names and aliases, and the faults unless a subject has checked them by rules of its own.
     ///
     /// # Errors

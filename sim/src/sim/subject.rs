@@ -13,13 +13,14 @@ use super::builder::Sim;
 use super::error::RunError;
 use super::point;
 use super::report::Report;
-use super::scene::{Points, Surveyed};
+use super::scene::Points;
 use super::schedule::{Schedule, ScheduleError};
 use super::steps::Step;
 use super::strategy::{Material, Strategy};
 use crate::entropy::{Entropy, Site};
 use crate::faults::{Fault, Faults, Scene};
 use crate::place::Invalid;
+use crate::span::Span;
 
 /// A system that can be run under failure schedules. A closure from `&mut Sim` is one, without options.
 pub trait Subject: Sync {
@@ -79,7 +80,7 @@ pub trait Subject: Sync {
         let mut schedule = Schedule::of(&sim, options);
         schedule.about = from.about();
         let known = from.faults.clone().unwrap_or_else(|| self.faults());
-        let scene = Surveyed { sim: &sim, points: &from.points };
+        let scene = sim.surveyed(&from.points);
         let faults = from.faults(&known, &scene, &|| steps(self, &schedule));
         for fault in faults {
             sim.fault(fault);
@@ -119,6 +120,12 @@ pub trait Subject: Sync {
     fn exchangeable(&self, options: &Self::Options) -> Vec<Vec<String>> {
         let _ = options;
         Vec::new()
+    }
+
+    /// Returns the time at which a run of the schedule ends at the latest, once its faults are drawn. Default:
+    /// that of the schedule.
+    fn limit(&self, schedule: &Schedule<Self::Options>) -> Span {
+        schedule.limit
     }
 
     /// Returns the kinds of faults that a schedule file may name. Default: those of the simulator.

@@ -210,7 +210,10 @@ impl World {
     pub(crate) fn probe(&self, id: ProcessId, probe: &'static Probe, line: u32, seen: impl FnOnce() -> u64) {
         if !self.is_mute(id) {
             let seen = seen();
-            let has_failed = lock(&self.0.hits).count(probe, line, seen);
+            let mut hits = lock(&self.0.hits);
+            hits.note(probe.kind, probe.name, seen, self.now());
+            let has_failed = hits.count(probe, line, seen);
+            drop(hits);
             if has_failed {
                 let problem = format!("{} ({}:{line})", probe.about.trim(), probe.file);
                 self.fail(id, probe.name, problem);
@@ -228,7 +231,10 @@ impl World {
         seen: u64,
     ) {
         if !self.is_mute(id) {
-            let has_failed = lock(&self.0.hits).count_own(kind, name, place, seen);
+            let mut hits = lock(&self.0.hits);
+            hits.note(kind, name, seen, self.now());
+            let has_failed = hits.count_own(kind, name, place, seen);
+            drop(hits);
             if has_failed {
                 self.fail(id, name, format!("it is false ({}:{})", place.file(), place.line()));
             }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::panic::Location;
 
 use dlock_runtime::{Probe, ProbeKind};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// How often a probe was evaluated, and what it showed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,9 +40,22 @@ pub(crate) struct Failed {
     pub(crate) process: usize,
 }
 
+/// A hit of a probe that is not an `always`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hit {
+    /// The true time, in nanoseconds.
+    pub(crate) at: u64,
+    /// The hash of its name.
+    pub(crate) probe: u64,
+    /// Its number, if it is graded.
+    pub(crate) graded: Option<u64>,
+}
+
 /// The counts of all probes that were evaluated.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hits {
+    /// The hits of one run, in the order of time. A sum over runs has none.
+    log: Vec<Hit>,
     /// In the order of their first evaluation. Some sixty: a search by address is quick.
     declared: Vec<(&'static Probe, Count)>,
     own: BTreeMap<(String, ProbeKind), Own>,
@@ -71,6 +85,27 @@ impl Hits {
         let count = Count { line: place.line(), ..Count::default() };
         let own = self.own.entry((name.to_owned(), kind)).or_insert(Own { place, count });
         own.count.see(kind, seen)
+    }
+
+    /// Notes a hit of the probe called `name` at the true time `at`, if `seen` is one.
+    pub(crate) fn note(&mut self, kind: ProbeKind, name: &str, seen: u64, at: u64) {
+        let graded = (kind == ProbeKind::Closest).then_some(seen);
+        let is_hit = if graded.is_some() { seen != u64::MAX } else { seen != 0 };
+        if is_hit && kind != ProbeKind::Always {
+            self.log.push(Hit { at, probe: xxh3_64(name.as_bytes()), graded });
+        }
+    }
+
+    /// Returns the number of probes that were evaluated, and of those that were hit.
+    pub(crate) fn met(&self) -> (usize, usize) {
+        let own = self.own.values().map(|own| &own.count);
+        let counts = self.declared.iter().map(|(_, count)| count).chain(own);
+        counts.fold((0, 0), |(all, hit), count| (all + 1, hit + usize::from(count.hit > 0)))
+    }
+
+    /// Returns the hits, in the order of time.
+    pub(crate) fn log(&self) -> &[Hit] {
+        &self.log
     }
 
     /// Notes the first failure of an `always`.

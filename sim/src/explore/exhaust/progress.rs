@@ -123,7 +123,8 @@ impl SavedPart {
         for SavedBreak { faults, cause, broken, findings, violation, schedule } in breaks {
             let schedule = Schedule::read(&cause, &schedule, known).map_err(|error| error.to_string())?;
             let broken = broken.into_iter().collect();
-            let violation = Violation { arm, broken, findings, cause: violation, schedule };
+            let violation =
+                Violation { arm, broken, findings, cause: violation, drawn_from: schedule.seed, schedule };
             part.breaks.add(Break { faults, cause, violation });
         }
         Ok(part)

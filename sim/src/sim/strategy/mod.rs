@@ -27,6 +27,9 @@ names! {
         /// equally likely. From Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of
         /// Finding Bugs", ASPLOS 2010.
         Ordered = "ordered",
+        /// Continues schedules whose runs have reached something new: their beginning is kept, and the rest is
+        /// drawn anew. Without a schedule to continue, as the aimed strategy.
+        Feedback = "feedback",
     }
 }
 
@@ -47,7 +50,7 @@ impl Strategy {
     pub(crate) fn faults(self, material: &Material<'_>) -> Vec<Fault> {
         match self {
             Self::Uniform => uniform::faults(material),
-            Self::Aimed => aimed::faults(material),
+            Self::Aimed | Self::Feedback => aimed::faults(material),
             Self::Swarm => swarm::faults(material),
             Self::Ordered => ordered::faults(material),
         }

@@ -1,0 +1,157 @@
+//! Novelty: which runs have reached something that no earlier run of the search has.
+//!
+//! A run is described by features, each with the time at which the run first had it. A feature is the hash of
+//! names of events and probes and of an abstract state. It has no name of a process, key or owner: workers
+//! that change places have the same features.
+
+mod pairs;
+mod states;
+
+use std::collections::BTreeMap;
+
+use resource::audit::{Kind, Name};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::names::names;
+use crate::sim::Report;
+
+names! {
+    /// The features by which runs are compared.
+    pub enum Representation as "representation" {
+        /// Events and probes, each in an abstract state: who believes that it holds the lock, what the
+        /// servers store, whose clocks are off.
+        States = "states",
+        /// Events of two processes in the order in which they came.
+        Pairs = "pairs",
+    }
+}
+
+/// The features of a run, each with the time at which it first came.
+pub(crate) type Features = BTreeMap<u64, u64>;
+
+/// The features of one run, and its graded probes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Traits {
+    features: Features,
+    /// For each graded probe the smallest number, and its time.
+    closest: BTreeMap<u64, (u64, u64)>,
+}
+
+/// All that the runs of a search have reached.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reached {
+    seen: BTreeMap<u64, u64>,
+    closest: BTreeMap<u64, u64>,
+}
+
+impl Traits {
+    /// Describes a run.
+    pub(crate) fn of(report: &Report, by: Representation) -> Self {
+        let mut traits = Self::default();
+        match by {
+            Representation::States => states::describe(report, &mut traits.features),
+            Representation::Pairs => pairs::describe(report, &mut traits.features),
+        }
+        for hit in report.probes.log() {
+            if let Some(number) = hit.graded {
+                let least = traits.closest.entry(hit.probe).or_insert((number, hit.at));
+                *least = (*least).min((number, hit.at));
+            }
+        }
+        traits
+    }
+}
+
+impl Reached {
+    /// Adds the features of a run. Returns the time at which the run first reached the last of those that
+    /// are new, if any is: a number of a graded probe is new if it is smaller than all before.
+    pub(crate) fn add(&mut self, traits: &Traits) -> Option<u64> {
+        let mut last = None;
+        for (feature, at) in &traits.features {
+            let count = self.seen.entry(*feature).or_insert(0);
+            *count += 1;
+            if *count == 1 {
+                last = last.max(Some(*at));
+            }
+        }
+        for (probe, (number, at)) in &traits.closest {
+            let least = self.closest.entry(*probe).or_insert(u64::MAX);
+            if number < least {
+                *least = *number;
+                last = last.max(Some(*at));
+            }
+        }
+        last
+    }
+
+    /// Returns the number of features that runs have had.
+    pub(crate) fn count(&self) -> u64 {
+        self.seen.len() as u64
+    }
+}
+
+/// Returns the hash of the numbers.
+fn mix(numbers: &[u64]) -> u64 {
+    let mut bytes = [0; 64];
+    for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
+        place.copy_from_slice(&number.to_le_bytes());
+    }
+    xxh3_64(&bytes)
+}
+
+/// Returns a number for the event without its key, owner, token and body: its name, its outcome, and the name
+/// of a step or of a fault.
+fn label(kind: &Kind) -> u64 {
+    let word = match kind {
+        Kind::WorkerStep { step, .. } | Kind::PointPassed { step } => Some(step),
+        Kind::FaultApplied { verb, .. } | Kind::FaultHealed { verb, .. } => Some(verb),
+        Kind::LeaseNotAcquired { outcome, .. }
+        | Kind::LeaseRenewFailed { outcome, .. }
+        | Kind::LeaseLost { outcome, .. }
+        | Kind::LeaseReleased { outcome, .. }
+        | Kind::SectionLeft { outcome, .. }
+        | Kind::WriteAnswered { outcome, .. }
+        | Kind::ConditionalAnswered { outcome, .. }
+        | Kind::UpdateEnded { outcome, .. } => outcome.as_ref(),
+        _ => None,
+    };
+    mix(&[kind.name() as u64, word.map_or(0, |word| xxh3_64(word.as_str().as_bytes()))])
+}
+
+/// Returns the key that the event is about.
+fn key(kind: &Kind) -> Option<&Name> {
+    match kind {
+        Kind::LeaseRequested { key, .. }
+        | Kind::LeaseRetried { key, .. }
+        | Kind::LeaseQueued { key, .. }
+        | Kind::LeaseAcquired { key, .. }
+        | Kind::LeaseNotAcquired { key, .. }
+        | Kind::LeaseRenewed { key, .. }
+        | Kind::LeaseRenewFailed { key, .. }
+        | Kind::LeaseLost { key, .. }
+        | Kind::LeaseReleaseRequested { key, .. }
+        | Kind::LeaseReleased { key, .. }
+        | Kind::WriteAccepted { key, .. }
+        | Kind::WriteRepeated { key, .. }
+        | Kind::WriteRejected { key, .. }
+        | Kind::ResourceRead { key, .. }
+        | Kind::ReadRejected { key, .. }
+        | Kind::ConditionalAccepted { key, .. }
+        | Kind::ConditionalRepeated { key, .. }
+        | Kind::ConditionalRejected { key, .. }
+        | Kind::SectionEntered { key, .. }
+        | Kind::SectionLeft { key, .. }
+        | Kind::WriteSent { key, .. }
+        | Kind::WriteAnswered { key, .. }
+        | Kind::ConditionalSent { key, .. }
+        | Kind::ConditionalAnswered { key, .. }
+        | Kind::UpdateEnded { key, .. }
+        | Kind::KeyGranted { key, .. }
+        | Kind::KeyExtended { key, .. }
+        | Kind::KeyDeleted { key, .. }
+        | Kind::KeyExpired { key, .. }
+        | Kind::WaiterGone { key, .. } => Some(key),
+        Kind::WorkerStep { key, .. } => key.as_ref(),
+        _ => None,
+    }
+}
