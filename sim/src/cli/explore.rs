@@ -131,8 +131,21 @@ pub(crate) fn table(tally: &Tally, arms: &[Arm], seconds: f64) -> String {
     for verdict in Verdict::ALL {
         text += &row(&verdict.to_string(), &|arm| tally.of(arm.name(), verdict).to_string());
     }
+    text += &states(tally);
     let _ = writeln!(text, "\nwrites refused with 409: {}; violations: {}", tally.refused, tally.violations);
     text + &wrap(EXCUSED, 2)
+}
+
+/// Formats the number of states over time, and the seed of the first violation of each cause.
+fn states(tally: &Tally) -> String {
+    let growth = tally.growth.iter().map(|(schedules, states)| format!("{states} after {schedules}"));
+    let growth: Vec<String> = growth.chain([format!("{} after all", tally.states)]).collect();
+    let quiet = format!("nothing new in the last {} batches of 64 schedules", tally.quiet_batches);
+    let mut text = format!("\n{}", wrap(&format!("states: {}; {quiet}", growth.join(", ")), 2));
+    for ((_, cause), seed) in &tally.firsts {
+        text += &wrap(&format!("first with seed {seed}: {cause}"), 2);
+    }
+    text
 }
 
 fn subject(arm: Arm, system: Option<System>, mutant: Option<Mutant>) -> Museum {

@@ -3,13 +3,15 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use super::batch;
 use super::cause::{Cause, Causes};
 use super::explain::explain;
+use super::feedback::Feedback;
 use super::portfolio::Portfolio;
 use super::repeat::difference;
 use super::shrink::{RUNS_MAX, shrink};
 use crate::faults::Faults;
-use crate::sim::{self, Draw, Report, Schedule, Strategy, Subject};
+use crate::sim::{self, Report, Schedule, Strategy, Subject};
 
 /// The number of schedules, unless the test or the environment sets another.
 const SCHEDULES: u64 = 1_000;
@@ -172,25 +174,49 @@ impl<S: Subject> Search<S> {
         let count = count.unwrap_or(if seed.is_some() { 1 } else { self.schedules });
         let points = sim::survey(&self.subject)
             .map_err(|error| format!("{}: its world can't be run even without faults: {error}", self.name))?;
-        for seed in first..first.saturating_add(count) {
-            let from = Draw::surveyed(seed, &points).by(self.portfolio.of(seed));
-            let mut from = from.with_faults(self.faults.as_ref());
-            let schedule = self.subject.schedule(&mut from).map_err(|error| {
-                format!("{}: seed {seed} draws a schedule that can't be run: {error}", self.name)
-            })?;
-            if let Some(broken) = self.breaks(&schedule)? {
-                let (failure, runs) = self.shrunk(schedule, broken)?;
-                let kept = self.keep(&failure.schedule)?;
-                let replay = format!(
-                    "shrunk in {runs} runs; as it was drawn: SEED={seed} cargo test {}\nkept in {}, which is \
-                     replayed first from now on\n",
-                    self.name,
-                    kept.display()
-                );
-                return Ok(Some(Failure { replay, ..failure }));
+        let mut feedback = Feedback::new(points, &self.portfolio, self.faults.as_ref());
+        let mut learning = feedback.learning();
+        for seeds in batch::of(first..first.saturating_add(count)) {
+            for seed in seeds {
+                let schedule = feedback.draw(&self.subject, seed).map_err(|error| {
+                    format!("{}: seed {seed} draws a schedule that can't be run: {error}", self.name)
+                })?;
+                let learn = |report: &Report| {
+                    learning.learn(&schedule, report, &feedback.describe(report));
+                };
+                if let Some(broken) = self.runs_broken(&schedule, learn)? {
+                    return self.told(schedule, broken, first, seed).map(Some);
+                }
             }
+            feedback.add(learning.end_batch());
         }
         Ok(None)
+    }
+
+    /// Shrinks and keeps the schedule that broke the subject, drawn from `seed` in a search from `first` on.
+    fn told(
+        &self,
+        schedule: Schedule<S::Options>,
+        broken: Breakage,
+        first: u64,
+        seed: u64,
+    ) -> Result<Failure, String> {
+        // A schedule that continues an earlier one takes the search that led to it.
+        let count = seed - first + 1;
+        let (seeds, why) = if schedule.rekey.is_empty() {
+            (format!("SEED={seed}"), "")
+        } else {
+            (format!("SEED={first} SEEDS={count}"), ", since it continues earlier schedules")
+        };
+        let (failure, runs) = self.shrunk(schedule, broken)?;
+        let kept = self.keep(&failure.schedule)?;
+        let replay = format!(
+            "shrunk in {runs} runs; as it was drawn: {seeds} cargo test {}{why}\nkept in {}, which is replayed \
+             first from now on\n",
+            self.name,
+            kept.display()
+        );
+        Ok(Failure { replay, ..failure })
     }
 
     /// Replays the kept schedules; returns the first that fails.
@@ -232,6 +258,15 @@ impl<S: Subject> Search<S> {
 
     /// Runs the schedule, and returns what is wrong with it, if anything is.
     fn breaks(&self, schedule: &Schedule<S::Options>) -> Result<Option<Breakage>, String> {
+        self.runs_broken(schedule, |_| {})
+    }
+
+    /// Runs the schedule, gives the report of its run to `learn`, and returns what is wrong, if anything is.
+    fn runs_broken(
+        &self,
+        schedule: &Schedule<S::Options>,
+        learn: impl FnOnce(&Report),
+    ) -> Result<Option<Breakage>, String> {
         let run = sim::run(&self.subject, schedule);
         let cause = Causes::of(&self.subject, schedule, &run).violations.into_iter().next();
         let report = match run {
@@ -246,6 +281,7 @@ impl<S: Subject> Search<S> {
                 };
             }
         };
+        learn(&report);
         let mut problems = self.problems(schedule, &report);
         if self.determinism {
             let again = sim::run(&self.subject, schedule).map_err(|error| error.to_string())?;

@@ -12,6 +12,7 @@ mod support;
 
 mod etcd;
 mod faults;
+mod feedback;
 mod locks;
 mod redis;
 mod redlock;
