@@ -9,6 +9,7 @@
 mod cause;
 pub mod exhaust;
 mod explain;
+pub mod fleet;
 mod harness;
 mod hunt;
 mod portfolio;
@@ -26,6 +27,6 @@ pub use harness::{Failure, Search, check};
 pub use hunt::{Hunt, hunt, hunts};
 pub use portfolio::Portfolio;
 pub use repeat::difference;
-pub use search::{Found, KEPT_MAX, Tally, Violation, explore, violation};
+pub use search::{Found, KEPT_MAX, Tally, Violation, Watch, explore, explore_watched, violation};
 pub use shrink::{RUNS_MAX, Shrunk, shrink};
 pub use vary::Part;

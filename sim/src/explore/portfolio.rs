@@ -1,5 +1,7 @@
 //! The strategies among which a search shares its schedules.
 
+use std::fmt;
+
 use crate::sim::{Draw, Strategy};
 
 /// The strategies among which a search shares its schedules, by their seeds. Default: all in turns, so that
@@ -34,5 +36,12 @@ impl Default for Portfolio {
 impl From<Option<Strategy>> for Portfolio {
     fn from(strategy: Option<Strategy>) -> Self {
         strategy.map_or_else(Self::default, Self::only)
+    }
+}
+
+impl fmt::Display for Portfolio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&names.join(", "))
     }
 }

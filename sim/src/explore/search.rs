@@ -1,7 +1,7 @@
 //! The search itself: draws schedules, runs them on all threads, counts, and keeps the violations.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, PoisonError};
 
 use resource::audit::VerdictKind;
@@ -63,24 +63,72 @@ pub struct Found<O> {
     pub violations: Vec<Violation<O>>,
 }
 
+/// Follows a search: what it finds, and whether it goes on.
+///
+/// All methods but [`goes_on`](Watch::goes_on) are called on the thread of the schedule, so that the other
+/// threads search on meanwhile.
+pub trait Watch<O>: Sync {
+    /// Called before the schedule is run.
+    fn begins(&self, schedule: &Schedule<O>) {
+        let _ = schedule;
+    }
+
+    /// Called after the runs of the schedule that began last on this thread.
+    fn ended(&self) {}
+
+    /// Called for each violation, also for those of which there are enough.
+    fn violation(&self, violation: &Violation<O>) {
+        let _ = violation;
+    }
+
+    /// Called after each schedule with the counts so far, while the other threads wait to add theirs. Returns
+    /// false to end the search.
+    fn goes_on(&self, tally: &Tally) -> bool;
+}
+
 /// The violations kept so far, by arm and cause.
 type Kept<O> = BTreeMap<(&'static str, Cause), Vec<Violation<O>>>;
 
+/// Draws schedules from `seeds` and runs them, as [`explore_watched`] does. Calls `go_on` with the tally after
+/// each schedule, and stops when it returns false.
+///
+/// # Errors
+///
+/// As [`explore_watched`].
+pub fn explore<S: Subject>(
+    arms: &[S],
+    seeds: Range<u64>,
+    portfolio: &Portfolio,
+    threads: usize,
+    go_on: impl Fn(&Tally) -> bool + Sync,
+) -> Result<Found<S::Options>, RunError> {
+    explore_watched(arms, seeds, portfolio, threads, &GoOn(go_on))
+}
+
+/// Asks a closure whether the search goes on.
+struct GoOn<F>(F);
+
+impl<O, F: Fn(&Tally) -> bool + Sync> Watch<O> for GoOn<F> {
+    fn goes_on(&self, tally: &Tally) -> bool {
+        self.0(tally)
+    }
+}
+
 /// Draws schedules from `seeds` by the strategies of `portfolio` and runs each in all `arms` (subjects that
-/// draw the same schedules), on `threads` threads. Calls `go_on` with the tally after each schedule, and
-/// stops when it returns false.
+/// draw the same schedules), on `threads` threads. Tells `watch` of each schedule and violation, and stops when
+/// it says so.
 ///
 /// A panic of the code under test is a violation. One schedule in 19 is run a second time in the last arm.
 ///
 /// # Errors
 ///
 /// [`RunError`] if a world can't be built or run, or if a second run differs; the search then ends.
-pub fn explore<S: Subject>(
+pub fn explore_watched<S: Subject>(
     arms: &[S],
-    seeds: std::ops::Range<u64>,
+    seeds: impl Iterator<Item = u64> + Send,
     portfolio: &Portfolio,
     threads: usize,
-    go_on: impl Fn(&Tally) -> bool + Sync,
+    watch: &impl Watch<S::Options>,
 ) -> Result<Found<S::Options>, RunError> {
     let found = Mutex::new((Tally::default(), Kept::new()));
     let points = arms.first().map(sim::survey).transpose()?.unwrap_or_default();
@@ -88,11 +136,14 @@ pub fn explore<S: Subject>(
         let Some(first) = arms.first() else { return Ok(ControlFlow::Break(())) };
         let mut from = Draw::surveyed(seed, &points).by(portfolio.of(seed));
         let schedule = first.schedule(&mut from)?;
+        watch.begins(&schedule);
         let runs = arms.iter().map(|arm| Judged::run(arm, &schedule));
         let runs = runs.collect::<Result<Vec<_>, RunError>>()?;
         if let (Some(arm), Some(Judged { report: Some(report), .. })) = (arms.last(), runs.last()) {
             repeat::watch(arm, &schedule, report)?;
         }
+        watch.ended();
+        runs.iter().filter_map(|run| run.violation.as_ref()).for_each(|violation| watch.violation(violation));
         let mut found = lock(&found);
         let (tally, kept) = &mut *found;
         tally.schedules += 1;
@@ -102,7 +153,7 @@ pub fn explore<S: Subject>(
                 keep(kept, violation);
             }
         }
-        Ok(if go_on(tally) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        Ok(if watch.goes_on(tally) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     })?;
     let (tally, kept) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut violations: Vec<Violation<S::Options>> = kept.into_values().flatten().collect();
