@@ -9,6 +9,7 @@ use resource::audit::VerdictKind;
 use super::cause::{Cause, Causes};
 use super::portfolio::Portfolio;
 use super::repeat;
+use crate::meter::{self, Part};
 use crate::pool;
 use crate::sim::{self, Draw, Outcome, Report, RunError, Schedule, Subject};
 use crate::world::lock;
@@ -84,7 +85,9 @@ pub fn explore<S: Subject>(
     pool::run(threads, seeds, |seed| -> Result<_, RunError> {
         let Some(first) = arms.first() else { return Ok(ControlFlow::Break(())) };
         let mut from = Draw::surveyed(seed, &points).by(portfolio.of(seed));
+        let charge = meter::charge(Part::Draw);
         let schedule = first.schedule(&mut from)?;
+        drop(charge);
         let runs = arms.iter().map(|arm| Judged::run(arm, &schedule));
         let runs = runs.collect::<Result<Vec<_>, RunError>>()?;
         if let (Some(arm), Some(Judged { report: Some(report), .. })) = (arms.last(), runs.last()) {
