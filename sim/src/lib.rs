@@ -15,6 +15,7 @@ pub mod etcd_lock_service;
 pub mod explore;
 pub mod faults;
 pub mod lab;
+pub mod meter;
 pub mod museum;
 pub(crate) mod names;
 mod place;

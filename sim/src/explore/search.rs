@@ -9,6 +9,7 @@ use resource::audit::VerdictKind;
 use super::cause::{Cause, Causes};
 use super::portfolio::Portfolio;
 use super::repeat;
+use crate::meter::{self, Part};
 use crate::pool;
 use crate::probes::Probes;
 use crate::sim::{self, Draw, Outcome, Report, RunError, Schedule, Subject};
@@ -135,7 +136,9 @@ pub fn explore_watched<S: Subject>(
     pool::run(threads, seeds, |seed| -> Result<_, RunError> {
         let Some(first) = arms.first() else { return Ok(ControlFlow::Break(())) };
         let mut from = Draw::surveyed(seed, &points).by(portfolio.of(seed));
+        let charge = meter::charge(Part::Draw);
         let schedule = first.schedule(&mut from)?;
+        drop(charge);
         watch.begins(&schedule);
         let runs = arms.iter().map(|arm| Judged::run(arm, &schedule));
         let runs = runs.collect::<Result<Vec<_>, RunError>>()?;

@@ -33,6 +33,9 @@ impl Stage {
         };
         let programs = (0..cast.bodies.len()).filter(is_client);
         let progress = Arc::new(Progress::new(programs, may_cancel));
+        for id in world.processes().filter(|id| matches!(cast.bodies[id.0], Body::Host { .. })) {
+            world.process(id).mark_server();
+        }
         Arc::new(Self { world: world.clone(), cast, progress, processes: Mutex::default() })
     }
 
