@@ -15,7 +15,7 @@ const FAULTS_MAX: u64 = 4;
 const COMBINED: f64 = 0.15;
 
 /// The share of the schedules whose faults come at an exposed moment.
-const MOMENTS: f64 = 0.6;
+const MOMENTS: f64 = 0.7;
 
 /// The share of these that have another fault, too.
 const ANOTHER: f64 = 0.2;
