@@ -55,10 +55,30 @@ impl Step {
     }
 }
 
+/// A future of a round that its caller may drop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Droppable {
+    /// The critical section, with the renewals beside it.
+    Renewed,
+    /// The release.
+    Release,
+}
+
 /// Makes a worker pause, as a garbage collection or a frozen host does.
 pub trait Pauses: Clone + Send + Sync + 'static {
     /// Completes when the worker may continue after `step`.
     fn at(&self, step: Step) -> impl Future<Output = ()> + Send;
+
+    /// Runs a future of a round. Returns `None` if it drops the future before its end. Default: runs it to
+    /// its end.
+    fn run<F>(&self, which: Droppable, future: F) -> impl Future<Output = Option<F::Output>> + Send
+    where
+        F: Future + Send,
+        F::Output: Send,
+    {
+        let _ = which;
+        async { Some(future.await) }
+    }
 }
 
 /// No pauses.
@@ -135,6 +155,8 @@ pub enum Ending {
     Refused,
     /// The resource did not answer; the last write may have been applied.
     Unanswered,
+    /// The section was dropped before its end.
+    Cancelled,
 }
 
 impl Ending {
@@ -146,6 +168,7 @@ impl Ending {
             Self::Lost => "lost",
             Self::Refused => "refused",
             Self::Unanswered => "unanswered",
+            Self::Cancelled => "cancelled",
         }
     }
 }
@@ -157,7 +180,8 @@ pub struct Round {
     pub token: FencingToken,
     /// The end of the critical section.
     pub ending: Ending,
-    /// The result of the release; `None` if the job leaves the lock to its TTL.
+    /// The result of the release; `None` if the job leaves the lock to its TTL, or if the release was
+    /// dropped.
     pub released: Option<Result<Released, ReleaseError>>,
 }
 
@@ -215,18 +239,22 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
         let section = Section::enter(&job.key, handle.owner(), token);
         let ending = match job.renew {
             None => self.section(job, &resource, &handle).await,
-            Some(cap) => match handle.while_held(Cap(cap), self.section(job, &resource, &handle)).await {
-                Ok(ending) => ending,
-                Err(_) => Ending::Lost,
-            },
+            Some(cap) => {
+                let renewed = handle.while_held(Cap(cap), self.section(job, &resource, &handle));
+                match self.pauses.run(Droppable::Renewed, renewed).await {
+                    Some(Ok(ending)) => ending,
+                    Some(Err(_)) => Ending::Lost,
+                    None => Ending::Cancelled,
+                }
+            }
         };
         sometimes!(self.runtime(), write_left_out, ending == Ending::Expired);
         sometimes!(self.runtime(), work_dropped, ending == Ending::Lost);
         section.leave(ending);
         let released = if job.release {
-            let released = handle.release().await;
+            let released = self.pauses.run(Droppable::Release, handle.release()).await;
             self.pause(job, Step::Released).await;
-            Some(released)
+            released
         } else {
             handle.leave();
             None

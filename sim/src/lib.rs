@@ -34,6 +34,6 @@ pub use names::UnknownName;
 pub use place::{Invalid, Place};
 pub use sim::{
     Check, Control, Draw, Evidence, Finding, NoOptions, Process, Report, RunError, Schedule, ScheduleError,
-    Sim, Step, Strategy, Struck, Subject, clients, no,
+    Sim, Step, Strategy, Struck, Subject, clients, no, own_token,
 };
 pub use span::{Shift, Span, SpanError};

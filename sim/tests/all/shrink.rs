@@ -282,7 +282,7 @@ fn explore_saves_the_shrunk_schedule_beside_the_drawn_one() {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("shrunk-violations");
     let _ = std::fs::remove_dir_all(&out);
     let output = Command::new(env!("CARGO_BIN_EXE_sim"))
-        .args(["explore", "--system", "redis", "--mutant", "counter-deleted", "--seeds", "2", "--out"])
+        .args(["explore", "--system", "redis", "--mutant", "counter-deleted", "--seeds", "8", "--out"])
         .arg(&out)
         .output()
         .unwrap();
