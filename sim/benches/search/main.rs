@@ -17,7 +17,6 @@
     reason = "a benchmark reads the clock"
 )]
 
-#[path = "../instructions.rs"]
 mod instructions;
 
 use std::time::Duration;

@@ -12,6 +12,7 @@ mod support;
 
 mod etcd;
 mod faults;
+mod fleet;
 mod locks;
 mod redis;
 mod redlock;
