@@ -96,11 +96,16 @@ impl<'a> Following<'a> {
         lock(&self.state).summary.problems.clone()
     }
 
-    /// Returns the capsule of the violation, if it is kept.
-    pub(super) fn kept(&self, violation: &Violation<Options>) -> Option<Capsule> {
-        let name = name(violation.arm, violation.schedule.seed);
-        let state = lock(&self.state);
-        state.capsules.iter().find(|capsule| capsule.name == name).cloned()
+    /// Returns the best capsule of the violation's cause. A violation whose cause has none is kept now.
+    pub(super) fn best(&self, violation: &Violation<Options>) -> Result<Capsule, Box<dyn Error>> {
+        let cause = violation.cause.to_string();
+        let best = || lock(&self.state).capsules.iter().find(|capsule| capsule.cause == cause).cloned();
+        if let Some(best) = best() {
+            return Ok(best);
+        }
+        let shrunk = capsule(self.plan, violation)?;
+        lock(&self.state).capsules.add(shrunk.clone())?;
+        Ok(shrunk)
     }
 
     /// If a schedule has been running for longer than `longest`, saves it as a capsule and returns the problem.
@@ -222,7 +227,7 @@ impl Watch<Options> for Following<'_> {
 }
 
 /// Returns the capsule of a violation, shrunk.
-pub(super) fn capsule(plan: &Plan, violation: &Violation<Options>) -> Result<Capsule, Box<dyn Error>> {
+fn capsule(plan: &Plan, violation: &Violation<Options>) -> Result<Capsule, Box<dyn Error>> {
     let arm = violation.arm.parse::<Arm>()?;
     let mut shrunk = shrink(&Museum::new(arm), &violation.schedule, &violation.cause, RUNS_MAX).schedule;
     shrunk.about = format!("{}, then shrunk: {}", violation.schedule.about, violation.cause);

@@ -16,7 +16,7 @@ use sim::explore::{Found, Portfolio, Tally, Violation, explain, explore_watched}
 use sim::lab::{Arm, Options, System};
 use sim::museum::{Museum, Mutant, run};
 
-use self::follow::{Following, capsule};
+use self::follow::Following;
 use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, probes, replay, wrap, wrap_lines};
 
@@ -80,8 +80,7 @@ pub(crate) fn explore(plan: &Plan) -> Outcome {
     for violation in &violations {
         // Those of a cause that come later are duplicates.
         if told.insert((violation.arm, &violation.cause)) {
-            let capsule = following.kept(violation).map_or_else(|| capsule(plan, violation), Ok)?;
-            report(violation, &capsule, &tally, plan)?;
+            report(violation, &following.best(violation)?, &tally, plan)?;
         }
     }
     print(&probes::list(&tally.probes))?;
@@ -163,7 +162,8 @@ pub(crate) fn table(tally: &Tally, arms: &[Arm], seconds: f64) -> String {
     text + &wrap(EXCUSED, 2)
 }
 
-/// Prints a violation with its explanation, its trace and the command that replays it.
+/// Prints the cause of a violation, and its best capsule with explanation, trace and the command that replays
+/// it.
 fn report(
     violation: &Violation<Options>,
     capsule: &Capsule,
@@ -177,7 +177,7 @@ fn report(
     let explanation = explain(&Museum::new(arm), &schedule, cause);
     let explanation =
         explanation.map_or_else(String::new, |explanation| wrap_lines(&explanation.to_string()));
-    let trace = match run(&schedule, arm, seed) {
+    let trace = match run(&schedule, arm, schedule.seed) {
         Ok(run) => format!("{}\n{}", run.trace(), replay::summary(&run)),
         Err(error) => format!("{}\n{error}", error.trace().unwrap_or_default()),
     };
@@ -188,11 +188,12 @@ fn report(
         tally.schedules
     );
     print(&format!(
-        "\n{}shrunk from {} to {} faults\n\n{explanation}\n{}\n{trace}\nreplay it: cargo run --release -- replay \
+        "\n{}shrunk from {} to {} faults, seed {}\n\n{explanation}\n{}\n{trace}\nreplay it: cargo run --release -- replay \
          {}\nas it was drawn, and more: {}\n",
         wrap(&found, 2),
-        violation.schedule.faults.len(),
+        capsule.drawn.matches("[[fault]]").count(),
         capsule.faults,
+        capsule.seed,
         capsule.schedule,
         path.display(),
         path.with_extension("json").display()

@@ -59,11 +59,14 @@ pub struct Found {
 ///
 /// [`FleetError`] if a folder can't be read, or if the folders are not of different shards of one search.
 pub fn merge(folders: &[PathBuf]) -> Result<Merged, FleetError> {
+    let (begun, empty): (Vec<_>, Vec<_>) = folders.iter().partition(|folder| !is_empty(folder));
     let read = |folder: &PathBuf| Ok((folder.clone(), Summary::read(folder)?));
-    let summaries = folders.iter().map(read).collect::<Result<Vec<_>, FleetError>>()?;
+    let summaries = begun.into_iter().map(read).collect::<Result<Vec<_>, FleetError>>()?;
     let shards = shards(&summaries)?;
     let mut merged = Merged::of(summaries.iter().map(|(_, summary)| summary));
     merged.miss(&shards);
+    let empty = empty.iter().map(|folder| format!("{}: is empty: its search never began", folder.display()));
+    merged.problems.extend(empty);
     for (folder, summary) in &summaries {
         merged.judge(folder, summary);
         for capsule in Capsules::read(folder)? {
@@ -79,6 +82,11 @@ pub fn merge(folders: &[PathBuf]) -> Result<Merged, FleetError> {
         merged.problems.push(format!("probes that no run has met: {}", merged.unmet.join(", ")));
     }
     Ok(merged)
+}
+
+/// Whether the folder exists and holds nothing.
+fn is_empty(folder: &Path) -> bool {
+    std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// Returns the shards, which must be different ones of one search.
