@@ -1,5 +1,5 @@
-//! The Slurm array script of `tools/fleet`, on a Slurm cluster that is this machine. The cluster's programs are
-//! the real ones; the simulator is replaced by a script that prints its arguments.
+//! The Slurm array script of `tools/fleet`, on a Slurm cluster that is this machine. The cluster's programs
+//! are the real ones; the simulator is replaced by a script that prints its arguments.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs::{self, Permissions};

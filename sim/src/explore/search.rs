@@ -90,8 +90,8 @@ pub trait Watch<O>: Sync {
 /// The violations kept so far, by arm and cause.
 type Kept<O> = BTreeMap<(&'static str, Cause), Vec<Violation<O>>>;
 
-/// Draws schedules from `seeds` and runs them, as [`explore_watched`] does. Calls `go_on` with the tally after
-/// each schedule, and stops when it returns false.
+/// Draws schedules from `seeds` and runs them, as [`explore_watched`] does. Calls `go_on` with the tally
+/// after each schedule, and stops when it returns false.
 ///
 /// # Errors
 ///
@@ -116,8 +116,8 @@ impl<O, F: Fn(&Tally) -> bool + Sync> Watch<O> for GoOn<F> {
 }
 
 /// Draws schedules from `seeds` by the strategies of `portfolio` and runs each in all `arms` (subjects that
-/// draw the same schedules), on `threads` threads. Tells `watch` of each schedule and violation, and stops when
-/// it says so.
+/// draw the same schedules), on `threads` threads. Tells `watch` of each schedule and violation, and stops
+/// when it says so.
 ///
 /// A panic of the code under test is a violation. One schedule in 19 is run a second time in the last arm.
 ///

@@ -108,7 +108,8 @@ impl<'a> Following<'a> {
         Ok(shrunk)
     }
 
-    /// If a schedule has been running for longer than `longest`, saves it as a capsule and returns the problem.
+    /// If a schedule has been running for longer than `longest`, saves it as a capsule and returns the
+    /// problem.
     pub(super) fn hang(&self, longest: Duration) -> Option<String> {
         let schedule = {
             let running = lock(&self.running);

@@ -46,8 +46,8 @@ pub(crate) struct Plan {
     pub(crate) failures: u64,
     /// The longest real time of one schedule.
     pub(crate) hang: Duration,
-    /// The folder for the violations and the summary. Without it violations are saved in [`OUT`], and there is
-    /// no summary.
+    /// The folder for the violations and the summary. Without it violations are saved in [`OUT`], and there
+    /// is no summary.
     pub(crate) out: Option<PathBuf>,
 }
 

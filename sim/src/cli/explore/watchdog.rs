@@ -8,8 +8,8 @@ use super::follow::Following;
 /// The longest time between two looks at the runs.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Calls `search`, and looks at the runs meanwhile. If one takes longer than `longest` in real time, saves its
-/// schedule as a capsule and ends the program with 1.
+/// Calls `search`, and looks at the runs meanwhile. If one takes longer than `longest` in real time, saves
+/// its schedule as a capsule and ends the program with 1.
 pub(super) fn over<T>(following: &Following<'_>, longest: Duration, search: impl FnOnce() -> T) -> T {
     let (ended, end) = channel::<()>();
     std::thread::scope(|scope| {

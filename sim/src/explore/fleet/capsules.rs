@@ -20,8 +20,8 @@ pub struct Capsules {
 }
 
 impl Capsules {
-    /// Keeps capsules in the folder, which is created with the first one. Files of other searches stay, unless
-    /// a new capsule has the same name.
+    /// Keeps capsules in the folder, which is created with the first one. Files of other searches stay,
+    /// unless a new capsule has the same name.
     pub fn in_folder(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), kept: BTreeMap::new() }
     }
@@ -32,8 +32,8 @@ impl Capsules {
         kept.len() < KEPT_MAX || kept.last().is_some_and(|worst| (faults, seed) < worst.rank())
     }
 
-    /// Saves a capsule, and removes the longest of its cause if there are too many. Does nothing if the longest
-    /// is this one. A capsule that has the name of another replaces it.
+    /// Saves a capsule, and removes the longest of its cause if there are too many. Does nothing if the
+    /// longest is this one. A capsule that has the name of another replaces it.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
-//! Long searches on many machines: each searches its [shard](Shard) of the seeds and keeps what it finds in a
-//! folder of its own, a [summary](Summary) and [capsules](Capsule); [`merge`](merge()) makes one report of all
-//! folders.
+//! Long searches on many machines: each searches its [shard](Shard) of the seeds and keeps what it finds in
+//! a folder of its own, a [summary](Summary) and [capsules](Capsule); [`merge`](merge()) makes one report of
+//! all folders.
 //!
 //! Every file is written under another name first and then renamed, so it is never half written, and a search
 //! that is killed loses nothing that it had found.
