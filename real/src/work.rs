@@ -191,6 +191,7 @@ const fn explain(ending: Ending) -> &'static str {
         Ending::Done => "written",
         Ending::Expired => "not written, the lease was no longer valid",
         Ending::Lost => "not written, the lease was lost",
+        Ending::Cancelled => "not written, the work was dropped",
         Ending::Refused => "refused, 409 stale fencing token",
         Ending::Unanswered => {
             "no answer of the resource, perhaps written; check that it runs where --resource says"

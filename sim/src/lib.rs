@@ -15,6 +15,7 @@ pub mod etcd_lock_service;
 pub mod explore;
 pub mod faults;
 pub mod lab;
+pub mod meter;
 pub mod museum;
 pub(crate) mod names;
 mod place;
@@ -33,6 +34,6 @@ pub use names::UnknownName;
 pub use place::{Invalid, Place};
 pub use sim::{
     Check, Control, Draw, Evidence, Finding, NoOptions, Process, Report, RunError, Schedule, ScheduleError,
-    Sim, Step, Strategy, Struck, Subject, clients, no,
+    Sim, Step, Strategy, Struck, Subject, clients, no, own_token,
 };
 pub use span::{Shift, Span, SpanError};

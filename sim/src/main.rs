@@ -5,6 +5,7 @@ mod cli;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use resource::Fencing;
@@ -12,6 +13,7 @@ use resource::audit::VerdictKind;
 use sim::Strategy;
 use sim::allocator::Allocator;
 use sim::explore::{Portfolio, Representation};
+use sim::explore::fleet::Shard;
 use sim::lab::System;
 use sim::museum::Mutant;
 
@@ -65,12 +67,18 @@ enum Command {
     },
     /// Searches for violations: runs random schedules with fencing on.
     Explore {
-        /// The largest number of schedules.
-        #[arg(long, required_unless_present_any = ["seconds", "until_stable"])]
+        /// The largest number of schedules, of all shards together.
+        #[arg(long, required_unless_present_any = ["seconds", "minutes", "until_stable"])]
         seeds: Option<u64>,
         /// The longest time, in seconds. A schedule that has begun is finished.
         #[arg(long)]
         seconds: Option<u64>,
+        /// The longest time, in minutes.
+        #[arg(long, conflicts_with = "seconds")]
+        minutes: Option<u64>,
+        /// Searches a share of the seeds, such as 1/4: each machine of a fleet another one.
+        #[arg(long, default_value_t = Shard::WHOLE)]
+        shard: Shard,
         /// The first seed.
         #[arg(long, default_value_t = 0)]
         first: u64,
@@ -93,10 +101,24 @@ enum Command {
         /// evaluated, unless it is marked rare.
         #[arg(long)]
         probes: bool,
-        /// The folder for violations. Each is saved as a schedule, which `replay` runs again.
-        #[arg(long, default_value = "violations")]
-        out: PathBuf,
+        /// Searches for a known mistake at the start and every hour, and fails if it is not found.
+        #[arg(long)]
+        canary: bool,
+        /// Ends the search after this number of runs with a violation.
+        #[arg(long, default_value_t = 100)]
+        failures: u64,
+        /// The longest real time of one schedule, in seconds. One that takes longer is saved, and ends the
+        /// search.
+        #[arg(long, default_value_t = 60)]
+        hang: u64,
+        /// The folder for violations and for a summary of the search, which `merge` reads. Each violation is
+        /// saved as it is found: NAME.toml is the schedule, which `replay` runs again. By default
+        /// `violations`, without a summary.
+        #[arg(long)]
+        out: Option<PathBuf>,
     },
+    /// Makes one report of the folders that `explore --out` has written.
+    Merge(cli::merge::Arguments),
     /// Reduces a schedule that fails to what its failure needs, and prints it.
     Shrink {
         /// The schedule, such as violations/seed-7-on.toml.
@@ -196,6 +218,8 @@ fn main() -> ExitCode {
         Some(Command::Explore {
             seeds,
             seconds,
+            minutes,
+            shard,
             first,
             system,
             mutant,
@@ -203,22 +227,30 @@ fn main() -> ExitCode {
             threads,
             until_stable,
             probes,
+            canary,
+            failures,
+            hang,
             out,
         }) => {
-            let (portfolio, seeds) = (strategy.into(), seeds.unwrap_or(u64::MAX));
+            let seconds = seconds.or(minutes.map(|minutes| minutes.saturating_mul(60)));
             cli::explore::explore(&cli::explore::Plan {
                 system,
                 mutant,
-                portfolio,
+                portfolio: strategy.into(),
                 first,
-                seeds,
-                seconds,
+                seeds: seeds.unwrap_or(u64::MAX),
+                longest: seconds.map(Duration::from_secs),
+                shard,
                 threads,
                 until_stable,
                 must_meet: probes,
+                has_canary: canary,
+                failures,
+                hang: Duration::from_secs(hang),
                 out,
             })
         }
+        Some(Command::Merge(arguments)) => cli::merge::merge(&arguments),
         Some(Command::Shrink { file, verdict, out }) => cli::shrink::shrink(&file, verdict, out.as_deref()),
         Some(Command::Explain { file, verdict }) => cli::shrink::explain(&file, verdict),
         Some(Command::Museum { mutant, hunts, cap, strategy, novelty, threads, out }) => {

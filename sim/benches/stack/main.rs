@@ -6,6 +6,9 @@
 //! 2. Schedules a second of the safety experiment, a pause of five seconds: two workers and the HTTP
 //!    resource, on one Redis and with Redlock on five; audit and trace hash included.
 //!
+//! `cargo bench -p sim --bench stack -- instructions` counts the instructions of a call instead, which do not
+//! depend on the machine's speed. It needs `valgrind` on the `PATH`.
+//!
 //! `cargo bench -p sim -- memory` makes a million runs of random schedules on two threads instead, and prints
 //! the peak memory.
 #![allow(
@@ -16,6 +19,8 @@
     reason = "a benchmark reads the clock"
 )]
 
+#[path = "../search/instructions.rs"]
+mod instructions;
 mod memory;
 mod ours;
 mod peers;
@@ -57,8 +62,35 @@ fn main() {
     if std::env::args().any(|argument| argument == "figures") {
         return figures();
     }
+    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    match arguments.next().as_deref() {
+        Some("instructions") => return count_instructions(),
+        Some("exchanges") => {
+            let [number, count] = [(); 2].map(|()| arguments.next().and_then(|text| text.parse().ok()));
+            let contender = &contenders()[number.expect("exchanges NUMBER COUNT") as usize];
+            (0..count.expect("exchanges NUMBER COUNT")).for_each(|seed| _ = (contender.run)(SHAPE, seed));
+            return;
+        }
+        _ => {}
+    }
     exchange();
     figures();
+}
+
+/// Our stack, and the contenders that it is compared to.
+fn contenders() -> Vec<Contender> {
+    [OURS].into_iter().chain(PEERS.into_iter().map(|(peer, _)| peer)).collect()
+}
+
+/// Prints the instructions of a call of each contender, and their ratio to ours.
+fn count_instructions() {
+    let mut ours = None;
+    for (number, contender) in contenders().into_iter().enumerate() {
+        let calls = (contender.run)(SHAPE, 0) as f64;
+        let per_call = instructions::of_one(["exchanges", &number.to_string()], [20, 60]) / calls;
+        let ratio = per_call / *ours.get_or_insert(per_call);
+        println!("{per_call:>10.0} instructions a call, {ratio:.2} times ours: {}", contender.name);
+    }
 }
 
 const OURS: Contender =

@@ -69,7 +69,8 @@ fn search() -> Outcome {
     let began = Stopwatch::start();
     let bar = bar(0);
     bar.set_length(100);
-    let all = Portfolio::default();
+    // A violation is told by its seed.
+    let all = Portfolio::of_seeds();
     let Found { tally, violations } =
         sim::explore::explore(&Lab::arms(), seeds, &all, cores(None), |tally| {
             bar.set_length(estimate(tally.schedules, began.elapsed(), SEARCH));
@@ -79,7 +80,7 @@ fn search() -> Outcome {
     bar.finish_and_clear();
     print(&table(&tally, &[Arm::Unfenced, Arm::Fenced], began.elapsed().as_secs_f64()))?;
     for violation in &violations {
-        let seed = violation.schedule.seed;
+        let seed = violation.drawn_from;
         let fence = if violation.arm == Arm::Fenced.name() { "on" } else { "off" };
         print(&format!("violation: cargo run --release -- run --seed {seed} --fence {fence} --trace\n"))?;
     }

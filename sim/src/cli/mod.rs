@@ -8,6 +8,7 @@ pub(crate) mod explore;
 pub(crate) mod fencing;
 pub(crate) mod init;
 pub(crate) mod json;
+pub(crate) mod merge;
 pub(crate) mod museum;
 pub(crate) mod probes;
 pub(crate) mod replay;

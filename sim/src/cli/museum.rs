@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use sim::explore::{Portfolio, RUNS_MAX, explore, hunts, shrink};
-use sim::lab::{Arm, Lab, System};
+use sim::lab::{Arm, System};
 use sim::museum::{Museum, Mutant};
 
 use super::explore::cores;
@@ -114,7 +114,8 @@ fn row(plan: &Plan, mutant: Mutant, system: System) -> Result<Row, Box<dyn Error
 
 /// Runs that many schedules of the correct lock on the system. Returns false if one accuses it.
 fn acquits(plan: &Plan, system: System, schedules: u64) -> Outcome {
-    let correct = Lab::new(Arm::Fenced).drawing(system);
+    // Without a mistake, and judged by the same checks.
+    let correct = Museum::new(Arm::Fenced).drawing(system);
     let tally = explore(&[correct], 0..schedules, &plan.portfolio, cores(plan.threads), |_| true)?.tally;
     print(&format!("correct on {system}: {} schedules, {} violations\n", tally.schedules, tally.violations))?;
     Ok(tally.violations == 0)

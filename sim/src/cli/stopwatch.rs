@@ -5,7 +5,7 @@
     reason = "the command shows how long things took; the simulation never sees its clock"
 )]
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// A running stopwatch.
 #[derive(Clone, Copy)]
@@ -20,4 +20,9 @@ impl Stopwatch {
     pub(crate) fn elapsed(self) -> Duration {
         self.0.elapsed()
     }
+}
+
+/// Returns the seconds since the Unix epoch.
+pub(crate) fn unix_seconds() -> u64 {
+    SystemTime::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_secs())
 }

@@ -12,6 +12,7 @@ use super::novelty::{Reached, Representation, Traits};
 use super::portfolio::Portfolio;
 use crate::entropy::Site;
 use crate::faults::{Fault, Faults, Trigger};
+use crate::meter::{self, Part};
 use crate::place::Invalid;
 use crate::sim::{self, Draw, Points, Rekey, Report, Schedule, Step, Strategy, Subject};
 use crate::span::Span;
@@ -75,6 +76,7 @@ impl<O: Clone> Feedback<O> {
         subject: &S,
         seed: u64,
     ) -> Result<Schedule<O>, Invalid> {
+        let _charge = meter::charge(Part::Draw);
         let strategy = self.portfolio.of(seed);
         let from = Draw::surveyed(seed, &self.points).by(strategy);
         let mut from = from.with_faults(self.faults.as_ref());
@@ -91,6 +93,7 @@ impl<O: Clone> Feedback<O> {
 
     /// Describes the run.
     pub(super) fn describe(&self, report: &Report) -> Traits {
+        let _charge = meter::charge(Part::Audit);
         Traits::of(report, self.representation)
     }
 

@@ -1,5 +1,7 @@
 //! The strategies among which a search shares its schedules.
 
+use std::fmt;
+
 use super::novelty::Representation;
 use crate::sim::{Draw, Strategy};
 
@@ -27,6 +29,12 @@ impl Portfolio {
     /// Returns a portfolio of one strategy.
     pub fn only(strategy: Strategy) -> Self {
         Self { turns: vec![strategy], ..Self::default() }
+    }
+
+    /// Returns the strategies whose schedules depend on their seeds alone, so that a seed names a schedule.
+    pub fn of_seeds() -> Self {
+        let turns = TURNS.into_iter().filter(|strategy| *strategy != Strategy::Feedback).collect();
+        Self { turns, ..Self::default() }
     }
 
     /// Compares runs by these features. Default: [`Representation::States`].
@@ -67,5 +75,12 @@ impl Default for Portfolio {
 impl From<Option<Strategy>> for Portfolio {
     fn from(strategy: Option<Strategy>) -> Self {
         strategy.map_or_else(Self::default, Self::only)
+    }
+}
+
+impl fmt::Display for Portfolio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<String> = self.turns.iter().map(ToString::to_string).collect();
+        f.write_str(&names.join(", "))
     }
 }

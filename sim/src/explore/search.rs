@@ -1,7 +1,7 @@
 //! The search itself: draws schedules, runs them on all threads, counts, and keeps the violations.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use resource::audit::VerdictKind;
 
@@ -78,46 +78,97 @@ pub struct Found<O> {
     pub violations: Vec<Violation<O>>,
 }
 
+/// Follows a search: what it finds, and whether it goes on.
+///
+/// All methods but [`goes_on`](Watch::goes_on) are called on the thread of the schedule, so that the other
+/// threads search on meanwhile.
+pub trait Watch<O>: Sync {
+    /// Called before the schedule is run, with the seed from which it was drawn.
+    fn begins(&self, seed: u64, schedule: &Schedule<O>) {
+        let _ = (seed, schedule);
+    }
+
+    /// Called after the runs of the schedule that began last on this thread.
+    fn ended(&self) {}
+
+    /// Called for each violation, also for those of which there are enough.
+    fn violation(&self, violation: &Violation<O>) {
+        let _ = violation;
+    }
+
+    /// Called after each schedule, in the order of the seeds, with the counts so far, while the other threads wait to add theirs. Returns
+    /// false to end the search.
+    fn goes_on(&self, tally: &Tally) -> bool;
+}
+
 /// The violations kept so far, by arm and cause.
 type Kept<O> = BTreeMap<(&'static str, Cause), Vec<Violation<O>>>;
 
+/// Draws schedules from `seeds` and runs them, as [`explore_watched`] does. Calls `go_on` with the tally
+/// after each schedule, and stops when it returns false.
+///
+/// # Errors
+///
+/// As [`explore_watched`].
+pub fn explore<S: Subject>(
+    arms: &[S],
+    seeds: Range<u64>,
+    portfolio: &Portfolio,
+    threads: usize,
+    go_on: impl Fn(&Tally) -> bool + Sync,
+) -> Result<Found<S::Options>, RunError> {
+    explore_watched(arms, seeds, portfolio, threads, &GoOn(go_on))
+}
+
+/// Asks a closure whether the search goes on.
+struct GoOn<F>(F);
+
+impl<O, F: Fn(&Tally) -> bool + Sync> Watch<O> for GoOn<F> {
+    fn goes_on(&self, tally: &Tally) -> bool {
+        self.0(tally)
+    }
+}
+
 /// Draws schedules from `seeds` by the strategies of `portfolio` and runs each in all `arms` (subjects that
-/// draw the same schedules), on `threads` threads. Counts them in the order of their seeds, calls `go_on` with
-/// the tally after each, and stops when it returns false.
+/// draw the same schedules), on `threads` threads. Counts them in the order of `seeds`, tells `watch` of each
+/// schedule and violation, and stops when it says so.
 ///
 /// A panic of the code under test is a violation. One schedule in 19 is run a second time in the last arm.
 ///
 /// # Errors
 ///
 /// [`RunError`] if a world can't be built or run, or if a second run differs; the search then ends.
-pub fn explore<S: Subject>(
+pub fn explore_watched<S: Subject>(
     arms: &[S],
-    seeds: std::ops::Range<u64>,
+    seeds: impl Iterator<Item = u64> + Send,
     portfolio: &Portfolio,
     threads: usize,
-    go_on: impl Fn(&Tally) -> bool + Sync,
+    watch: &impl Watch<S::Options>,
 ) -> Result<Found<S::Options>, RunError> {
     let (mut tally, mut kept) = (Tally::default(), Kept::new());
-    let points = arms.first().map(sim::survey).transpose()?.unwrap_or_default();
     let Some((first, last)) = arms.first().zip(arms.last()) else {
         return Ok(Found { tally, violations: Vec::new() });
     };
-    let mut feedback = Feedback::new(points, portfolio, None);
+    let mut feedback = Feedback::new(sim::survey(first)?, portfolio, None);
     let mut learning = feedback.learning();
     for seeds in batch::of(seeds) {
-        let end = seeds.end;
+        let mut left = seeds.len();
         let work = |seed| {
             let schedule = feedback.draw(first, seed)?;
+            watch.begins(seed, &schedule);
             let runs = arms.iter().map(|arm| Judged::run(arm, &schedule, seed));
             let runs = runs.collect::<Result<Vec<_>, RunError>>()?;
             let report = runs.last().and_then(|run| run.report.as_ref());
             if let Some(report) = report {
                 repeat::watch(last, &schedule, seed, report)?;
             }
+            watch.ended();
+            let violations = runs.iter().filter_map(|run| run.violation.as_ref());
+            violations.for_each(|violation| watch.violation(violation));
             let traits = report.map(|report| feedback.describe(report));
             Ok::<_, RunError>((schedule, runs, traits))
         };
-        let merge = |seed, (schedule, runs, traits): (Schedule<_>, Vec<Judged<_>>, Option<_>)| {
+        let merge = |(schedule, runs, traits): (Schedule<_>, Vec<Judged<_>>, Option<_>)| {
             tally.schedules += 1;
             let report = runs.last().and_then(|run| run.report.as_ref());
             if let Some((report, traits)) = report.zip(traits) {
@@ -129,10 +180,11 @@ pub fn explore<S: Subject>(
                     keep(&mut kept, violation);
                 }
             }
-            if seed + 1 == end {
+            left -= 1;
+            if left == 0 {
                 tally.end_batch(learning.states());
             }
-            if go_on(&tally) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            if watch.goes_on(&tally) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
         let flow = batch::run(threads, seeds, work, merge)?;
         tally.states = learning.states();

@@ -11,6 +11,7 @@ use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::{Role, Scene};
 use super::strike::Strike;
+use super::trigger::Trigger;
 use crate::place::Invalid;
 use crate::record::note;
 use crate::span::Span;
@@ -25,6 +26,9 @@ pub struct Crash {
     /// The time until it restarts, if it does.
     pub restart_after: Option<Span>,
 }
+
+/// The largest number of a reply after which a drawn crash comes.
+const REPLIES_MAX: u64 = 12;
 
 impl Crash {
     /// Returns a crash of `process` without a power loss and without a restart.
@@ -50,6 +54,9 @@ pub static OF_RESOURCE: Variant = Variant { place: 60, weight: |_| 2, draw: draw
 /// Crashes a client.
 pub static OF_CLIENT: Variant = Variant { place: 70, weight: |_| 2, draw: draw_of_client };
 
+/// Crashes a server when a client has its reply, such as a vote, and restarts it before the next request.
+pub static AFTER_REPLY: Variant = Variant { place: 235, weight: |_| 2, draw: draw_after_reply };
+
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let process = fields.need("crash", "crash", "the process")?;
     let power_loss = fields.take("power_loss")?.unwrap_or(false);
@@ -60,6 +67,16 @@ fn draw_of_server(draw: &mut Draw<'_>) -> Option<Fault> {
     let (process, when) = (draw.server(), draw.when());
     let power_loss = draw.site.chance(0.5) && draw.scene.may_lose_power(&process);
     Some(Fault::new(when, Crash { process, power_loss, restart_after: Some(draw.up_to(2)) }))
+}
+
+fn draw_after_reply(draw: &mut Draw<'_>) -> Option<Fault> {
+    let (client, process) = (draw.client(), draw.server());
+    let nth = 1 + draw.site.below(REPLIES_MAX) as u32;
+    let when =
+        Trigger::After { process: client, point: format!("receives from {process}"), nth, plus: Span::ZERO };
+    let power_loss = draw.scene.may_lose_power(&process) && draw.site.chance(0.7);
+    let restart_after = Some(draw.span(Span::from_millis(1), Span::from_millis(50)));
+    Some(Fault::new(when, Crash { process, power_loss, restart_after }))
 }
 
 fn draw_of_resource(draw: &mut Draw<'_>) -> Option<Fault> {

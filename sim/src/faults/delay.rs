@@ -9,6 +9,7 @@ use super::kind::FaultKind;
 use super::link::Link;
 use super::scene::Scene;
 use super::strike::{NETWORK, Strike};
+use super::trigger::Trigger;
 use crate::place::Invalid;
 use crate::span::{Span, in_whole_units};
 
@@ -39,6 +40,9 @@ pub static KIND: FaultKind =
 /// Delays any link.
 pub static ANY: Variant = Variant { place: 100, weight: |_| 3, draw };
 
+/// Delays a request, or its answer, beyond the end of the lease that it asks for.
+pub static BEYOND_LEASE: Variant = Variant { place: 200, weight: |_| 1, draw: draw_beyond_lease };
+
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let link = fields.need("delay", "delay", "the link")?;
     let by = fields.need("delay", "by", "by how much")?;
@@ -50,6 +54,15 @@ fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
     let (link, when, both) = (draw.link(), draw.when(), draw.site.chance(0.3));
     let (by, lasts) = (draw.up_to(2), Some(draw.up_to(1)));
     Some(Fault::new(when, Delay { link, by, both, lasts }))
+}
+
+fn draw_beyond_lease(draw: &mut Draw<'_>) -> Option<Fault> {
+    let (client, server) = (draw.client(), draw.server());
+    let link = if draw.site.chance(0.5) { Link::new(&client, &server) } else { Link::new(&server, &client) };
+    let when = Trigger::After { process: client, point: "requested".to_owned(), nth: 1, plus: Span::ZERO };
+    let by = draw.scene.scale().plus(draw.up_to(2));
+    let lasts = Some(draw.up_to(1));
+    Some(Fault::new(draw.nth_round(when), Delay { link, by, both: false, lasts }))
 }
 
 impl Action for Delay {

@@ -8,6 +8,9 @@ use super::trigger::Trigger;
 use crate::entropy::Site;
 use crate::span::{Shift, Span};
 
+/// The largest number of a request or reply on a link at which a drawn fault is aimed.
+const SENT_MAX: u64 = 12;
+
 /// One of the variants in which a kind of fault is drawn.
 pub struct Variant {
     /// Its rank among all variants, by which drawn numbers select one. No two variants have the same.
@@ -63,6 +66,44 @@ impl Draw<'_> {
             *nth = 1 + draw.min(self.scene.rounds(process).saturating_sub(1));
         }
         when
+    }
+
+    /// Draws a client, one of its servers or the resource, and the trigger at which the client has sent it a
+    /// request.
+    pub fn request(&mut self) -> (String, String, Trigger) {
+        let (client, server) = self.pair();
+        let when = self.sending(&client, &server);
+        (client, server, when)
+    }
+
+    /// Draws a client, one of its servers or the resource, and the trigger at which it has sent the client a
+    /// reply, which is still in flight.
+    pub fn reply(&mut self) -> (String, String, Trigger) {
+        let (client, server) = self.pair();
+        let when = self.sending(&server, &client);
+        (client, server, when)
+    }
+
+    fn pair(&mut self) -> (String, String) {
+        let (client, server) = (self.client(), self.server());
+        let resource = self.resource();
+        (client, if self.site.chance(0.8) { server } else { resource })
+    }
+
+    fn sending(&mut self, from: &str, to: &str) -> Trigger {
+        let nth = 1 + self.site.below(SENT_MAX) as u32;
+        Trigger::After { process: from.to_owned(), point: format!("sends to {to}"), nth, plus: Span::ZERO }
+    }
+
+    /// Draws a trigger within a lease; `None` if no point of a client is known.
+    pub fn under_lease(&mut self) -> Option<Trigger> {
+        let process = self.client();
+        let points = self.scene.points_inside(&process);
+        if points.is_empty() {
+            return None;
+        }
+        let (point, plus) = (self.one_of(&points), self.up_to(1));
+        Some(self.nth_round(Trigger::After { process, point, nth: 1, plus }))
     }
 
     /// Draws a name under which servers pass points.

@@ -39,6 +39,10 @@ pub static KIND: FaultKind = FaultKind { verb: "evict", fields: &["part"], read,
 /// Evicts any key.
 pub static ANY: Variant = Variant { place: 130, weight: |scene| u64::from(!scene.has_leader()), draw };
 
+/// Evicts the owner of a lease that is held.
+pub static UNDER_LEASE: Variant =
+    Variant { place: 230, weight: |scene| u64::from(scene.evictable().is_ok()), draw: draw_under_lease };
+
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let key = fields.need("evict", "evict", "the key")?;
     Ok(Arc::new(Evict { key, part: fields.take("part")? }))
@@ -50,6 +54,13 @@ fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
     let key = draw.one_of(keys);
     let part = draw.one_of(&[Some(Part::Owner), Some(Part::Fence), None]);
     Some(Fault::new(when, Evict { key, part }))
+}
+
+fn draw_under_lease(draw: &mut Draw<'_>) -> Option<Fault> {
+    let keys = draw.scene.evictable().ok()?;
+    let when = draw.under_lease()?;
+    let key = draw.one_of(keys);
+    Some(Fault::new(when, Evict { key, part: Some(Part::Owner) }))
 }
 
 impl Evict {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer};
 use crate::place::{Invalid, Place};
 
 mod action;
+mod call;
 pub mod cancel;
 pub mod crash;
 pub mod cut;
@@ -38,6 +39,7 @@ mod table;
 mod trigger;
 
 pub use action::{Action, Check, Fault};
+pub use call::Call;
 pub use cancel::Cancel;
 pub use crash::Crash;
 pub use cut::Cut;
@@ -81,6 +83,17 @@ pub static FAULTS: &[&FaultKind] = &[
     &lead::KIND,
     &evict::KIND,
     &cancel::KIND,
+];
+
+/// Variants that a search draws beside those of [`FAULTS`]: see [`Faults::widely`].
+static WIDE: &[(&FaultKind, &Variant)] = &[
+    (&delay::KIND, &delay::BEYOND_LEASE),
+    (&step::KIND, &step::IN_FLIGHT),
+    (&promote::KIND, &promote::UNDER_LEASE),
+    (&evict::KIND, &evict::UNDER_LEASE),
+    (&reset::KIND, &reset::ANY_REPLY),
+    (&crash::KIND, &crash::AFTER_REPLY),
+    (&cancel::KIND, &cancel::HOLDING),
 ];
 
 impl Default for Faults {

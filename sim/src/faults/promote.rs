@@ -27,14 +27,27 @@ pub static KIND: FaultKind = FaultKind { verb: "promote", fields: &[], read, var
 /// Promotes the replica, if there is one.
 pub static ANY: Variant = Variant { place: 120, weight: |scene| u64::from(!scene.has_leader()), draw };
 
+/// Promotes the replica while a lease is held.
+pub static UNDER_LEASE: Variant = Variant {
+    place: 220,
+    weight: |scene| u64::from(replica(scene).is_some()) * 2,
+    draw: |draw| {
+        let replica = replica(draw.scene)?;
+        Some(Fault::new(draw.under_lease()?, Promote { replica }))
+    },
+};
+
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     Ok(Arc::new(Promote { replica: fields.need("promote", "promote", "the replica")? }))
 }
 
 fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
-    let is_replica = |name: &String| draw.scene.action(name, "promote").is_ok();
-    let replica = draw.scene.processes().into_iter().find(is_replica)?;
+    let replica = replica(draw.scene)?;
     Some(Fault::new(draw.when(), Promote { replica }))
+}
+
+fn replica(scene: &dyn Scene) -> Option<String> {
+    scene.processes().into_iter().find(|name| scene.action(name, "promote").is_ok())
 }
 
 impl Action for Promote {

@@ -34,6 +34,16 @@ pub static KIND: FaultKind = FaultKind { verb: "reset", fields: &[], read, varia
 /// Breaks a connection just before a reply leaves a server or the resource.
 pub static LOST_REPLY: Variant = Variant { place: 30, weight: |_| 4, draw };
 
+/// Loses a reply of a server or of the resource to any request, whatever effect that had.
+pub static ANY_REPLY: Variant = Variant {
+    place: 232,
+    weight: |_| 3,
+    draw: |draw| {
+        let (client, server, when) = draw.reply();
+        Some(Fault::new(when, Reset { link: Link::new(&client, &server) }))
+    },
+};
+
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     Ok(Arc::new(Reset { link: fields.need("reset", "reset", "the two processes")? }))
 }

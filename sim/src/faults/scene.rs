@@ -1,5 +1,6 @@
 //! The processes and links of a schedule, against which faults are checked and for which they are drawn.
 
+use super::call::Call;
 use crate::names::names;
 use crate::span::Span;
 
@@ -56,6 +57,16 @@ pub trait Scene {
     ///
     /// The reason why it acquires none.
     fn acquires(&self, process: &str) -> Result<(), String>;
+
+    /// Checks that the process makes the call, so that it can be dropped. Default: as [`Scene::acquires`].
+    ///
+    /// # Errors
+    ///
+    /// The reason why it never makes it.
+    fn calls(&self, process: &str, call: Call) -> Result<(), String> {
+        let _ = call;
+        self.acquires(process)
+    }
 
     /// Returns the keys that servers may evict.
     ///

@@ -36,6 +36,15 @@ pub static KIND: FaultKind = FaultKind { verb: "step", fields: &["by"], read, va
 /// Draws a step if steps are the only faults of clocks; otherwise [`rate`](super::rate) draws it.
 static ALONE: Variant = Variant { place: 112, weight: |_| 0, draw };
 
+/// Steps a clock while a request is in flight: that of its sender or of its receiver.
+pub static IN_FLIGHT: Variant = Variant { place: 210, weight: |_| 2, draw: draw_in_flight };
+
+fn draw_in_flight(draw: &mut Draw<'_>) -> Option<Fault> {
+    let (client, server, when) = draw.request();
+    let process = if draw.site.chance(0.7) { client } else { server };
+    Some(Fault::new(when, Step { process, by: draw.shift() }))
+}
+
 fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
     let (process, when) = (draw.process(), draw.when());
     Some(Fault::new(when, Step { process, by: draw.shift() }))

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use resource::audit::{Kind, Name};
 
+use super::call::Call;
 use super::link::Link;
 use super::scene::Role;
 use crate::record::note;
@@ -40,8 +41,8 @@ pub trait Stage: Send + Sync {
     /// Notifies a process that its wall clock was set.
     fn clock_was_set(&self, process: ProcessId);
 
-    /// Drops the acquire future of a process.
-    fn cancel(&self, process: ProcessId);
+    /// Drops the future of a call of a process.
+    fn cancel(&self, process: ProcessId, call: Call);
 
     /// Runs an action of a server. Returns false if the server could not do it.
     fn act(&self, server: ProcessId, action: &str, arguments: &[String]) -> bool;

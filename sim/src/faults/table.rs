@@ -13,7 +13,11 @@ use crate::place::{Invalid, Place};
 
 /// The kinds of faults that a schedule file may name, and that may be drawn.
 #[derive(Clone)]
-pub struct Faults(Vec<&'static FaultKind>);
+pub struct Faults {
+    kinds: Vec<&'static FaultKind>,
+    /// Variants that are drawn beside those of the kinds.
+    more: &'static [(&'static FaultKind, &'static Variant)],
+}
 
 impl fmt::Debug for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -24,20 +28,28 @@ impl fmt::Debug for Faults {
 impl Faults {
     /// Creates a table of these kinds, in this order.
     pub fn new(table: &[&'static FaultKind]) -> Self {
-        Self(table.to_vec())
+        Self { kinds: table.to_vec(), more: &[] }
     }
 
     /// Adds a kind.
     #[must_use]
     pub fn with(mut self, kind: &'static FaultKind) -> Self {
-        self.0.push(kind);
+        self.kinds.push(kind);
         self
+    }
+
+    /// Draws the simulator's kinds in further variants, each aimed at a moment at which a lock is most likely
+    /// to break: a reply lost after any request, a clock stepped between a request and its answer, a server
+    /// that restarts right after its vote, a lease evicted while it is held.
+    #[must_use]
+    pub fn widely(self) -> Self {
+        Self { more: super::WIDE, ..self }
     }
 
     /// Keeps only the kinds that `verbs` name, so that a search draws no others.
     #[must_use]
     pub fn only(mut self, verbs: &[&str]) -> Self {
-        self.0.retain(|kind| verbs.contains(&kind.verb));
+        self.kinds.retain(|kind| verbs.contains(&kind.verb));
         self
     }
 
@@ -49,7 +61,7 @@ impl Faults {
     /// exactly one field names a fault.
     pub fn read(&self, place: &Place, mut fields: Fields) -> Result<Arc<dyn Action>, Invalid> {
         self.check_known(place, &fields)?;
-        let mut named = self.0.iter().filter(|kind| fields.keys().any(|key| key == kind.verb));
+        let mut named = self.kinds.iter().filter(|kind| fields.keys().any(|key| key == kind.verb));
         let Some(kind) = named.next() else {
             return Err(place.says(format!("`what` needs one of {}", self.verbs().join(", "))));
         };
@@ -94,7 +106,7 @@ impl Faults {
         let drawn = draw.variant(&weighed).and_then(|variant| (variant.draw)(&mut draw));
         let drawn = drawn.or_else(|| first.and_then(|variant| (variant.draw)(&mut draw)));
         // A variant may draw several kinds, of which the table may have only some.
-        let has = |verb: &str| self.0.iter().any(|kind| kind.verb == verb) && factor(verb) > 0;
+        let has = |verb: &str| self.kinds.iter().any(|kind| kind.verb == verb) && factor(verb) > 0;
         drawn.filter(|fault| has(fault.what.verb()))
     }
 
@@ -104,19 +116,22 @@ impl Faults {
             let verb = kind.verb;
             kind.variants.iter().map(move |variant| (verb, *variant))
         };
-        let mut variants: Vec<_> = self.0.iter().flat_map(of).collect();
+        let has = |verb: &str| self.kinds.iter().any(|kind| kind.verb == verb);
+        let more = self.more.iter().filter(|(kind, _)| has(kind.verb));
+        let more = more.map(|(kind, variant)| (kind.verb, *variant));
+        let mut variants: Vec<_> = self.kinds.iter().flat_map(of).chain(more).collect();
         variants.sort_by_key(|(_, variant)| variant.place);
         variants
     }
 
     /// Returns the words that name the kinds.
     pub(crate) fn verbs(&self) -> Vec<&'static str> {
-        self.0.iter().map(|kind| kind.verb).collect()
+        self.kinds.iter().map(|kind| kind.verb).collect()
     }
 
     fn check_known(&self, place: &Place, fields: &Fields) -> Result<(), Invalid> {
         let mut known = self.verbs();
-        for field in self.0.iter().flat_map(|kind| kind.fields) {
+        for field in self.kinds.iter().flat_map(|kind| kind.fields) {
             if !known.contains(field) {
                 known.push(field);
             }

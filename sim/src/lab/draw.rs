@@ -44,7 +44,7 @@ pub(super) fn system(seed: u64) -> System {
 /// Every fault heals by itself, and `limit` leaves time for all of them and for the workers to finish.
 pub fn draw_for(system: System, seed: u64) -> Schedule<Options> {
     let from = Draw::new(seed);
-    with_faults(plain(system, &from), &from, &|_| Vec::new())
+    with_faults(plain(system, &from), &from, &Faults::default(), &|_| Vec::new())
 }
 
 /// Draws the options of the schedule of `seed` for `system`.
@@ -65,23 +65,25 @@ fn wide(system: System, from: &Draw) -> Schedule<Options> {
     schedule
 }
 
-/// Draws a schedule of a search: with the rarer options, too ([`widen`]), and by the strategy of `from`.
+/// Draws a schedule of a search: with the rarer options and faults, too ([`widen`], [`Faults::widely`]), and
+/// by the strategy of `from`.
 /// `steps` runs a schedule without faults.
 pub(super) fn draw_from(
     system: System,
     from: &Draw,
     steps: &dyn Fn(&Schedule<Options>) -> Vec<Step>,
 ) -> Schedule<Options> {
-    with_faults(wide(system, from), from, steps)
+    with_faults(wide(system, from), from, &Faults::default().widely(), steps)
 }
 
-/// Adds faults by the strategy of `from`.
+/// Adds faults of the kinds in `known` by the strategy of `from`.
 fn with_faults(
     mut schedule: Schedule<Options>,
     from: &Draw,
+    known: &Faults,
     steps: &dyn Fn(&Schedule<Options>) -> Vec<Step>,
 ) -> Schedule<Options> {
-    let faults = from.faults(&Faults::default(), &schedule, &|| {
+    let faults = from.faults(known, &schedule, &|| {
         let limit = long_enough(&schedule);
         steps(&Schedule { limit, ..schedule.clone() })
     });

@@ -1,6 +1,7 @@
 //! The known limits: the verdicts that a schedule's options and faults explain.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use dlock::DriftMargin;
 use resource::audit::VerdictKind as Verdict;
@@ -8,7 +9,7 @@ use resource::audit::VerdictKind as Verdict;
 use super::arm::Arm;
 use super::options::Options;
 use super::worker::{ReadMode, ReleaseMode};
-use crate::faults::{Action, Rate, Slew};
+use crate::faults::{Action, Promote, Rate, Scene, Slew};
 use crate::sim::Schedule;
 use crate::span::Span;
 
@@ -24,6 +25,8 @@ use crate::span::Span;
 ///   and `unheld` if a server may lose the lock that it had granted, or may end it early after its clock is
 ///   set forward. `leaked` if a replica that takes over may not have received the release. No pause and no
 ///   fault of the network excuses these.
+/// - `stuck` and `idle`, if a lock server may fall back to a state from before a release, and keeps the key
+///   for a TTL that is longer than a waiter may wait.
 /// - `two_valid` and `unheld` where clocks run apart by more than the drift margin.
 /// - `foreign_release`, if a worker releases by GET and DEL.
 pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
@@ -35,6 +38,9 @@ pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
         excused.extend([Verdict::LateWrite, Verdict::LostUpdate]);
     }
     excused.extend(schedule.faults.iter().flat_map(|fault| fault.what.excuses(schedule)));
+    if falls_back(schedule) && longest_ttl(schedule) > SHORT {
+        excused.extend([Verdict::Stuck, Verdict::Idle]);
+    }
     if clocks_run_apart(schedule) {
         excused.extend([Verdict::TwoValid, Verdict::Unheld]);
     }
@@ -42,6 +48,22 @@ pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
         excused.insert(Verdict::ForeignRelease);
     }
     excused
+}
+
+/// The longest TTL that is over before a waiter counts as stuck, or a lock as idle.
+const SHORT: Duration = Duration::from_secs(4);
+
+/// Returns whether a release that a lock server has carried out may be undone: the server is killed before it
+/// has stored the release, or its replica takes over.
+fn falls_back(schedule: &Schedule<Options>) -> bool {
+    let ends_server = |what: &dyn Action| what.ends().is_some_and(|(name, _)| schedule.expires_keys(name));
+    let is_meant = |what: &dyn Action| what.downcast_ref::<Promote>().is_some() || ends_server(what);
+    schedule.faults.iter().any(|fault| is_meant(&*fault.what))
+}
+
+fn longest_ttl(schedule: &Schedule<Options>) -> Duration {
+    let options = &schedule.options;
+    options.workers.iter().map(|worker| options.ttl_of(worker).duration()).max().unwrap_or_default()
 }
 
 /// Returns whether a holder's clock may lag behind a server's by more than a lease's drift margin covers.

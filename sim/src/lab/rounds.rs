@@ -12,6 +12,7 @@ use resource::worker::{Job, Reading, Worker};
 
 use super::seat::{RESOURCE_ADDRESS, Seat, Yields, lock_key};
 use super::worker::{ReadMode, ReleaseMode, Worker as Spec};
+use crate::faults::Call;
 use crate::world::runtime::SimRuntime;
 
 /// Boxes `future`, so that neither the future nor the stack of its polls is part of the caller. Otherwise a
@@ -31,13 +32,13 @@ pub(super) async fn work<B: Backend<Runtime = SimRuntime>>(seat: Seat<'_>, backe
     };
     let runtime = process.runtime();
     let client = Client::new(runtime.clone(), RESOURCE_ADDRESS);
-    let worker = Worker::new(lock, client, Yields(runtime.clone()));
+    let worker = Worker::new(lock, client, Yields(process.clone()));
     let job = job(key, spec);
     for round in 0..spec.rounds {
         let mut acquire = Box::pin(worker.acquire(&job));
         let acquired = match spec.cancel_at.get(round as usize) {
             Some(pending) => drop_when_pending(*pending, acquire.as_mut()).await,
-            None => process.poll_cancellable(acquire.as_mut()).await,
+            None => process.poll_cancellable(Call::Acquire, acquire.as_mut()).await,
         };
         if acquired.is_none() {
             requests_are_sent(&runtime).await;

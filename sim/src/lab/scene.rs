@@ -3,7 +3,8 @@
 use super::options::Options;
 use super::point::{Kind, Point};
 use super::servers::{Persistence, Store};
-use crate::faults::{Role, Scene};
+use super::worker::ReleaseMode;
+use crate::faults::{Call, Role, Scene};
 use crate::sim::Schedule;
 use crate::span::Span;
 
@@ -70,6 +71,16 @@ impl Scene for Schedule<Options> {
             Some(worker) if worker.acquires() => Ok(()),
             Some(worker) => Err(format!("its `mode` is {}, it acquires nothing", worker.mode.name())),
             None => Err("only workers acquire".into()),
+        }
+    }
+
+    fn calls(&self, process: &str, call: Call) -> Result<(), String> {
+        self.acquires(process)?;
+        let Some(worker) = self.options.worker(process) else { return Ok(()) };
+        match call {
+            Call::Renew if !worker.renew => Err("its `renew` is false".into()),
+            Call::Release if worker.release == ReleaseMode::None => Err("its `release` is none".into()),
+            _ => Ok(()),
         }
     }
 

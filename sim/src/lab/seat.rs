@@ -1,12 +1,15 @@
 //! A worker of the laboratory with its process, its options and its lock.
 
+use std::future::Future;
+
 use dlock::{AnyBackend, DriftMargin, LockKey, Runtime};
 use futures_util::future::BoxFuture;
-use resource::worker::{Pauses, Step};
+use resource::worker::{Droppable, Pauses, Step};
 
 use super::given::{Given, Workplace};
 use super::options::Options;
 use super::worker::Worker as Spec;
+use crate::faults::Call;
 use crate::sim::Process;
 use crate::world::runtime::SimRuntime;
 
@@ -82,13 +85,26 @@ impl Seat<'_> {
     }
 }
 
-/// Yields at each step of a worker: a fault that struck in the step's event takes hold there.
+/// Yields at each step of a worker: a fault that struck in the step's event takes hold there. Drops futures
+/// that a fault cancels.
 #[derive(Clone)]
-pub(super) struct Yields(pub(super) SimRuntime);
+pub(super) struct Yields(pub(super) Process);
 
 impl Pauses for Yields {
     async fn at(&self, _: Step) {
-        self.0.yield_now().await;
+        self.0.runtime().yield_now().await;
+    }
+
+    async fn run<F>(&self, which: Droppable, future: F) -> Option<F::Output>
+    where
+        F: Future + Send,
+        F::Output: Send,
+    {
+        let call = match which {
+            Droppable::Renewed => Call::Renew,
+            Droppable::Release => Call::Release,
+        };
+        self.0.cancellable(call, future).await
     }
 }
 

@@ -19,6 +19,7 @@ const WIDER: &[Wider] = &[
     ("many workers", 0.05, many_workers),
     ("one worker", 0.03, one_worker),
     ("many keys", 0.05, many_keys),
+    ("long leases", 0.1, long_leases),
     ("times to live", 0.1, times_to_live),
     ("renewal caps", 0.1, renewal_caps),
     ("tokens by time", 0.15, tokens_by_time),
@@ -62,6 +63,14 @@ fn many_keys(options: &mut Options, _: &mut Site) {
     options.keys = (42..46).map(|number| format!("orders:{number}")).collect();
     for (number, worker) in options.workers.iter_mut().enumerate().skip(2) {
         worker.key = options.keys.get(number - 1).cloned();
+    }
+}
+
+/// Leases of many seconds: longer than the retries of clients, which hide what they did not clean up.
+fn long_leases(options: &mut Options, site: &mut Site) {
+    options.ttl = Span::from_secs(10 + site.below(11));
+    for worker in &mut options.workers {
+        worker.deadline = worker.deadline.max(options.ttl);
     }
 }
 

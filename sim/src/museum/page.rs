@@ -14,9 +14,10 @@ mistakes of real libraries, with the numbers of the projects' own issues; the R 
 recipes teach, and measures of the search.
 
 Convicted by: the verdict of a run with fencing on ([what the verdicts mean](../ARCHITECTURE.md#verdicts)).
-For B10 and B20 fencing is off, since it stops exactly what they do. `demand` stands where no promise of the
-lock is broken: writes are refused, or never made, that the correct lock gets through, which the demands of a
-schedule show.
+For B10 and B20 that run has fencing off, since a fence refuses exactly their writes; a search finds them with
+fencing on, by the check that a lease has the token of its own grant (`sim::own_token`). `demand` stands where
+no promise of the lock is broken: writes are refused, or never made, that the correct lock gets through, which
+the demands of a schedule show.
 
 | number | name | mistake | made by | systems | convicted by | seen in | file |
 |---|---|---|---|---|---|---|---|

@@ -7,9 +7,8 @@ use resource::audit::VerdictKind;
 
 use super::Mutant;
 use crate::lab::{Arm, Lab, Options, System};
-use crate::sim::{self, Report, RunError};
-use crate::span::Span;
-use crate::{Draw, Invalid, Place, Schedule, ScheduleError, Sim, Subject};
+use crate::sim::{self, Report, RunError, own_token};
+use crate::{Draw, Invalid, Place, Schedule, ScheduleError, Sim, Span, Subject};
 
 /// The laboratory in one arm, with one mistake or none.
 #[derive(Clone, Debug)]
@@ -90,6 +89,8 @@ impl Subject for Museum {
     }
 
     fn build(&self, options: &Options, sim: &mut Sim) -> Result<(), Invalid> {
+        // The fence refuses the writes of a lease with a wrong token, so that no verdict shows it.
+        sim.check("own token", own_token());
         let Some(mutant) = self.mutant(options)? else { return self.lab.build(options, sim) };
         let (exhibit, mut options) = (mutant.exhibit(), options.clone());
         exhibit.deploy(&mut options);

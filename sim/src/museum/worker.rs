@@ -13,6 +13,7 @@ use resource::store::Write;
 use resource::{OwnerToken, ResourceKey};
 
 use super::correct;
+use crate::faults::Call;
 use crate::lab::wire::Wire;
 use crate::lab::{Worker, Workplace};
 use crate::sim::Process;
@@ -88,7 +89,7 @@ impl Hands {
         let Self { process, spec, .. } = self;
         let acquire = lock.acquire(key, process.now() + spec.deadline.duration());
         // An acquire that fails or is dropped ends in the events of the lock; the next round goes on.
-        let Some(Ok(handle)) = process.cancellable(acquire).await else { return };
+        let Some(Ok(handle)) = process.cancellable(Call::Acquire, acquire).await else { return };
         if spec.renew {
             handle.keep_alive(RENEW_CAP);
         }

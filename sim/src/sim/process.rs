@@ -14,6 +14,7 @@ use dlock_runtime::ProbeKind;
 
 use super::progress::Progress;
 use super::section::Section;
+use crate::faults::Call;
 use crate::world::World;
 use crate::world::disk::Disk;
 use crate::world::process::ProcessId;
@@ -156,16 +157,21 @@ impl Process {
         format!("{}:{:08x}", self.name(), self.life())
     }
 
-    /// Runs `future` until it ends. If the fault `cancel` strikes first, drops it and returns `None`.
-    pub async fn cancellable<F: Future>(&self, future: F) -> Option<F::Output> {
+    /// Runs `future` until it ends. If the fault [`Cancel`](crate::faults::Cancel) of this `call` strikes
+    /// first, drops it and returns `None`.
+    pub async fn cancellable<F: Future>(&self, call: Call, future: F) -> Option<F::Output> {
         let mut future = std::pin::pin!(future);
-        self.poll_cancellable(future.as_mut()).await
+        self.poll_cancellable(call, future.as_mut()).await
     }
 
     /// [`Process::cancellable`] for a future that the caller drops.
-    pub(crate) async fn poll_cancellable<F: Future>(&self, mut future: Pin<&mut F>) -> Option<F::Output> {
+    pub(crate) async fn poll_cancellable<F: Future>(
+        &self,
+        call: Call,
+        mut future: Pin<&mut F>,
+    ) -> Option<F::Output> {
         std::future::poll_fn(|cx| {
-            if self.progress.poll_cancelled(self.id().0, cx) {
+            if self.progress.poll_cancelled(self.id().0, call, cx) {
                 return Poll::Ready(None);
             }
             future.as_mut().poll(cx).map(Some)

@@ -1,11 +1,12 @@
 //! The progress of a run: the programs that have not ended, and the locks that are held.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
 use resource::audit::{Event, Kind, Name};
 
+use crate::faults::Call;
 use crate::world::{World, lock};
 
 /// The state on which the end of a run depends.
@@ -21,9 +22,10 @@ struct State {
     busy: BTreeSet<usize>,
     /// Locks that are held, each as a server and a resource.
     held: BTreeSet<(Name, Name)>,
-    /// Programs whose cancellable future is to be dropped.
-    cancelled: BTreeSet<usize>,
-    cancellable: Vec<Waker>,
+    /// Programs whose next or present future of the call is to be dropped.
+    cancelled: BTreeSet<(usize, Call)>,
+    /// The tasks that run cancellable futures, by the call.
+    cancellable: BTreeMap<Call, Vec<Waker>>,
     /// The tasks that wait for programs to end or for locks to be free.
     waiting: Vec<Waker>,
 }
@@ -66,24 +68,24 @@ impl Progress {
         }
     }
 
-    /// Makes the program drop its cancellable future at the next poll.
-    pub(super) fn cancel(&self, program: usize) {
+    /// Makes the program drop its future of the call at the next poll.
+    pub(super) fn cancel(&self, program: usize, call: Call) {
         let mut state = lock(&self.state);
-        state.cancelled.insert(program);
-        state.cancellable.drain(..).for_each(Waker::wake);
+        state.cancelled.insert((program, call));
+        state.cancellable.remove(&call).into_iter().flatten().for_each(Waker::wake);
     }
 
-    /// Returns true if the program must drop its cancellable future now. Otherwise wakes the task when it
+    /// Returns true if the program must drop its future of the call now. Otherwise wakes the task when it
     /// must.
-    pub(super) fn poll_cancelled(&self, program: usize, cx: &mut Context<'_>) -> bool {
+    pub(super) fn poll_cancelled(&self, program: usize, call: Call, cx: &mut Context<'_>) -> bool {
         if !self.may_cancel {
             return false;
         }
         let mut state = lock(&self.state);
-        if state.cancelled.remove(&program) {
+        if state.cancelled.remove(&(program, call)) {
             return true;
         }
-        state.cancellable.push(cx.waker().clone());
+        state.cancellable.entry(call).or_default().push(cx.waker().clone());
         false
     }
 

@@ -21,6 +21,7 @@ use super::stage::Stage;
 use super::steps::Steps;
 use crate::entropy::Entropy;
 use crate::faults::{self, Cancel, Fault, Injector};
+use crate::meter::{self, Part};
 use crate::probes::Probes;
 use crate::record;
 use crate::trace::text::{self, Names};
@@ -147,10 +148,14 @@ impl Sim {
 fn run<C: Course>(sim: Sim, course: C) -> Result<(Report, C::Output), RunError> {
     sim.validate()?;
     std::thread::scope(|scope| {
+        let charge = meter::charge(Part::SetUp);
         let thread = std::thread::Builder::new().name("run".to_owned());
         // A panic is caught on the thread itself.
         let run = thread.spawn_scoped(scope, move || on_this_thread(sim, course))?;
+        drop(charge);
+        let waiting = meter::wait();
         let ran = run.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))?;
+        drop(waiting);
         let Ran { report, judgement, output } = ran;
         let report = match judgement {
             Some(judgement) => judgement.judge(report),
@@ -161,6 +166,7 @@ fn run<C: Course>(sim: Sim, course: C) -> Result<(Report, C::Output), RunError> 
 }
 
 fn on_this_thread<C: Course>(sim: Sim, course: C) -> Result<Ran<C::Output>, RunError> {
+    let _charge = meter::charge(Part::SetUp);
     let seed = sim.seed;
     let names = Names::new(sim.cast.keys.iter().map(String::as_str));
     panic::watch();
@@ -204,7 +210,9 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
     injector.start();
     stage.start_all();
     let times = Times { limit: sim.limit, quiet: 4 * sim.latency.1, linger: sim.linger };
+    let charge = meter::charge(Part::World);
     let output = course.run(Control::new(&stage, &injector), Arc::clone(&stage), times).await;
+    drop(charge);
 
     let end = Nanos(world.now());
     let recorded = record::finish().ok_or(RunError::Unrecorded)?;
@@ -278,6 +286,7 @@ struct Judgement {
 impl Judgement {
     /// Adds the verdicts and the findings to the report.
     fn judge(self, mut report: Report) -> Report {
+        let _charge = meter::charge(Part::Audit);
         let (kinds, events) = (self.kinds.as_ref(), &report.events);
         // Without a verdict that applies, there is no audit.
         let is_audited = kinds.is_none_or(|kinds| !kinds.is_empty());

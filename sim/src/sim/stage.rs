@@ -9,7 +9,7 @@ use resource::audit::Event;
 use super::cast::{Body, Cast, Main};
 use super::process::Process;
 use super::progress::Progress;
-use crate::faults::{self, Role};
+use crate::faults::{self, Call, Role};
 use crate::servers::host::{Acted, Host};
 use crate::world::machine::WorldMachine;
 use crate::world::process::ProcessId;
@@ -33,6 +33,9 @@ impl Stage {
         };
         let programs = (0..cast.bodies.len()).filter(is_client);
         let progress = Arc::new(Progress::new(programs, may_cancel));
+        for id in world.processes().filter(|id| matches!(cast.bodies[id.0], Body::Host { .. })) {
+            world.process(id).mark_server();
+        }
         Arc::new(Self { world: world.clone(), cast, progress, processes: Mutex::default() })
     }
 
@@ -164,8 +167,8 @@ impl faults::Stage for Stage {
         }
     }
 
-    fn cancel(&self, process: ProcessId) {
-        self.progress.cancel(process.0);
+    fn cancel(&self, process: ProcessId, call: Call) {
+        self.progress.cancel(process.0, call);
     }
 
     fn act(&self, server: ProcessId, action: &str, arguments: &[String]) -> bool {

@@ -19,6 +19,7 @@ use super::steps::Step;
 use super::strategy::{Material, Strategy};
 use crate::entropy::{Entropy, Site};
 use crate::faults::{Fault, Faults, Scene};
+use crate::meter::{self, Part};
 use crate::place::Invalid;
 use crate::span::Span;
 
@@ -277,6 +278,7 @@ pub fn survey<S: Subject>(subject: &S) -> Result<Arc<Points>, RunError> {
 ///
 /// [`Invalid`] with the place in the schedule that can't be used.
 pub fn build<S: Subject>(subject: &S, schedule: &Schedule<S::Options>) -> Result<Sim, Invalid> {
+    let _charge = meter::charge(Part::SetUp);
     let mut sim = Sim::new(schedule.seed);
     subject.build(&schedule.options, &mut sim)?;
     schedule.apply(&mut sim);

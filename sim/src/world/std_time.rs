@@ -24,6 +24,7 @@ use madsim::time::TimeHandle;
 
 use super::activity::Activity;
 use super::{Inner, World};
+use crate::meter::{self, Part};
 
 thread_local! {
     /// The world on this thread. Weak, as the world ends with its run.
@@ -43,6 +44,7 @@ pin_project_lite::pin_project! {
     /// A task of a process. While it is polled or dropped, `std::time` reads the clocks of the process.
     pub(super) struct Within<F> {
         process: usize,
+        part: Part,
         activity: Arc<Activity>,
         #[pin]
         task: Option<F>,
@@ -58,8 +60,8 @@ pin_project_lite::pin_project! {
 }
 
 impl<F> Within<F> {
-    pub(super) fn new(process: usize, activity: Arc<Activity>, task: F) -> Self {
-        Self { process, activity, task: Some(task) }
+    pub(super) fn new(process: usize, part: Part, activity: Arc<Activity>, task: F) -> Self {
+        Self { process, part, activity, task: Some(task) }
     }
 }
 
@@ -69,6 +71,7 @@ impl<F: Future<Output = ()>> Future for Within<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.project();
         let _entered = Entered::new(*this.process);
+        let _charge = meter::charge(*this.part);
         this.activity.turn();
         this.task.as_pin_mut().map_or(Poll::Ready(()), |task| task.poll(cx))
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use resource::audit::VerdictKind as Verdict;
 use sim::explore::exhaust;
 use sim::explore::exhaust::{Demanding, Exhausted, Kind, Needed, Progress, Scope, base, faults_needed};
+use sim::faults::Call;
 use sim::lab::{Arm, Options, System, small};
 use sim::museum::{Museum, Mutant};
 use sim::{Process, Schedule, Sim, Span, Subject};
@@ -116,6 +117,20 @@ fn two_faults_pruned_break_what_two_faults_anywhere_break() {
     assert_eq!(causes(&pruned), causes(&whole));
     assert!(pruned.breaks.iter().any(|found| found.faults == 2), "{:?}", causes(&pruned));
     assert!(pruned.runs < whole.runs, "{} of {}", pruned.runs, whole.runs);
+}
+
+#[test]
+fn dropped_calls_are_placed_at_every_point() {
+    let kinds = Some(vec![Kind::Cancel(Call::Acquire), Kind::Cancel(Call::Release)]);
+    let (museum, base) = (Museum::new(Arm::Fenced), mutant(Mutant::NoCleanup));
+    let scope = Scope { kinds, ..two(1) };
+    let pruned = search(&museum, &base, &scope);
+    let whole = search(&museum, &base, &Scope { is_pruned: false, ..scope });
+    assert_eq!(causes(&pruned), causes(&whole));
+    assert!(!pruned.breaks.is_empty());
+    let claim = pruned.claim();
+    assert!(claim.contains("- drop of a client's acquire: a, b\n"), "{claim}");
+    assert!(claim.contains("- drop of a client's release: a, b\n"), "{claim}");
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod support;
 mod etcd;
 mod faults;
 mod feedback;
+mod fleet;
 mod locks;
 mod redis;
 mod redlock;

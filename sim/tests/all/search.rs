@@ -25,7 +25,7 @@ fn pair(sim: &mut Sim) {
 fn seeds(found: &Found<NoOptions>) -> BTreeMap<String, Vec<u64>> {
     let mut seeds: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for violation in &found.violations {
-        seeds.entry(violation.cause.to_string()).or_default().push(violation.schedule.seed);
+        seeds.entry(violation.cause.to_string()).or_default().push(violation.drawn_from);
     }
     seeds
 }
@@ -36,7 +36,7 @@ fn of_each_cause_the_first_violations_are_kept() {
     let mut failing = Vec::new();
     for seed in 0..200 {
         let one = explore(&[pair], seed..seed + 1, &Portfolio::default(), 1, |_| true).unwrap();
-        failing.extend(one.violations.iter().map(|violation| violation.schedule.seed));
+        failing.extend(one.violations.iter().map(|violation| violation.drawn_from));
     }
     assert!(failing.len() > KEPT_MAX, "{failing:?}");
     assert_eq!(all.tally.violations, failing.len() as u64);

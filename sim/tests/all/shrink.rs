@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use resource::audit::VerdictKind;
+use sim::explore::fleet::Capsules;
 use sim::explore::{Broken, Cause, Causes, Portfolio, RUNS_MAX, Shrunk, explore, shrink};
 use sim::faults::{Cut, Fault, Partition, Pause, Trigger};
 use sim::lab::{Arm, Options, System};
@@ -282,20 +283,19 @@ fn explore_saves_the_shrunk_schedule_beside_the_drawn_one() {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("shrunk-violations");
     let _ = std::fs::remove_dir_all(&out);
     let output = Command::new(env!("CARGO_BIN_EXE_sim"))
-        .args(["explore", "--system", "redis", "--mutant", "counter-deleted", "--seeds", "2", "--out"])
+        .args(["explore", "--system", "redis", "--mutant", "counter-deleted", "--seeds", "8", "--out"])
         .arg(&out)
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("shrunk from ") && text.contains("token_regressed"), "{text}");
-    let files = std::fs::read_dir(&out).unwrap().map(|file| file.unwrap().path());
-    let files: Vec<_> = files.filter(|path| path.is_file()).collect();
-    assert!(!files.is_empty(), "{text}");
-    for path in files {
-        let shrunk = sim::museum::load(&path).unwrap();
-        let drawn = sim::museum::load(&out.join("drawn").join(path.file_name().unwrap())).unwrap();
-        assert!(shrunk.to_toml().len() < drawn.to_toml().len(), "{}", shrunk.to_toml());
+    let capsules = Capsules::read(&out).unwrap();
+    assert!(!capsules.is_empty(), "{text}");
+    for capsule in capsules {
+        assert!(capsule.schedule.len() < capsule.drawn.len(), "{}", capsule.schedule);
+        let shrunk = sim::museum::load(&out.join(format!("{}.toml", capsule.name))).unwrap();
+        assert_eq!(shrunk.to_toml(), capsule.schedule);
         let (arm, outcome) = shrunk.expect.iter().next().unwrap();
         let run = sim::museum::run(&shrunk, arm.parse().unwrap(), shrunk.seed).unwrap();
         assert_eq!(outcome.mismatches(&run), []);

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use sim::explore::Portfolio;
-use sim::lab::{Arm, Lab, Options, Recipe, Tokens, Waiting, Worker};
-use sim::{Draw, Process, Schedule, Sim, Strategy, Subject};
+use sim::faults::{Call, Cancel, Crash, Fault, Trigger};
+use sim::lab::{Arm, Lab, Options, Recipe, System, Tokens, Waiting, Worker};
+use sim::{Draw, Process, Schedule, Sim, Span, Strategy, Subject};
 
 fn drawn(seed: u64, strategy: Strategy) -> Schedule<Options> {
     Lab::new(Arm::Fenced).schedule(&mut Draw::new(seed).by(strategy)).unwrap()
@@ -81,6 +82,61 @@ fn some_schedules_have_combined_faults() {
     assert!(back > 2 && flapping > 2, "{back} clocks set and set back, {flapping} flapping links");
 }
 
+/// Returns the moments that the faults of a schedule strike at.
+fn moments(schedule: &Schedule<Options>) -> Vec<(&'static str, System)> {
+    let system = schedule.options.system;
+    let of = |fault: &Fault| {
+        let what = &fault.what;
+        let Trigger::After { process, point, .. } = &fault.when else { return None };
+        let is_worker = schedule.options.workers.iter().any(|worker| worker.name == *process);
+        let sends = point.starts_with("sends to ");
+        if let Some(cancel) = what.downcast_ref::<Cancel>() {
+            return Some(match cancel.call {
+                Call::Acquire => "acquire dropped",
+                Call::Renew => "renewal dropped",
+                Call::Release => "release dropped",
+            });
+        }
+        let crash = what.downcast_ref::<Crash>().and_then(|crash| crash.restart_after);
+        match what.verb() {
+            "reset" if sends && !is_worker => Some("reply lost"),
+            "step" if sends => Some("clock stepped in flight"),
+            "crash" if point.starts_with("receives from ") && crash <= Some(Span::from_millis(50)) => {
+                Some("vote forgotten")
+            }
+            "evict" if is_worker => Some("lease evicted"),
+            "promote" if is_worker => Some("promotion under a lease"),
+            "delay" if is_worker && what.in_flight() >= schedule.options.ttl => Some("slow server"),
+            _ => None,
+        }
+    };
+    let mut moments: Vec<_> = schedule.faults.iter().filter_map(of).map(|moment| (moment, system)).collect();
+    let resets = schedule.faults.iter().filter(|fault| fault.what.verb() == "reset").count();
+    if system == System::Redlock && resets >= schedule.options.redis.nodes as usize {
+        moments.push(("replies of all members lost", system));
+    }
+    moments
+}
+
+#[test]
+fn the_exposed_moments_of_every_system_are_drawn() {
+    for (strategy, seeds) in [(Strategy::Uniform, 3_000), (Strategy::Aimed, 2_000)] {
+        let drawn: BTreeSet<_> = (0..seeds).flat_map(|seed| moments(&drawn(seed, strategy))).collect();
+        let anywhere =
+            ["reply lost", "clock stepped in flight", "vote forgotten", "slow server", "release dropped"];
+        for system in [System::Redis, System::Redlock, System::Etcd, System::ZooKeeper] {
+            for moment in anywhere {
+                assert!(drawn.contains(&(moment, system)), "{strategy}: no {moment} on {system}");
+            }
+        }
+        for moment in ["renewal dropped", "acquire dropped", "lease evicted", "promotion under a lease"] {
+            assert!(drawn.contains(&(moment, System::Redis)), "{strategy}: no {moment}");
+        }
+        let all = ("replies of all members lost", System::Redlock);
+        assert!(drawn.contains(&all) || strategy == Strategy::Uniform, "{strategy}");
+    }
+}
+
 #[test]
 fn every_workload_and_mode_is_drawn() {
     let mut seen = BTreeSet::new();
@@ -98,10 +154,12 @@ fn every_workload_and_mode_is_drawn() {
             ("called waiters", options.redis.waiting == Waiting::Called),
             ("Lock service", options.etcd.recipe == Recipe::Service),
             ("replica", options.redis.replica),
+            ("long lease", options.ttl >= Span::from_secs(10)),
+            ("polled waiters", options.redis.waiting == Waiting::Polled),
         ];
         seen.extend(has.into_iter().filter(|(_, is)| *is).map(|(name, _)| name));
     }
-    assert_eq!(seen.len(), 10, "{seen:?}");
+    assert_eq!(seen.len(), 12, "{seen:?}");
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::reach::Reach;
 use crate::Sim;
 use crate::faults::{
-    Action, Crash, Cut, Delay, Lead, Link, Partition, Pause, Promote, Reset, Role, Scene, Step, Stop,
+    Action, Call, Cancel, Crash, Cut, Delay, Lead, Link, Partition, Pause, Promote, Reset, Role, Scene, Step,
+    Stop,
 };
 use crate::span::{Shift, Span};
 
@@ -39,10 +40,13 @@ pub enum Kind {
     Lead,
     /// Makes a replica the primary.
     Promote,
+    /// Drops a call of a client.
+    Cancel(Call),
 }
 
 impl Kind {
-    /// Returns all kinds. Their durations are 0.5 and 1.5 times `scale`, the TTL of leases.
+    /// Returns the kinds that a search places if no others are named: all but [`Kind::Cancel`], which no
+    /// client without such a call has. Their durations are 0.5 and 1.5 times `scale`, the TTL of leases.
     pub fn all(scale: Span) -> Vec<Self> {
         let (half, longer) = (part(scale, 1), part(scale, 3));
         let shift = i64::try_from(longer.as_nanos()).unwrap_or(i64::MAX);
@@ -76,6 +80,7 @@ impl Kind {
             Self::Step(_) => "step",
             Self::Lead => "lead",
             Self::Promote => "promote",
+            Self::Cancel(_) => "cancel",
         }
     }
 
@@ -110,6 +115,14 @@ impl Kind {
             Self::Promote => self.on_each(with_action(scene, "promote"), |replica| {
                 (Arc::new(Promote { replica: replica.to_owned() }), Reach::servers(sim))
             }),
+            Self::Cancel(call) => {
+                let makes = |name: &String| scene.calls(name, call).is_ok();
+                let clients = scene.with_role(Role::Client).into_iter().filter(makes).collect();
+                self.on_each(clients, |client| {
+                    let cancel = Cancel { worker: client.to_owned(), call };
+                    (Arc::new(cancel), Reach::running(sim, client))
+                })
+            }
             Self::Isolate(lasts) => self.isolations(sim, lasts),
             Self::Cut(_) | Self::CutOneWay(_) | Self::Reset | Self::Delay(_) => self.on_links(links),
         }
@@ -185,6 +198,7 @@ impl fmt::Display for Kind {
             Self::Step(by) => write!(f, "step of a wall clock by {by}"),
             Self::Lead => write!(f, "change of a cluster's leader"),
             Self::Promote => write!(f, "promotion of a replica"),
+            Self::Cancel(call) => write!(f, "drop of a client's {call}"),
         }
     }
 }

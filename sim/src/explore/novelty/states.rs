@@ -76,8 +76,8 @@ impl<'r> State<'r> {
     fn summary(&self, process: Option<&Name>, key: Option<&Name>, at: u64) -> u64 {
         let lock = match key {
             Some(key) => self.locks.get(key).map_or(0, |lock| lock.summary(process, at)),
-            // The sum does not depend on the order of the keys.
-            None => self.locks.values().fold(0, |sum: u64, lock| sum.max(lock.summary(process, at))),
+            // The largest one, which does not depend on the order of the keys.
+            None => self.locks.values().map(|lock| lock.summary(process, at)).max().unwrap_or(0),
         };
         let is_off = process.is_some_and(|process| self.clocks.contains(process));
         let clocks = u64::from(is_off) + 2 * u64::from(!self.clocks.is_empty());

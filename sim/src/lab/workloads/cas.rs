@@ -67,7 +67,7 @@ async fn rounds(seat: Seat<'_>) {
     };
     let runtime = process.runtime();
     let client = Client::new(runtime.clone(), RESOURCE_ADDRESS);
-    let updater = Updater::new(runtime.clone(), client, Yields(runtime), &spec.name);
+    let updater = Updater::new(runtime, client, Yields(process.clone()), &spec.name);
     let update = update(key, spec);
     for _ in 0..spec.rounds {
         // An update that is given up is in the history; the next round goes on.

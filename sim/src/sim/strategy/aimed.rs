@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Material, combined, uniform};
+use super::{Material, combined, moments, uniform};
 use crate::entropy::Site;
 use crate::faults::{Fault, Scene, Trigger};
 use crate::sim::steps::Step;
@@ -14,6 +14,12 @@ const FAULTS_MAX: u64 = 4;
 /// The share of the schedules that have a combination of faults, too.
 const COMBINED: f64 = 0.15;
 
+/// The share of the schedules whose faults come at an exposed moment.
+const MOMENTS: f64 = 0.7;
+
+/// The share of these that have another fault, too.
+const ANOTHER: f64 = 0.2;
+
 /// A point, and how often it was passed.
 struct Aim<'a> {
     step: &'a Step,
@@ -21,20 +27,28 @@ struct Aim<'a> {
 }
 
 /// Draws one to four faults as the uniform strategy does, and aims each at a point: three of four at a point
-/// of a process that it touches. Some schedules have a combination of faults at the first point, too.
+/// of a process that it touches. Some schedules have a combination of faults at the first point, too. Others
+/// have faults at an exposed moment instead.
 pub(super) fn faults(material: &Material<'_>) -> Vec<Fault> {
     let steps = (material.steps)();
     let aims = aims(&steps);
     if aims.is_empty() {
         return uniform::faults(material);
     }
+    let mut site = (material.site)("aimed moment");
+    if site.chance(MOMENTS) {
+        let mut faults = moments::draw(material, &steps, &mut site);
+        if site.chance(ANOTHER)
+            && let Some(fault) = one(material, &aims, &mut site)
+        {
+            faults.push(fault);
+        }
+        if !faults.is_empty() {
+            return faults;
+        }
+    }
     let count = 1 + (material.site)("aimed").below(FAULTS_MAX);
-    let draw = |number| {
-        let mut site = (material.site)(&format!("aimed fault {number}"));
-        let mut fault = material.known.draw(material.scene, &mut site)?;
-        fault.when = aim(&fault, &aims, material.scene, &mut site)?;
-        Some(fault)
-    };
+    let draw = |number| one(material, &aims, &mut (material.site)(&format!("aimed fault {number}")));
     let mut faults: Vec<Fault> = (1..=count).filter_map(draw).collect();
     let mut site = (material.site)("aimed combination");
     if site.chance(COMBINED)
@@ -43,6 +57,13 @@ pub(super) fn faults(material: &Material<'_>) -> Vec<Fault> {
         faults.extend(combined::draw(material, &first.when.clone(), &mut site));
     }
     faults
+}
+
+/// Draws a fault, and aims it.
+fn one(material: &Material<'_>, aims: &[Aim<'_>], site: &mut Site) -> Option<Fault> {
+    let mut fault = material.known.draw(material.scene, site)?;
+    fault.when = aim(&fault, aims, material.scene, site)?;
+    Some(fault)
 }
 
 /// Returns each point once, in the order of the names.

@@ -2,6 +2,7 @@
 //! fails again and again, a node that is slow, a clock that is set and set back.
 
 use super::Material;
+use super::moments::later;
 use crate::entropy::Site;
 use crate::faults::{Cut, Delay, Fault, Link, Role, Scene, Step, Trigger};
 use crate::span::{Shift, Span};
@@ -30,7 +31,7 @@ fn swizzled_cuts(scene: &dyn Scene, when: &Trigger, site: &mut Site) -> Vec<Faul
         // Each heals at a time of its own after the last has begun.
         let heals = step.times(last + site.below(last.max(1) * 2));
         let lasts = Span::from_nanos(heals.as_nanos().saturating_sub(begins.as_nanos()).max(1_000_000));
-        Fault::new(later(when, begins), Cut { lasts: Some(lasts), ..Cut::between(client, &hub) })
+        Fault::new(later(when.clone(), begins), Cut { lasts: Some(lasts), ..Cut::between(client, &hub) })
     };
     clients.iter().enumerate().map(cut).collect()
 }
@@ -41,7 +42,7 @@ fn flapping_link(scene: &dyn Scene, when: &Trigger, site: &mut Site) -> Vec<Faul
     let (length, times) = (part(scene, site, 2), 2 + site.below(4));
     let cut = |number| {
         let cut = Cut { lasts: Some(length), ..Cut::between(&client, &server) };
-        Fault::new(later(when, length.times(2 * number)), cut)
+        Fault::new(later(when.clone(), length.times(2 * number)), cut)
     };
     (0..times).map(cut).collect()
 }
@@ -63,18 +64,8 @@ fn clock_there_and_back(scene: &dyn Scene, when: &Trigger, site: &mut Site) -> V
     let nanos = i64::try_from(part(scene, site, 1).times(2).as_nanos()).unwrap_or(i64::MAX);
     let there = if site.chance(0.5) { nanos } else { -nanos };
     let step = |by| Step { process: process.clone(), by: Shift::from_nanos(by) };
-    let back = later(when, part(scene, site, 1));
+    let back = later(when.clone(), part(scene, site, 1));
     vec![Fault::new(when.clone(), step(there)), Fault::new(back, step(-there))]
-}
-
-/// Returns the trigger with a later strike.
-fn later(when: &Trigger, by: Span) -> Trigger {
-    let mut when = when.clone();
-    match &mut when {
-        Trigger::At(at) => *at = at.plus(by),
-        Trigger::After { plus, .. } => *plus = plus.plus(by),
-    }
-    when
 }
 
 /// Draws a time of up to the scale divided by `divisor`, in whole milliseconds.

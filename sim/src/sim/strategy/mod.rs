@@ -3,6 +3,7 @@
 
 mod aimed;
 mod combined;
+mod moments;
 mod ordered;
 mod swarm;
 mod uniform;
@@ -18,7 +19,8 @@ names! {
         /// Each fault by itself: its kind by fixed weights, and a point or a time at random.
         Uniform = "uniform",
         /// Each fault at a point that the run without faults passes: points that are passed once are as
-        /// likely as those that are passed often.
+        /// likely as those that are passed often. Most schedules have faults at a moment at which
+        /// protocols are most exposed instead, such as a request in flight.
         Aimed = "aimed",
         /// Some kinds of faults are left out of the schedule, and the others have weights of their own. From
         /// Groce et al., "Swarm Testing", ISSTA 2012.

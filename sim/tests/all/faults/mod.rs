@@ -1,5 +1,6 @@
 //! Faults: overlapping ones, pauses, triggers, and one defined outside the crate.
 
+mod cancels;
 mod flap;
 mod overlaps;
 mod pauses;

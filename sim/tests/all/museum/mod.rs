@@ -7,6 +7,7 @@
 
 mod hunts;
 mod locks;
+mod own_token;
 mod resource;
 mod table;
 

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use resource::audit::{VerdictKind as Verdict, WriteBy as Write};
 use sim::faults::{
-    Action, Cancel, Crash, Cut, Delay, Evict, Fault, Faults, Lead, Link, Part, Partition, Pause, Promote,
-    Rate, Reset, Resume, Slew, Step, Stop, Trigger,
+    Action, Call, Cancel, Crash, Cut, Delay, Evict, Fault, Faults, Lead, Link, Part, Partition, Pause,
+    Promote, Rate, Reset, Resume, Slew, Step, Stop, Trigger,
 };
 use sim::lab::{
     Etcd, Kind, Options, Persistence, Point, ReadMode, Recipe, Redis, ReleaseMode, Resource, Store, System,
@@ -112,7 +112,7 @@ fn process_action() -> impl Strategy<Value = Arc<dyn Action>> {
         name().prop_map(|replica| action(Promote { replica })),
         name().prop_map(|member| action(Lead { member })),
         (text(), of(select(Part::ALL))).prop_map(|(key, part)| action(Evict { key, part })),
-        name().prop_map(|worker| action(Cancel { worker })),
+        (name(), select(Call::ALL)).prop_map(|(worker, call)| action(Cancel { worker, call })),
     ]
 }
 

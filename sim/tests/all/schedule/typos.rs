@@ -188,6 +188,10 @@ fn faults_on_unsuitable_processes_are_refused() {
         "24: `stop` does not apply to the worker `a`: crash or pause it",
     );
     refused(WHAT, r#"what = { cancel = "redis-1" }"#, "24: `cancel` of `redis-1`: only workers acquire");
+    let renews = "24: `call` = renew of `a`: its `renew` is false";
+    refused(WHAT, r#"what = { cancel = "a", call = "renew" }"#, renews);
+    let calls = "24: unknown call `renwe`: known are acquire, renew, release";
+    refused(WHAT, r#"what = { cancel = "a", call = "renwe" }"#, calls);
     let leaderless = "24: `lead` of `redis-1`: only members of etcd and ZooKeeper have a leader";
     refused(WHAT, r#"what = { lead = "redis-1" }"#, leaderless);
     let power_loss = |name: &str| format!(r#"what = {{ crash = "{name}", power_loss = true }}"#);
@@ -356,4 +360,4 @@ const REDIS_FIELDS: &str =
     "expected one of `nodes`, `persistence`, `replica`, `fence_start`, `tokens`, `waiting`";
 const WHAT_FIELDS: &str = "expected one of `pause`, `resume`, `crash`, `stop`, `cut`, `delay`, `partition`, \
                            `reset`, `step`, `slew`, `rate`, `promote`, `lead`, `evict`, `cancel`, `for`, \
-                           `power_loss`, `restart_after`, `both`, `by`, `over`, `factor`, `part`";
+                           `power_loss`, `restart_after`, `both`, `by`, `over`, `factor`, `part`, `call`";

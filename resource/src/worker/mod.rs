@@ -3,7 +3,8 @@
 //! It does what a careful user of the lock does: every write carries the grant's fencing token, and when the
 //! resource refuses one, the worker stops.
 
-use std::future::Future;
+mod pauses;
+
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,59 +13,13 @@ use dlock::{
 };
 use dlock_runtime::{closest, probes, sometimes};
 
+pub use self::pauses::{Droppable, Pauses, Step};
 use crate::client::{Client, ClientError, PutAnswer, ReadAnswer, Retry};
 use crate::fence::{Guard, WriteSeq};
 use crate::key::{KeyError, ResourceKey};
 use crate::owner::OwnerToken;
 use crate::store::{Read, Write};
 use crate::vocabulary::emit;
-
-/// A point in a round at which a worker can be made to pause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
-    /// The lock is held; nothing has been done with it.
-    Granted,
-    /// The resource has been read.
-    Read,
-    /// The work is done; nothing has been written.
-    Worked,
-    /// The lease has been checked and was still valid.
-    Checked,
-    /// A write has been answered.
-    Written,
-    /// The lock has been released.
-    Released,
-}
-
-impl Step {
-    /// Returns the value of the field `step` of the event `worker_step`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Granted => "granted",
-            Self::Read => "read",
-            Self::Worked => "worked",
-            Self::Checked => "checked",
-            Self::Written => "written",
-            Self::Released => "released",
-        }
-    }
-
-    /// Emits that a worker on the resource with the hash `key` has reached the step.
-    pub(crate) fn emit(self, key: &str) {
-        emit!(WorkerStep { step: self.as_str(), key: key, owner: None::<&str> });
-    }
-}
-
-/// Makes a worker pause, as a garbage collection or a frozen host does.
-pub trait Pauses: Clone + Send + Sync + 'static {
-    /// Completes when the worker may continue after `step`.
-    fn at(&self, step: Step) -> impl Future<Output = ()> + Send;
-}
-
-/// No pauses.
-impl Pauses for () {
-    async fn at(&self, _: Step) {}
-}
 
 /// The worker's read of the resource before its writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,6 +90,8 @@ pub enum Ending {
     Refused,
     /// The resource did not answer; the last write may have been applied.
     Unanswered,
+    /// The section was dropped before its end.
+    Cancelled,
 }
 
 impl Ending {
@@ -146,6 +103,7 @@ impl Ending {
             Self::Lost => "lost",
             Self::Refused => "refused",
             Self::Unanswered => "unanswered",
+            Self::Cancelled => "cancelled",
         }
     }
 }
@@ -157,7 +115,8 @@ pub struct Round {
     pub token: FencingToken,
     /// The end of the critical section.
     pub ending: Ending,
-    /// The result of the release; `None` if the job leaves the lock to its TTL.
+    /// The result of the release; `None` if the job leaves the lock to its TTL, or if the release was
+    /// dropped.
     pub released: Option<Result<Released, ReleaseError>>,
 }
 
@@ -215,18 +174,22 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
         let section = Section::enter(&job.key, handle.owner(), token);
         let ending = match job.renew {
             None => self.section(job, &resource, &handle).await,
-            Some(cap) => match handle.while_held(Cap(cap), self.section(job, &resource, &handle)).await {
-                Ok(ending) => ending,
-                Err(_) => Ending::Lost,
-            },
+            Some(cap) => {
+                let renewed = handle.while_held(Cap(cap), self.section(job, &resource, &handle));
+                match self.pauses.run(Droppable::Renewed, renewed).await {
+                    Some(Ok(ending)) => ending,
+                    Some(Err(_)) => Ending::Lost,
+                    None => Ending::Cancelled,
+                }
+            }
         };
         sometimes!(self.runtime(), write_left_out, ending == Ending::Expired);
         sometimes!(self.runtime(), work_dropped, ending == Ending::Lost);
         section.leave(ending);
         let released = if job.release {
-            let released = handle.release().await;
+            let released = self.pauses.run(Droppable::Release, handle.release()).await;
             self.pause(job, Step::Released).await;
-            Some(released)
+            released
         } else {
             handle.leave();
             None

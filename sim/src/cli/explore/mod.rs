@@ -1,17 +1,22 @@
 //! `explore`: searches random schedules for violations. The demonstration uses the same table of counts.
 
+mod canary;
+mod follow;
+mod watchdog;
+
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use resource::audit::VerdictKind as Verdict;
-use sim::Schedule;
-use sim::explore::{Found, Portfolio, RUNS_MAX, Tally, Violation, explain, shrink};
+use sim::explore::fleet::{Capsule, Shard};
+use sim::explore::{Found, Portfolio, Tally, Violation, explain, explore_watched};
 use sim::lab::{Arm, Options, System};
 use sim::museum::{Museum, Mutant, run};
 
+use self::follow::Following;
 use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, probes, replay, wrap, wrap_lines};
 
@@ -27,54 +32,78 @@ pub(crate) struct Plan {
     pub(crate) first: u64,
     /// The largest number of schedules.
     pub(crate) seeds: u64,
-    /// The longest time, in seconds; `None` for as long as it takes.
-    pub(crate) seconds: Option<u64>,
+    /// The longest time; `None` for as long as it takes.
+    pub(crate) longest: Option<Duration>,
+    /// The share of the seeds that is searched.
+    pub(crate) shard: Shard,
     /// The number of threads; `None` for one for each core.
     pub(crate) threads: Option<usize>,
     /// True if the search stops once it is stable.
     pub(crate) until_stable: bool,
     /// True if a probe that is unmet makes the search fail.
     pub(crate) must_meet: bool,
-    /// The folder for the schedules of the violations.
-    pub(crate) out: PathBuf,
+    /// True if known mistakes are searched for on the way.
+    pub(crate) has_canary: bool,
+    /// The number of violations that ends the search.
+    pub(crate) failures: u64,
+    /// The longest real time of one schedule.
+    pub(crate) hang: Duration,
+    /// The folder for the violations and the summary. Without it violations are saved in [`OUT`], and there
+    /// is no summary.
+    pub(crate) out: Option<PathBuf>,
 }
 
-/// Runs random schedules with fencing on. Returns false if there is a violation, or a probe that is unmet
-/// although it must be met.
+/// The folder for violations, unless another is given.
+const OUT: &str = "violations";
+
+/// Runs random schedules with fencing on. Returns false if there is a violation, a known mistake that is not
+/// found, or a probe that is unmet although it must be met.
 pub(crate) fn explore(plan: &Plan) -> Outcome {
-    let Plan { system, mutant, portfolio, first, seeds, seconds, threads, until_stable, must_meet, out } =
-        plan;
-    let (first, seeds, threads) = (*first, *seeds, *threads);
-    if seeds == 0 {
-        return Err("--seeds is 0: give at least 1".into());
+    let Plan { first, seeds, shard, must_meet, .. } = plan;
+    if *seeds == 0 || plan.failures == 0 {
+        return Err("--seeds and --failures must be at least 1".into());
     }
     let began = Stopwatch::start();
-    let whole = seconds.map(Duration::from_secs);
-    let bar = bar(seeds);
-    let end = first.saturating_add(seeds);
-    // The arm that a search judges: without fencing, nothing is promised that it could find broken.
-    let subject = subject(Arm::Fenced, *system, *mutant);
-    let Found { tally, violations } =
-        sim::explore::explore(&[subject], first..end, portfolio, cores(threads), |tally| {
-            if let Some(whole) = whole {
-                bar.set_length(estimate(tally.schedules, began.elapsed(), whole).min(seeds));
-            }
-            show(&bar, tally);
-            let is_over = *until_stable && tally.is_stable();
-            !is_over && whole.is_none_or(|whole| began.elapsed() < whole)
-        })?;
-    bar.finish_and_clear();
+    let end = first.saturating_add(*seeds);
+    let subject = plan.subject();
+    let following = Following::new(plan, began)?;
+    let searched = watchdog::over(&following, plan.hang, || {
+        explore_watched(
+            &[subject],
+            shard.seeds(*first..end),
+            &plan.portfolio,
+            cores(plan.threads),
+            &following,
+        )
+    });
+    let Found { tally, violations } = following.end(searched)?;
     print(&table(&tally, &[Arm::Fenced], began.elapsed().as_secs_f64()))?;
     let mut told = BTreeSet::new();
     for violation in &violations {
         // Those of a cause that come later are duplicates.
         if told.insert((violation.arm, &violation.cause)) {
-            report(violation, &tally, out)?;
+            report(violation, &following.best(violation)?, &tally, plan)?;
         }
     }
     print(&probes::list(&tally.probes))?;
     let is_unmet = *must_meet && probes::has_unmet(&tally.probes)?;
-    Ok(violations.is_empty() && !is_unmet)
+    let problems = following.problems();
+    problems.iter().try_for_each(|problem| print(&wrap(&format!("problem: {problem}"), 2)))?;
+    Ok(violations.is_empty() && !is_unmet && problems.is_empty())
+}
+
+impl Plan {
+    /// Returns what is searched: the arm that a search judges, since without fencing nothing is promised that
+    /// it could find broken.
+    fn subject(&self) -> Museum {
+        let museum = self.system.into_iter().fold(Museum::new(Arm::Fenced), Museum::drawing);
+        self.mutant.into_iter().fold(museum, Museum::with)
+    }
+
+    /// Returns the folder for violations.
+    fn folder(&self) -> PathBuf {
+        self.out.clone().unwrap_or_else(|| OUT.into())
+    }
 }
 
 /// Returns the number of threads to use: by default one for each core.
@@ -148,61 +177,41 @@ fn states(tally: &Tally) -> String {
     text
 }
 
-fn subject(arm: Arm, system: Option<System>, mutant: Option<Mutant>) -> Museum {
-    let museum = system.into_iter().fold(Museum::new(arm), Museum::drawing);
-    mutant.into_iter().fold(museum, Museum::with)
-}
-
-/// The folder, in that of the shrunk schedules, with the schedules as they were drawn.
-const DRAWN: &str = "drawn";
-
-/// Shrinks a violation and saves it as a schedule. Prints it with its explanation, its trace and the command
-/// that replays it.
+/// Prints the cause of a violation, and its best capsule with explanation, trace and the command that replays
+/// it.
 fn report(
     violation: &Violation<Options>,
+    capsule: &Capsule,
     tally: &Tally,
-    out: &Path,
+    plan: &Plan,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let arm = violation.arm.parse::<Arm>()?;
-    let fence = if arm == Arm::Fenced { "on" } else { "off" };
     let (seed, cause) = (violation.drawn_from, &violation.cause);
-    let name = format!("seed-{seed}-{fence}.toml");
-    let drawn = save(&out.join(DRAWN), &name, &violation.schedule)?;
-    let subject = Museum::new(arm);
-    let mut shrunk = shrink(&subject, &violation.schedule, cause, RUNS_MAX);
-    shrunk.schedule.about = format!("{}, then shrunk: {cause}", violation.schedule.about);
-    let path = save(out, &name, &shrunk.schedule)?;
-    let explanation = explain(&subject, &shrunk.schedule, cause);
+    let path = plan.folder().join(format!("{}.toml", capsule.name));
+    let schedule = sim::museum::load(&path)?;
+    let explanation = explain(&Museum::new(arm), &schedule, cause);
     let explanation =
         explanation.map_or_else(String::new, |explanation| wrap_lines(&explanation.to_string()));
-    let trace = match run(&shrunk.schedule, arm, seed) {
+    let trace = match run(&schedule, arm, schedule.seed) {
         Ok(run) => format!("{}\n{}", run.trace(), replay::summary(&run)),
         Err(error) => format!("{}\n{error}", error.trace().unwrap_or_default()),
     };
     let alike = tally.causes.get(&(violation.arm, cause.clone())).copied().unwrap_or(1);
     let found = format!(
-        "violation: {cause}, with fencing {fence}, in {alike} of {} schedules, first with seed {seed}",
+        "violation: {cause}, with {}, in {alike} of {} schedules, first with seed {seed}",
+        arm_name(arm),
         tally.schedules
     );
-    let (faults, left) = (violation.schedule.faults.len(), shrunk.schedule.faults.len());
     print(&format!(
-        "\n{}shrunk from {faults} to {left} faults in {} runs\n\n{explanation}\n{}\n{trace}\nreplay it: \
-         cargo run --release -- replay {}\nas it was drawn: {}\n",
+        "\n{}shrunk from {} to {} faults, seed {}\n\n{explanation}\n{}\n{trace}\nreplay it: cargo run --release -- replay \
+         {}\nas it was drawn, and more: {}\n",
         wrap(&found, 2),
-        shrunk.runs,
-        shrunk.schedule.to_toml(),
+        capsule.drawn.matches("[[fault]]").count(),
+        capsule.faults,
+        capsule.seed,
+        capsule.schedule,
         path.display(),
-        drawn.display()
+        path.with_extension("json").display()
     ))?;
     Ok(())
-}
-
-/// Saves the schedule in the folder, which is created if need be.
-fn save(folder: &Path, name: &str, schedule: &Schedule<Options>) -> Result<PathBuf, String> {
-    let failed =
-        |error: std::io::Error| format!("{}: {error}; choose another folder with --out", folder.display());
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    let path = folder.join(name);
-    std::fs::write(&path, schedule.to_toml()).map_err(failed)?;
-    Ok(path)
 }

@@ -1,0 +1,17 @@
+//! The calls of a worker whose futures it may drop.
+
+use crate::names::names;
+
+names! {
+    /// A call whose future a worker may drop.
+    #[derive(Default)]
+    pub enum Call as "call" {
+        /// The acquire.
+        #[default]
+        Acquire = "acquire",
+        /// The work under a lease that is renewed beside it. A renewal that is in progress is dropped, too.
+        Renew = "renew",
+        /// The release, which the library then goes on with in the background.
+        Release = "release",
+    }
+}

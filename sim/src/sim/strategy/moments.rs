@@ -1,0 +1,343 @@
+//! Faults at the moments at which a protocol is most exposed: while a call is in flight, right after an
+//! answer, under a lease. The moments are taken from the run without faults.
+//!
+//! A *phase* of a client is the last point of its own that it passed, such as `requested`. Requests are drawn
+//! by phase: a release is as likely as the many polls of an acquire.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Material;
+use crate::entropy::Site;
+use crate::faults::{
+    Call, Cancel, Crash, Cut, Delay, Evict, Fault, Link, Part, Promote, Reset, Role, Scene,
+    Step as ClockStep, Trigger,
+};
+use crate::sim::steps::Step;
+use crate::span::{Shift, Span};
+
+/// A way to strike at a moment, with its weight. Returns no faults where the run has no such moment.
+type Way = (fn(&Survey<'_>) -> u64, fn(&Survey<'_>, &mut Site) -> Option<Vec<Fault>>);
+
+const WAYS: &[Way] = &[
+    (|_| 2, lost_replies),
+    (|_| 2, clock_step_in_flight),
+    (|_| 2, slow_servers),
+    (|survey| 1 + 3 * u64::from(survey.has_voters()), forgotten_vote),
+    (|survey| 3 * u64::from(survey.scene.evictable().is_ok()), evicted_lease),
+    (|survey| 2 * u64::from(survey.replica().is_some()), promotion),
+    (|_| 3, dropped_call),
+    // Few runs have a client that renews and comes again: those are not wasted.
+    (|survey| 1 + 19 * u64::from(survey.renewing().is_some()), two_outages),
+];
+
+/// Draws the faults of one moment, of the kinds that are known.
+pub(super) fn draw(material: &Material<'_>, steps: &[Step], site: &mut Site) -> Vec<Fault> {
+    let survey = Survey::of(material.scene, steps);
+    let weights: Vec<u64> = WAYS.iter().map(|(weigh, _)| weigh(&survey)).collect();
+    let mut at = site.below(weights.iter().sum());
+    let way = weights.iter().position(|weight| {
+        let is_drawn = at < *weight;
+        at = at.saturating_sub(*weight);
+        is_drawn
+    });
+    let faults = way.and_then(|way| WAYS.get(way)).and_then(|(_, strike)| strike(&survey, site));
+    let known = material.known.verbs();
+    faults.unwrap_or_default().into_iter().filter(|fault| known.contains(&fault.what.verb())).collect()
+}
+
+/// A request that a client sends, as indices of steps.
+#[derive(Clone, Copy)]
+struct Request {
+    sent: usize,
+    /// The last point of the client's own before.
+    phase: usize,
+    /// True for the last one of its phase: the client went on when it had the answer.
+    decides: bool,
+}
+
+/// The run without faults.
+struct Survey<'a> {
+    scene: &'a dyn Scene,
+    steps: &'a [Step],
+    requests: Vec<Request>,
+}
+
+impl<'a> Survey<'a> {
+    fn of(scene: &'a dyn Scene, steps: &'a [Step]) -> Self {
+        let clients: BTreeSet<String> = scene.with_role(Role::Client).into_iter().collect();
+        let (mut phases, mut last) = (BTreeMap::new(), BTreeMap::<&str, usize>::new());
+        let mut requests: Vec<Request> = Vec::new();
+        for (at, step) in steps.iter().enumerate().filter(|(_, step)| clients.contains(step.process.as_str()))
+        {
+            if step.peer().is_none() {
+                phases.insert(step.process.as_str(), at);
+                if let Some(last) = last.remove(step.process.as_str()) {
+                    requests[last].decides = true;
+                }
+            } else if let Some(phase) = phases.get(step.process.as_str())
+                && step.point.as_str().starts_with("sends to ")
+            {
+                last.insert(step.process.as_str(), requests.len());
+                requests.push(Request { sent: at, phase: *phase, decides: false });
+            }
+        }
+        Self { scene, steps, requests }
+    }
+
+    /// Draws a request: its phase first, and in most cases the one that ends the phase.
+    fn request(&self, site: &mut Site) -> Option<Request> {
+        let mut phases: BTreeMap<(&str, Option<Role>), Vec<Request>> = BTreeMap::new();
+        for request in &self.requests {
+            let key = (self.steps[request.phase].point.as_str(), self.scene.role(self.peer(*request)));
+            phases.entry(key).or_default().push(*request);
+        }
+        let phases: Vec<_> = phases.into_values().collect();
+        let phase = pick(&phases, site)?;
+        let decisive: Vec<Request> = phase.iter().filter(|request| request.decides).copied().collect();
+        let is_decisive = site.chance(0.6) && !decisive.is_empty();
+        pick(if is_decisive { &decisive } else { phase }, site).copied()
+    }
+
+    /// Draws a request to a lock server.
+    fn request_to_server(&self, site: &mut Site) -> Option<Request> {
+        let mut request = self.request(site)?;
+        for _ in 0..8 {
+            if self.is_to_server(request) {
+                return Some(request);
+            }
+            request = self.request(site)?;
+        }
+        None
+    }
+
+    fn is_to_server(&self, request: Request) -> bool {
+        self.scene.role(self.peer(request)) == Some(Role::Server)
+    }
+
+    fn client(&self, request: Request) -> &'a str {
+        self.steps[request.sent].process.as_str()
+    }
+
+    fn peer(&self, request: Request) -> &'a str {
+        self.steps[request.sent].peer().unwrap_or_default()
+    }
+
+    /// Returns the next step after `at` in which `process` passes `point`.
+    fn next(&self, at: usize, process: &str, point: &str) -> Option<usize> {
+        let later = self.steps.iter().enumerate().skip(at + 1);
+        later
+            .into_iter()
+            .find(|(_, step)| step.process.as_str() == process && step.point.as_str() == point)
+            .map(|(at, _)| at)
+    }
+
+    fn trigger(&self, at: usize) -> Trigger {
+        let step = &self.steps[at];
+        let (process, point) = (step.process.to_string(), step.point.to_string());
+        Trigger::After { process, point, nth: step.nth, plus: Span::ZERO }
+    }
+
+    /// Returns a trigger at the time of the request that counts from its phase: earlier faults may change the
+    /// number of requests, and seldom that of phases.
+    fn trigger_by_phase(&self, request: Request) -> Trigger {
+        let (from, to) = (self.steps[request.phase].at, self.steps[request.sent].at);
+        later(self.trigger(request.phase), Span::from_millis(to.saturating_sub(from) / 1_000_000))
+    }
+
+    fn servers(&self) -> Vec<String> {
+        self.scene.with_role(Role::Server)
+    }
+
+    /// Whether a majority of independent servers decides.
+    fn has_voters(&self) -> bool {
+        !self.scene.has_leader() && self.servers().len() >= 3
+    }
+
+    fn replica(&self) -> Option<String> {
+        self.scene.processes().into_iter().find(|name| self.scene.action(name, "promote").is_ok())
+    }
+
+    /// Returns a client that renews in one round and comes again in another.
+    fn renewing(&self) -> Option<&'a str> {
+        let passes = |client: &str, point: &str, times: u32| {
+            self.steps.iter().any(|step| {
+                step.process.as_str() == client && step.point.as_str() == point && step.nth >= times
+            })
+        };
+        let mut renewals = self.steps.iter().filter(|step| step.point.as_str() == "renewed");
+        let renewing = renewals.find(|step| passes(step.process.as_str(), "requested", 2));
+        renewing.map(|step| step.process.as_str())
+    }
+
+    /// Draws a multiple of the scale.
+    fn halves(&self, halves: &[u64], site: &mut Site) -> Span {
+        let times = pick(halves, site).copied().unwrap_or(1);
+        Span::from_nanos(self.scene.scale().as_nanos() / 2 * times)
+    }
+}
+
+/// A request takes effect, and its reply is lost: that of one server, or of each that was asked.
+fn lost_replies(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
+    let request = survey.request(site)?;
+    let (client, peer) = (survey.client(request), survey.peer(request));
+    let all = site.chance(0.5) && survey.is_to_server(request);
+    let servers = if all { survey.servers() } else { vec![peer.to_owned()] };
+    let lost = |server: &String| {
+        let reply = survey.next(request.sent, server, &format!("sends to {client}"))?;
+        Some(Fault::new(survey.trigger(reply), Reset { link: Link::new(client, server) }))
+    };
+    Some(servers.iter().filter_map(lost).collect())
+}
+
+/// A wall clock is stepped between a request and its answer, in some cases there and back.
+fn clock_step_in_flight(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
+    let request = survey.request(site)?;
+    let process = if site.chance(0.7) { survey.client(request) } else { survey.peer(request) };
+    let nanos = i64::try_from(survey.halves(&[1, 2, 4], site).as_nanos()).unwrap_or(i64::MAX);
+    let by = if site.chance(0.5) { nanos } else { -nanos };
+    let step = |by| ClockStep { process: process.to_owned(), by: Shift::from_nanos(by) };
+    let when = survey.trigger(request.sent);
+    let mut faults = vec![Fault::new(when.clone(), step(by))];
+    if site.chance(0.3) {
+        faults.push(Fault::new(later(when, survey.halves(&[1, 2, 3], site)), step(-by)));
+    }
+    Some(faults)
+}
+
+/// The requests of an acquire or of another call, or their answers, arrive when the lease would be over: at
+/// one server, at a majority or at all.
+fn slow_servers(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
+    let request = survey.request_to_server(site)?;
+    let mut servers = survey.servers();
+    let count = *pick(&[1, servers.len() / 2 + 1, servers.len()], site)?;
+    let first = servers.iter().position(|server| server == survey.peer(request)).unwrap_or_default();
+    servers.rotate_left(first);
+    let (by, is_request) = (survey.halves(&[1, 2, 3, 6], site), site.chance(0.5));
+    let lasts = Some(*pick(&[Span::from_millis(20), survey.scene.scale()], site)?);
+    let client = survey.client(request);
+    let slow = |server: &String| {
+        let link = if is_request { Link::new(client, server) } else { Link::new(server, client) };
+        Fault::new(survey.trigger(request.phase), Delay { link, by, both: false, lasts })
+    };
+    Some(servers.iter().take(count).map(slow).collect())
+}
+
+/// A server restarts when a client has its answer, and has forgotten it if it keeps nothing. Where a majority
+/// decides, a minority is out of reach meanwhile, so that this vote counts.
+fn forgotten_vote(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
+    let request = survey.request_to_server(site)?;
+    let (client, voter) = (survey.client(request), survey.peer(request));
+    let mut faults = Vec::new();
+    if survey.has_voters() {
+        let lasts = Some(survey.halves(&[1, 2, 4], site));
+        let mut others: Vec<String> = survey.servers().into_iter().filter(|name| name != voter).collect();
+        let offset = site.below(others.len() as u64) as usize;
+        others.rotate_left(offset);
+        let minority = (others.len() / 2).min(others.len().saturating_sub(1));
+        let cut = |other: &String| {
+            Fault::new(survey.trigger(request.phase), Cut { lasts, ..Cut::between(client, other) })
+        };
+        faults.extend(others.iter().take(minority).map(cut));
+    }
+    let answered = survey.next(request.sent, client, &format!("receives from {voter}"))?;
+    let power_loss = survey.scene.may_lose_power(voter) && site.chance(0.7);
+    let restart_after = Some(Span::from_millis(1 + site.below(50)));
+    let late = if site.chance(0.5) { Span::ZERO } else { Span::from_millis(1 + site.below(50)) };
+    let crash = Crash { process: voter.to_owned(), power_loss, restart_after };
+    faults.push(Fault::new(later(survey.trigger(answered), late), crash));
+    Some(faults)
+}
+
+/// A key is evicted at some time under its lease, in some cases before its holder knows that it holds it.
+fn evicted_lease(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
+    let key = pick(survey.scene.evictable().ok()?, site)?.clone();
+    let mut request = survey.request_to_server(site)?;
+    if let Some(client) = survey.renewing()
+        && site.chance(0.7)
+    {
+        let own = survey.requests.iter().filter(|request| survey.client(**request) == client);
+        let own: Vec<Request> = own.filter(|request| survey.is_to_server(**request)).copied().collect();
+        request = *pick(&own, site)?;
+    }
+    let reply = format!("sends to {}", survey.client(request));
+    let answered = survey.next(request.sent, survey.peer(request), &reply).filter(|_| site.chance(0.5));
+    let part = *pick(&[Some(Part::Owner), Some(Part::Owner), None], site)?;
+    let plus = if site.chance(0.5) { Span::ZERO } else { Span::from_millis(site.below(60)) };
+    let when = later(survey.trigger(answered.unwrap_or(request.phase)), plus);
+    Some(vec![Fault::new(when, Evict { key, part })])
+}
+
+/// A replica takes over at some moment of a round: it may lack the last grants and releases.
+fn promotion(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
+    let replica = survey.replica()?;
+    let request = survey.request_to_server(site)?;
+    let at = if site.chance(0.5) { request.sent } else { request.phase };
+    Some(vec![Fault::new(survey.trigger(at), Promote { replica })])
+}
+
+/// A client drops a call whose request is in flight; in some cases the request is slow.
+fn dropped_call(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
+    let request = survey.request_to_server(site)?;
+    let (client, server) = (survey.client(request), survey.peer(request));
+    let call = match survey.steps[request.phase].point.as_str() {
+        "requested" => Call::Acquire,
+        "release-requested" => Call::Release,
+        _ => Call::Renew,
+    };
+    let cancel = Cancel { worker: client.to_owned(), call };
+    if site.chance(0.4) {
+        let plus = *pick(&[Span::ZERO, Span::ZERO, Span::from_millis(1 + site.below(20))], site)?;
+        return Some(vec![Fault::new(later(survey.trigger(request.sent), plus), cancel)]);
+    }
+    // Delays what is sent until shortly before the call is dropped, and nothing that is sent afterwards.
+    let lasts = Span::from_millis(1 + site.below(20));
+    let short = Span::from_millis(60 + site.below(500));
+    let by = if site.chance(0.5) { short } else { survey.halves(&[1, 2, 3], site) };
+    let link = Link::new(client, server);
+    let begins = survey.trigger_by_phase(request);
+    let cancelled = later(begins.clone(), lasts.plus(Span::from_millis(1 + site.below(30))));
+    Some(vec![
+        Fault::new(begins, Delay { link, by, both: false, lasts: Some(lasts) }),
+        Fault::new(cancelled, cancel),
+    ])
+}
+
+/// A client loses its server in two calls of different kinds: a mistake in the first may do harm in the
+/// second only.
+fn two_outages(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
+    let client = survey.renewing().or_else(|| survey.request_to_server(site).map(|at| survey.client(at)))?;
+    let is_own = |request: &&Request| survey.client(**request) == client && survey.is_to_server(**request);
+    let mut phases: BTreeMap<&str, Vec<Request>> = BTreeMap::new();
+    for request in survey.requests.iter().filter(is_own) {
+        phases.entry(survey.steps[request.phase].point.as_str()).or_default().push(*request);
+    }
+    let mut phases: Vec<Vec<Request>> = phases.into_values().collect();
+    if phases.len() < 2 {
+        return None;
+    }
+    let first = phases.swap_remove(site.below(phases.len() as u64) as usize);
+    let first = *pick(&first, site)?;
+    let mut second = pick(&phases, site)?.clone();
+    second.retain(|request| request.phase > first.phase);
+    let second = *pick(&second, site)?;
+    let outage = |request: Request, site: &mut Site| {
+        let cut = Cut::between(client, survey.peer(request));
+        let lasts = Some(survey.halves(&[2, 3, 4], site));
+        Fault::new(survey.trigger_by_phase(request), Cut { lasts, ..cut })
+    };
+    Some(vec![outage(first, site), outage(second, site)])
+}
+
+/// Returns the trigger with a later strike.
+pub(super) fn later(mut when: Trigger, by: Span) -> Trigger {
+    match &mut when {
+        Trigger::At(at) => *at = at.plus(by),
+        Trigger::After { plus, .. } => *plus = plus.plus(by),
+    }
+    when
+}
+
+/// Draws one of `choices`; `None` if there are none.
+fn pick<'c, T>(choices: &'c [T], site: &mut Site) -> Option<&'c T> {
+    choices.get(site.below(choices.len().max(1) as u64) as usize)
+}
