@@ -12,8 +12,8 @@ use resource::Fencing;
 use resource::audit::VerdictKind;
 use sim::Strategy;
 use sim::allocator::Allocator;
-use sim::explore::{Portfolio, Representation};
 use sim::explore::fleet::Shard;
+use sim::explore::{Portfolio, Representation};
 use sim::lab::System;
 use sim::museum::Mutant;
 
@@ -88,7 +88,8 @@ enum Command {
         /// Puts this mistake of the museum into all locks, or into the resource: the search must find it.
         #[arg(long)]
         mutant: Option<Mutant>,
-        /// Draws faults by this strategy only: uniform, aimed, swarm, ordered or feedback. By default all in turns.
+        /// Draws faults by this strategy only: uniform, aimed, swarm, ordered or feedback. By default all in
+        /// turns.
         #[arg(long)]
         strategy: Option<Strategy>,
         /// The number of threads; by default one for each core.
@@ -150,7 +151,8 @@ enum Command {
         /// The most schedules of one search.
         #[arg(long, default_value_t = 10_000)]
         cap: u64,
-        /// Draws faults by this strategy only: uniform, aimed, swarm, ordered or feedback. By default all in turns.
+        /// Draws faults by this strategy only: uniform, aimed, swarm, ordered or feedback. By default all in
+        /// turns.
         #[arg(long)]
         strategy: Option<Strategy>,
         /// Compares runs by these features, for the feedback strategy: states or pairs.

@@ -8,13 +8,13 @@ use std::sync::{Arc, OnceLock};
 
 use resource::audit::Kind;
 
-use super::novelty::{Reached, Representation, Traits};
+use super::novelty::{New, Reached, Representation, Traits};
 use super::portfolio::Portfolio;
 use crate::entropy::Site;
 use crate::faults::{Fault, Faults, Trigger};
 use crate::meter::{self, Part};
 use crate::place::Invalid;
-use crate::sim::{self, Draw, Points, Rekey, Report, Schedule, Step, Strategy, Subject};
+use crate::sim::{self, Draw, Points, Rekey, Report, Schedule, Sim, Step, Strategy, Subject};
 use crate::span::Span;
 
 /// The largest number of schedules that are kept; the oldest are forgotten first.
@@ -23,16 +23,25 @@ const KEPT_MAX: usize = 512;
 /// The number of kept schedules that count as recent: half of the draws continue one of them.
 const RECENT: u64 = 24;
 
-/// The largest number of faults that are drawn for the rest of a run.
-const FAULTS_MAX: u64 = 3;
+/// The largest number of faults in the beginning of a schedule that is kept: with more, most runs show
+/// nothing but their wreckage.
+const PREFIX_MAX: usize = 3;
+
+/// The number of kept schedules of which the rarest is continued.
+const CONTENDERS: u64 = 3;
+
+/// The share of the continued schedules that have a fault at a time instead of faults at points.
+const TIMED: f64 = 0.15;
 
 /// A schedule that has reached something new.
 pub(super) struct Parent<O> {
     schedule: Schedule<O>,
     /// True for each fault that had struck by then.
     prefix: Vec<bool>,
-    /// The true time at which its run did, in nanoseconds.
-    at: u64,
+    /// What was new.
+    new: New,
+    /// The number of runs that have reached it by now.
+    count: u64,
     /// The steps of its run from then on, once they are needed.
     steps: OnceLock<Vec<Step>>,
 }
@@ -102,35 +111,38 @@ impl<O: Clone> Feedback<O> {
         Learning { reached: Reached::default(), keeps: self.portfolio.has_feedback(), learnt: Vec::new() }
     }
 
-    /// Lets later schedules continue those of the batch that has ended.
-    pub(super) fn add(&mut self, mut learnt: Vec<Parent<O>>) {
-        self.parents.append(&mut learnt);
+    /// Ends a batch: lets later schedules continue those of the batch.
+    pub(super) fn take(&mut self, learning: &mut Learning<O>) {
+        self.parents.append(&mut learning.learnt);
         let surplus = self.parents.len().saturating_sub(KEPT_MAX);
         self.parents.drain(..surplus);
+        self.parents.iter_mut().for_each(|parent| parent.count = learning.reached.times(parent.new));
     }
 
+    /// Draws the schedule to continue: of a few, the one whose news were reached least often. Each schedule
+    /// that continues it reaches them again, so the turn of others comes. From Böhme et al.,
+    /// "Coverage-based Greybox Fuzzing as Markov Chain", CCS 2016.
     fn parent(&self, site: &mut Site) -> Option<&Parent<O>> {
         let (all, is_recent) = (self.parents.len() as u64, site.chance(0.5));
         let among = if is_recent { all.min(RECENT) } else { all };
-        self.parents.get((all - among + site.below(among)) as usize)
+        let contenders = (0..CONTENDERS).map(|_| (all - among + site.below(among)) as usize);
+        let contenders = contenders.filter_map(|at| self.parents.get(at));
+        contenders.min_by_key(|parent| parent.count)
     }
 }
 
 impl<O: Clone> Learning<O> {
-    /// Learns from the run of a schedule, in the order of the seeds. Returns true if it reached something new.
+    /// Learns from the run of a schedule, in the order of the seeds. Returns true if it reached something
+    /// new.
     pub(super) fn learn(&mut self, schedule: &Schedule<O>, report: &Report, traits: &Traits) -> bool {
-        let Some(at) = self.reached.add(traits) else { return false };
-        if self.keeps {
-            let prefix = struck_by(report, at);
+        let Some(new) = self.reached.add(traits) else { return false };
+        let prefix = struck_by(report, new.at);
+        let faults = prefix.iter().filter(|has_struck| **has_struck).count();
+        if self.keeps && (1..=PREFIX_MAX).contains(&faults) {
             let schedule = schedule.clone();
-            self.learnt.push(Parent { schedule, prefix, at, steps: OnceLock::new() });
+            self.learnt.push(Parent { schedule, prefix, new, count: 1, steps: OnceLock::new() });
         }
         true
-    }
-
-    /// Takes the schedules of the batch that has ended.
-    pub(super) fn end_batch(&mut self) -> Vec<Parent<O>> {
-        std::mem::take(&mut self.learnt)
     }
 
     /// Returns the number of different states that runs have reached.
@@ -152,18 +164,17 @@ impl<O: Clone> Parent<O> {
         let mut prefix = self.prefix.iter();
         schedule.faults.retain(|_| prefix.next().copied().unwrap_or_default());
         schedule.about = format!("drawn from seed {}, {}", from.seed(), Strategy::Feedback);
-        schedule.rekey.retain(|rekey| rekey.at.as_nanos() < self.at);
-        schedule.rekey.push(Rekey { at: Span::from_nanos(self.at), seed: from.seed() });
+        schedule.rekey.retain(|rekey| rekey.at.as_nanos() < self.new.at);
+        schedule.rekey.push(Rekey { at: Span::from_nanos(self.new.at), seed: from.seed() });
         let sim = sim::build(subject, &schedule).ok()?;
-        let scale = sim.scale_of_faults();
         let steps = self.steps.get_or_init(|| self.later_steps(subject));
         let mut site = from.site("feedback");
-        let points = &Points::new();
-        let count = 1 + site.below(FAULTS_MAX);
-        for number in 1..=count {
-            let mut site = from.site(&format!("feedback fault {number}"));
-            let Some(fault) = known.draw(&sim.surveyed(points), &mut site) else { continue };
-            let fault = Fault { when: self.later(steps, scale, &mut site), ..fault };
+        let faults = if steps.is_empty() || site.chance(TIMED) {
+            self.timed(&sim, known, &mut site)
+        } else {
+            from.faults(known, &sim.surveyed(&Points::new()), &|| steps.clone())
+        };
+        for fault in faults {
             schedule.faults.push(fault);
             // Leaves out a fault that can't be added.
             if sim::build(subject, &schedule).is_err() {
@@ -174,29 +185,19 @@ impl<O: Clone> Parent<O> {
         Some(schedule)
     }
 
-    /// Returns the steps of the run after the prefix.
+    /// Returns the steps of the run from the one that was new on.
     fn later_steps<S: Subject<Options = O>>(&self, subject: &S) -> Vec<Step> {
         let mut steps = sim::steps(subject, &self.schedule);
-        steps.retain(|step| step.at > self.at);
+        steps.retain(|step| step.at >= self.new.at);
         steps
     }
 
-    /// Draws a moment after the prefix: mostly a step, and mostly one that comes soon.
-    fn later(&self, steps: &[Step], scale: Span, site: &mut Site) -> Trigger {
-        let (is_step, is_soon) = (site.chance(0.75), site.chance(0.6));
-        let (at, wait) = (site.u64(), site.below(2 * scale.as_nanos() / 1_000_000));
-        let plus = if site.chance(0.25) { Span::from_millis(1 + wait / 2) } else { Span::ZERO };
-        let soon = steps.partition_point(|step| step.at <= self.at + 2 * scale.as_nanos());
-        let among = if is_soon && soon > 0 { soon } else { steps.len() };
-        match steps.get((at % among.max(1) as u64) as usize) {
-            Some(step) if is_step => Trigger::After {
-                process: step.process.to_string(),
-                point: step.point.to_string(),
-                nth: step.nth,
-                plus,
-            },
-            _ => Trigger::At(Span::from_nanos(self.at).plus(Span::from_millis(1 + wait))),
-        }
+    /// Draws a fault at a time after the beginning.
+    fn timed(&self, sim: &Sim, known: &Faults, site: &mut Site) -> Vec<Fault> {
+        let wait = Span::from_millis(site.below(2 * sim.scale_of_faults().as_nanos() / 1_000_000));
+        let when = Trigger::At(Span::from_nanos(self.new.at).plus(wait));
+        let fault = known.draw(&sim.surveyed(&Points::new()), site);
+        fault.map(|fault| Fault { when, ..fault }).into_iter().collect()
     }
 }
 

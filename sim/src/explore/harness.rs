@@ -188,7 +188,7 @@ impl<S: Subject> Search<S> {
                     return self.told(schedule, broken, first, seed).map(Some);
                 }
             }
-            feedback.add(learning.end_batch());
+            feedback.take(&mut learning);
         }
         Ok(None)
     }

@@ -21,7 +21,7 @@ const TURNS: [Strategy; 8] = [
     Strategy::Ordered,
     Strategy::Uniform,
     Strategy::Aimed,
-    Strategy::Feedback,
+    Strategy::Aimed,
     Strategy::Feedback,
 ];
 

@@ -6,7 +6,8 @@ use crate::sim::{self, Report, RunError, Schedule, Subject};
 /// left out that has every n-th seed.
 const ONE_IN: u64 = 19;
 
-/// Runs the schedule again, if the seed from which it was drawn is one of those that a search repeats, and compares.
+/// Runs the schedule again, if the seed from which it was drawn is one of those that a search repeats, and
+/// compares.
 ///
 /// # Errors
 ///

@@ -40,7 +40,8 @@ pub struct Tally {
     pub firsts: BTreeMap<(&'static str, Cause), u64>,
     /// The counts of the probes, in all arms.
     pub probes: Probes,
-    /// Number of different states that the runs of the last arm have reached: see [`Representation`](super::Representation).
+    /// Number of different states that the runs of the last arm have reached: see
+    /// [`Representation`](super::Representation).
     pub states: u64,
     /// The number of states after each batch, with the number of schedules: twice as many each time.
     pub growth: Vec<(u64, u64)>,
@@ -96,8 +97,8 @@ pub trait Watch<O>: Sync {
         let _ = violation;
     }
 
-    /// Called after each schedule, in the order of the seeds, with the counts so far, while the other threads wait to add theirs. Returns
-    /// false to end the search.
+    /// Called after each schedule, in the order of the seeds, with the counts so far, while the other threads
+    /// wait to add theirs. Returns false to end the search.
     fn goes_on(&self, tally: &Tally) -> bool;
 }
 
@@ -191,7 +192,7 @@ pub fn explore_watched<S: Subject>(
         if flow.is_break() {
             break;
         }
-        feedback.add(learning.end_batch());
+        feedback.take(&mut learning);
     }
     let mut violations: Vec<Violation<S::Options>> = kept.into_values().flatten().collect();
     violations.sort_by_key(|violation| violation.drawn_from);

@@ -10,7 +10,7 @@ use resource::audit::{Rules, VerdictKind};
 use super::cast::{Body, Cast, Main};
 use super::check::Check;
 use super::process::Process;
-use super::schedule::Rekey;
+use super::rekey::Rekey;
 
 use crate::faults::{Fault, Role, Scene};
 use crate::servers::host::Host;

@@ -15,6 +15,7 @@ use toml::de::{DeTable, ValueDeserializer};
 
 use super::builder::Sim;
 use super::expect::{Expect, Mismatch};
+use super::rekey::Rekey;
 use super::report::Report;
 use crate::faults::{Fault, Faults, RawFault};
 use crate::place::{Invalid, Place, line_at};
@@ -73,16 +74,6 @@ impl Default for Latency {
     fn default() -> Self {
         Self { min: Span::from_millis(1), max: Span::from_millis(4) }
     }
-}
-
-/// A new seed for the rest of a run: what it draws before `at` stays as it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Rekey {
-    /// The true time from which latencies, owner tokens and backoffs are drawn from the new seed.
-    pub at: Span,
-    /// The new seed.
-    pub seed: u64,
 }
 
 /// The settings of one run of a subject. The same schedule and the same code give the same run.

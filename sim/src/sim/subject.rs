@@ -123,8 +123,8 @@ pub trait Subject: Sync {
         Vec::new()
     }
 
-    /// Returns the time at which a run of the schedule ends at the latest, once its faults are drawn. Default:
-    /// that of the schedule.
+    /// Returns the time at which a run of the schedule ends at the latest, once its faults are drawn.
+    /// Default: that of the schedule.
     fn limit(&self, schedule: &Schedule<Self::Options>) -> Span {
         schedule.limit
     }

@@ -238,10 +238,11 @@ impl World {
         {
             let process = self.process(id);
             let mut state = lock(&process.state);
+            // Also of a process that is dead already: a pause of it would outlive its restart.
+            process.pauses.store(0, Ordering::Relaxed);
             if !process.alive.swap(false, Ordering::Relaxed) {
                 return;
             }
-            process.pauses.store(0, Ordering::Relaxed);
             state.sleepers.clear();
             for waker in state.gated.drain(..) {
                 waker.wake();

@@ -32,17 +32,17 @@ fn seeds(found: &Found<NoOptions>) -> BTreeMap<String, Vec<u64>> {
 
 #[test]
 fn of_each_cause_the_first_violations_are_kept() {
-    let all = explore(&[pair], 0..200, &Portfolio::default(), 1, |_| true).unwrap();
+    let all = explore(&[pair], 0..200, &Portfolio::of_seeds(), 1, |_| true).unwrap();
     let mut failing = Vec::new();
     for seed in 0..200 {
-        let one = explore(&[pair], seed..seed + 1, &Portfolio::default(), 1, |_| true).unwrap();
+        let one = explore(&[pair], seed..seed + 1, &Portfolio::of_seeds(), 1, |_| true).unwrap();
         failing.extend(one.violations.iter().map(|violation| violation.drawn_from));
     }
     assert!(failing.len() > KEPT_MAX, "{failing:?}");
     assert_eq!(all.tally.violations, failing.len() as u64);
     assert_eq!(all.tally.causes.values().sum::<u64>(), all.tally.violations);
     assert_eq!(seeds(&all).into_values().collect::<Vec<_>>(), [&failing[..KEPT_MAX]]);
-    let on_two_threads = explore(&[pair], 0..200, &Portfolio::default(), 2, |_| true).unwrap();
+    let on_two_threads = explore(&[pair], 0..200, &Portfolio::of_seeds(), 2, |_| true).unwrap();
     assert_eq!(seeds(&on_two_threads), seeds(&all));
 }
 

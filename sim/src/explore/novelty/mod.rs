@@ -44,6 +44,14 @@ pub(crate) struct Reached {
     closest: BTreeMap<u64, u64>,
 }
 
+/// A feature that no run had before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct New {
+    /// The true time at which the run first had it, in nanoseconds.
+    pub(crate) at: u64,
+    feature: u64,
+}
+
 impl Traits {
     /// Describes a run.
     pub(crate) fn of(report: &Report, by: Representation) -> Self {
@@ -63,25 +71,30 @@ impl Traits {
 }
 
 impl Reached {
-    /// Adds the features of a run. Returns the time at which the run first reached the last of those that
-    /// are new, if any is: a number of a graded probe is new if it is smaller than all before.
-    pub(crate) fn add(&mut self, traits: &Traits) -> Option<u64> {
-        let mut last = None;
+    /// Adds the features of a run. Returns that of the new ones which the run reached last, if any is new: a
+    /// number of a graded probe is new if it is smaller than all before.
+    pub(crate) fn add(&mut self, traits: &Traits) -> Option<New> {
+        let mut last: Option<New> = None;
         for (feature, at) in &traits.features {
             let count = self.seen.entry(*feature).or_insert(0);
             *count += 1;
             if *count == 1 {
-                last = last.max(Some(*at));
+                last = last.max(Some(New { at: *at, feature: *feature }));
             }
         }
         for (probe, (number, at)) in &traits.closest {
             let least = self.closest.entry(*probe).or_insert(u64::MAX);
             if number < least {
                 *least = *number;
-                last = last.max(Some(*at));
+                last = last.max(Some(New { at: *at, feature: mix(&[*probe, *number]) }));
             }
         }
         last
+    }
+
+    /// Returns the number of runs that have had the feature.
+    pub(crate) fn times(&self, new: New) -> u64 {
+        self.seen.get(&new.feature).copied().unwrap_or_default()
     }
 
     /// Returns the number of features that runs have had.

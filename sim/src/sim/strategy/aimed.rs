@@ -20,10 +20,11 @@ const MOMENTS: f64 = 0.7;
 /// The share of these that have another fault, too.
 const ANOTHER: f64 = 0.2;
 
-/// A point, and how often it was passed.
+/// A point, and the numbers of the first and the last time that it is passed.
 struct Aim<'a> {
     step: &'a Step,
-    passed: u32,
+    first: u32,
+    last: u32,
 }
 
 /// Draws one to four faults as the uniform strategy does, and aims each at a point: three of four at a point
@@ -71,7 +72,7 @@ fn aims(steps: &[Step]) -> Vec<Aim<'_>> {
     let mut aims: BTreeMap<(&str, &str), Aim<'_>> = BTreeMap::new();
     for step in steps {
         let aim = aims.entry((step.process.as_str(), step.point.as_str()));
-        aim.or_insert(Aim { step, passed: 0 }).passed = step.nth;
+        aim.or_insert(Aim { step, first: step.nth, last: 0 }).last = step.nth;
     }
     aims.into_values().collect()
 }
@@ -89,7 +90,7 @@ fn aim(fault: &Fault, aims: &[Aim<'_>], scene: &dyn Scene, site: &mut Site) -> O
     } else {
         aims.get((at % aims.len() as u64) as usize)?
     };
-    let nth = 1 + site.below(u64::from(aim.passed.max(1))) as u32;
+    let nth = aim.first + site.below(u64::from(aim.last + 1 - aim.first)) as u32;
     let plus = match site.below(10) {
         0..=5 => Span::ZERO,
         6..=7 => Span::from_millis(1 + site.below(20)),

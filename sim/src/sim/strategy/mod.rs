@@ -29,8 +29,8 @@ names! {
         /// equally likely. From Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of
         /// Finding Bugs", ASPLOS 2010.
         Ordered = "ordered",
-        /// Continues schedules whose runs have reached something new: their beginning is kept, and the rest is
-        /// drawn anew. Without a schedule to continue, as the aimed strategy.
+        /// Continues schedules whose runs have reached something new: their beginning is kept, and the rest
+        /// is drawn anew. Without a schedule to continue, as the aimed strategy.
         Feedback = "feedback",
     }
 }

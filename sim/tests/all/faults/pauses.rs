@@ -87,3 +87,15 @@ fn a_crash_ends_the_pauses_of_its_process() {
     assert_eq!(resumed.len(), 1, "the end of a pause of an earlier life changes nothing: {trace}");
     assert!(resumed[0].contains("2.500"), "{trace}");
 }
+
+#[test]
+fn a_pause_of_a_dead_process_ends_with_another_crash() {
+    let report = run_with(&[
+        ("{ at = \"200ms\" }", "{ crash = \"redis-1\", restart_after = \"500ms\" }"),
+        ("{ at = \"300ms\" }", "{ pause = \"redis-1\", for = \"200ms\" }"),
+        ("{ at = \"400ms\" }", "{ crash = \"redis-1\", restart_after = \"300ms\" }"),
+    ]);
+    let trace = report.trace();
+    let accepted = lines(&trace, "accepted");
+    assert!(accepted.iter().any(|line| line.contains(" b ")), "b waits for a server that is up: {trace}");
+}

@@ -1,0 +1,15 @@
+//! New seeds in the course of a run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::span::Span;
+
+/// A new seed for the rest of a run: what it draws before `at` stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rekey {
+    /// The true time from which latencies, owner tokens and backoffs are drawn from the new seed.
+    pub at: Span,
+    /// The new seed.
+    pub seed: u64,
+}
