@@ -99,10 +99,10 @@ impl<'r> Lock<'r> {
                 self.forget(process, owner);
                 self.holders.push((process, owner, until));
             }
-            Kind::SectionEntered { owner, .. } => {
-                if !self.holders.iter().any(|(by, of, _)| *by == process && *of == owner) {
-                    self.holders.push((process, owner, u64::MAX));
-                }
+            Kind::SectionEntered { owner, .. }
+                if !self.holders.iter().any(|(by, of, _)| *by == process && *of == owner) =>
+            {
+                self.holders.push((process, owner, u64::MAX));
             }
             Kind::LeaseLost { owner, .. }
             | Kind::LeaseReleaseRequested { owner, .. }
