@@ -89,6 +89,10 @@ impl<'e> Grants<'e> {
     fn taken_from_another(&self, key: &Name, owner: &Name, token: u64) -> Option<&'e Name> {
         let grants = self.of(key)?;
         let own = grants.iter().rposition(|grant| grant.owner == owner)?;
+        if grants[own].token == token {
+            // A server that forgot its counter has given the other owner the same one.
+            return None;
+        }
         grants[own..]
             .iter()
             .find(|grant| grant.owner != owner && grant.token == token)
