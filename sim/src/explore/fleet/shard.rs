@@ -60,10 +60,11 @@ impl FromStr for Shard {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
     use crate::explore::Portfolio;
+    use crate::sim::Strategy;
 
     #[test]
     fn shards_are_disjoint_and_together_the_whole() {
@@ -78,13 +79,18 @@ mod tests {
     #[test]
     fn each_shard_has_all_strategies_alike() {
         let portfolio = Portfolio::default();
-        for number in 1..=4 {
-            let mut count = std::collections::BTreeMap::<String, u64>::new();
-            let seeds = Shard { number, of: 4 }.seeds(0..4 * 4 * BLOCK);
-            seeds.for_each(|seed| *count.entry(portfolio.of(seed).to_string()).or_default() += 1);
-            let (least, most) = (count.values().min().unwrap(), count.values().max().unwrap());
-            assert!(count.len() >= 4 && most - least <= most / 2 + 4, "shard {number}: {count:?}");
-        }
+        let counts: BTreeSet<_> = (1..=4)
+            .map(|number| {
+                let mut count = BTreeMap::<String, u64>::new();
+                let seeds = Shard { number, of: 4 }.seeds(0..4 * 4 * BLOCK);
+                seeds.for_each(|seed| *count.entry(portfolio.of(seed).to_string()).or_default() += 1);
+                count
+            })
+            .collect();
+        assert_eq!(counts.len(), 1, "{counts:?}");
+        let count = counts.first().unwrap();
+        assert_eq!(count.len(), Strategy::ALL.len());
+        assert!(count["uniform"] >= 4 * BLOCK / 4, "{count:?}");
     }
 
     #[test]
