@@ -31,7 +31,7 @@ pub use explore::{Failure, Search, check};
 pub use names::UnknownName;
 pub use place::{Invalid, Place};
 pub use sim::{
-    Check, Control, Draw, Evidence, Finding, NoOptions, Process, Report, RunError, Schedule, ScheduleError,
-    Sim, Step, Strategy, Struck, Subject, clients, no,
+    Check, Control, Core, Draw, Evidence, Finding, NoOptions, Process, Report, RunError, Schedule,
+    ScheduleError, Sim, Step, Strategy, Struck, Subject, clients, no,
 };
 pub use span::{Shift, Span, SpanError};

@@ -174,6 +174,10 @@ impl Subject for Lab {
         if let Some(cluster) = options.cluster() {
             sim.cluster(cluster);
         }
+        let quorum = system.quorum(options);
+        if !quorum.is_empty() {
+            sim.quorum(quorum);
+        }
         for key in &options.keys {
             sim.key(key);
         }
@@ -262,4 +266,4 @@ pub fn run(schedule: &Schedule<Options>, arm: Arm, seed: u64) -> Result<Report, 
 
 /// Longest time between two requests of a waiter: the library's longest backoff (2 s), its longest wait for
 /// an answer (1 s), and the latency of the network.
-const LONGEST_RETRY: Duration = Duration::from_secs(4);
+pub(super) const LONGEST_RETRY: Duration = Duration::from_secs(4);
