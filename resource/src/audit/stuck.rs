@@ -127,7 +127,9 @@ impl<'h> Stuck<'h> {
         match &event.kind {
             Kind::KeyGranted { key, owner, ttl_millis, client, .. }
             | Kind::KeyExtended { key, owner, ttl_millis, client } => {
-                self.grant(key, owner, at, verdicts);
+                if !self.is_partial(key, owner) {
+                    self.grant(key, owner, at, verdicts);
+                }
                 let stored = ttl_millis.map(Duration::from_millis);
                 let asked = self.lock(key).ttls.get(owner).copied();
                 let ttl = asked.or(stored).or(self.rules.ttl);
@@ -160,6 +162,14 @@ impl<'h> Stuck<'h> {
 
     fn is_outside(&self, process: &Name) -> bool {
         self.is_core && self.rules.outside.contains(process)
+    }
+
+    /// Returns whether a key on one of several servers is part of a request that still waits. In a core phase it
+    /// takes no time of the waiters': a lock that never gets enough of the servers would never be judged.
+    fn is_partial(&mut self, key: &'h Name, owner: &'h Name) -> bool {
+        self.is_core
+            && self.rules.servers.len() > 1
+            && self.lock(key).waiting.keys().any(|(waiting, _)| *waiting == owner)
     }
 
     /// Restarts the TTL of each session that is not over.

@@ -1,26 +1,30 @@
 //! The core phase of a search's random schedules, and what its workers need in order to show that they are
 //! served.
 
-use super::arm::Arm;
+use std::time::Duration;
+
 use super::options::Options;
-use super::subject::{LONGEST_RETRY, Lab};
 use crate::faults::Scene;
-use crate::sim::{Core, Draw, Schedule, Sim, Subject, draw_core};
+use crate::sim::{Core, Draw, Schedule, draw_core};
 use crate::span::Span;
+
+/// Longest time between two requests of a waiter: the library's longest backoff (2 s), its longest wait for
+/// an answer (1 s), and the latency of the network.
+pub(super) const LONGEST_RETRY: Duration = Duration::from_secs(4);
 
 /// How long a worker of the core waits beyond the limit of the verdict `stuck`, so that it is judged before it
 /// gives up.
 const BEYOND: Span = Span::from_secs(5);
 
-/// Draws for one schedule in four, where servers can be missed, a core phase. It begins while the workers work,
+/// Draws for one schedule in four, a core phase. It begins while the workers work,
 /// or one of them starts in it.
 pub(super) fn choose(schedule: &mut Schedule<Options>, from: &Draw) {
-    let mut sim = Sim::new(schedule.seed);
-    if Lab::new(Arm::Fenced).build(&schedule.options, &mut sim).is_err() {
-        return;
-    }
     let mut site = from.site("core");
-    let Some(core) = draw_core(&mut site, &sim, schedule.scale().times(4)) else { return };
+    let (quorum, latest) =
+        (schedule.options.system.get().quorum(&schedule.options), schedule.scale().times(4));
+    let quorums: Vec<_> = Some(quorum).into_iter().filter(|quorum| !quorum.is_empty()).collect();
+    let clients: Vec<_> = schedule.options.workers.iter().map(|worker| worker.name.clone()).collect();
+    let Some(core) = draw_core(&mut site, &quorums, &clients, latest) else { return };
     let options = &mut schedule.options;
     options.within = Some(options.within().plus(longest_ttl(options)));
     let deadline = bound(options).plus(longest_ttl(options)).plus(BEYOND);

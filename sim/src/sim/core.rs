@@ -11,7 +11,6 @@ use std::time::Duration;
 use resource::audit::{Name, Rules};
 use serde::{Deserialize, Serialize};
 
-use super::builder::Sim;
 use crate::entropy::Site;
 use crate::faults::{Crash, Fault, Injector, Partition, Role, Scene, Trigger};
 use crate::place::{Invalid, Place};
@@ -141,12 +140,18 @@ impl Core {
     ///   vote counts: each client may spoil one round for the others. Each may also try a member that is gone
     ///   first.
     ///
+    /// Where leases are sessions, a key may also stay for longer by one TTL and one retry: a client whose member
+    /// is gone keeps its session alive through another one before it can delete the key.
+    ///
     /// Clocks need no allowance, since all run at the true rate in this phase. Neither does the number of
     /// leases that others take meanwhile: the time counts from the end of the last lease of the lock.
     pub(super) fn judge_by(&self, rules: &mut Rules, clients: usize) {
         rules.outside = self.outside().map(Name::from).collect();
         let sessions = if rules.sessions { rules.ttl.unwrap_or_default() } else { Duration::ZERO };
         let retries = rules.longest_retry.unwrap_or_default() * u32::try_from(clients).unwrap_or(u32::MAX);
+        if rules.sessions {
+            rules.grace += sessions + rules.longest_retry.unwrap_or_default();
+        }
         rules.served_within = rules.served_within.map(|within| within + sessions + retries);
     }
 }
@@ -171,25 +176,28 @@ fn check_process(
     Err(place.says(problem))
 }
 
-/// The share of random schedules that have a core phase, if the subject has servers that can be missed.
+/// The share of random schedules that have a core phase.
 const SHARE: f64 = 0.25;
 
-/// Draws the core phase of a random schedule of `sim`; three schedules in four have none. It begins at most
-/// `latest` after the start. From each quorum group a minority is left outside, and of several clients some,
-/// at least one process in all. Returns `None` without a quorum group: by default no process can be missed.
-pub(crate) fn draw(site: &mut Site, sim: &Sim, latest: Span) -> Option<Core> {
-    if sim.quorums.is_empty() || !site.chance(SHARE) {
+/// Draws the core phase of a random schedule; three schedules in four have none. It begins at most `latest`
+/// after the start. From each quorum group a minority is left outside, and of several clients some, at least
+/// one process in all.
+pub(crate) fn draw(
+    site: &mut Site,
+    quorums: &[Vec<String>],
+    clients: &[String],
+    latest: Span,
+) -> Option<Core> {
+    if !site.chance(SHARE) {
         return None;
     }
     let millis = latest.as_nanos() / 1_000_000;
     let mut core = Core::at(Span::from_millis(site.range_nanos(100.min(millis), millis)));
-    for quorum in &sim.quorums {
-        let most = quorum.len().saturating_sub(1) / 2;
-        leave_out(&mut core, site, quorum, most);
+    for quorum in quorums {
+        leave_out(&mut core, site, quorum, quorum.len().saturating_sub(1) / 2);
     }
-    let clients = sim.scene().with_role(Role::Client);
-    if site.chance(0.5) {
-        leave_out(&mut core, site, &clients, clients.len().saturating_sub(1));
+    if quorums.is_empty() || site.chance(0.5) {
+        leave_out(&mut core, site, clients, clients.len().saturating_sub(1));
     }
     (core.outside().count() > 0).then_some(core)
 }

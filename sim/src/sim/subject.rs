@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::builder::Sim;
+use super::core;
 use super::error::RunError;
 use super::point;
 use super::report::Report;
@@ -18,7 +19,7 @@ use super::schedule::{Schedule, ScheduleError};
 use super::steps::Step;
 use super::strategy::{Material, Strategy};
 use crate::entropy::{Entropy, Site};
-use crate::faults::{Action, Fault, Faults, Scene};
+use crate::faults::{Action, Fault, Faults, Role, Scene};
 use crate::place::Invalid;
 
 /// A system that can be run under failure schedules. A closure from `&mut Sim` is one, without options.
@@ -83,8 +84,9 @@ pub trait Subject: Sync {
         let scene = Surveyed { sim: &sim, points: &from.points };
         let faults = from.faults(&known, &scene, &|| steps(self, &schedule));
         // A choice of kinds is a choice of all faults: the core phase has others.
-        if from.faults.is_none() {
-            schedule.core = super::draw_core(&mut from.site("core"), &sim, sim.scale_of_faults().times(4));
+        if from.faults.is_none() && !sim.quorums.is_empty() {
+            let (clients, latest) = (sim.scene().with_role(Role::Client), sim.scale_of_faults().times(4));
+            schedule.core = core::draw(&mut from.site("core"), &sim.quorums, &clients, latest);
         }
         for fault in faults {
             if schedule.core.as_ref().is_some_and(|core| !core.allows(&fault)) {
