@@ -138,6 +138,35 @@ fn one_schedule_in_four_has_a_core_with_a_majority() {
     }
 }
 
+/// Asserts that a schedule of three nodes and the workers `a` and `b` is refused with this core.
+#[track_caller]
+fn refused(core: &str, expected: &str) {
+    let workers = "[[worker]]\nname = \"a\"\n[[worker]]\nname = \"b\"\n";
+    let fault = "[[fault]]\nwhen = { at = \"5s\" }\nwhat = { crash = \"redis-1\" }\n";
+    let head = "system = \"redlock\"\nttl = \"2s\"\n[redis]\nnodes = 3\n";
+    let text = format!("{head}{workers}{fault}[core]\n{core}");
+    let error = Schedule::parse("x", &text).map(|_| ()).unwrap_err().to_string();
+    assert_eq!(error, format!("x:{expected}"), "{core}");
+}
+
+#[test]
+fn a_core_phase_with_a_mistake_is_refused() {
+    let names = "the schedule has a, b, redis-1, redis-2, redis-3, resource";
+    let unknown = format!("14: unknown process `redis-4` in `core`: {names}");
+    refused("at = \"9s\"\ncrashed = [\"redis-4\"]", &unknown);
+    refused("at = \"9s\"\ncrash = []", "14: unknown field `crash`, expected one of `at`, `crashed`, `cut`");
+    refused("at = \"90s\"", "13: `at` = 90s is when the run is over (`limit` = 60s)");
+    refused("at = \"5s\"", "10: the core phase begins at 5s: no fault strikes then or later");
+    let resource = "14: `resource` must be in the core: all writes go there";
+    refused("at = \"9s\"\ncut = [\"resource\"]", resource);
+    let twice = "15: `a` is outside the core twice: name it once";
+    refused("at = \"9s\"\ncrashed = [\"a\"]\ncut = [\"a\"]", twice);
+    let nobody = "12: no client is left in the core: somebody must be served";
+    refused("at = \"9s\"\ncut = [\"a\", \"b\"]", nobody);
+    let minority = "12: no majority of redis-1, redis-2, redis-3 is left in the core: nobody can be served";
+    refused("at = \"9s\"\ncut = [\"redis-1\", \"redis-2\"]", minority);
+}
+
 /// Three servers that answer each connection, and a client that asks until `needed` of them have answered.
 fn asks(needed: usize) -> impl Fn(&mut Sim) + Sync {
     move |sim: &mut Sim| {
