@@ -10,7 +10,7 @@ use super::arm::Arm;
 use super::options::Options;
 use super::worker::{ReadMode, ReleaseMode};
 use crate::faults::{Action, Promote, Rate, Scene, Slew};
-use crate::sim::Schedule;
+use crate::sim::{Core, Schedule};
 use crate::span::Span;
 
 /// Returns the verdicts that are no violation in a run of the schedule.
@@ -19,7 +19,8 @@ use crate::span::Span;
 /// - Without fencing, `stale_write`, `late_write` and `lost_update`: fencing exists to prevent them.
 /// - `late_write` and `lost_update` with fencing, if a worker reads without claiming: write-only fencing
 ///   has that hole.
-/// - The verdicts that its faults explain: [`Action::excuses`](crate::faults::Action::excuses).
+/// - The verdicts that its faults explain, and the crashes of servers outside its core:
+///   [`Action::excuses`](crate::faults::Action::excuses).
 ///   `token_regressed` if the counter may be lost (the writes of the regressed grants are then refused;
 ///   accepted writes stay safe). `stuck` if the clock of a Redis server is set back or slowed. `two_valid`
 ///   and `unheld` if a server may lose the lock that it had granted, or may end it early after its clock is
@@ -28,6 +29,8 @@ use crate::span::Span;
 /// - `stuck` and `idle`, if a lock server may fall back to a state from before a release, and keeps the key
 ///   for a TTL that is longer than a waiter may wait.
 /// - `two_valid` and `unheld` where clocks run apart by more than the drift margin.
+/// - `unfair`, if a server is outside the core: a waiter that was paused may report a place whose session has
+///   ended, and its member is not there to say so.
 /// - `foreign_release`, if a worker releases by GET and DEL.
 pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
     let mut excused = BTreeSet::from([Verdict::Overlap]);
@@ -40,6 +43,12 @@ pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
     excused.extend(schedule.faults.iter().flat_map(|fault| fault.what.excuses(schedule)));
     if falls_back(schedule) && longest_ttl(schedule) > SHORT {
         excused.extend([Verdict::Stuck, Verdict::Idle]);
+    }
+    let outside = schedule.core.iter().flat_map(|core| core.crashes());
+    excused.extend(outside.flat_map(|crash| crash.excuses(schedule)));
+    let misses_a_server = |core: &Core| core.outside().any(|name| schedule.options.worker(name).is_none());
+    if schedule.core.as_ref().is_some_and(misses_a_server) {
+        excused.insert(Verdict::Unfair);
     }
     if clocks_run_apart(schedule) {
         excused.extend([Verdict::TwoValid, Verdict::Unheld]);

@@ -32,6 +32,8 @@ pub(super) enum Flaw {
     OneNodeDrops,
     /// Only nodes that are known to have granted are released.
     KnownNodes,
+    /// The lock is acquired on all nodes, or not at all.
+    AllNodes,
 }
 
 /// Returns the lock of a worker with this mistake.
@@ -74,6 +76,11 @@ impl PlainRedlock {
 
     fn is_majority(&self, count: usize) -> bool {
         count * 2 > self.nodes.len()
+    }
+
+    /// Returns whether so many grants make a lease.
+    fn is_enough(&self, grants: usize) -> bool {
+        if self.flaw == Flaw::AllNodes { grants == self.nodes.len() } else { self.is_majority(grants) }
     }
 
     /// Returns the deadline for one node: well under the TTL. The mistakes about validity have no timeout,
@@ -125,7 +132,7 @@ impl Acquisition for PlainAcquisition {
             _ => None,
         });
         // The largest count of the majority: another majority may count less.
-        let token = tokens.clone().max().filter(|_| lock.is_majority(tokens.count()));
+        let token = tokens.clone().max().filter(|_| lock.is_enough(tokens.count()));
         *is_abandoned = lock.flaw == Flaw::OwnKeys && token.is_none();
         match token {
             Some(token) => Ok(Answer::Granted { token, since: lock.since(&began), left: *ttl }),
@@ -161,6 +168,11 @@ impl Acquisition for PlainAcquisition {
         });
         let answers = join_all(meant.map(|node| node.acquisition.release(each))).await;
         let done = answers.iter().filter(|answer| matches!(answer, Ok(Released::Done))).count();
+        // A failed round may have left keys on a minority, whose answers count, too.
+        let lost = answers.iter().any(Result::is_err);
+        if lock.flaw == Flaw::AllNodes && lost && !lock.is_majority(done) {
+            return Err(BackendError::NoAnswer);
+        }
         Ok(if lock.is_majority(done) { Released::Done } else { Released::NotOwner })
     }
 

@@ -15,7 +15,7 @@ use sim::lab::{
     Etcd, Kind, Options, Persistence, Point, ReadMode, Recipe, Redis, ReleaseMode, Resource, Store, System,
     Tokens, Waiting, Worker, WorkerMode,
 };
-use sim::sim::{Expect, Latency, Network, Outcome};
+use sim::sim::{Core, Expect, Latency, Network, Outcome};
 use sim::{Schedule, Shift, Span};
 
 proptest! {
@@ -204,6 +204,11 @@ fn expect() -> impl Strategy<Value = Expect> {
     })
 }
 
+fn core() -> impl Strategy<Value = Core> {
+    let names = || vec(text(), 0..3);
+    (span(), names(), names()).prop_map(|(at, crashed, cut)| Core { at, crashed, cut })
+}
+
 fn schedule() -> impl Strategy<Value = Schedule<Options>> {
     let head = (
         text(),
@@ -215,12 +220,12 @@ fn schedule() -> impl Strategy<Value = Schedule<Options>> {
         span(),
         of(span()),
     );
-    let body = (cluster(), of(text()), vec(worker(), 1..4), vec(fault(), 0..4), expect());
+    let body = (cluster(), of(text()), vec(worker(), 1..4), vec(fault(), 0..4), of(core()), expect());
     (head, body).prop_map(|(head, body)| {
         let (about, system, seed, ttl, drift_margin, keys, limit, within) = head;
-        let ((network, redis, etcd, resource), mutant, workers, faults, expect) = body;
+        let ((network, redis, etcd, resource), mutant, workers, faults, core, expect) = body;
         let options = Options::new(system, ttl, workers);
         let options = Options { drift_margin, keys, within, mutant, redis, etcd, resource, ..options };
-        Schedule { about, seed, limit, network, faults, expect, options }
+        Schedule { about, seed, limit, network, faults, core, expect, options }
     })
 }
