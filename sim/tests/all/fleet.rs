@@ -100,7 +100,7 @@ fn two_shards_find_what_one_search_finds() {
     assert_eq!(json["trace_hash"]["on"].as_str(), best.trace_hash.as_deref());
 
     // The report of the command, with a trend.
-    let (trend, out) = (folder("trend"), folder("best"));
+    let (trend, out) = (one.join("trend"), folder("best"));
     let arguments =
         ["merge", one.to_str().unwrap(), "--trend", trend.to_str().unwrap(), "--out", out.to_str().unwrap()];
     assert_eq!(sim(&arguments).status.code(), Some(1));
