@@ -15,9 +15,9 @@
 //!   whether they come back depends on its disk, which is not in the history. Live runs have no server
 //!   events; only waiters are judged there.
 //!
-//! Processes that stay broken for good ([`Rules::outside`]) owe nothing from [`Rules::healed_at`] on: they need
-//! not be served, and keys may stay on their servers. A holder among them counts as dead, so that its lease
-//! has to be over one TTL later, and the others must then be served.
+//! Processes that stay broken for good ([`Rules::outside`]) owe nothing from [`Rules::healed_at`] on: they
+//! need not be served, and keys may stay on their servers. A holder among them counts as dead, so that its
+//! lease has to be over one TTL later, and the others must then be served.
 //!
 //! With [`Rules::sessions`] the TTL begins again with each fault: a cluster that elects a leader gives every
 //! session its full TTL again.
@@ -164,8 +164,8 @@ impl<'h> Stuck<'h> {
         self.is_core && self.rules.outside.contains(process)
     }
 
-    /// Returns whether a key on one of several servers is part of a request that still waits. In a core phase it
-    /// takes no time of the waiters': a lock that never gets enough of the servers would never be judged.
+    /// Returns whether a key on one of several servers is part of a request that still waits. In a core phase
+    /// it takes no time of the waiters': a lock that never gets enough of the servers would never be judged.
     fn is_partial(&mut self, key: &'h Name, owner: &'h Name) -> bool {
         self.is_core
             && self.rules.servers.len() > 1

@@ -143,11 +143,16 @@ pub trait Subject: Sync {
 /// The arm of a subject with only one.
 const ONLY_ARM: &str = "run";
 
-/// Returns the points that a run of the schedule passes, in order; none if it can't be run.
+/// Returns the points that a run of the schedule passes before its core phase, in order; none if it can't be
+/// run. Faults can be aimed at them.
 pub fn steps<S: Subject>(subject: &S, schedule: &Schedule<S::Options>) -> Vec<Step> {
     let Ok(mut sim) = build(subject, schedule) else { return Vec::new() };
     sim.record_steps();
-    sim.run().map(|report| report.steps).unwrap_or_default()
+    let mut steps = sim.run().map(|report| report.steps).unwrap_or_default();
+    // No fault strikes in the core phase.
+    let end = schedule.core.as_ref().map_or(u64::MAX, |core| core.at.as_nanos());
+    steps.retain(|step| step.at < end);
+    steps
 }
 
 /// The options of a subject that has none.

@@ -155,7 +155,7 @@ fn a_core_phase_with_a_mistake_is_refused() {
     let unknown = format!("14: unknown process `redis-4` in `core`: {names}");
     refused("at = \"9s\"\ncrashed = [\"redis-4\"]", &unknown);
     refused("at = \"9s\"\ncrash = []", "14: unknown field `crash`, expected one of `at`, `crashed`, `cut`");
-    refused("at = \"90s\"", "13: `at` = 90s is when the run is over (`limit` = 60s)");
+    refused("at = \"90s\"", "13: `at` = 90s is when the run is over (`limit` = 1m)");
     refused("at = \"5s\"", "10: the core phase begins at 5s: no fault strikes then or later");
     let resource = "14: `resource` must be in the core: all writes go there";
     refused("at = \"9s\"\ncut = [\"resource\"]", resource);

@@ -1,9 +1,9 @@
 //! Shrinking: reduces a schedule that fails to one that a person reads in one look, and that fails in the
 //! same way.
 //!
-//! Passes, each in a file of its own: the core phase is dropped or enlarged (`core`), faults are dropped (`drop`), options made smaller (`options`), times of
-//! faults snapped to points of the run (`snap`), lengths of time shortened (`lengths`). Before and after
-//! them the schedule is cut after the violation. All are repeated until none changes anything, so shrinking
+//! Passes, each in a file of its own: the core phase is dropped or enlarged (`core`), faults are dropped
+//! (`drop`), options made smaller (`options`), times of faults snapped to points of the run (`snap`), lengths
+//! of time shortened (`lengths`). Before and after them the schedule is cut after the violation. All are repeated until none changes anything, so shrinking
 //! twice changes nothing. A smaller schedule counts only if the same [`Cause`] comes about in it, and no
 //! more faults stay idle.
 
@@ -112,7 +112,8 @@ impl<S: Subject> Shrinking<'_, S> {
     }
 
     /// Drops the faults that the candidate can't have any more: those of a process that is gone, or the
-    /// resumption of a pause. Such a process leaves the core phase, too. Returns `None` if it can't be run even without them.
+    /// resumption of a pause. Such a process leaves the core phase, too. Returns `None` if it can't be run
+    /// even without them.
     fn repaired(&self, mut candidate: Schedule<S::Options>) -> Option<Schedule<S::Options>> {
         loop {
             let Err(invalid) = sim::build(self.trials.subject, &candidate) else { return Some(candidate) };
