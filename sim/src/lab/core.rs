@@ -12,12 +12,12 @@ use crate::span::Span;
 /// an answer (1 s), and the latency of the network.
 pub(super) const LONGEST_RETRY: Duration = Duration::from_secs(4);
 
-/// How long a worker of the core waits beyond the limit of the verdict `stuck`, so that it is judged before it
-/// gives up.
+/// How long a worker of the core waits beyond the limit of the verdict `stuck`, so that it is judged before
+/// it gives up.
 const BEYOND: Span = Span::from_secs(5);
 
-/// Draws for one schedule in four, a core phase. It begins while the workers work,
-/// or one of them starts in it.
+/// Draws a core phase for one schedule in four. It begins while the workers work, or one of them starts in
+/// it.
 pub(super) fn choose(schedule: &mut Schedule<Options>, from: &Draw) {
     let mut site = from.site("core");
     let (quorum, latest) =

@@ -162,8 +162,8 @@ impl Sim {
         self
     }
 
-    /// Sets the [core phase](Core), in which some processes stay broken for good and the others must be served.
-    /// Default: none, all faults end by themselves.
+    /// Sets the [core phase](Core), in which some processes stay broken for good and the others must be
+    /// served. Default: none, all faults end by themselves.
     pub fn core(&mut self, core: Core) -> &mut Self {
         self.core = Some(core);
         self

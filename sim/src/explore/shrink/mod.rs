@@ -3,9 +3,9 @@
 //!
 //! Passes, each in a file of its own: the core phase is dropped or enlarged (`core`), faults are dropped
 //! (`drop`), options made smaller (`options`), times of faults snapped to points of the run (`snap`), lengths
-//! of time shortened (`lengths`). Before and after them the schedule is cut after the violation. All are repeated until none changes anything, so shrinking
-//! twice changes nothing. A smaller schedule counts only if the same [`Cause`] comes about in it, and no
-//! more faults stay idle.
+//! of time shortened (`lengths`). Before and after them the schedule is cut after the violation. All are
+//! repeated until none changes anything, so shrinking twice changes nothing. A smaller schedule counts only if
+//! the same [`Cause`] comes about in it, and no more faults stay idle.
 
 mod core;
 mod drop;
