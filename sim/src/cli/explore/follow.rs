@@ -6,7 +6,7 @@ use std::thread::{ThreadId, current};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use sim::explore::fleet::{Capsule, Capsules, FleetError, Origin, Summary};
+use sim::explore::fleet::{Canary, Capsule, Capsules, FleetError, Origin, Summary};
 use sim::explore::{Found, RUNS_MAX, Tally, Violation, Watch, shrink};
 use sim::lab::{Arm, Options, System, small};
 use sim::museum::{Museum, run};
@@ -91,7 +91,7 @@ impl<'a> Following<'a> {
         }
     }
 
-    /// What is wrong with the search.
+    /// Returns the problems of the search.
     pub(super) fn problems(&self) -> Vec<String> {
         lock(&self.state).summary.problems.clone()
     }
@@ -166,11 +166,12 @@ impl<'a> Following<'a> {
 
     /// Searches for the known mistake if the last search for it is long ago, unless another thread does.
     fn sing_if_due(&self) {
-        let is_due =
-            |last: Option<f64>| self.began.elapsed().as_secs_f64() - last.unwrap_or(0.0) > canary::EVERY;
+        // Also after a search that did not find it: another one at once would leave no time for the seeds.
+        let elapsed = self.began.elapsed().as_secs_f64();
+        let is_due = |canary: &Canary| elapsed > canary::EVERY * (canary.found + canary.missed) as f64;
         let mut canary = {
             let mut state = lock(&self.state);
-            match state.summary.canary.take_if(|canary| is_due(canary.last)) {
+            match state.summary.canary.take_if(|canary| is_due(canary)) {
                 Some(canary) => canary,
                 None => return,
             }

@@ -15,7 +15,7 @@ pub struct Origin {
     /// The trace hashes of a few fixed schedules: they change with the code of any lock, client, server or
     /// dependency that runs in them.
     pub behaviour: String,
-    /// What is searched, such as a system or a mistake.
+    /// The system and the mistake that are searched.
     pub subject: String,
     /// The strategies, as the command names them.
     pub strategy: String,

@@ -26,7 +26,7 @@ impl Capsules {
         Self { folder: folder.to_owned(), kept: BTreeMap::new() }
     }
 
-    /// Whether a capsule of this cause with so many faults would be kept.
+    /// Returns whether a capsule of this cause with so many faults would be kept.
     pub fn would_keep(&self, cause: &str, faults: usize, seed: u64) -> bool {
         let kept = self.kept.get(cause).map_or(&[][..], Vec::as_slice);
         kept.len() < KEPT_MAX || kept.last().is_some_and(|worst| (faults, seed) < worst.rank())

@@ -22,7 +22,7 @@ pub enum FleetError {
     Content {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with its text.
         problem: String,
     },
     /// The folders do not belong together.

@@ -37,9 +37,9 @@ pub struct Merged {
     pub causes: BTreeMap<String, Found>,
     /// The probes that no shard has met, apart from those that are marked rare.
     pub unmet: Vec<String>,
-    /// How often a known mistake was found.
+    /// The number of times that a known mistake was found.
     pub canaries: u64,
-    /// What is wrong with the searches: shards that are missing or were interrupted, a known mistake that was
+    /// The problems of the searches: shards that are missing or were interrupted, a known mistake that was
     /// not found, probes that are unmet.
     pub problems: Vec<String>,
 }
@@ -84,7 +84,7 @@ pub fn merge(folders: &[PathBuf]) -> Result<Merged, FleetError> {
     Ok(merged)
 }
 
-/// Whether the folder exists and holds nothing.
+/// Returns whether the folder exists and holds nothing.
 fn is_empty(folder: &Path) -> bool {
     std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }
@@ -164,7 +164,7 @@ impl Merged {
         }
     }
 
-    /// Notes what is wrong with one search.
+    /// Notes the problems of one search.
     fn judge(&mut self, folder: &Path, summary: &Summary) {
         let folder = folder.display();
         if summary.ended.is_none() {
@@ -191,7 +191,7 @@ impl Merged {
         found.capsules.truncate(KEPT_MAX);
     }
 
-    /// Whether no search has found a violation, and nothing is wrong with any of them.
+    /// Returns whether no search has found a violation or had a problem.
     pub fn is_clean(&self) -> bool {
         self.causes.is_empty() && self.problems.is_empty()
     }

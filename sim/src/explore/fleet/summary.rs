@@ -1,4 +1,4 @@
-//! What a search has come to so far.
+//! The counts of a search, and how it ended.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::explore::Tally;
 /// The name of a summary's file.
 pub(super) const SUMMARY: &str = "summary.json";
 
-/// What a search has come to so far. It is rewritten as the search goes on.
+/// The counts of a search so far, and how it ended. Its file is rewritten as the search goes on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The search.
@@ -35,7 +35,7 @@ pub struct Summary {
     pub canary: Option<Canary>,
     /// Why the search ended; `None` while it runs, and if it was interrupted.
     pub ended: Option<String>,
-    /// What is wrong with the search itself, such as a run without an end.
+    /// The problems of the search itself, such as a run without an end.
     pub problems: Vec<String>,
 }
 
@@ -44,9 +44,9 @@ pub struct Summary {
 pub struct Canary {
     /// The mistake of the museum.
     pub mistake: String,
-    /// How often it was found.
+    /// The number of searches that found it.
     pub found: u64,
-    /// How often it was not found.
+    /// The number of searches that did not find it.
     pub missed: u64,
     /// The number of schedules that the last search for it took.
     pub schedules: u64,
