@@ -128,10 +128,11 @@ impl Core {
         breaks.heal_all_else();
     }
 
-    /// Adds to the rules that the core must be served, and the processes outside need not be. `clients` is the
-    /// number of clients in the core.
+    /// Adds to the rules that the core must be served, and the processes outside need not be. `clients` is
+    /// the number of clients in the core.
     ///
-    /// The core is served within [`Rules::served_within`], the time of a world in which everything heals, and:
+    /// The core is served within [`Rules::served_within`], the time of a world in which everything heals,
+    /// and:
     ///
     /// - where leases are sessions, one more TTL. Without the members outside, a cluster may have to elect a
     ///   leader first, and a new leader gives every session its whole TTL again: that of a dead holder, and
@@ -140,8 +141,8 @@ impl Core {
     ///   vote counts: each client may spoil one round for the others. Each may also try a member that is gone
     ///   first.
     ///
-    /// Where leases are sessions, a key may also stay for longer by one TTL and one retry: a client whose member
-    /// is gone keeps its session alive through another one before it can delete the key.
+    /// Where leases are sessions, a key may also stay for longer by one TTL and one retry: a client whose
+    /// member is gone keeps its session alive through another one before it can delete the key.
     ///
     /// Clocks need no allowance, since all run at the true rate in this phase. Neither does the number of
     /// leases that others take meanwhile: the time counts from the end of the last lease of the lock.

@@ -89,8 +89,8 @@ pub struct Schedule<O> {
     pub network: Network,
     /// The faults.
     pub faults: Vec<Fault>,
-    /// The phase in which all faults end and some processes stay broken for good. Default: none, faults end by
-    /// themselves.
+    /// The phase in which all faults end and some processes stay broken for good. Default: none, faults end
+    /// by themselves.
     pub core: Option<Core>,
     /// The expected outcome of its runs.
     pub expect: Expect,
@@ -155,7 +155,8 @@ impl<O> Schedule<O> {
         }
     }
 
-    /// Sets the seed, the limit, the network, the faults and the core phase of `sim` to those of the schedule.
+    /// Sets the seed, the limit, the network, the faults and the core phase of `sim` to those of the
+    /// schedule.
     pub fn apply(&self, sim: &mut Sim) {
         let Latency { min, max } = self.network.latency;
         sim.with_seed(self.seed).limit(self.limit.duration()).latency(min.duration(), max.duration());
@@ -186,8 +187,8 @@ impl<O> Schedule<O> {
         (!found.is_empty()).then(|| Mismatch { what: "faults", expected, found: found.join("; ") })
     }
 
-    /// Checks the parts common to all subjects: the limit, the network, the expectations, and the times of the
-    /// core phase.
+    /// Checks the parts common to all subjects: the limit, the network, the expectations, and the times of
+    /// the core phase.
     ///
     /// # Errors
     ///
