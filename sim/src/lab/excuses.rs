@@ -10,7 +10,7 @@ use super::arm::Arm;
 use super::options::Options;
 use super::worker::{ReadMode, ReleaseMode};
 use crate::faults::{Action, Promote, Rate, Scene, Slew};
-use crate::sim::{Core, Schedule};
+use crate::sim::Schedule;
 use crate::span::Span;
 
 /// Returns the verdicts that are no violation in a run of the schedule.
@@ -29,8 +29,6 @@ use crate::span::Span;
 /// - `stuck` and `idle`, if a lock server may fall back to a state from before a release, and keeps the key
 ///   for a TTL that is longer than a waiter may wait.
 /// - `two_valid` and `unheld` where clocks run apart by more than the drift margin.
-/// - `unfair`, if a server is outside the core: a waiter that was paused may report a place whose session has
-///   ended, and its member is not there to say so.
 /// - `foreign_release`, if a worker releases by GET and DEL.
 pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
     let mut excused = BTreeSet::from([Verdict::Overlap]);
@@ -46,10 +44,6 @@ pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
     }
     let outside = schedule.core.iter().flat_map(|core| core.crashes());
     excused.extend(outside.flat_map(|crash| crash.excuses(schedule)));
-    let misses_a_server = |core: &Core| core.outside().any(|name| schedule.options.worker(name).is_none());
-    if schedule.core.as_ref().is_some_and(misses_a_server) {
-        excused.insert(Verdict::Unfair);
-    }
     if clocks_run_apart(schedule) {
         excused.extend([Verdict::TwoValid, Verdict::Unheld]);
     }

@@ -69,6 +69,11 @@ fn a_search_finds_the_lock_that_needs_every_node() {
 }
 
 #[test]
+fn a_core_without_a_server_excuses_no_overtaking() {
+    assert!(!sim::lab::excused(&without_a_node(), Arm::Fenced).contains(&VerdictKind::Unfair));
+}
+
+#[test]
 fn every_fault_ends_when_the_core_phase_begins() {
     let mut schedule = without_a_node();
     schedule.faults = vec![
