@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use resource::audit::{Rules, VerdictKind};
-use sim::explore::{Broken, Causes, RUNS_MAX, explain, shrink};
+use sim::explore::{Broken, Cause, Causes, RUNS_MAX, explain, shrink};
 use sim::faults::{Crash, Cut, Fault, Pause, Rate, Trigger};
 use sim::lab::{Arm, Lab, Options, System, Worker, run, schedule};
 use sim::museum::{Museum, Mutant, run_with};
@@ -66,6 +66,38 @@ fn a_search_finds_the_lock_that_needs_every_node() {
     assert_eq!(smallest.faults, [], "{}", smallest.to_toml());
     let explained = explain(&subject, &smallest, &cause).unwrap().core.unwrap();
     assert!(explained.ends_with("for good (needed)"), "{explained}");
+}
+
+/// Returns the subject with the lock that needs every node, and the cause with which a schedule fails for it.
+fn needs_every_node(schedule: &Schedule<Options>) -> (Museum, Cause) {
+    let subject = Museum::new(Arm::Fenced).with(Mutant::AllNodes);
+    let causes = Causes::of(&subject, schedule, &sim::sim::run(&subject, schedule)).violations;
+    let [cause] = &causes[..] else { panic!("{causes:?}") };
+    (subject, cause.clone())
+}
+
+#[test]
+fn the_sentence_says_which_processes_the_core_phase_leaves_broken() {
+    let mut schedule = without_a_node();
+    schedule.faults = vec![Fault::new(at(100), Pause::of("redis-1"))];
+    let b = Worker { name: "b".into(), starts: Span::ZERO, ..schedule.options.workers[0].clone() };
+    schedule.options.workers.push(b);
+    schedule.core.as_mut().unwrap().cut.push("b".into());
+    let (subject, cause) = needs_every_node(&schedule);
+    let sentence = explain(&subject, &schedule, &cause).unwrap().sentence;
+    let clauses = [
+        "pause of redis-1 struck at 0.100, ",
+        "the core phase began at 1.000 with redis-3 crashed and b cut off for good, ",
+        "a asked for orders:42 at 2.0",
+        ", so the core was not served (a still waited for orders:42 after ",
+        "): stuck.",
+    ];
+    let mut rest = sentence.as_str();
+    for clause in clauses {
+        let (_, after) = rest.split_once(clause).unwrap_or_else(|| panic!("{clause}: {sentence}"));
+        rest = after;
+    }
+    assert_eq!((rest, sentence.contains("a fault struck"), sentence.contains("died")), ("", false, false));
 }
 
 #[test]
