@@ -77,6 +77,38 @@ fn needs_every_node(schedule: &Schedule<Options>) -> (Museum, Cause) {
 }
 
 #[test]
+fn a_core_phase_shrinks_to_its_earliest_begin() {
+    let mut schedule = without_a_node();
+    schedule.core.as_mut().unwrap().at = Span::from_nanos(1_234_567_890);
+    let (subject, cause) = needs_every_node(&schedule);
+    let shrunk = shrink(&subject, &schedule, &cause, RUNS_MAX);
+    assert!(shrunk.is_smallest);
+    assert_eq!(shrunk.schedule.core.as_ref().unwrap().at, Span::from_millis(1));
+    let again = shrink(&subject, &shrunk.schedule, &cause, RUNS_MAX).schedule;
+    assert_eq!(again.to_toml(), shrunk.schedule.to_toml());
+}
+
+#[test]
+fn a_core_phase_that_must_begin_late_shrinks_to_a_whole_step() {
+    // The check fails if the server is gone after 2.5005 s, and not before.
+    let asks_late = |sim: &mut Sim| {
+        asks(3)(sim);
+        sim.check("late", |evidence: &sim::sim::Evidence<'_>| {
+            let gone = |event: &&resource::audit::Event| event.kind.name().as_str() == "process_crashed";
+            let late = evidence.events.iter().filter(gone).any(|event| event.at.0 > 2_500_500_000);
+            if late { Err("it was".to_owned()) } else { Ok(()) }
+        });
+    };
+    let mut schedule = Schedule::new("late", sim::sim::NoOptions {});
+    schedule.core = Some(Core { crashed: vec!["one".into()], ..Core::at(Span::from_nanos(4_123_456_789)) });
+    let causes = Causes::of(&asks_late, &schedule, &sim::sim::run(&asks_late, &schedule)).violations;
+    let cause = causes.into_iter().find(|cause| cause.to_string().contains("late")).unwrap();
+    let shrunk = shrink(&asks_late, &schedule, &cause, RUNS_MAX).schedule;
+    assert_eq!(shrunk.core.as_ref().unwrap().at, Span::from_millis(2501), "{}", shrunk.to_toml());
+    assert_eq!(shrink(&asks_late, &shrunk, &cause, RUNS_MAX).schedule.to_toml(), shrunk.to_toml());
+}
+
+#[test]
 fn the_sentence_says_which_processes_the_core_phase_leaves_broken() {
     let mut schedule = without_a_node();
     schedule.faults = vec![Fault::new(at(100), Pause::of("redis-1"))];

@@ -1,11 +1,11 @@
 //! Shrinking: reduces a schedule that fails to one that a person reads in one look, and that fails in the
 //! same way.
 //!
-//! Passes, each in a file of its own: the core phase is dropped or enlarged (`core`), faults are dropped
-//! (`drop`), options made smaller (`options`), times of faults snapped to points of the run (`snap`), lengths
-//! of time shortened (`lengths`). Before and after them the schedule is cut after the violation. All are
-//! repeated until none changes anything, so shrinking twice changes nothing. A smaller schedule counts only if
-//! the same [`Cause`] comes about in it, and no more faults stay idle.
+//! Passes, each in a file of its own: the core phase is dropped, enlarged or begun earlier (`core`), faults
+//! are dropped (`drop`), options made smaller (`options`), times of faults snapped to points of the run
+//! (`snap`), lengths of time shortened (`lengths`). Before and after them the schedule is cut after the
+//! violation. All are repeated until none changes anything, so shrinking twice changes nothing. A smaller
+//! schedule counts only if the same [`Cause`] comes about in it, and no more faults stay idle.
 
 mod core;
 mod drop;
@@ -80,6 +80,7 @@ impl<S: Subject> Shrinking<'_, S> {
             snap::to_points(self);
             drop::parts(self);
             lengths::shorten(self);
+            core::begin_earlier(self);
             self.cut();
             if self.best == before || self.trials.is_over() {
                 return;
