@@ -32,7 +32,8 @@ pub(super) enum Flaw {
     OneNodeDrops,
     /// Only nodes that are known to have granted are released.
     KnownNodes,
-    /// The lock is acquired on all nodes, or not at all.
+    /// The lock is acquired on all nodes, or not at all. As on the correct lock, the keys of a failed round
+    /// are deleted until every node has answered.
     AllNodes,
 }
 
@@ -61,7 +62,7 @@ struct PlainAcquisition {
 /// One node as an acquisition sees it.
 struct Node {
     acquisition: <Redis<SimRuntime> as Backend>::Acquisition,
-    /// Whether its last answer to a request was a grant.
+    /// Whether its last answer to a request was a grant, and it has not answered a release since.
     is_known: bool,
 }
 
@@ -166,7 +167,7 @@ impl Acquisition for PlainAcquisition {
             Flaw::KnownNodes => node.is_known,
             _ => !*is_abandoned,
         });
-        let answers = join_all(meant.map(|node| node.acquisition.release(each))).await;
+        let answers = join_all(meant.map(|node| node.release(each))).await;
         let done = answers.iter().filter(|answer| matches!(answer, Ok(Released::Done))).count();
         // A failed round may have left keys on a minority, whose answers count, too.
         let lost = answers.iter().any(Result::is_err);
@@ -177,8 +178,11 @@ impl Acquisition for PlainAcquisition {
     }
 
     fn may_be_held(&self) -> bool {
-        let forgets = self.is_abandoned || self.lock.flaw == Flaw::KnownNodes;
-        !forgets && self.nodes.iter().any(|node| node.acquisition.may_be_held())
+        let Self { lock, nodes, is_abandoned, .. } = self;
+        let forgets = *is_abandoned || lock.flaw == Flaw::KnownNodes;
+        let counts_known = lock.flaw == Flaw::AllNodes;
+        let is_open = |node: &Node| node.acquisition.may_be_held() || counts_known && node.is_known;
+        !forgets && nodes.iter().any(is_open)
     }
 
     /// Returns false after a failed round, so that the lock releases it, as Redlock specifies.
@@ -191,6 +195,12 @@ impl Node {
     async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
         let answer = self.acquisition.request(deadline).await;
         self.is_known = matches!(answer, Ok(Answer::Granted { .. }));
+        answer
+    }
+
+    async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
+        let answer = self.acquisition.release(deadline).await;
+        self.is_known &= answer.is_err();
         answer
     }
 }

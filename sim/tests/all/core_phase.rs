@@ -77,6 +77,17 @@ fn needs_every_node(schedule: &Schedule<Options>) -> (Museum, Cause) {
 }
 
 #[test]
+fn the_lock_that_needs_every_node_has_no_other_mistake() {
+    let subject = Museum::new(Arm::Fenced).with(Mutant::AllNodes).drawing(System::Redlock);
+    for seed in 0..SEEDS {
+        let drawn = subject.schedule(&mut Draw::new(seed)).unwrap();
+        for cause in Causes::of(&subject, &drawn, &sim::sim::run(&subject, &drawn)).violations {
+            assert_eq!(cause.broken, Broken::Verdict(VerdictKind::Stuck), "seed {seed}");
+        }
+    }
+}
+
+#[test]
 fn a_core_phase_shrinks_to_its_earliest_begin() {
     let mut schedule = without_a_node();
     schedule.core.as_mut().unwrap().at = Span::from_nanos(1_234_567_890);
