@@ -39,8 +39,10 @@ fn stuck(report: &Report) -> Vec<&str> {
 fn a_lock_that_needs_every_node_is_convicted_only_while_one_is_gone() {
     let gone = without_a_node();
     let convicted = run_with(&gone, Arm::Fenced, 0, Mutant::AllNodes).unwrap();
-    let [detail] = stuck(&convicted)[..] else { panic!("{:?}", convicted.verdicts) };
-    assert!(detail.ends_with("the core was not served"), "{detail}");
+    // It gives up an owner token with each round, so that each limit that passes is another conviction.
+    let details = stuck(&convicted);
+    let all_name_the_core = details.iter().all(|detail| detail.ends_with("the core was not served"));
+    assert!(!details.is_empty() && all_name_the_core, "{details:?}");
     assert_eq!(stuck(&run(&gone, Arm::Fenced, 0).unwrap()), [""; 0], "a majority is enough");
     let mut healed = gone;
     healed.core = Some(Core::at(Span::from_secs(1)));
