@@ -33,7 +33,7 @@ pub use explore::{Failure, Search, check};
 pub use names::UnknownName;
 pub use place::{Invalid, Place};
 pub use sim::{
-    Check, Control, Draw, Evidence, Finding, NoOptions, Process, Report, RunError, Schedule, ScheduleError,
-    Sim, Step, Strategy, Struck, Subject, clients, no, own_token,
+    Check, Control, Core, Draw, Evidence, Finding, NoOptions, Process, Report, RunError, Schedule,
+    ScheduleError, Sim, Step, Strategy, Struck, Subject, clients, no, own_token,
 };
 pub use span::{Shift, Span, SpanError};

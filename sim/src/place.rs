@@ -64,6 +64,11 @@ impl Place {
         }
     }
 
+    /// Returns true if the field is the table `table` at the top of the file, or in it.
+    pub(crate) fn is_in(&self, table: &str) -> bool {
+        matches!(self.0.first(), Some(Segment::Key(key)) if key == table)
+    }
+
     fn push(&self, segment: Segment) -> Self {
         let mut segments = self.0.clone();
         segments.push(segment);

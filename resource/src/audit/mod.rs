@@ -15,7 +15,7 @@
 //! [`History::parse_json_lines`] reads them back. The recorder adds the true time and the process, which the
 //! emitter can't know.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 mod beliefs;
@@ -96,6 +96,9 @@ pub struct Rules {
     /// The longest time for which messages that a fault has delayed may still be in flight after its
     /// `fault_healed`, by the number of the fault.
     pub in_flight: BTreeMap<u64, Duration>,
+    /// The processes that are broken for good from [`Rules::healed_at`] on: `stuck` judges whether the others
+    /// are served without them.
+    pub outside: BTreeSet<Name>,
 }
 
 /// Judges `history`, whose events are in the order in which they happened; returns the verdicts in the order

@@ -15,6 +15,10 @@
 //!   whether they come back depends on its disk, which is not in the history. Live runs have no server
 //!   events; only waiters are judged there.
 //!
+//! Processes that stay broken for good ([`Rules::outside`]) owe nothing from [`Rules::healed_at`] on: they
+//! need not be served, and keys may stay on their servers. A holder among them counts as dead, so that its
+//! lease has to be over one TTL later, and the others must then be served.
+//!
 //! With [`Rules::sessions`] the TTL begins again with each fault: a cluster that elects a leader gives every
 //! session its full TTL again.
 //!
@@ -34,6 +38,8 @@ pub(super) struct Stuck<'h> {
     healed_at: Nanos,
     /// The time at which the last fault began or ended.
     disturbed: Nanos,
+    /// True once the processes in [`Rules::outside`] have been left behind.
+    is_core: bool,
     locks: BTreeMap<&'h Name, Lock<'h>>,
     /// The request that each process gave up last, and the time since which it had waited: it may continue
     /// under another owner.
@@ -72,6 +78,7 @@ impl<'h> Stuck<'h> {
             rules: rules.clone(),
             healed_at,
             disturbed: Nanos(0),
+            is_core: false,
             locks: BTreeMap::new(),
             given_up: BTreeMap::new(),
             held: BTreeMap::new(),
@@ -80,6 +87,7 @@ impl<'h> Stuck<'h> {
 
     pub(super) fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
         let (at, process) = (event.at, &event.process);
+        self.leave_outside(at);
         if matches!(
             event.kind,
             Kind::FaultApplied { .. } | Kind::FaultHealed { .. } | Kind::ProcessCrashed { .. }
@@ -87,6 +95,9 @@ impl<'h> Stuck<'h> {
             self.disturb(at);
         }
         match &event.kind {
+            // It owes nothing. What its servers do with its keys still counts.
+            Kind::LeaseRequested { .. } | Kind::LeaseRetried { .. } | Kind::LeaseAcquired { .. }
+                if self.is_outside(process) => {}
             Kind::LeaseRequested { key, owner, ttl_millis } => {
                 self.wait(key, owner, process, at, *ttl_millis);
             }
@@ -116,7 +127,9 @@ impl<'h> Stuck<'h> {
         match &event.kind {
             Kind::KeyGranted { key, owner, ttl_millis, client, .. }
             | Kind::KeyExtended { key, owner, ttl_millis, client } => {
-                self.grant(key, owner, at, verdicts);
+                if !self.is_partial(key, owner) {
+                    self.grant(key, owner, at, verdicts);
+                }
                 let stored = ttl_millis.map(Duration::from_millis);
                 let asked = self.lock(key).ttls.get(owner).copied();
                 let ttl = asked.or(stored).or(self.rules.ttl);
@@ -132,6 +145,31 @@ impl<'h> Stuck<'h> {
             }
             _ => {}
         }
+    }
+
+    /// Lets the processes outside the core die, for the judge, when the core phase has begun.
+    fn leave_outside(&mut self, at: Nanos) {
+        if self.is_core || self.rules.outside.is_empty() || at < self.healed_at {
+            return;
+        }
+        self.is_core = true;
+        let (healed, outside) = (self.healed_at, std::mem::take(&mut self.rules.outside));
+        for process in &outside {
+            self.crash(process, healed);
+        }
+        self.rules.outside = outside;
+    }
+
+    fn is_outside(&self, process: &Name) -> bool {
+        self.is_core && self.rules.outside.contains(process)
+    }
+
+    /// Returns whether a key on one of several servers is part of a request that still waits. In a core phase
+    /// it takes no time of the waiters': a lock that never gets enough of the servers would never be judged.
+    fn is_partial(&mut self, key: &'h Name, owner: &'h Name) -> bool {
+        self.is_core
+            && self.rules.servers.len() > 1
+            && self.lock(key).waiting.keys().any(|(waiting, _)| *waiting == owner)
     }
 
     /// Restarts the TTL of each session that is not over.
@@ -201,7 +239,7 @@ impl<'h> Stuck<'h> {
         lock.holders.retain(|(holder, _)| *holder != owner);
     }
 
-    fn crash(&mut self, process: &'h Name, at: Nanos) {
+    fn crash(&mut self, process: &Name, at: Nanos) {
         self.held.retain(|(server, _), _| *server != process);
         for lock in self.locks.values_mut() {
             lock.waiting.retain(|(_, waiter), _| *waiter != process);
@@ -222,6 +260,9 @@ impl<'h> Stuck<'h> {
             self.judge_waiters(key, end, verdicts);
         }
         for ((server, key), lease) in &self.held {
+            if self.is_outside(server) {
+                continue;
+            }
             self.judge_key(key, server, lease, end, verdicts);
         }
     }
@@ -232,6 +273,7 @@ impl<'h> Stuck<'h> {
         else {
             return;
         };
+        let is_core = self.is_core;
         let lock = self.lock(key);
         if sessions && !lock.holders.is_empty() {
             // While its holder lives, the lock is taken: the wait so far does not count.
@@ -246,7 +288,7 @@ impl<'h> Stuck<'h> {
             let start = healed.max(free).max(*since);
             let due = start.after(bound);
             if until > due {
-                convict_waiter(key, process, *since, (start, due), (healed, bound), verdicts);
+                convict_waiter(key, process, *since, (start, due), (healed, bound, is_core), verdicts);
             }
             until <= due
         });
@@ -275,16 +317,18 @@ fn convict_waiter(
     process: &Name,
     since: Nanos,
     (start, due): (Nanos, Nanos),
-    (healed, bound): (Nanos, Duration),
+    (healed, bound, is_core): (Nanos, Duration, bool),
     verdicts: &mut Verdicts,
 ) {
     let after = match start {
         _ if start == since => "it asked",
+        _ if start == healed && is_core => "the core healed",
         _ if start == healed => "the last fault healed",
         _ => "the last lease had to be over",
     };
+    let core = if is_core { ": the core was not served" } else { "" };
     let detail = format!(
-        "{process} asked for the lock at {since} and had no answer by {due}, {} s after {after}",
+        "{process} asked for the lock at {since} and had no answer by {due}, {} s after {after}{core}",
         bound.as_secs_f64(),
     );
     verdicts.convict(VerdictKind::Stuck, due, key, &[process], detail);

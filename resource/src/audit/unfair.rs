@@ -10,6 +10,9 @@
 //! unserved when it gives up (`lease_not_acquired`), when its process crashes, or when its entry on the
 //! server expires or is deleted (`waiter_gone`, and `key_expired` or `key_deleted` of one that the lock had
 //! been granted to).
+//!
+//! A paused waiter may report its place when the server has served it or removed it long before. Such a place
+//! can't be overtaken: the server's last word on a request counts, whenever the waiter reports the place.
 
 use std::collections::BTreeMap;
 
@@ -34,8 +37,9 @@ struct Line<'h> {
     /// position twice.
     waiting: BTreeMap<(u64, &'h Name), &'h Name>,
     positions: BTreeMap<&'h Name, u64>,
-    /// The token of the last grant to each owner. The token of a fair lock is the position in its queue.
-    granted: BTreeMap<&'h Name, u64>,
+    /// The last place of each owner that the server has served or removed. The token of a fair lock is the
+    /// position in its queue.
+    over: BTreeMap<&'h Name, u64>,
 }
 
 impl<'h> Unfair<'h> {
@@ -46,7 +50,7 @@ impl<'h> Unfair<'h> {
             }
             Kind::LeaseAcquired { key, owner, .. } | Kind::KeyGranted { key, owner, .. } => {
                 if let Kind::KeyGranted { token: Some(token), .. } = &event.kind {
-                    self.lines.entry(key).or_default().granted.insert(owner, *token);
+                    self.lines.entry(key).or_default().over.insert(owner, *token);
                 }
                 if let Some(line) = self.lines.get_mut(key)
                     && let Some(served) = line.leave(owner)
@@ -54,8 +58,12 @@ impl<'h> Unfair<'h> {
                     line.judge(event.at, key, served, verdicts);
                 }
             }
+            Kind::WaiterGone { key, owner, position } => {
+                let line = self.lines.entry(key).or_default();
+                line.leave(owner);
+                line.over.extend(position.map(|position| (owner, position)));
+            }
             Kind::LeaseNotAcquired { key, owner, .. }
-            | Kind::WaiterGone { key, owner }
             | Kind::KeyDeleted { key, owner, .. }
             | Kind::KeyExpired { key, owner: Some(owner) } => {
                 if let Some(line) = self.lines.get_mut(key) {
@@ -64,7 +72,7 @@ impl<'h> Unfair<'h> {
             }
             Kind::ProcessCrashed { .. } => self.lines.retain(|_, line| {
                 line.drop_process(&event.process);
-                !line.waiting.is_empty() || !line.granted.is_empty()
+                !line.waiting.is_empty() || !line.over.is_empty()
             }),
             _ => {}
         }
@@ -74,8 +82,8 @@ impl<'h> Unfair<'h> {
 impl<'h> Line<'h> {
     fn join(&mut self, owner: &'h Name, position: u64, process: &'h Name) {
         self.leave(owner);
-        if self.granted.get(owner) == Some(&position) {
-            // The lock has served this place, and may have taken it back, before the waiter reported it.
+        if self.over.get(owner) == Some(&position) {
+            // The waiter reports late: the server has served this place, or removed it.
             return;
         }
         self.waiting.insert((position, owner), process);

@@ -100,7 +100,7 @@ macro_rules! with_lease_events {
                 /// A lock server dropped a key whose time to live was over; `owner` is what the key held.
                 KeyExpired = "key_expired" { key: Name, owner: Option<Name> }
                 /// A fair lock server removed a waiter from its queue: its session ended, or it gave up.
-                WaiterGone = "waiter_gone" { key: Name, owner: Name }
+                WaiterGone = "waiter_gone" { key: Name, owner: Name, position: Option<u64> }
                 /// A lock server went away.
                 ServerStopped = "server_stopped" { detail: Option<Name> }
                 /// A lock server came up.

@@ -56,7 +56,11 @@ pub(crate) fn retried(worker: &str) -> Kind {
 }
 
 pub(crate) fn waiter_gone(worker: &str) -> Kind {
-    Kind::WaiterGone { key: key(), owner: owner(worker) }
+    Kind::WaiterGone { key: key(), owner: owner(worker), position: None }
+}
+
+pub(crate) fn waiter_gone_from(worker: &str, position: u64) -> Kind {
+    Kind::WaiterGone { key: key(), owner: owner(worker), position: Some(position) }
 }
 
 pub(crate) fn queued(worker: &str, position: u64) -> Kind {

@@ -109,6 +109,43 @@ fn while_faults_last_nothing_is_stuck() {
     assert_eq!(audit(&story, &Rules { healed_at: None, ..rules() }), []);
 }
 
+/// The rules of a core phase that leaves `b` and `redis-3` broken.
+fn without_b() -> Rules {
+    Rules { outside: ["b".into(), "redis-3".into()].into(), ..rules() }
+}
+
+#[test]
+fn only_processes_of_the_core_must_be_served() {
+    let story = history([
+        (500, "a", requested("a")),
+        (600, "b", requested("b")),
+        (700, "redis-3", granted("b", 1)),
+        (11_000, "b", requested("b2")),
+    ]);
+    let verdicts = audit(&story, &without_b());
+    assert_eq!(
+        only(VerdictKind::Stuck, &verdicts).detail,
+        "a asked for the lock at 0.500 and had no answer by 13.000, 3 s after the core healed: \
+         the core was not served"
+    );
+}
+
+#[test]
+fn a_holder_outside_the_core_blocks_it_for_one_ttl_only() {
+    let judge = |outside| {
+        let story = [
+            (9_000, "b", requested("b")),
+            (9_500, "b", acquired("b", 1)),
+            (10_500, "a", requested("a")),
+            (15_500, "a", acquired("a", 2)),
+        ];
+        let rules = Rules { sessions: true, end: millis_at(15_600), ..without_b() };
+        audit(&history(story), &if outside { rules } else { Rules { outside: [].into(), ..rules } })
+    };
+    assert_eq!(lines(&judge(true)), ["stuck a"], "{:?}", judge(true));
+    assert_eq!(judge(false), [], "the session of a live holder may last");
+}
+
 #[test]
 fn a_waiter_with_a_new_owner_token_keeps_its_start() {
     let began = [(11_000, "a", requested("a")), (13_000, "a", not_acquired("a"))];

@@ -1,6 +1,8 @@
 use resource::audit::{Kind, Rules, Verdict, VerdictKind, audit};
 
-use crate::story::{acquired, crashed, expired, granted, history, not_acquired, only, queued, waiter_gone};
+use crate::story::{
+    acquired, crashed, expired, granted, history, not_acquired, only, queued, waiter_gone, waiter_gone_from,
+};
 
 fn judge<'a>(events: impl IntoIterator<Item = (u64, &'a str, Kind)>) -> Vec<Verdict> {
     audit(&history(events), &Rules { fifo: true, ..Rules::default() })
@@ -67,6 +69,18 @@ fn a_place_that_was_served_before_it_is_reported_is_not_overtaken() {
             (1002, "a", queued("a", place)),
             (1003, "server", granted("b", 11)),
         ]
+    };
+    assert_eq!(judge(story(10)), []);
+    only(VerdictKind::Unfair, &judge(story(9)));
+}
+
+#[test]
+fn a_place_that_was_removed_before_it_is_reported_is_not_overtaken() {
+    // A paused waiter reads its place when its session is over, and finds that out later.
+    let story = |place| {
+        let gone = waiter_gone_from("a", 10);
+        let late = [(1000, "server", gone), (1001, "b", queued("b", 11)), (1002, "a", queued("a", place))];
+        late.into_iter().chain([(1003, "server", granted("b", 11))])
     };
     assert_eq!(judge(story(10)), []);
     only(VerdictKind::Unfair, &judge(story(9)));

@@ -12,29 +12,30 @@ use futures_util::future::{Either, select};
 use tokio::sync::{oneshot, watch};
 
 use super::channel::{channel, meaning};
+use super::connection::Connection;
 use super::session::{Session, State};
 use crate::world::runtime::SimRuntime;
 
-/// The members, and the client of the member in use.
+/// The members, and the connection to the member in use.
 pub(super) struct Cluster {
     pub(super) runtime: SimRuntime,
     pub(super) members: Vec<String>,
     pub(super) session_ttl: Duration,
     next: AtomicUsize,
-    client: Mutex<Option<Client>>,
+    connection: Mutex<Option<Connection>>,
 }
 
 impl Cluster {
     pub(super) fn new(runtime: SimRuntime, members: Vec<String>, session_ttl: Duration) -> Self {
-        let (next, client) = (AtomicUsize::new(0), Mutex::default());
-        Self { runtime, members, session_ttl, next, client }
+        let (next, connection) = (AtomicUsize::new(0), Mutex::default());
+        Self { runtime, members, session_ttl, next, connection }
     }
 
-    /// Returns the client of the member in use.
-    fn client(&self) -> Result<Client, BackendError> {
-        let mut current = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(client) = &*current {
-            return Ok(client.clone());
+    /// Returns the connection to the member in use, or one to the next member if that has been given up.
+    fn connection(&self) -> Result<Connection, BackendError> {
+        let mut current = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(connection) = current.as_ref().filter(|connection| !connection.is_over()) {
+            return Ok(connection.clone());
         }
         let next = self.next.fetch_add(1, Ordering::Relaxed) % self.members.len().max(1);
         let address = self.members.get(next).cloned().unwrap_or_default();
@@ -47,36 +48,32 @@ impl Cluster {
         let options = ConnectOptions::new().with_require_leader(true);
         let client = Client::from_channel(channel, Some(options)).now_or_never();
         let client = client.unwrap_or(Err(Error::InvalidArgs("a login is not supported".to_owned())));
-        Ok(current.insert(client.map_err(meaning)?).clone())
+        Ok(current.insert(Connection::new(client.map_err(meaning)?)).clone())
     }
 
-    /// Waits for the answer of a call. After a failure the next calls go to another member.
+    /// Waits for the answer of a call on `connection`. After a failure the next calls go to another member,
+    /// and calls of the Lock service on this connection end.
     async fn call<T>(
         &self,
+        connection: &Connection,
         deadline: Instant,
         exchange: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, BackendError> {
         let answer = timeout_at(&self.runtime, deadline, exchange).await;
         let result = answer.map_or(Err(BackendError::NoAnswer), |answer| answer.map_err(meaning));
         if let Err(error) = &result {
-            self.judge(error);
+            connection.judge(error);
         }
         result
     }
 
-    /// Drops the client after an error that another member may not give.
-    fn judge(&self, error: &BackendError) {
-        if !matches!(error, BackendError::SessionLost { .. }) && error.is_passing() {
-            *self.client.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        }
-    }
-
     /// Grants a lease and spawns the task that keeps it alive.
     pub(super) async fn open_session(self: &Arc<Self>, deadline: Instant) -> Result<Session, BackendError> {
-        let mut client = self.client()?;
+        let connection = self.connection()?;
         let since = self.runtime.now();
         let seconds = i64::try_from(self.session_ttl.as_secs()).unwrap_or(i64::MAX);
-        let grant = self.call(deadline, client.lease_grant(seconds, None)).await?;
+        let mut client = connection.client();
+        let grant = self.call(&connection, deadline, client.lease_grant(seconds, None)).await?;
         let ttl = Duration::from_secs(grant.ttl().unsigned_abs());
         let state = watch::Sender::new(State { valid_until: since + ttl, is_gone: false });
         let (close, closed) = oneshot::channel();
@@ -110,9 +107,10 @@ impl Cluster {
         state: &watch::Sender<State>,
         deadline: Instant,
     ) -> Result<(), BackendError> {
-        let mut client = self.client()?;
+        let connection = self.connection()?;
         let since = self.runtime.now();
-        let answer = self.call(deadline, client.lease_keep_alive(lease)).await;
+        let mut client = connection.client();
+        let answer = self.call(&connection, deadline, client.lease_keep_alive(lease)).await;
         state.send_modify(|state| match answer {
             Ok(_) if self.runtime.now() < state.valid_until => {
                 state.valid_until = state.valid_until.max(since + ttl);
@@ -125,8 +123,9 @@ impl Cluster {
 
     /// Revokes a lease; returns false if the cluster did not know it any more.
     pub(super) async fn revoke(&self, lease: i64, deadline: Instant) -> Result<bool, BackendError> {
-        let mut client = self.client()?;
-        match self.call(deadline, client.lease_revoke(lease)).await {
+        let connection = self.connection()?;
+        let mut client = connection.client();
+        match self.call(&connection, deadline, client.lease_revoke(lease)).await {
             Ok(_) => Ok(true),
             Err(BackendError::SessionLost { .. }) => Ok(false),
             Err(error) => Err(error),
@@ -134,23 +133,27 @@ impl Cluster {
     }
 
     /// Calls the service, in a task of its own, since a dropped call would lose its place in the queue.
-    /// Returns the receiver of the answer.
+    /// Returns the receiver of the answer. The call has no deadline, since the wait in the queue has none. It
+    /// ends with its connection: the keepalives of the session show within half of its TTL that the member is
+    /// silent.
     pub(super) fn begin(
-        self: &Arc<Self>,
+        &self,
         claim: &Claim,
         lease: i64,
     ) -> Result<oneshot::Receiver<Result<(), BackendError>>, BackendError> {
-        let mut client = self.client()?;
+        let connection = self.connection()?;
         let (mut answer, answered) = oneshot::channel();
-        let (cluster, name) = (Arc::clone(self), queue(claim));
+        let name = queue(claim);
         self.runtime.spawn(async move {
-            let call = pin!(client.lock(name, Some(LockOptions::new().with_lease(lease))));
+            let mut client = connection.client();
+            let options = LockOptions::new().with_lease(lease);
+            let call = pin!(connection.unless_over(client.lock(name, Some(options))));
             let result = match select(call, pin!(answer.closed())).await {
                 Either::Left((result, _)) => result.map(drop).map_err(meaning),
                 Either::Right(_) => return,
             };
             if let Err(error) = &result {
-                cluster.judge(error);
+                connection.judge(error);
             }
             // Fails only if the claim has been dropped.
             let _ = answer.send(result);
@@ -165,9 +168,11 @@ impl Cluster {
         lease: i64,
         deadline: Instant,
     ) -> Result<Option<u64>, BackendError> {
-        let mut client = self.client()?;
+        let connection = self.connection()?;
+        let mut client = connection.client();
         let key = format!("{}/{lease:x}", queue(claim));
-        let found = self.call(deadline, client.get(key, Some(GetOptions::new().with_keys_only()))).await?;
+        let get = client.get(key, Some(GetOptions::new().with_keys_only()));
+        let found = self.call(&connection, deadline, get).await?;
         Ok(found.kvs().first().map(|kv| kv.create_revision().unsigned_abs()))
     }
 }

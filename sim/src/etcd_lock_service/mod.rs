@@ -3,6 +3,7 @@
 mod call;
 pub mod channel;
 mod cluster;
+mod connection;
 mod session;
 
 use std::fmt;
@@ -32,7 +33,8 @@ use crate::world::runtime::SimRuntime;
 ///   clock, prevents that.
 /// - A call that has not returned does not show whether another owner holds the lock or the member is silent.
 ///   Such a request waits for half of its time before it reads the claim's key and returns its place in the
-///   queue.
+///   queue. When a keepalive shows that the member is silent, the call ends; the claim then queues up anew,
+///   under another session and at another member.
 ///
 /// The token is the create revision of the claim's key. The revision in the service's answers is later for
 /// claims that waited.

@@ -8,7 +8,7 @@ use super::sentence::{fault_in_words, sentence};
 use super::trial::Trials;
 use super::vary::{self, Dial, Part, STEP};
 use crate::faults::Length;
-use crate::sim::{Schedule, Subject};
+use crate::sim::{Core, Schedule, Subject};
 use crate::span::Span;
 
 /// How many seeds are tried, from 0 on.
@@ -33,6 +33,8 @@ pub struct Explanation {
     pub sentence: String,
     /// The faults, in the order of the schedule.
     pub faults: Vec<Explained>,
+    /// The core phase, if there is one: which of the processes outside it are needed.
+    pub core: Option<String>,
     /// On how many of [`SEEDS`] seeds the schedule fails with the same cause.
     pub seeds: u32,
     /// How many runs it took.
@@ -70,8 +72,9 @@ pub fn explain<S: Subject>(
     let (mut trials, run) = Trials::begin(subject, cause, schedule, RUNS_MAX)?;
     let sentence = sentence(schedule, cause, trials.verdict(schedule, &run), &run);
     let faults = (0..schedule.faults.len()).map(|number| explained(&mut trials, schedule, number)).collect();
+    let core = schedule.core.as_ref().map(|core| explained_core(&mut trials, schedule, core));
     let seeds = seeds(&mut trials, schedule);
-    Some(Explanation { cause: cause.clone(), sentence, faults, seeds, runs: trials.runs })
+    Some(Explanation { cause: cause.clone(), sentence, faults, core, seeds, runs: trials.runs })
 }
 
 /// Returns the schedule with another length in the fault with this number. Its limit grows with the length,
@@ -116,6 +119,27 @@ fn explained<S: Subject>(
     Explained { fault: fault_in_words(fault), ranges: ranges.collect() }
 }
 
+/// Says when the core phase begins, which processes stay broken, and without which of them nothing breaks.
+fn explained_core<S: Subject>(
+    trials: &mut Trials<'_, S>,
+    schedule: &Schedule<S::Options>,
+    core: &Core,
+) -> String {
+    let mut breaks_with = |core: Option<Core>| trials.shows(&Schedule { core, ..schedule.clone() });
+    let mut parts = vec![format!("core from {} on", core.at)];
+    for (names, broken) in [(&core.crashed, "crashed"), (&core.cut, "cut off")] {
+        for name in names {
+            let is_needed = !breaks_with(Some(core.with(name)));
+            let needed = if is_needed { "needed" } else { "not needed" };
+            parts.push(format!("{name} {broken} for good ({needed})"));
+        }
+    }
+    if breaks_with(None) {
+        parts.push("not needed".to_owned());
+    }
+    parts.join("; ")
+}
+
 fn shortest(dial: &Dial, breaks: &mut impl FnMut(u64) -> bool) -> Option<u64> {
     let (least, length) = (dial.least(), dial.length.nanos());
     if length <= least || breaks(least) {
@@ -157,6 +181,9 @@ impl fmt::Display for Explanation {
         writeln!(f, "{}", self.sentence)?;
         for fault in &self.faults {
             writeln!(f, "{fault}")?;
+        }
+        if let Some(core) = &self.core {
+            writeln!(f, "{core}")?;
         }
         writeln!(f, "seed: {} of {SEEDS}", self.seeds)
     }

@@ -138,7 +138,9 @@ impl<O: Clone> Learning<O> {
         let Some(new) = self.reached.add(traits) else { return false };
         let prefix = struck_by(report, new.at);
         let faults = prefix.iter().filter(|has_struck| **has_struck).count();
-        if self.keeps && (1..=PREFIX_MAX).contains(&faults) {
+        // No fault strikes in the core phase.
+        let has_rest = schedule.core.as_ref().is_none_or(|core| new.at < core.at.as_nanos());
+        if self.keeps && has_rest && (1..=PREFIX_MAX).contains(&faults) {
             let schedule = schedule.clone();
             self.learnt.push(Parent { schedule, prefix, new, count: 1, steps: OnceLock::new() });
         }
@@ -175,6 +177,9 @@ impl<O: Clone> Parent<O> {
             from.faults(known, &sim.surveyed(&Points::new()), &|| steps.clone())
         };
         for fault in faults {
+            if schedule.core.as_ref().is_some_and(|core| !core.allows(&fault)) {
+                continue;
+            }
             schedule.faults.push(fault);
             // Leaves out a fault that can't be added.
             if sim::build(subject, &schedule).is_err() {

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use resource::audit::{Event, Kind, Name, Verdict, VerdictKind};
+use resource::audit::{Event, Kind, Name, Nanos, Verdict, VerdictKind};
 
 use super::cause::{Broken, Cause, wrong_event};
 use crate::faults::{Fault, Trigger};
-use crate::sim::{Report, RunError, Schedule};
+use crate::sim::{Core, Report, RunError, Schedule};
 use crate::trace::text::{Names, holder};
 
-/// Says what happened: the grants of the processes that take part, the faults, what became of the lock, and
-/// what is wrong with that.
+/// Says what happened: the grants of the processes that take part, the faults, the core phase, what became of
+/// the lock, and what is wrong with that.
 pub(super) fn sentence<O>(
     schedule: &Schedule<O>,
     cause: &Cause,
@@ -22,9 +22,9 @@ pub(super) fn sentence<O>(
         Err(error) => return format!("{error}."),
     };
     let Some(verdict) = verdict else { return of_check(schedule, cause, report) };
-    let story = Story { faults: &schedule.faults, events: &report.events, names: &report.names };
+    let story = Story::of(schedule, report);
     let mut clauses = story.clauses(verdict);
-    clauses.push(format!("so {}: {}", outcome(verdict, &report.names), verdict.kind));
+    clauses.push(format!("so {}: {}", story.outcome(verdict), verdict.kind));
     clauses.join(", ") + "."
 }
 
@@ -46,8 +46,8 @@ fn action_in_words(fault: &Fault) -> String {
 
 /// The sentence on a check that is about no verdict: the faults that struck, and what the check says.
 fn of_check<O>(schedule: &Schedule<O>, cause: &Cause, report: &Report) -> String {
-    let story = Story { faults: &schedule.faults, events: &report.events, names: &report.names };
-    let mut clauses: Vec<String> = story.strikes(report.events.len()).map(|at| story.clause(at)).collect();
+    let (story, end) = (Story::of(schedule, report), report.events.len());
+    let mut clauses = story.told(story.strikes(end).collect(), end);
     let finding = report.findings.iter().find(|finding| Broken::Check(finding.check.clone()) == cause.broken);
     let problem = finding.map_or("", |finding| finding.problem.as_str());
     clauses.push(format!("so {} did not hold: {problem}", cause.broken));
@@ -57,11 +57,17 @@ fn of_check<O>(schedule: &Schedule<O>, cause: &Cause, report: &Report) -> String
 /// The history that a sentence is made from.
 struct Story<'a> {
     faults: &'a [Fault],
+    core: Option<&'a Core>,
     events: &'a [Event],
     names: &'a Names,
 }
 
-impl Story<'_> {
+impl<'a> Story<'a> {
+    fn of<O>(schedule: &'a Schedule<O>, report: &'a Report) -> Self {
+        let Schedule { faults, core, .. } = schedule;
+        Self { faults, core: core.as_ref(), events: &report.events, names: &report.names }
+    }
+
     /// Returns what led to the verdict, a clause an event, in the order of time.
     fn clauses(&self, verdict: &Verdict) -> Vec<String> {
         let wrong = wrong_event(verdict, self.events);
@@ -79,17 +85,41 @@ impl Story<'_> {
             told.extend((grant..end).find(|at| is_end(&self.events[*at].kind, &verdict.key, owner)));
             told.extend(self.last(end, |event| is_use(&event.kind, verdict, owner)));
         }
-        told.into_iter().map(|at| self.clause(at)).collect()
+        self.told(told, end)
     }
 
-    /// Returns the numbers of the events before `end` at which faults struck, the first of each fault.
+    /// Returns the clauses of the events with these numbers, and that of the core phase if it began before
+    /// `end`.
+    fn told(&self, told: BTreeSet<usize>, end: usize) -> Vec<String> {
+        let begins =
+            |core: &&Core| self.events.partition_point(|event| event.at.0 < core.at.as_nanos()) < end;
+        let core = self.core.filter(begins);
+        let is_before = |at: &usize| core.is_none_or(|core| self.events[*at].at.0 < core.at.as_nanos());
+        let (before, after): (Vec<_>, Vec<_>) = told.into_iter().partition(is_before);
+        let clauses = |numbers: Vec<usize>| numbers.into_iter().map(|at| self.clause(at));
+        clauses(before).chain(core.map(core_in_words)).chain(clauses(after)).collect()
+    }
+
+    /// Returns the numbers of the events before `end` at which faults struck, the first of each fault. Those
+    /// of the core phase have a clause of their own.
     fn strikes(&self, end: usize) -> impl Iterator<Item = usize> {
         let mut seen = BTreeSet::new();
         (0..end).filter(move |at| match &self.events[*at].kind {
+            _ if self.is_of_core(&self.events[*at]) => false,
             Kind::FaultApplied { fault, .. } => seen.insert(*fault),
             Kind::ProcessCrashed { .. } => true,
             _ => false,
         })
+    }
+
+    /// Returns true if the event is a fault or a crash by which the core phase breaks a process for good.
+    fn is_of_core(&self, event: &Event) -> bool {
+        let Some(core) = self.core.filter(|core| event.at.0 >= core.at.as_nanos()) else { return false };
+        match &event.kind {
+            Kind::FaultApplied { fault, .. } => *fault >= self.faults.len() as u64,
+            Kind::ProcessCrashed { .. } => core.excludes(event.process.as_str()),
+            _ => false,
+        }
     }
 
     /// Returns the last grant before `end`. A process of the user's own may only tell that it entered.
@@ -103,6 +133,19 @@ impl Story<'_> {
                 && event.process == *process
         };
         self.last(end, acquired).or_else(|| self.last(end, entered))
+    }
+
+    /// Says what is wrong. A waiter that is stuck once the core phase has begun is in the core: no other one
+    /// is judged.
+    fn outcome(&self, verdict: &Verdict) -> String {
+        let said = outcome(verdict, self.names);
+        let is_in_core = |core: &Core| core.at.as_nanos() <= verdict.at.0;
+        match verdict.kind {
+            VerdictKind::Stuck if verdict.processes.len() == 1 && self.core.is_some_and(is_in_core) => {
+                format!("the core was not served ({said})")
+            }
+            _ => said,
+        }
     }
 
     fn last(&self, end: usize, is_meant: impl Fn(&Event) -> bool) -> Option<usize> {
@@ -182,6 +225,17 @@ fn owner_of(kind: &Kind) -> Option<&Name> {
         Kind::LeaseAcquired { owner, .. } | Kind::SectionEntered { owner, .. } => Some(owner),
         _ => None,
     }
+}
+
+/// Says when the core phase begins, and which processes it leaves broken.
+fn core_in_words(core: &Core) -> String {
+    let began = format!("the core phase began at {}", Nanos(core.at.as_nanos()));
+    let broken = [(&core.crashed, "crashed"), (&core.cut, "cut off")].into_iter();
+    let broken: Vec<String> = broken
+        .filter(|(names, _)| !names.is_empty())
+        .map(|(names, how)| format!("{} {how}", names.join(" and ")))
+        .collect();
+    if broken.is_empty() { began } else { format!("{began} with {} for good", broken.join(" and ")) }
 }
 
 /// Says what is wrong, with the names of the processes.

@@ -16,6 +16,15 @@ pub struct Injector {
     faults: Vec<Armed>,
     /// The number of faults outside the schedule that have struck ([`Injector::strike_now`]).
     extra: AtomicU32,
+    /// True once the last faults have struck: those of the schedule do no more.
+    is_over: AtomicBool,
+}
+
+/// The last faults of a run, which stay for good: see [`Injector::last_breaks`].
+pub struct LastBreaks<'a> {
+    injector: &'a Injector,
+    /// The number of the first of them in the history.
+    first: u64,
 }
 
 struct Armed {
@@ -34,7 +43,7 @@ impl Injector {
             has_struck: AtomicBool::new(false),
         };
         let (ledger, faults) = (Arc::new(Ledger::new(stage)), faults.iter().map(arm).collect());
-        Arc::new(Self { ledger, faults, extra: AtomicU32::new(0) })
+        Arc::new(Self { ledger, faults, extra: AtomicU32::new(0), is_over: AtomicBool::new(false) })
     }
 
     /// Schedules the faults whose trigger is a time.
@@ -60,6 +69,14 @@ impl Injector {
         let number = self.faults.len() + self.extra.fetch_add(1, Ordering::Relaxed) as usize;
         what.strike(&Strike::new(&self.ledger, number, what.verb()));
         number as u64
+    }
+
+    /// Lets no fault of the schedule strike any more. Returns the means to break some processes for good and
+    /// to end all other faults.
+    pub fn last_breaks(&self) -> LastBreaks<'_> {
+        self.is_over.store(true, Ordering::Relaxed);
+        let first = self.faults.len() + self.extra.load(Ordering::Relaxed) as usize;
+        LastBreaks { injector: self, first: first as u64 }
     }
 
     /// Undoes the fault of that number. Returns false if it was not in force.
@@ -110,9 +127,24 @@ impl Injector {
     }
 
     fn strike(&self, number: usize) {
+        if self.is_over.load(Ordering::Relaxed) {
+            return;
+        }
         let armed = &self.faults[number];
         armed.has_struck.store(true, Ordering::Relaxed);
         let what = &armed.fault.what;
         what.strike(&Strike::new(&self.ledger, number, what.verb()));
+    }
+}
+
+impl LastBreaks<'_> {
+    /// Strikes a fault that stays for good.
+    pub fn strike(&self, what: &dyn Action) {
+        self.injector.strike_now(what);
+    }
+
+    /// Ends all faults that are in force but these. From now on the run counts as healed.
+    pub fn heal_all_else(self) {
+        self.injector.ledger.settle(self.first);
     }
 }

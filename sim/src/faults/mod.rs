@@ -47,7 +47,7 @@ pub use delay::Delay;
 pub use draw::{Draw, Variant};
 pub use evict::{Evict, Part};
 pub use fields::{Fields, Misread};
-pub use injector::Injector;
+pub use injector::{Injector, LastBreaks};
 pub use kind::FaultKind;
 pub use lead::Lead;
 pub use length::Length;

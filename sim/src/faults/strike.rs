@@ -65,6 +65,8 @@ struct State {
     opened: u64,
     /// The true time of the last end of a fault.
     healed_at: u64,
+    /// True once all faults have ended but those that stay for good.
+    is_settled: bool,
     /// The clocks that run fast or slow: for each process, the number and the rate of each fault in force, in
     /// the order in which they began.
     rates: BTreeMap<ProcessId, Vec<(u64, u64)>>,
@@ -117,10 +119,11 @@ impl Ledger {
     }
 
     /// Returns the true time at which the last fault ended, or `None` while a fault that hinders others is in
-    /// force.
+    /// force. A fault that stays for good after all others have ended hinders nobody.
     pub(super) fn healed_at(&self) -> Option<u64> {
         let state = lock(&self.state);
-        (!state.open.iter().any(|open| open.hinders)).then_some(state.healed_at)
+        let is_broken = !state.is_settled && state.open.iter().any(|open| open.hinders);
+        (!is_broken).then_some(state.healed_at)
     }
 
     /// Runs `deed` at the true time `at`.
@@ -139,6 +142,15 @@ impl Ledger {
             has_healed = true;
         }
         has_healed
+    }
+
+    /// Undoes all faults that are in force, those that began first before the others, but not the ones with
+    /// the number `first` and above, which stay for good.
+    pub(super) fn settle(self: &Arc<Self>, first: u64) {
+        while self.end(|open| (open.number < first).then_some(open.place)) {}
+        let mut state = lock(&self.state);
+        state.healed_at = self.stage.world().now();
+        state.is_settled = true;
     }
 
     /// Undoes the fault with the lowest rank. Faults without a rank are skipped. Returns false if none has

@@ -7,6 +7,7 @@
 use crate::entropy::{Entropy, Site};
 use crate::faults::Faults;
 
+use super::core;
 use super::fault_class::FaultClass;
 use super::options::{self, Options};
 use super::servers::{Persistence, Redis, Resource, Store};
@@ -65,15 +66,17 @@ fn wide(system: System, from: &Draw) -> Schedule<Options> {
     schedule
 }
 
-/// Draws a schedule of a search: with the rarer options and faults, too ([`widen`], [`Faults::widely`]), and
-/// by the strategy of `from`.
+/// Draws a schedule of a search: with the rarer options and faults, too ([`widen`], [`Faults::widely`]), with
+/// a core phase or without ([`core::choose`]), and by the strategy of `from`.
 /// `steps` runs a schedule without faults.
 pub(super) fn draw_from(
     system: System,
     from: &Draw,
     steps: &dyn Fn(&Schedule<Options>) -> Vec<Step>,
 ) -> Schedule<Options> {
-    with_faults(wide(system, from), from, &Faults::default().widely(), steps)
+    let mut schedule = wide(system, from);
+    core::choose(&mut schedule, from);
+    with_faults(schedule, from, &Faults::default().widely(), steps)
 }
 
 /// Adds faults of the kinds in `known` by the strategy of `from`.
@@ -201,7 +204,8 @@ pub(super) fn long_enough(schedule: &Schedule<Options>) -> Span {
     let faults = schedule.faults.iter().fold(Span::ZERO, |sum, fault| {
         sum.plus(fault.when.plus()).plus(fault.what.heals_after(schedule).unwrap_or_default())
     });
-    let served = faults.plus(long_service(schedule));
+    let phase = schedule.core.as_ref().map(|core| core::ends(core, &schedule.options));
+    let served = faults.plus(long_service(schedule)).plus(phase.unwrap_or_default());
     let end = busy.max().unwrap_or_default().plus(served).plus(schedule.options.ttl);
     Span::from_secs(end.as_nanos().div_ceil(1_000_000_000))
 }

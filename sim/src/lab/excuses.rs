@@ -19,7 +19,8 @@ use crate::span::Span;
 /// - Without fencing, `stale_write`, `late_write` and `lost_update`: fencing exists to prevent them.
 /// - `late_write` and `lost_update` with fencing, if a worker reads without claiming: write-only fencing
 ///   has that hole.
-/// - The verdicts that its faults explain: [`Action::excuses`](crate::faults::Action::excuses).
+/// - The verdicts that its faults explain, and the crashes of servers outside its core:
+///   [`Action::excuses`](crate::faults::Action::excuses).
 ///   `token_regressed` if the counter may be lost (the writes of the regressed grants are then refused;
 ///   accepted writes stay safe). `stuck` if the clock of a Redis server is set back or slowed. `two_valid`
 ///   and `unheld` if a server may lose the lock that it had granted, or may end it early after its clock is
@@ -41,6 +42,8 @@ pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
     if falls_back(schedule) && longest_ttl(schedule) > SHORT {
         excused.extend([Verdict::Stuck, Verdict::Idle]);
     }
+    let outside = schedule.core.iter().flat_map(|core| core.crashes());
+    excused.extend(outside.flat_map(|crash| crash.excuses(schedule)));
     if clocks_run_apart(schedule) {
         excused.extend([Verdict::TwoValid, Verdict::Unheld]);
     }

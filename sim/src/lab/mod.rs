@@ -3,6 +3,7 @@
 
 mod arm;
 mod classes;
+mod core;
 mod default;
 mod draw;
 mod excuses;

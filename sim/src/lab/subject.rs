@@ -12,6 +12,7 @@ use resource::audit::{Rules, VerdictKind};
 use resource::http::Config;
 
 use super::arm::{ARMS, Arm};
+use super::core::LONGEST_RETRY;
 use super::draw;
 use super::excuses::excused;
 use super::given::{Given, MakeResource, Workplace};
@@ -175,6 +176,10 @@ impl Subject for Lab {
         if let Some(cluster) = options.cluster() {
             sim.cluster(cluster);
         }
+        let quorum = system.quorum(options);
+        if !quorum.is_empty() {
+            sim.quorum(quorum);
+        }
         for key in &options.keys {
             sim.key(key);
         }
@@ -264,7 +269,3 @@ impl Schedule<Options> {
 pub fn run(schedule: &Schedule<Options>, arm: Arm, seed: u64) -> Result<Report, RunError> {
     sim::build(&Lab::new(arm), schedule)?.with_seed(seed).run()
 }
-
-/// Longest time between two requests of a waiter: the library's longest backoff (2 s), its longest wait for
-/// an answer (1 s), and the latency of the network.
-const LONGEST_RETRY: Duration = Duration::from_secs(4);

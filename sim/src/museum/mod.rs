@@ -292,6 +292,10 @@ mutants! {
     LargestCount = "largest-count", R07 in plain_redlock,
         from "Kleppmann, \"How to do distributed locking\"", shows [Verdict::TokenRegressed]
         => Exhibit::redlock(Flaw::LargestCount),
+    /// The lock waits for all nodes, where a majority must do: one that is gone blocks everybody for good.
+    AllNodes = "all-nodes", R10 in plain_redlock,
+        from "recipes that take the lock on every node", shows [Verdict::Stuck]
+        => Exhibit::redlock(Flaw::AllNodes),
     /// The resource takes a token that is not below the highest, whoever sends it.
     AcceptsEqual = "accepts-equal", R08 in accepts_equal,
         from "common", shows [Verdict::StaleWrite]

@@ -32,6 +32,9 @@ pub(super) enum Flaw {
     OneNodeDrops,
     /// Only nodes that are known to have granted are released.
     KnownNodes,
+    /// The lock is acquired on all nodes, or not at all. As on the correct lock, the keys of a failed round
+    /// are deleted until every node has answered.
+    AllNodes,
 }
 
 /// Returns the lock of a worker with this mistake.
@@ -59,7 +62,7 @@ struct PlainAcquisition {
 /// One node as an acquisition sees it.
 struct Node {
     acquisition: <Redis<SimRuntime> as Backend>::Acquisition,
-    /// Whether its last answer to a request was a grant.
+    /// Whether its last answer to a request was a grant, and it has not answered a release since.
     is_known: bool,
 }
 
@@ -74,6 +77,11 @@ impl PlainRedlock {
 
     fn is_majority(&self, count: usize) -> bool {
         count * 2 > self.nodes.len()
+    }
+
+    /// Returns whether so many grants make a lease.
+    fn is_enough(&self, grants: usize) -> bool {
+        if self.flaw == Flaw::AllNodes { grants == self.nodes.len() } else { self.is_majority(grants) }
     }
 
     /// Returns the deadline for one node: well under the TTL. The mistakes about validity have no timeout,
@@ -125,7 +133,7 @@ impl Acquisition for PlainAcquisition {
             _ => None,
         });
         // The largest count of the majority: another majority may count less.
-        let token = tokens.clone().max().filter(|_| lock.is_majority(tokens.count()));
+        let token = tokens.clone().max().filter(|_| lock.is_enough(tokens.count()));
         *is_abandoned = lock.flaw == Flaw::OwnKeys && token.is_none();
         match token {
             Some(token) => Ok(Answer::Granted { token, since: lock.since(&began), left: *ttl }),
@@ -159,14 +167,22 @@ impl Acquisition for PlainAcquisition {
             Flaw::KnownNodes => node.is_known,
             _ => !*is_abandoned,
         });
-        let answers = join_all(meant.map(|node| node.acquisition.release(each))).await;
+        let answers = join_all(meant.map(|node| node.release(each))).await;
         let done = answers.iter().filter(|answer| matches!(answer, Ok(Released::Done))).count();
+        // A failed round may have left keys on a minority, whose answers count, too.
+        let lost = answers.iter().any(Result::is_err);
+        if lock.flaw == Flaw::AllNodes && lost && !lock.is_majority(done) {
+            return Err(BackendError::NoAnswer);
+        }
         Ok(if lock.is_majority(done) { Released::Done } else { Released::NotOwner })
     }
 
     fn may_be_held(&self) -> bool {
-        let forgets = self.is_abandoned || self.lock.flaw == Flaw::KnownNodes;
-        !forgets && self.nodes.iter().any(|node| node.acquisition.may_be_held())
+        let Self { lock, nodes, is_abandoned, .. } = self;
+        let forgets = *is_abandoned || lock.flaw == Flaw::KnownNodes;
+        let counts_known = lock.flaw == Flaw::AllNodes;
+        let is_open = |node: &Node| node.acquisition.may_be_held() || counts_known && node.is_known;
+        !forgets && nodes.iter().any(is_open)
     }
 
     /// Returns false after a failed round, so that the lock releases it, as Redlock specifies.
@@ -179,6 +195,12 @@ impl Node {
     async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
         let answer = self.acquisition.request(deadline).await;
         self.is_known = matches!(answer, Ok(Answer::Granted { .. }));
+        answer
+    }
+
+    async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
+        let answer = self.acquisition.release(deadline).await;
+        self.is_known &= answer.is_err();
         answer
     }
 }

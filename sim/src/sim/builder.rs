@@ -9,6 +9,7 @@ use resource::audit::{Rules, VerdictKind};
 
 use super::cast::{Body, Cast, Main};
 use super::check::Check;
+use super::core::Core;
 use super::process::Process;
 use super::rekey::Rekey;
 
@@ -46,6 +47,8 @@ pub struct Sim {
     pub(super) cast: Cast,
     pub(super) aliases: Vec<(String, String)>,
     pub(super) faults: Vec<Fault>,
+    pub(super) core: Option<Core>,
+    pub(super) quorums: Vec<Vec<String>>,
     /// True once a subject has checked the faults.
     pub(super) is_checked: bool,
     pub(super) records_steps: bool,
@@ -68,6 +71,8 @@ impl Sim {
             cast: Cast::default(),
             aliases: Vec::new(),
             faults: Vec::new(),
+            core: None,
+            quorums: Vec::new(),
             is_checked: false,
             records_steps: false,
             rules: Rules::default(),
@@ -157,6 +162,20 @@ impl Sim {
     /// Adds a fault. Each fault strikes once; their order is free.
     pub fn fault(&mut self, fault: impl Into<Fault>) -> &mut Self {
         self.faults.push(fault.into());
+        self
+    }
+
+    /// Sets the [core phase](Core), in which some processes stay broken for good and the others must be
+    /// served. Default: none, all faults end by themselves.
+    pub fn core(&mut self, core: Core) -> &mut Self {
+        self.core = Some(core);
+        self
+    }
+
+    /// Names servers of which a majority is enough: a [core phase](Core) may go on without the others, and
+    /// searches draw such phases. By default every server is needed.
+    pub fn quorum<N: AsRef<str>>(&mut self, servers: impl IntoIterator<Item = N>) -> &mut Self {
+        self.quorums.push(servers.into_iter().map(|name| name.as_ref().to_owned()).collect());
         self
     }
 

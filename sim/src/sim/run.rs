@@ -13,6 +13,7 @@ use resource::audit::{Event, Kind, Nanos, Rules, VerdictKind, audit};
 use super::builder::Sim;
 use super::check::{Check, Evidence, Finding};
 use super::control::Control;
+use super::core::Core;
 use super::error::RunError;
 use super::panic;
 use super::point;
@@ -208,6 +209,9 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
     let injector = Injector::new(Arc::clone(&stage) as Arc<dyn faults::Stage>, &sim.faults);
     listen::<C>(&world, &stage, &injector, steps.as_ref());
     injector.start();
+    if let Some(core) = sim.core.clone() {
+        begin_later(core, &stage, &injector);
+    }
     stage.start_all();
     let times = Times { limit: sim.limit, quiet: 4 * sim.latency.1, linger: sim.linger };
     let charge = meter::charge(Part::World);
@@ -246,7 +250,10 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
         steps,
         probes,
     };
-    let rules = Rules { end, healed_at, in_flight, ..std::mem::take(&mut sim.rules) };
+    let mut rules = Rules { end, healed_at, in_flight, ..std::mem::take(&mut sim.rules) };
+    if let Some(core) = sim.core.as_ref().filter(|core| core.at.as_nanos() <= end.0) {
+        core.judge_by(&mut rules, stage.clients_but(core));
+    }
     let judgement = Judgement { rules, kinds: sim.verdicts, checks: sim.checks };
     // A check is the user's code, and may use a hash map: it belongs on the run's thread. The audit alone
     // is faster on the caller's, where its memory is at hand from earlier runs.
@@ -302,6 +309,19 @@ impl Judgement {
         report.verdicts = verdicts;
         report
     }
+}
+
+/// Begins the core phase at its time. The run does not wait for clients outside the core.
+fn begin_later(core: Core, stage: &Arc<Stage>, injector: &Arc<Injector>) {
+    let (stage, injector) = (Arc::clone(stage), Arc::clone(injector));
+    let world = faults::Stage::world(&*stage).clone();
+    world.clone().spawn_harness(async move {
+        world.sleep_until(core.at.as_nanos()).await;
+        core.begin(&injector, &stage.cast.names);
+        for process in core.outside().filter_map(|name| world.find(name)) {
+            faults::Stage::leave_dead(&*stage, process);
+        }
+    });
 }
 
 /// Records the run, and passes its events on to the injector, to the tracking of held locks and to `steps`.

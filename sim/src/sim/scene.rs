@@ -32,6 +32,7 @@ impl Sim {
     /// [`Invalid`] with the problem and the remedy.
     pub(crate) fn validate(&self) -> Result<(), Invalid> {
         self.check_names()?;
+        self.check_core()?;
         if self.is_checked { Ok(()) } else { self.check_faults() }
     }
 
@@ -61,6 +62,21 @@ impl Sim {
             })?;
         }
         Ok(())
+    }
+
+    /// Checks the core phase, if there is one, and the groups of servers of which a majority is enough.
+    pub(super) fn check_core(&self) -> Result<(), Invalid> {
+        for (at, name) in self.quorums.iter().flatten().enumerate() {
+            if self.cast.role(name) != Some(Role::Server) {
+                let known = self.cast.with_role(Role::Server).join(", ");
+                let problem = format!("`{name}` of a quorum is no server: the world has {known}");
+                return Err(Place::top("quorum").index(at).says(problem));
+            }
+        }
+        let Some(core) = &self.core else { return Ok(()) };
+        let limit = Span::from_nanos(u64::try_from(self.limit.as_nanos()).unwrap_or(u64::MAX));
+        core.check_times(limit, &self.faults)?;
+        core.check_processes(&self.cast, &self.quorums)
     }
 
     fn check_names(&self) -> Result<(), Invalid> {

@@ -14,6 +14,7 @@ use toml::Spanned;
 use toml::de::{DeTable, ValueDeserializer};
 
 use super::builder::Sim;
+use super::core::Core;
 use super::expect::{Expect, Mismatch};
 use super::rekey::Rekey;
 use super::report::Report;
@@ -91,6 +92,9 @@ pub struct Schedule<O> {
     pub network: Network,
     /// The faults.
     pub faults: Vec<Fault>,
+    /// The phase in which all faults end and some processes stay broken for good. Default: none, faults end
+    /// by themselves.
+    pub core: Option<Core>,
     /// The expected outcome of its runs.
     pub expect: Expect,
     /// The subject's own part of the file.
@@ -112,11 +116,13 @@ struct Shared {
     #[serde(default)]
     network: Network,
     #[serde(default)]
+    core: Option<Core>,
+    #[serde(default)]
     expect: Expect,
 }
 
 /// The keys of [`Shared`], and that of the faults, which are read against a table.
-const SHARED: [&str; 6] = ["about", "seed", "rekey", "limit", "network", "expect"];
+const SHARED: [&str; 7] = ["about", "seed", "rekey", "limit", "network", "core", "expect"];
 const FAULT: &str = "fault";
 
 fn default_limit() -> Span {
@@ -133,13 +139,14 @@ impl<O> Schedule<O> {
             limit: default_limit(),
             network: Network::default(),
             faults: Vec::new(),
+            core: None,
             expect: Expect::default(),
             options,
         }
     }
 
-    /// Returns the schedule of a world that was built from these options: its seed, limit, network and
-    /// faults.
+    /// Returns the schedule of a world that was built from these options: its seed, limit, network,
+    /// faults and core phase.
     pub fn of(sim: &Sim, options: O) -> Self {
         let span = |duration: std::time::Duration| {
             Span::from_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
@@ -150,16 +157,19 @@ impl<O> Schedule<O> {
             limit: span(sim.limit),
             network: Network { latency: Latency { min: span(sim.latency.0), max: span(sim.latency.1) } },
             faults: sim.faults.clone(),
+            core: sim.core.clone(),
             ..Self::new("", options)
         }
     }
 
-    /// Sets the seeds, the limit, the network and the faults of `sim` to those of the schedule.
+    /// Sets the seeds, the limit, the network, the faults and the core phase of `sim` to those of the
+    /// schedule.
     pub fn apply(&self, sim: &mut Sim) {
         let Latency { min, max } = self.network.latency;
         sim.with_seed(self.seed).limit(self.limit.duration()).latency(min.duration(), max.duration());
         sim.rekey.clone_from(&self.rekey);
         sim.faults.clone_from(&self.faults);
+        sim.core.clone_from(&self.core);
     }
 
     /// Compares a run of the arm with the schedule's expectations; returns the differences. Returns `None` if
@@ -185,7 +195,8 @@ impl<O> Schedule<O> {
         (!found.is_empty()).then(|| Mismatch { what: "faults", expected, found: found.join("; ") })
     }
 
-    /// Checks the parts common to all subjects: the later seeds, the limit, the network and the expectations.
+    /// Checks the parts common to all subjects: the later seeds, the limit, the network, the expectations,
+    /// and the times of the core phase.
     ///
     /// # Errors
     ///
@@ -204,7 +215,8 @@ impl<O> Schedule<O> {
             return Err(Place::top("network").key("latency").says(problem));
         }
         let known: BTreeSet<&str> = arms.iter().copied().collect();
-        self.expect.check(&known)
+        self.expect.check(&known)?;
+        self.core.as_ref().map_or(Ok(()), |core| core.check_times(self.limit, &self.faults))
     }
 }
 
@@ -234,7 +246,7 @@ impl<O: Serialize + DeserializeOwned> Schedule<O> {
         }
         let own_keys: Vec<_> = own.keys().map(Spanned::span).collect();
         let part = |table| toml::de::Deserializer::from(Spanned::new(span.clone(), table));
-        let Shared { about, seed, rekey, limit, network, expect } =
+        let Shared { about, seed, rekey, limit, network, core, expect } =
             Shared::deserialize(part(shared)).map_err(malformed)?;
         let options = O::deserialize(part(own)).map_err(|error| {
             let mut problem = error.message().to_owned();
@@ -250,7 +262,7 @@ impl<O: Serialize + DeserializeOwned> Schedule<O> {
             let place = Place::top("fault").index(number);
             faults.push(fault.read(&place, known).map_err(|error| ScheduleError::of(file, text, &error))?);
         }
-        Ok(Self { about, seed, rekey, limit, network, faults, expect, options })
+        Ok(Self { about, seed, rekey, limit, network, faults, core, expect, options })
     }
 
     /// Returns the schedule as TOML, laid out as a person would write it. [`parse`](super::parse) reads it
@@ -281,6 +293,9 @@ impl<O: Serialize + DeserializeOwned> Schedule<O> {
         }
         for fault in &self.faults {
             let _ = write!(text, "\n[[fault]]\n{}", lines(fault));
+        }
+        if let Some(core) = &self.core {
+            let _ = write!(text, "\n[core]\n{}", written(toml::to_string(core)));
         }
         for (arm, outcome) in self.expect.iter() {
             let _ = write!(text, "\n[expect.{arm}]\n{}", written(toml::to_string(outcome)));

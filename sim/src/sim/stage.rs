@@ -7,9 +7,10 @@ use std::time::Duration;
 use resource::audit::Event;
 
 use super::cast::{Body, Cast, Main};
+use super::core::Core;
 use super::process::Process;
 use super::progress::Progress;
-use crate::faults::{self, Call, Role};
+use crate::faults::{self, Call, Role, Scene};
 use crate::servers::host::{Acted, Host};
 use crate::world::machine::WorldMachine;
 use crate::world::process::ProcessId;
@@ -82,6 +83,12 @@ impl Stage {
     /// Completes when every program has ended.
     pub(super) async fn finished(&self) {
         self.progress.all_finished(&self.world, u64::MAX).await;
+    }
+
+    /// Returns the number of clients in the core.
+    pub(super) fn clients_but(&self, core: &Core) -> usize {
+        let clients = self.cast.with_role(Role::Client);
+        clients.iter().filter(|client| !core.excludes(client)).count()
     }
 
     /// Returns the number of requests that the servers have carried out so far.

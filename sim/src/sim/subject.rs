@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::builder::Sim;
+use super::core;
 use super::error::RunError;
 use super::point;
 use super::report::Report;
@@ -18,7 +19,7 @@ use super::schedule::{Schedule, ScheduleError};
 use super::steps::Step;
 use super::strategy::{Material, Strategy};
 use crate::entropy::{Entropy, Site};
-use crate::faults::{Fault, Faults, Scene};
+use crate::faults::{Action, Fault, Faults, Role, Scene};
 use crate::meter::{self, Part};
 use crate::place::Invalid;
 use crate::span::Span;
@@ -66,7 +67,8 @@ pub trait Subject: Sync {
     }
 
     /// Draws a schedule: the options, and faults of the processes, servers and links of the world by the
-    /// strategy of `from`. All of these faults heal by themselves.
+    /// strategy of `from`. All of these faults heal by themselves. One schedule in four of a world with a
+    /// [quorum](Sim::quorum) has a [core phase](super::Core).
     ///
     /// # Errors
     ///
@@ -83,7 +85,15 @@ pub trait Subject: Sync {
         let known = from.faults.clone().unwrap_or_else(|| self.faults());
         let scene = sim.surveyed(&from.points);
         let faults = from.faults(&known, &scene, &|| steps(self, &schedule));
+        // A choice of kinds is a choice of all faults: the core phase has others.
+        if from.faults.is_none() && !sim.quorums.is_empty() {
+            let (clients, latest) = (sim.scene().with_role(Role::Client), sim.scale_of_faults().times(4));
+            schedule.core = core::draw(&mut from.site("core"), &sim.quorums, &clients, latest);
+        }
         for fault in faults {
+            if schedule.core.as_ref().is_some_and(|core| !core.allows(&fault)) {
+                continue;
+            }
             sim.fault(fault);
             // Leaves out a fault that can't be added, such as a second promotion. No other changes by this.
             if sim.check_faults().is_err() {
@@ -112,8 +122,10 @@ pub trait Subject: Sync {
         let mut sim = Sim::new(schedule.seed);
         // Ignored: options from which no world can be built give no verdict either.
         let _ = self.build(&schedule.options, &mut sim);
-        let excused = schedule.faults.iter().flat_map(|fault| fault.what.excuses(&sim.cast));
-        excused.chain([VerdictKind::Overlap]).collect()
+        let faults = schedule.faults.iter().flat_map(|fault| fault.what.excuses(&sim.cast));
+        let outside = schedule.core.iter().flat_map(|core| core.crashes());
+        let outside = outside.flat_map(|crash| crash.excuses(&sim.cast));
+        faults.chain(outside).chain([VerdictKind::Overlap]).collect()
     }
 
     /// Returns groups of processes that do the same under these options. An exhaustive search places a first
@@ -138,11 +150,16 @@ pub trait Subject: Sync {
 /// The arm of a subject with only one.
 const ONLY_ARM: &str = "run";
 
-/// Returns the points that a run of the schedule passes, in order; none if it can't be run.
+/// Returns the points that a run of the schedule passes before its core phase, in order; none if it can't be
+/// run. Faults can be aimed at them.
 pub fn steps<S: Subject>(subject: &S, schedule: &Schedule<S::Options>) -> Vec<Step> {
     let Ok(mut sim) = build(subject, schedule) else { return Vec::new() };
     sim.record_steps();
-    sim.run().map(|report| report.steps).unwrap_or_default()
+    let mut steps = sim.run().map(|report| report.steps).unwrap_or_default();
+    // No fault strikes in the core phase.
+    let end = schedule.core.as_ref().map_or(u64::MAX, |core| core.at.as_nanos());
+    steps.retain(|step| step.at < end);
+    steps
 }
 
 /// The options of a subject that has none.
@@ -283,6 +300,7 @@ pub fn build<S: Subject>(subject: &S, schedule: &Schedule<S::Options>) -> Result
     subject.build(&schedule.options, &mut sim)?;
     schedule.apply(&mut sim);
     subject.check(schedule, &sim)?;
+    sim.check_core()?;
     sim.is_checked = true;
     Ok(sim)
 }

@@ -149,7 +149,7 @@ pub fn describe(kind: &Kind, names: &Names) -> String {
             format!("{client} deleted {} of {}", key(of), short(owner))
         }
         Kind::KeyExpired { key: of, owner } => format!("expired {} of {}", key(of), by(owner)),
-        Kind::WaiterGone { key: of, owner } => {
+        Kind::WaiterGone { key: of, owner, .. } => {
             format!("{} is out of the line for {}", short(owner), key(of))
         }
         Kind::ServerStopped { detail } => format!("stopped{}", tail(detail)),

@@ -24,6 +24,7 @@ mod builder;
 mod cas;
 mod command;
 mod comparison;
+mod core_phase;
 mod corpus;
 mod determinism;
 mod docs;

@@ -1,12 +1,13 @@
 //! Shrinking: reduces a schedule that fails to one that a person reads in one look, and that fails in the
 //! same way.
 //!
-//! Passes, each in a file of its own: faults are dropped (`drop`), options made smaller (`options`), times of
-//! faults snapped to points of the run (`snap`), lengths of time shortened (`lengths`). Before and after
-//! them the schedule is cut after the violation. All are repeated until none changes anything, so shrinking
-//! twice changes nothing. A smaller schedule counts only if the same [`Cause`] comes about in it, and no
-//! more faults stay idle.
+//! Passes, each in a file of its own: the core phase is dropped, enlarged or begun earlier (`core`), faults
+//! are dropped (`drop`), options made smaller (`options`), times of faults snapped to points of the run
+//! (`snap`), lengths of time shortened (`lengths`). Before and after them the schedule is cut after the
+//! violation. All are repeated until none changes anything, so shrinking twice changes nothing. A smaller
+//! schedule counts only if the same [`Cause`] comes about in it, and no more faults stay idle.
 
+mod core;
 mod drop;
 mod lengths;
 mod options;
@@ -15,7 +16,7 @@ mod snap;
 use super::cause::Cause;
 use super::trial::Trials;
 use crate::faults::Fault;
-use crate::sim::{self, Expect, Outcome, Report, RunError, Schedule, Subject};
+use crate::sim::{self, Expect, Outcome, Report, RunError, Schedule, Sim, Subject};
 use crate::span::Span;
 
 /// The most runs that shrinking takes, unless the caller says otherwise.
@@ -73,11 +74,13 @@ impl<S: Subject> Shrinking<'_, S> {
         loop {
             let before = self.best.clone();
             self.cut();
+            core::enlarge(self);
             drop::faults(self);
             options::smaller(self);
             snap::to_points(self);
             drop::parts(self);
             lengths::shorten(self);
+            core::begin_earlier(self);
             self.cut();
             if self.best == before || self.trials.is_over() {
                 return;
@@ -110,15 +113,28 @@ impl<S: Subject> Shrinking<'_, S> {
     }
 
     /// Drops the faults that the candidate can't have any more: those of a process that is gone, or the
-    /// resumption of a pause. Returns `None` if it can't be run even without them.
+    /// resumption of a pause. Such a process leaves the core phase, too. Returns `None` if it can't be run
+    /// even without them.
     fn repaired(&self, mut candidate: Schedule<S::Options>) -> Option<Schedule<S::Options>> {
         loop {
             let Err(invalid) = sim::build(self.trials.subject, &candidate) else { return Some(candidate) };
+            if invalid.place.is_in("core") && self.forget_outside(&mut candidate) {
+                continue;
+            }
             let number = invalid.place.element_of("fault")?;
             if number >= candidate.faults.len() {
                 return None;
             }
             candidate.faults.remove(number);
         }
+    }
+
+    /// Drops processes that are gone from the candidate's core phase. Returns whether there were any.
+    fn forget_outside(&self, candidate: &mut Schedule<S::Options>) -> bool {
+        let (before, mut sim) = (candidate.core.clone(), Sim::new(candidate.seed));
+        if self.trials.subject.build(&candidate.options, &mut sim).is_ok() {
+            core::forget(candidate, sim.names());
+        }
+        candidate.core != before
     }
 }

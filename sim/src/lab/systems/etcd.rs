@@ -89,6 +89,10 @@ impl LockSystem for Cluster {
         options.etcd.recipe == Recipe::Queue
     }
 
+    fn quorum(&self, options: &Options) -> Vec<String> {
+        names(&self.servers(options))
+    }
+
     fn key_grace(&self) -> Duration {
         SESSION_GRACE
     }

@@ -102,6 +102,12 @@ pub(super) trait LockSystem: Sync {
         false
     }
 
+    /// Returns the servers of which a majority is enough; none if all are needed.
+    fn quorum(&self, options: &Options) -> Vec<String> {
+        let _ = options;
+        Vec::new()
+    }
+
     /// Returns whether the servers talk to each other.
     fn has_links(&self) -> bool {
         true

@@ -63,6 +63,10 @@ impl LockSystem for Majority {
         names(&self.servers(options))
     }
 
+    fn quorum(&self, options: &Options) -> Vec<String> {
+        names(&self.servers(options))
+    }
+
     fn key_grace(&self) -> Duration {
         KEY_GRACE
     }

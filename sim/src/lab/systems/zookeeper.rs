@@ -80,6 +80,10 @@ impl LockSystem for Ensemble {
         true
     }
 
+    fn quorum(&self, options: &Options) -> Vec<String> {
+        names(&self.servers(options))
+    }
+
     fn key_grace(&self) -> Duration {
         SESSION_GRACE
     }

@@ -79,7 +79,10 @@ pub enum LockEvent {
     /// The holder's lease ended.
     Expired,
     /// The key of a waiter was removed.
-    WaiterGone,
+    WaiterGone {
+        /// The create revision of the key: the waiter's place in the queue.
+        position: u64,
+    },
 }
 
 impl LockChange {
@@ -99,7 +102,7 @@ impl LockChange {
             }
             LockEvent::Deleted => Kind::KeyDeleted { key, owner, client },
             LockEvent::Expired => Kind::KeyExpired { key, owner: Some(owner) },
-            LockEvent::WaiterGone => Kind::WaiterGone { key, owner },
+            LockEvent::WaiterGone { position } => Kind::WaiterGone { key, owner, position: Some(position) },
         }
     }
 }
@@ -138,7 +141,7 @@ impl LockView {
         if change.is_delete {
             let position = change.former.as_ref().map_or(0, |kv| kv.create_revision);
             let what = match holder == Some(position) {
-                false => LockEvent::WaiterGone,
+                false => LockEvent::WaiterGone { position: position.unsigned_abs() },
                 true if cause.is_expired => LockEvent::Expired,
                 true => LockEvent::Deleted,
             };

@@ -146,7 +146,8 @@ impl LockView {
             queues.remove(&name);
         }
         if !was_first {
-            return vec![Kind::WaiterGone { key: hashed(&name), owner: owner(&entry) }];
+            let position = u64::try_from(entry.zxid).ok();
+            return vec![Kind::WaiterGone { key: hashed(&name), owner: owner(&entry), position }];
         }
         let next = next.map(|next| granted(&name, &next));
         [removed(client, &name, &entry, cause)].into_iter().chain(next).collect()

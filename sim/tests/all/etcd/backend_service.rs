@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::lab::{LONG, Lab, key};
 use super::support::{MEMBERS, in_cluster, in_cluster_of};
 use dlock::{AcquireError, Cap, Released, TryAcquireError};
-use sim::faults::Reset;
+use sim::faults::{Cut, Reset};
 use sim::servers::etcd::ClusterOptions;
 
 #[test]
@@ -77,6 +77,26 @@ fn a_waiting_call_that_breaks_is_repeated() {
         let second = waiting.wait(&etcd.control).await.unwrap();
         assert_eq!(lab.keys().await, 1);
         second.release().await.unwrap();
+    });
+}
+
+#[test]
+fn a_waiter_leaves_a_member_that_falls_silent() {
+    in_cluster(|etcd| async move {
+        let lab = Lab::new(&etcd);
+        let (a, b) = (lab.service("a"), lab.service("b"));
+        let first = a.lock.try_acquire(&key()).await.unwrap();
+        first.keep_alive(Cap(LONG));
+        let waiting = b.spawn_acquire(&key(), LONG);
+        etcd.pass(2000).await;
+        etcd.control.strike(Cut::between(b.name(), MEMBERS[0]));
+        etcd.pass(10_000).await;
+        assert!(!waiting.is_over());
+        first.release().await.unwrap();
+        etcd.pass(2000).await;
+        assert!(waiting.is_over(), "it waits at another member");
+        let second = waiting.wait(&etcd.control).await.unwrap();
+        assert_eq!(second.release().await, Ok(Released::Done));
     });
 }
 

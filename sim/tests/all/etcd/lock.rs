@@ -135,7 +135,7 @@ fn the_history_has_holders_and_waiters_that_leave() {
         let expected = [
             "a: acme/orders:42 a:1 Granted { token: 2, ttl_millis: Some(2000) }",
             "a: acme/orders:42 a:1 Extended { ttl_millis: 2000 }",
-            "a: acme/orders:42 a:3 WaiterGone",
+            "a: acme/orders:42 a:3 WaiterGone { position: 4 }",
             "etcd: acme/orders:42 a:1 Expired",
             "etcd: acme/orders:42 a:2 Granted { token: 3, ttl_millis: None }",
             "a: acme/orders:42 a:2 Deleted",

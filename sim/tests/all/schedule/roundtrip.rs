@@ -15,7 +15,7 @@ use sim::lab::{
     Etcd, Kind, Options, Persistence, Point, ReadMode, Recipe, Redis, ReleaseMode, Resource, Store, System,
     Tokens, Waiting, Worker, WorkerMode,
 };
-use sim::sim::{Expect, Latency, Network, Outcome, Rekey};
+use sim::sim::{Core, Expect, Latency, Network, Outcome, Rekey};
 use sim::{Schedule, Shift, Span};
 
 proptest! {
@@ -204,6 +204,11 @@ fn expect() -> impl Strategy<Value = Expect> {
     })
 }
 
+fn core() -> impl Strategy<Value = Core> {
+    let names = || vec(text(), 0..3);
+    (span(), names(), names()).prop_map(|(at, crashed, cut)| Core { at, crashed, cut })
+}
+
 fn schedule() -> impl Strategy<Value = Schedule<Options>> {
     let head = (
         text(),
@@ -215,14 +220,14 @@ fn schedule() -> impl Strategy<Value = Schedule<Options>> {
         span(),
         of(span()),
     );
-    let body = (cluster(), of(text()), vec(worker(), 1..4), vec(fault(), 0..4), expect());
+    let body = (cluster(), of(text()), vec(worker(), 1..4), vec(fault(), 0..4), of(core()), expect());
     (head, body, vec(any::<u64>(), 0..3)).prop_map(|(head, body, rekey)| {
         let (about, system, seed, ttl, drift_margin, keys, limit, within) = head;
-        let ((network, redis, etcd, resource), mutant, workers, faults, expect) = body;
+        let ((network, redis, etcd, resource), mutant, workers, faults, core, expect) = body;
         let options = Options::new(system, ttl, workers);
         let options = Options { drift_margin, keys, within, mutant, redis, etcd, resource, ..options };
         let rekey = rekey.into_iter().enumerate();
         let rekey = rekey.map(|(at, seed)| Rekey { at: Span::from_secs(at as u64), seed }).collect();
-        Schedule { about, seed, rekey, limit, network, faults, expect, options }
+        Schedule { about, seed, rekey, limit, network, faults, core, expect, options }
     })
 }

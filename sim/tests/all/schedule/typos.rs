@@ -352,7 +352,7 @@ fn files_that_are_missing_or_not_toml_are_refused() {
 
 const TOP_FIELDS: &str = "expected one of `system`, `ttl`, `drift_margin`, `keys`, `within`, `mutant`, \
                           `redis`, `etcd`, `resource`, `worker`; every schedule has `about`, `seed`, \
-                          `rekey`, `limit`, `network`, `expect`, `fault`";
+                          `rekey`, `limit`, `network`, `core`, `expect`, `fault`";
 const WORKER_FIELDS: &str = "expected one of `name`, `mode`, `attempts`, `starts`, `rounds`, `key`, \
                              `think`, `deadline`, `work`, `ttl`, `check`, `read`, `renew`, `renew_cap`, \
                              `release`, `writes`, `retry_put`, `cancel_at`";

@@ -1,0 +1,56 @@
+//! The core phase of a search's random schedules, and what its workers need in order to show that they are
+//! served.
+
+use std::time::Duration;
+
+use super::options::Options;
+use crate::faults::Scene;
+use crate::sim::{Core, Draw, Schedule, draw_core};
+use crate::span::Span;
+
+/// Longest time between two requests of a waiter: the library's longest backoff (2 s), its longest wait for
+/// an answer (1 s), and the latency of the network.
+pub(super) const LONGEST_RETRY: Duration = Duration::from_secs(4);
+
+/// How long a worker of the core waits beyond the limit of the verdict `stuck`, so that it is judged before
+/// it gives up.
+const BEYOND: Span = Span::from_secs(5);
+
+/// Draws a core phase for one schedule in four. It begins while the workers work, or one of them starts in
+/// it.
+pub(super) fn choose(schedule: &mut Schedule<Options>, from: &Draw) {
+    let mut site = from.site("core");
+    let (quorum, latest) =
+        (schedule.options.system.get().quorum(&schedule.options), schedule.scale().times(4));
+    let quorums: Vec<_> = Some(quorum).into_iter().filter(|quorum| !quorum.is_empty()).collect();
+    let clients: Vec<_> = schedule.options.workers.iter().map(|worker| worker.name.clone()).collect();
+    let Some(core) = draw_core(&mut site, &quorums, &clients, latest) else { return };
+    let options = &mut schedule.options;
+    options.within = Some(options.within().plus(longest_ttl(options)));
+    let deadline = bound(options).plus(longest_ttl(options)).plus(BEYOND);
+    let mut inside: Vec<_> =
+        options.workers.iter_mut().filter(|worker| !core.excludes(&worker.name)).collect();
+    for worker in &mut inside {
+        worker.deadline = worker.deadline.max(deadline);
+    }
+    let (starts_late, late) = (site.chance(0.5), site.below(inside.len().max(1) as u64) as usize);
+    if let Some(worker) = inside.get_mut(late).filter(|_| starts_late) {
+        worker.starts = core.at.plus(worker.starts);
+    }
+    schedule.core = Some(core);
+}
+
+/// Returns the latest end of the core phase's first wait, for the limit of a schedule.
+pub(super) fn ends(core: &Core, options: &Options) -> Span {
+    core.at.plus(bound(options)).plus(longest_ttl(options)).plus(BEYOND)
+}
+
+/// Returns the longest time in which a worker of the core must be served.
+fn bound(options: &Options) -> Span {
+    let retry = Span::from_nanos(u64::try_from(LONGEST_RETRY.as_nanos()).unwrap_or(u64::MAX));
+    options.within().plus(longest_ttl(options)).plus(retry.times(options.workers.len() as u64))
+}
+
+fn longest_ttl(options: &Options) -> Span {
+    options.workers.iter().map(|worker| options.ttl_of(worker)).max().unwrap_or(options.ttl)
+}
