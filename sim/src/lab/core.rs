@@ -1,16 +1,10 @@
 //! The core phase of a search's random schedules, and what its workers need in order to show that they are
 //! served.
 
-use std::time::Duration;
-
 use super::options::Options;
 use crate::faults::Scene;
 use crate::sim::{Core, Draw, Schedule, draw_core};
 use crate::span::Span;
-
-/// Longest time between two requests of a waiter: the library's longest backoff (2 s), its longest wait for
-/// an answer (1 s), and the latency of the network.
-pub(super) const LONGEST_RETRY: Duration = Duration::from_secs(4);
 
 /// How long a worker of the core waits beyond the limit of the verdict `stuck`, so that it is judged before
 /// it gives up.
@@ -47,7 +41,7 @@ pub(super) fn ends(core: &Core, options: &Options) -> Span {
 
 /// Returns the longest time in which a worker of the core must be served.
 fn bound(options: &Options) -> Span {
-    let retry = Span::from_nanos(u64::try_from(LONGEST_RETRY.as_nanos()).unwrap_or(u64::MAX));
+    let retry = options.longest_retry();
     options.within().plus(longest_ttl(options)).plus(retry.times(options.workers.len() as u64))
 }
 

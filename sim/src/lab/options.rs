@@ -28,7 +28,8 @@ pub struct Options {
     #[serde(default = "default_keys")]
     pub keys: Vec<String>,
     /// The limit of the verdict `stuck`: the longest time, after all faults have healed, for which a waiter
-    /// may wait for a key, or a key may stay locked. Default: three times the longest TTL.
+    /// may wait for a key, or a key may stay locked. Default: three times the longest TTL; with sessions at
+    /// least the longest TTL and 6 s.
     #[serde(default, skip_serializing_if = "is_default")]
     pub within: Option<Span>,
     /// The name of the one mistake of all workers' locks, or of the resource, which the simulator must find.
@@ -92,8 +93,18 @@ impl Options {
 
     /// Returns the limit of the verdict `stuck`: see the field `within`.
     pub fn within(&self) -> Span {
-        let longest = self.workers.iter().map(|worker| self.ttl_of(worker)).max();
-        self.within.unwrap_or_else(|| longest.unwrap_or(self.ttl).times(3))
+        self.within.unwrap_or_else(|| {
+            let longest = self.workers.iter().map(|worker| self.ttl_of(worker)).max().unwrap_or(self.ttl);
+            let session = self.cluster().map(|_| self.longest_retry().plus(longest));
+            longest.times(3).max(session.unwrap_or_default())
+        })
+    }
+
+    /// Returns the longest time between two requests of a waiter: the library's longest backoff (2 s), its
+    /// longest wait for an answer (1 s), and the latency of the network. The connection of a session has a
+    /// backoff of its own (2 s) before.
+    pub(super) fn longest_retry(&self) -> Span {
+        Span::from_secs(if self.cluster().is_some() { 6 } else { 4 })
     }
 }
 

@@ -12,7 +12,6 @@ use resource::audit::{Rules, VerdictKind};
 use resource::http::Config;
 
 use super::arm::{ARMS, Arm};
-use super::core::LONGEST_RETRY;
 use super::draw;
 use super::excuses::excused;
 use super::given::{Given, MakeResource, Workplace};
@@ -196,7 +195,7 @@ impl Subject for Lab {
                 sessions: options.cluster().is_some(),
                 servers: system.voters(options),
                 exact: true,
-                longest_retry: Some(LONGEST_RETRY),
+                longest_retry: Some(options.longest_retry().duration()),
                 ..Rules::default()
             });
         Ok(())

@@ -11,7 +11,7 @@ use sim::museum::run;
 fn correct_locks_are_acquitted() {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/accusations"));
     let schedules = sim::corpus::load(folder).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(schedules.len(), 9);
+    assert_eq!(schedules.len(), 11);
     for (name, schedule) in schedules {
         let report = run(&schedule, Arm::Fenced, schedule.seed).unwrap();
         let excused = excused(&schedule, Arm::Fenced);
