@@ -115,7 +115,8 @@ impl<B: Backend> Handle<B> {
     ///
     /// # Errors
     ///
-    /// [`ReleaseError::Unconfirmed`] if the server did not answer in time: the lease ends by its TTL then.
+    /// [`ReleaseError::Unconfirmed`] if the server did not answer in time. The release goes on in the
+    /// background for at most one TTL; the lease ends by its TTL at the latest.
     pub async fn release(self) -> Result<Released, ReleaseError> {
         let held = &self.held;
         let now = held.now();

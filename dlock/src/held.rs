@@ -262,8 +262,8 @@ impl<B: Backend> Held<B> {
         self.emit(Event::Released { token: self.token, outcome });
         let must_go_on = match &answer {
             Ok(_) => sent.acquisition.may_be_held(),
-            // A lease that no TTL ends must be released in any case, however long that takes.
-            Err(_) => self.context.backend().session_ttl().is_some(),
+            // Others would wait for the whole TTL, and a lease that no TTL ends must be released in any case.
+            Err(_) => true,
         };
         if must_go_on {
             self.sweep(&mut sent);

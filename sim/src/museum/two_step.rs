@@ -26,7 +26,10 @@ impl Mistake for TwoStep {
 
     async fn release(own: &mut Attempt, deadline: Instant) -> Result<Released, BackendError> {
         let released = own.correct.release(deadline).await;
-        own.client.set(released.is_err());
+        // The library goes on with a release that failed: that one may succeed and be forgotten.
+        if released.is_err() {
+            own.client.set(true);
+        }
         released
     }
 }
