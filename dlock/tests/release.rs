@@ -64,6 +64,20 @@ fn an_unconfirmed_release_times_out_and_names_the_ttl() {
 }
 
 #[test]
+fn an_unconfirmed_release_goes_on_in_the_background_until_it_is_confirmed() {
+    let (world, fake, handle) = held();
+    let owner = handle.owner().as_str().to_owned();
+    fake.on_release(std::iter::repeat_n(Order::LoseAnswer, 5));
+    world.run(handle.release()).unwrap_err();
+    assert!(fake.calls("release").len() < 5);
+    world.pass(ms(1999));
+    let calls = fake.calls("release");
+    assert_eq!(calls.len(), 6, "sent again until the server answered");
+    assert!(calls.iter().all(|call| call.owner == owner));
+    assert_eq!(world.tasks(), 0);
+}
+
+#[test]
 fn a_dropped_handle_is_released_with_its_owner_token() {
     let (world, fake, handle) = held();
     let owner = handle.owner().as_str().to_owned();
