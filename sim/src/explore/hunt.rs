@@ -5,7 +5,8 @@ use std::slice;
 use std::sync::{Mutex, PoisonError};
 
 use super::portfolio::Portfolio;
-use super::search::{Found, Violation, explore};
+use super::search::{Found, explore};
+use super::violation::Violation;
 use crate::pool;
 use crate::sim::{RunError, Subject};
 use crate::world::lock;

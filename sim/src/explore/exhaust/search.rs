@@ -9,7 +9,7 @@ use super::breaks::{Break, Breaks, cause};
 use super::exchange::Exchange;
 use super::kinds::{Candidate, Kind};
 use super::tree::{Placement, Placements, Places};
-use crate::explore::search::panicked;
+use crate::explore::violation::panicked;
 use crate::explore::{Causes, Violation, violation};
 use crate::faults::{Fault, Pause, Role, Trigger};
 use crate::sim::{self, Report, RunError, Step};
