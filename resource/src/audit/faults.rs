@@ -37,8 +37,10 @@ pub(super) struct Faults<'h> {
     clients: BTreeSet<&'h Name>,
     /// The time for which messages of each fault may still be late after its end, by the fault's number.
     in_flight: BTreeMap<u64, Duration>,
-    /// The time at which the last fault ended or acted, and true if it had lasted.
-    last: Option<(Nanos, bool)>,
+    /// The time at which the last fault ended or acted.
+    last: Nanos,
+    /// The time at which the last fault ended that had lasted.
+    lasted: Option<Nanos>,
 }
 
 impl<'h> Faults<'h> {
@@ -84,15 +86,21 @@ impl<'h> Faults<'h> {
 
     /// Notes that a fault was in force until `until`; `lasted` is false if it acted only once.
     fn disturbed(&mut self, until: Nanos, lasted: bool) {
-        if self.last.is_none_or(|(last, _)| last <= until) {
-            self.last = Some((until, lasted));
+        self.last = self.last.max(until);
+        if lasted {
+            self.lasted = self.lasted.max(Some(until));
         }
     }
 
-    /// Returns the time since which no fault is in force, and true if the last fault had lasted; `None` while
-    /// a fault is in force.
-    pub(super) fn quiet_since(&self) -> Option<(Nanos, bool)> {
-        let is_quiet = self.in_force.is_empty() && self.down.is_empty();
-        is_quiet.then(|| self.last.unwrap_or((Nanos(0), false)))
+    /// Returns the time since which no fault is in force; `None` while one is.
+    pub(super) fn quiet_since(&self) -> Option<Nanos> {
+        (self.in_force.is_empty() && self.down.is_empty()).then_some(self.last)
+    }
+
+    /// As [`quiet_since`](Self::quiet_since), but not before a client that retries at most after
+    /// `longest_retry` has retried: a fault that lasted may have made it wait.
+    pub(super) fn retried_since(&self, longest_retry: Duration) -> Option<Nanos> {
+        let retried = self.lasted.map(|lasted| lasted.after(longest_retry));
+        self.quiet_since().map(|quiet| quiet.max(retried.unwrap_or_default()))
     }
 }

@@ -89,7 +89,7 @@ impl<'h> Idle<'h> {
         faults: &Faults<'h>,
         verdicts: &mut Verdicts,
     ) {
-        let (Some((quiet, _)), Some(free)) = (faults.quiet_since(), stored.free_since(key)) else { return };
+        let (Some(quiet), Some(free)) = (faults.quiet_since(), stored.free_since(key)) else { return };
         let first = self.waiting.get(key).and_then(|waiting| waiting.iter().min_by_key(|(_, since)| **since));
         let Some((waiter, since)) = first else { return };
         let due = quiet.max(free).max(*since).after(self.longest_retry);

@@ -70,12 +70,11 @@ impl<'h> Leaked<'h> {
         faults: &Faults<'h>,
         verdicts: &mut Verdicts,
     ) {
-        let Some((quiet, had_lasted)) = faults.quiet_since() else { return };
+        let Some(since) = faults.retried_since(self.longest_retry) else { return };
         let owner = held.owner;
         let Some(acquisition) = self.acquisitions.get_mut(&(held.key, owner)) else { return };
         let Some(ended) = acquisition.ended.filter(|_| !acquisition.convicted) else { return };
         let ttl = acquisition.ttl_millis.map_or(self.ttl, Duration::from_millis);
-        let since = if had_lasted { quiet.after(self.longest_retry) } else { quiet };
         if held.since > ended.after(ttl) {
             return;
         }

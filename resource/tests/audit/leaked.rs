@@ -115,6 +115,17 @@ fn while_something_is_broken_nothing_leaks() {
 }
 
 #[test]
+fn a_fault_that_acts_once_does_not_end_the_wait_after_one_that_lasted() {
+    let story = [
+        (150, "network", struck(0, "cut")),
+        (1_100, "network", healed(0, "cut")),
+        (1_200, "network", struck(1, "reset")),
+    ];
+    assert_eq!(judge(and_then(story)), [], "the client retries up to 500 ms after the cut");
+    only(VerdictKind::Leaked, &judge(and_then([(1_200, "network", struck(0, "reset"))])));
+}
+
+#[test]
 fn a_delayed_release_under_way_is_no_leak() {
     let late = |millis| {
         let delay = [(150, "network", struck(0, "delay")), (300, "network", healed(0, "delay"))];
