@@ -7,7 +7,7 @@ use crate::sim::{self, Report, RunError, Schedule, Subject};
 const ONE_IN: u64 = 19;
 
 /// Runs the schedule again, if the seed from which it was drawn is one of those that a search repeats, and
-/// compares.
+/// compares. Returns true if it did.
 ///
 /// # Errors
 ///
@@ -17,12 +17,12 @@ pub(super) fn watch<S: Subject>(
     schedule: &Schedule<S::Options>,
     seed: u64,
     report: &Report,
-) -> Result<(), RunError> {
+) -> Result<bool, RunError> {
     if !seed.is_multiple_of(ONE_IN) {
-        return Ok(());
+        return Ok(false);
     }
     let again = sim::run(subject, schedule)?;
-    difference(report, &again).map_or(Ok(()), |difference| Err(RunError::Differs { seed, difference }))
+    difference(report, &again).map_or(Ok(true), |difference| Err(RunError::Differs { seed, difference }))
 }
 
 /// Describes the first event in which two runs of one schedule differ, if they do.

@@ -105,17 +105,17 @@ pub fn explore_watched<S: Subject>(
             let runs = arms.iter().map(|arm| Judged::run(arm, &schedule, seed));
             let runs = runs.collect::<Result<Vec<_>, RunError>>()?;
             let report = runs.last().and_then(|run| run.report.as_ref());
-            if let Some(report) = report {
-                repeat::watch(last, &schedule, seed, report)?;
-            }
+            let repeated = report.map(|report| repeat::watch(last, &schedule, seed, report));
+            let is_repeated = repeated.transpose()?.unwrap_or_default();
             watch.ended();
             let violations = runs.iter().filter_map(|run| run.violation.as_ref());
             violations.for_each(|violation| watch.violation(violation));
             let traits = report.map(|report| feedback.describe(report));
-            Ok::<_, RunError>((schedule, runs, traits))
+            Ok::<_, RunError>((schedule, runs, is_repeated, traits))
         };
-        let merge = |(schedule, runs, traits): (Schedule<_>, Vec<Judged<_>>, Option<_>)| {
+        let merge = |(schedule, runs, is_repeated, traits): (Schedule<_>, Vec<Judged<_>>, _, Option<_>)| {
             tally.schedules += 1;
+            tally.runs += runs.len() as u64 + u64::from(is_repeated);
             let report = runs.last().and_then(|run| run.report.as_ref());
             if let Some((report, traits)) = report.zip(traits) {
                 tally.has_news |= learning.learn(&schedule, report, &traits);

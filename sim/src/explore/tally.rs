@@ -16,12 +16,17 @@ const STABLE: u64 = 10;
 pub struct Tally {
     /// Number of schedules, each run in every arm.
     pub schedules: u64,
+    /// Number of runs in all arms, with those that were repeated to compare them. Not counted: the runs
+    /// without faults by which some strategies learn the points of a schedule.
+    pub runs: u64,
     /// Number of faults that struck, in the last arm.
     pub faults: u64,
     /// Number of requests that the servers carried out, in all arms.
     pub commands: u64,
     /// Number of runs of the arm with the verdict.
     pub verdicts: BTreeMap<(&'static str, VerdictKind), u64>,
+    /// The seed of the first schedule whose run of the arm has the verdict, explained or not.
+    pub seen_first: BTreeMap<(&'static str, VerdictKind), u64>,
     /// Number of writes that the resource refused, in the last arm.
     pub refused: u64,
     /// Number of runs with a violation.
@@ -52,6 +57,7 @@ impl Tally {
             self.has_news |= self.probes.met() > met;
             for kind in report.kinds() {
                 *self.verdicts.entry((run.arm, kind)).or_default() += 1;
+                self.seen_first.entry((run.arm, kind)).or_insert(run.seed);
             }
             if is_last_arm {
                 self.faults += report.faults_struck() as u64;

@@ -29,6 +29,8 @@ pub struct Violation<O> {
 /// A run, and the violation that it shows.
 pub(super) struct Judged<O> {
     pub(super) arm: &'static str,
+    /// The seed from which its schedule was drawn.
+    pub(super) seed: u64,
     /// `None` if the code under test panicked.
     pub(super) report: Option<Report>,
     pub(super) violation: Option<Violation<O>>,
@@ -55,7 +57,7 @@ impl<O: Clone> Judged<O> {
             }
         };
         let violation = violation.map(|violation| Violation { drawn_from: seed, ..violation });
-        Ok(Self { arm: subject.arm(), report, violation })
+        Ok(Self { arm: subject.arm(), seed, report, violation })
     }
 }
 

@@ -161,7 +161,7 @@ fn an_exploration_of_one_system_draws_no_other() {
     assert_eq!((redis.status.code(), etcd.status.code()), (Some(0), Some(0)));
     let counts = |text: String| {
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        line.split_once("runs a second), ").map(|(_, counts)| counts.to_owned()).unwrap()
+        line.split_once("schedules a second), ").map(|(_, counts)| counts.to_owned()).unwrap()
     };
     assert_ne!(counts(stdout(&redis)), counts(stdout(&etcd)), "faults and commands differ");
     assert_eq!(explore("redi").status.code(), Some(2));

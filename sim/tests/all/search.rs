@@ -41,6 +41,10 @@ fn of_each_cause_the_first_violations_are_kept() {
     assert!(failing.len() > KEPT_MAX, "{failing:?}");
     assert_eq!(all.tally.violations, failing.len() as u64);
     assert_eq!(all.tally.causes.values().sum::<u64>(), all.tally.violations);
+    // One schedule in 19 is run twice.
+    assert_eq!((all.tally.schedules, all.tally.runs), (200, 200 + 11));
+    let mut seen = all.tally.seen_first.iter().filter(|((_, kind), _)| *kind == VerdictKind::Overlap);
+    assert_eq!(seen.next().map(|(_, seed)| seed), failing.first());
     assert_eq!(seeds(&all).into_values().collect::<Vec<_>>(), [&failing[..KEPT_MAX]]);
     let on_two_threads = explore(&[pair], 0..200, &Portfolio::of_seeds(), 2, |_| true).unwrap();
     assert_eq!(seeds(&on_two_threads), seeds(&all));

@@ -141,24 +141,30 @@ const EXCUSED: &str = "A verdict that its schedule explains is no violation: ove
      its token and so claims nothing; and the verdicts that follow if a fault erases a server's memory or \
      sets its clock.";
 
-/// Formats the number of runs with each verdict, a column for each arm.
+/// Formats the number of runs with each verdict and the seed of the first one, two columns for each arm.
 pub(crate) fn table(tally: &Tally, arms: &[Arm], seconds: f64) -> String {
     let counts = format!(
-        "{} random schedules {} in {seconds:.1} s ({:.0} runs a second), {} faults, {} commands",
+        "{} random schedules {} in {seconds:.1} s ({:.0} schedules a second), {} runs, {} faults, \
+         {} commands",
         tally.schedules,
         if arms.len() == 1 { "with fencing on" } else { "in both arms" },
-        arms.len() as f64 * tally.schedules as f64 / seconds.max(1e-9),
+        tally.schedules as f64 / seconds.max(1e-9),
+        tally.runs,
         tally.faults,
         tally.commands
     );
-    let row = |name: &str, cell: &dyn Fn(Arm) -> String| {
-        let cells = arms.iter().map(|arm| format!("{:>14}", cell(*arm)));
+    let row = |name: &str, cell: &dyn Fn(Arm) -> [String; 2]| {
+        let cells = arms.iter().flat_map(|arm| cell(*arm)).map(|cell| format!("{cell:>14}"));
         format!("{name:<18}{}\n", cells.collect::<String>())
     };
     let mut text = wrap(&counts, 0) + "\n";
-    text += &row("verdict", &|arm| arm_name(arm).to_owned());
+    text += &row("verdict", &|arm| [arm_name(arm).to_owned(), "first seed".to_owned()]);
     for verdict in Verdict::ALL {
-        text += &row(&verdict.to_string(), &|arm| tally.of(arm.name(), verdict).to_string());
+        let first = |arm: Arm| tally.seen_first.get(&(arm.name(), verdict)).map(u64::to_string);
+        let cells = |arm: Arm| {
+            [tally.of(arm.name(), verdict).to_string(), first(arm).unwrap_or_else(|| "-".to_owned())]
+        };
+        text += &row(&verdict.to_string(), &cells);
     }
     text += &states(tally);
     let _ = writeln!(text, "\nwrites refused with 409: {}; violations: {}", tally.refused, tally.violations);
