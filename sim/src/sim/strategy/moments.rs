@@ -15,17 +15,21 @@ use crate::faults::{
 use crate::sim::steps::Step;
 use crate::span::{Shift, Span};
 
+/// Leases of this length are long: twice the longest backoff of a client that cleans up.
+const LONG: Span = Span::from_secs(4);
+
 /// A way to strike at a moment, with its weight. Returns no faults where the run has no such moment.
 type Way = (fn(&Survey<'_>) -> u64, fn(&Survey<'_>, &mut Site) -> Option<Vec<Fault>>);
 
 const WAYS: &[Way] = &[
     (|_| 2, lost_replies),
     (|_| 2, clock_step_in_flight),
-    (|_| 2, slow_servers),
+    (|_| 4, slow_servers),
     (|survey| 1 + 3 * u64::from(survey.has_voters()), forgotten_vote),
     (|survey| 3 * u64::from(survey.scene.evictable().is_ok()), evicted_lease),
     (|survey| 2 * u64::from(survey.replica().is_some()), promotion),
-    (|_| 3, dropped_call),
+    // What a dropped call leaves behind does harm under a long lease only: no other client ends it sooner.
+    (|survey| 3 + 9 * u64::from(survey.scene.scale() >= LONG), dropped_call),
     // Few runs have a client that renews and comes again: those are not wasted.
     (|survey| 1 + 19 * u64::from(survey.renewing().is_some()), two_outages),
 ];
@@ -169,10 +173,10 @@ impl<'a> Survey<'a> {
         renewing.map(|step| step.process.as_str())
     }
 
-    /// Draws a multiple of the scale.
-    fn halves(&self, halves: &[u64], site: &mut Site) -> Span {
-        let times = pick(halves, site).copied().unwrap_or(1);
-        Span::from_nanos(self.scene.scale().as_nanos() / 2 * times)
+    /// Draws how many quarters of the scale a time has.
+    fn quarters(&self, quarters: &[u64], site: &mut Site) -> Span {
+        let times = pick(quarters, site).copied().unwrap_or(1);
+        Span::from_nanos(self.scene.scale().as_nanos() / 4 * times)
     }
 }
 
@@ -193,13 +197,13 @@ fn lost_replies(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
 fn clock_step_in_flight(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
     let request = survey.request(site)?;
     let process = if site.chance(0.7) { survey.client(request) } else { survey.peer(request) };
-    let nanos = i64::try_from(survey.halves(&[1, 2, 4], site).as_nanos()).unwrap_or(i64::MAX);
+    let nanos = i64::try_from(survey.quarters(&[2, 4, 8], site).as_nanos()).unwrap_or(i64::MAX);
     let by = if site.chance(0.5) { nanos } else { -nanos };
     let step = |by| ClockStep { process: process.to_owned(), by: Shift::from_nanos(by) };
     let when = survey.trigger(request.sent);
     let mut faults = vec![Fault::new(when.clone(), step(by))];
     if site.chance(0.3) {
-        faults.push(Fault::new(later(when, survey.halves(&[1, 2, 3], site)), step(-by)));
+        faults.push(Fault::new(later(when, survey.quarters(&[2, 4, 6], site)), step(-by)));
     }
     Some(faults)
 }
@@ -212,7 +216,7 @@ fn slow_servers(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
     let count = *pick(&[1, servers.len() / 2 + 1, servers.len()], site)?;
     let first = servers.iter().position(|server| server == survey.peer(request)).unwrap_or_default();
     servers.rotate_left(first);
-    let (by, is_request) = (survey.halves(&[1, 2, 3, 6], site), site.chance(0.5));
+    let (by, is_request) = (survey.quarters(&[2, 3, 4, 6, 12], site), site.chance(0.5));
     let lasts = Some(*pick(&[Span::from_millis(20), survey.scene.scale()], site)?);
     let client = survey.client(request);
     let slow = |server: &String| {
@@ -229,7 +233,7 @@ fn forgotten_vote(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
     let (client, voter) = (survey.client(request), survey.peer(request));
     let mut faults = Vec::new();
     if survey.has_voters() {
-        let lasts = Some(survey.halves(&[1, 2, 4], site));
+        let lasts = Some(survey.quarters(&[2, 4, 8], site));
         let mut others: Vec<String> = survey.servers().into_iter().filter(|name| name != voter).collect();
         let offset = site.below(others.len() as u64) as usize;
         others.rotate_left(offset);
@@ -292,7 +296,7 @@ fn dropped_call(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
     // Delays what is sent until shortly before the call is dropped, and nothing that is sent afterwards.
     let lasts = Span::from_millis(1 + site.below(20));
     let short = Span::from_millis(60 + site.below(500));
-    let by = if site.chance(0.5) { short } else { survey.halves(&[1, 2, 3], site) };
+    let by = if site.chance(0.5) { short } else { survey.quarters(&[2, 4, 6], site) };
     let link = Link::new(client, server);
     let begins = survey.trigger_by_phase(request);
     let cancelled = later(begins.clone(), lasts.plus(Span::from_millis(1 + site.below(30))));
@@ -322,7 +326,7 @@ fn two_outages(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
     let second = *pick(&second, site)?;
     let outage = |request: Request, site: &mut Site| {
         let cut = Cut::between(client, survey.peer(request));
-        let lasts = Some(survey.halves(&[2, 3, 4], site));
+        let lasts = Some(survey.quarters(&[4, 6, 8], site));
         Fault::new(survey.trigger_by_phase(request), Cut { lasts, ..cut })
     };
     Some(vec![outage(first, site), outage(second, site)])
