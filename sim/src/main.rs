@@ -13,7 +13,6 @@ use resource::audit::VerdictKind;
 use sim::Strategy;
 use sim::allocator::Allocator;
 use sim::explore::fleet::Shard;
-use sim::explore::{Portfolio, Representation};
 use sim::lab::System;
 use sim::museum::Mutant;
 
@@ -141,30 +140,7 @@ enum Command {
         verdict: Option<VerdictKind>,
     },
     /// Searches for every mistake of the museum, with different seeds, and says how many schedules it took.
-    Museum {
-        /// Searches for this mistake only.
-        #[arg(long)]
-        mutant: Option<Mutant>,
-        /// The number of searches for each mistake on each system.
-        #[arg(long, default_value_t = 50)]
-        hunts: u64,
-        /// The most schedules of one search.
-        #[arg(long, default_value_t = 10_000)]
-        cap: u64,
-        /// Draws faults by this strategy only: uniform, aimed, swarm, ordered or feedback. By default all in
-        /// turns.
-        #[arg(long)]
-        strategy: Option<Strategy>,
-        /// Compares runs by these features, for the feedback strategy: states or pairs.
-        #[arg(long, default_value_t = Representation::States)]
-        novelty: Representation,
-        /// The number of threads; by default one for each core.
-        #[arg(long)]
-        threads: Option<usize>,
-        /// The folder for the shrunk schedules, one for each mistake and system.
-        #[arg(long, default_value = "target/museum")]
-        out: PathBuf,
-    },
+    Museum(cli::museum::Arguments),
     /// Runs every placement of at most so many faults in a small workload, and states what that shows.
     Exhaust(cli::exhaust::Arguments),
     /// Runs every lock system under every class of faults, with fencing off and on, and counts the verdicts.
@@ -255,10 +231,7 @@ fn main() -> ExitCode {
         Some(Command::Merge(arguments)) => cli::merge::merge(&arguments),
         Some(Command::Shrink { file, verdict, out }) => cli::shrink::shrink(&file, verdict, out.as_deref()),
         Some(Command::Explain { file, verdict }) => cli::shrink::explain(&file, verdict),
-        Some(Command::Museum { mutant, hunts, cap, strategy, novelty, threads, out }) => {
-            let portfolio = Portfolio::from(strategy).by(novelty);
-            cli::museum::museum(&cli::museum::Plan { mutant, hunts, cap, portfolio, threads, out })
-        }
+        Some(Command::Museum(arguments)) => cli::museum::run(&arguments),
         Some(Command::Exhaust(arguments)) => cli::exhaust::run(&arguments),
         Some(Command::Compare { schedules, first, threads, out }) => {
             cli::compare::compare(first, schedules, threads, &out)
