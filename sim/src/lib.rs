@@ -34,6 +34,6 @@ pub use names::UnknownName;
 pub use place::{Invalid, Place};
 pub use sim::{
     Check, Control, Core, Draw, Evidence, Finding, NoOptions, Process, Report, RunError, Schedule,
-    ScheduleError, Sim, Step, Strategy, Struck, Subject, clients, no, own_token,
+    ScheduleError, Sim, Step, Strategy, Struck, Subject, clients, holder_accepted, no, own_key, own_token,
 };
 pub use span::{Shift, Span, SpanError};

@@ -317,10 +317,11 @@ impl Mutant {
         self.exhibit().made_by()
     }
 
-    /// Returns the systems on which it can be shown.
+    /// Returns the systems on which it can be shown. The toy, an example of what a system needs, is left out:
+    /// it grants a request that is late after its release, as no lock should.
     pub fn systems(self) -> Vec<System> {
-        let exhibit = self.exhibit();
-        System::ALL.iter().copied().filter(|system| exhibit.applies_to(*system)).collect()
+        let (exhibit, systems) = (self.exhibit(), System::ALL.iter().copied());
+        systems.filter(|system| *system != System::Toy && exhibit.applies_to(*system)).collect()
     }
 }
 

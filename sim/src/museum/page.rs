@@ -14,10 +14,13 @@ mistakes of real libraries, with the numbers of the projects' own issues; the R 
 recipes teach, and measures of the search.
 
 Convicted by: the verdict of a run with fencing on ([what the verdicts mean](../ARCHITECTURE.md#verdicts)).
-For B10 and B20 that run has fencing off, since a fence refuses exactly their writes; a search finds them with
-fencing on, by the check that a lease has the token of its own grant (`sim::own_token`). `demand` stands where
-no promise of the lock is broken: writes are refused, or never made, that the correct lock gets through, which
-the demands of a schedule show.
+For B10 and B20 that run has fencing off, since a fence refuses exactly their writes. `demand` stands where a
+fence refuses writes, or writes are never made, that the correct lock gets through: the demands of a schedule
+show it. A search finds all of these with fencing on, by checks: that a lease has the token of its own grant
+(`sim::own_token`), that a write is made under the lock of its own key (`sim::own_key`), and that the resource
+refuses no write of the client that holds the lock (`sim::holder_accepted`).
+
+[The search on these mistakes](../seeds/museum/README.md): how soon each is found, and a schedule for each.
 
 | number | name | mistake | made by | systems | convicted by | seen in | file |
 |---|---|---|---|---|---|---|---|
@@ -89,14 +92,13 @@ fn row(mutant: Mutant) -> String {
     )
 }
 
-/// The toy shows what a system needs: it is left out.
 fn systems(mutant: Mutant) -> String {
     let systems = mutant.systems();
-    let real: Vec<_> = systems.iter().filter(|system| **system != System::Toy).collect();
-    if real.len() + 1 == System::ALL.len() {
+    // All but the toy.
+    if systems.len() + 1 == System::ALL.len() {
         return "any".to_owned();
     }
-    real.into_iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    systems.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn verdicts(mutant: Mutant) -> String {

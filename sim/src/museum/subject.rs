@@ -7,7 +7,7 @@ use resource::audit::VerdictKind;
 
 use super::Mutant;
 use crate::lab::{Arm, Lab, Options, System};
-use crate::sim::{self, Report, RunError, own_token};
+use crate::sim::{self, Report, RunError, holder_accepted, own_key, own_token};
 use crate::{Draw, Invalid, Place, Schedule, ScheduleError, Sim, Span, Subject};
 
 /// The laboratory in one arm, with one mistake or none.
@@ -89,8 +89,10 @@ impl Subject for Museum {
     }
 
     fn build(&self, options: &Options, sim: &mut Sim) -> Result<(), Invalid> {
-        // The fence refuses the writes of a lease with a wrong token, so that no verdict shows it.
+        // The fence refuses the writes of a lease with a wrong token or key, so that no verdict shows it.
         sim.check("own token", own_token());
+        sim.check("own key", own_key());
+        sim.check("holder accepted", holder_accepted());
         let Some(mutant) = self.mutant(options)? else { return self.lab.build(options, sim) };
         let (exhibit, mut options) = (mutant.exhibit(), options.clone());
         exhibit.deploy(&mut options);

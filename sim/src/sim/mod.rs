@@ -3,12 +3,12 @@
 mod builder;
 mod cast;
 mod check;
+mod checks;
 pub mod clients;
 mod control;
 mod core;
 mod error;
 mod expect;
-mod own_token;
 mod panic;
 pub mod point;
 mod process;
@@ -26,12 +26,12 @@ mod subject;
 
 pub use builder::Sim;
 pub use check::{Check, Evidence, Finding, no};
+pub use checks::{holder_accepted, own_key, own_token};
 pub use control::{Control, Struck};
 pub use core::Core;
 pub(crate) use core::draw as draw_core;
 pub use error::RunError;
 pub use expect::{Expect, Mismatch, Outcome};
-pub use own_token::own_token;
 pub use process::Process;
 pub use rekey::Rekey;
 pub use report::Report;

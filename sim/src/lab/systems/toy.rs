@@ -3,7 +3,7 @@
 //!
 //! A request is `VERB KEY OWNER TTL` and ends with a line feed; TTL is in milliseconds. `LOCK` is answered by
 //! `GRANTED TOKEN LEFT` or `HELD LEFT`, `RENEW` and `FREE` by `OK` or `GONE`. A restart forgets the table,
-//! and the tokens.
+//! and the tokens. Being a toy, it grants a `LOCK` that is late even after the `FREE` of its owner.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -5,9 +5,9 @@
 //! explorer's own rule on a schedule drawn at random ([`Hunt::Drawn`]), by an overlap on a drawn schedule in
 //! which nothing excuses one ([`Hunt::CutOff`]), or by other schedules of the corpus ([`Hunt::Aimed`]).
 
+mod checks;
 mod hunts;
 mod locks;
-mod own_token;
 mod resource;
 mod table;
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use resource::audit::{Event, Kind, Name};
 
-use super::check::{Check, Evidence};
+use crate::sim::check::{Check, Evidence};
 
 /// Faults that keep requests in flight: one that was sent before a grant may be carried out after it.
 const LASTING: [&str; 4] = ["cut", "delay", "partition", "pause"];

@@ -1,0 +1,106 @@
+//! A check for tokens that shut out the very client that holds the lock.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use resource::audit::{Event, Kind, Name};
+
+use crate::sim::check::{Check, Evidence};
+
+/// Returns the check that the resource refuses no write of the client that holds the lock. It does not hold if
+/// the resource refuses a write, since it has seen a higher token or another owner's equal one, while the lock
+/// server still stores the grant under which the write was made: some client then had a token that was above
+/// its place in the order of the grants, or this one a token below it.
+///
+/// There is no evidence where several servers grant a lock, nor once a server may have lost its counter: it has
+/// crashed, keys were evicted, a replica took over, or it granted a token that is not above all earlier ones.
+/// The verdict `token_regressed` is about that.
+pub fn holder_accepted() -> impl Check {
+    |evidence: &Evidence<'_>| {
+        let mut history = History::default();
+        evidence.events.iter().find_map(|event| history.observe(event, evidence)).map_or(Ok(()), Err)
+    }
+}
+
+/// Faults by which a server loses keys, and its counter with them.
+const LOSSES: [&str; 2] = ["evict", "promote"];
+
+#[derive(Default)]
+struct History<'e> {
+    locks: BTreeMap<&'e Name, Granted<'e>>,
+    crashed: BTreeSet<&'e Name>,
+    /// True once keys may have been lost without a crash.
+    is_lossy: bool,
+}
+
+/// What the only server of a lock has granted.
+struct Granted<'e> {
+    server: &'e Name,
+    holder: Option<Holder<'e>>,
+    highest: u64,
+    /// False once several servers have granted it, or a token was not above the earlier ones.
+    is_evidence: bool,
+}
+
+struct Holder<'e> {
+    owner: &'e Name,
+    /// The token of the grant; `None` if the server does not know it.
+    token: Option<u64>,
+}
+
+impl<'e> Granted<'e> {
+    fn by(server: &'e Name) -> Self {
+        Self { server, holder: None, highest: 0, is_evidence: true }
+    }
+
+    fn grant(&mut self, server: &Name, owner: &'e Name, token: Option<u64>) {
+        let is_above = token.is_none_or(|token| token > self.highest);
+        self.is_evidence &= self.server == server && is_above;
+        self.highest = self.highest.max(token.unwrap_or_default());
+        self.holder = Some(Holder { owner, token });
+    }
+}
+
+impl<'e> History<'e> {
+    /// Notes what servers grant and lose, and returns the problem with a refusal.
+    fn observe(&mut self, event: &'e Event, evidence: &Evidence<'_>) -> Option<String> {
+        let process = &event.process;
+        match &event.kind {
+            Kind::FaultApplied { verb, .. } => self.is_lossy |= LOSSES.contains(&verb.as_str()),
+            Kind::ProcessCrashed { .. } => {
+                self.crashed.insert(process);
+            }
+            Kind::KeyGranted { key, owner, token, .. } => {
+                let lock = self.locks.entry(key).or_insert_with(|| Granted::by(process));
+                lock.grant(process, owner, *token);
+            }
+            Kind::KeyDeleted { key, .. } | Kind::KeyExpired { key, .. } => {
+                if let Some(lock) = self.locks.get_mut(key) {
+                    lock.holder = None;
+                }
+            }
+            Kind::WriteRejected { key, owner: Some(owner), token, seen, .. }
+                if seen >= token && self.is_held(key, owner, *token) =>
+            {
+                return Some(format!(
+                    "at {} a write to {} with the token {token} of its holder was refused, since the \
+                     resource had seen {seen}",
+                    event.at,
+                    evidence.names.key(key)
+                ));
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// Returns true if the grant of `token` to `owner` is still stored.
+    fn is_held(&self, key: &Name, owner: &Name, token: u64) -> bool {
+        let is_own = |holder: &Holder<'_>| {
+            holder.owner == owner && holder.token.is_none_or(|granted| granted == token)
+        };
+        self.locks.get(key).is_some_and(|lock| {
+            let is_evidence = lock.is_evidence && !self.is_lossy && !self.crashed.contains(lock.server);
+            is_evidence && lock.holder.as_ref().is_some_and(is_own)
+        })
+    }
+}
