@@ -35,9 +35,9 @@ pub(crate) struct Arguments {
     /// turns.
     #[arg(long)]
     strategy: Option<Strategy>,
-    /// Searches as often by the uniform strategy alone, to compare.
-    #[arg(long)]
-    uniform: bool,
+    /// The number of searches by the uniform strategy alone, to compare; 0 for no comparison.
+    #[arg(long, default_value_t = 0)]
+    uniform: u64,
     /// Compares runs by these features, for the feedback strategy: states or pairs.
     #[arg(long, default_value_t = Representation::States)]
     novelty: Representation,
@@ -97,11 +97,12 @@ impl Arguments {
 fn hunt(arguments: &Arguments, mutant: Mutant, system: System) -> Result<Row, Box<dyn Error>> {
     let Arguments { hunts: count, cap, out, .. } = arguments;
     let subject = Museum::new(Arm::Fenced).with(mutant).drawing(system);
-    let ended = |portfolio: &Portfolio| hunts(&subject, *count, *cap, portfolio, cores(arguments.threads));
+    let ended =
+        |count: u64, portfolio: &Portfolio| hunts(&subject, count, *cap, portfolio, cores(arguments.threads));
     let began = Stopwatch::start();
-    let found = ended(&arguments.portfolio())?;
+    let found = ended(*count, &arguments.portfolio())?;
     let seconds = began.elapsed().as_secs_f64();
-    let uniform = arguments.uniform.then(|| ended(&Portfolio::only(Strategy::Uniform))).transpose()?;
+    let uniform = ended(arguments.uniform, &Portfolio::only(Strategy::Uniform))?;
     let first = found.iter().find_map(|hunt| hunt.violation.as_ref());
     let shrunk = first.map(|violation| {
         let began = Stopwatch::start();
@@ -113,7 +114,7 @@ fn hunt(arguments: &Arguments, mutant: Mutant, system: System) -> Result<Row, Bo
         save(out, &file, &schedule.to_toml())?;
         Ok::<_, String>(Smallest { faults: schedule.faults.len(), file, runs, seconds })
     });
-    let uniform = uniform.map(|hunts| Hunted::of(&hunts));
+    let uniform = (!uniform.is_empty()).then(|| Hunted::of(&uniform));
     Ok(Row { mutant, system, hunted: Hunted::of(&found), seconds, shrunk: shrunk.transpose()?, uniform })
 }
 

@@ -10,8 +10,8 @@ const HEAD: &str = "\
 Each row: so many searches with different seeds for
 [one mistake](../../docs/museum.md) on one system, with fencing on. Schedules: the median number until the
 mistake was found; a search that did not find it counts with all that it ran. Seconds: of all searches of the
-row. Faults: those in the schedule of the file, which is the first one that was found, shrunk. Uniform: the
-same searches by the uniform strategy alone.
+row. Faults: those in the schedule of the file, which is the first one that was found, shrunk. Uniform:
+searches by the uniform strategy alone, of at most as many schedules each.
 
 | number | mistake | seen in | system | found | schedules | seconds | faults | uniform found | schedules | file |
 |---|---|---|---|---|---|---|---|---|---|---|
