@@ -7,9 +7,10 @@ use dlock::DriftMargin;
 use resource::audit::VerdictKind as Verdict;
 
 use super::arm::Arm;
-use super::options::Options;
+use super::options::{Options, RESOURCE};
+use super::servers::Store;
 use super::worker::{ReadMode, ReleaseMode};
-use crate::faults::{Action, Promote, Rate, Scene, Slew};
+use crate::faults::{Action, Fault, Promote, Rate, Scene, Slew};
 use crate::sim::Schedule;
 use crate::span::Span;
 
@@ -19,6 +20,8 @@ use crate::span::Span;
 /// - Without fencing, `stale_write`, `late_write` and `lost_update`: fencing exists to prevent them.
 /// - `late_write` and `lost_update` with fencing, if a worker reads without claiming: write-only fencing
 ///   has that hole.
+/// - `stale_write`, `late_write` and `lost_update`, if a resource that keeps its tokens in memory is
+///   restarted. A search draws no such fault, but shrinking could come to one.
 /// - The verdicts that its faults explain, and the crashes of servers outside its core:
 ///   [`Action::excuses`](crate::faults::Action::excuses).
 ///   `token_regressed` if the counter may be lost (the writes of the regressed grants are then refused;
@@ -37,6 +40,10 @@ pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
     }
     if schedule.options.workers.iter().any(|worker| worker.read == ReadMode::Plain) {
         excused.extend([Verdict::LateWrite, Verdict::LostUpdate]);
+    }
+    let restarts = |fault: &Fault| fault.what.ends().is_some_and(|(process, _)| process == RESOURCE);
+    if schedule.options.resource.store == Store::Memory && schedule.faults.iter().any(restarts) {
+        excused.extend([Verdict::StaleWrite, Verdict::LateWrite, Verdict::LostUpdate]);
     }
     excused.extend(schedule.faults.iter().flat_map(|fault| fault.what.excuses(schedule)));
     if falls_back(schedule) && longest_ttl(schedule) > SHORT {

@@ -89,6 +89,19 @@ fn shrinking_keeps_the_cause() {
 }
 
 #[test]
+fn the_correct_lock_is_acquitted_on_what_is_left() {
+    for Found { mutant, subject, shrunk, .. } in found() {
+        let mut schedule = shrunk.schedule.clone();
+        schedule.options.mutant = None;
+        let arm: Arm = subject.arm().parse().unwrap();
+        let correct = Museum::new(arm);
+        let run = sim::sim::run(&correct, &schedule);
+        let causes = Causes::of(&correct, &schedule, &run);
+        assert_eq!(causes.violations.len(), 0, "{mutant}: {causes:?}\n{}", schedule.to_toml());
+    }
+}
+
+#[test]
 fn shrinking_twice_changes_nothing() {
     for Found { mutant, subject, cause, shrunk, .. } in found() {
         let again = shrink(subject, &shrunk.schedule, cause, RUNS_MAX);
