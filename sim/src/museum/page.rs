@@ -20,7 +20,7 @@ show it. A search finds all of these with fencing on, by checks: that a lease ha
 (`sim::own_token`), that a write is made under the lock of its own key (`sim::own_key`), and that the resource
 refuses no write of the client that holds the lock (`sim::holder_accepted`).
 
-[The search on these mistakes](../seeds/museum/README.md): how soon each is found, and a schedule for each.
+A schedule for each, found by the search and shrunk, is in [seeds/museum](../seeds/museum/).
 
 | number | name | mistake | made by | systems | convicted by | seen in | file |
 |---|---|---|---|---|---|---|---|

@@ -6,14 +6,14 @@ use resource::audit::{Event, Kind, Name};
 
 use crate::sim::check::{Check, Evidence};
 
-/// Returns the check that the resource refuses no write of the client that holds the lock. It does not hold if
-/// the resource refuses a write, since it has seen a higher token or another owner's equal one, while the lock
-/// server still stores the grant under which the write was made: some client then had a token that was above
-/// its place in the order of the grants, or this one a token below it.
+/// Returns the check that the resource refuses no write of the client that holds the lock. It does not hold
+/// if the resource refuses a write, since it has seen a higher token or another owner's equal one, while
+/// the lock server still stores the grant under which the write was made: some client then had a token that
+/// was above its place in the order of the grants, or this one a token below it.
 ///
-/// There is no evidence where several servers grant a lock, nor once a server may have lost its counter: it has
-/// crashed, keys were evicted, a replica took over, or it granted a token that is not above all earlier ones.
-/// The verdict `token_regressed` is about that.
+/// There is no evidence where several servers grant a lock, nor once a server may have lost its counter: it
+/// has crashed, keys were evicted, a replica took over, or it granted a token that is not above all earlier
+/// ones. The verdict `token_regressed` is about that.
 pub fn holder_accepted() -> impl Check {
     |evidence: &Evidence<'_>| {
         let mut history = History::default();
@@ -23,6 +23,11 @@ pub fn holder_accepted() -> impl Check {
 
 /// Faults by which a server loses keys, and its counter with them.
 const LOSSES: [&str; 2] = ["evict", "promote"];
+
+/// Whether a write was refused since another owner has used its token.
+fn is_of_another(outcome: &Name) -> bool {
+    outcome.as_str() == "owner"
+}
 
 #[derive(Default)]
 struct History<'e> {
@@ -78,8 +83,10 @@ impl<'e> History<'e> {
                     lock.holder = None;
                 }
             }
-            Kind::WriteRejected { key, owner: Some(owner), token, seen, .. }
-                if seen >= token && self.is_held(key, owner, *token) =>
+            Kind::WriteRejected { key, owner: Some(owner), token, seen, outcome, .. }
+                // A late retry of an own write is rightly refused, with its own token as the highest.
+                if (seen > token || outcome.as_ref().is_some_and(is_of_another))
+                    && self.is_held(key, owner, *token) =>
             {
                 return Some(format!(
                     "at {} a write to {} with the token {token} of its holder was refused, since the \

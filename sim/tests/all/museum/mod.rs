@@ -7,6 +7,7 @@
 
 mod checks;
 mod hunts;
+mod kept;
 mod locks;
 mod resource;
 mod table;

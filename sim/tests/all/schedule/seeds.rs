@@ -5,7 +5,7 @@ use std::path::Path;
 
 use sim::Schedule;
 use sim::lab::{Arm, Options};
-use sim::museum::{self, Museum};
+use sim::museum::Museum;
 
 /// The scenarios that SCENARIOS requires for one Redis, with or without a replica.
 const SCENARIOS: [&str; 15] = [
@@ -28,9 +28,7 @@ const SCENARIOS: [&str; 15] = [
 
 fn corpus() -> BTreeMap<String, Schedule<Options>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../seeds");
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let name = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
-    files.map(|path| (name(&path), museum::load(&path).unwrap_or_else(|error| panic!("{error}")))).collect()
+    sim::corpus::load(&folder).unwrap_or_else(|error| panic!("{error}")).into_iter().collect()
 }
 
 #[test]
