@@ -25,7 +25,7 @@ pub(super) struct Smallest {
     pub(super) faults: usize,
     /// Its file.
     pub(super) file: String,
-    /// How many runs it took to shrink it.
+    /// The number of runs that shrinking took.
     pub(super) runs: u32,
     /// The time that this took, in real seconds.
     pub(super) seconds: f64,

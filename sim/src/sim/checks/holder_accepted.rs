@@ -24,7 +24,7 @@ pub fn holder_accepted() -> impl Check {
 /// Faults by which a server loses keys, and its counter with them.
 const LOSSES: [&str; 2] = ["evict", "promote"];
 
-/// Whether a write was refused since another owner has used its token.
+/// Returns true for the outcome of a write that was refused since another owner has used its token.
 fn is_of_another(outcome: &Name) -> bool {
     outcome.as_str() == "owner"
 }
@@ -37,7 +37,7 @@ struct History<'e> {
     is_lossy: bool,
 }
 
-/// What the only server of a lock has granted.
+/// The grants of one lock, made by its only server.
 struct Granted<'e> {
     server: &'e Name,
     holder: Option<Holder<'e>>,

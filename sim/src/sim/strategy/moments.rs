@@ -28,7 +28,7 @@ const WAYS: &[Way] = &[
     (|survey| 1 + 3 * u64::from(survey.has_voters()), forgotten_vote),
     (|survey| 3 * u64::from(survey.scene.evictable().is_ok()), evicted_lease),
     (|survey| 2 * u64::from(survey.replica().is_some()), promotion),
-    // What a dropped call leaves behind does harm under a long lease only: no other client ends it sooner.
+    // A dropped call can leave a key behind. Under a short lease the key expires before anybody is harmed.
     (|survey| 3 + 9 * u64::from(survey.scene.scale() >= LONG), dropped_call),
     // Few runs have a client that renews and comes again: those are not wasted.
     (|survey| 1 + 19 * u64::from(survey.renewing().is_some()), two_outages),
