@@ -1,5 +1,7 @@
-//! Runs as text for people: [`text`] writes a line for each event, [`side_by_side`] compares runs.
+//! Runs for people and for other programs: [`text`] writes a line for each event, [`side_by_side`] compares
+//! runs, [`message`] is what processes sent each other.
 
+pub mod message;
 mod side;
 pub mod text;
 
