@@ -133,6 +133,11 @@ impl State {
 }
 
 impl File {
+    /// Returns true if the process that opened the file is dead, or its world is over.
+    pub fn is_dead(&self) -> bool {
+        lock(&self.disk.0).life != self.life
+    }
+
     /// Runs `operation` on the file, unless the process that opened it is dead.
     fn with<T>(&self, operation: impl FnOnce(&mut State) -> T) -> io::Result<T> {
         let mut state = lock(&self.disk.0);
