@@ -284,7 +284,7 @@ mutants! {
     TokenInMemory = "token-in-memory", R05 in token_in_memory,
         from "services that keep the highest token in a field", shows [Verdict::StaleWrite]
         => Exhibit::resource::<token_in_memory::TokenInMemory>(),
-    /// A failed release, and then a failed first renewal of a later lease, which is ignored.
+    /// A release without an answer, then none to the first renewal of the next lease, which is ignored.
     TwoStep = "two-step", R06 in two_step,
         from "made up, to measure searches", shows [Verdict::Unheld]
         => Exhibit::redis::<two_step::TwoStep>(),

@@ -1,5 +1,6 @@
-//! R06: it takes two failures, in this order: a release that fails, then the first renewal of a later lease.
-//! The client takes the second failure for the first one's, which did no harm, and goes on.
+//! R06: it takes two failures, in this order: a release that gets no answer and then fails again, then no
+//! answer to the first renewal of the next lease. The client takes the second failure for the first one's,
+//! which did no harm, and goes on.
 //!
 //! Source: made up, as a measure of searches that have to get two things right in order.
 
@@ -7,14 +8,14 @@ use dlock::{Acquisition, BackendError, Instant, Released, Renewal, Runtime};
 
 use super::lock::{Attempt, Mistake};
 
-/// Ignores the failures of a lease whose first renewal fails after a failed release.
+/// Ignores the missing answer to the first renewal after a release that failed twice.
 pub(super) struct TwoStep;
 
 impl Mistake for TwoStep {
     async fn renew(own: &mut Attempt, deadline: Instant) -> Result<Renewal, BackendError> {
         let renewal = own.correct.renew(deadline).await;
         match renewal {
-            Err(_) if own.client.is_set() => {
+            Err(BackendError::NoAnswer) if own.client.is_set() => {
                 Ok(Renewal::Extended { since: own.runtime().now(), left: own.claim.ttl })
             }
             renewal => {
@@ -26,9 +27,10 @@ impl Mistake for TwoStep {
 
     async fn release(own: &mut Attempt, deadline: Instant) -> Result<Released, BackendError> {
         let released = own.correct.release(deadline).await;
-        // The library goes on with a release that failed: that one may succeed and be forgotten.
-        if released.is_err() {
-            own.client.set(true);
+        match (&released, own.noted) {
+            (Err(BackendError::NoAnswer), None) => own.noted = Some(1),
+            (Err(_), Some(_)) => own.client.set(true),
+            _ => {}
         }
         released
     }

@@ -20,7 +20,9 @@ searches by the uniform strategy alone, of at most as many schedules each.
 /// Returns the page of the rows. Each hunt ran at most `cap` schedules.
 pub(super) fn page(rows: &[Row], cap: u64) -> String {
     let hunts = rows.first().map_or(0, |row| row.hunted.hunts);
-    let mut text = format!("{TITLE}Written by `museum --hunts {hunts} --cap {cap}`. {HEAD}");
+    let uniform = rows.iter().find_map(|row| row.uniform.as_ref()).map_or(0, |hunted| hunted.hunts);
+    let command = format!("museum --hunts {hunts} --cap {cap} --uniform {uniform}");
+    let mut text = format!("{TITLE}Written by `{command}`. {HEAD}");
     for row in rows {
         // Writing to a String can't fail.
         let _ = writeln!(text, "{}", line(row));

@@ -12,7 +12,8 @@ use self::survey::{Request, Survey};
 use super::Material;
 use crate::entropy::Site;
 use crate::faults::{
-    Call, Cancel, Crash, Cut, Delay, Evict, Fault, Link, Part, Promote, Reset, Step as ClockStep, Trigger,
+    Call, Cancel, Crash, Cut, Delay, Evict, Fault, Link, Part, Pause, Promote, Reset, Step as ClockStep,
+    Trigger,
 };
 use crate::sim::steps::Step;
 use crate::span::{Shift, Span};
@@ -27,6 +28,7 @@ const WAYS: &[Way] = &[
     (|_| 2, lost_replies),
     (|_| 2, clock_step_in_flight),
     (|_| 4, slow_servers),
+    (|survey| 4 * u64::from(survey.has_resource()), late_write),
     (|survey| 1 + 3 * u64::from(survey.has_voters()), forgotten_vote),
     (|survey| 3 * u64::from(survey.scene.evictable().is_ok()), evicted_lease),
     (|survey| 2 * u64::from(survey.replica().is_some()), promotion),
@@ -94,7 +96,58 @@ fn slow_servers(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
         let link = if is_request { Link::new(client, server) } else { Link::new(server, client) };
         Fault::new(survey.trigger(request.phase), Delay { link, by, both: false, lasts })
     };
-    Some(servers.iter().take(count).map(slow).collect())
+    let mut faults: Vec<Fault> = servers.iter().take(count).map(slow).collect();
+    // A grant that came late ends early: a holder who counts from its arrival and can't renew shows it.
+    if site.chance(0.4)
+        && let Some(granted) = survey.next(request.sent, client, "granted")
+    {
+        let lasts = Some(survey.quarters(&[8, 12], site));
+        let cut = |server: &String| {
+            Fault::new(survey.trigger(granted), Cut { lasts, ..Cut::between(client, server) })
+        };
+        faults.extend(servers.iter().map(cut));
+    }
+    Some(faults)
+}
+
+/// A client's request to the resource is late by more than a lease: the client stops before it, or the link
+/// is slow. In some cases the resource restarts meanwhile, after it has answered another client.
+fn late_write(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
+    let writes: Vec<Request> =
+        survey.requests.iter().filter(|request| survey.is_to_resource(**request)).copied().collect();
+    let request = *pick(&writes, site)?;
+    let (client, resource) = (survey.client(request), survey.peer(request));
+    let lasts = survey.quarters(&[5, 6, 8, 12], site);
+    let late = if site.chance(0.7) {
+        let at = if site.chance(0.7) { request.phase } else { request.sent };
+        Fault::new(survey.trigger(at), Pause { process: client.to_owned(), lasts: Some(lasts) })
+    } else {
+        let link = Link::new(client, resource);
+        let short = Some(Span::from_millis(20));
+        Fault::new(survey.trigger(request.phase), Delay { link, by: lasts, both: false, lasts: short })
+    };
+    let mut faults = vec![late];
+    if site.chance(0.5) && survey.scene.disk(resource).is_ok() {
+        faults.extend(restart_after_another(survey, request, site));
+    }
+    Some(faults)
+}
+
+/// The resource restarts when it has answered another client's request.
+fn restart_after_another(survey: &Survey<'_>, request: Request, site: &mut Site) -> Option<Fault> {
+    let resource = survey.peer(request);
+    let is_other = |other: &&Request| {
+        survey.is_to_resource(**other)
+            && survey.client(**other) != survey.client(request)
+            && other.sent > request.sent
+    };
+    let others: Vec<Request> = survey.requests.iter().filter(is_other).copied().collect();
+    let other = *pick(&others, site)?;
+    let answered = survey.next(other.sent, resource, &format!("sends to {}", survey.client(other)))?;
+    let power_loss = survey.scene.may_lose_power(resource) && site.chance(0.5);
+    let restart_after = Some(Span::from_millis(1 + site.below(50)));
+    let when = later(survey.trigger(answered), Span::from_millis(site.below(20)));
+    Some(Fault::new(when, Crash { process: resource.to_owned(), power_loss, restart_after }))
 }
 
 /// A server restarts when a client has its answer, and has forgotten it if it keeps nothing. Where a majority

@@ -77,6 +77,14 @@ impl<'a> Survey<'a> {
         self.scene.role(self.peer(request)) == Some(Role::Server)
     }
 
+    pub(super) fn is_to_resource(&self, request: Request) -> bool {
+        self.scene.role(self.peer(request)) == Some(Role::Resource)
+    }
+
+    pub(super) fn has_resource(&self) -> bool {
+        self.requests.iter().any(|request| self.is_to_resource(*request))
+    }
+
     pub(super) fn client(&self, request: Request) -> &'a str {
         self.steps[request.sent].process.as_str()
     }
