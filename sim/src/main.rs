@@ -43,12 +43,8 @@ enum Command {
         /// Turns the resource's check of fencing tokens on or off.
         #[arg(long, value_parser = cli::fencing::parser(), default_value = "on")]
         fence: Fencing,
-        /// Prints the trace: one line for each event.
-        #[arg(long)]
-        trace: bool,
-        /// Prints one JSON object instead of text.
-        #[arg(long, conflicts_with = "trace")]
-        json: bool,
+        #[command(flatten)]
+        shows: cli::replay::Shows,
     },
     /// Runs a schedule file and compares its verdicts with the expected ones.
     Replay {
@@ -57,6 +53,8 @@ enum Command {
         /// Prints one JSON object instead of text.
         #[arg(long)]
         json: bool,
+        #[command(flatten)]
+        exports: cli::exports::Exports,
     },
     /// Replays every schedule in a folder and prints a line for each.
     Corpus {
@@ -188,10 +186,10 @@ fn main() -> ExitCode {
     Allocator::keep_freed_memory();
     let outcome = match Arguments::parse().command {
         None => cli::demo::demo(),
-        Some(Command::Run { seed, strategy, fence, trace, json }) => {
-            cli::replay::random(seed, &strategy.into(), fence.into(), trace, json)
+        Some(Command::Run { seed, strategy, fence, shows }) => {
+            cli::replay::random(seed, &strategy.into(), fence.into(), &shows)
         }
-        Some(Command::Replay { file, json }) => cli::replay::file(&file, json),
+        Some(Command::Replay { file, json, exports }) => cli::replay::file(&file, json, &exports),
         Some(Command::Corpus { folder }) => cli::corpus::corpus(&folder),
         Some(Command::Explore {
             seeds,

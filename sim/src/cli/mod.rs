@@ -5,6 +5,7 @@ pub(crate) mod corpus;
 pub(crate) mod demo;
 pub(crate) mod exhaust;
 pub(crate) mod explore;
+pub(crate) mod exports;
 pub(crate) mod fencing;
 pub(crate) mod init;
 pub(crate) mod json;

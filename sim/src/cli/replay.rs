@@ -6,28 +6,45 @@ use std::path::Path;
 use resource::audit::Updates;
 use sim::Subject;
 use sim::explore::Portfolio;
-use sim::lab::{Arm, Lab, run};
-use sim::museum;
-use sim::sim::{Mismatch, Report};
+use sim::lab::{Arm, Lab};
+use sim::museum::{self, Museum};
+use sim::sim::{self as simulation, Mismatch, Report};
 
+use super::exports::Exports;
 use super::json::Object;
 use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, wrap};
 
+/// What `run` prints and writes of a run.
+#[derive(clap::Args)]
+pub(crate) struct Shows {
+    /// Prints the trace: one line for each event.
+    #[arg(long)]
+    trace: bool,
+    /// Prints one JSON object instead of text.
+    #[arg(long, conflicts_with = "trace")]
+    json: bool,
+    #[command(flatten)]
+    exports: Exports,
+}
+
 /// Runs the schedule drawn from `seed` in one arm. Returns false if there is a violation.
-pub(crate) fn random(seed: u64, portfolio: &Portfolio, arm: Arm, trace: bool, json: bool) -> Outcome {
+pub(crate) fn random(seed: u64, portfolio: &Portfolio, arm: Arm, shows: &Shows) -> Outcome {
     let schedule = Lab::new(arm).schedule(&mut portfolio.draw(seed))?;
     let began = Stopwatch::start();
-    let report = run(&schedule, arm, seed)?;
+    let mut world = simulation::build(&Lab::new(arm), &schedule)?;
+    shows.exports.prepare(&mut world);
+    let report = world.with_seed(seed).run()?;
+    shows.exports.write(&report, None)?;
     let kept = sim::explore::violation(&Lab::new(arm), &schedule, &report).is_none();
-    if json {
+    if shows.json {
         let mut object = Object::new(&schedule, "drawn from the seed".to_owned());
         object.add(arm, &report, began.elapsed(), None);
         print(&object.text()?)?;
         return Ok(kept);
     }
     let mut text = format!("{}\n", schedule.to_toml());
-    if trace {
+    if shows.trace {
         text += &report.trace();
         text.push('\n');
     }
@@ -41,14 +58,18 @@ pub(crate) fn random(seed: u64, portfolio: &Portfolio, arm: Arm, trace: bool, js
 
 /// Runs the schedule in `file` in each arm that it has expectations of, or in both if it has none. Returns
 /// false if an arm does not give the expected outcome.
-pub(crate) fn file(file: &Path, json: bool) -> Outcome {
+pub(crate) fn file(file: &Path, json: bool, exports: &Exports) -> Outcome {
     let schedule = museum::load(file)?;
     let mut object = Object::new(&schedule, file.display().to_string());
     let mut text = wrap(&format!("{}: {}", file.display(), schedule.about), 2);
     let mut as_expected = true;
-    for arm in Arm::of(&schedule.expect) {
+    let arms: Vec<Arm> = Arm::of(&schedule.expect).collect();
+    for &arm in &arms {
         let began = Stopwatch::start();
-        let report = museum::run(&schedule, arm, schedule.seed)?;
+        let mut world = simulation::build(&Museum::new(arm), &schedule)?;
+        exports.prepare(&mut world);
+        let report = world.run()?;
+        exports.write(&report, (arms.len() > 1).then_some(arm))?;
         let mismatches = schedule.mismatches(arm.name(), &report);
         as_expected &= mismatches.as_ref().is_none_or(Vec::is_empty);
         object.add(arm, &report, began.elapsed(), mismatches.as_deref());

@@ -52,6 +52,7 @@ pub struct Sim {
     /// True once a subject has checked the faults.
     pub(super) is_checked: bool,
     pub(super) records_steps: bool,
+    pub(super) records_messages: bool,
     pub(super) rules: Rules,
     pub(super) verdicts: Option<BTreeSet<VerdictKind>>,
     pub(super) checks: Vec<(String, Box<dyn Check>)>,
@@ -75,6 +76,7 @@ impl Sim {
             quorums: Vec::new(),
             is_checked: false,
             records_steps: false,
+            records_messages: false,
             rules: Rules::default(),
             verdicts: None,
             checks: Vec::new(),
@@ -236,6 +238,13 @@ impl Sim {
     /// can be aimed there.
     pub fn record_steps(&mut self) -> &mut Self {
         self.records_steps = true;
+        self
+    }
+
+    /// Records the messages between processes, in [`Report::messages`](crate::sim::Report::messages) and
+    /// [`Report::capture`](crate::sim::Report::capture). The run stays the same.
+    pub fn record_messages(&mut self) -> &mut Self {
+        self.records_messages = true;
         self
     }
 

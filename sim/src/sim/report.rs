@@ -8,7 +8,9 @@ use resource::audit::{Event, Kind, Name, Summary, Verdict, VerdictKind, WriteBy}
 use super::check::Finding;
 use super::steps::Step;
 use crate::probes::Probes;
+use crate::trace::message::Message;
 use crate::trace::text::{self, Names, holder};
+use crate::world::capture::Capture;
 
 /// The report of one run.
 #[derive(Debug)]
@@ -35,6 +37,11 @@ pub struct Report {
     /// The points that processes passed, if the run recorded them
     /// ([`Sim::record_steps`](crate::Sim::record_steps)).
     pub steps: Vec<Step>,
+    /// The messages that processes sent each other, if the run recorded them
+    /// ([`Sim::record_messages`](crate::Sim::record_messages)): in the order of their sending.
+    pub messages: Vec<Message>,
+    /// The bytes of all connections, if the run recorded its messages.
+    pub capture: Option<Capture>,
     /// What the probes have shown. No part of the history, nor of its hash.
     pub probes: Probes,
 }

@@ -25,6 +25,7 @@ use crate::faults::{self, Cancel, Fault, Injector};
 use crate::meter::{self, Part};
 use crate::probes::Probes;
 use crate::record;
+use crate::trace::messages::messages;
 use crate::trace::text::{self, Names};
 use crate::world::World;
 use crate::world::process::ProcessId;
@@ -202,6 +203,9 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
             world.alias(alias, id);
         }
     }
+    if sim.records_messages {
+        world.capture();
+    }
     let may_cancel =
         C::IS_SCRIPT || sim.faults.iter().any(|fault| fault.what.downcast_ref::<Cancel>().is_some());
     let steps = sim.records_steps.then(|| Steps::new(&world, processes.len()));
@@ -222,6 +226,7 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
     let recorded = record::finish().ok_or(RunError::Unrecorded)?;
     // Before the world ends: connections that its end closes are no steps of the run.
     let steps = steps.map(|steps| steps.take()).unwrap_or_default();
+    let capture = world.take_capture();
     let commands = stage.executed();
     let probes = Probes::new(world.take_hits());
     world.end().await;
@@ -248,6 +253,8 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
         commands,
         struck: injector.struck(),
         steps,
+        messages: capture.as_ref().map(messages).unwrap_or_default(),
+        capture,
         probes,
     };
     let mut rules = Rules { end, healed_at, in_flight, ..std::mem::take(&mut sim.rules) };

@@ -2,10 +2,11 @@
 //! of directed links, and disks that lose unsynced data.
 //!
 //! Read in this order: [`clock`] (time as a process sees it), [`process`] (pause, crash, restart),
-//! [`network`] (links, segments, cuts), [`stream`] (the byte streams over them), [`disk`], [`runtime`] (the
+//! [`network`] (links, segments, cuts), [`stream`] (the byte streams over them), [`capture`], [`disk`], [`runtime`] (the
 //! `dlock::Runtime` of real clients), and [`machine`] (the surroundings of simulated servers).
 
 mod activity;
+pub mod capture;
 pub mod clock;
 pub mod disk;
 pub mod machine;
@@ -30,6 +31,7 @@ use madsim::runtime::{Handle, NodeHandle};
 use madsim::time::{Sleep, TimeHandle};
 
 use crate::entropy::Entropy;
+use capture::Capture;
 use network::Network;
 use probes::{Failed, Hits};
 use process::{Process, ProcessId};
@@ -249,6 +251,16 @@ impl World {
     /// Takes the counts of the probes so far.
     pub(crate) fn take_hits(&self) -> Hits {
         std::mem::take(&mut lock(&self.0.hits))
+    }
+
+    /// Captures all connections of the run from now on, if none has been opened yet.
+    pub fn capture(&self) {
+        self.network().start_capture();
+    }
+
+    /// Takes what has been captured so far. `None` if the world does not capture.
+    pub(crate) fn take_capture(&self) -> Option<Capture> {
+        self.network().capture.take()
     }
 
     fn is_mute(&self, id: ProcessId) -> bool {

@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::io::ReadBuf;
 
 use super::World;
+use super::capture::{Capture, Passage};
 use super::process::ProcessId;
 use crate::entropy::{Entropy, Site};
 
@@ -38,6 +39,8 @@ pub(super) struct Network {
     pub(super) pipes: Vec<Pipe>,
     latency: (u64, u64),
     pub(super) listeners: BTreeMap<String, Listening>,
+    /// What all connections carry, if the world captures it.
+    pub(super) capture: Option<Capture>,
 }
 
 /// One direction between two processes.
@@ -98,7 +101,16 @@ impl Network {
         let latency = (nanos(latency.0), nanos(latency.1));
         let names = names.iter().map(|name| Box::from(*name)).collect();
         let entropy = entropy.clone();
-        Self { entropy, epoch: 0, names, links, pipes: Vec::new(), latency, listeners: BTreeMap::new() }
+        let (pipes, listeners) = (Vec::new(), BTreeMap::new());
+        Self { entropy, epoch: 0, names, links, pipes, latency, listeners, capture: None }
+    }
+
+    /// Captures all connections that are opened from now on.
+    pub(super) fn start_capture(&mut self) {
+        // A connection's number follows from those of its pipes.
+        if self.pipes.is_empty() {
+            self.capture = Some(Capture::new(self.names.iter().map(|name| name.to_string()).collect()));
+        }
     }
 
     /// Returns the arrival time of a segment sent now from `from` to `to`, or `None` while the link is cut.
@@ -137,9 +149,15 @@ impl Network {
         let arrival = self.arrival(now, from, to);
         let pipe = &mut self.pipes[number];
         if pipe.abandoned || pipe.silent || pipe.ending.is_some() {
+            if let (Some(capture), None) = (&mut self.capture, pipe.ending) {
+                capture.segment(number, now, bytes, Passage::of(arrival).without_reader(now));
+            }
             return;
         }
         let at = pipe.order(arrival);
+        if let Some(capture) = &mut self.capture {
+            capture.segment(number, now, bytes, passage(at));
+        }
         pipe.bytes.extend(bytes);
         pipe.segments.push_back((at, bytes.len()));
         pipe.announce(world, at);
@@ -157,10 +175,16 @@ impl Network {
         }
         if ending == Ending::Reset {
             pipe.discard_in_flight(now);
+            if let Some(capture) = &mut self.capture {
+                capture.lose_in_flight(number, now);
+            }
         } else if pipe.ending.is_some() {
             return;
         }
         let at = pipe.order(arrival);
+        if let Some(capture) = &mut self.capture {
+            capture.end(number, now, ending == Ending::Reset, passage(at));
+        }
         pipe.ending = Some((at, ending));
         pipe.announce(world, at);
     }
@@ -183,8 +207,24 @@ impl Network {
             }
             let arrival = self.arrival(now, from.0, to.0);
             self.pipes[number].deliver_held(world, arrival);
+            if let Some(capture) = &mut self.capture {
+                capture.release(number, now, self.pipes[number].last_arrival);
+            }
         }
     }
+
+    /// Marks the reader of a pipe as gone: all further bytes are lost.
+    pub(super) fn abandon(&mut self, number: usize, now: u64) {
+        self.pipes[number].abandoned = true;
+        if let Some(capture) = &mut self.capture {
+            capture.lose_reader(number, now);
+        }
+    }
+}
+
+/// Returns the passage of what arrives at `at`.
+fn passage(at: u64) -> Passage {
+    Passage::of((at != HELD).then_some(at))
 }
 
 impl Pipe {
@@ -342,10 +382,10 @@ impl World {
         let mut network = self.network();
         network.listeners.retain(|_, listening| listening.process != dead);
         for number in 0..network.pipes.len() {
-            let pipe = &mut network.pipes[number];
-            if pipe.to == dead.0 {
-                pipe.abandoned = true;
+            if network.pipes[number].to == dead.0 {
+                network.abandon(number, self.now());
             }
+            let pipe = &mut network.pipes[number];
             if power_loss && (pipe.from == dead.0 || pipe.to == dead.0) {
                 pipe.silent = true;
             } else if pipe.from == dead.0 {

@@ -75,12 +75,17 @@ impl World {
     /// while the link is cut, as TCP retries. A host without that listener refuses the connection.
     pub(super) async fn connect(&self, process: ProcessId, address: &str) -> io::Result<SimStream> {
         let (to, address) = self.resolve(address)?;
+        let requested = self.now();
         self.network_point(process, OPENS, to.0);
         self.cross(process, to).await;
         let accepted = self.accept_for(process, &address);
+        self.capture_request((process, to), &address, requested, accepted.is_some());
         self.network_point(to, ACCEPTS, process.0);
         self.cross(to, process).await;
-        if accepted.is_some() {
+        if let Some(number) = accepted {
+            if let Some(capture) = &mut self.network().capture {
+                capture.connected(number, self.now());
+            }
             self.network_point(process, CONNECTS, to.0);
         }
         match accepted {
@@ -92,6 +97,24 @@ impl World {
                 writes: number,
             }),
             None => Err(io::Error::new(io::ErrorKind::ConnectionRefused, format!("{address} refused"))),
+        }
+    }
+
+    /// Notes a request for a connection that has just been accepted or refused, if the world captures.
+    fn capture_request(
+        &self,
+        (opener, acceptor): (ProcessId, ProcessId),
+        address: &str,
+        requested: u64,
+        is_accepted: bool,
+    ) {
+        let Some(capture) = &mut self.network().capture else { return };
+        let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).unwrap_or(0);
+        let (ends, times) = ((opener.0, acceptor.0), requested..self.now());
+        if is_accepted {
+            capture.accept(ends, port, times);
+        } else {
+            capture.refuse(ends, port, times);
         }
     }
 
@@ -233,7 +256,7 @@ impl Drop for SimStream {
             return;
         }
         let mut network = self.world.network();
-        network.pipes[self.reads].abandoned = true;
+        network.abandon(self.reads, self.world.now());
         network.end(&self.world, self.writes, Ending::Closed);
         drop(network);
         self.closed();

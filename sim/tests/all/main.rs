@@ -15,6 +15,7 @@ mod faults;
 mod feedback;
 mod fleet;
 mod locks;
+mod messages;
 mod redis;
 mod redlock;
 mod zookeeper;

@@ -1,0 +1,99 @@
+//! Reads the messages of a run from the bytes of its connections.
+//!
+//! `flow.rs` is one direction of a connection, `words.rs` shortens texts. Each protocol has a file or a folder:
+//! `resp/` (Redis), `http.rs` (the resource), `grpc/` (etcd), `zookeeper.rs`, and `raw.rs` for all others. A
+//! protocol splits both directions into [`Part`]s; bytes that it can't read are left to `raw.rs`.
+
+mod flow;
+mod grpc;
+mod http;
+mod raw;
+mod resp;
+mod words;
+mod zookeeper;
+
+use std::ops::Range;
+
+use self::flow::Flow;
+use super::message::Message;
+use crate::world::capture::{Capture, Connection, Side};
+
+/// A message in the bytes of one direction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Part {
+    /// The places of its bytes, in order. A message of HTTP/2 can have several, with other messages between.
+    ranges: Vec<Range<usize>>,
+    /// True if it answers an earlier message of the connection.
+    is_reply: bool,
+    words: String,
+}
+
+/// The messages in the bytes of one direction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Parts {
+    parts: Vec<Part>,
+    /// The number of bytes at the beginning that were read. The others are no message of the protocol, or the
+    /// beginning of a message whose end was never sent.
+    read: usize,
+}
+
+/// Splits the bytes of both directions of a connection, the opener's first.
+type Decode = fn(&Flow, &Flow) -> [Parts; 2];
+
+impl Parts {
+    /// Adds a message that follows on the bytes read so far and ends at `end`.
+    fn push(&mut self, end: usize, is_reply: bool, words: String) {
+        let ranges = vec![self.read..end];
+        self.parts.push(Part { ranges, is_reply, words });
+        self.read = end;
+    }
+}
+
+/// Returns the messages of all connections, in the order in which they were sent.
+pub fn messages(capture: &Capture) -> Vec<Message> {
+    let of_each = capture.connections.iter().enumerate();
+    let mut messages: Vec<Message> =
+        of_each.flat_map(|(number, connection)| of_connection(capture, number, connection)).collect();
+    // Stable: messages of the same instant stay in the order of their connections and bytes.
+    messages.sort_by_key(|message| message.sent);
+    messages
+}
+
+fn of_connection(capture: &Capture, number: usize, connection: &Connection) -> Vec<Message> {
+    let sides = [Side::Opener, Side::Acceptor];
+    let flows = sides.map(|side| Flow::new(connection, side));
+    let decoded = protocol(connection.port, flows[0].bytes())(&flows[0], &flows[1]);
+    let mut messages = Vec::new();
+    for ((side, flow), mut parts) in sides.into_iter().zip(&flows).zip(decoded) {
+        raw::finish(flow, side, &mut parts);
+        let [from, to] = [side, side.other()].map(|side| capture.processes[connection.process(side)].clone());
+        messages.extend(parts.parts.into_iter().filter_map(|part| {
+            let (sent, fate) = flow.passage(&part.ranges)?;
+            Some(Message {
+                connection: number,
+                from: from.clone(),
+                to: to.clone(),
+                sent,
+                fate,
+                is_reply: part.is_reply,
+                words: part.words,
+                bytes: flow.copy(&part.ranges),
+            })
+        }));
+    }
+    messages
+}
+
+/// Returns the protocol of a port, or of an unknown port by the first bytes that its opener sends.
+fn protocol(port: u16, opening: &[u8]) -> Decode {
+    match port {
+        6379 => resp::decode,
+        80 => http::decode,
+        2379 => grpc::decode,
+        2181 => zookeeper::decode,
+        _ if opening.starts_with(b"PRI * HTTP/2") => grpc::decode,
+        _ if opening.starts_with(b"*") => resp::decode,
+        _ if http::is_request(opening) => http::decode,
+        _ => raw::decode,
+    }
+}

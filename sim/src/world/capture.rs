@@ -1,0 +1,247 @@
+//! What every connection of a run carried: who opened it and when, its segments, how each direction ended, and
+//! what became of each of them.
+//!
+//! A world captures only if it is told to ([`World::capture`](super::World::capture)). Capturing draws nothing,
+//! wakes nothing and delays nothing, so a run is the same with it and without.
+//!
+//! All times are true times, in nanoseconds since the run began.
+
+use std::ops::Range;
+
+/// All connections of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Capture {
+    /// The names of the processes. Other fields refer to a process by its number in this list.
+    pub processes: Vec<String>,
+    /// The connections, in the order in which they were accepted.
+    pub connections: Vec<Connection>,
+    /// The requests for a connection that were refused, as no process listened on the port.
+    pub refusals: Vec<Refusal>,
+}
+
+/// One connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Connection {
+    /// The number of the process that opened it.
+    pub opener: usize,
+    /// The number of the process that accepted it.
+    pub acceptor: usize,
+    /// The port of the acceptor; 0 if its address has no number.
+    pub port: u16,
+    /// The time at which the opener asked for it.
+    pub requested: u64,
+    /// The time at which the acceptor's kernel accepted it.
+    pub accepted: u64,
+    /// The time at which the opener learned of that; `None` if it did not before the end of the run.
+    pub connected: Option<u64>,
+    /// The segments of both directions, in the order in which they were sent.
+    pub segments: Vec<Segment>,
+    /// The ends of both directions, in the order in which they were sent. A close may be followed by a reset.
+    pub endings: Vec<End>,
+}
+
+/// A request for a connection that was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The number of the process that asked.
+    pub opener: usize,
+    /// The number of the process that refused.
+    pub acceptor: usize,
+    /// The port of the address; 0 if it has no number.
+    pub port: u16,
+    /// The time at which the opener asked.
+    pub requested: u64,
+    /// The time at which the acceptor's kernel refused.
+    pub refused: u64,
+}
+
+/// The bytes of one write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// The end that sent it.
+    pub from: Side,
+    /// The time at which it was sent.
+    pub sent: u64,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// What became of it.
+    pub passage: Passage,
+}
+
+/// The end of one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// The end of the connection that closed or reset it.
+    pub from: Side,
+    /// The time at which it was sent.
+    pub sent: u64,
+    /// True for a reset, false for a close.
+    pub is_reset: bool,
+    /// What became of it.
+    pub passage: Passage,
+}
+
+/// One end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// The process that opened the connection.
+    Opener,
+    /// The process that accepted it.
+    Acceptor,
+}
+
+/// What became of a segment, or of the end of a direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passage {
+    /// It arrives at this time. A time after the end of the run means that it was in flight then.
+    Arrives(u64),
+    /// A cut link holds it. At the end of a run: it held it until then.
+    Held,
+    /// A cut link held it.
+    Released {
+        /// The time at which the link healed, so that it was sent again.
+        resent: u64,
+        /// The time at which it arrives.
+        arrives: u64,
+    },
+    /// It was lost at this time: the connection was reset, or a host lost power, or its receiver had gone when
+    /// it arrived.
+    Lost(u64),
+}
+
+impl Side {
+    /// Returns the other end.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Opener => Self::Acceptor,
+            Self::Acceptor => Self::Opener,
+        }
+    }
+}
+
+impl Connection {
+    /// Returns the number of the process at an end.
+    pub const fn process(&self, side: Side) -> usize {
+        match side {
+            Side::Opener => self.opener,
+            Side::Acceptor => self.acceptor,
+        }
+    }
+
+    /// Returns the passages of all segments and ends of a direction.
+    fn passages(&mut self, from: Side) -> impl Iterator<Item = &mut Passage> {
+        let segments = self.segments.iter_mut().filter(move |segment| segment.from == from);
+        let endings = self.endings.iter_mut().filter(move |end| end.from == from);
+        segments.map(|segment| &mut segment.passage).chain(endings.map(|end| &mut end.passage))
+    }
+}
+
+impl Passage {
+    /// Returns the time of the arrival, if it arrives.
+    pub const fn arrives(self) -> Option<u64> {
+        match self {
+            Self::Arrives(at) | Self::Released { arrives: at, .. } => Some(at),
+            Self::Held | Self::Lost(_) => None,
+        }
+    }
+
+    /// Returns the passage of what is sent now: it arrives at that time, or is held.
+    pub(super) fn of(arrival: Option<u64>) -> Self {
+        arrival.map_or(Self::Held, Self::Arrives)
+    }
+}
+
+/// What the network reports of one pipe. The pipe that the opener writes has an even number, and the opposite
+/// direction the number after it.
+impl Capture {
+    pub(super) fn new(processes: Vec<String>) -> Self {
+        Self { processes, ..Self::default() }
+    }
+
+    /// Notes a connection that is accepted now.
+    pub(super) fn accept(&mut self, ends: (usize, usize), port: u16, times: Range<u64>) {
+        self.connections.push(Connection {
+            opener: ends.0,
+            acceptor: ends.1,
+            port,
+            requested: times.start,
+            accepted: times.end,
+            connected: None,
+            segments: Vec::new(),
+            endings: Vec::new(),
+        });
+    }
+
+    /// Notes that the opener has learned of the connection.
+    pub(super) fn connected(&mut self, pipe: usize, now: u64) {
+        if let Some(connection) = self.connections.get_mut(pipe / 2) {
+            connection.connected = Some(now);
+        }
+    }
+
+    pub(super) fn refuse(&mut self, ends: (usize, usize), port: u16, times: Range<u64>) {
+        let (requested, refused) = (times.start, times.end);
+        self.refusals.push(Refusal { opener: ends.0, acceptor: ends.1, port, requested, refused });
+    }
+
+    pub(super) fn segment(&mut self, pipe: usize, now: u64, bytes: &[u8], passage: Passage) {
+        if let Some(connection) = self.connections.get_mut(pipe / 2) {
+            let from = writer(pipe);
+            connection.segments.push(Segment { from, sent: now, bytes: bytes.to_vec(), passage });
+        }
+    }
+
+    pub(super) fn end(&mut self, pipe: usize, now: u64, is_reset: bool, passage: Passage) {
+        if let Some(connection) = self.connections.get_mut(pipe / 2) {
+            connection.endings.push(End { from: writer(pipe), sent: now, is_reset, passage });
+        }
+    }
+
+    /// Notes that the link has healed: all that it held arrives at `arrives`.
+    pub(super) fn release(&mut self, pipe: usize, now: u64, arrives: u64) {
+        self.change(pipe, |passage| match passage {
+            Passage::Held => Passage::Released { resent: now, arrives },
+            other => other,
+        });
+    }
+
+    /// Notes that all that has not arrived by now is lost.
+    pub(super) fn lose_in_flight(&mut self, pipe: usize, now: u64) {
+        self.change(pipe, |passage| match passage.arrives() {
+            Some(at) if at > now => Passage::Lost(now),
+            None if passage == Passage::Held => Passage::Lost(now),
+            _ => passage,
+        });
+    }
+
+    /// Notes that the reader of a pipe has gone: segments that arrive later are lost when they arrive. A
+    /// close or a reset still reaches the kernel.
+    pub(super) fn lose_reader(&mut self, pipe: usize, now: u64) {
+        if let Some(connection) = self.connections.get_mut(pipe / 2) {
+            let segments = connection.segments.iter_mut().filter(|segment| segment.from == writer(pipe));
+            segments.for_each(|segment| segment.passage = segment.passage.without_reader(now));
+        }
+    }
+
+    fn change(&mut self, pipe: usize, changed: impl Fn(Passage) -> Passage) {
+        if let Some(connection) = self.connections.get_mut(pipe / 2) {
+            connection.passages(writer(pipe)).for_each(|passage| *passage = changed(*passage));
+        }
+    }
+}
+
+impl Passage {
+    /// Returns the passage of something whose reader has gone by `now`.
+    pub(super) fn without_reader(self, now: u64) -> Self {
+        match self.arrives() {
+            Some(at) if at > now => Self::Lost(at),
+            None if self == Self::Held => Self::Lost(now),
+            _ => self,
+        }
+    }
+}
+
+const fn writer(pipe: usize) -> Side {
+    if pipe.is_multiple_of(2) { Side::Opener } else { Side::Acceptor }
+}
