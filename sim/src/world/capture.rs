@@ -1,8 +1,8 @@
-//! What every connection of a run carried: who opened it and when, its segments, how each direction ended, and
-//! what became of each of them.
+//! What every connection of a run carried: who opened it and when, its segments, how each direction ended,
+//! and what became of each of them.
 //!
-//! A world captures only if it is told to ([`World::capture`](super::World::capture)). Capturing draws nothing,
-//! wakes nothing and delays nothing, so a run is the same with it and without.
+//! A world captures only if it is told to ([`World::capture`](super::World::capture)). Capturing draws
+//! nothing, wakes nothing and delays nothing, so a run is the same with it and without.
 //!
 //! All times are true times, in nanoseconds since the run began.
 
@@ -104,8 +104,8 @@ pub enum Passage {
         /// The time at which it arrives.
         arrives: u64,
     },
-    /// It was lost at this time: the connection was reset, or a host lost power, or its receiver had gone when
-    /// it arrived.
+    /// It was lost at this time: the connection was reset, or a host lost power, or its receiver had gone
+    /// when it arrived.
     Lost(u64),
 }
 

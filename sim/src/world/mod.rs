@@ -2,8 +2,9 @@
 //! of directed links, and disks that lose unsynced data.
 //!
 //! Read in this order: [`clock`] (time as a process sees it), [`process`] (pause, crash, restart),
-//! [`network`] (links, segments, cuts), [`stream`] (the byte streams over them), [`capture`], [`disk`], [`runtime`] (the
-//! `dlock::Runtime` of real clients), and [`machine`] (the surroundings of simulated servers).
+//! [`network`] (links, segments, cuts), [`stream`] (the byte streams over them), [`capture`] (what they
+//! carried), [`disk`], [`runtime`] (the `dlock::Runtime` of real clients), and [`machine`] (the surroundings
+//! of simulated servers).
 
 mod activity;
 pub mod capture;

@@ -198,3 +198,21 @@ fn an_exhaustive_search_without_fencing_saves_schedules_that_replay() {
     let file = out.join("exhaust-redis-unfenced-1.toml");
     assert_eq!(sim(&["replay", file.to_str().unwrap()]).status.code(), Some(0));
 }
+
+#[test]
+fn each_arm_exports_files_of_its_own() {
+    let file = |name: &str| Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let (pcap, perfetto) = (file("export.pcapng"), file("export.pftrace"));
+    let exports = ["--pcap", pcap.to_str().unwrap(), "--perfetto", perfetto.to_str().unwrap()];
+    let output = sim(&[&["replay", "seeds/gc-pause.toml"], &exports[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for arm in ["unfenced", "fenced"] {
+        let pcap = std::fs::read(file(&format!("export-{arm}.pcapng"))).unwrap();
+        // The type of a section header of pcapng.
+        assert!(pcap.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]));
+        assert!(!std::fs::read(file(&format!("export-{arm}.pftrace"))).unwrap().is_empty());
+    }
+    let output = sim(&[&["run", "--seed", "7"], &exports[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(pcap.exists() && perfetto.exists());
+}

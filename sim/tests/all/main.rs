@@ -36,6 +36,7 @@ mod hosts;
 mod import_cycles;
 mod lines;
 mod museum;
+mod perfetto;
 mod probes;
 mod reader;
 mod schedule;

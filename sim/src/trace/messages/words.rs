@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// The most characters of one text within a message, and of all its words.
 const TEXT_CHARS_MAX: usize = 60;
-const WORDS_CHARS_MAX: usize = 160;
+const WORDS_CHARS_MAX: usize = 240;
 
 /// The number of hexadecimal digits of an owner token, and of those that the trace shows.
 const OWNER_DIGITS: usize = 32;

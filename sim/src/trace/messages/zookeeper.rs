@@ -17,7 +17,7 @@ use super::words::{joined, text};
 type Ops = BTreeMap<i32, Op>;
 
 /// The beginning of the paths of all locks (`dlock`'s options of ZooKeeper).
-const LOCKS: &str = "/lock/v1/";
+const LOCKS: &str = "/locks/";
 
 /// Splits the bytes of a client and of a server.
 pub(super) fn decode(client: &Flow, server: &Flow) -> [Parts; 2] {
@@ -33,7 +33,8 @@ pub(super) fn decode(client: &Flow, server: &Flow) -> [Parts; 2] {
     [requests, replies]
 }
 
-/// Makes a message of each frame, as far as they are valid; `describe` says whether it is a reply, and its words.
+/// Makes a message of each frame, as far as they are valid; `describe` says whether it is a reply, and its
+/// words.
 fn frames(
     bytes: &[u8],
     mut describe: impl FnMut(usize, &[u8]) -> Result<(bool, String), WireError>,

@@ -3,8 +3,9 @@
 //!
 //! - Each process has an address, `10.0.0.1` for the first, and a record with its name.
 //! - A packet is captured at its sender, at the true time of sending, counted from the same epoch as the wall
-//!   clocks of the simulation. The receiver's kernel acknowledges a segment when it arrives, so that the capture
-//!   has this time, too; no such packets travel in the simulation.
+//!   clocks of the simulation. The receiver acknowledges a segment when it arrives, by a packet of its own or
+//!   with what it sends at once, so that the capture has the time of the arrival, too. No acknowledgements
+//!   travel in the simulation.
 //! - A segment that a cut link holds is there twice: when it was first sent, and as a retransmission when the
 //!   link healed. A lost segment is never acknowledged. A comment on the packet says so.
 

@@ -11,6 +11,10 @@ const PORTS: usize = 16_384;
 /// The sequence numbers with which the two ends of every connection begin.
 const FIRST_SEQ: [u32; 2] = [1_000, 2_000];
 
+/// The time within which an end answers at once: some steps of the simulator, which take 50 ns each. A real
+/// kernel sends no acknowledgement of its own then.
+const INSTANT_NANOS: u64 = 1_000;
+
 /// One packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Packet<'a> {
@@ -153,8 +157,10 @@ fn of_connection<'a>(connection: &'a Connection, port: u16, packets: &mut Vec<Pa
             }
             What::Receives { end } => {
                 received[side as usize] = received[side as usize].max(end);
-                let is_soon = happenings.get(number + 1).is_some_and(|next| next.acknowledges(happening));
-                if !is_soon {
+                // Before its end of the handshake, which acknowledges all that came before.
+                let is_early = side == Side::Opener && connection.connected.is_none_or(|end| at < end);
+                let is_soon = is_acknowledged_soon(happening, &happenings[number + 1..]);
+                if !is_early && !is_soon {
                     packets.push(Packet { seq: seq(next[side as usize]), ack: Some(ack(received)), ..plain });
                 }
             }
@@ -162,12 +168,11 @@ fn of_connection<'a>(connection: &'a Connection, port: u16, packets: &mut Vec<Pa
     }
 }
 
-impl Happening<'_> {
-    /// Returns true if it makes an acknowledgement of `arrival` needless: the same end does something at the
-    /// same time.
-    fn acknowledges(&self, arrival: &Happening<'_>) -> bool {
-        self.at == arrival.at && self.side == arrival.side
-    }
+/// Returns true if `arrival` needs no packet of its own, as the same end sends another in the same instant.
+fn is_acknowledged_soon(arrival: &Happening<'_>, later: &[Happening<'_>]) -> bool {
+    let soon = later.iter().take_while(|next| next.at - arrival.at <= INSTANT_NANOS);
+    let mut own = soon.filter(|next| next.side == arrival.side);
+    own.next().is_some()
 }
 
 impl Sent<'_> {

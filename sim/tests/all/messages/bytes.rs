@@ -109,9 +109,10 @@ proptest! {
         let mut damaged = streams(connection);
         for (bytes, end) in damaged.iter_mut().zip(ends) {
             bytes.truncate(end.index(bytes.len() + 1));
-            for (place, byte) in flips.iter().filter(|_| !bytes.is_empty()) {
-                let place = place.index(bytes.len());
-                bytes[place] = *byte;
+            for (place, byte) in &flips {
+                if let Some(length) = std::num::NonZeroUsize::new(bytes.len()) {
+                    bytes[place.index(length.get())] = *byte;
+                }
             }
         }
         let [opener, acceptor] = damaged;

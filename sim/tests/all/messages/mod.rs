@@ -12,7 +12,7 @@ use sim::lab::Arm;
 use sim::museum::{self, Museum};
 
 /// Runs a schedule of `seeds/` and records its messages.
-fn recorded(name: &str, arm: Arm) -> Report {
+pub fn recorded(name: &str, arm: Arm) -> Report {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../seeds")).join(format!("{name}.toml"));
     let schedule = museum::load(&path).unwrap();
     sim::sim::build(&Museum::new(arm), &schedule).unwrap().record_messages().run().unwrap()

@@ -1,15 +1,27 @@
 //! The words of a call to etcd, such as `Txn if orders:42/7f3c created at 0 then put …`.
 
+use super::super::words::{joined, text};
+use super::text::{key, keys, lease, method, of};
 use etcd_client::proto::{
     PbCompare, PbDeleteRequest, PbLeaseGrantRequest, PbLeaseKeepAliveRequest, PbLeaseRevokeRequest,
     PbLeaseTimeToLiveRequest, PbPutRequest, PbRangeRequest, PbTargetUnion, PbTxnOpRequest, PbTxnRequest,
     PbTxnRequestOp, PbWatchRequest, PbWatchRequestUnion,
 };
-use prost::Message;
 
-use super::super::words::{joined, text};
-use super::streams::method;
-use super::text::{key, keys, lease};
+/// A call of etcd's service `Lock`, for which etcd-client has no public type (`v3lock.proto`).
+#[derive(Clone, PartialEq, prost::Message)]
+struct LockRequest {
+    #[prost(bytes = "vec", tag = "1")]
+    name: Vec<u8>,
+    #[prost(int64, tag = "2")]
+    lease: i64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct UnlockRequest {
+    #[prost(bytes = "vec", tag = "1")]
+    key: Vec<u8>,
+}
 
 /// Formats the message `body` of a call of `path`.
 pub(super) fn words(path: &str, body: &[u8]) -> String {
@@ -24,16 +36,15 @@ pub(super) fn words(path: &str, body: &[u8]) -> String {
         "/etcdserverpb.Lease/LeaseKeepAlive" => of(body, |alive: PbLeaseKeepAliveRequest| lease(alive.id)),
         "/etcdserverpb.Lease/LeaseTimeToLive" => of(body, |ttl: PbLeaseTimeToLiveRequest| lease(ttl.id)),
         "/etcdserverpb.Watch/Watch" => of(body, watch),
+        "/v3lockpb.Lock/Lock" => {
+            of(body, |lock: LockRequest| format!("{} {}", key(&lock.name), lease(lock.lease)))
+        }
+        "/v3lockpb.Lock/Unlock" => of(body, |unlock: UnlockRequest| key(&unlock.key)),
         _ if body.is_empty() => Some(String::new()),
         _ => None,
     };
     let arguments = arguments.unwrap_or_else(|| format!("{} bytes", body.len()));
     joined([name, &arguments]).trim_end().to_owned()
-}
-
-/// Decodes a message and formats it; `None` if the bytes are no such message.
-pub(super) fn of<M: Message + Default>(body: &[u8], format: impl FnOnce(M) -> String) -> Option<String> {
-    M::decode(body).ok().map(format)
 }
 
 fn range(range: PbRangeRequest) -> String {

@@ -2,14 +2,14 @@
 
 use etcd_client::proto::{
     PbDeleteResponse, PbEvent, PbLeaseGrantResponse, PbLeaseKeepAliveResponse, PbLeaseRevokeResponse,
-    PbLeaseTimeToLiveResponse, PbPutResponse, PbRangeResponse, PbResponseHeader, PbResponseOp,
-    PbTxnOpResponse, PbTxnResponse, PbWatchResponse,
+    PbLeaseTimeToLiveResponse, PbLockResponse, PbPutResponse, PbRangeResponse, PbResponseHeader,
+    PbResponseOp, PbTxnOpResponse, PbTxnResponse, PbUnlockResponse, PbWatchResponse,
 };
 
 use super::super::words::joined;
-use super::request::of;
-use super::streams::method;
-use super::text::{key, lease, pair};
+use super::text::{key, lease, method, of, pair};
+
+const WATCH: &str = "/etcdserverpb.Watch/Watch";
 
 /// Formats the message `body` that answers a call of `path`.
 pub(super) fn words(path: &str, body: &[u8]) -> String {
@@ -31,11 +31,18 @@ pub(super) fn words(path: &str, body: &[u8]) -> String {
         "/etcdserverpb.Lease/LeaseTimeToLive" => {
             of(body, |alive: PbLeaseTimeToLiveResponse| left(alive.id, alive.ttl))
         }
-        "/etcdserverpb.Watch/Watch" => of(body, |answer: PbWatchResponse| watch(&answer)),
+        WATCH => of(body, |answer: PbWatchResponse| watch(&answer)),
+        "/v3lockpb.Lock/Lock" => of(body, |lock: PbLockResponse| at(key(&lock.key), &lock.header)),
+        "/v3lockpb.Lock/Unlock" => of(body, |unlock: PbUnlockResponse| at("done".to_owned(), &unlock.header)),
         _ => None,
     };
     let answer = answer.unwrap_or_else(|| format!("{} bytes", body.len()));
     joined([name, &answer])
+}
+
+/// Returns true if the message tells of changes that a client watches: it answers no message.
+pub(super) fn is_event(path: &str, body: &[u8]) -> bool {
+    path == WATCH && of(body, |answer: PbWatchResponse| !answer.events.is_empty()).unwrap_or(false)
 }
 
 /// Adds the revision of the store to an answer.
@@ -53,7 +60,7 @@ fn left(number: i64, ttl: i64) -> String {
 
 fn found(range: &PbRangeResponse) -> String {
     match range.kvs.as_slice() {
-        [] if range.count > 0 => format!("{} keys", range.count),
+        [] if range.count > 0 => format!("count {}", range.count),
         [] => "no key".to_owned(),
         pairs => pairs.iter().map(pair).collect::<Vec<_>>().join(", "),
     }

@@ -9,6 +9,7 @@ use super::super::flow::Flow;
 use super::super::words::{joined, text};
 use super::super::{Part, Parts};
 use super::frame::{self, Frame};
+use super::text::method;
 use super::{request, response};
 
 /// The length of the prefix of a gRPC message: whether it is compressed, and its size.
@@ -100,7 +101,8 @@ impl<'a> Direction<'a> {
         Some(())
     }
 
-    /// Reads a whole block of headers: those of a call name its path, trailers an error. `None` if it is invalid.
+    /// Reads a whole block of headers: those of a call name its path, trailers an error. `None` if it is
+    /// invalid.
     fn headers(&mut self, number: u32, methods: &mut Methods) -> Option<()> {
         let block = std::mem::take(&mut self.block);
         let headers = self.hpack.decode(&block).ok()?;
@@ -140,9 +142,12 @@ impl<'a> Direction<'a> {
             ranges.push(begin..end);
             begin = end;
             self.with_headers(&mut stream, &mut ranges);
-            let words =
-                if self.is_reply { response::words(path, &body) } else { request::words(path, &body) };
-            self.push(ranges, self.is_reply, words);
+            let (is_reply, words) = if self.is_reply {
+                (!response::is_event(path, &body), response::words(path, &body))
+            } else {
+                (false, request::words(path, &body))
+            };
+            self.push(ranges, is_reply, words);
         }
         if !stream.data.is_empty() {
             stream.places.push(begin..frame.payload.end);
@@ -173,11 +178,6 @@ impl Stream {
         let size = (u32::from_be_bytes([a, b, c, d]) as usize).checked_add(PREFIX_BYTES)?;
         (self.data.len() >= size).then_some(size)
     }
-}
-
-/// Returns the last part of a path: `Range` of `/etcdserverpb.KV/Range`.
-pub(super) fn method(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Returns the name of a status code, such as `Unavailable`.

@@ -1,4 +1,5 @@
-//! The words of a command, such as `SET orders:42 a:7f3c NX PX 2000` or `EVALSHA renew orders:42 a:7f3c 2000`.
+//! The words of a command, such as `SET orders:42 a:7f3c NX PX 2000`, or `EVALSHA renew orders:42 a:7f3c
+//! 2000` for a script of the lock library.
 
 use super::super::words::{joined, text};
 use super::scripts;
@@ -51,7 +52,8 @@ fn keys<'a>(args: &'a [&'a [u8]]) -> impl Iterator<Item = String> + 'a {
     args.iter().map(|arg| key(arg))
 }
 
-/// Formats the keys and arguments of a script of the lock library, which always gets the counter with the lock.
+/// Formats the keys and arguments of a script of the lock library, without the counter that belongs to each
+/// lock.
 fn without_fences<'a>(args: &'a [&'a [u8]]) -> impl Iterator<Item = String> + 'a {
     args.iter()
         .filter(|arg| !(arg.starts_with(LOCK.as_bytes()) && arg.ends_with(FENCE.as_bytes())))
