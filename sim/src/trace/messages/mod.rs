@@ -43,8 +43,8 @@ type Decode = fn(&Flow, &Flow) -> [Parts; 2];
 impl Parts {
     /// Adds a message that follows on the bytes read so far and ends at `end`.
     fn push(&mut self, end: usize, is_reply: bool, words: String) {
-        let ranges = vec![self.read..end];
-        self.parts.push(Part { ranges, is_reply, words });
+        let range = self.read..end;
+        self.parts.push(Part { ranges: vec![range], is_reply, words });
         self.read = end;
     }
 }
