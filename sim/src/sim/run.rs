@@ -226,8 +226,7 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
     let recorded = record::finish().ok_or(RunError::Unrecorded)?;
     // Before the world ends: connections that its end closes are no steps of the run.
     let steps = steps.map(|steps| steps.take()).unwrap_or_default();
-    let capture = world.take_capture();
-    let commands = stage.executed();
+    let (commands, capture) = (stage.executed(), world.take_capture());
     let probes = Probes::new(world.take_hits());
     world.end().await;
     stage.close();

@@ -152,48 +152,62 @@ impl Passage {
     }
 }
 
-/// What the network reports of one pipe. The pipe that the opener writes has an even number, and the opposite
-/// direction the number after it.
-impl Capture {
-    pub(super) fn new(processes: Vec<String>) -> Self {
-        Self { processes, ..Self::default() }
+/// What the network notes while it runs, or nothing if the world does not capture.
+///
+/// It names one direction of a connection by its pipe. The pipe that the opener writes has an even number, and
+/// the opposite direction the number after it.
+#[derive(Default)]
+pub(super) struct Notes(Option<Capture>);
+
+impl Notes {
+    /// Begins to capture, for these processes.
+    pub(super) fn start(&mut self, processes: Vec<String>) {
+        self.0 = Some(Capture { processes, ..Capture::default() });
     }
 
-    /// Notes a connection that is accepted now.
-    pub(super) fn accept(&mut self, ends: (usize, usize), port: u16, times: Range<u64>) {
-        self.connections.push(Connection {
-            opener: ends.0,
-            acceptor: ends.1,
-            port,
-            requested: times.start,
-            accepted: times.end,
-            connected: None,
-            segments: Vec::new(),
-            endings: Vec::new(),
-        });
+    /// Takes what has been captured, and ends.
+    pub(super) fn take(&mut self) -> Option<Capture> {
+        self.0.take()
+    }
+
+    /// Notes a request for a connection that is accepted or refused now.
+    pub(super) fn request(
+        &mut self,
+        ends: (usize, usize),
+        address: &str,
+        times: Range<u64>,
+        is_accepted: bool,
+    ) {
+        let Some(capture) = &mut self.0 else { return };
+        let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).unwrap_or(0);
+        let ((opener, acceptor), requested) = (ends, times.start);
+        if !is_accepted {
+            capture.refusals.push(Refusal { opener, acceptor, port, requested, refused: times.end });
+            return;
+        }
+        let (segments, endings) = (Vec::new(), Vec::new());
+        let (accepted, connected) = (times.end, None);
+        let connection =
+            Connection { opener, acceptor, port, requested, accepted, connected, segments, endings };
+        capture.connections.push(connection);
     }
 
     /// Notes that the opener has learned of the connection.
     pub(super) fn connected(&mut self, pipe: usize, now: u64) {
-        if let Some(connection) = self.connections.get_mut(pipe / 2) {
+        if let Some(connection) = self.of_pipe(pipe) {
             connection.connected = Some(now);
         }
     }
 
-    pub(super) fn refuse(&mut self, ends: (usize, usize), port: u16, times: Range<u64>) {
-        let (requested, refused) = (times.start, times.end);
-        self.refusals.push(Refusal { opener: ends.0, acceptor: ends.1, port, requested, refused });
-    }
-
     pub(super) fn segment(&mut self, pipe: usize, now: u64, bytes: &[u8], passage: Passage) {
-        if let Some(connection) = self.connections.get_mut(pipe / 2) {
+        if let Some(connection) = self.of_pipe(pipe) {
             let from = writer(pipe);
             connection.segments.push(Segment { from, sent: now, bytes: bytes.to_vec(), passage });
         }
     }
 
     pub(super) fn end(&mut self, pipe: usize, now: u64, is_reset: bool, passage: Passage) {
-        if let Some(connection) = self.connections.get_mut(pipe / 2) {
+        if let Some(connection) = self.of_pipe(pipe) {
             connection.endings.push(End { from: writer(pipe), sent: now, is_reset, passage });
         }
     }
@@ -218,16 +232,20 @@ impl Capture {
     /// Notes that the reader of a pipe has gone: segments that arrive later are lost when they arrive. A
     /// close or a reset still reaches the kernel.
     pub(super) fn lose_reader(&mut self, pipe: usize, now: u64) {
-        if let Some(connection) = self.connections.get_mut(pipe / 2) {
+        if let Some(connection) = self.of_pipe(pipe) {
             let segments = connection.segments.iter_mut().filter(|segment| segment.from == writer(pipe));
             segments.for_each(|segment| segment.passage = segment.passage.without_reader(now));
         }
     }
 
     fn change(&mut self, pipe: usize, changed: impl Fn(Passage) -> Passage) {
-        if let Some(connection) = self.connections.get_mut(pipe / 2) {
+        if let Some(connection) = self.of_pipe(pipe) {
             connection.passages(writer(pipe)).for_each(|passage| *passage = changed(*passage));
         }
+    }
+
+    fn of_pipe(&mut self, pipe: usize) -> Option<&mut Connection> {
+        self.0.as_mut()?.connections.get_mut(pipe / 2)
     }
 }
 

@@ -261,7 +261,7 @@ impl World {
 
     /// Takes what has been captured so far. `None` if the world does not capture.
     pub(crate) fn take_capture(&self) -> Option<Capture> {
-        self.network().capture.take()
+        self.network().notes.take()
     }
 
     fn is_mute(&self, id: ProcessId) -> bool {

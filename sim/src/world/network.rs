@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::io::ReadBuf;
 
 use super::World;
-use super::capture::{Capture, Passage};
+use super::capture::{Notes, Passage};
 use super::process::ProcessId;
 use crate::entropy::{Entropy, Site};
 
@@ -40,7 +40,7 @@ pub(super) struct Network {
     latency: (u64, u64),
     pub(super) listeners: BTreeMap<String, Listening>,
     /// What all connections carry, if the world captures it.
-    pub(super) capture: Option<Capture>,
+    pub(super) notes: Notes,
 }
 
 /// One direction between two processes.
@@ -102,14 +102,14 @@ impl Network {
         let names = names.iter().map(|name| Box::from(*name)).collect();
         let entropy = entropy.clone();
         let (pipes, listeners) = (Vec::new(), BTreeMap::new());
-        Self { entropy, epoch: 0, names, links, pipes, latency, listeners, capture: None }
+        Self { entropy, epoch: 0, names, links, pipes, latency, listeners, notes: Notes::default() }
     }
 
     /// Captures all connections that are opened from now on.
     pub(super) fn start_capture(&mut self) {
         // A connection's number follows from those of its pipes.
         if self.pipes.is_empty() {
-            self.capture = Some(Capture::new(self.names.iter().map(|name| name.to_string()).collect()));
+            self.notes.start(self.names.iter().map(|name| name.to_string()).collect());
         }
     }
 
@@ -149,15 +149,13 @@ impl Network {
         let arrival = self.arrival(now, from, to);
         let pipe = &mut self.pipes[number];
         if pipe.abandoned || pipe.silent || pipe.ending.is_some() {
-            if let (Some(capture), None) = (&mut self.capture, pipe.ending) {
-                capture.segment(number, now, bytes, Passage::of(arrival).without_reader(now));
+            if pipe.ending.is_none() {
+                self.notes.segment(number, now, bytes, Passage::of(arrival).without_reader(now));
             }
             return;
         }
         let at = pipe.order(arrival);
-        if let Some(capture) = &mut self.capture {
-            capture.segment(number, now, bytes, passage(at));
-        }
+        self.notes.segment(number, now, bytes, passage(at));
         pipe.bytes.extend(bytes);
         pipe.segments.push_back((at, bytes.len()));
         pipe.announce(world, at);
@@ -175,16 +173,12 @@ impl Network {
         }
         if ending == Ending::Reset {
             pipe.discard_in_flight(now);
-            if let Some(capture) = &mut self.capture {
-                capture.lose_in_flight(number, now);
-            }
+            self.notes.lose_in_flight(number, now);
         } else if pipe.ending.is_some() {
             return;
         }
         let at = pipe.order(arrival);
-        if let Some(capture) = &mut self.capture {
-            capture.end(number, now, ending == Ending::Reset, passage(at));
-        }
+        self.notes.end(number, now, ending == Ending::Reset, passage(at));
         pipe.ending = Some((at, ending));
         pipe.announce(world, at);
     }
@@ -207,18 +201,14 @@ impl Network {
             }
             let arrival = self.arrival(now, from.0, to.0);
             self.pipes[number].deliver_held(world, arrival);
-            if let Some(capture) = &mut self.capture {
-                capture.release(number, now, self.pipes[number].last_arrival);
-            }
+            self.notes.release(number, now, self.pipes[number].last_arrival);
         }
     }
 
     /// Marks the reader of a pipe as gone: all further bytes are lost.
     pub(super) fn abandon(&mut self, number: usize, now: u64) {
         self.pipes[number].abandoned = true;
-        if let Some(capture) = &mut self.capture {
-            capture.lose_reader(number, now);
-        }
+        self.notes.lose_reader(number, now);
     }
 }
 

@@ -79,13 +79,12 @@ impl World {
         self.network_point(process, OPENS, to.0);
         self.cross(process, to).await;
         let accepted = self.accept_for(process, &address);
-        self.capture_request((process, to), &address, requested, accepted.is_some());
+        let times = requested..self.now();
+        self.network().notes.request((process.0, to.0), &address, times, accepted.is_some());
         self.network_point(to, ACCEPTS, process.0);
         self.cross(to, process).await;
         if let Some(number) = accepted {
-            if let Some(capture) = &mut self.network().capture {
-                capture.connected(number, self.now());
-            }
+            self.network().notes.connected(number, self.now());
             self.network_point(process, CONNECTS, to.0);
         }
         match accepted {
@@ -97,24 +96,6 @@ impl World {
                 writes: number,
             }),
             None => Err(io::Error::new(io::ErrorKind::ConnectionRefused, format!("{address} refused"))),
-        }
-    }
-
-    /// Notes a request for a connection that has just been accepted or refused, if the world captures.
-    fn capture_request(
-        &self,
-        (opener, acceptor): (ProcessId, ProcessId),
-        address: &str,
-        requested: u64,
-        is_accepted: bool,
-    ) {
-        let Some(capture) = &mut self.network().capture else { return };
-        let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).unwrap_or(0);
-        let (ends, times) = ((opener.0, acceptor.0), requested..self.now());
-        if is_accepted {
-            capture.accept(ends, port, times);
-        } else {
-            capture.refuse(ends, port, times);
         }
     }
 
