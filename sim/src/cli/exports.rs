@@ -16,7 +16,7 @@ pub(crate) struct Exports {
     /// name of the arm is added to the name of the file.
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// Writes a trace of the run to this file, for <https://ui.perfetto.dev>: a group of tracks for each
+    /// Writes a trace of the run to this file, for ui.perfetto.dev: a group of tracks for each
     /// process, and its messages as flows. The arm is added as with --pcap.
     #[arg(long, value_name = "FILE")]
     perfetto: Option<PathBuf>,

@@ -154,8 +154,8 @@ impl Passage {
 
 /// What the network notes while it runs, or nothing if the world does not capture.
 ///
-/// It names one direction of a connection by its pipe. The pipe that the opener writes has an even number, and
-/// the opposite direction the number after it.
+/// It names one direction of a connection by its pipe. The pipe that the opener writes has an even number,
+/// and the opposite direction the number after it.
 #[derive(Default)]
 pub(super) struct Notes(Option<Capture>);
 

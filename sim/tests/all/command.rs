@@ -203,6 +203,11 @@ fn an_exhaustive_search_without_fencing_saves_schedules_that_replay() {
 fn each_arm_exports_files_of_its_own() {
     let file = |name: &str| Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let (pcap, perfetto) = (file("export.pcapng"), file("export.pftrace"));
+    for stem in ["export", "export-fenced", "export-unfenced"] {
+        // Those of an earlier run of this test.
+        let _ = std::fs::remove_file(file(&format!("{stem}.pcapng")));
+        let _ = std::fs::remove_file(file(&format!("{stem}.pftrace")));
+    }
     let exports = ["--pcap", pcap.to_str().unwrap(), "--perfetto", perfetto.to_str().unwrap()];
     let output = sim(&[&["replay", "seeds/gc-pause.toml"], &exports[..]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));

@@ -2,7 +2,7 @@
 //!
 //! `flow.rs` is one direction of a connection, `words.rs` shortens texts. Each protocol has a file or a
 //! folder: `resp/` (Redis), `http.rs` (the resource), `grpc/` (etcd), `zookeeper.rs`, and `raw.rs` for all
-//! others. A protocol splits both directions into [`Part`]s; bytes that it can't read are left to `raw.rs`.
+//! others. A protocol splits both directions into `Part`s; bytes that it can't read are left to `raw.rs`.
 
 mod flow;
 mod grpc;
