@@ -202,16 +202,6 @@ fn fraction_nanos(digits: &str, length: u64) -> Option<u64> {
     whole.then(|| (numerator / u128::from(scale)) as u64)
 }
 
-/// Formats a time in the largest unit that keeps it whole, for traces: `2s`, `500ms`. Microseconds are the
-/// smallest unit.
-pub(crate) fn in_whole_units(nanos: u64) -> String {
-    match nanos {
-        nanos if nanos.is_multiple_of(1_000_000_000) => format!("{}s", nanos / 1_000_000_000),
-        nanos if nanos.is_multiple_of(1_000_000) => format!("{}ms", nanos / 1_000_000),
-        nanos => format!("{}us", nanos / 1000),
-    }
-}
-
 fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use picture::in_whole_units;
+
 use super::action::{Action, Check, Fault};
 use super::draw::{Draw, Variant};
 use super::fields::{Fields, Misread};
@@ -11,7 +13,7 @@ use super::scene::Scene;
 use super::strike::Strike;
 use super::trigger::Trigger;
 use crate::place::Invalid;
-use crate::span::{Span, in_whole_units};
+use crate::span::Span;
 
 /// Pauses a process.
 #[derive(Clone, Debug)]

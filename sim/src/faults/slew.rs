@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use picture::in_whole_units;
 use resource::audit::VerdictKind;
 
 use super::action::{Action, Check, Fault};
@@ -11,7 +12,7 @@ use super::kind::FaultKind;
 use super::scene::Scene;
 use super::strike::Strike;
 use crate::place::Invalid;
-use crate::span::{Shift, Span, in_whole_units};
+use crate::span::{Shift, Span};
 use crate::world::clock::TRUE_RATE;
 
 /// Shifts a process's wall clock gradually.

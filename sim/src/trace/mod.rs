@@ -7,6 +7,6 @@ pub mod messages;
 pub mod pcap;
 pub mod perfetto;
 mod side;
-pub mod text;
 
+pub use picture::text;
 pub use side::side_by_side;

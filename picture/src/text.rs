@@ -6,7 +6,7 @@ use std::fmt::Write;
 use resource::audit::{Event, Kind, Name, Nanos};
 pub use resource::story::holder;
 
-use crate::span::in_whole_units;
+use crate::time::in_whole_units;
 
 /// The names of locks and resources by their hashes.
 #[derive(Clone, Debug, Default)]
@@ -81,17 +81,17 @@ pub fn describe(kind: &Kind, names: &Names) -> String {
             format!("granted to {} token={token}, valid for {}", short(owner), micros(*valid_micros))
         }
         Kind::LeaseNotAcquired { key: of, outcome, .. } => {
-            format!("not acquired {}: {}", key(of), word(outcome))
+            format!("not acquired {}: {}", key(of), in_words(outcome))
         }
         Kind::LeaseRenewed { token, valid_micros, .. } => {
             format!("renewed token={token}, valid for {}", micros(*valid_micros))
         }
         Kind::LeaseRenewFailed { token, outcome, .. } => {
-            format!("renewal failed token={token}: {}", word(outcome))
+            format!("renewal failed token={token}: {}", in_words(outcome))
         }
-        Kind::LeaseLost { token, outcome, .. } => format!("lost token={token}: {}", word(outcome)),
+        Kind::LeaseLost { token, outcome, .. } => format!("lost token={token}: {}", in_words(outcome)),
         Kind::LeaseReleaseRequested { key: of, token, .. } => format!("release {} token={token}", key(of)),
-        Kind::LeaseReleased { token, outcome, .. } => format!("released token={token}: {}", word(outcome)),
+        Kind::LeaseReleased { token, outcome, .. } => format!("released token={token}: {}", in_words(outcome)),
         Kind::WriteAccepted { key: of, owner, token, seq, .. } => {
             format!("{} → 200", put(key(of), owner.as_ref(), *token, *seq))
         }
@@ -99,7 +99,7 @@ pub fn describe(kind: &Kind, names: &Names) -> String {
             format!("{} → 200 again, a retry", put(key(of), owner.as_ref(), *token, *seq))
         }
         Kind::WriteRejected { key: of, owner, token, seq, seen, outcome } => {
-            format!("{} → 409 {}, seen {seen}", put(key(of), owner.as_ref(), *token, *seq), word(outcome))
+            format!("{} → 409 {}, seen {seen}", put(key(of), owner.as_ref(), *token, *seq), in_words(outcome))
         }
         Kind::ConditionalAccepted { key: of, owner, expected, version, .. } => {
             format!("{} → 200, version {version}", put_if(key(of), owner.as_ref(), *expected))
@@ -118,26 +118,26 @@ pub fn describe(kind: &Kind, names: &Names) -> String {
             format!("GET {} {} → version {version}", key(of), by(owner))
         }
         Kind::ReadRejected { key: of, token, seen, outcome, owner } => {
-            format!("GET {} {} token={token} → 409 {}, seen {seen}", key(of), by(owner), word(outcome))
+            format!("GET {} {} token={token} → 409 {}, seen {seen}", key(of), by(owner), in_words(outcome))
         }
         Kind::SectionEntered { key: of, token, .. } => {
             format!("enters the section of {} token={token}", key(of))
         }
         Kind::SectionLeft { key: of, token, outcome, .. } => {
-            format!("leaves the section of {} token={token}: {}", key(of), word(outcome))
+            format!("leaves the section of {} token={token}: {}", key(of), in_words(outcome))
         }
         Kind::WorkerStep { step, .. } | Kind::PointPassed { step } => format!("· {step}"),
         Kind::WriteSent { key: of, owner, token, seq } => {
             format!("sends {}", put(key(of), owner.as_ref(), *token, *seq))
         }
-        Kind::WriteAnswered { token, outcome, .. } => format!("its write token={token}: {}", word(outcome)),
+        Kind::WriteAnswered { token, outcome, .. } => format!("its write token={token}: {}", in_words(outcome)),
         Kind::ConditionalSent { key: of, owner, expected } => {
             format!("sends {}", put_if(key(of), owner.as_ref(), *expected))
         }
         Kind::ConditionalAnswered { expected, outcome, .. } => {
-            format!("its write if version {expected}: {}", word(outcome))
+            format!("its write if version {expected}: {}", in_words(outcome))
         }
-        Kind::UpdateEnded { key: of, outcome, .. } => format!("update of {}: {}", key(of), word(outcome)),
+        Kind::UpdateEnded { key: of, outcome, .. } => format!("update of {}: {}", key(of), in_words(outcome)),
         Kind::KeyGranted { key: of, owner, token, ttl_millis, .. } => {
             let token = token.map_or(String::new(), |token| format!(" token={token}"));
             format!("granted {} to {}{token} for {}", key(of), short(owner), millis(*ttl_millis))
@@ -185,7 +185,8 @@ fn tail(detail: &Option<Name>) -> String {
     detail.as_ref().map_or(String::new(), |detail| format!(": {detail}"))
 }
 
-fn word(outcome: &Option<Name>) -> &str {
+/// Returns an outcome in words.
+pub(crate) fn in_words(outcome: &Option<Name>) -> &str {
     match outcome.as_ref().map(Name::as_str) {
         Some("not_owner") => "not the owner any more",
         Some(outcome) => outcome,
