@@ -16,6 +16,8 @@ use sim::explore::fleet::Shard;
 use sim::lab::System;
 use sim::museum::Mutant;
 
+use crate::cli::picture::Pictures;
+
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
@@ -23,10 +25,12 @@ static ALLOCATOR: Allocator = Allocator;
 ///
 /// Without a command: runs the safety experiment with fencing off and on, then random schedules for 5 s.
 #[derive(Parser)]
-#[command(name = "sim", version)]
+#[command(name = "sim", version, args_conflicts_with_subcommands = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
+    #[command(flatten)]
+    pictures: Pictures,
 }
 
 #[derive(Subcommand)]
@@ -55,6 +59,8 @@ enum Command {
         json: bool,
         #[command(flatten)]
         exports: cli::exports::Exports,
+        #[command(flatten)]
+        pictures: Pictures,
     },
     /// Replays every schedule in a folder and prints a line for each.
     Corpus {
@@ -114,6 +120,8 @@ enum Command {
         /// `violations`, without a summary.
         #[arg(long)]
         out: Option<PathBuf>,
+        #[command(flatten)]
+        pictures: Pictures,
     },
     /// Makes one report of the folders that `explore --out` has written.
     Merge(cli::merge::Arguments),
@@ -128,6 +136,8 @@ enum Command {
         /// The file to which the smaller schedule is written.
         #[arg(long)]
         out: Option<PathBuf>,
+        #[command(flatten)]
+        pictures: Pictures,
     },
     /// Says what happens in a schedule that fails, and which lengths of its faults still make it fail.
     Explain {
@@ -184,12 +194,15 @@ enum Command {
 
 fn main() -> ExitCode {
     Allocator::keep_freed_memory();
-    let outcome = match Arguments::parse().command {
-        None => cli::demo::demo(),
+    let Arguments { command, pictures } = Arguments::parse();
+    let outcome = match command {
+        None => cli::demo::demo(&pictures),
         Some(Command::Run { seed, strategy, fence, shows }) => {
             cli::replay::random(seed, &strategy.into(), fence.into(), &shows)
         }
-        Some(Command::Replay { file, json, exports }) => cli::replay::file(&file, json, &exports),
+        Some(Command::Replay { file, json, exports, pictures }) => {
+            cli::replay::file(&file, json, &exports, &pictures)
+        }
         Some(Command::Corpus { folder }) => cli::corpus::corpus(&folder),
         Some(Command::Explore {
             seeds,
@@ -207,6 +220,7 @@ fn main() -> ExitCode {
             failures,
             hang,
             out,
+            pictures,
         }) => {
             let seconds = seconds.or(minutes.map(|minutes| minutes.saturating_mul(60)));
             cli::explore::explore(&cli::explore::Plan {
@@ -224,10 +238,13 @@ fn main() -> ExitCode {
                 failures,
                 hang: Duration::from_secs(hang),
                 out,
+                pictures,
             })
         }
         Some(Command::Merge(arguments)) => cli::merge::merge(&arguments),
-        Some(Command::Shrink { file, verdict, out }) => cli::shrink::shrink(&file, verdict, out.as_deref()),
+        Some(Command::Shrink { file, verdict, out, pictures }) => {
+            cli::shrink::shrink(&file, verdict, out.as_deref(), &pictures)
+        }
         Some(Command::Explain { file, verdict }) => cli::shrink::explain(&file, verdict),
         Some(Command::Museum(arguments)) => cli::museum::run(&arguments),
         Some(Command::Exhaust(arguments)) => cli::exhaust::run(&arguments),

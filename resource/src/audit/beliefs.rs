@@ -15,8 +15,9 @@ use crate::vocabulary::{Kind, Name};
 /// The rate of a clock that runs true.
 const TRUE_RATE: u64 = 1_000_000_000;
 
+/// The leases that holders trust, as far as a history has been observed.
 #[derive(Default)]
-pub(super) struct Beliefs<'h> {
+pub struct Beliefs<'h> {
     /// The rates of clocks that don't run true, by process.
     rates: BTreeMap<&'h Name, u64>,
     by_key: BTreeMap<&'h Name, Vec<Belief<'h>>>,
@@ -24,22 +25,27 @@ pub(super) struct Beliefs<'h> {
 
 /// A lease that its holder trusts.
 #[derive(Clone, Copy)]
-pub(super) struct Belief<'h> {
-    pub(super) by: Acquisition<'h>,
-    pub(super) token: u64,
-    pub(super) until: Nanos,
+pub struct Belief<'h> {
+    /// Its holder.
+    pub by: Acquisition<'h>,
+    /// The fencing token of its grant.
+    pub token: u64,
+    /// The true time at which its validity ends.
+    pub until: Nanos,
 }
 
 /// A process and an owner: two tasks that share one owner token by mistake are two holders.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Acquisition<'h> {
-    pub(super) process: &'h Name,
-    pub(super) owner: &'h Name,
+pub struct Acquisition<'h> {
+    /// The process.
+    pub process: &'h Name,
+    /// The owner.
+    pub owner: &'h Name,
 }
 
 impl<'h> Beliefs<'h> {
-    /// Returns the key and the belief, if `event` began or prolonged one.
-    pub(super) fn observe(&mut self, event: &'h Event) -> Option<(&'h Name, Belief<'h>)> {
+    /// Takes the next event of the history. Returns the key and the belief, if `event` began or prolonged one.
+    pub fn observe(&mut self, event: &'h Event) -> Option<(&'h Name, Belief<'h>)> {
         let process = &event.process;
         match &event.kind {
             Kind::LeaseAcquired { key, owner, token, valid_micros: Some(valid), .. }
@@ -64,6 +70,18 @@ impl<'h> Beliefs<'h> {
             _ => {}
         }
         None
+    }
+
+    /// Returns all leases that no event has ended, with their keys. Of some, the validity may be over.
+    pub fn all(&self) -> impl Iterator<Item = (&'h Name, &Belief<'h>)> {
+        self.by_key.iter().flat_map(|(key, beliefs)| beliefs.iter().map(|belief| (*key, belief)))
+    }
+
+    /// Converts a duration on the process's clock to true time, at the clock's present rate.
+    pub fn true_time(&self, process: &Name, local: Duration) -> Duration {
+        let rate = self.rates.get(process).copied().unwrap_or(TRUE_RATE);
+        let local = u64::try_from(local.as_nanos()).unwrap_or(u64::MAX);
+        Duration::from_nanos(scale(local, TRUE_RATE, rate))
     }
 
     /// Returns the leases on `key` that are trusted right after `at`.
@@ -95,13 +113,6 @@ impl<'h> Beliefs<'h> {
             let left = belief.until.0 - at.0;
             belief.until = Nanos(at.0.saturating_add(scale(left, former, rate.max(1))));
         }
-    }
-
-    /// Converts a duration on the process's clock to true time.
-    fn true_time(&self, process: &Name, local: Duration) -> Duration {
-        let rate = self.rates.get(process).copied().unwrap_or(TRUE_RATE);
-        let local = u64::try_from(local.as_nanos()).unwrap_or(u64::MAX);
-        Duration::from_nanos(scale(local, TRUE_RATE, rate))
     }
 }
 

@@ -39,12 +39,12 @@ mod verdict;
 mod writes;
 
 pub use crate::vocabulary::{EventName, Kind, Name, Record, RecordError, Slot};
+pub use beliefs::{Acquisition, Belief, Beliefs};
 pub use fairness::Fairness;
 pub use history::{Event, History, HistoryError, Nanos};
 pub use summary::{Summary, Updates, WriteBy, WriteByError};
 pub use verdict::{Verdict, VerdictKind, VerdictKindError};
 
-use beliefs::Beliefs;
 use faults::Faults;
 use holders::Holders;
 use idle::Idle;

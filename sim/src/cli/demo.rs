@@ -12,6 +12,7 @@ use sim::sim::Report;
 use sim::trace::side_by_side;
 
 use super::explore::{bar, cores, estimate, show, table};
+use super::picture::Pictures;
 use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, wrap};
 
@@ -23,7 +24,7 @@ const SEARCH: Duration = Duration::from_secs(5);
 
 /// Runs the experiment and the search. Returns false if an arm of the experiment does not give the expected
 /// outcome, or if the search finds a violation.
-pub(crate) fn demo() -> Outcome {
+pub(crate) fn demo(pictures: &Pictures) -> Outcome {
     let schedule = Schedule::parse("seeds/gc-pause.toml", EXPERIMENT)?;
     let unfenced = run(&schedule, Arm::Unfenced, schedule.seed)?;
     let fenced = run(&schedule, Arm::Fenced, schedule.seed)?;
@@ -42,6 +43,12 @@ pub(crate) fn demo() -> Outcome {
         }
     }
     print(&text)?;
+    if pictures.is_wanted() {
+        let arms = [(Arm::Unfenced, &unfenced), (Arm::Fenced, &fenced)];
+        let drawn =
+            arms.map(|(arm, report)| sim::explore::picture(&Lab::new(arm), &schedule, report, arm_name(arm)));
+        pictures.write(&drawn, "seeds/gc-pause.toml", EXPERIMENT)?;
+    }
     Ok(search()? && as_expected)
 }
 

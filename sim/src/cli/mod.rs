@@ -11,6 +11,7 @@ pub(crate) mod init;
 pub(crate) mod json;
 pub(crate) mod merge;
 pub(crate) mod museum;
+pub(crate) mod picture;
 pub(crate) mod probes;
 pub(crate) mod replay;
 pub(crate) mod shrink;

@@ -12,6 +12,7 @@ use sim::sim::{self as simulation, Mismatch, Report};
 
 use super::exports::Exports;
 use super::json::Object;
+use super::picture::Pictures;
 use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, wrap};
 
@@ -26,6 +27,8 @@ pub(crate) struct Shows {
     json: bool,
     #[command(flatten)]
     exports: Exports,
+    #[command(flatten)]
+    pictures: Pictures,
 }
 
 /// Runs the schedule drawn from `seed` in one arm. Returns false if there is a violation.
@@ -34,9 +37,14 @@ pub(crate) fn random(seed: u64, portfolio: &Portfolio, arm: Arm, shows: &Shows) 
     let began = Stopwatch::start();
     let mut world = simulation::build(&Lab::new(arm), &schedule)?;
     shows.exports.prepare(&mut world);
+    shows.pictures.prepare(&mut world);
     let report = world.with_seed(seed).run()?;
     shows.exports.write(&report, None)?;
     let kept = sim::explore::violation(&Lab::new(arm), &schedule, &report).is_none();
+    if shows.pictures.is_wanted() {
+        let drawn = sim::explore::picture(&Lab::new(arm), &schedule, &report, arm_name(arm));
+        shows.pictures.write(&[drawn], &format!("seed {seed}"), &schedule.to_toml())?;
+    }
     if shows.json {
         let mut object = Object::new(&schedule, "drawn from the seed".to_owned());
         object.add(arm, &report, began.elapsed(), None);
@@ -58,16 +66,17 @@ pub(crate) fn random(seed: u64, portfolio: &Portfolio, arm: Arm, shows: &Shows) 
 
 /// Runs the schedule in `file` in each arm that it has expectations of, or in both if it has none. Returns
 /// false if an arm does not give the expected outcome.
-pub(crate) fn file(file: &Path, json: bool, exports: &Exports) -> Outcome {
+pub(crate) fn file(file: &Path, json: bool, exports: &Exports, pictures: &Pictures) -> Outcome {
     let schedule = museum::load(file)?;
     let mut object = Object::new(&schedule, file.display().to_string());
     let mut text = wrap(&format!("{}: {}", file.display(), schedule.about), 2);
-    let mut as_expected = true;
+    let (mut as_expected, mut drawn) = (true, Vec::new());
     let arms: Vec<Arm> = Arm::of(&schedule.expect).collect();
     for &arm in &arms {
         let began = Stopwatch::start();
         let mut world = simulation::build(&Museum::new(arm), &schedule)?;
         exports.prepare(&mut world);
+        pictures.prepare(&mut world);
         let report = world.run()?;
         exports.write(&report, (arms.len() > 1).then_some(arm))?;
         let mismatches = schedule.mismatches(arm.name(), &report);
@@ -75,8 +84,14 @@ pub(crate) fn file(file: &Path, json: bool, exports: &Exports) -> Outcome {
         object.add(arm, &report, began.elapsed(), mismatches.as_deref());
         let _ = write!(text, "\n── {} ──\n{}\n{}", arm_name(arm), report.trace(), summary(&report));
         text += &comparison(mismatches.as_deref());
+        if pictures.is_wanted() {
+            drawn.push(sim::explore::picture(&Museum::new(arm), &schedule, &report, arm_name(arm)));
+        }
     }
     print(&if json { object.text()? } else { text })?;
+    if pictures.is_wanted() {
+        pictures.write(&drawn, &file.display().to_string(), &std::fs::read_to_string(file)?)?;
+    }
     Ok(as_expected)
 }
 

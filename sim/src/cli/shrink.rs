@@ -9,6 +9,7 @@ use sim::explore::{Broken, Cause, Causes, RUNS_MAX};
 use sim::lab::{Arm, Options};
 use sim::museum::{self, Museum};
 
+use super::picture::Pictures;
 use super::{Outcome, arm_name, print, wrap, wrap_lines};
 
 /// A schedule that fails in one arm.
@@ -20,13 +21,18 @@ struct Failing {
 }
 
 /// Shrinks the schedule in `file`, and writes it to `out`, or prints it.
-pub(crate) fn shrink(file: &Path, verdict: Option<VerdictKind>, out: Option<&Path>) -> Outcome {
+pub(crate) fn shrink(file: &Path, verdict: Option<VerdictKind>, out: Option<&Path>, pictures: &Pictures) -> Outcome {
     let Failing { arm, subject, schedule, cause } = load(file, verdict)?;
     let shrunk = sim::explore::shrink(&subject, &schedule, &cause, RUNS_MAX);
     let text = shrunk.schedule.to_toml();
     if let Some(out) = out {
         std::fs::write(out, &text)
             .map_err(|error| format!("{}: {error}; choose another file with --out", out.display()))?;
+    }
+    if pictures.is_wanted() {
+        let report = sim::sim::run(&subject, &shrunk.schedule)?;
+        let drawn = sim::explore::picture(&subject, &shrunk.schedule, &report, arm_name(arm));
+        pictures.write(&[drawn], &format!("{}, shrunk", file.display()), &text)?;
     }
     let (faults, left) = (schedule.faults.len(), shrunk.schedule.faults.len());
     let stopped = if shrunk.is_smallest { "" } else { ", where it stopped before its end" };

@@ -21,7 +21,14 @@ pub(super) fn sentence<O>(
         Ok(report) => report,
         Err(error) => return format!("{error}."),
     };
-    let Some(verdict) = verdict else { return of_check(schedule, cause, report) };
+    match verdict {
+        Some(verdict) => of_verdict(schedule, verdict, report),
+        None => of_check(schedule, cause, report),
+    }
+}
+
+/// Says how a verdict came about.
+pub(super) fn of_verdict<O>(schedule: &Schedule<O>, verdict: &Verdict, report: &Report) -> String {
     let story = Story::of(schedule, report);
     let mut clauses = story.clauses(verdict);
     clauses.push(format!("so {}: {}", story.outcome(verdict), verdict.kind));

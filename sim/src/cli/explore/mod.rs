@@ -17,6 +17,7 @@ use sim::lab::{Arm, Options, System};
 use sim::museum::{Museum, Mutant, run};
 
 use self::follow::Following;
+use super::picture::Pictures;
 use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, probes, replay, wrap, wrap_lines};
 
@@ -51,6 +52,8 @@ pub(crate) struct Plan {
     /// The folder for the violations and the summary. Without it violations are saved in [`OUT`], and there
     /// is no summary.
     pub(crate) out: Option<PathBuf>,
+    /// The pictures of the first violation.
+    pub(crate) pictures: Pictures,
 }
 
 /// The folder for violations, unless another is given.
@@ -78,6 +81,9 @@ pub(crate) fn explore(plan: &Plan) -> Outcome {
     });
     let Found { tally, violations } = following.end(searched)?;
     print(&table(&tally, &[Arm::Fenced], began.elapsed().as_secs_f64()))?;
+    if let Some(first) = violations.first().filter(|_| plan.pictures.is_wanted()) {
+        draw(&following.best(first)?, first, plan)?;
+    }
     let mut told = BTreeSet::new();
     for violation in &violations {
         // Those of a cause that come later are duplicates.
@@ -181,6 +187,20 @@ fn states(tally: &Tally) -> String {
         text += &wrap(&format!("first with seed {seed}: {cause}"), 2);
     }
     text
+}
+
+/// Draws the best capsule of a violation.
+fn draw(
+    capsule: &Capsule,
+    violation: &Violation<Options>,
+    plan: &Plan,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let arm = violation.arm.parse::<Arm>()?;
+    let path = plan.folder().join(format!("{}.toml", capsule.name));
+    let schedule = sim::museum::load(&path)?;
+    let report = run(&schedule, arm, schedule.seed)?;
+    let drawn = sim::explore::picture(&Museum::new(arm), &schedule, &report, arm_name(arm));
+    plan.pictures.write(&[drawn], &path.display().to_string(), &capsule.schedule)
 }
 
 /// Prints the cause of a violation, and its best capsule with explanation, trace and the command that replays

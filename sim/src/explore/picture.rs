@@ -1,0 +1,56 @@
+//! The picture of a run: what crate `picture` draws.
+
+use std::collections::BTreeMap;
+
+use picture::{Fate, Finding, Message, Picture, Run};
+use resource::audit::{Verdict, VerdictKind};
+
+use super::sentence::of_verdict;
+use crate::sim::{Report, Schedule, Subject};
+use crate::trace::message;
+
+/// Draws up the picture of a run of the schedule. `title` tells the run from others.
+pub fn picture<S: Subject>(
+    subject: &S,
+    schedule: &Schedule<S::Options>,
+    report: &Report,
+    title: &str,
+) -> Picture {
+    let excused = subject.excused(schedule);
+    let finding = |verdict: &Verdict| Finding {
+        sentence: of_verdict(schedule, verdict, report),
+        is_excused: excused.contains(&verdict.kind),
+        verdict: verdict.clone(),
+    };
+    let mut findings: Vec<Finding> = report.verdicts.iter().map(finding).collect();
+    // An overlap is what any lease allows; the other verdicts say what came of it.
+    findings.sort_by_key(|finding| (finding.is_excused, finding.verdict.kind == VerdictKind::Overlap));
+    let messages: Vec<Message> = report.messages.iter().map(Message::from).collect();
+    Picture::of(&Run {
+        title,
+        about: &schedule.about,
+        events: &report.events,
+        names: &report.names,
+        findings: &findings,
+        messages: &messages,
+        roles: &BTreeMap::new(),
+    })
+}
+
+impl From<&message::Message> for Message {
+    fn from(message: &message::Message) -> Self {
+        Self {
+            from: message.from.clone(),
+            to: message.to.clone(),
+            sent: message.sent,
+            fate: match message.fate {
+                message::Fate::Arrived { at, held } => Fate::Arrived { at, held },
+                message::Fate::Held => Fate::Held,
+                message::Fate::Lost { at } => Fate::Lost { at },
+            },
+            is_reply: message.is_reply,
+            words: message.words.clone(),
+            bytes: message.bytes.clone(),
+        }
+    }
+}
