@@ -1,5 +1,5 @@
-//! Places a picture: time runs downwards, lanes are columns. Time is not to scale: each event has a line of its
-//! lane, and a long time in which nothing happens is folded.
+//! Places a picture: time runs downwards, lanes are columns. Time is not to scale: each event has a line of
+//! its lane, and a long time in which nothing happens is folded.
 
 use std::collections::BTreeMap;
 

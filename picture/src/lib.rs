@@ -1,8 +1,8 @@
 //! Histories for people to read, from the simulator and from live runs.
 //!
-//! [`Run`] is what a picture is made from: a history, and what else is known of it. [`Picture`] is the picture
-//! as data (`model/`). [`page`] and [`svg`] draw it (`layout`, `draw/`), [`terminal`] prints it. [`text`]
-//! describes events in words.
+//! [`Run`] is what a picture is made from: a history, and what else is known of it. [`Picture`] is the
+//! picture as data (`model/`). [`page`] and [`svg`] draw it (`layout`, `draw/`), [`terminal`] prints it.
+//! [`text`] describes events in words.
 
 mod draw;
 mod layout;
@@ -16,9 +16,7 @@ pub mod text;
 mod time;
 
 pub use draw::svg;
-pub use model::{
-    Arrow, Change, EVENTS_MAX, Edge, Lane, Mark, Picture, Shape, Span, SpanKind, Violation,
-};
+pub use model::{Arrow, Change, EVENTS_MAX, Edge, Lane, Mark, Picture, Shape, Span, SpanKind, Violation};
 pub use page::page;
 pub use rule::rule;
 pub use run::{Fate, Finding, Message, Role, Run, Schedule};

@@ -212,9 +212,8 @@ fn schedule_lines(schedule: &Schedule, pictures: &[Picture]) -> Markup {
 }
 
 fn legend(pictures: &[Picture]) -> Markup {
-    let has = |shape: Shape| {
-        pictures.iter().any(|picture| picture.marks.iter().any(|mark| mark.shape == shape))
-    };
+    let has =
+        |shape: Shape| pictures.iter().any(|picture| picture.marks.iter().any(|mark| mark.shape == shape));
     let has_bar = |class: &str| {
         pictures.iter().any(|picture| picture.spans.iter().any(|span| span.kind.class() == class))
     };

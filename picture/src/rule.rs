@@ -17,7 +17,9 @@ pub const fn rule(kind: VerdictKind) -> &'static str {
             "An acquire that begins after an earlier grant has returned gets a greater fencing token."
         }
         VerdictKind::ForeignRelease => "A client deletes or extends only a lock that it owns.",
-        VerdictKind::Stuck => "Once all faults have healed, each waiter is served, and no key outlives its TTL.",
+        VerdictKind::Stuck => {
+            "Once all faults have healed, each waiter is served, and no key outlives its TTL."
+        }
         VerdictKind::Unfair => "A first-come-first-served lock serves waiters in the order of their arrival.",
         VerdictKind::TwoValid => "No two leases on one key are valid at once by their holders' own clocks.",
         VerdictKind::Unheld => {

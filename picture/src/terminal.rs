@@ -7,15 +7,17 @@ use crate::model::{Mark, Picture, Shape, SpanKind};
 /// The width of the output, in columns.
 const WIDTH: usize = 100;
 
+/// The part of it that the lanes share, if they are few.
+const LANES_WIDTH: usize = 44;
+
 /// Returns the picture as text. `has_colours` adds the escape sequences of colours; a caller leaves them out
 /// where the output is no terminal, or where the user has set `NO_COLOR`.
 pub fn terminal(picture: &Picture, has_colours: bool) -> String {
     let lanes = picture.lanes.len().max(1);
-    let lane = ((WIDTH - 10) / lanes).saturating_sub(1).clamp(3, 5);
+    let lane = (LANES_WIDTH / lanes).saturating_sub(1).clamp(3, 8);
     let mut text = format!("{:>8}  ", "");
     for about in &picture.lanes {
-        let name: String = about.name.chars().take(lane).collect();
-        let _ = write!(text, "{name:<lane$} ");
+        let _ = write!(text, "{:<lane$} ", shortened(&about.name, lane));
     }
     text = text.trim_end().to_owned() + "\n";
     let mut before = None;
@@ -31,6 +33,15 @@ pub fn terminal(picture: &Picture, has_colours: bool) -> String {
         }
     }
     text
+}
+
+/// Shortens a name in its middle, so that `redis-1` and `redis-2` stay different.
+fn shortened(name: &str, width: usize) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    match letters.len() {
+        length if length <= width => name.to_owned(),
+        length => letters[..width - 2].iter().chain(&letters[length - 2..]).collect(),
+    }
 }
 
 fn line(picture: &Picture, number: usize, mark: &Mark, lane: usize, has_colours: bool) -> String {

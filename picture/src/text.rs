@@ -91,7 +91,9 @@ pub fn describe(kind: &Kind, names: &Names) -> String {
         }
         Kind::LeaseLost { token, outcome, .. } => format!("lost token={token}: {}", in_words(outcome)),
         Kind::LeaseReleaseRequested { key: of, token, .. } => format!("release {} token={token}", key(of)),
-        Kind::LeaseReleased { token, outcome, .. } => format!("released token={token}: {}", in_words(outcome)),
+        Kind::LeaseReleased { token, outcome, .. } => {
+            format!("released token={token}: {}", in_words(outcome))
+        }
         Kind::WriteAccepted { key: of, owner, token, seq, .. } => {
             format!("{} → 200", put(key(of), owner.as_ref(), *token, *seq))
         }
@@ -130,7 +132,9 @@ pub fn describe(kind: &Kind, names: &Names) -> String {
         Kind::WriteSent { key: of, owner, token, seq } => {
             format!("sends {}", put(key(of), owner.as_ref(), *token, *seq))
         }
-        Kind::WriteAnswered { token, outcome, .. } => format!("its write token={token}: {}", in_words(outcome)),
+        Kind::WriteAnswered { token, outcome, .. } => {
+            format!("its write token={token}: {}", in_words(outcome))
+        }
         Kind::ConditionalSent { key: of, owner, expected } => {
             format!("sends {}", put_if(key(of), owner.as_ref(), *expected))
         }

@@ -222,8 +222,9 @@ impl<'a> Drawing<'a> {
 fn short_name(name: &str, room: usize) -> String {
     match name.rsplit_once('-') {
         _ if name.chars().count() <= room => name.to_owned(),
-        Some((word, number)) => format!("{}-{number}", cut(word, room.saturating_sub(number.len() + 1).max(1)))
-            .replace('…', ""),
+        Some((word, number)) => {
+            format!("{}-{number}", cut(word, room.saturating_sub(number.len() + 1).max(1))).replace('…', "")
+        }
         None => name.chars().take(room).collect(),
     }
 }
@@ -232,7 +233,7 @@ fn short_name(name: &str, room: usize) -> String {
 fn zigzag(left: f64, right: f64, y: f64) -> String {
     let steps = ((right - left) / 8.0) as usize;
     let point = |step: usize| {
-        let dy = if step % 2 == 0 { 2.5 } else { -2.5 };
+        let dy = if step.is_multiple_of(2) { 2.5 } else { -2.5 };
         format!("L{} {}", px(left + step as f64 * 8.0), px(y + dy))
     };
     let points: String = (1..=steps).map(point).collect();

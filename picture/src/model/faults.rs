@@ -114,7 +114,8 @@ fn look(label: &str) -> Look {
 impl Clock {
     /// Describes the error of the clock; returns `None` if there is none.
     fn in_words(self) -> Option<String> {
-        let rate = (self.rate != TRUE_RATE).then(|| format!("clock × {}", self.rate as f64 / TRUE_RATE as f64));
+        let rate =
+            (self.rate != TRUE_RATE).then(|| format!("clock × {}", self.rate as f64 / TRUE_RATE as f64));
         let (sign, error) = (if self.ahead_nanos < 0 { '−' } else { '+' }, self.ahead_nanos.unsigned_abs());
         let ahead = (error > CLOSE_NANOS.unsigned_abs()).then(|| {
             // Milliseconds are enough to see by how much.

@@ -114,8 +114,8 @@ pub(super) fn shape(kind: &Kind) -> Shape {
     }
 }
 
-/// Returns the event in a few words. `text` is the event in full; `key` is the name of its key, if the picture
-/// has several.
+/// Returns the event in a few words. `text` is the event in full; `key` is the name of its key, if the
+/// picture has several.
 pub(super) fn label(kind: &Kind, text: &str, key: Option<&str>) -> String {
     let of = key.map_or(String::new(), |key| format!(" {key}"));
     let by = |owner: &Option<Name>| holder(owner.as_ref()).to_owned();
@@ -139,9 +139,8 @@ pub(super) fn label(kind: &Kind, text: &str, key: Option<&str>) -> String {
             format!("stored for {}{token}{of}", holder(Some(owner)))
         }
         Kind::KeyExtended { owner, ttl_millis, .. } => {
-            let ttl = ttl_millis.map_or(String::new(), |ms| {
-                format!(" to {}", in_whole_units(ms.saturating_mul(1_000_000)))
-            });
+            let ttl = ttl_millis
+                .map_or(String::new(), |ms| format!(" to {}", in_whole_units(ms.saturating_mul(1_000_000))));
             format!("{}'s lease extended{ttl}{of}", holder(Some(owner)))
         }
         Kind::KeyDeleted { owner, .. } => format!("{}'s lease deleted{of}", holder(Some(owner))),

@@ -20,9 +20,8 @@ pub(super) fn lanes(events: &[Event], messages: &[Message], roles: &BTreeMap<Str
     for name in messages.iter().flat_map(|message| [&message.from, &message.to]) {
         known.entry(name).or_default();
     }
-    let role = |name: &str, derived: Option<Role>| {
-        roles.get(name).copied().or(derived).unwrap_or(Role::Server)
-    };
+    let role =
+        |name: &str, derived: Option<Role>| roles.get(name).copied().or(derived).unwrap_or(Role::Server);
     let mut lanes: Vec<Lane> = known
         .into_iter()
         .map(|(name, derived)| Lane { name: name.to_owned(), role: role(name, derived), hue: None })

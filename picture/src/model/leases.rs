@@ -37,7 +37,8 @@ struct Trust {
 impl<'h, 'c> Leases<'h, 'c> {
     pub(super) fn new(cast: &'c Cast<'c>, events: &[Event]) -> Self {
         // Servers of a Redlock grant without tokens, and only a majority of them makes a lease.
-        let is_redlock = events.iter().any(|event| matches!(event.kind, Kind::KeyGranted { token: None, .. }));
+        let is_redlock =
+            events.iter().any(|event| matches!(event.kind, Kind::KeyGranted { token: None, .. }));
         let servers = cast.lanes.iter().filter(|lane| lane.role == Role::Server).count();
         let quorum = if is_redlock { servers / 2 + 1 } else { 1 };
         let (trusted, stored) = (BTreeMap::new(), BTreeMap::new());
@@ -97,7 +98,8 @@ impl<'h, 'c> Leases<'h, 'c> {
         let servers = self.stored.entry((key.clone(), owner.clone())).or_default();
         servers.insert(lane);
         if let Some(client) = client.filter(|_| servers.len() >= self.quorum) {
-            let of = if self.quorum > 1 { "stored by a majority of the servers" } else { "stored by the server" };
+            let of =
+                if self.quorum > 1 { "stored by a majority of the servers" } else { "stored by the server" };
             let look = Look { hue, label: format!("lease of {name}, {of}"), key: number };
             bars.open(Id::new(client, SpanKind::Lease, owner.as_str()), edge, look);
         }

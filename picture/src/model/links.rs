@@ -1,5 +1,5 @@
-//! Requests and their answers, found by their owners and tokens: they stand for messages in a history that has
-//! none.
+//! Requests and their answers, found by their owners and tokens: they stand for messages in a history that
+//! has none.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The picture of a run as data: lanes, events, bars and arrows. Made from the history alone; a page, a drawing
-//! and the terminal show the same picture.
+//! The picture of a run as data: lanes, events, bars and arrows. Made from the history alone; a page, a
+//! drawing and the terminal show the same picture.
 
 mod arrows;
 mod bars;
@@ -109,8 +109,8 @@ pub struct Span {
 pub struct Edge {
     /// The true time.
     pub at: Nanos,
-    /// The event at which it is, as an index into the picture's marks; `None` if time alone ends the bar, or if
-    /// it lasts to the end of the run.
+    /// The event at which it is, as an index into the picture's marks; `None` if time alone ends the bar, or
+    /// if it lasts to the end of the run.
     pub mark: Option<usize>,
 }
 

@@ -122,16 +122,19 @@ impl<'a> World<'a> {
     /// The process forgets its leases and leaves its sections.
     fn crash(&mut self, process: &str) {
         self.set(process.to_owned(), "runs", "down");
-        for (prefix, value) in [(format!("{process} on "), "no lease"), (format!("{process}'s section"), "outside")]
+        for (prefix, value) in
+            [(format!("{process} on "), "no lease"), (format!("{process}'s section"), "outside")]
         {
-            let facts: Vec<String> = self.facts.keys().filter(|fact| fact.starts_with(&prefix)).cloned().collect();
+            let facts: Vec<String> =
+                self.facts.keys().filter(|fact| fact.starts_with(&prefix)).cloned().collect();
             facts.into_iter().for_each(|fact| self.set(fact, value, value));
         }
     }
 
     /// Sets a fact, which is `first` if it was never set.
     fn set(&mut self, fact: String, first: &str, value: impl Into<String>) {
-        let (before, after) = (self.facts.get(&fact).cloned().unwrap_or_else(|| first.to_owned()), value.into());
+        let (before, after) =
+            (self.facts.get(&fact).cloned().unwrap_or_else(|| first.to_owned()), value.into());
         if before != after {
             self.facts.insert(fact.clone(), after.clone());
             self.changes.push(Change { fact, before, after });

@@ -20,13 +20,15 @@ pub(super) fn violations(run: &Run<'_>, marks: &[Mark]) -> Vec<Violation> {
     run.findings.iter().map(violation).collect()
 }
 
-/// Returns the number of the event at which the rule was broken. A verdict about what never happened has none.
+/// Returns the number of the event at which the rule was broken. A verdict about what never happened
+/// has none.
 fn wrong(verdict: &Verdict, events: &[Event]) -> Option<usize> {
     let from = events.partition_point(|event| event.at < verdict.at);
     let to = events.partition_point(|event| event.at <= verdict.at);
     let find = |is_meant: &dyn Fn(&Event) -> bool| (from..to).find(|at| is_meant(&events[*at]));
-    find(&|event| is_wrong(verdict, event))
-        .or_else(|| find(&|event| verdict.processes.contains(&event.process) && is_about(verdict, &event.kind)))
+    find(&|event| is_wrong(verdict, event)).or_else(|| {
+        find(&|event| verdict.processes.contains(&event.process) && is_about(verdict, &event.kind))
+    })
 }
 
 fn is_wrong(verdict: &Verdict, event: &Event) -> bool {

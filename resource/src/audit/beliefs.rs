@@ -44,7 +44,8 @@ pub struct Acquisition<'h> {
 }
 
 impl<'h> Beliefs<'h> {
-    /// Takes the next event of the history. Returns the key and the belief, if `event` began or prolonged one.
+    /// Takes the next event of the history. Returns the key and the belief, if `event` began or
+    /// prolonged one.
     pub fn observe(&mut self, event: &'h Event) -> Option<(&'h Name, Belief<'h>)> {
         let process = &event.process;
         match &event.kind {

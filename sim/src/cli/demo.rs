@@ -44,9 +44,9 @@ pub(crate) fn demo(pictures: &Pictures) -> Outcome {
     }
     print(&text)?;
     if pictures.is_wanted() {
-        let arms = [(Arm::Unfenced, &unfenced), (Arm::Fenced, &fenced)];
-        let drawn =
-            arms.map(|(arm, report)| sim::explore::picture(&Lab::new(arm), &schedule, report, arm_name(arm)));
+        let drawn = [Arm::Unfenced, Arm::Fenced]
+            .map(|arm| sim::explore::pictured(&Lab::new(arm), &schedule, arm_name(arm)));
+        let drawn = drawn.into_iter().collect::<Result<Vec<_>, _>>()?;
         pictures.write(&drawn, "seeds/gc-pause.toml", EXPERIMENT)?;
     }
     Ok(search()? && as_expected)

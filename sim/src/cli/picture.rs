@@ -37,7 +37,12 @@ impl Pictures {
     }
 
     /// Writes one picture, or two side by side, with the schedule that they have in common.
-    pub(crate) fn write(&self, pictures: &[Picture], name: &str, schedule: &str) -> Result<(), Box<dyn Error>> {
+    pub(crate) fn write(
+        &self,
+        pictures: &[Picture],
+        name: &str,
+        schedule: &str,
+    ) -> Result<(), Box<dyn Error>> {
         if let Some(file) = &self.html {
             write(file, &picture::page(pictures, Some(&picture::Schedule::new(name, schedule))))?;
         }

@@ -21,7 +21,12 @@ struct Failing {
 }
 
 /// Shrinks the schedule in `file`, and writes it to `out`, or prints it.
-pub(crate) fn shrink(file: &Path, verdict: Option<VerdictKind>, out: Option<&Path>, pictures: &Pictures) -> Outcome {
+pub(crate) fn shrink(
+    file: &Path,
+    verdict: Option<VerdictKind>,
+    out: Option<&Path>,
+    pictures: &Pictures,
+) -> Outcome {
     let Failing { arm, subject, schedule, cause } = load(file, verdict)?;
     let shrunk = sim::explore::shrink(&subject, &schedule, &cause, RUNS_MAX);
     let text = shrunk.schedule.to_toml();
@@ -30,8 +35,7 @@ pub(crate) fn shrink(file: &Path, verdict: Option<VerdictKind>, out: Option<&Pat
             .map_err(|error| format!("{}: {error}; choose another file with --out", out.display()))?;
     }
     if pictures.is_wanted() {
-        let report = sim::sim::run(&subject, &shrunk.schedule)?;
-        let drawn = sim::explore::picture(&subject, &shrunk.schedule, &report, arm_name(arm));
+        let drawn = sim::explore::pictured(&subject, &shrunk.schedule, arm_name(arm))?;
         pictures.write(&[drawn], &format!("{}, shrunk", file.display()), &text)?;
     }
     let (faults, left) = (schedule.faults.len(), shrunk.schedule.faults.len());

@@ -7,6 +7,7 @@ use super::batch;
 use super::cause::{Cause, Causes};
 use super::explain::explain;
 use super::feedback::Feedback;
+use super::picture::pictured;
 use super::portfolio::Portfolio;
 use super::repeat::difference;
 use super::shrink::{RUNS_MAX, shrink};
@@ -22,6 +23,9 @@ const LINES_MAX: usize = 400;
 /// The environment variables for one seed, and for a number of seeds. The first one that is set applies.
 const SEED: [&str; 2] = ["DLOCK_SIM_SEED", "SEED"];
 const SEEDS: [&str; 2] = ["DLOCK_SIM_SEEDS", "SEEDS"];
+
+/// The environment variable for the page of a failing schedule.
+const PAGE: &str = "DLOCK_SIM_HTML";
 
 /// Searches for a failure schedule that breaks `subject`, from a test of the same name.
 ///
@@ -40,6 +44,7 @@ const SEEDS: [&str; 2] = ["DLOCK_SIM_SEEDS", "SEEDS"];
 /// `SEED=7 cargo test` runs only the schedule of that seed; `SEEDS=10000` runs that many seeds, from `SEED`
 /// (or 0) on. `DLOCK_SIM_SEED` and `DLOCK_SIM_SEEDS` take precedence. A failing schedule is shrunk, explained
 /// and kept in `sim-regressions/NAME.toml` beside the crate's manifest, and replayed first from then on.
+/// `DLOCK_SIM_HTML=FILE` draws its run as a page.
 pub fn check<S: Subject>(name: &str, subject: S) -> Search<S> {
     Search {
         name: name.to_owned(),
@@ -50,6 +55,7 @@ pub fn check<S: Subject>(name: &str, subject: S) -> Search<S> {
         portfolio: Portfolio::default(),
         folder: PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default())
             .join("sim-regressions"),
+        page: std::env::var_os(PAGE).map(PathBuf::from),
     }
 }
 
@@ -63,6 +69,7 @@ pub struct Search<S> {
     faults: Option<Faults>,
     portfolio: Portfolio,
     folder: PathBuf,
+    page: Option<PathBuf>,
 }
 
 /// A schedule that broke the subject, shrunk. Prints the problems, their explanation, the schedule, its trace
@@ -143,6 +150,13 @@ impl<S: Subject> Search<S> {
         self
     }
 
+    /// Draws the run of a failing schedule as a page of HTML, in this file. Default: the file that the
+    /// environment variable `DLOCK_SIM_HTML` names, if it is set.
+    pub fn html(mut self, file: impl Into<PathBuf>) -> Self {
+        self.page = Some(file.into());
+        self
+    }
+
     /// Replays the kept schedules, then draws and runs others.
     ///
     /// # Panics
@@ -209,10 +223,11 @@ impl<S: Subject> Search<S> {
             (format!("SEED={first} SEEDS={count}"), ", since it continues earlier schedules")
         };
         let (failure, runs) = self.shrunk(schedule, broken)?;
+        let drawn = self.draw(&failure.schedule)?;
         let kept = self.keep(&failure.schedule)?;
         let replay = format!(
             "shrunk in {runs} runs; as it was drawn: {seeds} cargo test {}{why}\nkept in {}, which is replayed \
-             first from now on\n",
+             first from now on\n{drawn}",
             self.name,
             kept.display()
         );
@@ -225,11 +240,27 @@ impl<S: Subject> Search<S> {
             let schedule = sim::load(&self.subject, &path).map_err(|error| error.to_string())?;
             if let Some(broken) = self.breaks(&schedule)? {
                 let failure = self.failure(&schedule, broken);
-                let replay = format!("it is kept in {}; delete the file to forget it\n", path.display());
+                let drawn = self.draw(&failure.schedule)?;
+                let replay =
+                    format!("it is kept in {}; delete the file to forget it\n{drawn}", path.display());
                 return Ok(Some(Failure { replay, ..failure }));
             }
         }
         Ok(None)
+    }
+
+    /// Draws the page of the schedule with this text, if there is to be one. Returns a line
+    /// that says where it is.
+    fn draw(&self, text: &str) -> Result<String, String> {
+        let Some(page) = &self.page else { return Ok(String::new()) };
+        let schedule = sim::parse(&self.subject, &self.name, text).map_err(|error| error.to_string())?;
+        let Ok(drawn) = pictured(&self.subject, &schedule, &self.name) else {
+            return Ok("no page: the code panics, so that the run has no end\n".to_owned());
+        };
+        let html = picture::page(&[drawn], Some(&picture::Schedule::new(&self.name, text)));
+        std::fs::write(page, html)
+            .map_err(|error| format!("{}: {error}; choose another file for the page", page.display()))?;
+        Ok(format!("drawn in {}\n", page.display()))
     }
 
     /// Shrinks the schedule that broke the subject, if it has a cause. Returns the number of runs, too.

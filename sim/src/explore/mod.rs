@@ -26,13 +26,13 @@ mod trial;
 mod vary;
 mod violation;
 
+pub use self::picture::{picture, pictured};
 pub use cause::{Broken, Cause, Causes, Party};
 pub use exhaust::exhaust;
 pub use explain::{Explained, Explanation, Range, SEEDS, explain, varied};
 pub use harness::{Failure, Search, check};
 pub use hunt::{Hunt, hunt, hunts};
 pub use novelty::Representation;
-pub use self::picture::picture;
 pub use portfolio::Portfolio;
 pub use repeat::difference;
 pub use search::{Found, KEPT_MAX, Watch, explore, explore_watched};

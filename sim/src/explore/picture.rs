@@ -6,10 +6,26 @@ use picture::{Fate, Finding, Message, Picture, Run};
 use resource::audit::{Verdict, VerdictKind};
 
 use super::sentence::of_verdict;
-use crate::sim::{Report, Schedule, Subject};
+use crate::sim::{self, Report, RunError, Schedule, Subject};
 use crate::trace::message;
 
-/// Draws up the picture of a run of the schedule. `title` tells the run from others.
+/// Runs the schedule with its messages recorded, and draws up the picture of the run.
+///
+/// # Errors
+///
+/// [`RunError`] if the schedule can't be built, or if code in it panics.
+pub fn pictured<S: Subject>(
+    subject: &S,
+    schedule: &Schedule<S::Options>,
+    title: &str,
+) -> Result<Picture, RunError> {
+    let mut world = sim::build(subject, schedule)?;
+    world.record_messages();
+    Ok(picture(subject, schedule, &world.run()?, title))
+}
+
+/// Draws up the picture of a run of the schedule. `title` tells the run from others. The picture has
+/// messages if the run has recorded them.
 pub fn picture<S: Subject>(
     subject: &S,
     schedule: &Schedule<S::Options>,

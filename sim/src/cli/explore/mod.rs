@@ -198,8 +198,7 @@ fn draw(
     let arm = violation.arm.parse::<Arm>()?;
     let path = plan.folder().join(format!("{}.toml", capsule.name));
     let schedule = sim::museum::load(&path)?;
-    let report = run(&schedule, arm, schedule.seed)?;
-    let drawn = sim::explore::picture(&Museum::new(arm), &schedule, &report, arm_name(arm));
+    let drawn = sim::explore::pictured(&Museum::new(arm), &schedule, arm_name(arm))?;
     plan.pictures.write(&[drawn], &path.display().to_string(), &capsule.schedule)
 }
 
