@@ -132,7 +132,7 @@ fn card(number: usize, picture: &Picture, index: usize, violation: &Violation) -
             p { (violation.sentence) }
             p.rule { b { "Broken rule: " } (rule(violation.kind)) }
             @if violation.is_excused {
-                p.excused { "The schedule itself explains it: this setting does not promise to prevent it." }
+                p.excused { "The run itself explains it: its faults and its setting allow it." }
             }
         }
     }

@@ -1,11 +1,15 @@
 //! `audit`: judges a live history.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use picture::text::Names;
+use picture::{Finding, Picture, Run};
 use real::history;
 use real::judgement::Judgement;
+use resource::audit::{Event, VerdictKind};
 
 use super::{Outcome, print, span};
 
@@ -27,12 +31,21 @@ pub(crate) struct Audit {
     /// Prints one JSON object instead of text.
     #[arg(long)]
     json: bool,
+    /// Draws the history as a page of HTML, in this file. It needs no network.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Draws the history as SVG, in this file.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
 }
 
 impl Audit {
     pub(crate) fn run(self) -> Outcome {
         let history = history::read(&self.files)?;
         let judgement = Judgement::of(&history.events, self.fifo, self.served_within);
+        if self.html.is_some() || self.svg.is_some() {
+            self.draw(&history.events, &judgement)?;
+        }
         if self.json {
             print(&format!("{}\n", serde_json::to_string_pretty(&judgement)?))?;
         } else {
@@ -40,4 +53,44 @@ impl Audit {
         }
         Ok(judgement.is_clean(self.strict))
     }
+    /// Draws the history with the same code as that of a simulated run. A live history has no messages.
+    fn draw(&self, events: &[Event], judgement: &Judgement) -> Result<(), String> {
+        let findings = findings(judgement);
+        let files: Vec<String> = self.files.iter().map(|file| file.display().to_string()).collect();
+        let drawn = [Picture::of(&Run {
+            title: "live run",
+            about: &files.join(", "),
+            events,
+            names: &Names::default(),
+            findings: &findings,
+            messages: &[],
+            roles: &BTreeMap::new(),
+        })];
+        if let Some(file) = &self.html {
+            write(file, &picture::page(&drawn, None))?;
+        }
+        if let Some(file) = &self.svg {
+            write(file, &picture::svg(&drawn))?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the verdicts with what explains them: violations first, overlaps last.
+fn findings(judgement: &Judgement) -> Vec<Finding> {
+    let finding = |(verdict, explanation): (&resource::audit::Verdict, Option<&str>)| Finding {
+        sentence: match explanation {
+            Some(explanation) => format!("{} ({explanation})", verdict.detail),
+            None => verdict.detail.clone(),
+        },
+        is_excused: explanation.is_some() || verdict.kind == VerdictKind::Overlap,
+        verdict: verdict.clone(),
+    };
+    let mut findings: Vec<Finding> = judgement.explained().map(finding).collect();
+    findings.sort_by_key(|finding| (finding.is_excused, finding.verdict.kind == VerdictKind::Overlap));
+    findings
+}
+
+fn write(file: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(file, text).map_err(|error| format!("{}: {error}; choose another file", file.display()))
 }

@@ -1,0 +1,105 @@
+//! The page, the drawing and the terminal show the same picture.
+
+use picture::{Fate, Role, SpanKind};
+use resource::audit::VerdictKind;
+use scraper::{Html, Selector};
+
+use crate::{late_write, message, picture, picture_with};
+
+fn attributes(page: &Html, selector: &str, name: &str) -> Vec<String> {
+    let selector = Selector::parse(selector).unwrap();
+    let found = page.select(&selector);
+    found.filter_map(|element| element.attr(name)).map(str::to_owned).collect()
+}
+
+#[test]
+fn lanes_are_in_order_workers_servers_resource() {
+    let drawn = picture("run", &late_write().events);
+    let lanes: Vec<(&str, Role)> = drawn.lanes.iter().map(|lane| (lane.name.as_str(), lane.role)).collect();
+    use Role::{Resource, Server, Worker};
+    assert_eq!(lanes, [("a", Worker), ("b", Worker), ("redis-1", Server), ("resource", Resource)]);
+}
+
+#[test]
+fn the_lease_and_the_belief_in_it_end_at_different_times() {
+    let drawn = picture("run", &late_write().events);
+    let span = |kind: SpanKind| drawn.spans.iter().find(|span| span.lane == 0 && span.kind == kind).unwrap();
+    let ends = |kind: SpanKind| (span(kind).from.at.0 / 1_000_000, span(kind).to.at.0 / 1_000_000);
+    assert_eq!(ends(SpanKind::Lease), (2, 2002));
+    assert_eq!(ends(SpanKind::Belief), (3, 1953));
+    assert_eq!(ends(SpanKind::Margin), (1953, 2003));
+    assert_eq!(ends(SpanKind::Pause), (4, 5004));
+}
+
+#[test]
+fn the_violation_is_at_the_write_that_broke_the_rule() {
+    let drawn = picture("run", &late_write().events);
+    let kinds: Vec<VerdictKind> = drawn.violations.iter().map(|violation| violation.kind).collect();
+    assert!(kinds.contains(&VerdictKind::StaleWrite), "{kinds:?}");
+    let stale = drawn.violations.iter().find(|violation| violation.kind == VerdictKind::StaleWrite).unwrap();
+    assert_eq!(stale.mark, Some(11));
+}
+
+#[test]
+fn each_event_of_the_drawing_is_in_the_table() {
+    let page = picture::page(&[picture("run", &late_write().events)], None);
+    let page = Html::parse_document(&page);
+    let rows = attributes(&page, "table[data-picture] tbody tr", "id");
+    assert_eq!(rows.len(), 12);
+    for form in ["wide", "narrow"] {
+        let marks = attributes(&page, &format!("[data-form={form}] .mark"), "data-id");
+        assert_eq!(marks, rows, "{form}");
+    }
+}
+
+#[test]
+fn each_link_of_the_page_leads_to_an_element() {
+    let page = picture::page(&[picture("run", &late_write().events)], None);
+    let page = Html::parse_document(&page);
+    let links = attributes(&page, "a[href]", "href");
+    assert!(links.len() > 12, "{links:?}");
+    let ids = attributes(&page, "[id]", "id");
+    for link in links {
+        assert!(ids.contains(&link.trim_start_matches('#').to_owned()), "{link} leads nowhere");
+    }
+}
+
+#[test]
+fn the_first_difference_of_two_runs_is_marked() {
+    let (one, mut other) = (late_write(), late_write());
+    let same = [picture("one", &one.events), picture("other", &other.events)];
+    assert!(!picture::svg(&same).contains("first difference"));
+    other.events[7].at.0 += 1_000_000;
+    let different = [picture("one", &one.events), picture("other", &other.events)];
+    assert!(picture::svg(&different).contains("first difference"));
+}
+
+#[test]
+fn lost_and_held_messages_are_drawn_as_such() {
+    let fates = [
+        (Fate::Arrived { at: 9_000_000, held: false }, "message arrived"),
+        (Fate::Arrived { at: 9_000_000, held: true }, "message late"),
+        (Fate::Held, "message held"),
+        (Fate::Lost { at: 9_000_000 }, "message lost"),
+    ];
+    let messages = fates.map(|(fate, _)| message("SET k", 5_000_000, fate));
+    let drawn = picture_with("run", &late_write().events, &messages);
+    let svg = picture::svg(&[drawn]);
+    let svg = roxmltree::Document::parse(&svg).unwrap();
+    let drawn: Vec<&str> = svg.descendants().filter_map(|node| node.attribute("class")).collect();
+    for (_, class) in fates {
+        assert_eq!(drawn.iter().filter(|drawn| **drawn == class).count(), 1, "{class}");
+    }
+}
+
+#[test]
+fn the_terminal_has_at_most_100_columns_and_a_line_for_each_event() {
+    let drawn = picture("run", &late_write().events);
+    let text = picture::terminal(&drawn, false);
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert!(!text.contains('\u{1b}'), "no colours where there is no terminal");
+    assert!(picture::terminal(&drawn, true).contains('\u{1b}'));
+    let times = text.lines().filter(|line| line.trim_start().starts_with(|c: char| c.is_ascii_digit()));
+    assert_eq!(times.count(), 12);
+    assert!(text.contains("✖ stale_write"), "{text}");
+}
