@@ -2,6 +2,7 @@
 //!
 //! [`Run`] is what a picture is made from: a history, and what else is known of it. [`Picture`] is the
 //! picture as data (`model/`). [`page`] and [`svg`] draw it (`layout`, `draw/`), [`terminal`] prints it.
+//! [`site`] is a page around such pages.
 //! [`text`] describes events in words.
 
 mod draw;
@@ -10,15 +11,17 @@ mod model;
 mod page;
 mod rule;
 mod run;
+mod site;
 mod table;
 mod terminal;
 pub mod text;
 mod time;
 
-pub use draw::svg;
+pub use draw::{svg, thumbnail};
 pub use model::{Arrow, Change, EVENTS_MAX, Edge, Lane, Mark, Picture, Shape, Span, SpanKind, Violation};
-pub use page::page;
+pub use page::{page, page_of_site};
 pub use rule::rule;
 pub use run::{Fate, Finding, Message, Role, Run, Schedule};
+pub use site::{Link, site};
 pub use terminal::terminal;
 pub use time::in_whole_units;

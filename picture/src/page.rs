@@ -2,14 +2,14 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use crate::draw::{Drawing, HTML, STYLE, anchor, symbol, titles};
+use crate::draw::{Drawing, HTML, anchor, symbol, titles};
 use crate::layout::Form;
 use crate::model::{EVENTS_MAX, Picture, Shape, Violation};
 use crate::rule::rule;
 use crate::run::Schedule;
+use crate::site::{Link, head, navigation};
 use crate::table::table;
 
-const PAGE_STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// The width of the drawing beside the notes, in pixels.
@@ -23,19 +23,19 @@ const NARROW_EVENTS_MAX: usize = 2000;
 
 /// Returns the page of one run, or of two runs side by side, with the schedule that they have in common.
 pub fn page(pictures: &[Picture], schedule: Option<&Schedule>) -> String {
+    page_of_site(pictures, schedule, &[])
+}
+
+/// Returns the same page as one of a site, with links to others.
+pub fn page_of_site(pictures: &[Picture], schedule: Option<&Schedule>, links: &[Link]) -> String {
     let name = schedule.map_or_else(|| titles(pictures), |schedule| schedule.name.clone());
     let about = pictures.first().map_or("", |picture| picture.about.as_str());
     let markup = html! {
         (HTML)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (heading(pictures)) " – " (name) }
-                style { (PreEscaped(STYLE)) (PreEscaped(PAGE_STYLE)) }
-            }
+            (head(&format!("{} – {name}", heading(pictures))))
             body {
+                (navigation(links))
                 header {
                     h1 { (heading(pictures)) }
                     p.about { b { (name) } @if !about.is_empty() { ": " (about) } }

@@ -14,6 +14,7 @@ pub mod entropy;
 pub mod etcd_lock_service;
 pub mod explore;
 pub mod faults;
+pub mod gallery;
 pub mod lab;
 pub mod meter;
 pub mod museum;

@@ -149,6 +149,8 @@ enum Command {
     },
     /// Searches for every mistake of the museum, with different seeds, and says how many schedules it took.
     Museum(cli::museum::Arguments),
+    /// Writes a static site of all kept schedules: an index, a page each, the comparison, and a guided tour.
+    Gallery(cli::gallery::Arguments),
     /// Runs every placement of at most so many faults in a small workload, and states what that shows.
     Exhaust(cli::exhaust::Arguments),
     /// Runs every lock system under every class of faults, with fencing off and on, and counts the verdicts.
@@ -247,6 +249,7 @@ fn main() -> ExitCode {
         }
         Some(Command::Explain { file, verdict }) => cli::shrink::explain(&file, verdict),
         Some(Command::Museum(arguments)) => cli::museum::run(&arguments),
+        Some(Command::Gallery(arguments)) => cli::gallery::run(&arguments),
         Some(Command::Exhaust(arguments)) => cli::exhaust::run(&arguments),
         Some(Command::Compare { schedules, first, threads, out }) => {
             cli::compare::compare(first, schedules, threads, &out)

@@ -88,7 +88,7 @@ impl Drawing<'_> {
         x.min(self.right(picture) - width - 2.0)
     }
 
-    fn violation_y(&self, picture: usize, violation: &Violation) -> f64 {
+    pub(super) fn violation_y(&self, picture: usize, violation: &Violation) -> f64 {
         self.layout.y(picture, Edge { at: violation.at, mark: violation.mark })
     }
 

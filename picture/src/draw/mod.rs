@@ -3,8 +3,10 @@
 mod arrows;
 mod bars;
 mod marks;
+mod thumbnail;
 
 pub(crate) use marks::symbol;
+pub use thumbnail::thumbnail;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 

@@ -1,5 +1,7 @@
 //! Pictures of histories that these tests write by hand.
 
+#![allow(clippy::unwrap_used)]
+
 mod forms;
 mod limits;
 mod markup;

@@ -20,7 +20,7 @@ fn markup_in_names_is_text() {
         history(&[(0, &process, "lease_requested", &fields), (1, &process, "fault_applied", &detail)]);
     let drawn = picture_with(MARKUP, &events.events, &[message(MARKUP, 0, Fate::Held)]);
     let schedule = Schedule::new(MARKUP, &format!("# {MARKUP}\n[[fault]]\n# {MARKUP}\n"));
-    let text = picture::page(&[drawn.clone()], Some(&schedule));
+    let text = picture::page(std::slice::from_ref(&drawn), Some(&schedule));
     let page = Html::parse_document(&text);
     assert_eq!(count(&page, "script"), 2, "the page's data and its script");
     assert_eq!(count(&page, "img, [onerror]"), 0);

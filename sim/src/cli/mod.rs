@@ -7,6 +7,7 @@ pub(crate) mod exhaust;
 pub(crate) mod explore;
 pub(crate) mod exports;
 pub(crate) mod fencing;
+pub(crate) mod gallery;
 pub(crate) mod init;
 pub(crate) mod json;
 pub(crate) mod merge;

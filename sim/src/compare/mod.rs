@@ -32,6 +32,29 @@ pub struct Cell {
     pub refused: u64,
     /// Number of runs with a verdict that nothing in their schedule explains: see [`excused`].
     pub violations: u64,
+    /// The lowest seed whose runs a count includes.
+    pub first: BTreeMap<Count, u64>,
+}
+
+/// What a number of the comparison counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Count {
+    /// Runs of the arm with the verdict.
+    Verdict(Arm, Verdict),
+    /// Writes that the resource refused, with fencing on.
+    Refused,
+    /// Runs with a verdict that nothing in their schedule explains.
+    Unexplained,
+}
+
+impl Count {
+    /// Returns the arm whose runs show it best.
+    pub const fn arm(self) -> Arm {
+        match self {
+            Self::Verdict(arm, _) => arm,
+            Self::Refused | Self::Unexplained => Arm::Fenced,
+        }
+    }
 }
 
 /// The counts of a comparison, by system and class.
@@ -59,7 +82,7 @@ pub fn compare(
                 (Arm::Unfenced, run(&schedule, Arm::Unfenced, seed)?),
                 (Arm::Fenced, run(&schedule, Arm::Fenced, seed)?),
             ];
-            lock(&found).entry((system, class)).or_default().add(&schedule, &reports);
+            lock(&found).entry((system, class)).or_default().add(seed, &schedule, &reports);
             done();
         }
         Ok(ControlFlow::Continue(()))
@@ -75,25 +98,42 @@ pub fn cells() -> impl Iterator<Item = (System, FaultClass)> {
 }
 
 impl Cell {
-    /// Returns the number of runs of the arm with the verdict.
-    pub fn of(&self, arm: Arm, verdict: Verdict) -> u64 {
-        self.verdicts.get(&(arm, verdict)).copied().unwrap_or_default()
+    /// Returns a number of the comparison.
+    pub fn of(&self, count: Count) -> u64 {
+        match count {
+            Count::Verdict(arm, verdict) => self.verdicts.get(&(arm, verdict)).copied().unwrap_or_default(),
+            Count::Refused => self.refused,
+            Count::Unexplained => self.violations,
+        }
     }
 
-    fn add(&mut self, schedule: &Schedule<Options>, reports: &[(Arm, Report)]) {
+    fn add(&mut self, seed: u64, schedule: &Schedule<Options>, reports: &[(Arm, Report)]) {
         self.schedules += 1;
         for (arm, report) in reports {
             let kinds = report.kinds();
-            self.violations += u64::from(!kinds.is_subset(&excused(schedule, *arm)));
+            if !kinds.is_subset(&excused(schedule, *arm)) {
+                self.violations += 1;
+                self.shows(Count::Unexplained, seed);
+            }
             for kind in kinds {
                 *self.verdicts.entry((*arm, kind)).or_default() += 1;
+                self.shows(Count::Verdict(*arm, kind), seed);
             }
             if *arm == Arm::Fenced {
                 let summary = report.summary();
                 self.struck += u64::from(report.faults_struck() > 0);
                 self.grants += summary.grants;
                 self.refused += summary.refused.len() as u64;
+                if !summary.refused.is_empty() {
+                    self.shows(Count::Refused, seed);
+                }
             }
         }
+    }
+
+    /// Notes that the runs of `seed` are among those that the number counts.
+    fn shows(&mut self, count: Count, seed: u64) {
+        let first = self.first.entry(count).or_insert(seed);
+        *first = seed.min(*first);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Cell, Comparison};
+use super::{Comparison, Count};
 use resource::audit::VerdictKind as Verdict;
 
 use crate::lab::{Arm, FaultClass};
@@ -11,30 +11,37 @@ use crate::lab::{Arm, FaultClass};
 struct Column {
     name: &'static str,
     lines: [&'static str; 2],
-    count: fn(&Cell) -> u64,
+    count: Count,
 }
 
 /// The columns of the table. A verdict without a column, such as `unfair`, counts in [`Cell::violations`].
 const COLUMNS: [Column; 11] = [
-    Column::new("overlap", ["over-", "lap"], |cell| cell.of(Arm::Fenced, Verdict::Overlap)),
-    Column::new("stale writes, fencing off", ["stale", "off"], |cell| {
-        cell.of(Arm::Unfenced, Verdict::StaleWrite)
-    }),
-    Column::new("fencing on", ["", "on"], |cell| cell.of(Arm::Fenced, Verdict::StaleWrite)),
-    Column::new("refused", ["re-", "fused"], |cell| cell.refused),
-    Column::new("token regressed", ["token", "regr."], |cell| cell.of(Arm::Fenced, Verdict::TokenRegressed)),
-    Column::new("two valid", ["two", "valid"], |cell| cell.of(Arm::Fenced, Verdict::TwoValid)),
-    Column::new("unheld", ["un-", "held"], |cell| cell.of(Arm::Fenced, Verdict::Unheld)),
-    Column::new("leaked", ["leak-", "ed"], |cell| cell.of(Arm::Fenced, Verdict::Leaked)),
-    Column::new("idle", ["", "idle"], |cell| cell.of(Arm::Fenced, Verdict::Idle)),
-    Column::new("stuck", ["", "stuck"], |cell| cell.of(Arm::Fenced, Verdict::Stuck)),
-    Column::new("unexplained", ["unex-", "pl."], |cell| cell.violations),
+    Column::new("overlap", ["over-", "lap"], Count::Verdict(Arm::Fenced, Verdict::Overlap)),
+    Column::new(
+        "stale writes, fencing off",
+        ["stale", "off"],
+        Count::Verdict(Arm::Unfenced, Verdict::StaleWrite),
+    ),
+    Column::new("fencing on", ["", "on"], Count::Verdict(Arm::Fenced, Verdict::StaleWrite)),
+    Column::new("refused", ["re-", "fused"], Count::Refused),
+    Column::new("token regressed", ["token", "regr."], Count::Verdict(Arm::Fenced, Verdict::TokenRegressed)),
+    Column::new("two valid", ["two", "valid"], Count::Verdict(Arm::Fenced, Verdict::TwoValid)),
+    Column::new("unheld", ["un-", "held"], Count::Verdict(Arm::Fenced, Verdict::Unheld)),
+    Column::new("leaked", ["leak-", "ed"], Count::Verdict(Arm::Fenced, Verdict::Leaked)),
+    Column::new("idle", ["", "idle"], Count::Verdict(Arm::Fenced, Verdict::Idle)),
+    Column::new("stuck", ["", "stuck"], Count::Verdict(Arm::Fenced, Verdict::Stuck)),
+    Column::new("unexplained", ["unex-", "pl."], Count::Unexplained),
 ];
 
 impl Column {
-    const fn new(name: &'static str, lines: [&'static str; 2], count: fn(&Cell) -> u64) -> Self {
+    const fn new(name: &'static str, lines: [&'static str; 2], count: Count) -> Self {
         Self { name, lines, count }
     }
+}
+
+/// Returns the columns: their headings, and what their numbers count.
+pub fn columns() -> impl Iterator<Item = (&'static str, Count)> {
+    COLUMNS.iter().map(|column| (column.name, column.count))
 }
 
 /// The legend of the columns, for both forms.
@@ -60,7 +67,7 @@ pub fn text(comparison: &Comparison) -> String {
         if last.replace(system) != Some(system) {
             let _ = writeln!(text, "{system}");
         }
-        let counts: String = COLUMNS.iter().map(|column| format!("{:>6}", (column.count)(cell))).collect();
+        let counts: String = COLUMNS.iter().map(|column| format!("{:>6}", cell.of(column.count))).collect();
         let _ = writeln!(text, "{class:<14}{counts}", class = short(*class));
     }
     text
@@ -80,7 +87,7 @@ pub fn markdown(comparison: &Comparison) -> String {
     let rule = "---:|".repeat(COLUMNS.len());
     let mut text = format!("| system | faults | {} |\n|---|---|{rule}\n", headings.join(" | "));
     for ((system, class), cell) in comparison {
-        let counts: Vec<_> = COLUMNS.iter().map(|column| (column.count)(cell).to_string()).collect();
+        let counts: Vec<_> = COLUMNS.iter().map(|column| cell.of(column.count).to_string()).collect();
         let _ = writeln!(text, "| {system} | {class} | {} |", counts.join(" | "));
     }
     text
@@ -91,6 +98,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::compare::Cell;
     use crate::lab::System;
 
     #[test]

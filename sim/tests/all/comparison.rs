@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use resource::audit::VerdictKind as Verdict;
-use sim::compare::{cells, compare, table};
+use sim::compare::{Count, cells, compare, table};
 use sim::lab::Arm;
 
 #[test]
@@ -21,11 +21,11 @@ fn fencing_leaves_no_stale_write_in_any_cell() {
     assert_eq!(comparison.keys().copied().collect::<Vec<_>>(), cells().collect::<Vec<_>>());
     for ((system, class), cell) in &comparison {
         assert_eq!(cell.schedules, 6, "{class} on {system}");
-        assert_eq!(cell.of(Arm::Fenced, Verdict::StaleWrite), 0, "{class} on {system}");
+        assert_eq!(cell.of(Count::Verdict(Arm::Fenced, Verdict::StaleWrite)), 0, "{class} on {system}");
         assert_eq!(cell.violations, 0, "{class} on {system}");
         assert!(cell.grants > 0, "{class} on {system}");
     }
-    let unfenced = |cell: &sim::compare::Cell| cell.of(Arm::Unfenced, Verdict::StaleWrite);
+    let unfenced = |cell: &sim::compare::Cell| cell.of(Count::Verdict(Arm::Unfenced, Verdict::StaleWrite));
     assert!(
         comparison.values().map(unfenced).sum::<u64>() > 0,
         "without fencing some cell has a stale write"

@@ -1,0 +1,46 @@
+//! `gallery`: writes the site of all kept schedules.
+
+use std::path::PathBuf;
+
+use sim::gallery::{Plan, gallery};
+
+use super::explore::{bar, cores};
+use super::stopwatch::Stopwatch;
+use super::{Outcome, print};
+
+/// The flags of `gallery`.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The folder for the site. Pages of the same names are replaced.
+    #[arg(long)]
+    out: PathBuf,
+    /// The folder with the schedules.
+    #[arg(long, default_value = "seeds")]
+    seeds: PathBuf,
+    /// The number of schedules for each row of the comparison.
+    #[arg(long, default_value_t = 300)]
+    schedules: u64,
+    /// The number of threads for the comparison; by default one for each core.
+    #[arg(long)]
+    threads: Option<usize>,
+}
+
+/// Writes the site.
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    if arguments.schedules == 0 {
+        return Err("--schedules is 0: give at least 1".into());
+    }
+    let began = Stopwatch::start();
+    let bar = bar(0);
+    let plan = Plan {
+        seeds: &arguments.seeds,
+        out: &arguments.out,
+        schedules: arguments.schedules,
+        threads: cores(arguments.threads),
+    };
+    let pages = gallery(&plan, |length| bar.set_length(length), || bar.inc(1))?;
+    bar.finish_and_clear();
+    let index = arguments.out.join("index.html");
+    print(&format!("{pages} pages in {:.1} s; open {}\n", began.elapsed().as_secs_f64(), index.display()))?;
+    Ok(true)
+}
