@@ -115,11 +115,3 @@ pub fn probes() -> Vec<&'static dlock_runtime::Probe> {
     .concat()
     .concat()
 }
-
-/// Returns the name and the text of each script that the Redis backends run on servers: the simulator names
-/// them in its pictures of messages.
-#[doc(hidden)]
-#[cfg(feature = "redis")]
-pub fn scripts() -> Vec<(&'static str, &'static str)> {
-    [redis::SCRIPTS, redlock::SCRIPTS].concat()
-}

@@ -42,15 +42,6 @@ use crate::setup::{self, SetupError};
 pub(crate) const PROBES: &[&[&dlock_runtime::Probe]] =
     &[acquisition::probe::ALL, node::probe::ALL, listener::probe::ALL];
 
-/// The scripts of this backend: the name and the text of each.
-pub(crate) const SCRIPTS: &[(&str, &str)] = &[
-    ("acquire", include_str!("acquire.lua")),
-    ("acquire_many", include_str!("acquire_many.lua")),
-    ("acquire_by_time", include_str!("acquire_by_time.lua")),
-    ("renew", include_str!("renew.lua")),
-    ("release", include_str!("release.lua")),
-];
-
 /// A Redis server. Clones share one connection, which is opened by the first call and replaced after a
 /// failure.
 pub struct Redis<R: Runtime> {

@@ -74,7 +74,6 @@ use dlock_runtime::Runtime;
 
 use self::acquisition::{Nodes, RedlockAcquisition};
 pub use self::options::RedlockOptions;
-pub(crate) use self::scripts::SCRIPTS;
 use crate::backend::{Backend, Claim};
 use crate::redis::Redis;
 use crate::setup::SetupError;

@@ -2,10 +2,14 @@
 
 use std::sync::LazyLock;
 
+use dlock::redis::RedisOptions;
+use dlock::redlock::RedlockOptions;
+
 /// The name, the text and the SHA-1 digest of each script.
 static SCRIPTS: LazyLock<Vec<(&'static str, &'static str, String)>> = LazyLock::new(|| {
     let digest = |text: &str| sha1_smol::Sha1::from(text).digest().to_string();
-    dlock::scripts().into_iter().map(|(name, text)| (name, text, digest(text))).collect()
+    let all = RedisOptions::scripts().iter().chain(RedlockOptions::scripts());
+    all.map(|&(name, text)| (name, text, digest(text))).collect()
 });
 
 /// Returns the name of the script with this digest.
