@@ -52,8 +52,9 @@ impl Drawing<'_> {
                     Fate::Held => path.stop d=(format!("M{} {}v10", px(x), px(y - 5.0))) {},
                     Fate::Arrived { .. } => {}
                 }
-                text.words x=(px(from + 12.0)) y=(px(sent + 4.0)) {
-                    (cut(&format!("→ {} {}{told}", names[arrow.to].name, arrow.words), room as usize))
+                // The words stand above the line, on the sender's side of the lane.
+                text.words x=(px(from + 12.0)) y=(px(sent - 2.0)) {
+                    (cut(&format!("{}{told}", arrow.words), room as usize))
                 }
             }
         }

@@ -21,33 +21,38 @@ impl Drawing<'_> {
         let is_wrong = drawn.violations.iter().any(|violation| violation.mark == Some(number));
         let class = format!("mark {}{}", mark.shape.as_str(), if is_wrong { " wrong" } else { "" });
         let link = anchor(picture, mark.number);
+        let (shown, label) = self.label(x, y, mark);
+        // Whoever speaks to the page says the words that he sees, so the name begins with them.
+        let spoken = format!("{shown}: {} {name}: {}", mark.at, mark.text);
         html! {
             a class=(class) href=(format!("#{link}")) data-id=(link) data-lane=(mark.lane)
-                data-key=[mark.key] aria-label=(format!("{} {name}: {}", mark.at, mark.text)) {
+                data-key=[mark.key] aria-label=(spoken) {
                 title { (mark.at) " " (name) ": " (mark.text) }
-                (self.label(x, y, mark))
+                (label)
                 (symbol(mark.shape, x, y))
             }
         }
     }
 
-    /// Returns the words beside an event, on the side that has room for them.
-    fn label(&self, x: f64, y: f64, mark: &Mark) -> Markup {
+    /// Returns the words beside an event, on the side that has room for them: as text, and drawn.
+    fn label(&self, x: f64, y: f64, mark: &Mark) -> (String, Markup) {
         if self.is_wide() {
             let room = ((self.layout.lane - 52.0) / 5.9) as usize;
             let text = cut(&mark.label, room);
             let width = text.chars().count() as f64 * 6.4 + 4.0;
-            return html! {
+            let markup = html! {
                 rect.hit x=(px(x + 10.0)) y=(px(y - 8.0)) width=(px(width)) height="16" rx="3" {}
                 text x=(px(x + 13.0)) y=(px(y + 4.0)) { (text) }
             };
+            return (text, markup);
         }
         let width = self.layout.width();
         let (right, left) = (width - x - 12.0, x - self.layout.axis - 14.0);
         let is_right = right >= left || right >= mark.label.chars().count() as f64 * 6.0;
         let text = cut(&mark.label, (right.max(left) / 5.7) as usize);
         let (at, anchor) = if is_right { (x + 10.0, "start") } else { (x - 14.0, "end") };
-        html! { text x=(px(at)) y=(px(y + 4.0)) text-anchor=(anchor) { (text) } }
+        let markup = html! { text x=(px(at)) y=(px(y + 4.0)) text-anchor=(anchor) { (text) } };
+        (text, markup)
     }
 
     /// Returns a line through each violation.
