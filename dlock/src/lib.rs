@@ -11,6 +11,7 @@
 //! use dlock::redis::{Redis, RedisOptions};
 //! use dlock::{Cap, Lock, LockKey, Options, Runtime};
 //!
+//! // `runtime` is `TokioRuntime::new(Handle::current())` in a program on tokio.
 //! async fn export<R: Runtime>(runtime: R) -> Result<(), Box<dyn std::error::Error>> {
 //!     let redis = Redis::new(runtime.clone(), "127.0.0.1:6379", RedisOptions::default())?;
 //!     let lock = Lock::new(redis, Options::new(Duration::from_secs(30)))?;
@@ -34,7 +35,7 @@
 //!
 //! [`AnyBackend`] is one of them, chosen at run time. [`Backend`] and [`Acquisition`] are the traits behind
 //! them: implement them for a lock server of your own. [`Runtime`] is the program's clock, network, scheduler
-//! and entropy.
+//! and entropy; `TokioRuntime` (feature `tokio`, default) is that of a program on tokio.
 //!
 //! # What a lock promises
 //!
@@ -80,6 +81,8 @@ mod single_flight;
 mod sweeps;
 mod sync;
 mod token;
+#[cfg(feature = "tokio")]
+mod tokio;
 mod watchdog;
 #[cfg(feature = "zookeeper")]
 pub mod zookeeper;
@@ -95,6 +98,8 @@ pub use lock::Lock;
 pub use options::{Options, OptionsError};
 pub use setup::SetupError;
 pub use token::{FencingToken, Owner, TokenError, owner_prefix};
+#[cfg(feature = "tokio")]
+pub use tokio::{TokioRuntime, TokioStream};
 pub use watchdog::Cap;
 
 /// Returns the probes of this crate, file by file: the simulator lists those that a search has missed.

@@ -21,15 +21,10 @@ mod limits;
 pub mod pause;
 pub mod peers;
 pub mod report;
-mod runtime;
 pub mod serve;
 pub mod servers;
 pub mod span;
 pub mod store;
-mod stream;
 pub mod systems;
 mod timer;
 pub mod work;
-
-pub use runtime::TokioRuntime;
-pub use stream::Stream;

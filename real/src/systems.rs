@@ -10,7 +10,7 @@ use dlock::zookeeper::{ZooKeeper, ZooKeeperOptions};
 use dlock::{AnyBackend, SetupError};
 use serde::{Deserialize, Serialize};
 
-use crate::runtime::TokioRuntime;
+use dlock::TokioRuntime;
 
 /// A lock system: the kind of server that keeps the locks, and the protocol used with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]

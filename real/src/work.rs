@@ -14,8 +14,8 @@ use tokio::runtime::{Builder, Handle};
 
 use crate::history::speak_as;
 use crate::pause::Pause;
-use crate::runtime::TokioRuntime;
 use crate::systems::{self, System, SystemError};
+use dlock::TokioRuntime;
 
 /// The work of a command's contenders.
 #[derive(Clone, Debug)]

@@ -13,10 +13,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use dlock::TokioRuntime;
 use dlock::redis::{Redis as Backend, RedisOptions};
 use dlock::{BackendError, Lock, LockKey, Options, Runtime, TryAcquireError};
 use eventually::eventually;
-use real::TokioRuntime;
 use real::faults::{Filter, Network};
 use real::servers::{EtcdCluster, Host, Persistence, Redis, Stage, ask, ask_http, end_left_stage};
 

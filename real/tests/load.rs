@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use dlock::TokioRuntime;
 use dlock::etcd::{Etcd, EtcdOptions};
 use dlock::redis::{Redis as Backend, RedisOptions};
 use dlock::{Lock, LockKey, Options, TryAcquireError};
-use real::TokioRuntime;
 use real::contend::{Arm, Load, LoadError, contend};
 use real::fill::etcd::{EtcdFill, Leases, fill_etcd};
 use real::fill::{Counters, Fill, fill};

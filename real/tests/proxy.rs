@@ -6,10 +6,10 @@ mod eventually;
 
 use std::time::Duration;
 
+use dlock::TokioRuntime;
 use dlock::redis::{Redis as Backend, RedisOptions};
 use dlock::{Lock, LockKey, Options, Runtime, TryAcquireError, timeout_at};
 use eventually::eventually;
-use real::TokioRuntime;
 use real::faults::{Direction, Link, Proxy};
 use real::servers::{Persistence, Redis, Stage, ask};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use real::TokioRuntime;
+use dlock::TokioRuntime;
 use real::contend::{Arm, Load, contend};
 use real::lab::keep;
 use tokio::runtime::{Builder, Handle};

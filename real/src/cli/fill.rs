@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use dlock::TokioRuntime;
 use indicatif::{ProgressBar, ProgressStyle};
-use real::TokioRuntime;
 use real::fill::etcd::{EtcdFill, Leases, fill_etcd};
 use real::fill::{Counters, Fill, fill};
 use real::lab::keep;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use real::TokioRuntime;
+use dlock::TokioRuntime;
 use real::systems::System;
 
 use super::span;

@@ -21,8 +21,8 @@ use tokio::task::JoinSet;
 use tokio_postgres::{Config, NoTls};
 
 use super::{Arm, Book, LoadError, Offer, Report};
-use crate::runtime::TokioRuntime;
 use crate::timer;
+use dlock::TokioRuntime;
 
 /// The largest number of connections: a small machine commits about as many transactions at once.
 const CONNECTIONS_MAX: usize = 32;

@@ -27,9 +27,9 @@ use tokio::task::JoinSet;
 
 use self::report::fairness;
 pub use self::report::{Latencies, Report};
-use crate::runtime::TokioRuntime;
 use crate::systems::{self, System, SystemError};
 use crate::timer;
+use dlock::TokioRuntime;
 
 /// The mechanism that decides which contender may work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

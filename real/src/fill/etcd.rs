@@ -12,7 +12,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::FILLED;
-use crate::runtime::TokioRuntime;
+use dlock::TokioRuntime;
 
 /// Requests in flight: etcd syncs concurrent ones to disk together.
 const AT_ONCE: u64 = 200;

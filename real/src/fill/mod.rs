@@ -17,7 +17,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, InfoDict, Pipeline, RedisConnectionInfo, RedisError};
 use serde::{Deserialize, Serialize};
 
-use crate::runtime::TokioRuntime;
+use dlock::TokioRuntime;
 
 /// Locks in a pipeline: some 50 KB, which fit the socket buffers.
 const BATCH: u64 = 500;

@@ -8,9 +8,9 @@ use tokio::runtime::{Builder, Handle};
 use super::LabError;
 use super::fleet::Fleet;
 use crate::contend::{Arm, Load, Report, contend};
-use crate::runtime::TokioRuntime;
 use crate::span::Span;
 use crate::systems::System;
+use dlock::TokioRuntime;
 
 /// A load on one key.
 #[derive(Clone, Copy, Debug)]

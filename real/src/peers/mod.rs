@@ -22,7 +22,7 @@ use crate::lab::Machine;
 use crate::servers::{EtcdCluster, Persistence, Redis, ServerError, Stage, ZooKeeper};
 use crate::systems::System;
 
-use crate::TokioRuntime;
+use dlock::TokioRuntime;
 
 use self::cores::Cores;
 use self::measure::{Configuration, Results};

@@ -10,9 +10,9 @@ use tokio::task::JoinSet;
 
 use super::PeerError;
 use super::slice::{Job, Peer, Scenario, Slice, nanos};
-use crate::runtime::TokioRuntime;
 use crate::systems::{self, System};
 use crate::timer;
+use dlock::TokioRuntime;
 
 /// The timeout of an acquire of a free lock.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -24,8 +24,8 @@ use crate::experiments::ExperimentError;
 use crate::history::{Recorder, speak_as};
 use crate::lab::actors::ResourceActor;
 use crate::lab::outcome::Outcome;
-use crate::runtime::TokioRuntime;
 use crate::servers::{Persistence, Redis, Stage};
+use dlock::TokioRuntime;
 
 /// The timeout of a client for its cue; long enough for a machine under load.
 const TIMEOUT: Duration = Duration::from_secs(60);

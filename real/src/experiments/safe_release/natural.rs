@@ -13,8 +13,8 @@ use super::Configuration;
 use super::failed;
 use super::release::{Release, Releasing};
 use crate::experiments::ExperimentError;
-use crate::runtime::TokioRuntime;
 use crate::servers::{Persistence, Redis, Stage};
+use dlock::TokioRuntime;
 
 /// The range of the moments of release; most of it lies before the end of the lease.
 const SPREAD: Duration = Duration::from_millis(3);

@@ -12,7 +12,7 @@ use redis::{Cmd, FromRedisValue};
 use serde::{Deserialize, Serialize};
 
 use crate::history::speak_as;
-use crate::runtime::TokioRuntime;
+use dlock::TokioRuntime;
 
 /// The kind of release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

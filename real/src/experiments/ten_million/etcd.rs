@@ -12,8 +12,8 @@ use tokio::runtime::{Builder, Handle};
 use super::Configuration;
 use crate::experiments::ExperimentError;
 use crate::fill::etcd::{EtcdFill, Leases, database_bytes, fill_etcd};
-use crate::runtime::TokioRuntime;
 use crate::servers::{EtcdCluster, Stage};
+use dlock::TokioRuntime;
 
 /// The prefix of the keys.
 const KEY: &str = "account";

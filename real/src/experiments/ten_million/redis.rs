@@ -10,8 +10,8 @@ use tokio::runtime::{Builder, Handle};
 use super::Configuration;
 use crate::experiments::ExperimentError;
 use crate::fill::{Counters, Fill, Filled, fill};
-use crate::runtime::TokioRuntime;
 use crate::servers::{Persistence, Redis, Stage, ask};
+use dlock::TokioRuntime;
 
 /// The prefix of the keys.
 const KEY: &str = "account";

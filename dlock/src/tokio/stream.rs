@@ -31,7 +31,7 @@ const TRUSTED: u8 = 16;
 
 /// The byte stream of [`TokioRuntime`](crate::TokioRuntime).
 #[derive(Debug)]
-pub struct Stream {
+pub struct TokioStream {
     inner: TcpStream,
     busy_poll: Duration,
     /// The time of the first write that has no answer yet.
@@ -42,10 +42,10 @@ pub struct Stream {
     soon: u8,
 }
 
-impl Stream {
+impl TokioStream {
     /// Wraps a stream that polls for an answer for `busy_poll` before it sleeps, if the answers before
     /// arrived as soon.
-    pub(crate) fn new(inner: TcpStream, busy_poll: Duration) -> Self {
+    pub(super) fn new(inner: TcpStream, busy_poll: Duration) -> Self {
         Self { inner, busy_poll, asked: None, is_to_poll: false, soon: 0 }
     }
 
@@ -90,7 +90,7 @@ impl Stream {
     }
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for TokioStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -113,7 +113,7 @@ impl AsyncRead for Stream {
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for TokioStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.inner).poll_write(cx, bytes));
         self.note_write(cx);
@@ -158,20 +158,20 @@ mod tests {
     const LONG: Duration = Duration::from_millis(1);
 
     /// Returns a stream and its peer.
-    async fn pair(busy_poll: Duration) -> io::Result<(Stream, Peer)> {
+    async fn pair(busy_poll: Duration) -> io::Result<(TokioStream, Peer)> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let stream = TcpStream::connect(listener.local_addr()?).await?;
-        Ok((Stream::new(stream, busy_poll), listener.accept()?.0))
+        Ok((TokioStream::new(stream, busy_poll), listener.accept()?.0))
     }
 
     /// Sends a request that the peer receives.
-    async fn ask(stream: &mut Stream, peer: &mut Peer) -> io::Result<()> {
+    async fn ask(stream: &mut TokioStream, peer: &mut Peer) -> io::Result<()> {
         stream.write_all(b"ping").await?;
         peer.read_exact(&mut [0; 4])
     }
 
     /// Returns a stream whose answers arrived soon, with a request that its peer has received.
-    async fn asked(busy_poll: Duration) -> io::Result<(Stream, Peer)> {
+    async fn asked(busy_poll: Duration) -> io::Result<(TokioStream, Peer)> {
         let (mut stream, mut peer) = pair(busy_poll).await?;
         stream.soon = TRUSTED;
         ask(&mut stream, &mut peer).await?;
@@ -180,7 +180,7 @@ mod tests {
 
     /// Returns the result of a single read. No test awaits between answer and read, so tokio has no
     /// notification.
-    fn read_once(stream: &mut Stream, room: usize) -> Option<io::Result<Vec<u8>>> {
+    fn read_once(stream: &mut TokioStream, room: usize) -> Option<io::Result<Vec<u8>>> {
         let mut bytes = vec![0; room];
         let mut buf = ReadBuf::new(&mut bytes);
         let read = Pin::new(stream).poll_read(&mut Context::from_waker(std::task::Waker::noop()), &mut buf);
@@ -204,12 +204,12 @@ mod tests {
     }
 
     /// Reads an answer without polling. The buffer has room left, so tokio knows that nothing remains.
-    async fn read_late(stream: &mut Stream) -> io::Result<()> {
+    async fn read_late(stream: &mut TokioStream) -> io::Result<()> {
         stream.read(&mut [0; 8]).await.map(|_| ())
     }
 
     /// Returns whether the next answer, which is already there, is polled for.
-    async fn is_polled_for(stream: &mut Stream, peer: &mut Peer) -> io::Result<bool> {
+    async fn is_polled_for(stream: &mut TokioStream, peer: &mut Peer) -> io::Result<bool> {
         ask(stream, peer).await?;
         peer.write_all(b"pong")?;
         let polled = read_once(stream, 8).transpose()?;

@@ -1,11 +1,11 @@
-//! The live runtime over a loopback socket.
+#![cfg(feature = "tokio")]
+//! The runtime on tokio over a loopback socket.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "the test is the server")]
 
 use std::time::Duration;
 
-use dlock::{Elapsed, Owner, Runtime, timeout_at};
-use real::TokioRuntime;
+use dlock::{Elapsed, Owner, Runtime, TokioRuntime, timeout_at};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;

@@ -1,16 +1,16 @@
-//! `dlock::Runtime` on tokio: the only place outside the simulator that reads a clock and opens a socket.
+//! [`Runtime`] on tokio: the only place in the library that reads a clock and opens a socket.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "this is the seam's live side")]
 
 use std::future::Future;
 use std::io;
 use std::time::Duration;
 
-use dlock::{Instant, Runtime};
 use rand::Rng;
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 
-use crate::stream::Stream;
+use super::stream::TokioStream;
+use crate::{Instant, Runtime};
 
 /// The operating system's clock, network and random source, and the scheduler of one tokio runtime.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ impl TokioRuntime {
 }
 
 impl Runtime for TokioRuntime {
-    type Stream = Stream;
+    type Stream = TokioStream;
 
     fn now(&self) -> Instant {
         let nanos = self.origin.elapsed().as_nanos();
@@ -60,12 +60,12 @@ impl Runtime for TokioRuntime {
         }
     }
 
-    async fn connect(&self, address: &str) -> io::Result<Stream> {
+    async fn connect(&self, address: &str) -> io::Result<TokioStream> {
         let stream = TcpStream::connect(address).await?;
         // A lock's commands are small and urgent: Nagle's algorithm would delay them until an
         // acknowledgement.
         stream.set_nodelay(true)?;
-        Ok(Stream::new(stream, self.busy_poll))
+        Ok(TokioStream::new(stream, self.busy_poll))
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
