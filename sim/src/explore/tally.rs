@@ -27,6 +27,8 @@ pub struct Tally {
     pub verdicts: BTreeMap<(&'static str, VerdictKind), u64>,
     /// The seed of the first schedule whose run of the arm has the verdict, explained or not.
     pub seen_first: BTreeMap<(&'static str, VerdictKind), u64>,
+    /// Number of runs of the arm with the verdict, which nothing in their schedule explains.
+    pub broken: BTreeMap<(&'static str, VerdictKind), u64>,
     /// Number of writes that the resource refused, in the last arm.
     pub refused: u64,
     /// Number of runs with a violation.
@@ -66,6 +68,9 @@ impl Tally {
         }
         if let Some(violation) = &run.violation {
             self.violations += 1;
+            for kind in &violation.broken {
+                *self.broken.entry((run.arm, *kind)).or_default() += 1;
+            }
             let cause = (run.arm, violation.cause.clone());
             self.firsts.entry(cause.clone()).or_insert(violation.drawn_from);
             *self.causes.entry(cause).or_default() += 1;
@@ -85,6 +90,12 @@ impl Tally {
     /// Returns true if the last ten batches of 64 schedules have reached no new state and no new probe.
     pub fn is_stable(&self) -> bool {
         self.quiet_batches >= STABLE
+    }
+
+    /// Returns the number of runs of the arm with the verdict, each explained by its own schedule: by its
+    /// faults, or by a resource that checks no tokens.
+    pub fn explained(&self, arm: &'static str, kind: VerdictKind) -> u64 {
+        self.of(arm, kind) - self.broken.get(&(arm, kind)).copied().unwrap_or_default()
     }
 
     /// Returns the number of runs of the arm with the verdict.

@@ -141,13 +141,14 @@ pub(crate) fn estimate(schedules: u64, elapsed: Duration, whole: Duration) -> u6
     ((schedules as f64 / share) as u64).max(schedules)
 }
 
-/// Explains why the table may show verdicts but no violations.
-const EXCUSED: &str = "A verdict that its schedule explains is no violation: overlap, always; without \
-     fencing, all that fencing prevents; with fencing, late_write and lost_update if a worker reads without \
-     its token and so claims nothing; and the verdicts that follow if a fault erases a server's memory or \
-     sets its clock.";
+/// The verdicts that a schedule explains.
+const EXPLAINED: &str = "Any schedule explains overlap, since no lease excludes it. Without fencing, a schedule \
+     explains all that fencing prevents. With fencing, it explains late_write and lost_update if a worker \
+     reads without its token and so claims nothing, and the verdicts that follow if a fault erases a \
+     server's memory or sets its clock.";
 
-/// Formats the number of runs with each verdict and the seed of the first one, two columns for each arm.
+/// Formats the violations first, then the number of runs with each explained verdict and the seed of the first
+/// run with it, two columns for each arm.
 pub(crate) fn table(tally: &Tally, arms: &[Arm], seconds: f64) -> String {
     let counts = format!(
         "{} random schedules {} in {seconds:.1} s ({:.0} schedules a second), {} runs, {} faults, \
@@ -159,34 +160,47 @@ pub(crate) fn table(tally: &Tally, arms: &[Arm], seconds: f64) -> String {
         tally.faults,
         tally.commands
     );
+    wrap(&counts, 0) + "\n" + &violated(tally) + &explained(tally, arms) + &states(tally)
+}
+
+/// Formats the causes of violations, each with its runs and the seed of the first one.
+fn violated(tally: &Tally) -> String {
+    let mut text = format!("violations: {}\n", tally.violations);
+    for ((arm, cause), seed) in &tally.firsts {
+        let runs = tally.causes.get(&(*arm, cause.clone())).copied().unwrap_or_default();
+        text += &wrap(&format!("  {cause}: {runs} runs, first with seed {seed}"), 4);
+    }
+    text
+}
+
+/// Formats the number of runs with each verdict that their schedules explain.
+fn explained(tally: &Tally, arms: &[Arm]) -> String {
     let row = |name: &str, cell: &dyn Fn(Arm) -> [String; 2]| {
         let cells = arms.iter().flat_map(|arm| cell(*arm)).map(|cell| format!("{cell:>14}"));
         format!("{name:<18}{}\n", cells.collect::<String>())
     };
-    let mut text = wrap(&counts, 0) + "\n";
+    let title = "explained by the schedules' own faults, or by fencing that is off (runs):";
+    let mut text = format!("\n{title}\n\n");
     text += &row("verdict", &|arm| [arm_name(arm).to_owned(), "first seed".to_owned()]);
     for verdict in Verdict::ALL {
+        if arms.iter().all(|arm| tally.explained(arm.name(), verdict) == 0) {
+            continue;
+        }
         let first = |arm: Arm| tally.seen_first.get(&(arm.name(), verdict)).map(u64::to_string);
-        let cells = |arm: Arm| {
-            [tally.of(arm.name(), verdict).to_string(), first(arm).unwrap_or_else(|| "-".to_owned())]
-        };
-        text += &row(&verdict.to_string(), &cells);
+        text += &row(&verdict.to_string(), &|arm| {
+            let runs = tally.explained(arm.name(), verdict).to_string();
+            [runs, first(arm).unwrap_or_else(|| "-".to_owned())]
+        });
     }
-    text += &states(tally);
-    let _ = writeln!(text, "\nwrites refused with 409: {}; violations: {}", tally.refused, tally.violations);
-    text + &wrap(EXCUSED, 2)
+    text + &format!("\nwrites refused with 409: {}\n", tally.refused) + &wrap(EXPLAINED, 2)
 }
 
-/// Formats the number of states over time, and the seed of the first violation of each cause.
+/// Formats the number of states over time.
 fn states(tally: &Tally) -> String {
     let growth = tally.growth.iter().map(|(schedules, states)| format!("{states} after {schedules}"));
     let growth: Vec<String> = growth.chain([format!("{} after all", tally.states)]).collect();
     let quiet = format!("nothing new in the last {} batches of 64 schedules", tally.quiet_batches);
-    let mut text = format!("\n{}", wrap(&format!("states: {}; {quiet}", growth.join(", ")), 2));
-    for ((_, cause), seed) in &tally.firsts {
-        text += &wrap(&format!("first with seed {seed}: {cause}"), 2);
-    }
-    text
+    format!("\n{}", wrap(&format!("states: {}; {quiet}", growth.join(", ")), 2))
 }
 
 /// Draws the best capsule of a violation.
