@@ -18,6 +18,7 @@ pub mod history;
 pub mod judgement;
 pub mod lab;
 mod limits;
+mod patient;
 pub mod pause;
 pub mod peers;
 pub mod report;

@@ -9,6 +9,9 @@ use resource::http::{App, serve_connection};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
+pub use crate::patient::Patience;
+use crate::patient::Patient;
+
 /// The largest head of a request for the metrics, in bytes.
 const HEAD_BYTES_MAX: usize = 8 * 1024;
 /// Timeout for a request for the metrics.
@@ -38,10 +41,16 @@ pub async fn listen(address: &str) -> io::Result<TcpListener> {
     })
 }
 
-/// Serves the resource until the process ends.
+/// Serves the resource until the process ends. Closes a connection whose request, or the rest of it, does not
+/// come.
 pub async fn serve_resource(listener: TcpListener, app: App) {
+    serve_patiently(listener, app, Patience::default()).await;
+}
+
+/// Serves the resource as [`serve_resource`] does, and waits for clients as long as `patience` says.
+pub async fn serve_patiently(listener: TcpListener, app: App, patience: Patience) {
     loop {
-        let stream = accept(&listener).await;
+        let stream = Patient::new(accept(&listener).await, patience);
         let connection = serve_connection(stream, &app);
         tokio::spawn(async move {
             // A broken connection is reported to its client.

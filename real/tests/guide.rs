@@ -2,24 +2,15 @@
 //! folder beside a link to this checkout.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test; it runs the guide's commands")]
 
+#[path = "support/steps.rs"]
+mod steps;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-/// A step of the guide: a block of code after a comment that names its kind.
-enum Step {
-    File {
-        path: String,
-        text: String,
-    },
-    Run {
-        commands: String,
-        fails: bool,
-    },
-    /// Lines that the last command must have printed.
-    Shows(Vec<String>),
-}
+use steps::{Step, steps};
 
 #[test]
 fn a_crate_made_by_the_guide_convicts_the_naive_lock() {
@@ -61,25 +52,4 @@ fn run(folder: &Path, commands: &str, fails: bool) -> String {
     let printed = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert_eq!(!output.status.success(), fails, "{commands}\n{printed}");
     printed
-}
-
-fn steps(guide: &str) -> Vec<Step> {
-    let mut steps = Vec::new();
-    let mut lines = guide.lines();
-    while let Some(line) = lines.next() {
-        let Some(mark) = line.strip_prefix("<!-- ").and_then(|mark| mark.strip_suffix(" -->")) else {
-            continue;
-        };
-        assert!(lines.next().is_some_and(|fence| fence.starts_with("```")), "{mark}: no block follows");
-        let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
-        let text = block.join("\n") + "\n";
-        steps.push(match mark.split_once(": ") {
-            Some(("file", path)) => Step::File { path: path.to_owned(), text },
-            Some(("run", "fails")) => Step::Run { commands: text, fails: true },
-            None if mark == "run" => Step::Run { commands: text, fails: false },
-            None if mark == "shows" => Step::Shows(block.into_iter().map(str::to_owned).collect()),
-            _ => panic!("unknown mark {mark:?}"),
-        });
-    }
-    steps
 }

@@ -96,7 +96,7 @@ enum Command {
         #[arg(long)]
         strategy: Option<Strategy>,
         /// The number of threads; by default one for each core.
-        #[arg(long)]
+        #[arg(long, value_parser = cli::explore::threads())]
         threads: Option<usize>,
         /// Stops once ten batches of 64 schedules have reached no new state and no new probe.
         #[arg(long)]
@@ -162,7 +162,7 @@ enum Command {
         #[arg(long, default_value_t = 0)]
         first: u64,
         /// The number of threads; by default one for each core.
-        #[arg(long)]
+        #[arg(long, value_parser = cli::explore::threads())]
         threads: Option<usize>,
         /// The Markdown file for the table.
         #[arg(long, default_value = "docs/comparison.md")]

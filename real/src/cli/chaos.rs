@@ -22,7 +22,7 @@ pub(crate) struct Chaos {
     #[arg(
         long = "for",
         env = "DLOCK_FOR",
-        value_parser = span::parse,
+        value_parser = span::parse_run,
         default_value = "10m",
         value_name = "TIME"
     )]

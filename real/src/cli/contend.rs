@@ -30,7 +30,12 @@ pub(crate) struct Contend {
     )]
     postgres: Option<String>,
     /// The number of contenders, and so the largest number of attempts that wait or hold at a time.
-    #[arg(long, env = "DLOCK_CONTENDERS", default_value_t = 50)]
+    #[arg(
+        long,
+        env = "DLOCK_CONTENDERS",
+        value_parser = clap::value_parser!(u64).range(1..=100_000),
+        default_value_t = 50
+    )]
     contenders: u64,
     /// The number of keys; 1 is a single hot key.
     #[arg(long, env = "DLOCK_KEYS", default_value_t = 1)]
@@ -51,7 +56,7 @@ pub(crate) struct Contend {
     #[arg(
         long = "for",
         env = "DLOCK_FOR",
-        value_parser = span::parse,
+        value_parser = span::parse_run,
         default_value = "10s",
         value_name = "TIME"
     )]

@@ -31,7 +31,12 @@ pub(crate) struct Worker {
     #[arg(long, env = "DLOCK_STOP", conflicts_with = "pause")]
     stop: bool,
     /// The number of contenders, each with a thread and connections of its own.
-    #[arg(long, env = "DLOCK_CONTENDERS", default_value_t = 1)]
+    #[arg(
+        long,
+        env = "DLOCK_CONTENDERS",
+        value_parser = clap::value_parser!(u64).range(1..=1000),
+        default_value_t = 1
+    )]
     contenders: u64,
     /// The prefix of the keys: NAME:0, NAME:1 and so on.
     #[arg(long, env = "DLOCK_KEY", default_value = "account", value_name = "NAME")]

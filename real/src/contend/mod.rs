@@ -79,6 +79,9 @@ pub enum LoadError {
     /// A number is zero, so that nothing would happen.
     #[error("{0} is zero: set it above zero")]
     Zero(&'static str),
+    /// The rate is no number of attempts.
+    #[error("--rate {0} is no number of attempts a second: give one above zero, such as 100")]
+    Rate(f64),
     /// The attempts are too many to record.
     #[error("{0} attempts are too many for one run: lower --rate or --for")]
     TooMany(f64),
@@ -121,7 +124,10 @@ pub async fn contend(load: Load, runtime: TokioRuntime) -> Result<Report, LoadEr
     zero(load.contenders == 0, "--contenders")?;
     zero(load.keys == 0, "--keys")?;
     zero(load.lasts.is_zero(), "--for")?;
-    zero(!(load.rate.is_finite() && load.rate > 0.0), "--rate")?;
+    if !(load.rate.is_finite() && load.rate >= 0.0) {
+        return Err(LoadError::Rate(load.rate));
+    }
+    zero(load.rate == 0.0, "--rate")?;
     let attempts = (load.rate * load.lasts.as_secs_f64()).ceil();
     if attempts > ATTEMPTS_MAX {
         return Err(LoadError::TooMany(attempts));

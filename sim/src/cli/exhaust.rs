@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_parser = super::fencing::parser(), default_value = "on")]
     fence: Fencing,
     /// The number of threads; by default one for each core.
-    #[arg(long)]
+    #[arg(long, value_parser = explore::threads())]
     threads: Option<usize>,
     /// The file that keeps the progress. If it exists, the search continues from it.
     #[arg(long)]

@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 300)]
     schedules: u64,
     /// The number of threads for the comparison; by default one for each core.
-    #[arg(long)]
+    #[arg(long, value_parser = super::explore::threads())]
     threads: Option<usize>,
 }
 

@@ -13,6 +13,9 @@ use crate::place::{Invalid, Place};
 use crate::sim::{Expect, Outcome, Schedule};
 use crate::span::Span;
 
+/// The most workers of a schedule. Each takes some 4 MB.
+const WORKERS_MAX: usize = 500;
+
 /// The shortest TTL, well above the drift margin.
 const TTL_MIN: Span = Span::from_millis(10);
 /// The longest TTL: schedules run for minutes.
@@ -67,6 +70,11 @@ impl Schedule<Options> {
         let place = Place::top("worker");
         if self.options.workers.is_empty() {
             return Err(place.says("the schedule has no worker: add a [[worker]]"));
+        }
+        let count = self.options.workers.len();
+        if count > WORKERS_MAX {
+            let problem = format!("{count} workers are too many: one run has memory for {WORKERS_MAX}");
+            return Err(place.says(problem));
         }
         let mut seen = BTreeSet::new();
         for (at, worker) in self.options.workers.iter().enumerate() {

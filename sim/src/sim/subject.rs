@@ -1,6 +1,7 @@
 //! The subject of a search: it draws its options from a seed and builds a world from them.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -335,8 +336,20 @@ pub fn parse<S: Subject>(subject: &S, file: &str, text: &str) -> Result<Schedule
 /// [`ScheduleError::Read`] if the file can't be read, else as [`parse`].
 pub fn load<S: Subject>(subject: &S, path: &Path) -> Result<Schedule<S::Options>, ScheduleError> {
     let file = path.display().to_string();
-    match std::fs::read_to_string(path) {
+    match read(path) {
         Ok(text) => parse(subject, &file, &text),
         Err(source) => Err(ScheduleError::Read { file, source }),
     }
+}
+
+/// The largest schedule file, in bytes. The largest that people wrote or searches saved have a few thousand.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+fn read(path: &Path) -> io::Result<String> {
+    let bytes = std::fs::metadata(path)?.len();
+    if bytes > FILE_BYTES_MAX {
+        let problem = format!("the file has {bytes} bytes, and a schedule at most {FILE_BYTES_MAX}");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, problem));
+    }
+    std::fs::read_to_string(path)
 }

@@ -35,6 +35,7 @@ mod gallery;
 mod harness;
 mod hosts;
 mod import_cycles;
+mod limits;
 mod lines;
 mod museum;
 mod perfetto;

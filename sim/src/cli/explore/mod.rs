@@ -5,10 +5,10 @@ mod follow;
 mod watchdog;
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::RangedU64ValueParser;
 use indicatif::{ProgressBar, ProgressStyle};
 use resource::audit::VerdictKind as Verdict;
 use sim::explore::fleet::{Capsule, Shard};
@@ -110,6 +110,14 @@ impl Plan {
     fn folder(&self) -> PathBuf {
         self.out.clone().unwrap_or_else(|| OUT.into())
     }
+}
+
+/// The most threads of a search: more than the processors of any machine it runs on.
+const THREADS_MAX: u64 = 1024;
+
+/// Parses a number of threads, from 1 to 1024.
+pub(crate) fn threads() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..=THREADS_MAX)
 }
 
 /// Returns the number of threads to use: by default one for each core.

@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = Representation::States)]
     novelty: Representation,
     /// The number of threads; by default one for each core.
-    #[arg(long)]
+    #[arg(long, value_parser = crate::cli::explore::threads())]
     threads: Option<usize>,
     /// The folder for the shrunk schedules, one for each mistake and system. A search for all mistakes writes
     /// its table there, too, as README.md.

@@ -1,10 +1,12 @@
 //! One connection: requests in, replies out.
 
+use std::future::poll_fn;
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
 
 use futures_util::future::{Either, select};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use super::Server;
 use super::core::Client;
@@ -15,6 +17,10 @@ use crate::world::machine::Machine;
 
 /// Replies that pile up beyond this are sent before more requests are read.
 const OUTPUT_BYTES_MAX: usize = 64 * 1024;
+/// The most bytes of requests that wait for their answers: `client-query-buffer-limit` of Redis 7.0, 1 GB.
+const INPUT_BYTES_MAX: usize = 1 << 30;
+/// Bytes that one read takes while a reply is not read yet.
+const READ_AHEAD_BYTES: usize = 16 * 1024;
 
 pub(super) struct Connection<'a, M, S> {
     server: &'a Server<M>,
@@ -119,9 +125,35 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
         if self.output.is_empty() {
             return Ok(());
         }
-        self.stream.write_all(&self.output).await?;
+        let mut sent = 0;
+        while sent < self.output.len() {
+            sent += poll_fn(|cx| self.poll_write(cx, sent)).await?;
+        }
         self.output.clear();
         self.stream.flush().await
+    }
+
+    /// Writes a part of the replies after those `sent`. While the client reads none, it takes in further
+    /// requests, as Redis does: a client may send a long pipeline before it reads the first reply.
+    fn poll_write(&mut self, cx: &mut Context<'_>, sent: usize) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, &self.output[sent..]);
+        if written.is_ready() {
+            return match ready!(written) {
+                Ok(0) => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                written => Poll::Ready(written),
+            };
+        }
+        while self.input.len() < INPUT_BYTES_MAX {
+            let mut bytes = [0; READ_AHEAD_BYTES];
+            let mut buffer = ReadBuf::new(&mut bytes);
+            ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer))?;
+            if buffer.filled().is_empty() {
+                // The client sends nothing more; it may still read.
+                return Poll::Pending;
+            }
+            self.input.extend_from_slice(buffer.filled());
+        }
+        Poll::Ready(Err(io::Error::other("the requests that wait exceed client-query-buffer-limit")))
     }
 }
 

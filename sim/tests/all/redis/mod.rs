@@ -5,6 +5,7 @@ mod support;
 mod client;
 mod commands;
 mod expiry;
+mod limits;
 mod observer;
 mod persistence;
 mod protocol;

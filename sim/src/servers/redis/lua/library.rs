@@ -51,8 +51,12 @@ pub(super) fn host(lua: &Lua, running: &Arc<Mutex<Running>>) -> mlua::Result<Tab
     Ok(host)
 }
 
-/// Stops scripts that never end.
+/// The most memory of an interpreter, in bytes.
+const MEMORY_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Stops scripts that never end, and those that take all memory.
 pub(super) fn limit_instructions(lua: &Lua, running: &Arc<Mutex<Running>>) -> mlua::Result<()> {
+    lua.set_memory_limit(MEMORY_BYTES_MAX)?;
     let running = running.clone();
     lua.set_global_hook(HookTriggers::new().every_nth_instruction(1000), move |_, _| {
         let mut running = lock(&running);

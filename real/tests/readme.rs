@@ -1,0 +1,113 @@
+//! Follows the README word for word, but for ports and folders: its program, its captures, its commands on live
+//! servers.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a test")]
+
+#[path = "support/steps.rs"]
+mod steps;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use real::servers::{Persistence, Redis, Stage};
+use sim::lab::Arm;
+use sim::museum::{self, Museum};
+use sim::trace::pcap::pcap;
+use steps::{Step, steps};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+fn readme() -> String {
+    fs::read_to_string(root().join("README.md")).unwrap()
+}
+
+/// Creates an empty folder outside the checkout: cargo takes packages inside it for members of the workspace.
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("readme-{name}-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Runs commands in a shell and returns their output. They must succeed.
+fn run(folder: &Path, commands: &str) -> String {
+    let mut shell = Command::new("bash");
+    shell.args(["-euo", "pipefail", "-c", commands]).current_dir(folder);
+    shell.env_remove("RUSTFLAGS").env_remove("CARGO_MANIFEST_DIR");
+    // A build that compiles protobuf files fails, as on a machine without the compiler.
+    shell.env("PROTOC", "/no/protobuf/compiler");
+    shell.env("CARGO_TARGET_DIR", root().join("target/readme"));
+    let output = shell.output().unwrap();
+    let printed = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success(), "{commands}\n{printed}");
+    printed
+}
+
+#[test]
+fn a_new_crate_takes_a_lock_without_a_protobuf_compiler() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let folder = folder("orders");
+    symlink(root(), folder.join("locks")).unwrap();
+    let mut printed = String::new();
+    let readme = readme();
+    let (_, section) = readme.split_once("## Use the lock").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    let steps = steps(section);
+    assert_eq!(steps.len(), 5, "the README has lost its steps");
+    for step in steps {
+        match step {
+            Step::File { path, text } => {
+                fs::write(folder.join(path), text.replace("6379", &redis.port().to_string())).unwrap();
+            }
+            Step::Run { commands, fails } => {
+                assert!(!fails);
+                printed = run(&folder, &commands);
+            }
+            Step::Shows(lines) => {
+                for line in lines {
+                    assert!(printed.contains(&line), "{line:?} was not printed:\n{printed}");
+                }
+            }
+        }
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn tshark_lists_a_capture_with_names() {
+    let folder = folder("capture");
+    let schedule = museum::load(&root().join("seeds/gc-pause.toml")).unwrap();
+    for arm in [Arm::Unfenced, Arm::Fenced] {
+        let mut world = sim::sim::build(&Museum::new(arm), &schedule).unwrap();
+        let report = world.record_messages().run().unwrap();
+        let file = folder.join(format!("run-{}.pcapng", arm.name()));
+        fs::write(file, pcap(report.capture.as_ref().unwrap())).unwrap();
+    }
+    let readme = readme();
+    let (_, line) = readme.split_once("`tshark ").expect("the README lists a capture");
+    let (arguments, _) = line.split_once('`').unwrap();
+    let script = format!("{}/tools/", root().display());
+    let packets = run(&folder, &format!("tshark {}", arguments.replace("tools/", &script)));
+    assert!(packets.contains("redis-1"), "{packets}");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_worker_writes_to_the_resource_that_was_started() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let readme = readme();
+    let (_, block) =
+        readme.split_once("A worker writes to a resource").expect("the README starts a resource");
+    let block = block.split("```").nth(1).unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let commands = block
+        .replace("target/release/real", env!("CARGO_BIN_EXE_real"))
+        .replace("6379", &redis.port().to_string())
+        .replace("8080", &free.to_string());
+    let printed = run(&folder("worker"), &commands);
+    assert!(printed.contains("written; released"), "{printed}");
+}
