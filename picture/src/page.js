@@ -40,7 +40,11 @@
     data[picture].slice(0, index).flat().forEach(([fact, , after]) => state.set(fact, after));
     const list = element("dl", "");
     const changed = new Set();
-    for (const [fact, before, after] of data[picture][index]) {
+    for (const [fact, before, after, isByTime] of data[picture][index]) {
+      if (isByTime) {
+        state.set(fact, after);
+        continue;
+      }
       changed.add(fact);
       const group = element("div", "", { class: "changed" });
       const value = element("dd", "");

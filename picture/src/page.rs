@@ -4,7 +4,7 @@ use maud::{Markup, PreEscaped, html};
 
 use crate::draw::{Drawing, HTML, anchor, symbol, titles};
 use crate::layout::Form;
-use crate::model::{EVENTS_MAX, Picture, Shape, Violation};
+use crate::model::{EVENTS_MAX, Mark, Picture, Shape, Violation};
 use crate::rule::rule;
 use crate::run::Schedule;
 use crate::site::{Link, head, navigation};
@@ -279,14 +279,15 @@ fn sample(class: &str, part: &str) -> Markup {
     }
 }
 
-/// Returns the changes of state by event, as JSON for the script.
+/// Returns the changes of state by event, as JSON for the script. The script shows those by time as the state
+/// before the event.
 fn data(pictures: &[Picture]) -> String {
-    let of = |picture: &Picture| -> Vec<Vec<[String; 3]>> {
-        let changes = picture.marks.iter().map(|mark| {
-            let changes = mark.changes.iter();
-            changes.map(|change| [change.fact.clone(), change.before.clone(), change.after.clone()]).collect()
-        });
-        changes.collect()
+    let of = |picture: &Picture| -> Vec<Vec<(String, String, String, bool)>> {
+        let of_mark = |mark: &Mark| {
+            let changes = mark.changes.iter().cloned();
+            changes.map(|change| (change.fact, change.before, change.after, change.is_by_time)).collect()
+        };
+        picture.marks.iter().map(of_mark).collect()
     };
     let all: Vec<_> = pictures.iter().map(of).collect();
     // A `<` could end the script element.
