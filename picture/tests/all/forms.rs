@@ -4,7 +4,7 @@ use picture::{Fate, Role, SpanKind};
 use resource::audit::VerdictKind;
 use scraper::{Html, Selector};
 
-use crate::{late_write, message, picture, picture_with};
+use crate::{history, late_write, message, picture, picture_with};
 
 fn attributes(page: &Html, selector: &str, name: &str) -> Vec<String> {
     let selector = Selector::parse(selector).unwrap();
@@ -102,4 +102,22 @@ fn the_terminal_has_at_most_100_columns_and_a_line_for_each_event() {
     let times = text.lines().filter(|line| line.trim_start().starts_with(|c: char| c.is_ascii_digit()));
     assert_eq!(times.count(), 12);
     assert!(text.contains("✖ stale_write"), "{text}");
+}
+
+#[test]
+fn many_lanes_and_long_words_fit_into_100_columns() {
+    for workers in [1, 6, 12, 25, 40, 62, 130] {
+        let step = |number: usize| (number as u64, format!("worker-{number:03}"));
+        let events: Vec<(u64, String)> = (0..workers).map(step).collect();
+        let long = format!(r#""step":"{}""#, "a long step of the work ".repeat(8).trim());
+        let events = events.iter().map(|(at, name)| (*at, name.as_str(), "worker_step", long.as_str()));
+        let drawn = picture("run", &history(&events.collect::<Vec<_>>()).events);
+        let text = picture::terminal(&drawn, false);
+        let longest = text.lines().map(|line| line.chars().count()).max();
+        assert!(longest.is_some_and(|longest| longest <= 100), "{longest:?} columns for {workers} workers");
+        let words = text.split_whitespace().filter(|word| *word == "long").count();
+        assert_eq!(words, workers * 8, "no word of an event is missing");
+        let times = text.lines().filter(|line| line.trim_start().starts_with(|c: char| c.is_ascii_digit()));
+        assert!(times.count() >= workers);
+    }
 }
