@@ -2,7 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use crate::draw::{Drawing, HTML, anchor, symbol, titles};
+use crate::draw::{Drawing, HTML, anchor, differs, symbol, titles};
 use crate::layout::Form;
 use crate::model::{EVENTS_MAX, Mark, Picture, Shape, Violation};
 use crate::rule::rule;
@@ -13,7 +13,7 @@ use crate::table::table;
 const SCRIPT: &str = include_str!("page.js");
 
 /// The width of the drawing beside the notes, in pixels.
-const WIDE: f64 = 1000.0;
+const WIDE: f64 = 976.0;
 
 /// The width of the drawing on a phone, in pixels.
 const NARROW: f64 = 366.0;
@@ -56,7 +56,7 @@ pub fn page_of_site(pictures: &[Picture], schedule: Option<&Schedule>, links: &[
                             section #chosen aria-live="polite" aria-label="Chosen event" {
                                 h2 { "Event" }
                                 p.hint {
-                                    "Point at an event, or choose one: its state before and after appears here."
+                                    "Point at an event, or choose one to keep it here: its state before and after appears."
                                 }
                             }
                             (legend(pictures))
@@ -171,14 +171,27 @@ fn controls(pictures: &[Picture]) -> Markup {
     }
 }
 
+/// Returns the drawing in its forms: for wide screens, for phones, and for paper. A phone shows two runs below
+/// each other: side by side, their labels would not fit.
 fn drawings(pictures: &[Picture]) -> Markup {
     let events: usize = pictures.iter().map(|picture| picture.marks.len()).sum();
-    let width = if pictures.len() > 1 { WIDE + 320.0 } else { WIDE };
+    let differs = differs(pictures);
+    let wide = Drawing::of(pictures, Form::Wide, WIDE, differs);
+    let narrow = |(first, picture)| {
+        let drawing = Drawing::of(std::slice::from_ref(picture), Form::Narrow, NARROW, differs);
+        Drawing { first, ..drawing }
+    };
     html! {
-        div.wide[events <= NARROW_EVENTS_MAX] { (Drawing::of(pictures, Form::Wide, width).inline()) }
+        div.wide[events <= NARROW_EVENTS_MAX] { (wide.inline()) }
         @if events <= NARROW_EVENTS_MAX {
-            div.narrow { (Drawing::of(pictures, Form::Narrow, NARROW).inline()) }
+            div.narrow {
+                @for (first, picture) in pictures.iter().enumerate() {
+                    @if pictures.len() > 1 { h2 { (picture.title) } }
+                    (narrow((first, picture)).inline())
+                }
+            }
         }
+        div.paper { (wide.paper()) }
     }
 }
 
@@ -253,7 +266,7 @@ fn legend(pictures: &[Picture]) -> Markup {
                 }
             }
             p {
-                @if arrows { "Arrows are messages, dashed if they are replies; red ones were held or lost." }
+                @if arrows { "Arrows are messages, dashed if they are replies; red ones were held, late or lost." }
                 @else { "Dashed arrows lead from a request to its effect." }
             }
         }
@@ -262,9 +275,9 @@ fn legend(pictures: &[Picture]) -> Markup {
 
 fn sample(class: &str, part: &str) -> Markup {
     let pattern = match class {
-        "margin" => "url(#dots-w)",
-        "down" => "url(#cross-w)",
-        _ => "url(#hatch-w)",
+        "margin" => "url(#dots-w0)",
+        "down" => "url(#cross-w0)",
+        _ => "url(#hatch-w0)",
     };
     html! {
         svg.drawing width="22" height="18" viewBox="0 0 22 18" aria-hidden="true" {

@@ -166,8 +166,8 @@ impl<'a> World<'a> {
         self.set(fact, "no lease", trusts(token, until));
     }
 
-    /// Notes what a resource stores, as far as an event says it. A token below the highest one so far does not
-    /// replace it, even if the resource accepts its write.
+    /// Notes what a resource stores, as far as an event says it. A token below the highest one so far does
+    /// not replace it, even if the resource accepts its write.
     fn written(&mut self, process: &str, key: &Name, version: Option<u64>, token: Option<u64>) {
         let fact = format!("{process}: {}", self.names.key(key));
         let stored = self.stored.entry(fact.clone()).or_default();

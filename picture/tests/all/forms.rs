@@ -121,3 +121,32 @@ fn many_lanes_and_long_words_fit_into_100_columns() {
         assert!(times.count() >= workers);
     }
 }
+
+#[test]
+fn no_label_of_the_drawing_is_cut() {
+    let words = "PUT /r/orders:42 token 1 by a:1098 with a body that is far longer than a lane is wide";
+    let name = "worker-with-a-name-that-is-longer-than-its-lane-is-wide";
+    let mut events = late_write().events;
+    events[0].process = resource::audit::Name::from(name);
+    let arrived = Fate::Arrived { at: 9_000_000, held: false };
+    let pair = ["one", "other"].map(|run| picture_with(run, &events, &[message(words, 5_000_000, arrived)]));
+    let svg = picture::svg(&pair);
+    let svg = roxmltree::Document::parse(&svg).unwrap();
+    let is_text = |node: &roxmltree::Node| node.has_tag_name("text");
+    let text = |node: roxmltree::Node| {
+        node.descendants().filter(|node| node.is_text()).filter_map(|node| node.text()).collect::<String>()
+    };
+    let texts: Vec<String> = svg.descendants().filter(is_text).map(text).collect();
+    assert!(texts.iter().all(|text| !text.contains('…')), "{texts:?}");
+    for whole in [words, name, "stored for a, token 1", "accepts a, token 1"] {
+        assert_eq!(texts.iter().filter(|text| text.trim() == whole).count(), 2, "{whole} in {texts:?}");
+    }
+}
+
+#[test]
+fn a_slow_message_and_its_delay_are_told() {
+    let slow = message("PUT", 0, Fate::Arrived { at: 3_000_000_000, held: false });
+    let drawn = picture_with("run", &late_write().events, &[slow]);
+    assert!(drawn.arrows[0].is_late());
+    assert_eq!(drawn.arrows[0].told(), "PUT (takes 3.000 s)");
+}
