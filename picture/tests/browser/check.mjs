@@ -24,7 +24,7 @@ const [folder, ...named] = process.argv.slice(2);
 const isPage = (file) => /\.(html|svg)$/.test(file);
 const pages = named.length ? named : fs.readdirSync(folder).filter(isPage).sort();
 const shots = process.env.SCREENSHOTS;
-const faults = [];
+let faults = 0;
 
 if (!CHROMIUM) {
   console.log("/usr/bin/chromium is missing: run `apt-get install chromium`");
@@ -38,12 +38,15 @@ for (const [form, options] of Object.entries(FORMS)) {
   await context.close();
 }
 fs.rmSync(profile, { recursive: true, force: true });
-console.log(faults.length ? faults.join("\n") : `${pages.length} pages: no fault`);
-process.exit(faults.length ? 1 : 0);
+console.log(`${pages.length} pages, ${faults} faults`);
+process.exit(faults ? 1 : 0);
 
 async function check(context, name, form) {
   const address = pathToFileURL(path.resolve(folder, name)).href;
-  const tell = (fault) => faults.push(`${name}, ${form}: ${fault}`);
+  const tell = (fault) => {
+    faults += 1;
+    console.log(`${name}, ${form}: ${fault}`);
+  };
   const tab = await context.newPage();
   tab.on("console", (message) => message.type() === "error" && tell(`console: ${message.text()}`));
   tab.on("pageerror", (error) => tell(`error: ${error.message}`));

@@ -43,7 +43,7 @@ async function panelIsWhole(tab) {
   });
   await tab.evaluate((id) => { location.hash = id; }, id);
   const isShown = (id) => document.querySelector("#chosen a")?.getAttribute("href") === `#${id}`;
-  if (!await tab.waitForFunction(isShown, id, { timeout: 3000 }).catch(() => false)) {
+  if (!await tab.waitForFunction(isShown, id, { timeout: 10000 }).catch(() => false)) {
     return [`a link to ${id} does not show it: a mouse at rest replaces it`];
   }
   const [inner, outer] = await tab.evaluate(() => {
@@ -72,7 +72,7 @@ async function zoomKeepsItsPlace(tab) {
   await tab.mouse.wheel(0, -150);
   await tab.keyboard.up("Control");
   const zoomed = () => document.querySelector("#whole").textContent !== "100 %";
-  if (!await tab.waitForFunction(zoomed, null, { timeout: 5000 }).catch(() => false)) {
+  if (!await tab.waitForFunction(zoomed, null, { timeout: 30000 }).catch(() => false)) {
     return [`the wheel over ${mark.id} does not zoom`];
   }
   const after = await tab.evaluate((id) => {
