@@ -88,6 +88,8 @@ export function labelFaults({ drawings, sheets, font, wide }, form, isFile) {
     if (size < 10) faults.push(`the smallest text has ${size.toFixed(1)} pixels at a width of 830`);
   }
   const hasMany = sheets.some(({ names }) => names.length > LANES_MAX);
-  if (form === "phone" && !isFile && !hasMany && wide > 1) faults.push(`the page is ${wide} pixels wider than the phone`);
+  if (form === "phone" && !isFile && !hasMany && wide > 1) {
+    faults.push(`the page is ${wide} pixels wider than the phone`);
+  }
   return faults;
 }
