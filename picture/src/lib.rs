@@ -16,6 +16,7 @@ mod table;
 mod terminal;
 pub mod text;
 mod time;
+mod width;
 
 pub use draw::{svg, thumbnail};
 pub use model::{Arrow, Change, EVENTS_MAX, Edge, Lane, Mark, Picture, Shape, Span, SpanKind, Violation};

@@ -40,7 +40,11 @@
     data[picture].slice(0, index).flat().forEach(([fact, , after]) => state.set(fact, after));
     const list = element("dl", "");
     const changed = new Set();
-    for (const [fact, before, after] of data[picture][index]) {
+    for (const [fact, before, after, isByTime] of data[picture][index]) {
+      if (isByTime) {
+        state.set(fact, after);
+        continue;
+      }
       changed.add(fact);
       const group = element("div", "", { class: "changed" });
       const value = element("dd", "");
@@ -64,6 +68,7 @@
     kept = id;
     marks.get(id)?.forEach((mark) => mark.classList.add("chosen"));
     rows.get(id)?.classList.add("chosen");
+    if (!rows.has(id)) return;
     show(id);
     rove(id);
     if (scroll) visible(id)?.scrollIntoView({ block: "center", inline: "nearest" });
@@ -124,22 +129,47 @@
     one("#found").textContent = isOn ? `${found} of ${rows.size} events` : "";
   }
 
-  function scale(factor) {
+  const canvas = one(".canvas");
+
+  /* Zooms, so that what is under the point `at` of the window stays there. */
+  function scale(factor, at = middle()) {
+    const sheet = all(".sheet").find((candidate) => candidate.getClientRects().length > 0);
+    const body = one(".body", sheet);
+    const before = body.getBoundingClientRect();
+    const [, , width, height] = body.getAttribute("viewBox").split(" ").map(Number);
+    const [x, y] = [(at.x - before.left) / before.width * width, (at.y - before.top) / before.height * height];
     zoom = Math.min(4, Math.max(0.25, factor));
     all(".sheet svg").forEach((svg) => {
       const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
       svg.setAttribute("width", width * zoom);
       svg.setAttribute("height", height * zoom);
     });
+    const after = body.getBoundingClientRect();
+    /* What the drawing itself can't scroll, the window does. */
+    for (const [axis, delta] of [["Left", after.left + x * zoom - at.x], ["Top", after.top + y * zoom - at.y]]) {
+      const old = canvas[`scroll${axis}`];
+      canvas[`scroll${axis}`] = old + delta;
+      const rest = delta - (canvas[`scroll${axis}`] - old);
+      if (Math.abs(rest) >= 1 && !isScroller()) scrollBy(axis === "Left" ? rest : 0, axis === "Top" ? rest : 0);
+    }
     one("#whole").textContent = `${Math.round(zoom * 100)} %`;
+  }
+
+  const isScroller = () => getComputedStyle(canvas).overflowY === "auto";
+
+  /* The middle of the part of the drawing that is visible. */
+  function middle() {
+    const box = canvas.getBoundingClientRect();
+    return { x: (Math.max(0, box.left) + Math.min(innerWidth, box.right)) / 2,
+      y: (Math.max(0, box.top) + Math.min(innerHeight, box.bottom)) / 2 };
   }
 
   for (const [id, same] of marks) {
     for (const mark of same) {
       mark.setAttribute("tabindex", "-1");
-      mark.addEventListener("mouseenter", () => show(id));
-      mark.addEventListener("focus", () => show(id));
-      mark.addEventListener("mouseleave", () => kept && show(kept));
+      /* What is chosen stays, wherever the mouse is. */
+      mark.addEventListener("mouseenter", () => kept || show(id));
+      mark.addEventListener("focus", () => mark.matches(":focus-visible") && choose(id, false));
       mark.addEventListener("click", (event) => {
         event.preventDefault();
         history.replaceState(null, "", `#${id}`);
@@ -152,7 +182,9 @@
   document.addEventListener("keydown", (event) => {
     const mark = event.target.closest?.(".mark[data-id]");
     const isTyping = event.target.matches?.("input, select");
-    if (event.key === "/" && !isTyping) {
+    if (event.key === "Escape") {
+      choose(null, false);
+    } else if (event.key === "/" && !isTyping) {
       event.preventDefault();
       one("#search").focus();
     } else if (!isTyping && !event.ctrlKey && !event.metaKey && ["+", "-", "0"].includes(event.key)) {
@@ -166,11 +198,10 @@
     }
   });
 
-  const canvas = one(".canvas");
   canvas.addEventListener("wheel", (event) => {
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
-    scale(zoom * Math.exp(-event.deltaY / 300));
+    scale(zoom * Math.exp(-event.deltaY / 300), { x: event.clientX, y: event.clientY });
   }, { passive: false });
 
   /* Drag with the mouse to pan; touch pans by itself. */
@@ -191,11 +222,19 @@
   one("#larger").addEventListener("click", () => scale(zoom * 1.25));
   one("#whole").addEventListener("click", () => scale(1));
 
+  function showMessage(message) {
+    const bytes = element("details", "");
+    bytes.append(element("summary", "Bytes"), element("code", message.dataset.bytes));
+    const parts = [element("h2", "Message"), element("p", message.dataset.words)];
+    chosen.replaceChildren(...parts, ...(message.dataset.bytes ? [bytes] : []));
+  }
+
   for (const message of all(".message[data-words]")) {
-    message.addEventListener("mouseenter", () => {
-      const bytes = element("details", "");
-      bytes.append(element("summary", "Bytes"), element("code", message.dataset.bytes));
-      chosen.replaceChildren(element("h2", "Message"), element("p", message.dataset.words), bytes);
+    message.addEventListener("mouseenter", () => kept || showMessage(message));
+    message.addEventListener("click", () => {
+      choose(null, false);
+      kept = message;
+      showMessage(message);
     });
   }
 

@@ -2,9 +2,9 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use crate::draw::{Drawing, HTML, anchor, symbol, titles};
+use crate::draw::{Drawing, HTML, anchor, differs, symbol, titles};
 use crate::layout::Form;
-use crate::model::{EVENTS_MAX, Picture, Shape, Violation};
+use crate::model::{EVENTS_MAX, Mark, Picture, Shape, Violation};
 use crate::rule::rule;
 use crate::run::Schedule;
 use crate::site::{Link, head, navigation};
@@ -13,7 +13,7 @@ use crate::table::table;
 const SCRIPT: &str = include_str!("page.js");
 
 /// The width of the drawing beside the notes, in pixels.
-const WIDE: f64 = 1000.0;
+const WIDE: f64 = 976.0;
 
 /// The width of the drawing on a phone, in pixels.
 const NARROW: f64 = 366.0;
@@ -56,7 +56,7 @@ pub fn page_of_site(pictures: &[Picture], schedule: Option<&Schedule>, links: &[
                             section #chosen aria-live="polite" aria-label="Chosen event" {
                                 h2 { "Event" }
                                 p.hint {
-                                    "Point at an event, or choose one: its state before and after appears here."
+                                    "Point at an event, or choose one to keep it here: its state before and after appears."
                                 }
                             }
                             (legend(pictures))
@@ -171,14 +171,27 @@ fn controls(pictures: &[Picture]) -> Markup {
     }
 }
 
+/// Returns the drawing in its forms: for wide screens, for phones, and for paper. A phone shows two runs below
+/// each other: side by side, their labels would not fit.
 fn drawings(pictures: &[Picture]) -> Markup {
     let events: usize = pictures.iter().map(|picture| picture.marks.len()).sum();
-    let width = if pictures.len() > 1 { WIDE + 320.0 } else { WIDE };
+    let differs = differs(pictures);
+    let wide = Drawing::of(pictures, Form::Wide, WIDE, differs);
+    let narrow = |(first, picture)| {
+        let drawing = Drawing::of(std::slice::from_ref(picture), Form::Narrow, NARROW, differs);
+        Drawing { first, ..drawing }
+    };
     html! {
-        div.wide[events <= NARROW_EVENTS_MAX] { (Drawing::of(pictures, Form::Wide, width).inline()) }
+        div.wide[events <= NARROW_EVENTS_MAX] { (wide.inline()) }
         @if events <= NARROW_EVENTS_MAX {
-            div.narrow { (Drawing::of(pictures, Form::Narrow, NARROW).inline()) }
+            div.narrow {
+                @for (first, picture) in pictures.iter().enumerate() {
+                    @if pictures.len() > 1 { h2 { (picture.title) } }
+                    (narrow((first, picture)).inline())
+                }
+            }
         }
+        div.paper { (wide.paper()) }
     }
 }
 
@@ -253,7 +266,7 @@ fn legend(pictures: &[Picture]) -> Markup {
                 }
             }
             p {
-                @if arrows { "Arrows are messages, dashed if they are replies; red ones were held or lost." }
+                @if arrows { "Arrows are messages, dashed if they are replies; red ones were held, late or lost." }
                 @else { "Dashed arrows lead from a request to its effect." }
             }
         }
@@ -262,9 +275,9 @@ fn legend(pictures: &[Picture]) -> Markup {
 
 fn sample(class: &str, part: &str) -> Markup {
     let pattern = match class {
-        "margin" => "url(#dots-w)",
-        "down" => "url(#cross-w)",
-        _ => "url(#hatch-w)",
+        "margin" => "url(#dots-w0)",
+        "down" => "url(#cross-w0)",
+        _ => "url(#hatch-w0)",
     };
     html! {
         svg.drawing width="22" height="18" viewBox="0 0 22 18" aria-hidden="true" {
@@ -279,14 +292,15 @@ fn sample(class: &str, part: &str) -> Markup {
     }
 }
 
-/// Returns the changes of state by event, as JSON for the script.
+/// Returns the changes of state by event, as JSON for the script. The script shows those by time as the state
+/// before the event.
 fn data(pictures: &[Picture]) -> String {
-    let of = |picture: &Picture| -> Vec<Vec<[String; 3]>> {
-        let changes = picture.marks.iter().map(|mark| {
-            let changes = mark.changes.iter();
-            changes.map(|change| [change.fact.clone(), change.before.clone(), change.after.clone()]).collect()
-        });
-        changes.collect()
+    let of = |picture: &Picture| -> Vec<Vec<(String, String, String, bool)>> {
+        let of_mark = |mark: &Mark| {
+            let changes = mark.changes.iter().cloned();
+            changes.map(|change| (change.fact, change.before, change.after, change.is_by_time)).collect()
+        };
+        picture.marks.iter().map(of_mark).collect()
     };
     let all: Vec<_> = pictures.iter().map(of).collect();
     // A `<` could end the script element.

@@ -40,7 +40,7 @@ fn row(number: usize, picture: &Picture, index: usize) -> Markup {
             }
             td {
                 @for change in &mark.changes {
-                    div { (change.fact) ": " (change.before) " → " (change.after) }
+                    div { @if change.is_by_time { "before it, by time: " } (change.fact) ": " (change.before) " → " (change.after) }
                 }
             }
         }

@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::{Drawing, cut, px};
+use super::{Drawing, px, text};
+use crate::layout::{LOST_WAY, WORDS_LINE};
 use crate::model::{Arrow, Mark};
 use crate::run::Fate;
 
@@ -12,7 +13,7 @@ impl Drawing<'_> {
         html! {
             g.messages {
                 @for (number, arrow) in drawn.arrows.iter().enumerate() {
-                    (self.arrow(picture, arrow, self.layout.arrows[picture][number]))
+                    (self.arrow(picture, number, arrow))
                 }
                 @for (from, to) in &drawn.links {
                     (self.link(picture, &drawn.marks[*from], &drawn.marks[*to], [*from, *to]))
@@ -21,26 +22,22 @@ impl Drawing<'_> {
         }
     }
 
-    fn arrow(&self, picture: usize, arrow: &Arrow, (sent, arrived): (f64, f64)) -> Markup {
+    fn arrow(&self, picture: usize, number: usize, arrow: &Arrow) -> Markup {
+        let (sent, arrived) = self.layout.arrows[picture][number];
         let (from, to) = (self.life(picture, arrow.from), self.life(picture, arrow.to));
         let names = &self.pictures[picture].lanes;
         let (fate, way) = match arrow.fate {
-            Fate::Arrived { held: false, .. } => ("arrived", 1.0),
-            Fate::Arrived { held: true, .. } => ("late", 1.0),
-            Fate::Held => ("held", 0.4),
-            Fate::Lost { .. } => ("lost", 0.6),
+            Fate::Arrived { .. } if arrow.is_late() => ("late", 1.0),
+            Fate::Arrived { .. } => ("arrived", 1.0),
+            Fate::Held => ("held", LOST_WAY),
+            Fate::Lost { .. } => ("lost", LOST_WAY),
         };
-        let (x, y) = (from + (to - from) * way, if way < 1.0 { sent + 14.0 } else { arrived });
+        let y = if arrow.is_long() { arrived } else { sent + 14.0 };
+        let x = from + (to - from) * way;
         let reply = if arrow.is_reply { " reply" } else { "" };
-        let told = match arrow.fate {
-            Fate::Arrived { held: true, .. } => " (held by a cut link)",
-            Fate::Held => " (held by a cut link to the end)",
-            Fate::Lost { .. } => " (lost)",
-            Fate::Arrived { .. } => "",
-        };
-        let about = format!("{} → {}: {}{told}", names[arrow.from].name, names[arrow.to].name, arrow.words);
-        let room = if self.is_wide() { (self.layout.lane - 52.0) / 5.4 } else { 40.0 };
+        let about = format!("{} → {}: {}", names[arrow.from].name, names[arrow.to].name, arrow.told());
         let tip = (way >= 1.0).then(|| self.fill("tip"));
+        let (words, above) = (&self.layout.words[picture][number], 3.0);
         html! {
             g class=(format!("message {fate}{reply}")) data-bytes=(hex(&arrow.bytes)) data-words=(about) {
                 title { (about) }
@@ -52,10 +49,7 @@ impl Drawing<'_> {
                     Fate::Held => path.stop d=(format!("M{} {}v10", px(x), px(y - 5.0))) {},
                     Fate::Arrived { .. } => {}
                 }
-                // The words stand above the line, on the sender's side of the lane.
-                text.words x=(px(from + 12.0)) y=(px(sent - 2.0)) {
-                    (cut(&format!("{}{told}", arrow.words), room as usize))
-                }
+                (text(words, "words", sent - above - words.more(WORDS_LINE), WORDS_LINE))
             }
         }
     }

@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::{Drawing, px};
+use super::{Drawing, px, text};
+use crate::layout::WORDS_LINE;
 use crate::model::{Span, SpanKind};
 
 /// The order in which bars are drawn: the last ones are on top.
@@ -42,12 +43,14 @@ impl Drawing<'_> {
         let spans = &self.pictures[picture].spans;
         html! {
             @for kind in ORDER {
-                @for span in spans.iter().filter(|span| span.kind == kind) { (self.bar(picture, span)) }
+                @for (number, span) in spans.iter().enumerate().filter(|(_, span)| span.kind == kind) {
+                    (self.bar(picture, number, span))
+                }
             }
         }
     }
 
-    fn bar(&self, picture: usize, span: &Span) -> Markup {
+    fn bar(&self, picture: usize, number: usize, span: &Span) -> Markup {
         let hue = span.hue.map_or("none".to_owned(), |hue| (hue % 6).to_string());
         let class = format!("bar {} h{hue}", span.kind.class());
         let (x, width) = self.place(picture, span);
@@ -80,8 +83,8 @@ impl Drawing<'_> {
                     }
                     SpanKind::Clock => {
                         line x1=(px(x)) x2=(px(x)) y1=(px(top)) y2=(px(top + height)) {}
-                        @if self.is_wide() {
-                            text.clock-text x=(px(x - 4.0)) y=(px(top + 12.0)) text-anchor="end" { (span.label) }
+                        @if let Some((y, label)) = self.layout.clocks.get(&(picture, number)) {
+                            (text(label, "clock-text", y + 4.0, WORDS_LINE))
                         }
                     }
                     _ => (shape("solid", None)),

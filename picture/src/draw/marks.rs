@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::{Drawing, anchor, cut, px};
-use crate::model::{Edge, Mark, Shape, Violation};
+use super::{Drawing, anchor, px, text};
+use crate::layout::{LABEL_LINE, TAG, tag_width};
+use crate::model::{Mark, Shape, Violation};
 
 impl Drawing<'_> {
     pub(super) fn events(&self, picture: usize) -> Markup {
@@ -20,48 +21,37 @@ impl Drawing<'_> {
         let name = &drawn.lanes[mark.lane].name;
         let is_wrong = drawn.violations.iter().any(|violation| violation.mark == Some(number));
         let class = format!("mark {}{}", mark.shape.as_str(), if is_wrong { " wrong" } else { "" });
-        let link = anchor(picture, mark.number);
-        let (shown, label) = self.label(x, y, mark);
+        let link = anchor(self.first + picture, mark.number);
         // Whoever speaks to the page says the words that he sees, so the name begins with them.
-        let spoken = format!("{shown}: {} {name}: {}", mark.at, mark.text);
+        let spoken = format!("{}: {} {name}: {}", mark.label, mark.at, mark.text);
         html! {
             a class=(class) href=(format!("#{link}")) data-id=(link) data-lane=(mark.lane)
                 data-key=[mark.key] aria-label=(spoken) {
                 title { (mark.at) " " (name) ": " (mark.text) }
-                (label)
+                (self.label(picture, number, y))
                 (symbol(mark.shape, x, y))
             }
         }
     }
 
-    /// Returns the words beside an event, on the side that has room for them: as text, and drawn.
-    fn label(&self, x: f64, y: f64, mark: &Mark) -> (String, Markup) {
-        if self.is_wide() {
-            let room = ((self.layout.lane - 52.0) / 5.9) as usize;
-            let text = cut(&mark.label, room);
-            let width = text.chars().count() as f64 * 6.4 + 4.0;
-            let markup = html! {
-                rect.hit x=(px(x + 10.0)) y=(px(y - 8.0)) width=(px(width)) height="16" rx="3" {}
-                text x=(px(x + 13.0)) y=(px(y + 4.0)) { (text) }
-            };
-            return (text, markup);
+    /// Returns the words beside an event.
+    fn label(&self, picture: usize, number: usize, y: f64) -> Markup {
+        let label = &self.layout.labels[picture][number];
+        let left = if label.is_left { label.x - label.width } else { label.x };
+        let height = 16.0 + label.more(LABEL_LINE);
+        html! {
+            rect.hit x=(px(left - 3.0)) y=(px(y - 8.0)) width=(px(label.width + 6.0)) height=(px(height))
+                rx="3" {}
+            (text(label, "label", y + 4.0, LABEL_LINE))
         }
-        let width = self.layout.width();
-        let (right, left) = (width - x - 12.0, x - self.layout.axis - 14.0);
-        let is_right = right >= left || right >= mark.label.chars().count() as f64 * 6.0;
-        let text = cut(&mark.label, (right.max(left) / 5.7) as usize);
-        let (at, anchor) = if is_right { (x + 10.0, "start") } else { (x - 14.0, "end") };
-        let markup = html! { text x=(px(at)) y=(px(y + 4.0)) text-anchor=(anchor) { (text) } };
-        (text, markup)
     }
 
-    /// Returns a line through each violation.
+    /// Returns a line below the event of each violation.
     pub(super) fn violation_lines(&self, picture: usize) -> Markup {
-        let drawn = &self.pictures[picture];
-        let (left, right) = (self.left(picture), self.right(picture));
+        let (left, right) = self.layout.ends(picture);
         html! {
-            @for violation in &drawn.violations {
-                @let y = px(self.violation_y(picture, violation));
+            @for number in 0..self.pictures[picture].violations.len() {
+                @let y = px(self.layout.violation_y(self.pictures, picture, number));
                 line.violation-line x1=(px(left)) x2=(px(right)) y1=(y) y2=(y) {}
             }
         }
@@ -71,39 +61,20 @@ impl Drawing<'_> {
         let violations = &self.pictures[picture].violations;
         html! {
             @for (number, violation) in violations.iter().enumerate() {
-                @let above = violations[..number].iter().filter(|other| other.mark == violation.mark).count();
-                @let y = self.violation_y(picture, violation) + 10.0 + above as f64 * 20.0;
-                @let text = format!("✖ {}", violation.kind);
-                @let width = text.chars().count() as f64 * 7.3 + 12.0;
-                @let x = self.tag_x(picture, violation, width);
+                @let same = |other: &&Violation| violation.mark.is_some() && other.mark == violation.mark;
+                @let above = violations[..number].iter().filter(same).count();
+                @let y = self.layout.violation_y(self.pictures, picture, number) + 3.0 + above as f64 * TAG;
+                @let width = tag_width(violation.kind.as_str());
+                @let x = self.layout.tag_x(self.pictures, picture, number, width);
                 a class=(if number == 0 { "tag first" } else { "tag" })
-                    href=(format!("#violation-{picture}-{number}"))
-                    aria-label=(format!("{}: {}", violation.kind, violation.sentence)) {
+                    href=(format!("#violation-{}-{number}", self.first + picture))
+                    aria-label=(format!("✖ {}: {}", violation.kind, violation.sentence)) {
                     title { (violation.sentence) }
                     rect x=(px(x)) y=(px(y)) width=(px(width)) height="17" rx="3" {}
-                    text x=(px(x + 6.0)) y=(px(y + 12.5)) { (text) }
+                    text x=(px(x + 6.0)) y=(px(y + 12.5)) { "✖ " (violation.kind) }
                 }
             }
         }
-    }
-
-    fn tag_x(&self, picture: usize, violation: &Violation, width: f64) -> f64 {
-        let lane = violation.mark.map(|mark| self.pictures[picture].marks[mark].lane);
-        let x = lane.map_or(self.left(picture) + 4.0, |lane| self.life(picture, lane) + 11.0);
-        x.min(self.right(picture) - width - 2.0)
-    }
-
-    pub(super) fn violation_y(&self, picture: usize, violation: &Violation) -> f64 {
-        self.layout.y(picture, Edge { at: violation.at, mark: violation.mark })
-    }
-
-    fn left(&self, picture: usize) -> f64 {
-        self.layout.x(picture, 0)
-    }
-
-    fn right(&self, picture: usize) -> f64 {
-        let last = self.pictures[picture].lanes.len().saturating_sub(1);
-        self.layout.x(picture, last) + self.layout.lane
     }
 }
 

@@ -10,25 +10,29 @@ pub use thumbnail::thumbnail;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::layout::{Form, Layout};
-use crate::model::Picture;
+use crate::layout::{Form, Label, Layout, Name};
+use crate::model::{Lane, Picture};
 
 /// The style of a drawing, without that of the page around it.
 pub(crate) const STYLE: &str = include_str!("drawing.css");
 
-/// The height of the names of the lanes, in pixels.
-const HEAD: f64 = 46.0;
+/// The width of a drawing in a file of its own, in pixels: that of a page of text.
+const FILE_WIDTH: f64 = 830.0;
 
 /// A drawing that is being made.
 pub(crate) struct Drawing<'a> {
     pub(crate) pictures: &'a [Picture],
+    /// The number of the first picture among all of the page.
+    pub(crate) first: usize,
     pub(crate) layout: Layout,
 }
 
-/// Returns a drawing as an SVG document of its own, 1200 pixels wide or wider.
+/// Returns a drawing as an SVG document of its own. It can be read at its own size: 830 pixels wide, or wider
+/// if the pictures have many lanes.
 pub fn svg(pictures: &[Picture]) -> String {
-    let drawing = Drawing::of(pictures, Form::Wide, 1200.0);
-    let (width, height) = (drawing.layout.width(), drawing.layout.height + HEAD);
+    let drawing = Drawing::of(pictures, Form::Wide, FILE_WIDTH, differs(pictures));
+    let head = drawing.layout.head;
+    let (width, height) = (drawing.layout.width(), drawing.layout.height + head);
     let sentences: Vec<&str> = pictures.iter().filter_map(|picture| headline(picture)).collect();
     let markup = html! {
         svg xmlns="http://www.w3.org/2000/svg" class="drawing file" role="img" width=(px(width))
@@ -38,11 +42,19 @@ pub fn svg(pictures: &[Picture]) -> String {
             style { (PreEscaped(STYLE)) }
             rect.paper width=(px(width)) height=(px(height)) {}
             (drawing.defs())
-            (drawing.head())
-            g transform=(format!("translate(0 {HEAD})")) { (drawing.body()) }
+            (drawing.names())
+            g transform=(format!("translate(0 {})", px(head))) { (drawing.body()) }
         }
     };
     markup.into_string() + "\n"
+}
+
+/// Returns the number of the first event that differs between two runs.
+pub(crate) fn differs(pictures: &[Picture]) -> Option<usize> {
+    let [one, other] = pictures else { return None };
+    let pairs = one.marks.iter().zip(&other.marks);
+    let equal = pairs.take_while(|(one, other)| (one.at, &one.text) == (other.at, &other.text)).count();
+    (equal < one.marks.len() && equal < other.marks.len()).then_some(equal)
 }
 
 /// Returns the titles of the pictures.
@@ -68,34 +80,61 @@ pub(crate) fn px(length: f64) -> String {
     text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
 }
 
-/// Cuts a text to a number of characters.
-pub(crate) fn cut(text: &str, length: usize) -> String {
-    if text.chars().count() <= length {
-        return text.to_owned();
+/// Returns a label, whose first line has its baseline at `y`.
+fn text(label: &Label, class: &str, y: f64, line: f64) -> Markup {
+    let anchor = label.is_left.then_some("end");
+    html! {
+        text class=(class) x=(px(label.x)) y=(px(y)) text-anchor=[anchor] {
+            @if let [only] = &label.lines[..] { (only) } @else {
+                @for (number, words) in label.lines.iter().enumerate() {
+                    @let dy = (number > 0).then(|| px(line));
+                    tspan x=(px(label.x)) dy=[dy] { (words) " " }
+                }
+            }
+        }
     }
-    let kept: String = text.chars().take(length.saturating_sub(1)).collect();
-    kept.trim_end().to_owned() + "…"
 }
 
 impl<'a> Drawing<'a> {
-    pub(crate) fn of(pictures: &'a [Picture], form: Form, width: f64) -> Self {
-        Self { pictures, layout: Layout::of(pictures, form, width) }
+    pub(crate) fn of(pictures: &'a [Picture], form: Form, width: f64, differs: Option<usize>) -> Self {
+        Self { pictures, first: 0, layout: Layout::of(pictures, form, width, differs) }
     }
 
     /// Returns the drawing as two parts of a page: the names of the lanes, and all below them.
     pub(crate) fn inline(&self) -> Markup {
         let form = if self.is_wide() { "wide" } else { "narrow" };
-        let (width, height) = (self.layout.width(), self.layout.height);
+        let (width, height, head) = (self.layout.width(), self.layout.height, self.layout.head);
         let size = |height: f64| format!("0 0 {} {}", px(width), px(height));
         html! {
             div.sheet data-form=(form) {
-                svg.drawing.head width=(px(width)) height=(px(HEAD)) viewBox=(size(HEAD)) aria-hidden="true" {
-                    (self.head())
+                svg.drawing.head width=(px(width)) height=(px(head)) viewBox=(size(head)) aria-hidden="true" {
+                    g.drawing id=(self.id("head")) { (self.names()) }
                 }
                 svg.drawing.body width=(px(width)) height=(px(height)) viewBox=(size(height)) role="group"
                     aria-label=(format!("Drawing of {}", titles(self.pictures))) {
                     (self.defs())
-                    (self.body())
+                    g.drawing id=(self.id("body")) { (self.body()) }
+                }
+            }
+        }
+    }
+
+    /// Returns the drawing for paper: in parts that fit on a page, each with the names of the lanes.
+    pub(crate) fn paper(&self) -> Markup {
+        let (width, head) = (self.layout.width(), self.layout.head);
+        let part = |class: &str, id: String, top: f64, height: f64| {
+            html! {
+                svg class=(format!("drawing {class}")) width=(px(width)) height=(px(height))
+                    viewBox=(format!("0 {} {} {}", px(top), px(width), px(height))) {
+                    use href=(format!("#{id}")) {}
+                }
+            }
+        };
+        html! {
+            @for (top, bottom) in parts(&self.layout) {
+                div.part aria-hidden="true" {
+                    (part("head", self.id("head"), 0.0, head))
+                    (part("body", self.id("body"), top, bottom - top))
                 }
             }
         }
@@ -107,56 +146,69 @@ impl<'a> Drawing<'a> {
 
     /// Returns the x of the line of a lane's life.
     fn life(&self, picture: usize, lane: usize) -> f64 {
-        let x = self.layout.x(picture, lane);
-        if self.is_wide() { x + 34.0 } else { x + (self.layout.lane / 2.0).min(18.0) }
+        self.layout.life(picture, lane)
+    }
+
+    /// Returns an id that no other drawing of the page has.
+    fn id(&self, name: &str) -> String {
+        format!("{name}-{}{}", if self.is_wide() { 'w' } else { 'n' }, self.first)
     }
 
     /// Returns a fill that is defined in [`Drawing::defs`].
     fn fill(&self, pattern: &str) -> String {
-        format!("url(#{pattern}-{})", if self.is_wide() { 'w' } else { 'n' })
+        format!("url(#{})", self.id(pattern))
     }
 
     fn defs(&self) -> Markup {
-        let id = |name: &str| format!("{name}-{}", if self.is_wide() { 'w' } else { 'n' });
         html! {
             defs {
-                pattern id=(id("hatch")) width="6" height="6" patternUnits="userSpaceOnUse"
+                pattern id=(self.id("hatch")) width="6" height="6" patternUnits="userSpaceOnUse"
                     patternTransform="rotate(45)" { rect.hatch-line width="2.2" height="6" {} }
-                pattern id=(id("cross")) width="6" height="6" patternUnits="userSpaceOnUse" {
+                pattern id=(self.id("cross")) width="6" height="6" patternUnits="userSpaceOnUse" {
                     path.cross-line d="M0 0L6 6M6 0L0 6" {}
                 }
-                pattern id=(id("dots")) width="4" height="4" patternUnits="userSpaceOnUse" {
+                pattern id=(self.id("dots")) width="4" height="4" patternUnits="userSpaceOnUse" {
                     circle.dots-dot cx="1.4" cy="1.4" r="1" {}
                 }
-                marker id=(id("tip")) viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="7" markerHeight="7"
-                    orient="auto-start-reverse" { path.tip d="M0 0.8L8 4L0 7.2z" {} }
+                marker id=(self.id("tip")) viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="7"
+                    markerHeight="7" orient="auto-start-reverse" { path.tip d="M0 0.8L8 4L0 7.2z" {} }
             }
         }
     }
 
     /// Returns the names of the lanes.
-    fn head(&self) -> Markup {
+    fn names(&self) -> Markup {
         let is_several = self.pictures.len() > 1;
+        let bottom = self.layout.head;
         html! {
+            line.head-line x1="0" x2=(px(self.layout.width())) y1=(px(bottom - 0.5)) y2=(px(bottom - 0.5)) {}
             @for (number, picture) in self.pictures.iter().enumerate() {
-                @for (lane, about) in picture.lanes.iter().enumerate() {
-                    @let room = (self.layout.lane / if self.is_wide() { 7.6 } else { 6.4 }) as usize;
-                    @let middle = self.life(number, lane);
-                    @let hue = about.hue.map_or("none".to_owned(), |hue| (hue % 6).to_string());
-                    g class=(format!("lane h{hue}")) {
-                        @if self.is_wide() {
-                            rect.badge x=(px(middle - 5.0)) y="24" width="10" height="10" rx="2" {}
-                            text.name x=(px(middle + 12.0)) y="33" { (cut(&about.name, room)) }
-                            text.role x=(px(middle + 12.0)) y="44" { (about.role.as_str()) }
-                        } @else {
-                            @let name = short_name(&about.name, room.max(3));
-                            text.name.small x=(px(middle)) y="36" text-anchor="middle" { (name) }
-                            title { (about.name) ", " (about.role.as_str()) }
-                        }
-                    }
-                }
+                @for (lane, about) in picture.lanes.iter().enumerate() { (self.name(number, lane, about)) }
                 @if is_several {
                     text.run x=(px(self.layout.x(number, 0) + 4.0)) y="14" { (picture.title) }
+                }
+            }
+        }
+    }
+
+    fn name(&self, picture: usize, lane: usize, about: &Lane) -> Markup {
+        let Name { x, row } = self.layout.names[picture][lane];
+        let hue = about.hue.map_or("none".to_owned(), |hue| (hue % 6).to_string());
+        let bottom = self.layout.head - 3.0;
+        let y = bottom - row as f64 * self.layout.name_row();
+        html! {
+            g class=(format!("lane h{hue}")) data-lane=(lane) data-picture=(self.first + picture) {
+                title { (about.name) ", " (about.role.as_str()) }
+                @if row > 0 {
+                    line.life x1=(px(x)) x2=(px(x)) y1=(px(y - 6.0)) y2=(px(bottom + 3.0)) {}
+                }
+                @if self.is_wide() {
+                    rect.badge x=(px(x - 5.0)) y=(px(y - 25.0)) width="10" height="10" rx="2" {}
+                    text.name x=(px(x + 12.0)) y=(px(y - 16.0)) { (about.name) }
+                    text.role x=(px(x + 12.0)) y=(px(y - 2.0)) { (about.role.as_str()) }
+                } @else {
+                    rect.badge x=(px(x - 3.5)) y=(px(y - 11.0)) width="7" height="7" rx="1.5" {}
+                    text.name.small x=(px(x + 6.0)) y=(px(y - 4.0)) { (about.name) }
                 }
             }
         }
@@ -203,32 +255,33 @@ impl<'a> Drawing<'a> {
 
     /// Returns the mark of the first difference between two runs.
     fn difference(&self) -> Markup {
-        let [one, other] = self.pictures else { return html! {} };
-        let pairs = one.marks.iter().zip(&other.marks);
-        let equal = pairs.take_while(|(one, other)| (one.at, &one.text) == (other.at, &other.text)).count();
-        if equal >= one.marks.len() || equal >= other.marks.len() {
-            return html! {};
-        }
-        let y = self.layout.marks[0][equal].min(self.layout.marks[1][equal]) - 9.0;
-        let right = self.layout.width();
+        let right = px(self.layout.width());
         html! {
-            line.difference x1="0" x2=(px(right)) y1=(px(y)) y2=(px(y)) {}
-            text.difference-text x=(px(right - 4.0)) y=(px(y - 3.0)) text-anchor="end" {
-                "first difference"
+            @if let Some(y) = self.layout.difference {
+                line.difference x1="0" x2=(right) y1=(px(y)) y2=(px(y)) {}
+                text.difference-text x=(px(self.layout.width() - 4.0)) y=(px(y - 4.0)) text-anchor="end" {
+                    "first difference"
+                }
             }
         }
     }
 }
 
-/// Shortens the name of a process: `redis-1` to `r-1`.
-fn short_name(name: &str, room: usize) -> String {
-    match name.rsplit_once('-') {
-        _ if name.chars().count() <= room => name.to_owned(),
-        Some((word, number)) => {
-            format!("{}-{number}", cut(word, room.saturating_sub(number.len() + 1).max(1))).replace('…', "")
-        }
-        None => name.chars().take(room).collect(),
+/// Returns the parts of a drawing, from top to bottom, that are short enough for a page across.
+fn parts(layout: &Layout) -> Vec<(f64, f64)> {
+    // The sides of a sheet of A4 without its margins, and some space.
+    let most = (layout.width() * 0.64 - layout.head).max(200.0);
+    let mut parts = Vec::new();
+    let mut top = 0.0;
+    while layout.height - top > most {
+        let fits = layout.cuts.iter().copied().filter(|cut| *cut > top + 40.0 && *cut <= top + most);
+        let bottom = fits.fold(f64::NAN, f64::max);
+        let bottom = if bottom.is_nan() { top + most } else { bottom };
+        parts.push((top, bottom));
+        top = bottom;
     }
+    parts.push((top, layout.height));
+    parts
 }
 
 /// Returns a torn line from `left` to `right`.

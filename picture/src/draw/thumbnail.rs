@@ -18,7 +18,7 @@ const KINDS: [SpanKind; 6] =
 /// runs downwards, and a red line marks a violation.
 pub fn thumbnail(picture: &Picture) -> Markup {
     let pictures = std::slice::from_ref(picture);
-    let drawing = Drawing::of(pictures, Form::Narrow, WIDTH);
+    let drawing = Drawing::of(pictures, Form::Narrow, WIDTH, None);
     let scale = HEIGHT / drawing.layout.height.max(1.0);
     let lane = WIDTH / picture.lanes.len().max(1) as f64;
     let about = picture.violations.first().map_or("no violation", |violation| violation.kind.as_str());
@@ -47,8 +47,8 @@ pub fn thumbnail(picture: &Picture) -> Markup {
                 @let y = drawing.layout.marks[0][mark] * scale;
                 line.tick x1=(px(x - 3.0)) x2=(px(x + 3.0)) y1=(px(y)) y2=(px(y)) {}
             }
-            @for violation in &picture.violations {
-                @let y = drawing.violation_y(0, violation) * scale;
+            @for number in 0..picture.violations.len() {
+                @let y = drawing.layout.violation_y(pictures, 0, number) * scale;
                 line.wrong x1="0" x2=(WIDTH) y1=(px(y)) y2=(px(y)) {}
             }
         }

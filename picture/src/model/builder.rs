@@ -74,12 +74,13 @@ pub(super) fn build(run: &Run<'_>) -> Picture {
         let edge = Edge { at: event.at, mark: is_shown.then_some(marks.len()) };
         leases.observe(event, lane, edge, &mut bars);
         faults.observe(event, lane, edge, &mut bars);
+        world.observe(event);
         if !is_shown {
             continue;
         }
         links.observe(&event.kind, marks.len());
         let mut mark = mark(event, number, lane, &cast);
-        mark.changes = world.observe(event);
+        mark.changes = world.changes();
         marks.push(mark);
     }
     leases.finish(end, &mut bars);

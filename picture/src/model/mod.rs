@@ -173,6 +173,41 @@ pub struct Violation {
     pub mark: Option<usize>,
 }
 
+/// A message that takes longer than this is late.
+const LATE_NANOS: u64 = 150_000_000;
+
+impl Arrow {
+    /// Returns true if the message arrived late: a cut link held it, or a link was slow.
+    pub fn is_late(&self) -> bool {
+        match self.fate {
+            Fate::Arrived { at, held } => held || at.saturating_sub(self.sent.0) > LATE_NANOS,
+            Fate::Held | Fate::Lost { .. } => false,
+        }
+    }
+
+    /// Returns its content in words, and what became of it unless it arrived at once.
+    pub fn told(&self) -> String {
+        let words = &self.words;
+        match self.fate {
+            Fate::Arrived { held: true, .. } => format!("{words} (held by a cut link)"),
+            Fate::Arrived { at, .. } if self.is_late() => {
+                format!("{words} (takes {} s)", Nanos(at.saturating_sub(self.sent.0)))
+            }
+            Fate::Arrived { .. } => words.clone(),
+            Fate::Held => format!("{words} (held by a cut link to the end)"),
+            Fate::Lost { .. } => format!("{words} (lost)"),
+        }
+    }
+
+    /// Returns true if its end has a time of its own, after that of its beginning.
+    pub(crate) const fn is_long(&self) -> bool {
+        match self.fate {
+            Fate::Arrived { at, .. } | Fate::Lost { at } => at > self.sent.0,
+            Fate::Held => false,
+        }
+    }
+}
+
 impl Picture {
     /// Draws up the picture of a run.
     pub fn of(run: &Run<'_>) -> Self {

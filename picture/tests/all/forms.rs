@@ -4,7 +4,7 @@ use picture::{Fate, Role, SpanKind};
 use resource::audit::VerdictKind;
 use scraper::{Html, Selector};
 
-use crate::{late_write, message, picture, picture_with};
+use crate::{history, late_write, message, picture, picture_with};
 
 fn attributes(page: &Html, selector: &str, name: &str) -> Vec<String> {
     let selector = Selector::parse(selector).unwrap();
@@ -102,4 +102,51 @@ fn the_terminal_has_at_most_100_columns_and_a_line_for_each_event() {
     let times = text.lines().filter(|line| line.trim_start().starts_with(|c: char| c.is_ascii_digit()));
     assert_eq!(times.count(), 12);
     assert!(text.contains("✖ stale_write"), "{text}");
+}
+
+#[test]
+fn many_lanes_and_long_words_fit_into_100_columns() {
+    for workers in [1, 6, 12, 25, 40, 62, 130] {
+        let step = |number: usize| (number as u64, format!("worker-{number:03}"));
+        let events: Vec<(u64, String)> = (0..workers).map(step).collect();
+        let long = format!(r#""step":"{}""#, "a long step of the work ".repeat(8).trim());
+        let events = events.iter().map(|(at, name)| (*at, name.as_str(), "worker_step", long.as_str()));
+        let drawn = picture("run", &history(&events.collect::<Vec<_>>()).events);
+        let text = picture::terminal(&drawn, false);
+        let longest = text.lines().map(|line| line.chars().count()).max();
+        assert!(longest.is_some_and(|longest| longest <= 100), "{longest:?} columns for {workers} workers");
+        let words = text.split_whitespace().filter(|word| *word == "long").count();
+        assert_eq!(words, workers * 8, "no word of an event is missing");
+        let times = text.lines().filter(|line| line.trim_start().starts_with(|c: char| c.is_ascii_digit()));
+        assert!(times.count() >= workers);
+    }
+}
+
+#[test]
+fn no_label_of_the_drawing_is_cut() {
+    let words = "PUT /r/orders:42 token 1 by a:1098 with a body that is far longer than a lane is wide";
+    let name = "worker-with-a-name-that-is-longer-than-its-lane-is-wide";
+    let mut events = late_write().events;
+    events[0].process = resource::audit::Name::from(name);
+    let arrived = Fate::Arrived { at: 9_000_000, held: false };
+    let pair = ["one", "other"].map(|run| picture_with(run, &events, &[message(words, 5_000_000, arrived)]));
+    let svg = picture::svg(&pair);
+    let svg = roxmltree::Document::parse(&svg).unwrap();
+    let is_text = |node: &roxmltree::Node| node.has_tag_name("text");
+    let text = |node: roxmltree::Node| {
+        node.descendants().filter(|node| node.is_text()).filter_map(|node| node.text()).collect::<String>()
+    };
+    let texts: Vec<String> = svg.descendants().filter(is_text).map(text).collect();
+    assert!(texts.iter().all(|text| !text.contains('…')), "{texts:?}");
+    for whole in [words, name, "stored for a, token 1", "accepts a, token 1"] {
+        assert_eq!(texts.iter().filter(|text| text.trim() == whole).count(), 2, "{whole} in {texts:?}");
+    }
+}
+
+#[test]
+fn a_slow_message_and_its_delay_are_told() {
+    let slow = message("PUT", 0, Fate::Arrived { at: 3_000_000_000, held: false });
+    let drawn = picture_with("run", &late_write().events, &[slow]);
+    assert!(drawn.arrows[0].is_late());
+    assert_eq!(drawn.arrows[0].told(), "PUT (takes 3.000 s)");
 }

@@ -5,6 +5,7 @@
 mod forms;
 mod limits;
 mod markup;
+mod state;
 
 use std::collections::BTreeMap;
 

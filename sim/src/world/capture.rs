@@ -17,6 +17,30 @@ pub struct Capture {
     pub connections: Vec<Connection>,
     /// The requests for a connection that were refused, as no process listened on the port.
     pub refusals: Vec<Refusal>,
+    /// All requests for a connection, in the order in which they were sent.
+    pub handshakes: Vec<Handshake>,
+}
+
+/// A request for a connection, and its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handshake {
+    /// The number of the process that asked.
+    pub opener: usize,
+    /// The number of the process that was asked.
+    pub acceptor: usize,
+    /// The request, and the answer if the request has arrived.
+    pub legs: Vec<Leg>,
+}
+
+/// One direction of a handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leg {
+    /// The time at which it was sent.
+    pub sent: u64,
+    /// What became of it. It is lost if the opener gives up.
+    pub passage: Passage,
+    /// True if the link was slower than its latency allows.
+    pub is_slow: bool,
 }
 
 /// One connection.
@@ -38,6 +62,8 @@ pub struct Connection {
     pub segments: Vec<Segment>,
     /// The ends of both directions, in the order in which they were sent. A close may be followed by a reset.
     pub endings: Vec<End>,
+    /// What an end tried to send after the connection was reset. It is lost, and no packet has it.
+    pub unsent: Vec<Segment>,
 }
 
 /// A request for a connection that was refused.
@@ -185,11 +211,52 @@ impl Notes {
             capture.refusals.push(Refusal { opener, acceptor, port, requested, refused: times.end });
             return;
         }
-        let (segments, endings) = (Vec::new(), Vec::new());
+        let (segments, endings, unsent) = (Vec::new(), Vec::new(), Vec::new());
         let (accepted, connected) = (times.end, None);
         let connection =
-            Connection { opener, acceptor, port, requested, accepted, connected, segments, endings };
+            Connection { opener, acceptor, port, requested, accepted, connected, segments, endings, unsent };
         capture.connections.push(connection);
+    }
+
+    /// Notes that a process asks another for a connection. Returns the number of the request.
+    pub(super) fn handshake(&mut self, opener: usize, acceptor: usize) -> Option<usize> {
+        let handshakes = &mut self.0.as_mut()?.handshakes;
+        handshakes.push(Handshake { opener, acceptor, legs: Vec::new() });
+        Some(handshakes.len() - 1)
+    }
+
+    /// Notes that a direction of a handshake is sent, or is sent again once its link has healed.
+    pub(super) fn leg(&mut self, handshake: Option<usize>, leg: Leg, is_again: bool) {
+        let Some(legs) = self.legs(handshake) else { return };
+        match (legs.last_mut(), leg.passage) {
+            (Some(held), Passage::Arrives(arrives)) if is_again => {
+                held.passage = Passage::Released { resent: leg.sent, arrives };
+            }
+            _ => legs.push(leg),
+        }
+    }
+
+    /// Notes that the opener has given up: what has not arrived is lost.
+    pub(super) fn give_up(&mut self, handshake: Option<usize>, now: u64) {
+        if let Some(last) = self.legs(handshake).and_then(|legs| legs.last_mut()) {
+            last.passage = match last.passage.arrives() {
+                Some(at) if at <= now => last.passage,
+                _ => Passage::Lost(now),
+            };
+        }
+    }
+
+    fn legs(&mut self, handshake: Option<usize>) -> Option<&mut Vec<Leg>> {
+        let handshake = self.0.as_mut()?.handshakes.get_mut(handshake?)?;
+        Some(&mut handshake.legs)
+    }
+
+    /// Notes bytes for a connection that has been reset.
+    pub(super) fn unsent(&mut self, pipe: usize, now: u64, bytes: &[u8]) {
+        if let Some(connection) = self.of_pipe(pipe) {
+            let (from, passage) = (writer(pipe), Passage::Lost(now));
+            connection.unsent.push(Segment { from, sent: now, bytes: bytes.to_vec(), passage });
+        }
     }
 
     /// Notes that the opener has learned of the connection.

@@ -129,6 +129,11 @@ impl Network {
         (link.cuts == 0).then(|| now + latency + link.extra)
     }
 
+    /// Returns true if no link takes this long, in nanoseconds, unless a fault slows it.
+    pub(super) const fn is_slow(&self, nanos: u64) -> bool {
+        nanos > self.latency.1
+    }
+
     /// Wakes `waker` when the link is no longer cut.
     pub(super) fn wait_for_link(&mut self, from: usize, to: usize, waker: &Waker) {
         self.links[from * self.names.len() + to].waiting.push(waker.clone());

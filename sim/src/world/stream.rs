@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::World;
+use super::capture::{Leg, Passage};
 use super::network::{Arrived, Ending, Listening};
 use super::process::ProcessId;
 
@@ -77,12 +78,15 @@ impl World {
         let (to, address) = self.resolve(address)?;
         let requested = self.now();
         self.network_point(process, OPENS, to.0);
-        self.cross(process, to).await;
+        let number = self.network().notes.handshake(process.0, to.0);
+        let mut handshake = Handshake { world: self, number, is_over: false };
+        handshake.cross(process, to).await;
         let accepted = self.accept_for(process, &address);
         let times = requested..self.now();
         self.network().notes.request((process.0, to.0), &address, times, accepted.is_some());
         self.network_point(to, ACCEPTS, process.0);
-        self.cross(to, process).await;
+        handshake.cross(to, process).await;
+        handshake.is_over = true;
         if let Some(number) = accepted {
             self.network().notes.connected(number, self.now());
             self.network_point(process, CONNECTS, to.0);
@@ -99,20 +103,6 @@ impl World {
         }
     }
 
-    /// Waits for the time that a packet takes from one process to the other.
-    async fn cross(&self, from: ProcessId, to: ProcessId) {
-        let at = std::future::poll_fn(|cx| {
-            let mut network = self.network();
-            if let Some(at) = network.arrival(self.now(), from.0, to.0) {
-                return Poll::Ready(at);
-            }
-            network.wait_for_link(from.0, to.0, cx.waker());
-            Poll::Pending
-        })
-        .await;
-        self.sleep_until(at).await;
-    }
-
     fn accept_for(&self, from: ProcessId, address: &str) -> Option<usize> {
         let mut network = self.network();
         let to = network.listeners.get(address)?.process;
@@ -123,6 +113,46 @@ impl World {
             waker.wake();
         }
         Some(number)
+    }
+}
+
+/// A request for a connection under way. If it is dropped early, its opener has given up.
+struct Handshake<'w> {
+    world: &'w World,
+    number: Option<usize>,
+    is_over: bool,
+}
+
+impl Handshake<'_> {
+    /// Waits for the time that a packet takes from one process to the other.
+    async fn cross(&self, from: ProcessId, to: ProcessId) {
+        let mut is_again = false;
+        let at = std::future::poll_fn(|cx| {
+            let mut network = self.world.network();
+            let now = self.world.now();
+            let arrival = network.arrival(now, from.0, to.0);
+            let is_slow = arrival.is_some_and(|at| network.is_slow(at - now));
+            let leg = Leg { sent: now, passage: Passage::of(arrival), is_slow };
+            if arrival.is_some() || !is_again {
+                network.notes.leg(self.number, leg, is_again);
+            }
+            if let Some(at) = arrival {
+                return Poll::Ready(at);
+            }
+            is_again = true;
+            network.wait_for_link(from.0, to.0, cx.waker());
+            Poll::Pending
+        })
+        .await;
+        self.world.sleep_until(at).await;
+    }
+}
+
+impl Drop for Handshake<'_> {
+    fn drop(&mut self) {
+        if !self.is_over && !self.world.is_over() {
+            self.world.network().notes.give_up(self.number, self.world.now());
+        }
     }
 }
 
@@ -206,6 +236,7 @@ impl AsyncWrite for SimStream {
         std::task::ready!(self.poll_alive(cx))?;
         let mut network = self.world.network();
         if network.pipes[self.writes].is_reset() {
+            network.notes.unsent(self.writes, self.world.now(), buf);
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
         }
         if !buf.is_empty() {

@@ -22,10 +22,11 @@ struct Piece {
 }
 
 impl Flow {
-    /// Returns all that `side` sent.
+    /// Returns all that `side` sent, and what it tried to send after a reset.
     pub(super) fn new(connection: &Connection, side: Side) -> Self {
         let mut flow = Self::default();
-        for segment in connection.segments.iter().filter(|segment| segment.from == side) {
+        let all = connection.segments.iter().chain(&connection.unsent);
+        for segment in all.filter(|segment| segment.from == side) {
             let start = flow.bytes.len();
             flow.bytes.extend_from_slice(&segment.bytes);
             let (range, sent, passage) = (start..flow.bytes.len(), segment.sent, segment.passage);
@@ -75,7 +76,8 @@ impl Flow {
     }
 }
 
-fn fate(passage: Passage) -> Fate {
+/// Returns what became of a message with this passage.
+pub(super) fn fate(passage: Passage) -> Fate {
     match passage {
         Passage::Arrives(at) => Fate::Arrived { at, held: false },
         Passage::Released { arrives: at, .. } => Fate::Arrived { at, held: true },

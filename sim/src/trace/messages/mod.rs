@@ -1,11 +1,13 @@
 //! Reads the messages of a run from the bytes of its connections.
 //!
-//! `flow.rs` is one direction of a connection, `words.rs` shortens texts. Each protocol has a file or a
-//! folder: `resp/` (Redis), `http.rs` (the resource), `grpc/` (etcd), `zookeeper.rs`, and `raw.rs` for all
-//! others. A protocol splits both directions into `Part`s; bytes that it can't read are left to `raw.rs`.
+//! `flow.rs` is one direction of a connection, `handshake.rs` the opening of one, `words.rs` shortens texts.
+//! Each protocol has a file or a folder: `resp/` (Redis), `http.rs` (the resource), `grpc/` (etcd),
+//! `zookeeper.rs`, and `raw.rs` for all others. A protocol splits both directions into `Part`s; bytes that it
+//! can't read are left to `raw.rs`.
 
 mod flow;
 mod grpc;
+mod handshake;
 mod http;
 mod raw;
 mod resp;
@@ -49,11 +51,13 @@ impl Parts {
     }
 }
 
-/// Returns the messages of all connections, in the order in which they were sent.
+/// Returns the messages of all connections, in the order in which they were sent. The opening of a connection
+/// is a message only if the network held, slowed or lost it.
 pub fn messages(capture: &Capture) -> Vec<Message> {
     let of_each = capture.connections.iter().enumerate();
     let mut messages: Vec<Message> =
         of_each.flat_map(|(number, connection)| of_connection(capture, number, connection)).collect();
+    messages.extend(handshake::messages(capture));
     // Stable: messages of the same instant stay in the order of their connections and bytes.
     messages.sort_by_key(|message| message.sent);
     messages

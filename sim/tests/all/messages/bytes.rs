@@ -33,9 +33,10 @@ fn capture(port: u16, segments: Vec<(Side, Vec<u8>)>) -> Capture {
         connected: Some(0),
         segments: segments.collect(),
         endings: Vec::new(),
+        unsent: Vec::new(),
     };
     let processes = vec!["a".to_owned(), "b".to_owned()];
-    Capture { processes, connections: vec![connection], refusals: Vec::new() }
+    Capture { processes, connections: vec![connection], refusals: Vec::new(), handshakes: Vec::new() }
 }
 
 /// Returns all that a connection carried, in each direction.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sim::faults::{Crash, Cut, Pause, Reset};
+use sim::faults::{Crash, Cut, Delay, Pause, Reset};
 use sim::trace::message::{Fate, Message};
 use sim::world::stream::SimStream;
 use sim::{Control, Sim};
@@ -128,4 +128,57 @@ fn a_message_to_a_paused_process_arrives() {
         control.sleep_until(20 * MS).await;
     });
     assert_eq!(shown(&messages), ["4 a → b: one, arrived at 6"]);
+}
+
+#[test]
+fn a_connection_that_a_cut_link_holds_is_a_message() {
+    let messages = messages(|control| async move {
+        let _listener = control.process("b").listen(7000).unwrap();
+        let cut = control.strike(Cut::between("a", "b"));
+        let process = control.process("a");
+        let opened = process.connect("b:7000");
+        let heals = async {
+            control.sleep_until(50 * MS).await;
+            cut.heal();
+        };
+        let (opened, ()) = tokio::join!(opened, heals);
+        opened.unwrap();
+    });
+    assert_eq!(shown(&messages), ["0 a → b: opens a connection, held until 52"]);
+}
+
+#[test]
+fn a_connection_whose_opener_gives_up_is_a_lost_message() {
+    let messages = messages(|control| async move {
+        let _listener = control.process("b").listen(7000).unwrap();
+        control.strike(Cut::between("a", "b"));
+        let process = control.process("a");
+        tokio::select! {
+            _ = process.connect("b:7000") => unreachable!("the link is cut"),
+            () = control.sleep_until(30 * MS) => {}
+        }
+    });
+    assert_eq!(shown(&messages), ["0 a → b: opens a connection, lost at 30"]);
+}
+
+#[test]
+fn a_slowed_link_shows_the_opening_of_a_connection() {
+    let messages = messages(|control| async move {
+        let _listener = control.process("b").listen(7000).unwrap();
+        control.strike(Delay::one_way("a", "b", "300ms".parse().unwrap()));
+        control.process("a").connect("b:7000").await.unwrap();
+    });
+    assert_eq!(shown(&messages), ["0 a → b: opens a connection, arrived at 302"]);
+}
+
+#[test]
+fn a_reply_that_meets_a_reset_is_a_lost_message() {
+    let messages = messages(|control| async move {
+        let (mut a, mut b) = connect(&control).await;
+        a.write_all(b"ask\n").await.unwrap();
+        assert_eq!(b.read_u8().await.unwrap(), b'a');
+        control.strike(Reset::between("a", "b"));
+        assert!(b.write_all(b"answer\n").await.is_err());
+    });
+    assert_eq!(shown(&messages), ["4 a → b: ask, arrived at 6", "6 b → a: answer, lost at 6"]);
 }

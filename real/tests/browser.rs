@@ -1,0 +1,91 @@
+//! Pages in a real browser: no label is cut, nothing prints over anything else, and a page needs no network.
+//!
+//! Chromium opens the pages from disk: wide, on a phone, dark, and on paper. `picture/tests/browser` has the
+//! checks. Set `SCREENSHOTS` to a folder to keep a picture of each page in each form.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use sim::explore::pictured;
+use sim::gallery::{Plan, gallery};
+use sim::lab::Arm;
+use sim::museum::{self, Museum};
+
+/// The schedules whose pages are checked, each with both arms side by side. Between them they have all kinds
+/// of servers, many lanes, and messages that are held, late and lost.
+const PAIRS: [&str; 9] = [
+    "gc-pause",
+    "ambiguous-acquire",
+    "delayed-write",
+    "redlock-partition-majority",
+    "etcd-fifo",
+    "gc-pause-zookeeper",
+    "redlock-clock-jump",
+    "failover-lost-lock",
+    "clock-step-or-slew-step",
+];
+
+/// The schedules whose pages are checked with one arm alone.
+const SINGLE: [&str; 3] = ["gc-pause", "redlock-crash-restart", "lost-call"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Writes the page of a schedule with these arms.
+fn write(folder: &Path, name: &str, arms: &[Arm]) {
+    let file = root().join("seeds").join(format!("{name}.toml"));
+    let (schedule, text) = (museum::load(&file).unwrap(), std::fs::read_to_string(&file).unwrap());
+    let title = |arm: Arm| if arm == Arm::Fenced { "fencing on" } else { "fencing off" };
+    let drawn = arms.iter().map(|arm| pictured(&Museum::new(*arm), &schedule, title(*arm)).unwrap());
+    let page = picture::page(&drawn.collect::<Vec<_>>(), Some(&picture::Schedule::new(name, &text)));
+    let form = if arms.len() > 1 { "pair" } else { "single" };
+    std::fs::write(folder.join(format!("{name}-{form}.html")), page).unwrap();
+}
+
+/// Runs a program to its end, in the folder of the checks.
+fn run(program: &str, package: &str, arguments: &[&str]) {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(root().join("picture/tests/browser"));
+    let output = command.output().unwrap_or_else(|error| {
+        panic!("{program}: {error}; it is not installed: run `apt-get install {package}`")
+    });
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{program} {}:\n{out}{err}", arguments.join(" "));
+}
+
+/// Installs the checks' packages, once.
+fn install() {
+    static INSTALLED: OnceLock<()> = OnceLock::new();
+    INSTALLED.get_or_init(|| run("npm", "npm nodejs", &["ci", "--no-audit", "--no-fund"]));
+}
+
+#[test]
+fn pages_are_whole_in_a_browser() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    PAIRS.iter().for_each(|name| write(&folder, name, &[Arm::Unfenced, Arm::Fenced]));
+    SINGLE.iter().for_each(|name| write(&folder, name, &[Arm::Unfenced]));
+    let figure = std::fs::read_to_string(root().join("docs/figures/gc-pause.svg")).unwrap();
+    std::fs::write(folder.join("figure.svg"), figure).unwrap();
+    install();
+    run("pdftotext", "poppler-utils", &["-v"]);
+    run("node", "nodejs", &["check.mjs", folder.to_str().unwrap()]);
+}
+
+#[test]
+fn the_gallery_is_whole_in_a_browser() {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("gallery");
+    let _ = std::fs::remove_dir_all(&out);
+    let plan = Plan { seeds: &root().join("seeds"), out: &out, schedules: 2, threads: 2 };
+    gallery(&plan, |_| {}, || {}).unwrap();
+    install();
+    run(
+        "node",
+        "nodejs",
+        &["check.mjs", out.to_str().unwrap(), "index.html", "tour.html", "comparison.html"],
+    );
+}
