@@ -149,7 +149,8 @@ impl<'a, S: Subject> Cast<'a, S> {
 
     fn of_panic(&self, error: &RunError) -> Option<Cause> {
         let (RunError::Panicked { process, location, .. }
-        | RunError::ForeignRuntime { process, location, .. }) = error
+        | RunError::ForeignRuntime { process, location, .. }
+        | RunError::Escaped { process, location, .. }) = error
         else {
             return None;
         };

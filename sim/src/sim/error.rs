@@ -44,6 +44,27 @@ pub enum RunError {
         /// The trace until then, one line per event.
         trace: String,
     },
+    /// Code in the world made a call that would have left the simulation.
+    #[error(
+        "seed {seed}: {process} tried to {act} ({call}) at {location}; that leaves the simulation, whose runs \
+         could not be repeated: {instead}"
+    )]
+    Escaped {
+        /// The run's seed.
+        seed: u64,
+        /// The process whose code made the call.
+        process: String,
+        /// File and line of the call in the user's code.
+        location: String,
+        /// The function of libc that was called.
+        call: &'static str,
+        /// What the call would have done.
+        act: &'static str,
+        /// What to use instead.
+        instead: &'static str,
+        /// The trace until then, one line per event. Empty if the code never returned to the simulator.
+        trace: String,
+    },
     /// The program is linked without the flag that lets `std::time` read the clocks of a process.
     #[error(
         "`std::time` inside a process would read the simulator's time, and not the clocks of the process: \
@@ -88,6 +109,7 @@ impl RunError {
         match self {
             Self::Panicked { trace, .. }
             | Self::ForeignRuntime { trace, .. }
+            | Self::Escaped { trace, .. }
             | Self::Unfinished { trace, .. } => Some(trace),
             _ => None,
         }

@@ -1,5 +1,6 @@
 //! Building and running a simulated world: the part that every user of the simulator needs.
 
+mod arrivals;
 mod builder;
 mod cast;
 mod check;

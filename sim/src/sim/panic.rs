@@ -6,6 +6,7 @@ use std::sync::Once;
 
 use super::error::RunError;
 use crate::world::World;
+use crate::world::escape::Escape;
 
 /// Parts of tokio's messages when a call needs a runtime and there is none.
 const NO_TOKIO: [&str; 2] = ["there is no reactor running", "must be called from the context of a Tokio"];
@@ -79,6 +80,13 @@ pub(super) fn error(seed: u64, trace: String, payload: &(dyn std::any::Any + Sen
         return RunError::ForeignRuntime { seed, process, location, trace };
     }
     RunError::Panicked { seed, process, location, message, trace }
+}
+
+/// Returns the error for a call that would have left the simulation.
+pub(super) fn escaped(seed: u64, trace: String, escape: Escape) -> RunError {
+    let Escape { process, location, call, outside } = escape;
+    let process = process.map_or("the script".to_owned(), |name| format!("process `{name}`"));
+    RunError::Escaped { seed, process, location, call, act: outside.act(), instead: outside.instead(), trace }
 }
 
 /// Keeps the first panic of a run; returns false if this thread belongs to no run.

@@ -1,6 +1,6 @@
 //! One run: builds the world, lets its processes run while faults strike, and judges the history.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -8,8 +8,9 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use resource::audit::{Event, Kind, Nanos, Rules, VerdictKind, audit};
+use resource::audit::{Nanos, Rules, VerdictKind, audit};
 
+use super::arrivals::{in_flight, last_arrival};
 use super::builder::Sim;
 use super::check::{Check, Evidence, Finding};
 use super::control::Control;
@@ -21,13 +22,14 @@ use super::report::Report;
 use super::stage::Stage;
 use super::steps::Steps;
 use crate::entropy::Entropy;
-use crate::faults::{self, Cancel, Fault, Injector};
+use crate::faults::{self, Cancel, Injector};
 use crate::meter::{self, Part};
 use crate::probes::Probes;
 use crate::record;
 use crate::trace::messages::messages;
 use crate::trace::text::{self, Names};
 use crate::world::World;
+use crate::world::escape::{self, Escapes};
 use crate::world::process::ProcessId;
 
 /// The main task of a run: the run ends with it.
@@ -172,17 +174,25 @@ fn on_this_thread<C: Course>(sim: Sim, course: C) -> Result<Ran<C::Output>, RunE
     let seed = sim.seed;
     let names = Names::new(sim.cast.keys.iter().map(String::as_str));
     panic::watch();
-    catch_unwind(AssertUnwindSafe(|| {
+    let escapes = Arc::new(Escapes::default());
+    escape::watch(&escapes);
+    let ran = catch_unwind(AssertUnwindSafe(|| {
         // madsim's own randomness orders the tasks that are ready at the same instant.
         let runtime = madsim::runtime::Runtime::with_seed_and_config(seed, madsim::Config::default());
         let result = runtime.block_on(in_world(sim, course, &names));
         drop(runtime);
         result
-    }))
-    .unwrap_or_else(|payload| {
-        let trace = record::finish().map(|recorded| text::trace(&recorded.events, &names));
-        Err(panic::error(seed, trace.unwrap_or_default(), &*payload))
-    })
+    }));
+    let trace = |ran: Option<&Ran<_>>| match ran {
+        Some(ran) => ran.report.trace(),
+        None => record::finish().map_or_else(String::new, |recorded| text::trace(&recorded.events, &names)),
+    };
+    // Also if the code swallowed the error of the call, or panicked because of it.
+    if let Some(escape) = escapes.first() {
+        let ran = ran.as_ref().ok().and_then(|ran| ran.as_ref().ok());
+        return Err(panic::escaped(seed, trace(ran), escape));
+    }
+    ran.unwrap_or_else(|payload| Err(panic::error(seed, trace(None), &*payload)))
 }
 
 async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<Ran<C::Output>, RunError> {
@@ -359,24 +369,10 @@ fn warn_of_std_time() {
     SAID.call_once(|| {
         eprintln!(
             "sim: on this system `std::time` inside a process reads the simulator's time, and not the clocks \
-             of the process: use Process::now and Process::wall"
+             of the process: use Process::now and Process::wall; real files, sockets, threads and sleeps in \
+             it are not refused"
         );
     });
-}
-
-/// Returns how late messages may arrive after the end of each fault, by the number of the fault.
-fn in_flight(faults: &[Fault]) -> BTreeMap<u64, Duration> {
-    let late = (0..).zip(faults).map(|(number, fault)| (number, fault.what.in_flight().duration()));
-    late.filter(|(_, late)| !late.is_zero()).collect()
-}
-
-/// Returns the time at which the last message has arrived that a fault had delayed.
-fn last_arrival(events: &[Event], in_flight: &BTreeMap<u64, Duration>) -> Nanos {
-    let arrival = |event: &Event| match &event.kind {
-        Kind::FaultHealed { fault, .. } => in_flight.get(fault).map(|late| event.at.after(*late)),
-        _ => None,
-    };
-    events.iter().filter_map(arrival).max().unwrap_or(Nanos(0))
 }
 
 /// Passes the points of servers and of the network on to the injector and to `steps`. Does nothing if no

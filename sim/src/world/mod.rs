@@ -10,6 +10,9 @@ mod activity;
 pub mod capture;
 pub mod clock;
 pub mod disk;
+pub(crate) mod escape;
+#[cfg(target_os = "linux")]
+mod libc_calls;
 pub mod machine;
 pub mod network;
 pub(crate) mod probes;

@@ -14,6 +14,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
 use std::future::Future;
 use std::mem;
+use std::panic;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll};
@@ -23,7 +24,7 @@ use libc::{clockid_t, timespec};
 use madsim::time::TimeHandle;
 
 use super::activity::Activity;
-use super::{Inner, World};
+use super::{Inner, World, escape};
 use crate::meter::{self, Part};
 
 thread_local! {
@@ -73,7 +74,12 @@ impl<F: Future<Output = ()>> Future for Within<F> {
         let _entered = Entered::new(*this.process);
         let _charge = meter::charge(*this.part);
         this.activity.turn();
-        this.task.as_pin_mut().map_or(Poll::Ready(()), |task| task.poll(cx))
+        let polled = this.task.as_pin_mut().map_or(Poll::Ready(()), |task| task.poll(cx));
+        if escape::has_escaped() {
+            // Ends the run, as a panic does, but is not printed as one.
+            panic::resume_unwind(Box::new("a process left the simulation"));
+        }
+        polled
     }
 }
 
@@ -95,6 +101,23 @@ impl Drop for Entered {
 /// Sets the world on this thread.
 pub(super) fn enter(world: &World) {
     WORLD.set(std::sync::Arc::downgrade(&world.0));
+}
+
+/// Returns true if a task of a process is polled or dropped on this thread.
+pub(super) fn is_in_process() -> bool {
+    PROCESS.try_with(Cell::get).ok().flatten().is_some()
+}
+
+/// Returns true if this thread runs a simulation.
+pub(super) fn is_simulated() -> bool {
+    TimeHandle::try_current().is_some()
+}
+
+/// Returns the name of the process whose task is polled or dropped on this thread.
+pub(super) fn process_name() -> Option<String> {
+    let process = PROCESS.try_with(Cell::get).ok()??;
+    let world = WORLD.try_with(|world| world.try_borrow().ok()?.upgrade()).ok()??;
+    Some(world.processes.get(process)?.name().to_owned())
 }
 
 /// Returns true if `std::time` reads the clocks of the processes of `world`. It does not if the program was
