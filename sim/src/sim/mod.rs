@@ -24,6 +24,7 @@ mod stage;
 mod steps;
 mod strategy;
 mod subject;
+mod thread;
 
 pub use builder::Sim;
 pub use check::{Check, Evidence, Finding, no};
@@ -43,3 +44,5 @@ pub(crate) use steps::Group;
 pub use steps::Step;
 pub use strategy::Strategy;
 pub use subject::{Draw, NoOptions, Subject, build, load, parse, run, steps, survey};
+
+pub use crate::world::escape::Outside;

@@ -21,6 +21,7 @@ use super::point;
 use super::report::Report;
 use super::stage::Stage;
 use super::steps::Steps;
+use super::thread;
 use crate::entropy::Entropy;
 use crate::faults::{self, Cancel, Injector};
 use crate::meter::{self, Part};
@@ -29,7 +30,7 @@ use crate::record;
 use crate::trace::messages::messages;
 use crate::trace::text::{self, Names};
 use crate::world::World;
-use crate::world::escape::{self, Escapes};
+use crate::world::escape::Watched;
 use crate::world::process::ProcessId;
 
 /// The main task of a run: the run ends with it.
@@ -97,12 +98,17 @@ impl Sim {
     /// Runs the world to its end, on a thread of its own, and judges the history. The builder is empty
     /// afterwards.
     ///
+    /// The thread is fresh, since only there the order of libraries' hash maps is reproducible.
+    ///
     /// # Errors
     ///
-    /// [`RunError`] if the world can't be built as asked, or if code in it panics. A verdict or a finding
-    /// is no error.
+    /// [`RunError`] if the world can't be built as asked, or if code in it panics, leaves the simulation or
+    /// does not end. A verdict or a finding is no error.
     pub fn run(&mut self) -> Result<Report, RunError> {
-        run(self.take(), Programs).map(|(report, ())| report)
+        let (seed, limit, sim) = (self.seed, self.real_limit, self.take());
+        sim.validate()?;
+        let run = move |watched: &Watched| on_this_thread(sim, Programs, watched);
+        Ok(thread::call(seed, limit, run)??.judged().0)
     }
 
     /// Runs the world while `script` controls it, on a thread of their own, and judges the history. The run
@@ -133,13 +139,18 @@ impl Sim {
     /// # Errors
     ///
     /// As [`Sim::run`], and [`RunError::Unfinished`] if the script has not ended at the [limit](Sim::limit).
+    /// If the run exceeds the [limit of real time](Sim::real_limit), the program ends with the error, since
+    /// the script may borrow from the caller.
     pub fn run_script<S, F>(&mut self, script: S) -> Result<(Report, F::Output), RunError>
     where
         S: FnOnce(Control) -> F + Send,
         F: Future,
         F::Output: Send,
     {
-        run(self.take(), Script(script))
+        let (seed, limit, sim) = (self.seed, self.real_limit, self.take());
+        sim.validate()?;
+        let run = move |watched: &Watched| on_this_thread(sim, Script(script), watched);
+        Ok(thread::call_borrowing(seed, limit, run)??.judged())
     }
 
     fn take(&mut self) -> Self {
@@ -148,34 +159,11 @@ impl Sim {
     }
 }
 
-/// Runs `sim` on a fresh thread, since only there the order of libraries' hash maps is reproducible.
-fn run<C: Course>(sim: Sim, course: C) -> Result<(Report, C::Output), RunError> {
-    sim.validate()?;
-    std::thread::scope(|scope| {
-        let charge = meter::charge(Part::SetUp);
-        let thread = std::thread::Builder::new().name("run".to_owned());
-        // A panic is caught on the thread itself.
-        let run = thread.spawn_scoped(scope, move || on_this_thread(sim, course))?;
-        drop(charge);
-        let waiting = meter::wait();
-        let ran = run.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))?;
-        drop(waiting);
-        let Ran { report, judgement, output } = ran;
-        let report = match judgement {
-            Some(judgement) => judgement.judge(report),
-            None => report,
-        };
-        Ok((report, output))
-    })
-}
-
-fn on_this_thread<C: Course>(sim: Sim, course: C) -> Result<Ran<C::Output>, RunError> {
+fn on_this_thread<C: Course>(sim: Sim, course: C, watched: &Watched) -> Result<Ran<C::Output>, RunError> {
     let _charge = meter::charge(Part::SetUp);
     let seed = sim.seed;
     let names = Names::new(sim.cast.keys.iter().map(String::as_str));
     panic::watch();
-    let escapes = Arc::new(Escapes::default());
-    escape::watch(&escapes);
     let ran = catch_unwind(AssertUnwindSafe(|| {
         // madsim's own randomness orders the tasks that are ready at the same instant.
         let runtime = madsim::runtime::Runtime::with_seed_and_config(seed, madsim::Config::default());
@@ -188,7 +176,7 @@ fn on_this_thread<C: Course>(sim: Sim, course: C) -> Result<Ran<C::Output>, RunE
         None => record::finish().map_or_else(String::new, |recorded| text::trace(&recorded.events, &names)),
     };
     // Also if the code swallowed the error of the call, or panicked because of it.
-    if let Some(escape) = escapes.first() {
+    if let Some(escape) = watched.first() {
         let ran = ran.as_ref().ok().and_then(|ran| ran.as_ref().ok());
         return Err(panic::escaped(seed, trace(ran), escape));
     }
@@ -286,6 +274,18 @@ struct Ran<T> {
     /// What is still to be judged.
     judgement: Option<Judgement>,
     output: T,
+}
+
+impl<T> Ran<T> {
+    /// Judges the run, unless that has been done. Returns the script's result, too.
+    fn judged(self) -> (Report, T) {
+        let Self { report, judgement, output } = self;
+        let report = match judgement {
+            Some(judgement) => judgement.judge(report),
+            None => report,
+        };
+        (report, output)
+    }
 }
 
 /// Returns a finding for each `always` that was false.

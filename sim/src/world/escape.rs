@@ -3,21 +3,31 @@
 //!
 //! `libc_calls` finds the calls. A call returns an error to the code, which may swallow it, so that the first
 //! one is kept here as well: a run with a kept escape has no report.
+#![cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "calls are found on Linux only"))]
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
+#[cfg(target_os = "linux")]
+use std::sync::OnceLock;
 use std::sync::{Arc, Mutex};
 
-use super::{lock, std_time};
+use super::{current, lock};
 
 /// Something outside the simulation that a call would reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outside {
+#[non_exhaustive]
+pub enum Outside {
+    /// Sockets of the real machine.
     Network,
+    /// The names of hosts in the real network.
     Lookup,
+    /// Changes of real files.
     File,
+    /// Real threads.
     Thread,
+    /// Real programs.
     Program,
+    /// Real time, in a sleep that blocks.
     Sleep,
 }
 
@@ -54,33 +64,74 @@ impl Outside {
 pub(crate) struct Escape {
     /// The process whose code made the call, or `None` for code outside all processes.
     pub(crate) process: Option<String>,
-    /// File and line of the user's code.
-    pub(crate) location: String,
+    /// File and line of the user's code, if it is known.
+    pub(crate) location: Option<String>,
     /// The function of libc.
     pub(crate) call: &'static str,
     pub(crate) outside: Outside,
 }
 
-/// The first escape of a run. The thread that waits for the run reads it, too.
+/// What the code of a run does, for the thread that waits for the run.
 #[derive(Debug, Default)]
-pub(crate) struct Escapes(Mutex<Option<Escape>>);
+pub(crate) struct Watched {
+    first: Mutex<Option<Escape>>,
+    sight: Mutex<Option<Sight>>,
+    #[cfg(target_os = "linux")]
+    thread: OnceLock<libc::pthread_t>,
+}
 
-impl Escapes {
+/// The code that runs at some moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sight {
+    /// The process, or `None` for code outside all processes.
+    pub(crate) process: Option<String>,
+    /// File and line of the user's code, if any is on the stack.
+    pub(crate) location: Option<String>,
+}
+
+impl Watched {
     /// Returns the first escape, if there was one.
     pub(crate) fn first(&self) -> Option<Escape> {
-        lock(&self.0).clone()
+        lock(&self.first).clone()
+    }
+
+    /// Returns what the thread last noted ([`note_sight`]).
+    #[cfg(target_os = "linux")]
+    pub(super) fn sight(&self) -> Option<Sight> {
+        lock(&self.sight).clone()
+    }
+
+    /// Sets the thread of the run.
+    #[cfg(target_os = "linux")]
+    pub(super) fn set_thread(&self, thread: libc::pthread_t) {
+        let _ = self.thread.set(thread);
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn thread(&self) -> Option<libc::pthread_t> {
+        self.thread.get().copied()
     }
 }
 
 thread_local! {
-    /// The escapes of the run on this thread.
-    static RUN: RefCell<Option<Arc<Escapes>>> = const { RefCell::new(None) };
+    /// The run on this thread.
+    static RUN: RefCell<Option<Arc<Watched>>> = const { RefCell::new(None) };
     static HAS_ESCAPED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Keeps escapes on this thread, which belongs to one run, in `escapes` from now on.
-pub(crate) fn watch(escapes: &Arc<Escapes>) {
-    RUN.set(Some(Arc::clone(escapes)));
+/// Keeps the escapes on this thread, which belongs to one run, in `watched` from now on.
+pub(crate) fn watch(watched: &Arc<Watched>) {
+    RUN.set(Some(Arc::clone(watched)));
+}
+
+/// Notes the code that runs on this thread. It waits for no lock, since it may have interrupted that code.
+#[cfg(target_os = "linux")]
+pub(super) fn note_sight() {
+    let run = RUN.try_with(|run| run.try_borrow().ok()?.clone()).ok().flatten();
+    let sight = Sight { process: current::process_name(), location: user_place() };
+    if let Some(mut noted) = run.as_ref().and_then(|run| run.sight.try_lock().ok()) {
+        *noted = Some(sight);
+    }
 }
 
 /// Returns true if code on this thread has made a call that would leave the simulation.
@@ -94,8 +145,8 @@ pub(super) fn has_escaped() -> bool {
 /// refuse without naming the line.
 pub(super) fn is_refused(outside: Outside, call: &'static str) -> bool {
     let is_inside = match outside {
-        Outside::Thread => std_time::is_simulated(),
-        _ => std_time::is_in_process(),
+        Outside::Thread => current::is_simulated(),
+        _ => current::is_in_process(),
     };
     is_inside && keep(outside, call)
 }
@@ -106,16 +157,16 @@ fn keep(outside: Outside, call: &'static str) -> bool {
     let Some(run) = run else { return false };
     // Finding the line makes calls itself.
     if !HAS_ESCAPED.replace(true) {
-        let process = std_time::process_name();
-        let location = user_place().unwrap_or_else(|| "an unknown place".to_owned());
-        *lock(&run.0) = Some(Escape { process, location, call, outside });
+        let process = current::process_name();
+        let location = user_place();
+        *lock(&run.first) = Some(Escape { process, location, call, outside });
     }
     true
 }
 
 /// Returns the file and line of the innermost call on the stack that is the user's own: not in the standard
-/// library, nor in a crate from a registry, nor in the simulator and the crates that it tests. `None` if there
-/// is none, or if the program has no debug information.
+/// library, in a crate from a registry, or in the simulator and the crates that it tests. `None` if there is
+/// none, or if the program has no debug information.
 pub(super) fn user_place() -> Option<String> {
     let mut place = None;
     backtrace::trace(|frame| {

@@ -2,8 +2,9 @@
 //! definitions here come before libc's. Inside the code of a process they fail, and the escape is kept;
 //! elsewhere they are libc's own.
 //!
-//! Reading files is allowed, since libraries read their configuration and a backtrace reads the program. Calls
-//! that don't go through libc (a crate with system calls of its own) are not found.
+//! Reading files is allowed, since libraries read their configuration and a backtrace reads the program. Not
+//! found are system calls that bypass libc, as the crate rustix makes them, and writes to files that are open
+//! already, such as a log.
 #![allow(unsafe_code, reason = "functions that replace those of libc have the types of libc's")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};

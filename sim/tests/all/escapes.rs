@@ -1,11 +1,14 @@
-//! Code of a process that would leave the simulation: each call is an error that names its line.
-#![allow(clippy::disallowed_methods, reason = "the test is about calls that are banned")]
+//! Code of a process that would leave the simulation, or that does not end: each is an error that names its
+//! line.
+#![allow(clippy::disallowed_methods, reason = "the tests are about calls that are banned")]
+#![allow(clippy::missing_spin_loop, reason = "the tests are about loops without an end")]
 
 use std::future::Future;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -174,6 +177,129 @@ fn a_task_beside_the_main_one_is_watched() {
         process.sleep(Duration::from_secs(1)).await;
     });
     assert_names(&error, line, &["Process::sleep"]);
+}
+
+#[test]
+fn a_loop_that_only_yields_is_an_error() {
+    let line = line!() + 3;
+    let error = error(|_| async {
+        loop {
+            tokio::task::yield_now().await;
+        }
+    });
+    assert_names(&error, line, &["busy loop", "Process::sleep"]);
+}
+
+#[test]
+fn two_tasks_that_only_wake_each_other_are_an_error() {
+    let error = error(|process| async move {
+        let (ping, mut pinged) = tokio::sync::mpsc::channel::<()>(1);
+        process.spawn(async move { while pinged.recv().await.is_some() {} });
+        loop {
+            let _ = ping.send(()).await;
+        }
+    });
+    // Each of the two wakes the other one.
+    let text = error.to_string();
+    assert!(text.contains(&format!("process `a` is in a busy loop at {}:", file!())), "{text}");
+}
+
+#[test]
+fn many_turns_with_sleeps_between_them_are_no_busy_loop() {
+    let mut sim = Sim::new(3);
+    sim.limit(Duration::from_secs(3600)).process("a", |process: Process| async move {
+        for _ in 0..20 {
+            for _ in 0..100_000 {
+                tokio::task::yield_now().await;
+            }
+            process.sleep(Duration::from_secs(1)).await;
+        }
+        process.point("ended");
+    });
+    assert!(sim.run().unwrap().trace().contains("ended"));
+}
+
+#[test]
+fn a_loop_that_never_awaits_is_an_error_after_the_real_limit() {
+    static ENDED: AtomicBool = AtomicBool::new(false);
+    let line = line!() + 1;
+    let main = |_| async { while !ENDED.load(Ordering::Relaxed) {} };
+    let error = Sim::new(3).real_limit(Duration::from_secs(1)).process("a", main).run().unwrap_err();
+    ENDED.store(true, Ordering::Relaxed);
+    assert_names(&error, line, &["seed 3", "1s of real time", "never awaits", "Sim::real_limit"]);
+}
+
+#[test]
+fn a_blocking_client_that_tries_again_for_ever_is_an_escape() {
+    static ENDED: AtomicBool = AtomicBool::new(false);
+    let line = line!() + 2;
+    let main = |_| async {
+        while TcpStream::connect("127.0.0.1:6379").is_err() && !ENDED.load(Ordering::Relaxed) {}
+    };
+    let error = Sim::new(3).real_limit(Duration::from_secs(1)).process("a", main).run().unwrap_err();
+    ENDED.store(true, Ordering::Relaxed);
+    assert_names(&error, line, &["socket", "Process::connect"]);
+}
+
+#[test]
+fn a_check_keeps_the_schedule_that_never_ends() {
+    static ENDED: AtomicBool = AtomicBool::new(false);
+    let kept = folder().join("never-ends");
+    let _ = std::fs::remove_dir_all(&kept);
+    let line = line!() + 4;
+    let world = |sim: &mut Sim| {
+        let is_hung = sim.seed() == 2;
+        sim.real_limit(Duration::from_secs(1)).process("a", move |process| async move {
+            while is_hung && !ENDED.load(Ordering::Relaxed) {}
+            process.point("done");
+        });
+    };
+    let failure = sim::check("never_ends", world).schedules(3).keep_in(&kept).find().unwrap().unwrap();
+    ENDED.store(true, Ordering::Relaxed);
+    for words in ["seed 2", "process `a`", &format!("{}:{line}", file!())] {
+        assert!(failure.problems[0].contains(words), "no `{words}` in: {}", failure.problems[0]);
+    }
+    assert!(failure.replay.contains("SEED=2 "), "{}", failure.replay);
+    assert!(kept.join("never_ends.toml").exists());
+}
+
+#[test]
+fn a_check_prints_the_line_that_leaves_the_simulation() {
+    let kept = folder().join("leaves");
+    let _ = std::fs::remove_dir_all(&kept);
+    let line = line!() + 5;
+    let world = |sim: &mut Sim| {
+        let leaves = sim.seed() == 2;
+        sim.process("a", move |_| async move {
+            if leaves {
+                drop(TcpStream::connect("127.0.0.1:6379"));
+            }
+        });
+    };
+    let failure = sim::check("leaves", world).schedules(3).keep_in(&kept).find().unwrap().unwrap();
+    for words in ["seed 2", "process `a`", &format!("{}:{line}", file!()), "Process::connect"] {
+        assert!(failure.problems[0].contains(words), "no `{words}` in: {}", failure.problems[0]);
+    }
+    assert!(failure.schedule.contains("call out of the simulation"), "{}", failure.schedule);
+}
+
+/// The variable of the environment that makes the test below the program that ends.
+const CHILD: &str = "DLOCK_SIM_TEST_HUNG_SCRIPT";
+
+#[test]
+fn a_script_that_never_awaits_ends_its_program() {
+    if std::env::var_os(CHILD).is_some() {
+        let never = |_| async { while std::hint::black_box(true) {} };
+        let _ = Sim::new(3).real_limit(Duration::from_secs(1)).run_script(never);
+        return;
+    }
+    let name = "escapes::a_script_that_never_awaits_ends_its_program";
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    let output = child.args(["--exact", name]).env(CHILD, "1").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(101), "{text}");
+    assert!(text.contains("seed 3: the run had not ended after 1s of real time"), "{text}");
+    assert!(text.contains(file!()), "{text}");
 }
 
 /// Returns the folder for files of these tests.
