@@ -43,6 +43,8 @@ pub enum Broken {
     Check(String),
     /// Code in the world panicked, at this file and line.
     Panic(String),
+    /// Code in the world made a call that would have left the simulation, at this file and line.
+    Escape(String),
 }
 
 /// A process that takes part in a failure.
@@ -148,14 +150,16 @@ impl<'a, S: Subject> Cast<'a, S> {
     }
 
     fn of_panic(&self, error: &RunError) -> Option<Cause> {
-        let (RunError::Panicked { process, location, .. }
-        | RunError::ForeignRuntime { process, location, .. }) = error
-        else {
-            return None;
+        let (process, broken) = match error {
+            RunError::Panicked { process, location, .. }
+            | RunError::ForeignRuntime { process, location, .. } => {
+                (process, Broken::Panic(location.clone()))
+            }
+            RunError::Escaped { process, location, .. } => (process, Broken::Escape(location.clone())),
+            _ => return None,
         };
         let names = self.sim.names().iter().map(String::as_str);
         let speaker: Vec<&str> = names.filter(|name| *process == format!("process `{name}`")).collect();
-        let broken = Broken::Panic(location.clone());
         Some(Cause { broken, key: None, parties: self.parties(&speaker), event: None })
     }
 
@@ -203,7 +207,7 @@ pub(super) fn verdict_with<'a, S: Subject>(
             let finding = report.findings.iter().find(|finding| finding.check == *name)?;
             verdict_of(finding, report).filter(is_meant)
         }
-        Broken::Panic(_) => None,
+        Broken::Panic(_) | Broken::Escape(_) => None,
     }
 }
 
@@ -269,6 +273,7 @@ impl fmt::Display for Broken {
             Self::Verdict(kind) => kind.fmt(f),
             Self::Check(name) => write!(f, "check `{name}`"),
             Self::Panic(location) => write!(f, "panic at {location}"),
+            Self::Escape(location) => write!(f, "call out of the simulation at {location}"),
         }
     }
 }

@@ -27,6 +27,9 @@ use crate::sim::{self, Draw, Report, RunError, Schedule, ScheduleError, Sim, Ste
 use crate::span::Span;
 use crate::world::runtime::SimRuntime;
 
+/// The real time of a run, which the commands limit themselves (`--hang`).
+const REAL_LIMIT: Duration = Duration::from_secs(86_400);
+
 /// The laboratory in one arm.
 #[derive(Clone)]
 pub struct Lab {
@@ -187,6 +190,7 @@ impl Subject for Lab {
         let grace = system.key_grace();
         sim.scale(options.ttl.duration())
             .linger(longest_ttl.duration() + grace + Duration::from_secs(1))
+            .real_limit(REAL_LIMIT)
             .rules(Rules {
                 fifo: system.is_fair(options),
                 served_within: Some(options.within().duration()),

@@ -42,6 +42,7 @@ pub struct Sim {
     pub(super) rekey: Vec<Rekey>,
     pub(super) latency: (Duration, Duration),
     pub(super) limit: Duration,
+    pub(super) real_limit: Duration,
     pub(super) linger: Duration,
     pub(super) scale: Span,
     pub(super) cast: Cast,
@@ -67,6 +68,7 @@ impl Sim {
             rekey: Vec::new(),
             latency: (Duration::from_millis(1), Duration::from_millis(4)),
             limit: Duration::from_secs(60),
+            real_limit: Duration::from_secs(60),
             linger: Duration::from_secs(5),
             scale: Span::from_secs(1),
             cast: Cast::default(),
@@ -191,6 +193,13 @@ impl Sim {
     /// Sets the simulated time at which the run ends at the latest. Default 60 s.
     pub fn limit(&mut self, limit: Duration) -> &mut Self {
         self.limit = limit;
+        self
+    }
+
+    /// Sets the real time after which a run is an error: its code never awaits, or makes a call that blocks.
+    /// Default 60 s.
+    pub fn real_limit(&mut self, limit: Duration) -> &mut Self {
+        self.real_limit = limit;
         self
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::place::Invalid;
+use crate::world::escape::Outside;
 
 /// A run that could not start, or that failed because of code in it.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +44,60 @@ pub enum RunError {
         location: String,
         /// The trace until then, one line per event.
         trace: String,
+    },
+    /// Code in the world made a call that would have left the simulation.
+    #[error(
+        "seed {seed}: {process} tried to {} ({call}) at {location}; that leaves the simulation, whose runs \
+         could not be repeated: {}",
+        .outside.act(),
+        .outside.instead()
+    )]
+    Escaped {
+        /// The run's seed.
+        seed: u64,
+        /// The process whose code made the call.
+        process: String,
+        /// File and line of the call in the user's code.
+        location: String,
+        /// The function of libc that was called.
+        call: &'static str,
+        /// What the call would have reached.
+        outside: Outside,
+        /// The trace until then, one line per event. Empty if the code never returned to the simulator.
+        trace: String,
+    },
+    /// Tasks ran without end while no time passed.
+    #[error(
+        "seed {seed}: {process} is in a busy loop at {location}: tasks took {turns} turns while nothing waited \
+         for time to pass; a loop that waits must sleep (Process::sleep)"
+    )]
+    Stalled {
+        /// The run's seed.
+        seed: u64,
+        /// The process whose task ran last.
+        process: String,
+        /// File and line of the user's code that last woke a task.
+        location: String,
+        /// The number of turns.
+        turns: u64,
+        /// The trace until then, one line per event.
+        trace: String,
+    },
+    /// The run took too long in real time. Its thread goes on.
+    #[error(
+        "seed {seed}: the run had not ended after {limit:?} of real time, while {process} ran at {location}: \
+         it is in a loop that never awaits, or in a call that blocks; a run that is only long needs a longer \
+         Sim::real_limit"
+    )]
+    Hung {
+        /// The run's seed.
+        seed: u64,
+        /// The limit, in real time.
+        limit: Duration,
+        /// The process whose code ran at the limit.
+        process: String,
+        /// File and line of the user's code that ran at the limit.
+        location: String,
     },
     /// The program is linked without the flag that lets `std::time` read the clocks of a process.
     #[error(
@@ -88,7 +143,11 @@ impl RunError {
         match self {
             Self::Panicked { trace, .. }
             | Self::ForeignRuntime { trace, .. }
+            | Self::Escaped { trace, .. }
+            | Self::Stalled { trace, .. }
             | Self::Unfinished { trace, .. } => Some(trace),
+            // The thread that has the trace does not answer.
+            Self::Hung { .. } => Some(""),
             _ => None,
         }
     }

@@ -1,5 +1,6 @@
 //! Building and running a simulated world: the part that every user of the simulator needs.
 
+mod arrivals;
 mod builder;
 mod cast;
 mod check;
@@ -23,6 +24,7 @@ mod stage;
 mod steps;
 mod strategy;
 mod subject;
+mod thread;
 
 pub use builder::Sim;
 pub use check::{Check, Evidence, Finding, no};
@@ -42,3 +44,5 @@ pub(crate) use steps::Group;
 pub use steps::Step;
 pub use strategy::Strategy;
 pub use subject::{Draw, NoOptions, Subject, build, load, parse, run, steps, survey};
+
+pub use crate::world::escape::Outside;

@@ -1,6 +1,6 @@
 //! One run: builds the world, lets its processes run while faults strike, and judges the history.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -8,8 +8,9 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use resource::audit::{Event, Kind, Nanos, Rules, VerdictKind, audit};
+use resource::audit::{Nanos, Rules, VerdictKind, audit};
 
+use super::arrivals::{in_flight, last_arrival};
 use super::builder::Sim;
 use super::check::{Check, Evidence, Finding};
 use super::control::Control;
@@ -20,14 +21,16 @@ use super::point;
 use super::report::Report;
 use super::stage::Stage;
 use super::steps::Steps;
+use super::thread;
 use crate::entropy::Entropy;
-use crate::faults::{self, Cancel, Fault, Injector};
+use crate::faults::{self, Cancel, Injector};
 use crate::meter::{self, Part};
 use crate::probes::Probes;
 use crate::record;
 use crate::trace::messages::messages;
 use crate::trace::text::{self, Names};
 use crate::world::World;
+use crate::world::escape::Watched;
 use crate::world::process::ProcessId;
 
 /// The main task of a run: the run ends with it.
@@ -95,12 +98,17 @@ impl Sim {
     /// Runs the world to its end, on a thread of its own, and judges the history. The builder is empty
     /// afterwards.
     ///
+    /// The thread is fresh, since only there the order of libraries' hash maps is reproducible.
+    ///
     /// # Errors
     ///
-    /// [`RunError`] if the world can't be built as asked, or if code in it panics. A verdict or a finding
-    /// is no error.
+    /// [`RunError`] if the world can't be built as asked, or if code in it panics, leaves the simulation or
+    /// does not end. A verdict or a finding is no error.
     pub fn run(&mut self) -> Result<Report, RunError> {
-        run(self.take(), Programs).map(|(report, ())| report)
+        let (seed, limit, sim) = (self.seed, self.real_limit, self.take());
+        sim.validate()?;
+        let run = move |watched: &Watched| on_this_thread(sim, Programs, watched);
+        Ok(thread::call(seed, limit, run)??.judged().0)
     }
 
     /// Runs the world while `script` controls it, on a thread of their own, and judges the history. The run
@@ -131,13 +139,18 @@ impl Sim {
     /// # Errors
     ///
     /// As [`Sim::run`], and [`RunError::Unfinished`] if the script has not ended at the [limit](Sim::limit).
+    /// If the run exceeds the [limit of real time](Sim::real_limit), the program ends with the error, since
+    /// the script may borrow from the caller.
     pub fn run_script<S, F>(&mut self, script: S) -> Result<(Report, F::Output), RunError>
     where
         S: FnOnce(Control) -> F + Send,
         F: Future,
         F::Output: Send,
     {
-        run(self.take(), Script(script))
+        let (seed, limit, sim) = (self.seed, self.real_limit, self.take());
+        sim.validate()?;
+        let run = move |watched: &Watched| on_this_thread(sim, Script(script), watched);
+        Ok(thread::call_borrowing(seed, limit, run)??.judged())
     }
 
     fn take(&mut self) -> Self {
@@ -146,43 +159,28 @@ impl Sim {
     }
 }
 
-/// Runs `sim` on a fresh thread, since only there the order of libraries' hash maps is reproducible.
-fn run<C: Course>(sim: Sim, course: C) -> Result<(Report, C::Output), RunError> {
-    sim.validate()?;
-    std::thread::scope(|scope| {
-        let charge = meter::charge(Part::SetUp);
-        let thread = std::thread::Builder::new().name("run".to_owned());
-        // A panic is caught on the thread itself.
-        let run = thread.spawn_scoped(scope, move || on_this_thread(sim, course))?;
-        drop(charge);
-        let waiting = meter::wait();
-        let ran = run.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))?;
-        drop(waiting);
-        let Ran { report, judgement, output } = ran;
-        let report = match judgement {
-            Some(judgement) => judgement.judge(report),
-            None => report,
-        };
-        Ok((report, output))
-    })
-}
-
-fn on_this_thread<C: Course>(sim: Sim, course: C) -> Result<Ran<C::Output>, RunError> {
+fn on_this_thread<C: Course>(sim: Sim, course: C, watched: &Watched) -> Result<Ran<C::Output>, RunError> {
     let _charge = meter::charge(Part::SetUp);
     let seed = sim.seed;
     let names = Names::new(sim.cast.keys.iter().map(String::as_str));
     panic::watch();
-    catch_unwind(AssertUnwindSafe(|| {
+    let ran = catch_unwind(AssertUnwindSafe(|| {
         // madsim's own randomness orders the tasks that are ready at the same instant.
         let runtime = madsim::runtime::Runtime::with_seed_and_config(seed, madsim::Config::default());
         let result = runtime.block_on(in_world(sim, course, &names));
         drop(runtime);
         result
-    }))
-    .unwrap_or_else(|payload| {
-        let trace = record::finish().map(|recorded| text::trace(&recorded.events, &names));
-        Err(panic::error(seed, trace.unwrap_or_default(), &*payload))
-    })
+    }));
+    let trace = |ran: Option<&Ran<_>>| match ran {
+        Some(ran) => ran.report.trace(),
+        None => record::finish().map_or_else(String::new, |recorded| text::trace(&recorded.events, &names)),
+    };
+    // Also if the code swallowed the error of the call, or panicked because of it.
+    if let Some(escape) = watched.first() {
+        let ran = ran.as_ref().ok().and_then(|ran| ran.as_ref().ok());
+        return Err(panic::escaped(seed, trace(ran), escape));
+    }
+    ran.unwrap_or_else(|payload| Err(panic::error(seed, trace(None), &*payload)))
 }
 
 async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<Ran<C::Output>, RunError> {
@@ -278,6 +276,18 @@ struct Ran<T> {
     output: T,
 }
 
+impl<T> Ran<T> {
+    /// Judges the run, unless that has been done. Returns the script's result, too.
+    fn judged(self) -> (Report, T) {
+        let Self { report, judgement, output } = self;
+        let report = match judgement {
+            Some(judgement) => judgement.judge(report),
+            None => report,
+        };
+        (report, output)
+    }
+}
+
 /// Returns a finding for each `always` that was false.
 fn failed(probes: &Probes, world: &World) -> Vec<Finding> {
     let findings = probes.failed().iter().map(|failed| {
@@ -359,24 +369,10 @@ fn warn_of_std_time() {
     SAID.call_once(|| {
         eprintln!(
             "sim: on this system `std::time` inside a process reads the simulator's time, and not the clocks \
-             of the process: use Process::now and Process::wall"
+             of the process: use Process::now and Process::wall; real files, sockets, threads and sleeps in \
+             it are not refused"
         );
     });
-}
-
-/// Returns how late messages may arrive after the end of each fault, by the number of the fault.
-fn in_flight(faults: &[Fault]) -> BTreeMap<u64, Duration> {
-    let late = (0..).zip(faults).map(|(number, fault)| (number, fault.what.in_flight().duration()));
-    late.filter(|(_, late)| !late.is_zero()).collect()
-}
-
-/// Returns the time at which the last message has arrived that a fault had delayed.
-fn last_arrival(events: &[Event], in_flight: &BTreeMap<u64, Duration>) -> Nanos {
-    let arrival = |event: &Event| match &event.kind {
-        Kind::FaultHealed { fault, .. } => in_flight.get(fault).map(|late| event.at.after(*late)),
-        _ => None,
-    };
-    events.iter().filter_map(arrival).max().unwrap_or(Nanos(0))
 }
 
 /// Passes the points of servers and of the network on to the injector and to `steps`. Does nothing if no

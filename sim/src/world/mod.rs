@@ -9,12 +9,19 @@
 mod activity;
 pub mod capture;
 pub mod clock;
+mod current;
 pub mod disk;
+pub(crate) mod escape;
+#[cfg(target_os = "linux")]
+pub(crate) mod interrupt;
+#[cfg(target_os = "linux")]
+mod libc_calls;
 pub mod machine;
 pub mod network;
 pub(crate) mod probes;
 pub mod process;
 pub mod runtime;
+pub(crate) mod stall;
 mod std_time;
 pub mod stream;
 
@@ -115,7 +122,8 @@ impl World {
             point_listener: Mutex::default(),
             hits: Mutex::default(),
         }));
-        std_time::enter(&world);
+        current::enter(&world);
+        stall::reset();
         world
     }
 

@@ -10,12 +10,12 @@
 //! Source: madsim, `src/sim/time/system_time.rs`, for the interposition.
 #![allow(unsafe_code, reason = "a function that replaces one of libc has the types of libc's")]
 
-use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
 use std::future::Future;
 use std::mem;
+use std::panic;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -23,15 +23,9 @@ use libc::{clockid_t, timespec};
 use madsim::time::TimeHandle;
 
 use super::activity::Activity;
-use super::{Inner, World};
+use super::current::{self, Entered};
+use super::{World, escape, stall};
 use crate::meter::{self, Part};
-
-thread_local! {
-    /// The world on this thread. Weak, as the world ends with its run.
-    static WORLD: RefCell<Weak<Inner>> = const { RefCell::new(Weak::new()) };
-    /// The number of the process whose task is polled or dropped.
-    static PROCESS: Cell<Option<usize>> = const { Cell::new(None) };
-}
 
 /// One of the two clocks that programs read.
 #[derive(Clone, Copy)]
@@ -73,28 +67,13 @@ impl<F: Future<Output = ()>> Future for Within<F> {
         let _entered = Entered::new(*this.process);
         let _charge = meter::charge(*this.part);
         this.activity.turn();
-        this.task.as_pin_mut().map_or(Poll::Ready(()), |task| task.poll(cx))
+        let polled = this.task.as_pin_mut().map_or(Poll::Ready(()), |task| stall::poll(task, cx));
+        if escape::has_escaped() {
+            // Ends the run, as a panic does, but is not printed as one.
+            panic::resume_unwind(Box::new("a process left the simulation"));
+        }
+        polled
     }
-}
-
-/// The process that ran before. Dropping this restores it.
-struct Entered(Option<usize>);
-
-impl Entered {
-    fn new(process: usize) -> Self {
-        Self(PROCESS.replace(Some(process)))
-    }
-}
-
-impl Drop for Entered {
-    fn drop(&mut self) {
-        PROCESS.set(self.0);
-    }
-}
-
-/// Sets the world on this thread.
-pub(super) fn enter(world: &World) {
-    WORLD.set(std::sync::Arc::downgrade(&world.0));
 }
 
 /// Returns true if `std::time` reads the clocks of the processes of `world`. It does not if the program was
@@ -112,11 +91,10 @@ pub(crate) fn is_of_process(world: &World) -> bool {
 /// Waits for no mutex: allocators read a clock, too, and may be called while the process's state is locked.
 /// They then read the simulation's clock.
 fn of_process(reading: Reading) -> Option<Duration> {
-    let process = PROCESS.try_with(Cell::get).ok()??;
-    let world = WORLD.try_with(|world| world.try_borrow().ok()?.upgrade()).ok()??;
-    let process = world.processes.get(process)?;
+    let (world, process) = current::process()?;
+    let process = world.0.processes.get(process)?;
     let clock = process.try_clock()?;
-    let now = World(world.clone()).now();
+    let now = world.now();
     let nanos = match reading {
         Reading::Monotonic => clock.monotonic(now),
         Reading::Wall => {

@@ -67,7 +67,7 @@ fn promises<O>(violation: &Violation<O>) -> Vec<String> {
     let verdicts = violation.broken.iter().map(ToString::to_string);
     let checks = violation.schedule.expect.iter().flat_map(|(_, outcome)| outcome.findings.clone());
     let panic = match &violation.cause.broken {
-        Broken::Panic(location) => Some(format!("panic at {location}")),
+        broken @ (Broken::Panic(_) | Broken::Escape(_)) => Some(broken.to_string()),
         _ => None,
     };
     verdicts.chain(checks).chain(panic).collect()

@@ -1,0 +1,126 @@
+//! The thread of a run, and the limit of its real time.
+//!
+//! A thread can't be stopped. One that exceeds the limit is left behind, and runs on until the program ends.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::Builder;
+use std::time::Duration;
+
+use super::error::RunError;
+use super::panic;
+use crate::meter::{self, Part};
+use crate::world::escape::{self, Sight, Watched};
+
+/// The end of a run's thread, as another thread sees it.
+struct End {
+    seed: u64,
+    limit: Duration,
+    watched: Arc<Watched>,
+    ended: Receiver<()>,
+}
+
+/// The run's own side of [`End`].
+struct Watch {
+    watched: Arc<Watched>,
+    ended: Sender<()>,
+}
+
+/// Returns the result of `run`, which it calls on a fresh thread.
+///
+/// # Errors
+///
+/// [`RunError::Hung`] if it takes longer than `limit` in real time.
+pub(super) fn call<T: Send + 'static>(
+    seed: u64,
+    limit: Duration,
+    run: impl FnOnce(&Watched) -> T + Send + 'static,
+) -> Result<T, RunError> {
+    let charge = meter::charge(Part::SetUp);
+    let (watch, end) = begin(seed, limit);
+    let thread = named().spawn(move || watch.over(run))?;
+    drop(charge);
+    let waiting = meter::wait();
+    end.wait()?;
+    let result = thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
+    drop(waiting);
+    Ok(result)
+}
+
+/// As [`call`], for a run that borrows from its caller. The caller can't go on without it, so that a run that
+/// exceeds the limit ends the program, with its error on stderr.
+pub(super) fn call_borrowing<T: Send>(
+    seed: u64,
+    limit: Duration,
+    run: impl FnOnce(&Watched) -> T + Send,
+) -> Result<T, RunError> {
+    std::thread::scope(|scope| {
+        let charge = meter::charge(Part::SetUp);
+        let (watch, end) = begin(seed, limit);
+        let thread = named().spawn_scoped(scope, move || watch.over(run))?;
+        drop(charge);
+        let waiting = meter::wait();
+        if let Err(error) = end.wait() {
+            let _ = writeln!(std::io::stderr(), "{error}");
+            std::process::exit(101);
+        }
+        let result = thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
+        drop(waiting);
+        Ok(result)
+    })
+}
+
+fn named() -> Builder {
+    Builder::new().name("run".to_owned())
+}
+
+fn begin(seed: u64, limit: Duration) -> (Watch, End) {
+    let (sender, ended) = channel();
+    let watched = Arc::new(Watched::default());
+    (Watch { watched: Arc::clone(&watched), ended: sender }, End { seed, limit, watched, ended })
+}
+
+impl Watch {
+    /// Calls `run` on this thread.
+    fn over<T>(self, run: impl FnOnce(&Watched) -> T) -> T {
+        escape::watch(&self.watched);
+        #[cfg(target_os = "linux")]
+        crate::world::interrupt::begin(&self.watched);
+        let result = run(&self.watched);
+        // Also dropped by a panic.
+        drop(self.ended);
+        result
+    }
+}
+
+impl End {
+    /// Waits until the run has ended.
+    fn wait(&self) -> Result<(), RunError> {
+        match self.ended.recv_timeout(self.limit) {
+            Err(RecvTimeoutError::Timeout) => Err(self.hung()),
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => Ok(()),
+        }
+    }
+
+    fn hung(&self) -> RunError {
+        let (seed, limit) = (self.seed, self.limit);
+        // Code that tries again for ever after each refused call.
+        if let Some(escape) = self.watched.first() {
+            return panic::escaped(seed, String::new(), escape);
+        }
+        let sight = look(&self.watched).unwrap_or_default();
+        let process = sight.process.map_or("code outside all processes".to_owned(), panic::of_process);
+        RunError::Hung { seed, limit, process, location: panic::place(sight.location) }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn look(watched: &Watched) -> Option<Sight> {
+    crate::world::interrupt::look(watched)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn look(_: &Watched) -> Option<Sight> {
+    None
+}
