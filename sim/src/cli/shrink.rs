@@ -54,8 +54,8 @@ pub(crate) fn explain(file: &Path, verdict: Option<VerdictKind>) -> Outcome {
     Ok(true)
 }
 
-/// Loads the schedule, and finds the arm in which it fails: with a violation if there is one, or else with a
-/// verdict that it explains itself. `verdict` says which one is meant, if it has several.
+/// Loads the schedule, and finds the arm in which it fails: with the cause that its `about` names if it names
+/// one, or else with a violation if there is one, or with a verdict that the schedule explains itself. `verdict` says which one is meant, if it has several.
 fn load(file: &Path, verdict: Option<VerdictKind>) -> Result<Failing, Box<dyn Error>> {
     let schedule = museum::load(file)?;
     let is_meant = |cause: &Cause| verdict.is_none_or(|kind| cause.broken == Broken::Verdict(kind));
@@ -67,8 +67,10 @@ fn load(file: &Path, verdict: Option<VerdictKind>) -> Result<Failing, Box<dyn Er
         // What follows from the rest comes last.
         excused.extend(causes.excused.into_iter().rev().map(|cause| (arm, cause)));
     }
-    let found = violations.into_iter().chain(excused).find(|(_, cause)| is_meant(cause));
-    let Some((arm, cause)) = found else {
+    let mut found: Vec<_> = violations.into_iter().chain(excused).collect();
+    found.retain(|(_, cause)| is_meant(cause));
+    let named = found.iter().position(|(_, cause)| cause.is_named_in(&schedule.about));
+    let Some((arm, cause)) = found.into_iter().nth(named.unwrap_or(0)) else {
         let meant = verdict.map_or_else(|| "verdict".to_owned(), |kind| kind.to_string());
         return Err(format!("{}: its run gives no {meant}: nothing fails", file.display()).into());
     };

@@ -33,6 +33,27 @@ pub struct Cause {
     pub event: Option<EventName>,
 }
 
+/// What an `about` says before the cause that its schedule is kept for.
+const FOUND_AS: &str = "Found as ";
+
+impl Cause {
+    /// Returns whether `about` says that its schedule is kept for this cause.
+    pub fn is_named_in(&self, about: &str) -> bool {
+        about.ends_with(&self.named())
+    }
+
+    /// Returns `about` with this cause in place of the one that it names: a run may show several causes, and
+    /// their order may change when the schedule shrinks.
+    pub fn name_in(&self, about: &str) -> String {
+        let before = about.rfind(FOUND_AS).map_or(about, |at| &about[..at]).trim_end();
+        if before.is_empty() { self.named() } else { format!("{before} {}", self.named()) }
+    }
+
+    fn named(&self) -> String {
+        format!("{FOUND_AS}{self}.")
+    }
+}
+
 /// A promise that a run broke.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -82,6 +103,12 @@ impl Causes {
                 Self { violations: panic.into_iter().collect(), excused: Vec::new() }
             }
         }
+    }
+
+    /// Returns the violation that the schedule's `about` names, or else the first.
+    pub(in crate::explore) fn violation_of(self, about: &str) -> Option<Cause> {
+        let named = self.violations.iter().position(|cause| cause.is_named_in(about));
+        self.violations.into_iter().nth(named.unwrap_or(0))
     }
 
     /// Returns the cause of a run of the schedule that panicked; `None` for another error.

@@ -8,7 +8,7 @@ use super::sentence::{fault_in_words, sentence};
 use super::trial::Trials;
 use super::vary::{self, Dial, Part, STEP};
 use crate::faults::Length;
-use crate::sim::{Core, Schedule, Subject};
+use crate::sim::{self, Core, Report, RunError, Schedule, Subject};
 use crate::span::Span;
 
 /// How many seeds are tried, from 0 on.
@@ -70,11 +70,19 @@ pub fn explain<S: Subject>(
     cause: &Cause,
 ) -> Option<Explanation> {
     let (mut trials, run) = Trials::begin(subject, cause, schedule, RUNS_MAX)?;
-    let sentence = sentence(schedule, cause, trials.verdict(schedule, &run), &run);
+    let with_messages = recorded(subject, schedule);
+    let sentence = sentence(schedule, cause, trials.verdict(schedule, &run), &with_messages);
     let faults = (0..schedule.faults.len()).map(|number| explained(&mut trials, schedule, number)).collect();
     let core = schedule.core.as_ref().map(|core| explained_core(&mut trials, schedule, core));
     let seeds = seeds(&mut trials, schedule);
     Some(Explanation { cause: cause.clone(), sentence, faults, core, seeds, runs: trials.runs })
+}
+
+/// Runs the schedule with its messages recorded: they tell whether a waiter went on asking.
+fn recorded<S: Subject>(subject: &S, schedule: &Schedule<S::Options>) -> Result<Report, RunError> {
+    let mut sim = sim::build(subject, schedule)?;
+    sim.record_messages();
+    sim.run()
 }
 
 /// Returns the schedule with another length in the fault with this number. Its limit grows with the length,

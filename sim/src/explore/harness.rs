@@ -267,7 +267,7 @@ impl<S: Subject> Search<S> {
     fn shrunk(&self, schedule: Schedule<S::Options>, broken: Breakage) -> Result<(Failure, u32), String> {
         let Some(cause) = broken.cause.clone() else { return Ok((self.failure(&schedule, broken), 0)) };
         let mut shrunk = shrink(&self.subject, &schedule, &cause, RUNS_MAX);
-        shrunk.schedule.about = format!("{}, then shrunk: {cause}", schedule.about);
+        shrunk.schedule.about = cause.name_in(&format!("{}, then shrunk.", schedule.about));
         // A subject that remembers earlier runs may hold this time.
         let again = self.breaks(&shrunk.schedule)?.unwrap_or(broken);
         let broken = Breakage { cause: Some(cause), ..again };
@@ -299,7 +299,7 @@ impl<S: Subject> Search<S> {
         learn: impl FnOnce(&Report),
     ) -> Result<Option<Breakage>, String> {
         let run = sim::run(&self.subject, schedule);
-        let cause = Causes::of(&self.subject, schedule, &run).violations.into_iter().next();
+        let cause = Causes::of(&self.subject, schedule, &run).violation_of(&schedule.about);
         let report = match run {
             Ok(report) => report,
             Err(error) => {

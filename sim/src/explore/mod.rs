@@ -6,6 +6,7 @@
 //!
 //! [`Subject::excused`]: crate::sim::Subject::excused
 
+mod asking;
 mod batch;
 mod cause;
 pub mod exhaust;
@@ -14,6 +15,7 @@ mod feedback;
 pub mod fleet;
 mod harness;
 mod hunt;
+mod nodes;
 mod novelty;
 mod picture;
 mod portfolio;

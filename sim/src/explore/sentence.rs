@@ -4,10 +4,16 @@ use std::collections::BTreeSet;
 
 use resource::audit::{Event, Kind, Name, Nanos, Verdict, VerdictKind};
 
+use super::asking::Asking;
 use super::cause::{Broken, Cause, wrong_event};
+use super::nodes::Nodes;
 use crate::faults::{Fault, Trigger};
 use crate::sim::{Core, Report, RunError, Schedule};
+use crate::span::Span;
 use crate::trace::text::{Names, holder};
+
+/// What is wrong with a lease that one server, or one cluster, should store.
+const NOWHERE: &str = " that was not stored";
 
 /// Says what happened: the grants of the processes that take part, the faults, the core phase, what became of
 /// the lock, and what is wrong with that.
@@ -66,13 +72,17 @@ struct Story<'a> {
     faults: &'a [Fault],
     core: Option<&'a Core>,
     events: &'a [Event],
+    asking: Asking<'a>,
     names: &'a Names,
+    /// The lock servers, if several vote.
+    nodes: Option<Nodes<'a>>,
 }
 
 impl<'a> Story<'a> {
     fn of<O>(schedule: &'a Schedule<O>, report: &'a Report) -> Self {
         let Schedule { faults, core, .. } = schedule;
-        Self { faults, core: core.as_ref(), events: &report.events, names: &report.names }
+        let (core, Report { events, names, .. }) = (core.as_ref(), report);
+        Self { faults, core, events, asking: Asking::of(core, report), names, nodes: Nodes::of(report) }
     }
 
     /// Returns what led to the verdict, a clause an event, in the order of time.
@@ -90,6 +100,8 @@ impl<'a> Story<'a> {
             told.insert(grant);
             let Some(owner) = owner_of(&self.events[grant].kind) else { continue };
             told.extend((grant..end).find(|at| is_end(&self.events[*at].kind, &verdict.key, owner)));
+            told.extend(self.last(end, |event| is_extension(&event.kind, &verdict.key, owner)));
+            told.extend(self.last(end, |event| is_renewal(&event.kind, verdict, owner)));
             told.extend(self.last(end, |event| is_use(&event.kind, verdict, owner)));
         }
         self.told(told, end)
@@ -114,7 +126,7 @@ impl<'a> Story<'a> {
         (0..end).filter(move |at| match &self.events[*at].kind {
             _ if self.is_of_core(&self.events[*at]) => false,
             Kind::FaultApplied { fault, .. } => seen.insert(*fault),
-            Kind::ProcessCrashed { .. } => true,
+            Kind::ProcessCrashed { .. } | Kind::ServerPromoted { .. } => true,
             _ => false,
         })
     }
@@ -143,16 +155,35 @@ impl<'a> Story<'a> {
     }
 
     /// Says what is wrong. A waiter that is stuck once the core phase has begun is in the core: no other one
-    /// is judged.
+    /// is judged. A waiter that asked no more has not been refused.
     fn outcome(&self, verdict: &Verdict) -> String {
         let said = outcome(verdict, self.names);
         let is_in_core = |core: &Core| core.at.as_nanos() <= verdict.at.0;
         match verdict.kind {
-            VerdictKind::Stuck if verdict.processes.len() == 1 && self.core.is_some_and(is_in_core) => {
-                format!("the core was not served ({said})")
-            }
+            VerdictKind::Stuck if verdict.processes.len() == 1 => match self.asking.gave_up(verdict) {
+                Some(last) => format!("{said}, and never asked again after {last}"),
+                None if self.core.is_some_and(is_in_core) => format!("the core was not served ({said})"),
+                None => said,
+            },
+            VerdictKind::Unheld | VerdictKind::TwoValid => match self.stored_on(verdict) {
+                Some(nodes) => format!("{}{nodes}", said.trim_end_matches(NOWHERE)),
+                None => said,
+            },
             _ => said,
         }
+    }
+
+    /// Says on how many of the lock servers the leases of the verdict are stored, if several vote.
+    fn stored_on(&self, verdict: &Verdict) -> Option<String> {
+        let (nodes, key) = (self.nodes.as_ref()?, &verdict.key);
+        let end = self.events.partition_point(|event| event.at <= verdict.at);
+        let on = |process| {
+            let owner = owner_of(&self.events[self.grant(end, process, key)?].kind)?;
+            Some(nodes.storing(key, owner, end).to_string())
+        };
+        let counts = verdict.processes.iter().map(on).collect::<Option<Vec<_>>>()?;
+        let stored = if verdict.kind == VerdictKind::Unheld { " that was stored" } else { ", stored" };
+        Some(format!("{stored} on {} of {} nodes", counts.join(" and "), nodes.count()))
     }
 
     fn last(&self, end: usize, is_meant: impl Fn(&Event) -> bool) -> Option<usize> {
@@ -161,7 +192,24 @@ impl<'a> Story<'a> {
 
     fn clause(&self, at: usize) -> String {
         let event = &self.events[at];
-        format!("{} at {}", self.what(event), event.at)
+        let nodes = self.on_nodes(at).unwrap_or_default();
+        format!("{}{nodes} at {}", self.what(event), event.at)
+    }
+
+    /// Says on which of the lock servers that vote the event happened, or on how many of them a grant was
+    /// stored.
+    fn on_nodes(&self, at: usize) -> Option<String> {
+        let (nodes, event) = (self.nodes.as_ref()?, &self.events[at]);
+        match &event.kind {
+            Kind::LeaseAcquired { key, owner, .. } => {
+                let stored = nodes.storing(key, owner, at);
+                Some(format!(" (stored on {stored} of {} nodes)", nodes.count()))
+            }
+            Kind::KeyExtended { .. } | Kind::KeyDeleted { .. } | Kind::KeyExpired { .. } => {
+                Some(format!(" on {}", event.process))
+            }
+            _ => None,
+        }
     }
 
     fn what(&self, event: &Event) -> String {
@@ -171,11 +219,16 @@ impl<'a> Story<'a> {
             Kind::LeaseAcquired { key: of, token, .. } => {
                 format!("{process} was granted {} with token {token}", key(of))
             }
-            Kind::LeaseRenewed { token, .. } => format!("{process} renewed its lease with token {token}"),
+            Kind::LeaseRenewed { token, valid_micros, .. } => {
+                let valid = valid_micros.map(|micros| Span::from_nanos(micros.saturating_mul(1000)));
+                let valid = valid.map(|valid| format!(" (valid for {valid})")).unwrap_or_default();
+                format!("{process} renewed its lease with token {token}{valid}")
+            }
             Kind::SectionEntered { .. } => format!("{process} entered its critical section"),
             Kind::KeyGranted { owner, .. } => format!("{process} stored the lock of {}", holder(Some(owner))),
-            Kind::KeyExtended { owner, client, .. } => {
-                format!("{client} extended the lock of {}", holder(Some(owner)))
+            Kind::KeyExtended { owner, client, ttl_millis, .. } => {
+                let ttl = ttl_millis.map(|millis| format!(" to a TTL of {}", Span::from_millis(millis)));
+                format!("{client} extended the lock of {}{}", holder(Some(owner)), ttl.unwrap_or_default())
             }
             Kind::KeyDeleted { owner, client, .. } => {
                 format!("{client} deleted the lock of {}", holder(Some(owner)))
@@ -213,6 +266,18 @@ fn is_end(kind: &Kind, key: &Name, owner: &Name) -> bool {
         Kind::KeyDeleted { key: of, owner: ended, .. } => of == key && ended == owner,
         _ => false,
     }
+}
+
+/// Whether a server extended the key of `owner`.
+fn is_extension(kind: &Kind, key: &Name, owner: &Name) -> bool {
+    matches!(kind, Kind::KeyExtended { key: of, owner: extended, .. } if of == key && extended == owner)
+}
+
+/// Whether `owner` renewed its belief in the lease, if the verdict is about beliefs.
+fn is_renewal(kind: &Kind, verdict: &Verdict, owner: &Name) -> bool {
+    let Kind::LeaseRenewed { key, owner: by, .. } = kind else { return false };
+    let about = [VerdictKind::TwoValid, VerdictKind::Unheld];
+    about.contains(&verdict.kind) && *key == verdict.key && by == owner
 }
 
 /// Whether `owner` wrote or read what the lock guards, if the verdict is about that.
@@ -265,7 +330,7 @@ fn outcome(verdict: &Verdict, names: &Names) -> String {
         VerdictKind::Stuck => format!("{one} still waited for {key} after {at}"),
         VerdictKind::Unfair => format!("{one} was served before {other}, which had come first"),
         VerdictKind::TwoValid => format!("the leases of {one} and {other} were valid at once"),
-        VerdictKind::Unheld => format!("{one} trusted a lease on {key} that was not stored"),
+        VerdictKind::Unheld => format!("{one} trusted a lease on {key}{NOWHERE}"),
         VerdictKind::Leaked => {
             format!("{other} still held {key} for {one} at {at}, after that acquisition had ended")
         }

@@ -28,6 +28,8 @@ pub struct Report {
     pub events: Vec<Event>,
     /// The names of the run's locks and resources.
     pub names: Names,
+    /// The lock servers whose majority decides ([`Rules::servers`](resource::audit::Rules::servers)).
+    pub servers: Vec<Name>,
     /// The time that passed in the simulated world.
     pub simulated: Duration,
     /// The number of requests that the simulated servers carried out, including those within Lua scripts.

@@ -245,6 +245,7 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
         verdicts: Vec::new(),
         hash: recorded.hash,
         names: names.clone(),
+        servers: sim.rules.servers.clone(),
         events: recorded.events,
         simulated: Duration::from_nanos(end.0),
         commands,

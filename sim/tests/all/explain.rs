@@ -83,6 +83,48 @@ fn the_sentence_says_what_happened_in_order() {
     assert_eq!(rest, "");
 }
 
+/// The sentence on the verdict that the schedule `seeds/NAME.toml` gives without fencing.
+fn sentence(name: &str, kind: VerdictKind) -> String {
+    let subject = Museum::new(Arm::Unfenced);
+    let schedule = &crate::support::case(name).schedule;
+    let causes = Causes::of(&subject, schedule, &sim::sim::run(&subject, schedule));
+    let is_meant = |cause: &sim::explore::Cause| cause.broken == Broken::Verdict(kind);
+    let cause = causes.violations.into_iter().chain(causes.excused).find(is_meant).unwrap();
+    explain(&subject, schedule, &cause).unwrap().sentence
+}
+
+#[test]
+fn the_sentence_names_a_promotion() {
+    let sentence = sentence("failover-lost-lock", VerdictKind::StaleWrite);
+    let promoted = "redis-1 died at 0.007, replica-1 was promoted at 0.507, b was granted ";
+    assert!(sentence.contains(promoted), "{sentence}");
+}
+
+#[test]
+fn a_lease_without_a_majority_is_told_with_its_nodes() {
+    let unheld = sentence("redlock-slow-network-unchecked", VerdictKind::Unheld);
+    let granted = "a was granted orders:42 with token 2 (stored on 5 of 5 nodes) at 2.884, ";
+    let ending = "a trusted a lease on orders:42 that was stored on 2 of 5 nodes: unheld.";
+    assert!(unheld.contains(granted) && unheld.ends_with(ending), "{unheld}");
+    assert!(unheld.contains("the lock of a expired on redis-5 at 4.458"), "{unheld}");
+    let two_valid = sentence("redlock-replies-in-flight-unchecked", VerdictKind::TwoValid);
+    let ending = "the leases of b and a were valid at once, stored on 5 and 0 of 5 nodes: two_valid.";
+    assert!(two_valid.ends_with(ending), "{two_valid}");
+}
+
+#[test]
+fn a_renewal_is_told_with_its_time_to_live() {
+    let overlap = sentence("renew-narrows", VerdictKind::Overlap);
+    let extended = "a extended the lock of a to a TTL of 2s at 0.671, pause of a struck at 0.972, ";
+    assert!(overlap.contains(extended), "{overlap}");
+    let subject = Museum::new(Arm::Fenced);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../seeds/museum/renewal-logged-redis.toml");
+    let schedule = sim::museum::load(&path).unwrap();
+    let causes = Causes::of(&subject, &schedule, &sim::sim::run(&subject, &schedule));
+    let unheld = explain(&subject, &schedule, &causes.violations[0]).unwrap().sentence;
+    assert!(unheld.contains(" renewed its lease with token ") && unheld.contains(" (valid for "), "{unheld}");
+}
+
 #[test]
 fn seeds_that_break_are_counted() {
     let (subject, schedule, explanation) = gc_pause();

@@ -85,6 +85,7 @@ fn shrinking_keeps_the_cause() {
         let run = sim::sim::run(subject, &shrunk.schedule);
         let causes = Causes::of(subject, &shrunk.schedule, &run);
         assert!(causes.violations.contains(cause), "{mutant}: {cause}, not {causes:?}");
+        assert!(cause.is_named_in(&shrunk.schedule.about), "{}", shrunk.schedule.about);
     }
 }
 
@@ -289,6 +290,48 @@ fn the_command_writes_the_smaller_schedule() {
     let run = sim::lab::run(&shrunk, Arm::Unfenced, shrunk.seed).unwrap();
     assert!(run.kinds().contains(&VerdictKind::StaleWrite));
     assert_eq!(shrunk.mismatches("unfenced", &run), Some(Vec::new()));
+}
+
+/// Shrinks `file` by the command and writes the result to `out`. Returns the cause that was kept.
+fn cause_kept(file: &Path, out: &Path) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_sim"))
+        .arg("shrink")
+        .args([file, Path::new("--out"), out])
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}: {}", file.display(), String::from_utf8_lossy(&output.stderr));
+    let head: Vec<&str> = text.lines().take_while(|line| !line.contains(" faults left")).collect();
+    head.join("\n").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Schedules whose runs show several causes, in an order that shrinking changes.
+const SEVERAL: [&str; 4] = [
+    "seeds/museum/failed-release-zookeeper.toml",
+    "seeds/museum/validity-unchecked-redis.toml",
+    "seeds/redlock-replies-in-flight-unchecked.toml",
+    "seeds/redlock-replies-in-flight-wall-clock.toml",
+];
+
+#[test]
+fn a_second_shrink_keeps_the_cause_of_the_file() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let entries = std::fs::read_dir(root.join("seeds/museum")).unwrap();
+    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    let files = files.into_iter().step_by(6).chain(SEVERAL.map(|file| root.join(file)));
+    for (number, file) in files.enumerate() {
+        let (once, twice) = (out.join(format!("once-{number}.toml")), out.join("twice.toml"));
+        let first = cause_kept(&file, &once);
+        assert_eq!(cause_kept(&once, &twice), first, "{}", file.display());
+        let about = Schedule::load(&file).map(|schedule| schedule.about).unwrap_or_default();
+        if let Some((_, named)) = about.split_once("Found as ") {
+            assert_eq!(format!("fencing on: {}", named.trim_end_matches('.')), first, "{}", file.display());
+        }
+    }
 }
 
 #[test]

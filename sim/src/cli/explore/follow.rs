@@ -249,7 +249,7 @@ impl Watch<Options> for Following<'_> {
 fn capsule(plan: &Plan, violation: &Violation<Options>) -> Result<Capsule, Box<dyn Error>> {
     let arm = violation.arm.parse::<Arm>()?;
     let mut shrunk = shrink(&Museum::new(arm), &violation.schedule, &violation.cause, RUNS_MAX).schedule;
-    shrunk.about = format!("{}, then shrunk: {}", violation.schedule.about, violation.cause);
+    shrunk.about = violation.cause.name_in(&format!("{}, then shrunk.", violation.schedule.about));
     let hash = run(&shrunk, arm, shrunk.seed).ok().map(|report| format!("{:016x}", report.hash));
     let drawn = drawn(violation, origin(plan)?);
     Ok(Capsule { faults: shrunk.faults.len(), schedule: shrunk.to_toml(), trace_hash: hash, ..drawn })

@@ -30,7 +30,7 @@ const CUT: Span = Span::from_millis(100);
 #[non_exhaustive]
 pub struct Shrunk<O> {
     /// The smallest schedule that was found. It demands what its run gives, if the original demanded
-    /// anything.
+    /// anything, and its `about` names the cause.
     pub schedule: Schedule<O>,
     /// How many runs it took.
     pub runs: u32,
@@ -59,6 +59,7 @@ pub fn shrink<S: Subject>(
     if let Some(report) = run.ok().filter(|_| !schedule.expect.is_empty()) {
         best.expect.demand(subject.arm(), Outcome::of(&report));
     }
+    best.about = cause.name_in(&best.about);
     Shrunk { schedule: best, runs: trials.runs, is_smallest: !trials.is_over() }
 }
 

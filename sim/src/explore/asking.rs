@@ -1,0 +1,99 @@
+//! Whether a waiter that was not served went on asking for the lock.
+
+use resource::audit::{Event, Kind, Name, Nanos, Verdict};
+
+use crate::sim::{Core, Report};
+use crate::trace::message::Message;
+use crate::trace::text::{Names, holder};
+
+/// The requests of a run, and the times at which the lock was to be had.
+pub(super) struct Asking<'a> {
+    core: Option<&'a Core>,
+    events: &'a [Event],
+    messages: &'a [Message],
+    names: &'a Names,
+}
+
+impl<'a> Asking<'a> {
+    /// Returns the requests of the run, if it has recorded its messages.
+    pub(super) fn of(core: Option<&'a Core>, report: &'a Report) -> Self {
+        let Report { events, messages, names, .. } = report;
+        Self { core, events, messages, names }
+    }
+
+    /// Returns the time of the last request that the verdict's waiter sent, if it sent none from the time on
+    /// at which it could have been served. A run without recorded messages does not tell.
+    pub(super) fn gave_up(&self, verdict: &Verdict) -> Option<Nanos> {
+        let waiter = verdict.processes.first()?;
+        let key = self.names.key(&verdict.key);
+        let is_request = |message: &&Message| {
+            message.from == waiter.as_str() && !message.is_reply && message.words.contains(key)
+        };
+        let last = self.messages.iter().filter(is_request).map(|message| message.sent).max()?;
+        (last < self.served_from(waiter, verdict)).then_some(Nanos(last))
+    }
+
+    /// Returns the time from which the waiter could have been served: the core phase began, the last fault
+    /// ended, or a server dropped the key of another process, whichever was last before the verdict.
+    fn served_from(&self, waiter: &Name, verdict: &Verdict) -> u64 {
+        let by_other = |owner: Option<&Name>| holder(owner) != waiter.as_str();
+        let frees = |event: &&Event| match &event.kind {
+            Kind::KeyDeleted { key, owner, .. } => *key == verdict.key && by_other(Some(owner)),
+            Kind::KeyExpired { key, owner } => *key == verdict.key && by_other(owner.as_ref()),
+            kind => matches!(kind, Kind::FaultHealed { .. }),
+        };
+        let freed = self.events.iter().filter(frees).map(|event| event.at.0);
+        let core = self.core.map(|core| core.at.as_nanos());
+        freed.chain(core).filter(|at| *at <= verdict.at.0).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use resource::audit::VerdictKind;
+
+    use super::*;
+    use crate::span::Span;
+    use crate::trace::message::Fate;
+
+    fn request(millis: u64, words: &str) -> Message {
+        Message {
+            connection: 0,
+            from: "a".to_owned(),
+            to: "redis-1".to_owned(),
+            sent: Span::from_millis(millis).as_nanos(),
+            fate: Fate::Held,
+            is_reply: false,
+            words: words.to_owned(),
+            bytes: Vec::new(),
+        }
+    }
+
+    /// Returns when the waiter `a` asked last, if it gave up: the other process's key is deleted at 2 s, the
+    /// core phase begins at 3 s, and the waiter counts as stuck at 9 s.
+    fn gave_up(messages: &[Message]) -> Option<u64> {
+        let names = Names::new(["orders:42"]);
+        let key = Name::from(dlock::id_hash("orders:42").as_str());
+        let at = |secs| Nanos(Span::from_secs(secs).as_nanos());
+        let (owner, client) = (Name::from("b:7f3c"), Name::from("b"));
+        let deleted = Kind::KeyDeleted { key: key.clone(), owner, client };
+        let events = [Event { at: at(2), process: Name::from("redis-1"), kind: deleted }];
+        let (core, detail) = (Core::at(Span::from_secs(3)), String::new());
+        let processes = vec![Name::from("a")];
+        let verdict = Verdict { kind: VerdictKind::Stuck, key, processes, at: at(9), detail };
+        let asking = Asking { core: Some(&core), events: &events, messages, names: &names };
+        asking.gave_up(&verdict).map(|last| last.0 / 1_000_000)
+    }
+
+    #[test]
+    fn a_waiter_that_asks_in_the_core_phase_did_not_give_up() {
+        let asks = [request(1000, "SET orders:42 a NX"), request(3500, "SET orders:42 a NX")];
+        assert_eq!((gave_up(&asks), gave_up(&[])), (None, None));
+    }
+
+    #[test]
+    fn a_waiter_that_asks_for_something_else_gave_up() {
+        let asks = [request(2500, "SET orders:42 a NX"), request(3500, "SET orders:43 a NX")];
+        assert_eq!(gave_up(&asks), Some(2500));
+    }
+}
