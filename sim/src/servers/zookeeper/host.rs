@@ -29,9 +29,9 @@ impl<M: Machine> ZooKeeperHost<M> {
         Self { ensemble: Ensemble::new(options), number: 0 }
     }
 
-    /// Records the node `path` of the whole ensemble in the history as the lock called `lock`. The node exists
-    /// while the lock is held, and the data that it is created with is the owner. The nodes of `dlock` need no
-    /// such call.
+    /// Records the node `path` of the whole ensemble in the history as the lock called `lock`. The node
+    /// exists while the lock is held, and the data that it is created with is the owner. The nodes of `dlock`
+    /// need no such call.
     #[must_use]
     pub fn lock_key(self, path: &str, lock: &str) -> Self {
         self.ensemble.0.options.observer.named(path, lock, false);

@@ -94,7 +94,8 @@ impl Observer for () {}
 /// queue, and ends when that entry is removed.
 ///
 /// It knows the queues of [`dlock_zookeeper::path`], whose entries hold the owner token, and the nodes that
-/// the world has named ([`super::ZooKeeperHost::lock_key`]). It ignores all others. The history has one name for the whole ensemble, whichever member ran the request.
+/// the world has named ([`super::ZooKeeperHost::lock_key`]). It ignores all others. The
+/// history has one name for the whole ensemble, whichever member ran the request.
 #[derive(Debug, Default)]
 pub struct LockView {
     named: Mutex<Named>,
