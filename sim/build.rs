@@ -22,7 +22,7 @@ fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(".."));
     println!(
         "cargo::error=`sim` needs {lacks}. One command sets both up for your crate: \
-         cd {} && cargo run -- init FOLDER_OF_YOUR_CRATE. (A RUSTFLAGS variable in the environment overrides what it writes: \
+         {}/tools/init FOLDER_OF_YOUR_CRATE. (A RUSTFLAGS variable in the environment overrides what it writes: \
          unset it, or add `--cfg madsim` to it.)",
         root.display()
     );

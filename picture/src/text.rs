@@ -18,6 +18,11 @@ impl Names {
         Self(keys.into_iter().map(|key| (Name::from(dlock::id_hash(key).as_str()), key.to_owned())).collect())
     }
 
+    /// Returns each hash with its name.
+    pub fn iter(&self) -> impl Iterator<Item = (&Name, &str)> {
+        self.0.iter().map(|(hash, name)| (hash, name.as_str()))
+    }
+
     /// Returns the name behind a hash, or the hash if it is unknown.
     pub fn key<'a>(&'a self, hash: &'a Name) -> &'a str {
         self.0.get(hash).map_or(hash.as_str(), String::as_str)

@@ -7,8 +7,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
-use resource::audit::Kind;
-use sim::{Evidence, Process, Sim};
+use sim::{Evidence, Kind, Process, Sim};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 fn main() {

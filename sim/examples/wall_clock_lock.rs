@@ -6,10 +6,9 @@
 use std::time::Duration;
 
 use redis::{AsyncCommands, ExistenceCheck, RedisResult, SetExpiry, SetOptions};
-use resource::audit::VerdictKind;
 use sim::faults::Faults;
 use sim::servers::redis::RedisHost;
-use sim::{Process, Sim};
+use sim::{Process, Sim, VerdictKind};
 
 const KEY: &str = "report-42";
 const TTL: Duration = Duration::from_secs(1);

@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use resource::ResourceKey;
-use resource::audit::VerdictKind;
 use resource::client::Client;
 use resource::http::Config;
 use resource::update::{Update, Updater};
-use sim::Sim;
 use sim::servers::resource::ResourceHost;
+use sim::{Sim, VerdictKind};
 
 fn main() {
     let found =

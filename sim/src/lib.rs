@@ -2,7 +2,7 @@
 
 #[cfg(not(madsim))]
 compile_error!(
-    "`sim` needs `--cfg madsim`. `cargo run -- init FOLDER` in the checkout of `sim` sets a crate up for it. \
+    "`sim` needs `--cfg madsim`. `tools/init FOLDER` in the checkout of `sim` sets a crate up for it. \
      A RUSTFLAGS variable in the environment overrides .cargo/config.toml: unset it, or add `--cfg madsim` \
      to it."
 );
@@ -30,11 +30,13 @@ mod span;
 pub mod trace;
 pub mod world;
 
-pub use explore::{Failure, Search, check};
+pub use explore::{Exercised, Failure, Search, check};
 pub use names::UnknownName;
 pub use place::{Invalid, Place};
+pub use resource::audit::{Event, Kind, Name, Nanos, Rules, Verdict, VerdictKind};
 pub use sim::{
     Check, Control, Core, Draw, Evidence, Finding, NoOptions, Process, Report, RunError, Schedule,
-    ScheduleError, Sim, Step, Strategy, Struck, Subject, clients, holder_accepted, no, own_key, own_token,
+    ScheduleError, Served, Sim, Step, Strategy, Struck, Subject, clients, holder_accepted, no, own_key,
+    own_token,
 };
 pub use span::{Shift, Span, SpanError};

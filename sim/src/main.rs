@@ -168,12 +168,6 @@ enum Command {
         #[arg(long, default_value = "docs/comparison.md")]
         out: PathBuf,
     },
-    /// Sets up your crate so that `sim` builds as its dependency: writes .cargo/config.toml and
-    /// .cargo/protoc.
-    Init {
-        /// The folder of your crate.
-        folder: PathBuf,
-    },
     /// Serves the simulated Redis on a real port of this machine, for any Redis client.
     ServeRedis {
         /// The port on 127.0.0.1; 0 picks a free one.
@@ -254,7 +248,6 @@ fn main() -> ExitCode {
         Some(Command::Compare { schedules, first, threads, out }) => {
             cli::compare::compare(first, schedules, threads, &out)
         }
-        Some(Command::Init { folder }) => cli::init::init(&folder),
         Some(Command::ServeRedis { port }) => {
             sim::serve::serve_redis(port).map(|()| true).map_err(Into::into)
         }

@@ -8,7 +8,6 @@ pub(crate) mod explore;
 pub(crate) mod exports;
 pub(crate) mod fencing;
 pub(crate) mod gallery;
-pub(crate) mod init;
 pub(crate) mod json;
 pub(crate) mod merge;
 pub(crate) mod museum;

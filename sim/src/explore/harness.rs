@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::batch;
 use super::cause::{Cause, Causes};
+use super::exercise::{Allowed, Exercised};
 use super::explain::explain;
 use super::feedback::Feedback;
 use super::picture::pictured;
@@ -44,7 +45,8 @@ const PAGE: &str = "DLOCK_SIM_HTML";
 /// `SEED=7 cargo test` runs only the schedule of that seed; `SEEDS=10000` runs that many seeds, from `SEED`
 /// (or 0) on. `DLOCK_SIM_SEED` and `DLOCK_SIM_SEEDS` take precedence. A failing schedule is shrunk, explained
 /// and kept in `sim-regressions/NAME.toml` beside the crate's manifest, and replayed first from then on.
-/// `DLOCK_SIM_HTML=FILE` draws its run as a page.
+/// `DLOCK_SIM_HTML=FILE` draws its run as a page. A search that finds no failure and has checked nothing
+/// fails, too: see [`Search::find`].
 pub fn check<S: Subject>(name: &str, subject: S) -> Search<S> {
     Search {
         name: name.to_owned(),
@@ -56,6 +58,7 @@ pub fn check<S: Subject>(name: &str, subject: S) -> Search<S> {
         folder: PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default())
             .join("sim-regressions"),
         page: std::env::var_os(PAGE).map(PathBuf::from),
+        allowed: Allowed::default(),
     }
 }
 
@@ -70,6 +73,7 @@ pub struct Search<S> {
     portfolio: Portfolio,
     folder: PathBuf,
     page: Option<PathBuf>,
+    pub(super) allowed: Allowed,
 }
 
 /// A schedule that broke the subject, shrunk. Prints the problems, their explanation, the schedule, its trace
@@ -163,7 +167,8 @@ impl<S: Subject> Search<S> {
     ///
     /// If a schedule fails: a verdict that nothing in it excuses, a check that does not hold, a panic of
     /// the code under test, or a second run that differs. The message shows the schedule, its trace and the
-    /// command that replays it. Also if the environment or a kept file can't be used.
+    /// command that replays it. Also if the search has [checked nothing](Search::find), or if the environment
+    /// or a kept file can't be used.
     pub fn run(self) {
         match self.find() {
             Ok(None) => {}
@@ -176,8 +181,23 @@ impl<S: Subject> Search<S> {
     ///
     /// # Errors
     ///
-    /// The problem with the environment, with a kept file, or with the world that the subject builds.
+    /// The problem with the environment, with a kept file, or with the world that the subject builds. If no
+    /// schedule fails, also the reasons for which the search has checked nothing: no process entered a
+    /// section or passed a point, a server refused a command as unknown, or a section or a
+    /// [key](crate::Sim::key) matches no lock.
     pub fn find(&self) -> Result<Option<Failure>, String> {
+        match self.explored()? {
+            (None, exercised) => {
+                let gaps = exercised.gaps(&self.allowed);
+                let text = format!("no schedule fails, but not all was checked:\n  {}", gaps.join("\n  "));
+                let told = || Err(format!("{}: {text}\n\n{exercised}", self.name));
+                if gaps.is_empty() { Ok(None) } else { told() }
+            }
+            (failure, _) => Ok(failure),
+        }
+    }
+
+    pub(super) fn search(&self, exercised: &mut Exercised) -> Result<Option<Failure>, String> {
         let (seed, count) = (number(&SEED)?, number(&SEEDS)?);
         if seed.is_none()
             && let Some(failure) = self.replay_kept()?
@@ -186,9 +206,10 @@ impl<S: Subject> Search<S> {
         }
         let first = seed.unwrap_or(0);
         let count = count.unwrap_or(if seed.is_some() { 1 } else { self.schedules });
-        let points = sim::survey(&self.subject)
+        let survey = sim::survey_run(&self.subject)
             .map_err(|error| format!("{}: its world can't be run even without faults: {error}", self.name))?;
-        let mut feedback = Feedback::new(points, &self.portfolio, self.faults.as_ref());
+        exercised.add(&survey);
+        let mut feedback = Feedback::new(sim::points_of(&survey), &self.portfolio, self.faults.as_ref());
         let mut learning = feedback.learning();
         for seeds in batch::of(first..first.saturating_add(count)) {
             for seed in seeds {
@@ -196,6 +217,7 @@ impl<S: Subject> Search<S> {
                     format!("{}: seed {seed} draws a schedule that can't be run: {error}", self.name)
                 })?;
                 let learn = |report: &Report| {
+                    exercised.add(report);
                     learning.learn(&schedule, report, &feedback.describe(report));
                 };
                 if let Some(broken) = self.runs_broken(&schedule, learn)? {

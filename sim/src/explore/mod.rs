@@ -9,8 +9,10 @@
 mod asking;
 mod batch;
 mod cause;
+mod exercise;
 pub mod exhaust;
 mod explain;
+mod explored;
 mod feedback;
 pub mod fleet;
 mod harness;
@@ -30,6 +32,7 @@ mod violation;
 
 pub use self::picture::{picture, pictured};
 pub use cause::{Broken, Cause, Causes, Party};
+pub use exercise::Exercised;
 pub use exhaust::exhaust;
 pub use explain::{Explained, Explanation, Range, SEEDS, explain, varied};
 pub use harness::{Failure, Search, check};

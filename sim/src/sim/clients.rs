@@ -1,11 +1,17 @@
 //! Real clients on the network of a simulated process.
 
 use std::io;
+use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisConnectionInfo, RedisError};
 
 use super::process::Process;
+use crate::etcd_lock_service::channel::channel;
+use crate::world::runtime::SimRuntime;
+
+/// The crates of the clients, in the versions that [`etcd`] and [`zookeeper`] return.
+pub use {dlock_zookeeper, etcd_client};
 
 /// Opens a connection of the real `redis` crate from `process` to the server at `address`, written
 /// `host:port`. It has no timeouts of its own, since those would need a tokio runtime: wrap its calls in
@@ -21,4 +27,27 @@ pub async fn redis(process: &Process, address: &str) -> Result<MultiplexedConnec
     let (connection, driver) = MultiplexedConnection::new_with_config(&info, stream, config).await?;
     process.spawn(driver);
     Ok(connection)
+}
+
+/// Returns a client of the real `etcd-client` crate in `process`, for the member at `address`, written
+/// `host:port`. It connects with its first request, and again after a connection has failed. It has no
+/// timeouts of its own, since those would need a tokio runtime: wrap its calls in [`dlock::timeout_at`].
+///
+/// # Errors
+///
+/// [`etcd_client::Error`] if `address` is none.
+pub async fn etcd(process: &Process, address: &str) -> Result<etcd_client::Client, etcd_client::Error> {
+    etcd_client::Client::from_channel(channel(&process.runtime(), address)?, None).await
+}
+
+/// Opens a session of the ZooKeeper client that `dlock` uses, from `process` to the ensemble whose members
+/// are at `addresses`, each written `host:port`. `session_timeout` is what it asks for; servers grant 2 to
+/// 20 ticks. The session goes on until the last clone of the client is dropped.
+pub fn zookeeper<S: Into<String>>(
+    process: &Process,
+    addresses: impl IntoIterator<Item = S>,
+    session_timeout: Duration,
+) -> dlock_zookeeper::Client<SimRuntime> {
+    let options = dlock_zookeeper::ClientOptions::new(addresses, session_timeout);
+    dlock_zookeeper::Client::new(process.runtime(), options)
 }

@@ -102,7 +102,7 @@ pub enum RunError {
     /// The program is linked without the flag that lets `std::time` read the clocks of a process.
     #[error(
         "`std::time` inside a process would read the simulator's time, and not the clocks of the process: \
-         the program is linked without `-C link-arg=-Wl,--allow-multiple-definition`; `sim init` adds it to \
+         the program is linked without `-C link-arg=-Wl,--allow-multiple-definition`; `tools/init` adds it to \
          .cargo/config.toml"
     )]
     StdTime,

@@ -36,7 +36,7 @@ pub use error::RunError;
 pub use expect::{Expect, Mismatch, Outcome};
 pub use process::Process;
 pub use rekey::Rekey;
-pub use report::Report;
+pub use report::{Report, Served};
 pub(crate) use scene::Points;
 pub use schedule::{Latency, Network, Schedule, ScheduleError};
 pub use section::Section;
@@ -44,5 +44,6 @@ pub(crate) use steps::Group;
 pub use steps::Step;
 pub use strategy::Strategy;
 pub use subject::{Draw, NoOptions, Subject, build, load, parse, run, steps, survey};
+pub(crate) use subject::{points_of, survey_run};
 
 pub use crate::world::escape::Outside;

@@ -144,11 +144,12 @@ impl Process {
     /// Enters the critical section that the lock called `lock` guards; dropping the result leaves it. The
     /// audit finds processes that were inside at the same time.
     pub fn section(&self, lock: &str) -> Section {
-        Section::enter(lock, &self.owner(), 0)
+        self.section_with_token(lock, 0)
     }
 
     /// [`Process::section`] under a grant with this fencing token.
     pub fn section_with_token(&self, lock: &str, token: u64) -> Section {
+        self.runtime.world().note_section(lock);
         Section::enter(lock, &self.owner(), token)
     }
 

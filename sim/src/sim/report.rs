@@ -1,6 +1,6 @@
 //! The report of a run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use resource::audit::{Event, Kind, Name, Summary, Verdict, VerdictKind, WriteBy};
@@ -11,6 +11,18 @@ use crate::probes::Probes;
 use crate::trace::message::Message;
 use crate::trace::text::{self, Names, holder};
 use crate::world::capture::Capture;
+
+/// What one simulated server was asked in a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Served {
+    /// The server's name in the world.
+    pub name: String,
+    /// The number of requests that it carried out, including those within Lua scripts.
+    pub commands: u64,
+    /// How often it refused a command as unknown, by the command.
+    pub unknown: BTreeMap<String, u64>,
+}
 
 /// The report of one run.
 #[derive(Debug)]
@@ -34,6 +46,11 @@ pub struct Report {
     pub simulated: Duration,
     /// The number of requests that the simulated servers carried out, including those within Lua scripts.
     pub commands: u64,
+    /// The names of the locks under which processes entered sections by
+    /// [`Process::section`](crate::Process::section).
+    pub sections: BTreeSet<String>,
+    /// What each simulated server was asked, in the order in which the servers were added.
+    pub servers: Vec<Served>,
     /// True for each fault that struck, in the order in which the faults were added.
     pub struck: Vec<bool>,
     /// The points that processes passed, if the run recorded them

@@ -224,7 +224,8 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
     let recorded = record::finish().ok_or(RunError::Unrecorded)?;
     // Before the world ends: connections that its end closes are no steps of the run.
     let steps = steps.map(|steps| steps.take()).unwrap_or_default();
-    let (commands, capture) = (stage.executed(), world.take_capture());
+    let exercise = world.take_exercise();
+    let (servers, capture) = (stage.served(&exercise), world.take_capture());
     let probes = Probes::new(world.take_hits());
     world.end().await;
     stage.close();
@@ -248,7 +249,9 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
         servers: sim.rules.servers.clone(),
         events: recorded.events,
         simulated: Duration::from_nanos(end.0),
-        commands,
+        commands: servers.iter().map(|server| server.commands).sum(),
+        sections: exercise.sections,
+        servers,
         struck: injector.struck(),
         steps,
         messages: capture.as_ref().map(messages).unwrap_or_default(),

@@ -10,8 +10,10 @@ use super::cast::{Body, Cast, Main};
 use super::core::Core;
 use super::process::Process;
 use super::progress::Progress;
+use super::report::Served;
 use crate::faults::{self, Call, Role, Scene};
 use crate::servers::host::{Acted, Host};
+use crate::world::exercise::Exercise;
 use crate::world::machine::WorldMachine;
 use crate::world::process::ProcessId;
 use crate::world::{World, lock};
@@ -91,10 +93,13 @@ impl Stage {
         clients.iter().filter(|client| !core.excludes(client)).count()
     }
 
-    /// Returns the number of requests that the servers have carried out so far.
-    pub(super) fn executed(&self) -> u64 {
-        let ids = self.world.processes();
-        ids.filter_map(|id| self.host(id)).map(|host| host.executed()).sum()
+    /// Returns what each server was asked so far.
+    pub(super) fn served(&self, exercise: &Exercise) -> Vec<Served> {
+        let served = |id: ProcessId| {
+            let commands = self.host(id)?.executed();
+            Some(Served { name: self.cast.names[id.0].clone(), commands, unknown: exercise.unknown_to(id) })
+        };
+        self.world.processes().filter_map(served).collect()
     }
 
     /// Closes the servers, since they and the world would keep each other alive.

@@ -274,11 +274,20 @@ impl Draw {
 ///
 /// [`RunError`] if that world can't be built or run.
 pub fn survey<S: Subject>(subject: &S) -> Result<Arc<Points>, RunError> {
+    survey_run(subject).map(|report| points_of(&report))
+}
+
+/// Runs the world of seed 0 without faults.
+pub(crate) fn survey_run<S: Subject>(subject: &S) -> Result<Report, RunError> {
     let mut from = Draw::new(0);
     let options = subject.draw(&mut from);
     let mut sim = Sim::new(0);
     subject.build(&options, &mut sim)?;
-    let report = sim.run()?;
+    sim.run()
+}
+
+/// Returns the points that each process passed in a run.
+pub(crate) fn points_of(report: &Report) -> Arc<Points> {
     let mut points = Points::new();
     for event in &report.events {
         let Some(point) = point::of(&event.kind) else { continue };
@@ -287,7 +296,7 @@ pub fn survey<S: Subject>(subject: &S) -> Result<Arc<Points>, RunError> {
             passed.push(point.to_owned());
         }
     }
-    Ok(Arc::new(points))
+    Arc::new(points)
 }
 
 /// Builds the world of a schedule.

@@ -78,6 +78,11 @@ pub trait Machine: Probed {
     /// strikes within the call.
     fn point(&self, name: &str);
 
+    /// Notes that the server refused `command` as unknown: a search reports it.
+    fn refused_unknown(&self, command: &str) {
+        let _ = command;
+    }
+
     /// Listens on `port` and serves each connection in a task of its own, until the process ends. Calls
     /// `serve_connection` with the connection and the name of the client.
     ///
@@ -185,6 +190,10 @@ impl Machine for WorldMachine {
 
     fn point(&self, name: &str) {
         self.world.point(self.process, name);
+    }
+
+    fn refused_unknown(&self, command: &str) {
+        self.world.note_unknown(self.process, command);
     }
 }
 

@@ -12,6 +12,7 @@ pub mod clock;
 mod current;
 pub mod disk;
 pub(crate) mod escape;
+pub(crate) mod exercise;
 #[cfg(target_os = "linux")]
 pub(crate) mod interrupt;
 #[cfg(target_os = "linux")]
@@ -40,6 +41,7 @@ use madsim::time::{Sleep, TimeHandle};
 
 use crate::entropy::Entropy;
 use capture::Capture;
+use exercise::Exercise;
 use network::Network;
 use probes::{Failed, Hits};
 use process::{Process, ProcessId};
@@ -72,6 +74,7 @@ struct Inner {
     /// themselves.
     hears_network: AtomicBool,
     hits: Mutex<Hits>,
+    exercise: Mutex<Exercise>,
 }
 
 /// A listener for the points that processes pass ([`World::hear_points`]). A closure is one.
@@ -121,6 +124,7 @@ impl World {
             hears_network: AtomicBool::new(false),
             point_listener: Mutex::default(),
             hits: Mutex::default(),
+            exercise: Mutex::default(),
         }));
         current::enter(&world);
         stall::reset();
@@ -128,7 +132,7 @@ impl World {
     }
 
     /// Returns true if `std::time` inside a process reads the process's clocks. It does on Linux, if the
-    /// linker takes the first of several definitions of a name (`sim init` sets the flag).
+    /// linker takes the first of several definitions of a name (`tools/init` sets the flag).
     pub fn is_std_time_of_processes(&self) -> bool {
         std_time::is_of_process(self)
     }
@@ -260,6 +264,24 @@ impl World {
     /// Takes the counts of the probes so far.
     pub(crate) fn take_hits(&self) -> Hits {
         std::mem::take(&mut lock(&self.0.hits))
+    }
+
+    /// Notes that a process entered a section under the lock called `lock`.
+    pub(crate) fn note_section(&self, lock_name: &str) {
+        let mut exercise = lock(&self.0.exercise);
+        if !exercise.sections.contains(lock_name) {
+            exercise.sections.insert(lock_name.to_owned());
+        }
+    }
+
+    /// Notes that the server refused `command` as unknown.
+    pub(crate) fn note_unknown(&self, server: ProcessId, command: &str) {
+        lock(&self.0.exercise).refuse(server, command);
+    }
+
+    /// Takes the notes so far.
+    pub(crate) fn take_exercise(&self) -> Exercise {
+        std::mem::take(&mut lock(&self.0.exercise))
     }
 
     /// Captures all connections of the run from now on, if none has been opened yet.

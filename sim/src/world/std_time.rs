@@ -4,8 +4,8 @@
 //! madsim defines its own, which returns the world's true time to all callers. The definition here comes
 //! before it in the program and reads the clocks of the process whose task runs. Elsewhere in a simulation it
 //! returns the same as madsim's, and outside of a simulation the same as libc's. The linker must take the
-//! first of two definitions of one name (`--allow-multiple-definition`, which `sim init` writes), so each run
-//! checks that it did.
+//! first of two definitions of one name (`--allow-multiple-definition`, which `tools/init` writes), so each
+//! run checks that it did.
 //!
 //! Source: madsim, `src/sim/time/system_time.rs`, for the interposition.
 #![allow(unsafe_code, reason = "a function that replaces one of libc has the types of libc's")]

@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use resource::audit::VerdictKind;
 use sim::faults::Faults;
-use sim::{Process, Sim};
+use sim::{Process, Sim, VerdictKind};
 
 /// A folder of one test, deleted at its end.
 struct Folder(PathBuf);
@@ -49,7 +48,7 @@ fn shaky(sim: &mut Sim) {
 #[test]
 fn a_failing_schedule_is_kept_and_replayed_first() {
     let folder = Folder::new();
-    let search = || sim::check("shaky", shaky).keep_in(&folder.0).schedules(200);
+    let search = || sim::check("shaky", shaky).allow_unmatched("key").keep_in(&folder.0).schedules(200);
     let first = search().find().unwrap().expect("a pause breaks it");
     assert!(first.problems[0].starts_with("one at a time: overlap"), "{first}");
     assert!(first.replay.contains("SEED="), "{first}");
@@ -64,7 +63,7 @@ fn a_failing_schedule_is_kept_and_replayed_first() {
 fn a_search_can_be_limited_to_kinds_of_faults() {
     let folder = Folder::new();
     let search = |verbs: &[&str]| {
-        let search = sim::check("shaky", shaky).keep_in(&folder.0).schedules(200);
+        let search = sim::check("shaky", shaky).allow_unmatched("key").keep_in(&folder.0).schedules(200);
         search.faults(Faults::default().only(verbs)).find().unwrap()
     };
     assert!(search(&["cut", "step"]).is_none(), "nothing but a pause breaks it");

@@ -26,6 +26,23 @@ impl<M: Machine> EtcdHost<M> {
         Self { cluster: Cluster::new(options), number: 0 }
     }
 
+    /// Records the key `key` of the whole cluster in the history as the lock called `lock`. The key exists
+    /// while the lock is held, and its value is the owner. The keys of `dlock` need no such call.
+    #[must_use]
+    pub fn lock_key(self, key: impl Into<Vec<u8>>, lock: impl Into<String>) -> Self {
+        self.cluster.core().locks.add_key(key.into(), lock.into());
+        self
+    }
+
+    /// Records the keys of the whole cluster that begin with `prefix` as the queue of the lock called `lock`:
+    /// the one with the lowest create revision holds it. Its value is the owner; without a value, the last
+    /// part of the key.
+    #[must_use]
+    pub fn lock_queue(self, prefix: impl Into<Vec<u8>>, lock: impl Into<String>) -> Self {
+        self.cluster.core().locks.add_queue(prefix.into(), lock.into());
+        self
+    }
+
     /// Returns the cluster that it belongs to.
     pub fn cluster(&self) -> &Cluster<M> {
         &self.cluster

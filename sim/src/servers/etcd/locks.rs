@@ -2,7 +2,11 @@
 //!
 //! A lock `NAME` is the queue of the keys `lock/v1/NAME/…`, in the order of their create revisions; the first
 //! one holds it. That is the layout of our lock library, and of etcd's own Lock service for the name
-//! `lock/v1/NAME`.
+//! `lock/v1/NAME`. A world may name further keys and queues ([`EtcdHost::lock_key`],
+//! [`EtcdHost::lock_queue`]).
+//!
+//! [`EtcdHost::lock_key`]: super::EtcdHost::lock_key
+//! [`EtcdHost::lock_queue`]: super::EtcdHost::lock_queue
 
 use std::collections::BTreeMap;
 
@@ -113,9 +117,44 @@ fn prefix(owner: &str) -> &str {
     owner.char_indices().nth(digits + 8).map_or(owner, |(end, _)| &owner[..end])
 }
 
+/// The locks of a world beside those of `lock/v1/`.
+#[derive(Debug, Default)]
+struct Named {
+    /// Keys that exist while their lock is held.
+    keys: BTreeMap<Vec<u8>, String>,
+    /// Prefixes of queues.
+    queues: Vec<(Vec<u8>, String)>,
+}
+
+/// The lock to which a key belongs.
+struct Found<'a> {
+    name: &'a str,
+    /// The last part of the key.
+    last: &'a str,
+    /// The key alone is the lock: whoever puts another value takes it over.
+    is_single: bool,
+}
+
+impl Named {
+    fn find<'a>(&'a self, key: &'a [u8]) -> Option<Found<'a>> {
+        let text = || std::str::from_utf8(key).unwrap_or_default();
+        let last = |name, is_single| {
+            Some(Found { name, last: text().rsplit('/').next().unwrap_or_default(), is_single })
+        };
+        if let Some(name) = self.keys.get(key) {
+            return last(name, true);
+        }
+        if let Some((_, name)) = self.queues.iter().find(|(prefix, _)| key.starts_with(prefix)) {
+            return last(name, false);
+        }
+        lock_name(key).map(|(name, last)| Found { name, last, is_single: false })
+    }
+}
+
 /// All queues.
 #[derive(Debug, Default)]
 pub(super) struct LockView {
+    named: Named,
     queues: BTreeMap<String, BTreeMap<i64, Entry>>,
 }
 
@@ -127,6 +166,16 @@ struct Entry {
 }
 
 impl LockView {
+    /// Names the lock that is held while `key` exists.
+    pub(super) fn add_key(&mut self, key: Vec<u8>, lock: String) {
+        self.named.keys.insert(key, lock);
+    }
+
+    /// Names the lock whose queue is the keys that begin with `prefix`.
+    pub(super) fn add_queue(&mut self, prefix: Vec<u8>, lock: String) {
+        self.named.queues.push((prefix, lock));
+    }
+
     /// Follows a change of the keys, and appends the changes of locks that it causes.
     pub(super) fn follow(
         &mut self,
@@ -135,7 +184,7 @@ impl LockView {
         ttl: impl Fn(i64) -> Option<u64>,
         changes: &mut Vec<LockChange>,
     ) {
-        let Some((name, last)) = lock_name(&change.kv.key) else { return };
+        let Some(Found { name, last, is_single }) = self.named.find(&change.kv.key) else { return };
         let queue = self.queues.entry(name.to_owned()).or_default();
         let holder = queue.first_key_value().map(|(token, _)| *token);
         if change.is_delete {
@@ -149,6 +198,9 @@ impl LockView {
         } else {
             let (owner, client) = (owner(&change.kv, last), cause.client.to_owned());
             let entry = Entry { owner, client, lease: change.kv.lease };
+            if is_single {
+                changes.extend(entry.overwritten(name, change, &ttl));
+            }
             queue.insert(change.kv.create_revision, entry);
         }
         match queue.first_key_value() {
@@ -170,7 +222,7 @@ impl LockView {
         ttl_millis: u64,
         changes: &mut Vec<LockChange>,
     ) {
-        let names = keys.filter_map(|key| lock_name(key)).map(|(name, _)| name);
+        let names = keys.filter_map(|key| self.named.find(key)).map(|found| found.name);
         for name in names {
             let holder = self.queues.get(name).and_then(|queue| queue.first_key_value());
             if let Some((_, entry)) = holder.filter(|(_, entry)| entry.lease == lease) {
@@ -182,6 +234,23 @@ impl LockView {
 }
 
 impl Entry {
+    /// Returns the change of a lock that is one key, when the key existed and is put again: another value
+    /// takes the lock over, the same one extends it.
+    fn overwritten(
+        &self,
+        name: &str,
+        change: &Change,
+        ttl: impl Fn(i64) -> Option<u64>,
+    ) -> Option<LockChange> {
+        let (former, ttl_millis) = (change.former.as_ref()?, ttl(self.lease));
+        let token = change.kv.mod_revision.unsigned_abs();
+        let what = match former.value == change.kv.value {
+            true => LockEvent::Extended { ttl_millis: ttl_millis? },
+            false => LockEvent::Granted { token, ttl_millis },
+        };
+        Some(self.change(name, what))
+    }
+
     fn change(&self, name: &str, what: LockEvent) -> LockChange {
         let (owner, holder) = (self.owner.clone(), self.client.clone());
         LockChange { name: name.to_owned(), owner, holder, what }

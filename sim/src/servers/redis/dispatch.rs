@@ -23,14 +23,20 @@ impl Core {
     }
 
     /// Returns the command that `args` name, or the error if the server refuses it.
-    fn admit(&self, args: Args<'_>) -> Result<&'static Command, Reply> {
+    fn admit(&mut self, args: Args<'_>) -> Result<&'static Command, Reply> {
         match command::look_up(args) {
             Lookup::Found(command) if command.writes && self.state.is_replica => {
                 Err(Reply::error(command::READ_ONLY))
             }
             Lookup::Found(command) => Ok(command),
-            Lookup::Unknown => Err(command::unknown_command(args)),
-            Lookup::UnknownSubcommand(command) => Err(command::unknown_subcommand(command.name, args.at(1))),
+            Lookup::Unknown => {
+                self.state.record.refuse(args, false);
+                Err(command::unknown_command(args))
+            }
+            Lookup::UnknownSubcommand(command) => {
+                self.state.record.refuse(args, true);
+                Err(command::unknown_subcommand(command.name, args.at(1)))
+            }
             Lookup::WrongArity(name) => Err(command::wrong_arity(&name)),
         }
     }

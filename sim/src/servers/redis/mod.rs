@@ -223,6 +223,7 @@ impl<M: Machine> Server<M> {
             observer.executed(client, command);
             self.shared.machine.point(command);
         }
+        record.unknown.iter().for_each(|command| self.shared.machine.refused_unknown(command));
     }
 
     fn now_micros(&self) -> i64 {

@@ -39,9 +39,22 @@ pub(crate) struct State {
 pub(crate) struct Record {
     pub(crate) effects: Vec<Effect>,
     pub(crate) commands: Vec<&'static str>,
+    /// The commands that were refused as unknown.
+    pub(crate) unknown: Vec<String>,
 }
 
 impl Record {
+    /// Notes that the command that `args` name was refused as unknown; `subcommand`: its second word was.
+    ///
+    /// Every client sends CLIENT SETINFO when it connects, and ignores the refusal of a server before 7.2.
+    pub(crate) fn refuse(&mut self, args: Args<'_>, subcommand: bool) {
+        let words = args.iter().take(if subcommand { 2 } else { 1 }).map(String::from_utf8_lossy);
+        let name = words.map(|word| word.to_ascii_uppercase()).collect::<Vec<_>>().join(" ");
+        if name != "CLIENT SETINFO" {
+            self.unknown.push(name);
+        }
+    }
+
     /// Whether a key expired.
     pub(crate) fn has_expired(&self) -> bool {
         let is_expiry = |effect: &Effect| matches!(effect, Effect::Removed { cause: Removal::Expired, .. });
@@ -51,6 +64,7 @@ impl Record {
     pub(crate) fn clear(&mut self) {
         self.effects.clear();
         self.commands.clear();
+        self.unknown.clear();
     }
 }
 

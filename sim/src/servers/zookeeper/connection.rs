@@ -184,6 +184,7 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
             core.touch(connected.session, now);
         }
         let Some(op) = Op::from_number(operation) else {
+            self.server.machine.refused_unknown(&format!("operation {operation}"));
             core.refuse(self.number, number, -1, code::UNIMPLEMENTED);
             return Ok(Step::Done("unimplemented"));
         };
@@ -196,6 +197,9 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
             WireError::Unknown { .. } => code::BAD_ARGUMENTS,
             _ => code::MARSHALLING_ERROR,
         });
+        if request.as_ref().is_err_and(|refusal| *refusal == code::UNIMPLEMENTED) {
+            self.server.machine.refused_unknown("create with a TTL");
+        }
         let is_claim = matches!(&request, Ok(Request::Create { mode, .. }) if mode.ephemeral);
         sometimes!(self.server.machine, entry_of_lost_connection_met, is_claim && has_orphans(core));
         core.execute(self.number, number, op, request, now);

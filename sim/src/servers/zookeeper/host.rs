@@ -29,6 +29,23 @@ impl<M: Machine> ZooKeeperHost<M> {
         Self { ensemble: Ensemble::new(options), number: 0 }
     }
 
+    /// Records the node `path` of the whole ensemble in the history as the lock called `lock`. The node
+    /// exists while the lock is held, and the data that it is created with is the owner. The nodes of `dlock`
+    /// need no such call.
+    #[must_use]
+    pub fn lock_key(self, path: &str, lock: &str) -> Self {
+        self.ensemble.0.options.observer.named(path, lock, false);
+        self
+    }
+
+    /// Records the sequential nodes below `parent` of the whole ensemble as the queue of the lock called
+    /// `lock`: the one with the lowest number holds it, and its data is the owner.
+    #[must_use]
+    pub fn lock_queue(self, parent: &str, lock: &str) -> Self {
+        self.ensemble.0.options.observer.named(parent, lock, true);
+        self
+    }
+
     /// Returns the ensemble that it belongs to.
     pub fn ensemble(&self) -> &Ensemble<M> {
         &self.ensemble

@@ -80,6 +80,11 @@ pub trait Observer: Send + Sync {
     fn executed(&self, server: &str, client: &str, operation: &'static str) {
         let _ = (server, client, operation);
     }
+
+    /// Receives the name of a lock of the world: `path` is its node, or the parent of its queue.
+    fn named(&self, path: &str, lock: &str, is_queue: bool) {
+        let _ = (path, lock, is_queue);
+    }
 }
 
 /// Ignores everything.
@@ -88,10 +93,12 @@ impl Observer for () {}
 /// Records the changes of locks in the history. A lock is granted when an entry becomes the first of its
 /// queue, and ends when that entry is removed.
 ///
-/// It knows the queues of [`dlock_zookeeper::path`], whose entries hold the owner token, and ignores all
-/// other nodes. The history has one name for the whole ensemble, whichever member ran the request.
+/// It knows the queues of [`dlock_zookeeper::path`], whose entries hold the owner token, and the nodes that
+/// the world has named ([`super::ZooKeeperHost::lock_key`]). It ignores all others. The
+/// history has one name for the whole ensemble, whichever member ran the request.
 #[derive(Debug, Default)]
 pub struct LockView {
+    named: Mutex<Named>,
     queues: Mutex<BTreeMap<String, BTreeMap<u32, Entry>>>,
 }
 
@@ -100,7 +107,17 @@ struct Entry {
     owner: String,
     client: String,
     zxid: i64,
-    timeout: Duration,
+    /// `None` for a node that no session ends.
+    timeout: Option<Duration>,
+}
+
+/// The locks of a world beside those of `dlock`.
+#[derive(Debug, Default)]
+struct Named {
+    /// Nodes that exist while their lock is held.
+    nodes: BTreeMap<String, String>,
+    /// Parents of queues.
+    queues: BTreeMap<String, String>,
 }
 
 /// The name of an ensemble in the history.
@@ -110,13 +127,19 @@ impl Observer for LockView {
     fn changed(&self, client: &str, changes: &[Change]) {
         changes.iter().flat_map(|change| self.follow(client, change)).for_each(|kind| tell(ENSEMBLE, kind));
     }
+
+    fn named(&self, path: &str, name: &str, is_queue: bool) {
+        let mut named = lock(&self.named);
+        let names = if is_queue { &mut named.queues } else { &mut named.nodes };
+        names.insert(path.to_owned(), name.to_owned());
+    }
 }
 
 impl LockView {
     /// Returns the events of locks that a change causes.
     fn follow(&self, client: &str, change: &Change) -> Vec<Kind> {
         match change {
-            Change::Created { path, data, zxid, timeout: Some(timeout) } => {
+            Change::Created { path, data, zxid, timeout } => {
                 let owner = String::from_utf8_lossy(data).into_owned();
                 let entry = Entry { owner, client: client.to_owned(), zxid: *zxid, timeout: *timeout };
                 self.joined(path, entry).into_iter().collect()
@@ -126,8 +149,15 @@ impl LockView {
         }
     }
 
+    /// Returns the lock to which the node belongs, and its number in the queue. A lock of `dlock` has
+    /// ephemeral nodes only.
+    fn lock_entry(&self, node: &str, is_ephemeral: bool) -> Option<(String, u32)> {
+        let named = lock(&self.named).find(node);
+        named.or_else(|| lock_entry(node).filter(|_| is_ephemeral))
+    }
+
     fn joined(&self, path: &str, entry: Entry) -> Option<Kind> {
-        let (name, number) = lock_entry(path)?;
+        let (name, number) = self.lock_entry(path, entry.timeout.is_some())?;
         let mut queues = lock(&self.queues);
         let queue = queues.entry(name.clone()).or_default();
         queue.insert(number, entry.clone());
@@ -136,7 +166,7 @@ impl LockView {
     }
 
     fn left(&self, client: &str, path: &str, cause: Removal) -> Vec<Kind> {
-        let Some((name, number)) = lock_entry(path) else { return Vec::new() };
+        let Some((name, number)) = self.lock_entry(path, true) else { return Vec::new() };
         let mut queues = lock(&self.queues);
         let Some(queue) = queues.get_mut(&name) else { return Vec::new() };
         let was_first = queue.first_key_value().is_some_and(|(first, _)| *first == number);
@@ -154,6 +184,18 @@ impl LockView {
     }
 }
 
+impl Named {
+    fn find(&self, node: &str) -> Option<(String, u32)> {
+        if let Some(name) = self.nodes.get(node) {
+            return Some((name.clone(), 0));
+        }
+        let name = self.queues.get(parent(node))?;
+        // A sequential node ends in ten digits.
+        let digits = node.get(node.len().checked_sub(10)?..)?;
+        Some((name.clone(), digits.parse().ok()?))
+    }
+}
+
 /// Returns the name of the lock in whose queue the node is, and the node's number there.
 fn lock_entry(node: &str) -> Option<(String, u32)> {
     let (_, entry) = node.rsplit_once('/')?;
@@ -165,7 +207,7 @@ fn granted(name: &str, entry: &Entry) -> Kind {
         key: hashed(name),
         owner: owner(entry),
         token: u64::try_from(entry.zxid).ok(),
-        ttl_millis: u64::try_from(entry.timeout.as_millis()).ok(),
+        ttl_millis: entry.timeout.and_then(|timeout| u64::try_from(timeout.as_millis()).ok()),
         client: Name::from(entry.client.as_str()),
     }
 }

@@ -14,6 +14,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use etcd_client::proto::{
     PbClusterServer, PbKvServer, PbLeaseServer, PbMaintenanceServer, PbResponseHeader, PbWatchServer,
@@ -147,9 +148,16 @@ impl<M: Machine> Services<M> {
 impl<M: Machine> hyper::service::Service<Request<Incoming>> for Services<M> {
     type Response = Response<Body>;
     type Error = Infallible;
-    type Future = Replying;
+    type Future = Answering<M>;
 
-    fn call(&self, request: Request<Incoming>) -> Replying {
+    fn call(&self, request: Request<Incoming>) -> Answering<M> {
+        let (endpoint, uri) = (Arc::clone(&self.endpoint), request.uri().clone());
+        Answering { endpoint, uri, reply: self.reply(request) }
+    }
+}
+
+impl<M: Machine> Services<M> {
+    fn reply(&self, request: Request<Incoming>) -> Replying {
         let service = request.uri().path().trim_start_matches('/').split('/').next();
         match service.unwrap_or_default() {
             "etcdserverpb.KV" => self.kv.clone().call(request),
@@ -161,6 +169,27 @@ impl<M: Machine> hyper::service::Service<Request<Incoming>> for Services<M> {
             "v3lockpb.Lock" => lock::call(&self.endpoint, request),
             _ => raw::refuse(unknown_method(&request)),
         }
+    }
+}
+
+/// The answer to one call. Notes the call if it is refused as unknown.
+struct Answering<M> {
+    endpoint: Arc<Endpoint<M>>,
+    uri: hyper::Uri,
+    reply: Replying,
+}
+
+impl<M: Machine> Future for Answering<M> {
+    type Output = Result<Response<Body>, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let reply = ready!(self.reply.as_mut().poll(cx));
+        let status = reply.as_ref().ok().and_then(|reply| Status::from_header_map(reply.headers()));
+        if status.is_some_and(|status| status.code() == Code::Unimplemented) {
+            let Endpoint { cluster, member, .. } = &*self.endpoint;
+            cluster.note(*member, |machine| machine.refused_unknown(self.uri.path().trim_start_matches('/')));
+        }
+        Poll::Ready(reply)
     }
 }
 

@@ -77,7 +77,9 @@ impl Running {
             Lookup::WrongArity(_) => {
                 return Reply::error("ERR Wrong number of args calling Redis command from script");
             }
-            Lookup::Unknown | Lookup::UnknownSubcommand(_) => {
+            unknown @ (Lookup::Unknown | Lookup::UnknownSubcommand(_)) => {
+                let subcommand = matches!(unknown, Lookup::UnknownSubcommand(_));
+                self.state.record.refuse(args, subcommand);
                 return Reply::error("ERR Unknown Redis command called from script");
             }
         };

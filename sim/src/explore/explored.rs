@@ -1,0 +1,41 @@
+//! The options of a search that accept a search without work, and the search that returns what it exercised.
+
+use super::exercise::Exercised;
+use super::harness::{Failure, Search};
+use crate::sim::Subject;
+
+impl<S> Search<S> {
+    /// Accepts that no process enters a section or passes a point, gets a lease or writes. For worlds that
+    /// only run, such as those whose own asserts are the check.
+    pub fn allow_idle_processes(mut self) -> Self {
+        self.allowed.idle_processes = true;
+        self
+    }
+
+    /// Accepts that servers refuse commands as unknown. For code that handles the refusal, such as a client
+    /// that tries a newer command first.
+    pub fn allow_unknown_commands(mut self) -> Self {
+        self.allowed.unknown_commands = true;
+        self
+    }
+
+    /// Accepts that a section or a key called `name` matches no lock of a simulated server. For a lock that
+    /// the world's own services keep, or that exists in the processes alone.
+    pub fn allow_unmatched(mut self, name: &str) -> Self {
+        self.allowed.unmatched.insert(name.to_owned());
+        self
+    }
+}
+
+impl<S: Subject> Search<S> {
+    /// Searches as [`Search::find`] does, and also returns what the runs have exercised. A search that has
+    /// checked nothing is no error here.
+    ///
+    /// # Errors
+    ///
+    /// The problem with the environment, with a kept file, or with the world that the subject builds.
+    pub fn explored(&self) -> Result<(Option<Failure>, Exercised), String> {
+        let mut exercised = Exercised::default();
+        self.search(&mut exercised).map(|failure| (failure, exercised))
+    }
+}
