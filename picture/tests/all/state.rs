@@ -8,8 +8,8 @@ const A: &str = r#""owner_token_prefix":"a:1","fencing_token":1,"ttl_millis":200
 
 /// Returns the value of a fact after the event with the number `mark`.
 fn value(drawn: &Picture, mark: usize, fact: &str) -> Option<String> {
-    let changes = drawn.marks[..=mark].iter().flat_map(|mark| &mark.changes);
-    changes.filter(|change| change.fact == fact).last().map(|change| change.after.clone())
+    let mut changes = drawn.marks[..=mark].iter().flat_map(|mark| &mark.changes);
+    changes.rfind(|change| change.fact == fact).map(|change| change.after.clone())
 }
 
 #[test]

@@ -50,7 +50,7 @@ impl Exercised {
         for name in &report.sections {
             self.names.entry(Name::from(dlock::id_hash(name).as_str())).or_insert_with(|| name.clone());
         }
-        for server in &report.servers {
+        for server in &report.served {
             *self.commands.entry(server.name.clone()).or_default() += server.commands;
             for (command, times) in &server.unknown {
                 *self.unknown.entry((server.name.clone(), command.clone())).or_default() += times;

@@ -50,7 +50,7 @@ pub struct Report {
     /// [`Process::section`](crate::Process::section).
     pub sections: BTreeSet<String>,
     /// What each simulated server was asked, in the order in which the servers were added.
-    pub servers: Vec<Served>,
+    pub served: Vec<Served>,
     /// True for each fault that struck, in the order in which the faults were added.
     pub struck: Vec<bool>,
     /// The points that processes passed, if the run recorded them

@@ -251,7 +251,7 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
         simulated: Duration::from_nanos(end.0),
         commands: servers.iter().map(|server| server.commands).sum(),
         sections: exercise.sections,
-        servers,
+        served: servers,
         struck: injector.struck(),
         steps,
         messages: capture.as_ref().map(messages).unwrap_or_default(),
