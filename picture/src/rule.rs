@@ -27,5 +27,6 @@ pub const fn rule(kind: VerdictKind) -> &'static str {
         }
         VerdictKind::Leaked => "Once an acquisition has ended, its key is not stored any more.",
         VerdictKind::Idle => "A free lock is granted to a waiter within the longest retry delay.",
+        VerdictKind::AfterRelease => "Once a client releases its lock, it neither writes nor works on.",
     }
 }

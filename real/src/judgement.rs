@@ -113,6 +113,7 @@ fn not_judged(history: &[Event], rules: &Rules) -> Vec<NotJudged> {
         (!rules.exact, VerdictKind::TwoValid, "live events are stamped when they are recorded"),
         (!rules.exact, VerdictKind::Unheld, "live events are stamped when they are recorded"),
         (rules.servers.is_empty(), VerdictKind::Leaked, "only the lock server's own events show its keys"),
+        (!sections, VerdictKind::AfterRelease, "no worker's history is among the files"),
         (rules.servers.is_empty(), VerdictKind::Idle, "only the lock server's own events show its keys"),
     ];
     reasons

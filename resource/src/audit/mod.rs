@@ -6,9 +6,10 @@
 //!
 //! Read in this order: [`History`] and [`Event`] (`history`), the table of all events (`vocabulary/`), then
 //! one file for each family of verdicts (`overlap`, `writes`, `lost_update`, `tokens`, `ownership`, `stuck`,
-//! `unfair`, `two_valid`, `unheld`, `leaked`, `idle`), each with its rule and the rule's source. Several of
-//! them rest on the leases that holders believe in (`beliefs`), the keys that servers have stored (`stored`)
-//! and the faults in force (`faults`). [`Summary`] and [`Fairness`] are counts, for reports and expectations.
+//! `unfair`, `two_valid`, `unheld`, `leaked`, `idle`, `after_release`), each with its rule and the rule's
+//! source. Several of them rest on the leases that holders believe in (`beliefs`, `trust`), the keys that
+//! servers have stored (`stored`) and the faults in force (`faults`). [`Summary`] and [`Fairness`] are
+//! counts, for reports and expectations.
 //!
 //! Events are collected as follows: a subscriber layer fills a [`Record`] (it is a `tracing` visitor) and
 //! makes a [`Kind`] of it; in live runs the layer writes events with [`Event::write_json`], and
@@ -18,6 +19,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+mod after_release;
 mod beliefs;
 mod fairness;
 mod faults;
@@ -32,6 +34,7 @@ mod stored;
 mod stuck;
 mod summary;
 mod tokens;
+mod trust;
 mod two_valid;
 mod unfair;
 mod unheld;
@@ -45,6 +48,7 @@ pub use history::{Event, History, HistoryError, Nanos};
 pub use summary::{Summary, Updates, WriteBy, WriteByError};
 pub use verdict::{Verdict, VerdictKind, VerdictKindError};
 
+use after_release::AfterRelease;
 use faults::Faults;
 use holders::Holders;
 use idle::Idle;
@@ -120,6 +124,7 @@ pub fn audit(history: &[Event], rules: &Rules) -> Vec<Verdict> {
 struct Judges<'h> {
     holders: Holders<'h>,
     overlap: Overlap<'h>,
+    after_release: AfterRelease<'h>,
     writes: Writes<'h>,
     lost_update: LostUpdate<'h>,
     tokens: Tokens<'h>,
@@ -134,6 +139,7 @@ impl<'h> Judges<'h> {
         Self {
             holders: Holders::default(),
             overlap: Overlap::default(),
+            after_release: AfterRelease::default(),
             writes: Writes::default(),
             lost_update: LostUpdate::default(),
             tokens: Tokens::default(),
@@ -147,6 +153,7 @@ impl<'h> Judges<'h> {
     fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
         self.holders.observe(event);
         self.overlap.observe(event, verdicts);
+        self.after_release.observe(event, verdicts);
         self.writes.observe(event, &self.holders, verdicts);
         self.lost_update.observe(event, &self.holders, verdicts);
         self.tokens.observe(event, verdicts);

@@ -4,8 +4,10 @@
 //! ([`Rules::servers`](super::Rules::servers)). A promoted server counts beside the live ones: clients may
 //! still be connected to the old primary. It may hold keys without an event in the history, since it may not
 //! have received a release: no key counts as free until an event of the promoted server names it, or a TTL
-//! has passed by its clock. A server that dies may have its keys on a disk, so they stay until an event of
-//! that server changes them, but they are no evidence for a verdict.
+//! has passed by its clock. A key that the server itself deletes (`key_deleted` with the server as client)
+//! was evicted: a lock may decide by another record that stayed, so it counts as free only once its owner has
+//! released it, or a TTL after the owner has lost it. A server that dies may have its keys on a disk, so they
+//! stay until an event of that server changes them, but they are no evidence for a verdict.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -27,7 +29,7 @@ pub(super) struct Stored<'h> {
     free: BTreeMap<&'h Name, Nanos>,
     /// The longest time to live with which each key was stored.
     ttls: BTreeMap<&'h Name, Duration>,
-    /// The keys that a promoted server may hold.
+    /// The keys that a promoted server may hold, or that were evicted.
     ghosts: BTreeMap<&'h Name, Ghost<'h>>,
     /// The servers whose clocks have been stepped or run at another rate.
     untrue: BTreeSet<&'h Name>,
@@ -37,6 +39,8 @@ pub(super) struct Stored<'h> {
 #[derive(Clone, Copy)]
 struct Ghost<'h> {
     server: &'h Name,
+    /// The owner of a key that was evicted.
+    owner: Option<&'h Name>,
     until: Option<Nanos>,
 }
 
@@ -123,6 +127,14 @@ impl<'h> Stored<'h> {
                 servers.insert(server, Held { owner, since, is_certain: true });
                 None
             }
+            Kind::LeaseReleased { key, owner, .. } | Kind::LeaseLost { key, owner, .. } => {
+                self.end_evicted(key, owner, event);
+                None
+            }
+            Kind::KeyDeleted { key, owner, client } if client == server => {
+                self.ghosts.insert(key, Ghost { server, owner: Some(owner), until: None });
+                self.by_key.entry(key).or_default().remove(server)?.entry(key, server)
+            }
             Kind::KeyDeleted { key, .. } | Kind::KeyExpired { key, .. } => {
                 let was_ghost = self.resolve_ghost(server, key);
                 let held = self.by_key.entry(key).or_default().remove(server);
@@ -138,8 +150,17 @@ impl<'h> Stored<'h> {
     /// Notes that the promoted `server` may hold every key that was ever stored, for a TTL.
     fn may_hold_all(&mut self, server: &'h Name, at: Nanos) {
         let is_true = !self.untrue.contains(server);
-        let ghost = |ttl: Duration| Ghost { server, until: is_true.then(|| at.after(ttl)) };
+        let ghost = |ttl: Duration| Ghost { server, owner: None, until: is_true.then(|| at.after(ttl)) };
         self.ghosts = self.ttls.iter().map(|(key, ttl)| (*key, ghost(*ttl))).collect();
+    }
+
+    /// Notes that the owner of a key that was evicted has released it or lost it.
+    fn end_evicted(&mut self, key: &'h Name, owner: &Name, event: &Event) {
+        let is_loss = matches!(event.kind, Kind::LeaseLost { .. });
+        let left = if is_loss { self.ttls.get(key).copied().unwrap_or_default() } else { Duration::ZERO };
+        if let Some(ghost) = self.ghosts.get_mut(key).filter(|ghost| ghost.owner == Some(owner)) {
+            ghost.until = Some(event.at.after(left));
+        }
     }
 
     /// Notes that the state of `key` on `server` is known from now on; returns true if it was unknown before.

@@ -9,6 +9,12 @@
 //!   key is gone. With [`Rules::sessions`] it lasts as long as its holder lives. A lock need not be fair: a
 //!   request that others overtake is not stuck while they get the lock. A request continues through
 //!   `lease_retried`, and ends with its process.
+//!   An extension (`key_extended`) counts only while somebody may want it: not once its owner's belief in the
+//!   lease has been over for a TTL, and all faults with it. The belief ends with `lease_lost`,
+//!   `lease_not_acquired`, `lease_released` or the holder's death, and when its validity has passed
+//!   (`valid_micros` of the last `lease_acquired` or `lease_renewed`). Otherwise a renewal that outlives its
+//!   holder would keep all others waiting for ever. With [`Rules::sessions`], where a client's session renews
+//!   whatever it has stored, all extensions count.
 //! - a key that, at the end of the history, a server still holds (`key_granted`, or the last `key_extended`)
 //!   for longer than the requested TTL and [`Rules::grace`]. For a key without a known request, the TTL that
 //!   it was stored with counts, or else [`Rules::ttl`]. The keys of a server that stops are not judged:
@@ -30,6 +36,7 @@ use std::time::Duration;
 
 use super::Rules;
 use super::history::{Event, Nanos};
+use super::trust::Trust;
 use super::verdict::{VerdictKind, Verdicts};
 use crate::vocabulary::{Kind, Name};
 
@@ -46,6 +53,7 @@ pub(super) struct Stuck<'h> {
     given_up: BTreeMap<&'h Name, (&'h Name, Nanos)>,
     /// The stored keys, by server and key.
     held: BTreeMap<(&'h Name, &'h Name), Lease<'h>>,
+    trust: Trust<'h>,
 }
 
 /// One lock, as its waiters see it.
@@ -82,12 +90,14 @@ impl<'h> Stuck<'h> {
             locks: BTreeMap::new(),
             given_up: BTreeMap::new(),
             held: BTreeMap::new(),
+            trust: Trust::default(),
         })
     }
 
     pub(super) fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
         let (at, process) = (event.at, &event.process);
         self.leave_outside(at);
+        self.trust.observe(event);
         if matches!(
             event.kind,
             Kind::FaultApplied { .. } | Kind::FaultHealed { .. } | Kind::ProcessCrashed { .. }
@@ -127,6 +137,9 @@ impl<'h> Stuck<'h> {
         match &event.kind {
             Kind::KeyGranted { key, owner, ttl_millis, client, .. }
             | Kind::KeyExtended { key, owner, ttl_millis, client } => {
+                if matches!(event.kind, Kind::KeyExtended { .. }) && self.is_unwanted(key, owner, at) {
+                    return;
+                }
                 if !self.is_partial(key, owner) {
                     self.grant(key, owner, at, verdicts);
                 }
@@ -170,6 +183,15 @@ impl<'h> Stuck<'h> {
         self.is_core
             && self.rules.servers.len() > 1
             && self.lock(key).waiting.keys().any(|(waiting, _)| *waiting == owner)
+    }
+
+    /// Returns true if the owner's belief in the lease, and every fault, has been over for a TTL.
+    fn is_unwanted(&mut self, key: &'h Name, owner: &'h Name, at: Nanos) -> bool {
+        let Some(ended) = self.trust.ended(key, owner).filter(|_| !self.rules.sessions) else {
+            return false;
+        };
+        let ttl = self.lock(key).ttls.get(owner).copied().or(self.rules.ttl).unwrap_or_default();
+        at > ended.max(self.healed_at).max(self.disturbed).after(ttl)
     }
 
     /// Restarts the TTL of each session that is not over.

@@ -37,11 +37,13 @@ pub enum VerdictKind {
     /// The lock was free for longer than the longest retry delay, a waiter was left waiting, and no fault was
     /// in force.
     Idle,
+    /// A client wrote, or was inside its critical section with another one, after it had begun to release.
+    AfterRelease,
 }
 
 impl VerdictKind {
     /// Every kind, in order.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Overlap,
         Self::StaleWrite,
         Self::LateWrite,
@@ -54,6 +56,7 @@ impl VerdictKind {
         Self::Unheld,
         Self::Leaked,
         Self::Idle,
+        Self::AfterRelease,
     ];
 
     /// Returns the kind's name in expectation files, such as `stale_write`.
@@ -71,6 +74,7 @@ impl VerdictKind {
             Self::Unheld => "unheld",
             Self::Leaked => "leaked",
             Self::Idle => "idle",
+            Self::AfterRelease => "after_release",
         }
     }
 
@@ -124,6 +128,10 @@ impl VerdictKind {
             Self::Idle => {
                 "The lock was free and a worker was waiting for it, yet no worker got it for longer than the \
                  longest retry delay."
+            }
+            Self::AfterRelease => {
+                "A worker had given the lock back by itself, and then went on as if it still had it; no \
+                 failure of others explains that."
             }
         }
     }

@@ -3,8 +3,8 @@ use std::time::Duration;
 use resource::audit::{Kind, Name, Rules, Verdict, VerdictKind, audit};
 
 use crate::story::{
-    acquired, crashed, deleted, expired, granted, healed, history, millis_at, not_acquired, only, requested,
-    struck,
+    acquired, crashed, deleted, expired, granted, healed, history, lost, millis_at, not_acquired, only,
+    released, requested, struck,
 };
 
 /// Audits a run in which a retry comes within 3 s, and which ends at 10 s.
@@ -108,4 +108,29 @@ fn a_promoted_replica_that_drops_the_lock_frees_it() {
 fn a_promoted_replica_with_a_stepped_clock_may_hold_longer() {
     let story = [(1_050, "replica", struck(0, "step")), (1_100, "replica", promoted())];
     assert_eq!(judge(and_then(story)), []);
+}
+
+#[test]
+fn a_lock_whose_key_was_evicted_may_be_held_by_another_record() {
+    let evicted = |events: Vec<(u64, &'static str, Kind)>| {
+        let begins = [
+            (0, "redis", granted("a", 1)),
+            (1, "a", acquired("a", 1)),
+            (500, "b", requested("b")),
+            (1_000, "redis", struck(0, "evict")),
+            (1_000, "redis", deleted("a", "redis")),
+        ];
+        judge(begins.into_iter().chain(events))
+    };
+    assert_eq!(evicted(vec![]), []);
+    // Its owner has released it or lost it: it is free then, or a TTL later.
+    only(VerdictKind::Idle, &evicted(vec![(2_000, "a", released("a", 1, "done"))]));
+    assert_eq!(evicted(vec![(7_000, "a", released("a", 1, "done"))]), []);
+    only(VerdictKind::Idle, &evicted(vec![(4_900, "a", lost("a", 1))]));
+    assert_eq!(evicted(vec![(5_000, "a", lost("a", 1))]), []);
+    // A client's deletion is no eviction, nor is the end of the next grant.
+    only(
+        VerdictKind::Idle,
+        &evicted(vec![(1_500, "redis", granted("c", 2)), (1_600, "redis", deleted("c", "c"))]),
+    );
 }

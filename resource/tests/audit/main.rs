@@ -1,6 +1,7 @@
 //! The audit, verdict by verdict: histories that it must convict, and near misses that it must not.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod after_release;
 mod conditional;
 mod correct_histories;
 mod counts;

@@ -122,6 +122,10 @@ pub(crate) fn crashed() -> Kind {
     Kind::ProcessCrashed { detail: None }
 }
 
+pub(crate) fn sent(worker: &str, token: u64) -> Kind {
+    Kind::WriteSent { key: key(), owner: Some(owner(worker)), token, seq: None }
+}
+
 /// Returns an accepted plain write, the last of its grant.
 pub(crate) fn accepted(worker: &str, token: u64, version: u64) -> Kind {
     Kind::WriteAccepted { key: key(), owner: Some(owner(worker)), token, seq: None, version, body: None }

@@ -3,8 +3,8 @@ use std::time::Duration;
 use resource::audit::{Kind, Rules, Verdict, VerdictKind, audit};
 
 use crate::story::{
-    acquired, crashed, deleted, expired, extended, granted, history, lines, millis_at, not_acquired, only,
-    released, requested, retried, struck,
+    acquired, crashed, deleted, expired, extended, granted, history, lines, lost, millis_at, not_acquired,
+    only, released, renewed, requested, retried, struck,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -259,4 +259,40 @@ fn a_new_leader_restarts_the_ttl_of_sessions() {
     };
     assert_eq!(held(15_500), []);
     only(VerdictKind::Stuck, &held(15_501));
+}
+
+/// Judges a run without faults in which the key of `a` is extended every half second until `last`, and `b`
+/// waits from 0.3 s on.
+fn extended_until(last: u64, events: &[(u64, &'static str, Kind)]) -> Vec<Verdict> {
+    let begins = [
+        (0, "a", requested("a")),
+        (0, "redis", granted("a", 1)),
+        (0, "a", acquired("a", 1)),
+        (300, "b", requested("b")),
+    ];
+    let extensions = (1..=last / 500).map(|number| (500 * number, "redis", extended("a", "a")));
+    let mut story: Vec<_> = begins.into_iter().chain(extensions).chain(events.iter().cloned()).collect();
+    story.sort_by_key(|(at, ..)| *at);
+    audit(&history(story), &Rules { healed_at: Some(millis_at(0)), ..rules() })
+}
+
+#[test]
+fn a_renewal_that_outlives_its_holder_does_not_excuse_the_wait_of_others() {
+    // The holder says nothing more: its validity was over at 1.978, and a TTL later nobody may want the key.
+    assert_eq!(lines(&extended_until(20_000, &[])), ["stuck a redis", "stuck b"]);
+    let ends: [fn() -> Kind; 3] = [|| lost("a", 1), || released("a", 1, "error"), crashed];
+    for end in ends {
+        let renewed = (1_500, "a", renewed("a", 1));
+        let verdicts = extended_until(20_000, &[renewed, (1_600, "a", end())]);
+        assert_eq!(lines(&verdicts), ["stuck a redis", "stuck b"]);
+    }
+}
+
+#[test]
+fn a_renewal_for_a_holder_that_goes_on_or_has_just_ended_is_no_harm() {
+    let renewals: Vec<_> = (1..=20).map(|number| (1_000 * number, "a", renewed("a", 1))).collect();
+    assert_eq!(extended_until(20_000, &renewals), []);
+    // Up to a TTL after the end, an extension may have been under way: the wait counts from its end.
+    let served = [(3_500 + 2_000, "redis", expired("a")), (8_000, "b", acquired("b", 2))];
+    assert_eq!(extended_until(3_500, &served), []);
 }

@@ -335,5 +335,6 @@ fn outcome(verdict: &Verdict, names: &Names) -> String {
             format!("{other} still held {key} for {one} at {at}, after that acquisition had ended")
         }
         VerdictKind::Idle => format!("{key} was still free at {at} while {one} waited"),
+        VerdictKind::AfterRelease => format!("{one} went on at {at} after its own release of {key}"),
     }
 }

@@ -17,6 +17,7 @@ use crate::span::Span;
 /// Returns the verdicts that are no violation in a run of the schedule.
 ///
 /// - `overlap`: always. Every lock whose leases expire allows it under a pause, and fencing can't prevent it.
+///   Nothing excuses `after_release`: what a client does after its own release is its own mistake.
 /// - Without fencing, `stale_write`, `late_write` and `lost_update`: fencing exists to prevent them.
 /// - `late_write` and `lost_update` with fencing, if a worker reads without claiming: write-only fencing
 ///   has that hole.

@@ -16,6 +16,7 @@ mod counter_before;
 mod counter_deleted;
 mod dead_watchdog;
 mod early_now;
+mod endless_renewal;
 mod etcd;
 mod exhibit;
 mod failed_release;
@@ -44,6 +45,7 @@ mod setnx;
 mod shared_token;
 mod started_at;
 mod store;
+mod string_tokens;
 mod subject;
 mod token_as_value;
 mod token_by_get;
@@ -54,6 +56,7 @@ mod unchecked_waiter;
 mod validity_from_reply;
 mod wall_clock;
 mod worker;
+mod write_after_release;
 
 pub use page::page;
 pub use subject::{Museum, load, run, run_with};
@@ -304,6 +307,18 @@ mutants! {
     IgnoresVersion = "ignores-version", R09 in ignores_version,
         from "common", shows [Verdict::LostUpdate]
         => Exhibit::resource::<ignores_version::IgnoresVersion>(),
+    /// The resource compares tokens as text: 10 is below 9.
+    StringTokens = "string-tokens", R11 in string_tokens,
+        from "common where tokens are kept in a column of text", shows []
+        => Exhibit::resource::<string_tokens::StringTokens>().only_on(System::Redis),
+    /// The watchdog renews for as long as its process lives, though the holder is gone without a release.
+    EndlessRenewal = "endless-renewal", R12 in endless_renewal,
+        from "Redisson's watchdog", shows [Verdict::Stuck]
+        => Exhibit::redis::<endless_renewal::EndlessRenewal>(),
+    /// The worker writes after it has released.
+    WriteAfterRelease = "write-after-release", R13 in write_after_release,
+        from "common where a write is deferred", shows [Verdict::AfterRelease]
+        => Exhibit::worker::<write_after_release::WriteAfterRelease>(),
 }
 
 impl Mutant {

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use bytes::Bytes;
-use dlock::{AnyBackend, Cap, FencingToken, Handle, Lock, LockKey};
+use dlock::{AnyBackend, Cap, FencingToken, Handle, Lock, LockKey, Owner};
 use futures_util::future::BoxFuture;
 use resource::client::{Client, Retry};
 use resource::fence::Guard;
@@ -16,7 +16,7 @@ use super::correct;
 use crate::faults::Call;
 use crate::lab::wire::Wire;
 use crate::lab::{Worker, Workplace};
-use crate::sim::Process;
+use crate::sim::{Process, Section};
 use crate::world::runtime::SimRuntime;
 
 /// A mistake: what a worker does in place of the correct.
@@ -29,6 +29,19 @@ pub(super) trait Mistake: Send + Sync + 'static {
     /// The writes of a round. Correct: one, with the token of the grant.
     fn write(hands: &Hands, handle: &Handle<AnyBackend<SimRuntime>>) -> impl Future<Output = ()> + Send {
         hands.put(handle, handle.fence())
+    }
+
+    /// The end of a round. Correct: the worker leaves its section, then releases.
+    fn end(
+        hands: &Hands,
+        handle: Handle<AnyBackend<SimRuntime>>,
+        section: Section,
+    ) -> impl Future<Output = ()> + Send {
+        let _ = hands;
+        async {
+            drop(section);
+            let _ = handle.release().await;
+        }
     }
 }
 
@@ -69,9 +82,14 @@ pub(super) fn rounds<M: Mistake>(place: &Workplace<'_>) -> Option<BoxFuture<'sta
 impl Hands {
     /// Writes under the lease of `handle`, with this token.
     pub(super) async fn put(&self, handle: &Handle<AnyBackend<SimRuntime>>, token: FencingToken) {
+        self.put_as(handle.owner(), token).await;
+    }
+
+    /// Writes as this owner, with this token.
+    pub(super) async fn put_as(&self, owner: &Owner, token: FencingToken) {
         let write = Write {
             guard: Guard::token(token),
-            owner: OwnerToken::new(handle.owner().as_str()).ok(),
+            owner: OwnerToken::new(owner.as_str()).ok(),
             body: Bytes::from(format!("{} {token}", self.spec.name)),
         };
         let deadline = self.process.now() + self.spec.deadline.duration();
@@ -99,7 +117,6 @@ impl Hands {
         if handle.is_valid() || !spec.check {
             M::write(self, &handle).await;
         }
-        drop(section);
-        let _ = handle.release().await;
+        M::end(self, handle, section).await;
     }
 }

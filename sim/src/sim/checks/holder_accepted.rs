@@ -1,9 +1,11 @@
-//! A check for tokens that shut out the very client that holds the lock.
+//! A check for refusals that no order of the tokens explains: of the very client that holds the lock, and of
+//! a token above all others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use resource::audit::{Event, Kind, Name};
 
+use super::seen::{Seen, Unfounded};
 use crate::sim::check::{Check, Evidence};
 
 /// Returns the check that the resource refuses no write of the client that holds the lock. It does not hold
@@ -11,9 +13,14 @@ use crate::sim::check::{Check, Evidence};
 /// the lock server still stores the grant under which the write was made: some client then had a token that
 /// was above its place in the order of the grants, or this one a token below it.
 ///
-/// There is no evidence where several servers grant a lock, nor once a server may have lost its counter: it
-/// has crashed, keys were evicted, a replica took over, or it granted a token that is not above all earlier
-/// ones. The verdict `token_regressed` is about that.
+/// Nor does it hold if the resource refuses a write or a claim, whoever asks, whose token is above the one
+/// that the resource itself says it has seen, or above all tokens that it has accepted or had claimed. Of the
+/// latter there is no evidence once the resource has crashed: a decision that reached its disk may be missing
+/// in the history.
+///
+/// For the holder there is no evidence where several servers grant a lock, nor once a server may have lost
+/// its counter: it has crashed, keys were evicted, a replica took over, or it granted a token that is not
+/// above all earlier ones. The verdict `token_regressed` is about that.
 pub fn holder_accepted() -> impl Check {
     |evidence: &Evidence<'_>| {
         let mut history = History::default();
@@ -33,6 +40,7 @@ fn is_of_another(outcome: &Name) -> bool {
 struct History<'e> {
     locks: BTreeMap<&'e Name, Granted<'e>>,
     crashed: BTreeSet<&'e Name>,
+    seen: Seen<'e>,
     /// True once keys may have been lost without a crash.
     is_lossy: bool,
 }
@@ -68,6 +76,18 @@ impl<'e> Granted<'e> {
 impl<'e> History<'e> {
     /// Notes what servers grant and lose, and returns the problem with a refusal.
     fn observe(&mut self, event: &'e Event, evidence: &Evidence<'_>) -> Option<String> {
+        let Some(Unfounded { key, token, seen, highest }) = self.seen.observe(event) else {
+            return self.observe_holder(event, evidence);
+        };
+        Some(format!(
+            "at {} the token {token} for {} was refused as if it were old: {highest} is the highest that the \
+             resource had accepted or had claimed, and it says that it has seen {seen}",
+            event.at,
+            evidence.names.key(key)
+        ))
+    }
+
+    fn observe_holder(&mut self, event: &'e Event, evidence: &Evidence<'_>) -> Option<String> {
         let process = &event.process;
         match &event.kind {
             Kind::FaultApplied { verb, .. } => self.is_lossy |= LOSSES.contains(&verb.as_str()),

@@ -4,6 +4,7 @@
 mod holder_accepted;
 mod own_key;
 mod own_token;
+mod seen;
 
 pub use holder_accepted::holder_accepted;
 pub use own_key::own_key;

@@ -19,13 +19,14 @@ fn fenced(mutant: Option<Mutant>, schedule: &Schedule<Options>, seed: u64) -> Re
 }
 
 /// The mistakes, each with the check that finds it.
-const HIDDEN: [(Mutant, &str); 6] = [
+const HIDDEN: [(Mutant, &str); 7] = [
     (Mutant::SilentReacquire, "own token"),
     (Mutant::TokenByGet, "own token"),
     (Mutant::Reentrant, "holder accepted"),
     (Mutant::HeaderRevision, "holder accepted"),
     (Mutant::CounterBefore, "holder accepted"),
     (Mutant::OneKey, "own key"),
+    (Mutant::StringTokens, "holder accepted"),
 ];
 
 #[test]

@@ -1,0 +1,31 @@
+//! R13: a worker releases first and writes then, as code does whose write is deferred: a buffer that is
+//! flushed later, a lock that is released where the block ends and a write that is only awaited after it.
+//!
+//! Source: common.
+
+use dlock::{AnyBackend, Handle};
+
+use super::worker::{Hands, Mistake};
+use crate::sim::Section;
+use crate::world::runtime::SimRuntime;
+
+/// Writes nothing while it holds the lock, and writes after the release.
+pub(super) struct WriteAfterRelease;
+
+impl Mistake for WriteAfterRelease {
+    async fn write(_: &Hands, _: &Handle<AnyBackend<SimRuntime>>) {}
+
+    async fn end(hands: &Hands, handle: Handle<AnyBackend<SimRuntime>>, section: Section) {
+        let (owner, token) = (handle.owner().clone(), handle.fence());
+        drop(section);
+        let _ = handle.release().await;
+        tracing::info!(
+            target: "worker",
+            event = "write_sent",
+            resource_id_hash = hands.resource.id_hash(),
+            owner_token_prefix = owner.prefix(),
+            fencing_token = token.as_u64(),
+        );
+        hands.put_as(&owner, token).await;
+    }
+}
