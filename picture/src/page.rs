@@ -107,7 +107,7 @@ fn limit(picture: &Picture) -> Markup {
 fn violations(number: usize, picture: &Picture, is_named: bool) -> Markup {
     html! {
         div.run {
-            @if is_named { h2 { (picture.title) } }
+            h2 { @if is_named { (picture.title) } @else { "Verdicts" } }
             @if picture.violations.is_empty() {
                 p.kept { "✔ No rule was broken." }
             }
@@ -171,7 +171,7 @@ fn controls(pictures: &[Picture]) -> Markup {
     }
 }
 
-/// Returns the drawing in its forms: for wide screens, for phones, and for paper. A phone shows two runs below
+/// Returns the drawing in its forms: for wide screens, phones and paper. A phone shows two runs below
 /// each other: side by side, their labels would not fit.
 fn drawings(pictures: &[Picture]) -> Markup {
     let events: usize = pictures.iter().map(|picture| picture.marks.len()).sum();

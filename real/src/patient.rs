@@ -1,5 +1,5 @@
-//! A byte stream that ends if its client is too slow: the resource keeps no connection for a client that sends
-//! no request, or half of one.
+//! A byte stream that ends if its client is too slow: the resource keeps no connection for a client that
+//! sends no request, or half of one.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,

@@ -1,5 +1,5 @@
-//! Follows the README word for word, but for ports and folders: its program, its captures, its commands on live
-//! servers.
+//! Follows the README word for word, but for ports and folders: its program, its captures, its commands on
+//! live servers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a test")]
 
 #[path = "support/steps.rs"]

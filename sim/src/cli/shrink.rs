@@ -55,7 +55,8 @@ pub(crate) fn explain(file: &Path, verdict: Option<VerdictKind>) -> Outcome {
 }
 
 /// Loads the schedule, and finds the arm in which it fails: with the cause that its `about` names if it names
-/// one, or else with a violation if there is one, or with a verdict that the schedule explains itself. `verdict` says which one is meant, if it has several.
+/// one, or else with a violation if there is one, or with a verdict that the schedule explains itself.
+/// `verdict` says which one is meant, if it has several.
 fn load(file: &Path, verdict: Option<VerdictKind>) -> Result<Failing, Box<dyn Error>> {
     let schedule = museum::load(file)?;
     let is_meant = |cause: &Cause| verdict.is_none_or(|kind| cause.broken == Broken::Verdict(kind));

@@ -155,8 +155,8 @@ const EXPLAINED: &str = "Any schedule explains overlap, since no lease excludes 
      reads without its token and so claims nothing, and the verdicts that follow if a fault erases a \
      server's memory or sets its clock.";
 
-/// Formats the violations first, then the number of runs with each explained verdict and the seed of the first
-/// run with it, two columns for each arm.
+/// Formats the violations first, then the number of runs with each explained verdict and the seed of the
+/// first run with it, two columns for each arm.
 pub(crate) fn table(tally: &Tally, arms: &[Arm], seconds: f64) -> String {
     let counts = format!(
         "{} random schedules {} in {seconds:.1} s ({:.0} schedules a second), {} runs, {} faults, \

@@ -27,7 +27,12 @@ fn a_script_that_takes_all_memory_is_stopped() {
         let eats = "local t = {} while true do t[#t + 1] = string.rep('x', 1000000) .. #t end";
         let reply = client.call_words(&["EVAL", eats, "0"]).await;
         assert!(reply.contains("memory"), "{reply}");
+        // The interpreter has its memory back, for the servers of other tests, too.
         let mut other = Client::new(&server);
+        assert_eq!(
+            other.call_words(&["EVAL", "return #string.rep('x', 100000000)", "0"]).await,
+            ":100000000"
+        );
         assert_eq!(other.call("PING").await, "+PONG");
     });
 }

@@ -77,7 +77,7 @@ fn unknown_names_are_refused() {
     refused(r#"read = "plain""#, r#"read = "plian""#, &format!("20: unknown read mode `plian`: {known}"));
     refused(r#"store = "redb""#, r#"store = "redbb""#, "10: unknown store `redbb`: known are memory, redb");
     let known = "overlap, stale_write, late_write, lost_update, token_regressed, foreign_release, stuck, \
-                 unfair, two_valid, unheld, leaked, idle";
+                 unfair, two_valid, unheld, leaked, idle, after_release";
     let unknown = format!("31: unknown verdict `stale-write`: known are {known}");
     refused(r#""stale_write""#, r#""stale-write""#, &unknown);
 }

@@ -52,7 +52,7 @@ pub(super) fn host(lua: &Lua, running: &Arc<Mutex<Running>>) -> mlua::Result<Tab
 }
 
 /// The most memory of an interpreter, in bytes.
-const MEMORY_BYTES_MAX: usize = 256 * 1024 * 1024;
+pub(super) const MEMORY_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// Stops scripts that never end, and those that take all memory.
 pub(super) fn limit_instructions(lua: &Lua, running: &Arc<Mutex<Running>>) -> mlua::Result<()> {

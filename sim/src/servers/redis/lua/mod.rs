@@ -150,6 +150,10 @@ impl PooledEngine {
         };
         lock(running).begin(state, script.is_read_only);
         let outcome = gate.run(lua, function, keys, args);
+        if lua.used_memory() > library::MEMORY_BYTES_MAX / 2 {
+            // The next script has all memory again: a collection that fails leaves less for it.
+            let _ = lua.gc_collect();
+        }
         if let Some(panic) = lock(running).end(state) {
             resume_unwind(panic);
         }
