@@ -15,7 +15,7 @@ async function events(tab) {
     return [...document.querySelectorAll(".wide .mark")].map((mark) => {
       const symbol = mark.querySelector(".body, .open").getBoundingClientRect();
       return { id: mark.dataset.id, x: symbol.left + symbol.width / 2, y: symbol.top + symbol.height / 2 };
-    }).filter(({ x, y }) => y > top + 8 && y < bottom && x < canvas.right - 20);
+    }).filter(({ x, y }) => y > top + 8 && y < bottom && x > canvas.left + 20 && x < canvas.right - 20);
   });
 }
 
@@ -63,8 +63,7 @@ async function zoomKeepsItsPlace(tab) {
     document.querySelector(".canvas").scrollTop = 0;
     document.querySelector(".canvas").scrollIntoView();
   });
-  const all = await events(tab);
-  const mark = all[all.length - 1];
+  const mark = (await events(tab)).pop();
   if (!mark) return [];
   const faults = [];
   await tab.mouse.move(mark.x, mark.y);
