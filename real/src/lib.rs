@@ -1,11 +1,11 @@
 //! The same locks on tokio and live servers; the protocols are those of the library.
 //!
-//! [`dlock::TokioRuntime`] is the runtime of all commands. [`servers`] starts and stops lock servers, [`faults`] breaks them, and [`systems`] makes a backend
-//! for each system. [`work`] is the worker and [`pause`] its pauses; [`store`] and [`serve`] are the
-//! resource. [`history`] records the events of each process, and [`judgement`] judges them. [`mod@contend`]
-//! is the load, [`mod@fill`] makes millions of locks. [`experiments`], [`chaos`] (the long run under faults)
-//! and [`peers`] (the comparison with other locks) share [`lab`]; [`report`] renders text, tables and
-//! figures.
+//! [`dlock::TokioRuntime`] is the runtime of all commands. [`servers`] starts and stops lock servers,
+//! [`faults`] breaks them, and [`systems`] makes a backend for each system. [`work`] is the worker and
+//! [`pause`] its pauses; [`store`] and [`serve`] are the resource. [`history`] records the events of each
+//! process, and [`judgement`] judges them. [`mod@contend`] is the load, [`mod@fill`] makes millions of
+//! locks. [`experiments`], [`chaos`] (the long run under faults) and [`peers`] (the comparison with other
+//! locks) share [`lab`]; [`report`] renders text, tables and figures.
 
 pub mod chaos;
 mod clock;
