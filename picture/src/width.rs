@@ -1,7 +1,7 @@
 //! The width of text in a drawing. The fonts of readers differ; these are the widths of DejaVu, which is
 //! wider than the other fonts of the style, so that a text fits everywhere.
 
-/// How a text is written.
+/// The style of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Font {
     /// Labels, which may be bold: all have the width of bold ones.

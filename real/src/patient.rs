@@ -26,7 +26,7 @@ pub struct Patience {
 }
 
 impl Default for Patience {
-    /// Returns 30 s for a request and 75 s between two, as nginx does.
+    /// Returns 30 s for a request, and 75 s between two: nginx's default `keepalive_timeout`.
     fn default() -> Self {
         Self { request: Duration::from_secs(30), idle: Duration::from_secs(75) }
     }

@@ -1,4 +1,4 @@
-//! What is placed, in the order of time.
+//! Lists the items of a drawing, in the order of time.
 
 use resource::audit::Nanos;
 

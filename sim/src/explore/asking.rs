@@ -1,4 +1,4 @@
-//! Whether a waiter that was not served went on asking for the lock.
+//! Decides if a waiter that was not served went on asking for the lock.
 
 use resource::audit::{Event, Kind, Name, Nanos, Verdict};
 

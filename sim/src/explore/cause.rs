@@ -33,7 +33,7 @@ pub struct Cause {
     pub event: Option<EventName>,
 }
 
-/// What an `about` says before the cause that its schedule is kept for.
+/// The words of an `about` before the cause for which its schedule is kept.
 const FOUND_AS: &str = "Found as ";
 
 impl Cause {

@@ -1,4 +1,4 @@
-//! What a search has exercised. A search that finds nothing proves nothing if it checked nothing: no process
+//! Counts the work of a search. A search that finds nothing proves nothing if it checked nothing: no process
 //! did its work, a server refused its commands, or a section stood under a lock that nobody ever granted.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +8,7 @@ use resource::audit::{Kind, Name};
 
 use crate::sim::Report;
 
-/// What the runs of a search have exercised, summed up. It prints as one line for each part.
+/// The work of all runs of a search. It prints as one line for each part.
 #[derive(Clone, Debug, Default)]
 pub struct Exercised {
     runs: u64,

@@ -12,7 +12,7 @@ use crate::sim::{Core, Report, RunError, Schedule};
 use crate::span::Span;
 use crate::trace::text::{Names, holder};
 
-/// What is wrong with a lease that one server, or one cluster, should store.
+/// The words for a lease that one server, or one cluster, should store and does not.
 const NOWHERE: &str = " that was not stored";
 
 /// Says what happened: the grants of the processes that take part, the faults, the core phase, what became of
@@ -268,12 +268,12 @@ fn is_end(kind: &Kind, key: &Name, owner: &Name) -> bool {
     }
 }
 
-/// Whether a server extended the key of `owner`.
+/// Returns true if a server extended the key of `owner`.
 fn is_extension(kind: &Kind, key: &Name, owner: &Name) -> bool {
     matches!(kind, Kind::KeyExtended { key: of, owner: extended, .. } if of == key && extended == owner)
 }
 
-/// Whether `owner` renewed its belief in the lease, if the verdict is about beliefs.
+/// Returns true if `owner` renewed its belief in the lease and the verdict is about beliefs.
 fn is_renewal(kind: &Kind, verdict: &Verdict, owner: &Name) -> bool {
     let Kind::LeaseRenewed { key, owner: by, .. } = kind else { return false };
     let about = [VerdictKind::TwoValid, VerdictKind::Unheld];

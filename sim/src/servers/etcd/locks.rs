@@ -131,7 +131,7 @@ struct Found<'a> {
     name: &'a str,
     /// The last part of the key.
     last: &'a str,
-    /// The key alone is the lock: whoever puts another value takes it over.
+    /// The key alone is the lock: a client that puts another value takes it over.
     is_single: bool,
 }
 

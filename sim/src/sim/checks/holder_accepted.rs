@@ -13,7 +13,7 @@ use crate::sim::check::{Check, Evidence};
 /// the lock server still stores the grant under which the write was made: some client then had a token that
 /// was above its place in the order of the grants, or this one a token below it.
 ///
-/// Nor does it hold if the resource refuses a write or a claim, whoever asks, whose token is above the one
+/// Nor does it hold if the resource refuses a write or a claim of any client whose token is above the one
 /// that the resource itself says it has seen, or above all tokens that it has accepted or had claimed. Of the
 /// latter there is no evidence once the resource has crashed: a decision that reached its disk may be missing
 /// in the history.
