@@ -9,10 +9,12 @@ local call, keys, args, answers = redis.call, KEYS, ARGV, {}
 
 local function acquire(i)
   if call('SET', keys[i], args[i], 'NX', 'PX', args[i + 1]) then
-    return call('INCR', keys[i + 1])
+    local fence = call('INCR', keys[i + 1])
+    if fence < 9007199254740992 then return fence end
+    return call('GET', keys[i + 1])
   end
   if call('GET', keys[i]) == args[i] then
-    return {1, tonumber(call('GET', keys[i + 1])), call('PTTL', keys[i])}
+    return {1, call('GET', keys[i + 1]), call('PTTL', keys[i])}
   end
   return {0, call('PTTL', keys[i])}
 end

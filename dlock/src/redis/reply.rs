@@ -49,6 +49,7 @@ pub(super) fn is_done(value: &Value) -> Result<bool, BackendError> {
 pub(super) fn grant(value: &Value) -> Result<Grant, BackendError> {
     let items = match value {
         Value::Int(fence) => return Ok(Grant::New { token: token(*fence)? }),
+        Value::BulkString(fence) => return Ok(Grant::New { token: token_in(fence)? }),
         Value::Array(items) => items,
         other => return Err(refused(other)),
     };
@@ -56,18 +57,26 @@ pub(super) fn grant(value: &Value) -> Result<Grant, BackendError> {
         [Value::Int(1), Value::Int(fence), Value::Int(left)] => {
             Ok(Grant::Known { token: token(*fence)?, left: millis(*left).unwrap_or_default() })
         }
+        [Value::Int(1), Value::BulkString(fence), Value::Int(left)] => {
+            Ok(Grant::Known { token: token_in(fence)?, left: millis(*left).unwrap_or_default() })
+        }
         [Value::Int(0), Value::Int(left)] => Ok(Grant::Held { left: millis(*left), by: None }),
         [Value::Int(0), Value::Int(left), Value::BulkString(owner)] => {
             Ok(Grant::Held { left: millis(*left), by: Some(String::from_utf8_lossy(owner).into()) })
         }
-        // A table in Lua ends at its first nil.
-        [Value::Int(1)] => Err(lost_counter()),
+        [Value::Int(1), Value::Nil, Value::Int(_)] => Err(lost_counter()),
         _ => Err(refused(value)),
     }
 }
 
 fn token(fence: i64) -> Result<FencingToken, BackendError> {
     u64::try_from(fence).ok().and_then(FencingToken::new).ok_or_else(lost_counter)
+}
+
+/// Reads a token that a script gives as the text of the counter.
+fn token_in(text: &[u8]) -> Result<FencingToken, BackendError> {
+    let fence = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+    token(fence.ok_or_else(lost_counter)?)
 }
 
 fn millis(number: i64) -> Option<Duration> {
@@ -121,6 +130,11 @@ mod tests {
         assert_eq!(read(&[1, 7, -1]), Ok(Grant::Known { token, left: Duration::ZERO }));
         assert_eq!(read(&[0, 40]), Ok(Grant::Held { left: Some(left), by: None }));
         assert_eq!(read(&[0, -1]), Ok(Grant::Held { left: None, by: None }));
+        let beyond_doubles = FencingToken::new((1 << 53) + 1).unwrap();
+        let text = Value::BulkString(b"9007199254740993".into());
+        assert_eq!(grant(&text), Ok(Grant::New { token: beyond_doubles }));
+        let known = Value::Array(vec![Value::Int(1), text, Value::Int(40)]);
+        assert_eq!(grant(&known), Ok(Grant::Known { token: beyond_doubles, left }));
         let vote = Value::Array(vec![Value::Int(0), Value::Int(40), Value::BulkString(b"b:7f".into())]);
         assert_eq!(grant(&vote), Ok(Grant::Held { left: Some(left), by: Some("b:7f".into()) }));
     }
@@ -128,7 +142,9 @@ mod tests {
     #[test]
     fn a_lease_whose_counter_is_gone_is_no_grant() {
         let answers = [Value::Int(0), Value::Int(-5)].map(|value| grant(&value));
-        for answer in answers.into_iter().chain([read(&[1]), read(&[1, 0, 40]), read(&[1, -5, 40])]) {
+        let gone = [Value::Nil, Value::BulkString(b"seven".into())]
+            .map(|fence| grant(&Value::Array(vec![Value::Int(1), fence, Value::Int(40)])));
+        for answer in answers.into_iter().chain(gone).chain([read(&[1, 0, 40]), read(&[1, -5, 40])]) {
             let error = answer.unwrap_err();
             assert!(!error.is_passing());
             assert!(error.to_string().contains("fencing counter"), "{error}");

@@ -10,6 +10,8 @@
 -- lowest             Voted now. `lowest` is the lowest token that may be granted with this vote: counter + 1,
 --                    or the node's time in microseconds since 1970 if ARGV[3] is 'time' and that is larger.
 -- {1, lowest, pttl}  Voted before for the same owner; the vote has pttl ms left. Nothing is changed.
+-- an error           The counter has reached 2^53, beyond which numbers of Lua are not exact. No vote is
+--                    given.
 -- {0, pttl, owner}   Another owner has the vote for pttl ms more, or for ever if pttl is -1. Nothing is
 --                    changed.
 local call = redis.call
@@ -24,6 +26,10 @@ local lowest = tonumber(call('GET', KEYS[2]) or 0) + 1
 if ARGV[3] == 'time' then
   local time = call('TIME')
   lowest = math.max(lowest, time[1] * 1000000 + time[2])
+end
+if lowest >= 9007199254740992 then
+  if given then call('DEL', KEYS[1]) end
+  return redis.error_reply('ERR the fencing counter has reached 2^53: Lua counts exactly only below it')
 end
 if given then
   return lowest

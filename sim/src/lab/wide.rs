@@ -108,14 +108,17 @@ fn lock_service(options: &mut Options, _: &mut Site) {
     }
 }
 
-/// The last tokens before a boundary at which tokens as text or in 32 bits compare wrongly. Not 2^53, from
-/// which on a floating-point number is not exact: neither are those of Redis's own scripts.
-const BOUNDARIES: [u64; 3] = [9, 99, (1 << 32) - 1];
+/// The last tokens before a boundary at which tokens as text, in 32 bits or as floating-point numbers compare
+/// wrongly.
+const BOUNDARIES: [u64; 4] = [9, 99, (1 << 32) - 1, 1 << 53];
 
 /// Counters that start at a boundary or up to two tokens before it.
 fn first_tokens(options: &mut Options, site: &mut Site) {
     if matches!(options.system, System::Redis | System::Redlock) {
-        options.redis.fence_start = site.one_of(&BOUNDARIES) - site.below(3);
+        // Redlock and tokens by time count in Lua, and end with an error at the last one.
+        let counts_in_lua = options.system == System::Redlock || options.redis.tokens == Tokens::Time;
+        let boundaries = &BOUNDARIES[..BOUNDARIES.len() - usize::from(counts_in_lua)];
+        options.redis.fence_start = site.one_of(boundaries) - site.below(3);
     }
 }
 

@@ -9,6 +9,7 @@ mod templates;
 mod wire;
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 
 use real::servers::{Persistence, Redis, Stage};
 
@@ -47,4 +48,27 @@ fn redis_compares_every_command_of_the_simulated_server() {
     let compared = templates::names().chain(lua::NAMES);
     let all: BTreeSet<_> = compared.chain(templates::NOT_COMPARED).collect();
     assert_eq!(known, format!(":{}", all.len()), "templates.rs names {all:?}");
+}
+
+/// Publishes messages of 1 MiB to a subscriber that reads none, and returns how many it got before the server
+/// closed it.
+fn unread_messages(server: SocketAddr) -> usize {
+    let (mut subscriber, mut publisher) =
+        (Connection::open(server).unwrap(), Connection::open(server).unwrap());
+    let subscribed = subscriber.say(&wire::request(&[b"SUBSCRIBE".to_vec(), b"news".to_vec()])).unwrap();
+    assert!(subscribed.to_string().ends_with("subscribe $4 news :1"), "{subscribed}");
+    let publish = wire::request(&[b"PUBLISH".to_vec(), b"news".to_vec(), vec![b'x'; 1 << 20]]);
+    (0..100).take_while(|_| publisher.say(&publish).unwrap().to_string() == ":1").count()
+}
+
+/// The limit of 32 MB, and what the sockets of both ends hold.
+#[test]
+fn redis_closes_a_subscriber_that_reads_nothing() {
+    let stage = Stage::new().unwrap();
+    let live = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let simulated = sim::serve::host_redis().unwrap();
+    let live = unread_messages(live.address().parse().unwrap());
+    let simulated = unread_messages(simulated.address());
+    assert!((32..48).contains(&live), "live: {live}");
+    assert!((32..48).contains(&simulated), "simulated: {simulated}");
 }

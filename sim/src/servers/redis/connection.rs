@@ -74,14 +74,15 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
     async fn read(&mut self) -> io::Result<Option<usize>> {
         let read = self.stream.read_buf(&mut self.input);
         let Some(wake) = &self.client.wake else { return read.await.map(Some) };
-        match select(pin!(read), pin!(wake.notified())).await {
+        match select(pin!(read), pin!(wake.pending.notified())).await {
             Either::Left((read, _)) => read.map(Some),
             Either::Right(_) => Ok(None),
         }
     }
 
     fn take_pending(&mut self) {
-        self.server.core().state.channels.take_pending(self.client.id, &mut self.output);
+        let channels = &mut self.server.core().state.channels;
+        channels.take_pending(self.client.id, &mut self.output, OUTPUT_BYTES_MAX);
     }
 
     /// Answers the requests that have arrived. Returns whether it stopped before the last one.
@@ -95,7 +96,8 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
                         let reply = self.server.execute(&mut self.client, self.label, args);
                         if self.client.wake.is_some() {
                             // A message that the client published to itself comes before the reply.
-                            self.server.core().state.channels.take_pending(self.client.id, &mut self.output);
+                            let channels = &mut self.server.core().state.channels;
+                            channels.take_pending(self.client.id, &mut self.output, usize::MAX);
                         }
                         reply.encode(&mut self.output, self.client.protocol);
                     }
@@ -125,6 +127,20 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
         if self.output.is_empty() {
             return Ok(());
         }
+        let Some(wake) = self.client.wake.clone() else { return self.write_output().await };
+        match select(pin!(self.write_output()), pin!(wake.overrun.notified())).await {
+            Either::Left((written, _)) => written?,
+            Either::Right(_) => {
+                return Err(io::Error::other("the subscriber exceeds client-output-buffer-limit"));
+            }
+        }
+        if self.server.core().state.channels.sent(self.client.id) {
+            wake.pending.notify_one();
+        }
+        Ok(())
+    }
+
+    async fn write_output(&mut self) -> io::Result<()> {
         let mut sent = 0;
         while sent < self.output.len() {
             sent += poll_fn(|cx| self.poll_write(cx, sent)).await?;

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tokio::sync::Notify;
-
+use super::channels::Wake;
 use super::effects::encode_unit;
 use super::lua::{Digest, Script};
 use super::persistence::Journal;
@@ -56,7 +55,7 @@ pub(crate) struct Client {
     /// Set by PSYNC: the connection belongs to a replica from now on.
     pub(crate) feed: Option<Feed>,
     /// Notified of published messages; set by the first SUBSCRIBE.
-    pub(crate) wake: Option<Arc<Notify>>,
+    pub(crate) wake: Option<Arc<Wake>>,
     /// The effects of the running command. Cleared once the observer has received them.
     pub(crate) record: Record,
 }
@@ -87,7 +86,7 @@ impl Core {
         self.unit.clear();
         encode_unit(&self.state.record.effects, &mut self.unit);
         self.journal.add(&self.unit);
-        self.replication.send(&self.unit);
+        self.replication.send(&self.unit, self.state.now_micros);
     }
 
     /// Moves the record since the last call into `record`, which must be empty, and reuses its memory.

@@ -24,6 +24,7 @@ mod keyspace;
 mod lua;
 mod number;
 mod observe;
+mod output;
 mod persistence;
 mod random;
 mod replay;

@@ -2,15 +2,25 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::effects::Effect;
 use super::keyspace::Keyspace;
+use super::output::{Backlog, REPLICA};
 use super::reply::{Protocol, Reply};
 use super::state::State;
 
-/// The encoded effects that were not sent to a replica yet.
-pub(crate) type Feed = UnboundedReceiver<Arc<[u8]>>;
+/// The stream to one replica.
+#[derive(Debug)]
+pub(crate) struct Feed {
+    /// The snapshot, with the line that announces it.
+    pub(crate) start: Vec<u8>,
+    /// The encoded effects after it that were not sent yet.
+    pub(crate) effects: UnboundedReceiver<Arc<[u8]>>,
+    /// The replica reads too slowly: the connection is to be closed.
+    pub(crate) overrun: Arc<Notify>,
+}
 
 /// The primary's replicas and its position in the stream.
 #[derive(Debug, Default)]
@@ -28,6 +38,8 @@ pub(crate) struct Replication {
 struct Link {
     client: u64,
     sender: UnboundedSender<Arc<[u8]>>,
+    backlog: Backlog,
+    overrun: Arc<Notify>,
     /// The offset up to which the replica has acknowledged the stream.
     acknowledged: u64,
 }
@@ -40,19 +52,36 @@ impl Replication {
         Reply::Status(format!("FULLRESYNC {id} {offset}").into_bytes().into())
             .encode(&mut start, Protocol::Resp2);
         Reply::bulk(snapshot(&state.keyspace)).encode(&mut start, Protocol::Resp2);
-        let (sender, feed) = unbounded_channel();
-        // We hold the receiver, so it is not closed.
-        let _ = sender.send(start.into());
-        links.push(Link { client, sender, acknowledged: 0 });
-        feed
+        let (sender, effects) = unbounded_channel();
+        let overrun = Arc::new(Notify::new());
+        links.push(Link {
+            client,
+            sender,
+            backlog: Backlog::default(),
+            overrun: overrun.clone(),
+            acknowledged: 0,
+        });
+        Feed { start, effects, overrun }
     }
 
-    /// Sends an encoded unit of effects to all replicas.
-    pub(crate) fn send(&mut self, unit: &[u8]) {
+    /// Sends an encoded unit of effects to all replicas. `now_micros` is the time on the wall clock.
+    pub(crate) fn send(&mut self, unit: &[u8], now_micros: i64) {
         self.offset += unit.len() as u64;
         if !self.links.is_empty() {
             let unit: Arc<[u8]> = unit.into();
-            self.links.retain(|link| link.sender.send(unit.clone()).is_ok());
+            self.links.retain_mut(|link| {
+                if link.backlog.add(unit.len(), REPLICA, now_micros) {
+                    link.overrun.notify_one();
+                }
+                link.sender.send(unit.clone()).is_ok()
+            });
+        }
+    }
+
+    /// Notes that bytes of the stream were sent to the replica behind `client`.
+    pub(crate) fn sent(&mut self, client: u64, bytes: usize) {
+        if let Some(link) = self.links.iter_mut().find(|link| link.client == client) {
+            link.backlog.sent(bytes);
         }
     }
 

@@ -32,15 +32,25 @@ pub(crate) async fn feed_replica<M: Machine>(
     server: &Server<M>,
     client: u64,
     stream: impl AsyncRead + AsyncWrite,
-    mut feed: Feed,
+    feed: Feed,
 ) -> io::Result<()> {
     let (mut reader, mut writer) = tokio::io::split(stream);
+    let Feed { start, mut effects, overrun } = feed;
     let sending = async {
-        while let Some(bytes) = feed.recv().await {
+        writer.write_all(&start).await?;
+        writer.flush().await?;
+        while let Some(bytes) = effects.recv().await {
             writer.write_all(&bytes).await?;
             writer.flush().await?;
+            server.core().replication.sent(client, bytes.len());
         }
         Ok(())
+    };
+    let sending = async {
+        match future::select(pin!(sending), pin!(overrun.notified())).await {
+            Either::Left((ended, _)) => ended,
+            Either::Right(_) => Err(io::Error::other("the replica exceeds client-output-buffer-limit")),
+        }
     };
     let receiving = async {
         let (mut buffer, mut parser) = (BytesMut::new(), RequestParser::default());

@@ -1,6 +1,6 @@
 //! Limits: clients that read nothing, and scripts that take all memory.
 
-use super::support::{Client, Clock, run, server};
+use super::support::{Client, Clock, connect, run, server, settle};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// A client may send a long pipeline before it reads the first reply: 60,000 requests, and replies of 6 MB.
@@ -31,5 +31,77 @@ fn a_script_that_takes_all_memory_is_stopped() {
         let mut other = Client::new(&server);
         assert_eq!(other.call_words(&["EVAL", "return #string.rep('x', 10000000)", "0"]).await, ":10000000");
         assert_eq!(other.call("PING").await, "+PONG");
+    });
+}
+
+const MIB: usize = 1 << 20;
+
+/// Publishes a message of 1 MiB. Returns the number of subscribers that get it.
+async fn publish(client: &mut Client) -> String {
+    let received = client.call_words(&["PUBLISH", "news", &"x".repeat(MIB)]).await;
+    settle().await;
+    received
+}
+
+#[test]
+fn a_subscriber_that_leaves_32_megabytes_unread_is_closed() {
+    run(async {
+        let server = server(&Clock::new());
+        let (mut slow, mut publisher) = (Client::new(&server), Client::new(&server));
+        slow.call("SUBSCRIBE news").await;
+        let mut received = 0;
+        while publish(&mut publisher).await == ":1" {
+            received += 1;
+            assert!(received < 64, "the subscriber is still there");
+        }
+        // The stream itself takes 1 MiB.
+        assert!((32..=33).contains(&received), "{received}");
+        let (mut rest, mut reader) = (vec![0; MIB], Client::new(&server));
+        while slow.stream.read(&mut rest).await.unwrap() > 0 {}
+        reader.call("SUBSCRIBE news").await;
+        for _ in 0..40 {
+            assert_eq!(publish(&mut publisher).await, ":1", "one that reads stays");
+            assert!(reader.reply().await.ends_with("x\"]"));
+        }
+    });
+}
+
+#[test]
+fn a_subscriber_that_leaves_8_megabytes_unread_for_a_minute_is_closed() {
+    run(async {
+        let clock = Clock::new();
+        let server = server(&clock);
+        let (mut slow, mut publisher) = (Client::new(&server), Client::new(&server));
+        slow.call("SUBSCRIBE news").await;
+        for _ in 0..10 {
+            assert_eq!(publish(&mut publisher).await, ":1");
+        }
+        clock.advance_ms(59_000).await;
+        assert_eq!(publish(&mut publisher).await, ":1");
+        clock.advance_ms(2_000).await;
+        assert_eq!(publish(&mut publisher).await, ":1", "this one closes it");
+        assert_eq!(publish(&mut publisher).await, ":0");
+    });
+}
+
+#[test]
+fn a_replica_that_leaves_64_megabytes_unread_for_a_minute_is_closed() {
+    run(async {
+        let clock = Clock::new();
+        let server = server(&clock);
+        let mut writer = Client::new(&server);
+        let mut replica = connect(&server, "replica");
+        replica.write_all(b"*3\r\n$5\r\nPSYNC\r\n$1\r\n?\r\n$2\r\n-1\r\n").await.unwrap();
+        settle().await;
+        let value = "x".repeat(MIB);
+        for after_ms in std::iter::repeat_n(0, 67).chain([59_000, 2_000]) {
+            clock.advance_ms(after_ms).await;
+            let replicas = writer.call("INFO replication").await;
+            assert!(replicas.contains("connected_slaves:1"), "{replicas}");
+            writer.call_words(&["SET", "k", &value]).await;
+            settle().await;
+        }
+        let replicas = writer.call("INFO replication").await;
+        assert!(replicas.contains("connected_slaves:0"), "{replicas}");
     });
 }

@@ -106,6 +106,37 @@ fn tokens_by_server_time_survive_the_loss_of_the_counter() {
     });
 }
 
+/// Lua counts in floating-point numbers, of which 2^53 + 1 is none.
+#[test]
+fn tokens_of_one_server_are_exact_beyond_the_numbers_of_lua() {
+    in_lab(3, 1, |lab| async move {
+        let start = (1 << 53) - 2;
+        lab.server(0).preset(key().fence_key().as_bytes(), start.to_string().as_bytes());
+        for next in 1..6 {
+            assert_eq!(grant_of_one(&lab, TokenSource::Counter).await, start + next);
+        }
+    });
+}
+
+#[test]
+fn a_lock_that_counts_in_lua_refuses_the_first_token_that_is_not_exact() {
+    in_lab(3, 1, |lab| async move {
+        let last = ((1_u64 << 53) - 1).to_string();
+        (0..3).for_each(|node| lab.server(node).preset(key().fence_key().as_bytes(), last.as_bytes()));
+        let a = lab.member(0, TTL);
+        let refused = a.lock.acquire(&key(), a.within(TTL)).await.unwrap_err();
+        assert!(refused.to_string().contains("the fencing counter has reached 2^53"), "{refused}");
+        assert_eq!(lab.held().await, 0, "no node keeps the vote");
+        let mut options = RedisOptions::default();
+        options.tokens = TokenSource::ServerTime;
+        let redis = Redis::new(a.runtime.clone(), "redis-1:6379", options).unwrap();
+        let lock = Lock::new(redis, Options::new(TTL)).unwrap();
+        let refused = lock.acquire(&key(), a.runtime.now() + TTL).await.unwrap_err();
+        assert!(refused.to_string().contains("the fencing counter has reached 2^53"), "{refused}");
+        assert_eq!(lab.held().await, 0);
+    });
+}
+
 /// Lets three clients acquire and release repeatedly while nodes crash and restart, at most two at a time.
 /// Returns the fencing tokens in the order of grants.
 fn tokens_through_crashes(seed: u64) -> Vec<u64> {

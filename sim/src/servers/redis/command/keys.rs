@@ -22,7 +22,7 @@ pub(super) fn kind(state: &mut State, args: Args<'_>) -> Reply {
 }
 
 pub(super) fn publish(state: &mut State, args: Args<'_>) -> Reply {
-    Reply::count(state.channels.publish(args.at(1), args.at(2)))
+    Reply::count(state.channels.publish(args.at(1), args.at(2), state.now_micros))
 }
 
 pub(super) fn dbsize(state: &mut State, _: Args<'_>) -> Reply {
