@@ -38,4 +38,15 @@ impl<S: Subject> Search<S> {
         let mut exercised = Exercised::default();
         self.search(&mut exercised).map(|failure| (failure, exercised))
     }
+
+    /// Searches as [`Search::find`] does, and also returns what the runs have exercised.
+    pub(super) fn checked(&self) -> Result<(Option<Failure>, Exercised), String> {
+        let (failure, exercised) = self.explored()?;
+        let gaps = if failure.is_none() { exercised.gaps(&self.allowed) } else { Vec::new() };
+        if gaps.is_empty() {
+            return Ok((failure, exercised));
+        }
+        let text = format!("no schedule fails, but not all was checked:\n  {}", gaps.join("\n  "));
+        Err(format!("{}: {text}\n\n{exercised}", self.name))
+    }
 }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use redis::AsyncCommands;
+use sim::servers::etcd::EtcdHost;
 use sim::servers::redis::RedisHost;
+use sim::servers::zookeeper::{EnsembleOptions, ZooKeeperHost};
 use sim::{Process, Search, Sim, Subject};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -69,6 +71,51 @@ fn an_unknown_command_inside_a_script_is_reported() {
     };
     let problem = error(sim::check("script", world));
     assert!(problem.contains("redis refused `HSET` as unknown"), "{problem}");
+}
+
+#[test]
+fn an_unknown_call_of_etcd_is_reported() {
+    let world = |sim: &mut Sim| {
+        let etcd = EtcdHost::single("etcd", "http://etcd:2379".to_owned());
+        sim.host("etcd", etcd).process("a", |process: Process| async move {
+            let Ok(mut etcd) = sim::clients::etcd(&process, "etcd:2379").await else { return };
+            process.point("begins");
+            let _ = etcd.role_add("admin").await;
+        });
+    };
+    let problem = error(sim::check("roles", world));
+    assert!(problem.contains("etcd refused `etcdserverpb.Auth/RoleAdd` as unknown"), "{problem}");
+}
+
+/// The client of this repository sends no operation that the simulated server lacks, so this is another's: it
+/// opens a session and sends operation 99.
+#[test]
+fn an_unknown_operation_of_zookeeper_is_reported() {
+    let world = |sim: &mut Sim| {
+        let zookeeper = ZooKeeperHost::first(EnsembleOptions::new(["zookeeper"]));
+        sim.host("zookeeper", zookeeper).process("a", |process: Process| async move {
+            process.point("begins");
+            let Ok(mut stream) = process.connect("zookeeper:2181").await else { return };
+            let mut connect = vec![0; 48];
+            // The length, a timeout of 10 s, and the length of the password.
+            (connect[3], connect[31]) = (44, 16);
+            connect[18..20].copy_from_slice(&10_000_u16.to_be_bytes());
+            let _ = stream.write_all(&connect).await;
+            let mut answer = [0; 64];
+            let _ = stream.read(&mut answer).await;
+            let _ = stream.write_all(&[0, 0, 0, 8, 0, 0, 0, 1, 0, 0, 0, 99]).await;
+            let _ = stream.read(&mut answer).await;
+        });
+    };
+    let problem = error(sim::check("operation", world));
+    assert!(problem.contains("zookeeper refused `operation 99` as unknown"), "{problem}");
+}
+
+#[test]
+fn a_search_of_no_schedules_is_an_error() {
+    let search = sim::check("none", guarded("account:7")).schedules(0);
+    let problem = search.find().expect_err("nothing was checked");
+    assert!(problem.contains("a search of 0 schedules checks nothing"), "{problem}");
 }
 
 #[test]
