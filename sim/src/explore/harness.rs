@@ -207,10 +207,7 @@ impl<S: Subject> Search<S> {
         let first = seed.unwrap_or(0);
         let count = count.unwrap_or(if seed.is_some() { 1 } else { self.schedules });
         if count == 0 {
-            return Err(format!(
-                "{}: it runs no schedule: set SEEDS or schedules() to at least 1",
-                self.name
-            ));
+            return Err(format!("{}: no schedule is run: set SEEDS to at least 1", self.name));
         }
         let survey = sim::survey_run(&self.subject)
             .map_err(|error| format!("{}: its world can't be run even without faults: {error}", self.name))?;

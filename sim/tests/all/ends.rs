@@ -245,11 +245,11 @@ fn a_search_of_nothing_is_an_error() {
         &["explore", "--seeds", "10", "--shard", "2/2"],
         "--shard 2/2 has none of the seeds from 0 to 10",
     );
-    is_refused(&["explore", "--seeds", "1", "--first", &u64::MAX.to_string()], "none of the seeds");
+    is_refused(&["explore", "--seeds", "1", "--first", &u64::MAX.to_string()], "leaves no seed");
     is_refused(&["compare", "--schedules", "0"], "--schedules is 0");
     is_refused(&["museum", "--hunts", "0"], "must be at least 1");
     let search = sim::check("nothing", |_: &mut sim::Sim| {}).schedules(0);
-    assert!(search.find().unwrap_err().contains("it runs no schedule"));
+    assert!(search.find().unwrap_err().contains("no schedule is run"));
 }
 
 #[test]

@@ -108,10 +108,13 @@ impl Plan {
             return Err("--seeds and --failures must be at least 1".to_owned());
         }
         let end = first.saturating_add(*seeds);
+        if end == *first {
+            return Err(format!("--first {first} leaves no seed: give a smaller one"));
+        }
         if shard.seeds(*first..end).next().is_none() {
             return Err(format!(
-                "--shard {shard} has none of the seeds from {first} to {end}: give more --seeds than {BLOCK} for \
-                 each shard before it, or a smaller --first"
+                "--shard {shard} has none of the seeds from {first} to {end}: give more --seeds, since each shard \
+                 before it takes {BLOCK}"
             ));
         }
         let (Some(mutant), Some(system)) = (self.mutant, self.system) else { return Ok(()) };
