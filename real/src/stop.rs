@@ -99,20 +99,3 @@ impl Stop {
 async fn next([one, other]: &mut [Signal; 2]) {
     select(pin!(one.recv()), pin!(other.recv())).await;
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_request_ends_a_wait_in_another_thread() {
-        let stop = Stop::default();
-        assert_eq!(stop.or(async { 7 }).await, Some(7));
-        assert!(!stop.block(Duration::from_millis(1)));
-        let other = stop.clone();
-        let asking = thread::Builder::new().spawn(move || other.ask()).unwrap();
-        assert_eq!(stop.or(std::future::pending::<()>()).await, None);
-        asking.join().unwrap();
-        assert!(stop.block(Duration::from_secs(3600)));
-    }
-}
