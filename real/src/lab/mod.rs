@@ -17,6 +17,6 @@ pub(crate) mod statistics;
 pub(crate) mod story;
 
 pub use error::LabError;
-pub use files::{keep, keep_text};
+pub use self::files::{keep, keep_text, try_keep};
 pub use histories::keep_histories;
 pub use machine::Machine;

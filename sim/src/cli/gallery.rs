@@ -30,6 +30,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.schedules == 0 {
         return Err("--schedules is 0: give at least 1".into());
     }
+    files::try_folder(&arguments.out)?;
     let began = Stopwatch::start();
     let bar = bar(0);
     let plan = Plan {
@@ -40,7 +41,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     };
     let pages = gallery(&plan, |length| bar.set_length(length), || bar.inc(1))?;
     bar.finish_and_clear();
-    let index = arguments.out.join("index.html");
-    print(&format!("{pages} pages in {:.1} s; open {}\n", began.elapsed().as_secs_f64(), index.display()))?;
+    let (out, index) = (arguments.out.display(), arguments.out.join("index.html"));
+    let seconds = began.elapsed().as_secs_f64();
+    print(&format!("{pages} pages written into {out} in {seconds:.1} s; open {}\n", index.display()))?;
     Ok(true)
 }

@@ -15,9 +15,11 @@ use sim::explore::fleet::{Capsule, Shard};
 use sim::explore::{Found, Portfolio, Tally, Violation, explain, explore_watched};
 use sim::lab::{Arm, Options, System};
 use sim::museum::{Museum, Mutant, run};
+use sim::sim::ScheduleError;
+use sim::Schedule;
 
 use self::follow::Following;
-use super::picture::Pictures;
+use super::picture::{Pictures, try_files};
 use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, probes, replay, wrap, wrap_lines};
 
@@ -66,6 +68,8 @@ pub(crate) fn explore(plan: &Plan) -> Outcome {
     if *seeds == 0 || plan.failures == 0 {
         return Err("--seeds and --failures must be at least 1".into());
     }
+    files::try_folder(&plan.folder())?;
+    try_files(&plan.pictures.files(), None)?;
     let began = Stopwatch::start();
     let end = first.saturating_add(*seeds);
     let subject = plan.subject();
@@ -81,15 +85,15 @@ pub(crate) fn explore(plan: &Plan) -> Outcome {
     });
     let Found { tally, violations } = following.end(searched)?;
     print(&table(&tally, &[Arm::Fenced], began.elapsed().as_secs_f64()))?;
-    if let Some(first) = violations.first().filter(|_| plan.pictures.is_wanted()) {
-        draw(&following.best(first)?, first, plan)?;
-    }
     let mut told = BTreeSet::new();
     for violation in &violations {
         // Those of a cause that come later are duplicates.
         if told.insert((violation.arm, &violation.cause)) {
-            report(violation, &following.best(violation)?, &tally, plan)?;
+            report(violation, &following.best(violation), &tally, plan)?;
         }
+    }
+    if let Some(first) = violations.first().filter(|_| plan.pictures.is_wanted()) {
+        draw(&following.best(first), first, plan)?;
     }
     print(&probes::list(&tally.probes))?;
     let is_unmet = *must_meet && probes::has_unmet(&tally.probes)?;
@@ -219,9 +223,15 @@ fn draw(
 ) -> Result<(), Box<dyn std::error::Error>> {
     let arm = violation.arm.parse::<Arm>()?;
     let path = plan.folder().join(format!("{}.toml", capsule.name));
-    let schedule = sim::museum::load(&path)?;
+    let schedule = read(capsule, arm)?;
     let drawn = sim::explore::pictured(&Museum::new(arm), &schedule, arm_name(arm))?;
     plan.pictures.write(&[drawn], &path.display().to_string(), &capsule.schedule)
+}
+
+/// Returns the schedule of a capsule. Its files may be gone: the search need not have been the only one in the
+/// folder.
+fn read(capsule: &Capsule, arm: Arm) -> Result<Schedule<Options>, ScheduleError> {
+    sim::sim::parse(&Museum::new(arm), &capsule.name, &capsule.schedule)
 }
 
 /// Prints the cause of a violation, and its best capsule with explanation, trace and the command that replays
@@ -235,7 +245,7 @@ fn report(
     let arm = violation.arm.parse::<Arm>()?;
     let (seed, cause) = (violation.drawn_from, &violation.cause);
     let path = plan.folder().join(format!("{}.toml", capsule.name));
-    let schedule = sim::museum::load(&path)?;
+    let schedule = read(capsule, arm)?;
     let explanation = explain(&Museum::new(arm), &schedule, cause);
     let explanation =
         explanation.map_or_else(String::new, |explanation| wrap_lines(&explanation.to_string()));
@@ -249,16 +259,20 @@ fn report(
         arm_name(arm),
         tally.schedules
     );
+    let is_kept = std::fs::read_to_string(&path).is_ok_and(|kept| kept == capsule.schedule);
+    let replay = if is_kept {
+        let (path, more) = (path.display(), path.with_extension("json"));
+        format!("replay it: cargo run --release -- replay {path}\nas it was drawn, and more: {}", more.display())
+    } else {
+        "NOT KEPT: save the schedule above, and replay it".to_owned()
+    };
     print(&format!(
-        "\n{}shrunk from {} to {} faults, seed {}\n\n{explanation}\n{}\n{trace}\nreplay it: cargo run --release -- replay \
-         {}\nas it was drawn, and more: {}\n",
+        "\n{}shrunk from {} to {} faults, seed {}\n\n{explanation}\n{}\n{trace}\n{replay}\n",
         wrap(&found, 2),
         capsule.drawn.matches("[[fault]]").count(),
         capsule.faults,
         capsule.seed,
         capsule.schedule,
-        path.display(),
-        path.with_extension("json").display()
     ))?;
     Ok(())
 }
