@@ -43,15 +43,26 @@ pub enum Error {
 
 impl Error {
     /// Returns a function that adds the path to an error of the operating system.
-    pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> Self + use<'_> {
-        move |source| Self::Write { path: path.to_owned(), source }
+    pub fn at(path: &Path) -> impl Fn(io::Error) -> Self + use<'_> {
+        move |error| Self::Write { path: path.to_owned(), source: without_path(error) }
+    }
+}
+
+/// Removes the path of the temporary file, which tempfile adds to its errors.
+fn without_path(error: io::Error) -> io::Error {
+    let text = error.to_string();
+    match text.split_once(" at path ") {
+        Some((text, _)) => io::Error::new(error.kind(), text),
+        None => error,
     }
 }
 
 /// Says what to do about an error.
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some space, or choose a place on another disk",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "free some space, or choose a place on another disk"
+        }
         ErrorKind::IsADirectory => "it is a folder: name a file",
         _ => "choose a place in a folder that exists and that this user can write to",
     }

@@ -71,11 +71,8 @@ impl Recorder {
     ///
     /// Those of the file, and one if it has content.
     pub fn open(process: &str, path: &Path) -> io::Result<(Self, Recording)> {
-        let to: Box<dyn Write + Send> = if path.as_os_str() == "-" {
-            Box::new(io::stdout())
-        } else {
-            Box::new(open(path)?)
-        };
+        let to: Box<dyn Write + Send> =
+            if path.as_os_str() == "-" { Box::new(io::stdout()) } else { Box::new(open(path)?) };
         let output = Arc::new(Mutex::new(Output { to, failure: None }));
         Ok((Self { process: process.into(), output: Arc::clone(&output) }, Recording(output)))
     }
@@ -106,7 +103,8 @@ fn open(path: &Path) -> io::Result<File> {
     let mut file = File::options().create(true).append(true).open(path)?;
     let there = file.metadata()?;
     if there.len() > 0 && there.is_file() {
-        let problem = "it has content, such as the history of an earlier run: delete it, or name another file";
+        let problem =
+            "it has content, such as the history of an earlier run: delete it, or name another file";
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, problem));
     }
     if !there.file_type().is_fifo() {

@@ -206,7 +206,8 @@ impl<S: Subject> Search<S> {
         let kept = kept(&self.folder, &self.name);
         if let Some(page) = &self.page {
             let inputs: Vec<&Path> = kept.iter().map(PathBuf::as_path).collect();
-            try_outputs(&[page], &inputs, Parents::Exist).map_err(|error| format!("{}: {error}", self.name))?;
+            try_outputs(&[page], &inputs, Parents::Exist)
+                .map_err(|error| format!("{}: {error}", self.name))?;
         }
         if seed.is_none()
             && let Some(failure) = self.replay_kept(&kept)?
@@ -239,13 +240,7 @@ impl<S: Subject> Search<S> {
     }
 
     /// Keeps and shrinks the schedule that broke the subject, drawn from `seed` in a search from `first` on.
-    fn told(
-        &self,
-        schedule: Schedule<S::Options>,
-        broken: Breakage,
-        first: u64,
-        seed: u64,
-    ) -> Failure {
+    fn told(&self, schedule: Schedule<S::Options>, broken: Breakage, first: u64, seed: u64) -> Failure {
         // A schedule that continues an earlier one takes the search that led to it.
         let count = seed - first + 1;
         let (seeds, why) = if schedule.rekey.is_empty() {

@@ -357,7 +357,10 @@ fn two_searches_in_one_folder_keep_both_violations() {
     two.add(shrunk("smaller two", "two")).unwrap();
     assert_eq!(names(&out), expected);
     let read = |name: &str| fs::read_to_string(out.join(name)).unwrap();
-    assert_eq!((read("seed-7-on.toml"), read("seed-7-on-2.toml")), ("smaller one".into(), "smaller two".into()));
+    assert_eq!(
+        (read("seed-7-on.toml"), read("seed-7-on-2.toml")),
+        ("smaller one".into(), "smaller two".into())
+    );
     // A later search that finds the same does not keep it twice, and none replaces a schedule of a person.
     fs::write(out.join("seed-8-on.toml"), "mine").unwrap();
     let mut later = Capsules::in_folder(&out);

@@ -13,6 +13,7 @@ use sim::museum::{Museum, run};
 use sim::{RunError, Schedule};
 
 use super::super::stopwatch::Stopwatch;
+use super::super::{note, written};
 use super::{Plan, bar, canary, cores, estimate, show};
 
 /// The time between two summaries.
@@ -41,14 +42,11 @@ struct State {
     summary: Summary,
     capsules: Capsules,
     saved: Stopwatch,
-    /// True if a file could not be written: the search ends then.
-    has_failed: bool,
 }
 
 impl State {
-    /// Notes what could not be kept.
+    /// Notes what could not be kept. The search goes on: it could end before the violation is counted.
     fn fail(&mut self, error: &FleetError) {
-        self.has_failed = true;
         let problem = format!("NOT KEPT: {error}");
         if !self.summary.problems.contains(&problem) {
             self.summary.problems.push(problem);
@@ -65,8 +63,7 @@ impl<'a> Following<'a> {
             canary::sing(&mut canary, plan.first, began)?;
             summary.canary = Some(canary);
         }
-        let state =
-            State { summary, capsules: Capsules::in_folder(&plan.folder()), saved: began, has_failed: false };
+        let state = State { summary, capsules: Capsules::in_folder(&plan.folder()), saved: began };
         let following =
             Self { plan, began, bar: bar(plan.seeds), state: Mutex::new(state), running: Mutex::default() };
         following.save(&lock(&following.state).summary)?;
@@ -106,8 +103,9 @@ impl<'a> Following<'a> {
             let problem = format!("the known mistake `{mistake}` was missed {missed} times");
             summary.problems.push(problem);
         }
-        if let Err(error) = self.save(&state.summary) {
-            state.fail(&error);
+        match self.save(&state.summary) {
+            Ok(()) => self.plan.out.iter().for_each(|out| written(&out.join("summary.json"))),
+            Err(error) => state.fail(&error),
         }
         Ok(searched?)
     }
@@ -179,19 +177,23 @@ impl<'a> Following<'a> {
         self.plan.longest.is_some_and(|longest| self.began.elapsed() >= longest)
     }
 
-    /// Keeps a capsule. If that fails, notes it and prints the schedule.
+    /// Keeps a capsule and names its file. If that fails, notes it and prints the schedule.
     fn keep(&self, capsule: Capsule) {
         let mut state = lock(&self.state);
-        let (cause, schedule) = (capsule.cause.clone(), capsule.schedule.clone());
+        let (cause, seed, schedule) = (capsule.cause.clone(), capsule.seed, capsule.schedule.clone());
         if let Err(error) = state.capsules.add(capsule) {
             state.fail(&error);
             self.show(&format!("violation: {cause}\n\n{schedule}\nNOT KEPT: {error}"));
+        } else if let Some(kept) =
+            state.capsules.iter().find(|kept| kept.seed == seed && kept.schedule == schedule)
+        {
+            self.show(&format!("written: {}", state.capsules.path(kept).display()));
         }
     }
 
     /// Prints a line on standard error, above the progress bar.
     fn show(&self, line: &str) {
-        self.bar.suspend(|| eprintln!("{line}"));
+        self.bar.suspend(|| note(line));
     }
 
     /// Searches for the known mistake if the last search for it is long ago, unless another thread does.
@@ -257,7 +259,7 @@ impl Watch<Options> for Following<'_> {
             }
         }
         let is_over = self.is_over() || self.is_stable(tally);
-        !state.has_failed && !is_over && tally.violations < self.plan.failures
+        !is_over && tally.violations < self.plan.failures
     }
 }
 

@@ -11,12 +11,12 @@ use std::time::Duration;
 use clap::builder::RangedU64ValueParser;
 use indicatif::{ProgressBar, ProgressStyle};
 use resource::audit::VerdictKind as Verdict;
+use sim::Schedule;
 use sim::explore::fleet::{Capsule, Shard};
 use sim::explore::{Found, Portfolio, Tally, Violation, explain, explore_watched};
 use sim::lab::{Arm, Options, System};
 use sim::museum::{Museum, Mutant, run};
 use sim::sim::ScheduleError;
-use sim::Schedule;
 
 use self::follow::Following;
 use super::picture::{Pictures, try_files};
@@ -262,7 +262,10 @@ fn report(
     let is_kept = std::fs::read_to_string(&path).is_ok_and(|kept| kept == capsule.schedule);
     let replay = if is_kept {
         let (path, more) = (path.display(), path.with_extension("json"));
-        format!("replay it: cargo run --release -- replay {path}\nas it was drawn, and more: {}", more.display())
+        format!(
+            "replay it: cargo run --release -- replay {path}\nas it was drawn, and more: {}",
+            more.display()
+        )
     } else {
         "NOT KEPT: save the schedule above, and replay it".to_owned()
     };

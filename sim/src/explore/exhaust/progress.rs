@@ -142,10 +142,13 @@ pub(super) fn load<S: Subject>(
     let head: Head = serde_json::from_str(head)
         .map_err(|_| other("it is no progress of a search by this version".to_owned()))?;
     if head.checksum != checksum(&head.program, &head.search, done) {
-        return Err(other("it was changed or damaged since it was written, so its counts prove nothing".to_owned()));
+        return Err(other(
+            "it was changed or damaged since it was written, so its counts prove nothing".to_owned(),
+        ));
     }
     if head.program != program().map_err(unread)? {
-        let problem = format!("it was written by another program ({}), whose runs prove nothing here", head.program);
+        let problem =
+            format!("it was written by another program ({}), whose runs prove nothing here", head.program);
         return Err(other(problem));
     }
     if head.search != search {
