@@ -47,7 +47,6 @@ struct Saved {
 #[derive(Serialize, Deserialize)]
 struct SavedPart {
     runs: u64,
-    exchanged: u64,
     refused: u64,
     breaks: Vec<SavedBreak>,
 }
@@ -110,16 +109,16 @@ impl SavedPart {
             violation: found.violation.cause.clone(),
             schedule: found.violation.schedule.to_toml(),
         };
-        let Part { runs, exchanged, refused, .. } = *part;
-        Self { runs, exchanged, refused, breaks: part.breaks.iter().map(saved).collect() }
+        let Part { runs, refused, .. } = *part;
+        Self { runs, refused, breaks: part.breaks.iter().map(saved).collect() }
     }
 
     fn read<O>(self, arm: &'static str, known: &Faults) -> Result<Part<O>, String>
     where
         O: Clone + Serialize + serde::de::DeserializeOwned,
     {
-        let Self { runs, exchanged, refused, breaks } = self;
-        let mut part = Part { runs, exchanged, refused, ..Part::default() };
+        let Self { runs, refused, breaks } = self;
+        let mut part = Part { runs, refused, ..Part::default() };
         for SavedBreak { faults, cause, broken, findings, violation, schedule } in breaks {
             let schedule = Schedule::read(&cause, &schedule, known).map_err(|error| error.to_string())?;
             let broken = broken.into_iter().collect();
