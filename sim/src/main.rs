@@ -102,7 +102,7 @@ enum Command {
         #[arg(long)]
         until_stable: bool,
         /// Fails if a probe is unmet: a situation that no run has reached, or a condition that none has
-        /// evaluated, unless it is marked rare.
+        /// evaluated, unless a kept schedule reaches it.
         #[arg(long)]
         probes: bool,
         /// Searches for a known mistake at the start and every hour, and fails if it is not found.
@@ -153,6 +153,8 @@ enum Command {
     Gallery(cli::gallery::Arguments),
     /// Runs every placement of at most so many faults in a small workload, and states what that shows.
     Exhaust(cli::exhaust::Arguments),
+    /// Runs the searches of docs/exhaustive.md again, and writes their results and the page.
+    ExhaustTable(cli::exhaust_table::Arguments),
     /// Runs every lock system under every class of faults, with fencing off and on, and counts the verdicts.
     Compare {
         /// The number of schedules for each row of the table.
@@ -245,6 +247,7 @@ fn main() -> ExitCode {
         Some(Command::Museum(arguments)) => cli::museum::run(&arguments),
         Some(Command::Gallery(arguments)) => cli::gallery::run(&arguments),
         Some(Command::Exhaust(arguments)) => cli::exhaust::run(&arguments),
+        Some(Command::ExhaustTable(arguments)) => cli::exhaust_table::run(&arguments),
         Some(Command::Compare { schedules, first, threads, out }) => {
             cli::compare::compare(first, schedules, threads, &out)
         }

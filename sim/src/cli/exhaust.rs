@@ -1,18 +1,17 @@
 //! `exhaust`: runs every placement of a few faults in a small workload, and prints the claim.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use resource::Fencing;
-use resource::audit::VerdictKind;
 use sim::Schedule;
-use sim::explore::exhaust::{Break, Demanding, Exhausted, Scope, exhaust, faults_needed};
+use sim::exhaustive::{self, Searched};
+use sim::explore::exhaust::{Break, Exhausted, Scope, exhaust, faults_needed};
 use sim::lab::{Arm, Options, System, small};
-use sim::museum::{self, Museum, Mutant};
+use sim::museum::{self, Mutant};
 
-use super::stopwatch::Stopwatch;
+use super::exhaust_table::{Meter, record};
 use super::{Outcome, explore, print, wrap};
 
 /// The arguments of `exhaust`.
@@ -42,29 +41,34 @@ pub(crate) struct Arguments {
     /// Prints only the least number of faults that breaks a promise.
     #[arg(long, conflicts_with = "resume")]
     needed: bool,
+    /// Leaves nothing out: places every fault at every point. It takes several times as long.
+    #[arg(long)]
+    everywhere: bool,
+    /// The file of results in which the result is recorded, such as sim/results/exhaustive.json.
+    #[arg(long, requires = "subject", conflicts_with_all = ["mutant", "needed", "everywhere"])]
+    record: Option<PathBuf>,
     /// The folder in which the smallest violations are saved, as schedules that replay.
     #[arg(long, default_value = "violations")]
     out: PathBuf,
 }
 
-/// The verdicts that a resource without fencing excuses, and that fencing promises.
-const FENCED: [VerdictKind; 3] = [VerdictKind::StaleWrite, VerdictKind::LateWrite, VerdictKind::LostUpdate];
-
 /// Searches, and prints the claim. Returns false if a placement breaks a promise.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let base = base(arguments)?;
-    let arm = Arm::from(arguments.fence);
-    let demanded = if arm == Arm::Unfenced { BTreeSet::from(FENCED) } else { BTreeSet::new() };
-    let subject = Demanding { subject: Museum::new(arm), demanded };
+    let subject = exhaustive::subject(arguments.fence);
     let threads = explore::cores(arguments.threads);
-    let scope = Scope { threads, progress: arguments.resume.clone(), ..Scope::of(arguments.faults) };
-    let began = Stopwatch::start();
+    let scope = Scope {
+        threads,
+        progress: arguments.resume.clone(),
+        is_pruned: !arguments.everywhere,
+        ..Scope::of(arguments.faults)
+    };
     if arguments.needed {
         let needed = faults_needed(&subject, &base, &scope)?;
         print(&format!("faults needed: {needed}\n"))?;
         return Ok(true);
     }
-    let bar = bar();
+    let (bar, meter) = (bar(), Meter::start(threads));
     let found = exhaust(&subject, &base, &scope, |progress| {
         bar.set_length(progress.all as u64);
         bar.set_position(progress.done as u64);
@@ -73,7 +77,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     })?;
     bar.finish_and_clear();
     print(&claim(&found))?;
-    let seconds = began.elapsed().as_secs_f64();
+    let cost = meter.cost();
+    let seconds = cost.seconds;
     let runs = found.runs - found.resumed;
     let speed = runs as f64 / seconds.max(1e-9);
     print(&format!("\nruns: {runs} in {seconds:.1} s on {threads} threads ({speed:.0} a second)\n"))?;
@@ -81,7 +86,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         print(&format!("from the progress file: {}\n", found.resumed))?;
     }
     for (number, broken) in found.breaks.iter().enumerate() {
-        report(number + 1, broken, arm, &arguments.out)?;
+        report(number + 1, broken, arguments.fence.into(), &arguments.out)?;
+    }
+    if let (Some(file), Some(system)) = (&arguments.record, arguments.subject) {
+        let cost = (found.resumed == 0).then_some(cost);
+        record(file, Searched { cost, ..Searched::of(system, arguments.fence, &found) })?;
     }
     Ok(found.breaks.is_empty())
 }

@@ -4,6 +4,7 @@ pub(crate) mod compare;
 pub(crate) mod corpus;
 pub(crate) mod demo;
 pub(crate) mod exhaust;
+pub(crate) mod exhaust_table;
 pub(crate) mod explore;
 pub(crate) mod exports;
 pub(crate) mod fencing;

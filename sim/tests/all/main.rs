@@ -32,6 +32,7 @@ mod docs;
 mod escapes;
 mod exercise;
 mod exhaust;
+mod exhaustive;
 mod explain;
 mod gallery;
 mod harness;
