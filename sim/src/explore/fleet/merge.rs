@@ -35,7 +35,7 @@ pub struct Merged {
     pub verdicts: BTreeMap<String, u64>,
     /// The violations, by cause.
     pub causes: BTreeMap<String, Found>,
-    /// The probes that no shard has met, apart from those that are marked rare.
+    /// The probes that no shard has met, apart from those that a kept schedule reaches.
     pub unmet: Vec<String>,
     /// The number of times that a known mistake was found.
     pub canaries: u64,

@@ -29,7 +29,7 @@ pub struct Summary {
     pub verdicts: BTreeMap<String, u64>,
     /// The number of runs whose first violation has this cause.
     pub causes: BTreeMap<String, u64>,
-    /// The probes that no run has met, apart from those that are marked rare.
+    /// The probes that no run has met, apart from those that a kept schedule reaches.
     pub unmet: Vec<String>,
     /// The searches for a known mistake, if there are any.
     pub canary: Option<Canary>,
