@@ -302,8 +302,7 @@ probes! {
     /// A renewal failed, and the lease is kept: validity is left.
     reached renewal_failed_lease_kept;
     /// The server renewed a lease whose loss had been declared: it stays lost.
-    sometimes renewed_after_loss,
-        rare = "only keep_alive renews beside the work, and the laboratory's workers renew by while_held";
+    sometimes renewed_after_loss;
     /// A renewal was answered that the lease is gone or another owner's.
     reached renewal_found_lease_gone;
     /// A renewal takes effect only while the lease is still valid.
@@ -311,8 +310,7 @@ probes! {
     /// How long before the end of the validity a renewal was answered, in nanoseconds.
     closest renewal_before_expiry_ns;
     /// A release began while a renewal was in progress, and waits for it.
-    sometimes release_waits_for_renewal,
-        rare = "only keep_alive renews beside the work, and the laboratory's workers renew by while_held";
+    sometimes release_waits_for_renewal;
     /// A lease was released after its validity had ended.
     sometimes expired_lease_released;
     /// A release was answered that the lease is gone or another owner's.

@@ -80,8 +80,7 @@ async fn watch<B: Backend>(held: &Held<B>, cap: Cap) -> LostError {
 
 probes! {
     /// The watchdog woke up after the validity had ended.
-    sometimes watchdog_overslept,
-        rare = "only keep_alive sleeps past the end, and the laboratory's workers renew by while_held";
+    sometimes watchdog_overslept;
     /// The watchdog stopped at its cap, while the lease was still valid.
     reached watchdog_capped;
 }

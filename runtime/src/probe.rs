@@ -40,8 +40,6 @@ pub struct Probe {
     pub line: u32,
     /// The situation, in one sentence.
     pub about: &'static str,
-    /// Why a search may miss it, if it may.
-    pub rare: Option<&'static str>,
 }
 
 /// The seam of probes where there is no [`Runtime`](crate::Runtime). `()` ignores them.
@@ -68,7 +66,7 @@ impl fmt::Display for ProbeKind {
 }
 
 /// Declares the probes of a file, in a module `probe` whose `ALL` lists them. The doc comment of a probe is
-/// its sentence; `rare` says why a search may miss it.
+/// its sentence.
 ///
 /// ```
 /// use dlock_runtime::{ProbeKind, Runtime, probes, sometimes};
@@ -77,7 +75,7 @@ impl fmt::Display for ProbeKind {
 ///     /// A renewal failed, and the lease is still valid.
 ///     sometimes renewal_failed_lease_kept;
 ///     /// A token is repeated.
-///     sometimes token_repeated, rare = "it takes a failover in the same millisecond";
+///     sometimes token_repeated;
 ///     /// A lease is never valid for longer than its TTL.
 ///     always validity_within_ttl;
 /// }
@@ -87,13 +85,13 @@ impl fmt::Display for ProbeKind {
 /// }
 ///
 /// fn main() {
-///     assert_eq!(probe::ALL[1].rare, Some("it takes a failover in the same millisecond"));
+///     assert_eq!(probe::ALL[1].about.trim(), "A token is repeated.");
 ///     assert_eq!(probe::ALL[2].kind, ProbeKind::Always);
 /// }
 /// ```
 #[macro_export]
 macro_rules! probes {
-    ($($(#[doc = $about:literal])+ $kind:ident $name:ident $(, rare = $rare:literal)?;)+) => {
+    ($($(#[doc = $about:literal])+ $kind:ident $name:ident;)+) => {
         #[allow(non_upper_case_globals, reason = "a probe's name is lower case where it is reported")]
         pub(crate) mod probe {
             $(
@@ -104,7 +102,6 @@ macro_rules! probes {
                     file: file!(),
                     line: line!(),
                     about: concat!($($about),+),
-                    rare: $crate::probes!(@rare $($rare)?),
                 };
             )+
 
@@ -116,8 +113,6 @@ macro_rules! probes {
     (@kind always) => { $crate::ProbeKind::Always };
     (@kind reached) => { $crate::ProbeKind::Reached };
     (@kind closest) => { $crate::ProbeKind::Closest };
-    (@rare) => { None };
-    (@rare $rare:literal) => { Some($rare) };
     (@evaluate $kind:ident, $seam:expr, $name:ident, $seen:expr) => {{
         const { assert!(matches!(probe::$name.kind, $crate::ProbeKind::$kind), "declared as another kind") };
         $seam.probe(&probe::$name, line!(), || $seen)
@@ -175,7 +170,7 @@ mod tests {
         /// and the second.
         sometimes told;
         /// A condition.
-        always held, rare = "a reason";
+        always held;
         /// A place.
         reached here;
         /// A number.
@@ -183,10 +178,10 @@ mod tests {
     }
 
     #[test]
-    fn a_declaration_has_place_sentence_and_reason() {
+    fn a_declaration_has_place_and_sentence() {
         let [told, held, ..] = probe::ALL else { unreachable!() };
         assert_eq!((told.name, told.about.trim()), ("told", "The first line and the second."));
-        assert_eq!((held.kind, held.rare), (ProbeKind::Always, Some("a reason")));
+        assert_eq!(held.kind, ProbeKind::Always);
         assert!(told.file.ends_with("probe.rs") && told.line > 100, "{told:?}");
     }
 

@@ -12,6 +12,7 @@ pub mod compare;
 pub mod corpus;
 pub mod entropy;
 pub mod etcd_lock_service;
+pub mod exhaustive;
 pub mod explore;
 pub mod faults;
 pub mod gallery;

@@ -1,6 +1,7 @@
 //! The `sim` command: parses its arguments, calls the library and prints the results.
 //!
-//! Exit codes: 0 as expected, 1 not as expected, 2 invalid input.
+//! Exit codes: 0 as expected, 1 not as expected, 2 invalid input or nothing checked, 130 interrupted by
+//! Ctrl-C or SIGTERM.
 mod cli;
 
 use std::path::PathBuf;
@@ -102,7 +103,7 @@ enum Command {
         #[arg(long)]
         until_stable: bool,
         /// Fails if a probe is unmet: a situation that no run has reached, or a condition that none has
-        /// evaluated, unless it is marked rare.
+        /// evaluated, unless a kept schedule reaches it.
         #[arg(long)]
         probes: bool,
         /// Searches for a known mistake at the start and every hour, and fails if it is not found.
@@ -153,6 +154,8 @@ enum Command {
     Gallery(cli::gallery::Arguments),
     /// Runs every placement of at most so many faults in a small workload, and states what that shows.
     Exhaust(cli::exhaust::Arguments),
+    /// Runs the searches of docs/exhaustive.md again, and writes their results and the page.
+    ExhaustTable(cli::exhaust_table::Arguments),
     /// Runs every lock system under every class of faults, with fencing off and on, and counts the verdicts.
     Compare {
         /// The number of schedules for each row of the table.
@@ -164,9 +167,10 @@ enum Command {
         /// The number of threads; by default one for each core.
         #[arg(long, value_parser = cli::explore::threads())]
         threads: Option<usize>,
-        /// The Markdown file for the table.
-        #[arg(long, default_value = "docs/comparison.md")]
-        out: PathBuf,
+        /// The Markdown file for the table, such as docs/comparison.md. Without it, the table is only
+        /// printed.
+        #[arg(long)]
+        out: Option<PathBuf>,
     },
     /// Serves the simulated Redis on a real port of this machine, for any Redis client.
     ServeRedis {
@@ -245,8 +249,9 @@ fn main() -> ExitCode {
         Some(Command::Museum(arguments)) => cli::museum::run(&arguments),
         Some(Command::Gallery(arguments)) => cli::gallery::run(&arguments),
         Some(Command::Exhaust(arguments)) => cli::exhaust::run(&arguments),
+        Some(Command::ExhaustTable(arguments)) => cli::exhaust_table::run(&arguments),
         Some(Command::Compare { schedules, first, threads, out }) => {
-            cli::compare::compare(first, schedules, threads, &out)
+            cli::compare::compare(first, schedules, threads, out.as_deref())
         }
         Some(Command::ServeRedis { port }) => {
             sim::serve::serve_redis(port).map(|()| true).map_err(Into::into)
@@ -257,6 +262,7 @@ fn main() -> ExitCode {
         }
     };
     match outcome {
+        Ok(_) if cli::interrupted() => ExitCode::from(cli::interrupt::EXIT_CODE),
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {

@@ -13,6 +13,17 @@ use crate::servers;
 pub use crate::world::probes::Count;
 use crate::world::probes::{Failed, Hit, Hits};
 
+/// The probes that a random search may miss, each with the schedule in `seeds/` that reaches it.
+const KEPT: [(&str, &str); 7] = [
+    ("watchdog_overslept", "renewal-beside-work"),
+    ("renewed_after_loss", "renewal-beside-work"),
+    ("release_waits_for_renewal", "renewal-beside-work"),
+    ("key_gone_lease_alive", "etcd-queue-deleted"),
+    ("watch_ended_without_leader", "etcd-watch-without-leader"),
+    ("write_without_token_refused", "cas-beside-lock"),
+    ("update_gave_up", "cas-gives-up"),
+];
+
 /// What the probes have shown, in one run or in many.
 #[derive(Clone, Debug, Default)]
 pub struct Probes(Hits);
@@ -31,8 +42,8 @@ pub struct Seen<'a> {
     pub file: &'static str,
     /// The line at which it is evaluated; if it never was, the line at which its file declares its probes.
     pub line: u32,
-    /// Why a search may miss it, if it may.
-    pub rare: Option<&'static str>,
+    /// The schedule in `seeds/` that reaches it, if a random search may miss it.
+    pub kept: Option<&'static str>,
     /// What was counted.
     pub count: Count,
 }
@@ -78,7 +89,7 @@ impl Probes {
             about: "",
             file: own.place.file(),
             line: own.place.line(),
-            rare: None,
+            kept: None,
             count: own.count,
         });
         declared.chain(own)
@@ -90,9 +101,9 @@ impl Probes {
     }
 
     /// The probes that a search should have met and did not: a `sometimes`, `reached` or `closest` without a
-    /// hit, an `always` that was never evaluated. Those that are marked rare are left out.
+    /// hit, an `always` that was never evaluated. Those that a kept schedule reaches are left out.
     pub fn unmet(&self) -> Vec<Seen<'_>> {
-        self.iter().filter(|seen| !seen.is_met() && seen.rare.is_none()).collect()
+        self.iter().filter(|seen| !seen.is_met() && seen.kept.is_none()).collect()
     }
 }
 
@@ -104,7 +115,7 @@ impl Seen<'_> {
             about: probe.about.trim(),
             file: probe.file,
             line: if count.evaluated > 0 { count.line } else { probe.line },
-            rare: probe.rare,
+            kept: KEPT.iter().find(|(name, _)| *name == probe.name).map(|(_, schedule)| *schedule),
             count,
         }
     }
@@ -122,11 +133,11 @@ impl Seen<'_> {
 
 impl fmt::Display for Seen<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, kind, about, file, line, rare, .. } = self;
+        let Self { name, kind, about, file, line, kept, .. } = self;
         write!(f, "{kind} {name} ({file}:{line})")?;
         if !about.is_empty() {
             write!(f, ": {about}")?;
         }
-        rare.map_or(Ok(()), |rare| write!(f, " Rare: {rare}."))
+        kept.map_or(Ok(()), |kept| write!(f, " seeds/{kept}.toml reaches it."))
     }
 }

@@ -82,11 +82,6 @@ impl<R: Runtime> Node<R> {
         };
         sometimes!(connector.runtime(), request_unanswered, result.is_err() && used.is_some());
         let is_read_only = |reply: &Reply| reply::is_read_only(&reply.value);
-        sometimes!(
-            connector.runtime(),
-            replica_answered,
-            matches!(&result, Ok(Ok(reply)) if is_read_only(reply))
-        );
         let result = result.unwrap_or_else(|_| Err(connector.silent(used.is_some())));
         if result.as_ref().map_or(true, is_read_only)
             && let Some(used) = &used
@@ -141,7 +136,4 @@ fn disconnected(error: RedisError) -> BackendError {
 probes! {
     /// A request was sent, and no answer came before the deadline.
     sometimes request_unanswered;
-    /// The server is a replica and refused to write: the connection is replaced.
-    sometimes replica_answered,
-        rare = "the primary's name leads to a replica only once it is promoted";
 }

@@ -159,10 +159,7 @@ impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
         let proof = proof.await;
         match self.judge(proof, &client) {
             Ok((true, since, left)) => Ok(Renewal::Extended { since, left }),
-            Ok((false, ..)) => {
-                reached!(self.sessions.runtime(), entry_gone_session_alive);
-                Ok(Renewal::NotOwner)
-            }
+            Ok((false, ..)) => Ok(Renewal::NotOwner),
             Err(error) if error.is_session_over() => Ok(Renewal::NotOwner),
             Err(error) => Err(self.failure(error)),
         }
@@ -230,7 +227,4 @@ probes! {
     sometimes woken_by_predecessor;
     /// A watch ended with its connection: the waiter looks again.
     sometimes watch_lost;
-    /// A renewal found the session alive and the claim's entry gone.
-    reached entry_gone_session_alive,
-        rare = "no fault deletes the entry of a session that is alive";
 }

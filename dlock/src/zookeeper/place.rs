@@ -99,7 +99,6 @@ impl<R: Runtime> Place<R> {
         let name = queue::find(&names, &self.guid);
         sometimes!(client.runtime(), unanswered_creation_found, entry.is_none() && name.is_some());
         sometimes!(client.runtime(), unanswered_creation_missing, entry.is_none() && name.is_none());
-        sometimes!(client.runtime(), entry_gone_while_waiting, entry.is_some() && name.is_none());
         let Some(name) = name else { return Ok(None) };
         let path = format!("{queue}/{name}");
         let stat = match stat? {
@@ -189,9 +188,6 @@ probes! {
     sometimes unanswered_creation_found;
     /// A creation whose answer got lost had no effect, and never will.
     sometimes unanswered_creation_missing;
-    /// A claim looked for its entry after a wait, and the entry was gone.
-    sometimes entry_gone_while_waiting,
-        rare = "no fault deletes the entry of a session that is alive";
     /// An entry with the guid of a claim belongs to the claim's session.
     always found_entry_is_ours;
     /// The entry ahead was gone before the watch on it was set.

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use dlock::TokioRuntime;
-use real::contend::{Arm, Load, contend};
-use real::lab::keep;
+use real::contend::{Arm, Load, contend_until};
+use real::lab::{keep, try_keep};
 use tokio::runtime::{Builder, Handle};
 
 use super::lock::LockArgs;
 use super::metrics::MetricsArgs;
-use super::{Identity, Outcome, print, span};
+use super::{Identity, Outcome, print, span, written};
 
 /// The flags of `contend`.
 #[derive(Args)]
@@ -93,6 +93,9 @@ impl From<ArmKind> for Arm {
 
 impl Contend {
     pub(crate) fn run(self) -> Outcome {
+        if let Some(out) = &self.out {
+            try_keep(out, &self.identity.history().into_iter().collect::<Vec<_>>())?;
+        }
         let recording = self.identity.record(&self.identity.name_or("contend"))?;
         let load = Load {
             arm: self.arm.into(),
@@ -113,14 +116,20 @@ impl Contend {
         let executor = Builder::new_current_thread().enable_all().build()?;
         self.metrics.serve(&executor)?;
         let busy_poll = self.lock.busy_poll;
+        let stop = super::stop_on_signals()?;
         let report = executor.block_on(async {
-            contend(load, TokioRuntime::new(Handle::current()).polling_busily(busy_poll)).await
+            let runtime = TokioRuntime::new(Handle::current()).polling_busily(busy_poll);
+            contend_until(load, runtime, stop).await
         })?;
         print(&report.to_string())?;
         if let Some(out) = &self.out {
             keep(&report, out)?;
+            written(out);
         }
         super::finish(recording)?;
-        Ok(report.failed == 0)
+        if report.served == 0 {
+            eprintln!("real: no attempt was served: see the report");
+        }
+        Ok(report.failed == 0 && report.served > 0)
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod fill;
 pub(crate) mod lock;
 pub(crate) mod metrics;
 pub(crate) mod peers;
+mod progress;
 pub(crate) mod report;
 pub(crate) mod resource;
 pub(crate) mod span;
@@ -18,13 +19,30 @@ pub(crate) mod worker;
 
 use std::error::Error;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use clap::{Args, ValueEnum};
 use real::history::{Recorder, Recording};
+use real::stop::Stop;
 
 /// True if the outcome was as expected; an error if the input is invalid.
 pub(crate) type Outcome = Result<bool, Box<dyn Error>>;
+
+/// The request to stop, of a command that ends well when it is asked to.
+static STOP: OnceLock<Stop> = OnceLock::new();
+
+/// Returns the request that the first Ctrl-C or SIGTERM makes. After it the program exits with
+/// [`EXIT_CODE`](real::stop::EXIT_CODE), whatever the command returns, unless that is an error.
+pub(crate) fn stop_on_signals() -> io::Result<Stop> {
+    let stop = Stop::on_signals()?;
+    Ok(STOP.get_or_init(|| stop).clone())
+}
+
+/// Returns true if the command was asked to stop.
+pub(crate) fn interrupted() -> bool {
+    STOP.get().is_some_and(Stop::is_asked)
+}
 
 /// Prints to standard output. A closed pipe (`| head`) is no error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
@@ -32,6 +50,16 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }
+}
+
+/// Names a file that was written, on standard error: standard output may be JSON.
+pub(crate) fn written(file: &Path) {
+    note("written", file);
+}
+
+/// Names a file on standard error. Ignores a standard error that can't be written.
+fn note(what: &str, file: &Path) {
+    let _ = writeln!(io::stderr(), "{what}: {}", file.display());
 }
 
 /// The value of a flag that switches something on or off.
@@ -53,7 +81,8 @@ pub(crate) struct Identity {
     /// The name of this process in the history and in owner tokens.
     #[arg(long, env = "DLOCK_NAME")]
     pub(crate) name: Option<String>,
-    /// Writes every event to this file, one line of JSON each; `-` is the standard output.
+    /// Writes every event to this file, one line of JSON each; `-` is the standard output. A file with
+    /// content is refused: it would be the history of two runs.
     #[arg(long, env = "DLOCK_HISTORY", value_name = "FILE")]
     history: Option<PathBuf>,
 }
@@ -63,10 +92,18 @@ impl Identity {
         self.name.clone().unwrap_or_else(|| name.to_owned())
     }
 
+    /// Returns the file of the history, if it is one.
+    pub(crate) fn history(&self) -> Option<&Path> {
+        self.history.as_deref().filter(|path| path.as_os_str() != "-")
+    }
+
     pub(crate) fn record(&self, name: &str) -> Result<Option<Recording>, Box<dyn Error>> {
         let Some(path) = &self.history else { return Ok(None) };
         match Recorder::install(name, path) {
-            Ok(recording) => Ok(Some(recording)),
+            Ok(recording) => {
+                self.history().into_iter().for_each(|path| note("history", path));
+                Ok(Some(recording))
+            }
             Err(error) => Err(format!("--history {}: {error}", path.display()).into()),
         }
     }

@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use files::Parents;
 use serde::{Deserialize, Serialize};
 
 /// The running servers.
@@ -32,10 +33,17 @@ impl State {
         state.map(Some).map_err(|error| format!("{}: {error}; remove the file", path.display()).into())
     }
 
-    pub(crate) fn save(&self, file: Option<&Path>) -> Result<(), Box<dyn Error>> {
+    /// Writes the file, and returns its path.
+    pub(crate) fn save(&self, file: Option<&Path>) -> Result<PathBuf, Box<dyn Error>> {
         let path = path(file);
         let text = serde_json::to_vec_pretty(self)?;
-        fs::write(&path, text).map_err(|error| elsewhere(&path, &error).into())
+        files::write(&path, text)?;
+        Ok(path)
+    }
+
+    /// Checks before the servers start that the file can be written.
+    pub(crate) fn try_save(file: Option<&Path>) -> Result<(), files::Error> {
+        files::try_outputs(&[&path(file)], &[], Parents::Exist)
     }
 
     pub(crate) fn remove(file: Option<&Path>) -> Result<(), Box<dyn Error>> {

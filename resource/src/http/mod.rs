@@ -252,8 +252,7 @@ probes! {
     /// A conditional write was refused, since the version had changed.
     sometimes conflict_refused;
     /// A conditional write was refused, since the key is written under a lock.
-    sometimes write_without_token_refused,
-        rare = "random schedules mix no updates without a lock with locks on one key";
+    sometimes write_without_token_refused;
     /// A claim was refused.
     sometimes claim_refused;
     /// A retry of a write that had been applied was recognised.

@@ -1,19 +1,19 @@
 //! `exhaust`: runs every placement of a few faults in a small workload, and prints the claim.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use resource::Fencing;
-use resource::audit::VerdictKind;
 use sim::Schedule;
-use sim::explore::exhaust::{Break, Demanding, Exhausted, Scope, exhaust, faults_needed};
+use sim::exhaustive::{self, Searched};
+use sim::explore::exhaust::{Break, Exhausted, Scope, exhaust, faults_needed_watched};
 use sim::lab::{Arm, Options, System, small};
-use sim::museum::{self, Museum, Mutant};
+use sim::museum::{self, Mutant};
 
-use super::stopwatch::Stopwatch;
-use super::{Outcome, explore, print, wrap};
+use super::exhaust_table::{Meter, record};
+use super::picture::try_files;
+use super::progress::Progress;
+use super::{Outcome, explore, interrupt, interrupted, print, wrap, written};
 
 /// The arguments of `exhaust`.
 #[derive(Args)]
@@ -42,57 +42,79 @@ pub(crate) struct Arguments {
     /// Prints only the least number of faults that breaks a promise.
     #[arg(long, conflicts_with = "resume")]
     needed: bool,
+    /// Leaves nothing out: places every fault at every point. It takes several times as long.
+    #[arg(long)]
+    everywhere: bool,
+    /// The file of results in which the result is recorded, such as sim/results/exhaustive.json.
+    #[arg(long, requires = "subject", conflicts_with_all = ["mutant", "needed", "everywhere"])]
+    record: Option<PathBuf>,
     /// The folder in which the smallest violations are saved, as schedules that replay.
     #[arg(long, default_value = "violations")]
     out: PathBuf,
 }
 
-/// The verdicts that a resource without fencing excuses, and that fencing promises.
-const FENCED: [VerdictKind; 3] = [VerdictKind::StaleWrite, VerdictKind::LateWrite, VerdictKind::LostUpdate];
-
 /// Searches, and prints the claim. Returns false if a placement breaks a promise.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    files::try_folder(&arguments.out)?;
+    let outputs: Vec<PathBuf> = arguments.resume.iter().chain(&arguments.record).cloned().collect();
+    try_files(&outputs, arguments.file.as_deref())?;
     let base = base(arguments)?;
-    let arm = Arm::from(arguments.fence);
-    let demanded = if arm == Arm::Unfenced { BTreeSet::from(FENCED) } else { BTreeSet::new() };
-    let subject = Demanding { subject: Museum::new(arm), demanded };
+    let subject = exhaustive::subject(arguments.fence);
     let threads = explore::cores(arguments.threads);
-    let scope = Scope { threads, progress: arguments.resume.clone(), ..Scope::of(arguments.faults) };
-    let began = Stopwatch::start();
+    let scope = Scope {
+        threads,
+        progress: arguments.resume.clone(),
+        is_pruned: !arguments.everywhere,
+        stop: interrupted,
+        ..Scope::of(arguments.faults)
+    };
+    interrupt::watch()?;
+    let (progress, meter) = (Progress::new(0, "first faults"), Meter::start(threads));
+    let go_on = |found: &sim::explore::exhaust::Progress| {
+        progress.set_length(found.all as u64);
+        let more = format!("{} placements, {} causes of violations", found.runs, found.broken);
+        progress.set(found.done as u64, &more);
+        true
+    };
     if arguments.needed {
-        let needed = faults_needed(&subject, &base, &scope)?;
-        print(&format!("faults needed: {needed}\n"))?;
+        let needed = faults_needed_watched(&subject, &base, &scope, go_on)?;
+        progress.finish();
+        print(&format!("faults needed: {needed}\n{}", note(arguments)))?;
         return Ok(true);
     }
-    let bar = bar();
-    let found = exhaust(&subject, &base, &scope, |progress| {
-        bar.set_length(progress.all as u64);
-        bar.set_position(progress.done as u64);
-        bar.set_message(format!("{} placements, {} causes of violations", progress.runs, progress.broken));
-        true
-    })?;
-    bar.finish_and_clear();
+    let found = exhaust(&subject, &base, &scope, go_on)?;
+    progress.finish();
     print(&claim(&found))?;
-    let seconds = began.elapsed().as_secs_f64();
+    let cost = meter.cost();
+    let seconds = cost.seconds;
     let runs = found.runs - found.resumed;
     let speed = runs as f64 / seconds.max(1e-9);
     print(&format!("\nruns: {runs} in {seconds:.1} s on {threads} threads ({speed:.0} a second)\n"))?;
     if found.resumed > 0 {
         print(&format!("from the progress file: {}\n", found.resumed))?;
     }
-    for (number, broken) in found.breaks.iter().enumerate() {
-        report(number + 1, broken, arm, &arguments.out)?;
+    if let Some(resume) = &arguments.resume {
+        written(resume);
     }
+    for (number, broken) in found.breaks.iter().enumerate() {
+        report(number + 1, broken, arguments.fence.into(), &arguments.out)?;
+    }
+    if let (Some(file), Some(system)) = (&arguments.record, arguments.subject) {
+        let cost = (found.resumed == 0).then_some(cost);
+        record(file, Searched { cost, ..Searched::of(system, arguments.fence, &found) })?;
+    }
+    print(&note(arguments))?;
     Ok(found.breaks.is_empty())
 }
 
-/// Creates a progress bar. It hides itself without a terminal.
-fn bar() -> ProgressBar {
-    let bar = ProgressBar::new(0);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} first faults, {msg}") {
-        bar.set_style(style);
-    }
-    bar
+/// Says that the search was interrupted, if it was, and how it goes on.
+fn note(arguments: &Arguments) -> String {
+    let how = match &arguments.resume {
+        Some(_) => ": the same command goes on",
+        None if arguments.needed => "",
+        None => "; --resume FILE keeps the progress",
+    };
+    if interrupted() { format!("interrupted{how}\n") } else { String::new() }
 }
 
 /// Returns the workload: that of the file, or the small one of the system.
@@ -114,26 +136,17 @@ fn claim(found: &Exhausted<Options>) -> String {
     found.claim().lines().map(line).collect()
 }
 
-/// Saves a violation as a schedule, and prints how to replay it.
-fn report(
-    number: usize,
-    found: &Break<Options>,
-    arm: Arm,
-    out: &Path,
-) -> Result<(), Box<dyn std::error::Error>> {
-    let failed =
-        |error: std::io::Error| format!("{}: {error}; choose another folder with --out", out.display());
-    std::fs::create_dir_all(out).map_err(failed)?;
+/// Prints a violation, saves it as a schedule, and prints how to replay it. If it can't be saved, prints the
+/// whole schedule and the reason.
+fn report(number: usize, found: &Break<Options>, arm: Arm, out: &Path) -> std::io::Result<()> {
     let mut schedule = found.violation.schedule.clone();
     schedule.about = format!("{}; found by an exhaustive search", found.cause);
-    let path = out.join(format!("exhaust-{}-{arm}-{number}.toml", schedule.options.system));
     let text = schedule.to_toml();
-    std::fs::write(&path, &text).map_err(failed)?;
     let faults: String = text.split_inclusive("\n\n").filter(|part| part.starts_with("[[fault]]")).collect();
-    print(&format!(
-        "\n{number}. {}\n\n{faults}replay it: cargo run --release -- replay {}\n",
-        found.cause,
-        path.display()
-    ))?;
-    Ok(())
+    print(&format!("\n{number}. {}\n\n{faults}", found.cause))?;
+    let name = format!("exhaust-{}-{arm}-{number}", schedule.options.system);
+    match files::keep(out, &name, "toml", &text) {
+        Ok(path) => print(&format!("replay it: cargo run --release -- replay {}\n", path.display())),
+        Err(error) => print(&format!("{text}\nNOT KEPT: save the schedule above. {error} (--out)\n")),
+    }
 }

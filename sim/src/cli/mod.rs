@@ -4,21 +4,27 @@ pub(crate) mod compare;
 pub(crate) mod corpus;
 pub(crate) mod demo;
 pub(crate) mod exhaust;
+pub(crate) mod exhaust_table;
 pub(crate) mod explore;
 pub(crate) mod exports;
 pub(crate) mod fencing;
 pub(crate) mod gallery;
+pub(crate) mod interrupt;
 pub(crate) mod json;
 pub(crate) mod merge;
 pub(crate) mod museum;
 pub(crate) mod picture;
 pub(crate) mod probes;
+mod progress;
 pub(crate) mod replay;
 pub(crate) mod shrink;
 mod stopwatch;
 
 use std::error::Error;
 use std::io::{self, Write};
+use std::path::Path;
+
+pub(crate) use interrupt::interrupted;
 
 /// True if all was as expected; an error if the input is invalid.
 pub(crate) type Outcome = Result<bool, Box<dyn Error>>;
@@ -29,6 +35,17 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }
+}
+
+/// Names a file that was written, on standard error: standard output may be JSON.
+pub(crate) fn written(file: &Path) {
+    note(&format!("written: {}", file.display()));
+}
+
+/// Prints a line on standard error. Ignores a standard error that can't be written, such as a file on a full
+/// disk.
+pub(crate) fn note(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Width of a terminal, in columns.

@@ -39,12 +39,12 @@ pub(crate) fn list(probes: &Probes) -> String {
     text
 }
 
-/// Prints the probes that are unmet and not marked rare, and returns whether there are any.
+/// Prints the probes that are unmet and that no kept schedule reaches; returns whether there are any.
 pub(crate) fn has_unmet(probes: &Probes) -> io::Result<bool> {
     let unmet = probes.unmet();
     if !unmet.is_empty() {
         let names: Vec<_> = unmet.iter().map(|seen| seen.name).collect();
-        let advice = "run more schedules, aim faults at them, or mark them rare with a reason";
+        let advice = "run more schedules, or keep one that reaches them";
         print(&wrap(&format!("unmet: {}; {advice}", names.join(", ")), 2))?;
     }
     Ok(!unmet.is_empty())

@@ -19,7 +19,7 @@ use super::hosts::hosts;
 use super::options::{Options, RESOURCE};
 use super::smaller::smaller;
 use super::system::System;
-use super::worker::{Worker, WorkerMode};
+use super::worker::WorkerMode;
 use super::workloads;
 use crate::place::{Invalid, Place};
 use crate::servers::resource::ResourceHost;
@@ -224,23 +224,6 @@ impl Subject for Lab {
 
     fn excused(&self, schedule: &Schedule<Options>) -> BTreeSet<VerdictKind> {
         excused(schedule, self.arm)
-    }
-
-    /// Returns the workers that differ in their names alone. Those of a cluster also differ in the member
-    /// that they connect to first.
-    fn exchangeable(&self, options: &Options) -> Vec<Vec<String>> {
-        if options.cluster().is_some() {
-            return Vec::new();
-        }
-        let mut groups: Vec<(Worker, Vec<String>)> = Vec::new();
-        for worker in &options.workers {
-            let nameless = Worker { name: String::new(), ..worker.clone() };
-            match groups.iter_mut().find(|(like, _)| *like == nameless) {
-                Some((_, names)) => names.push(worker.name.clone()),
-                None => groups.push((nameless, vec![worker.name.clone()])),
-            }
-        }
-        groups.into_iter().map(|(_, names)| names).filter(|names| names.len() > 1).collect()
     }
 }
 

@@ -118,14 +118,6 @@ impl Subject for Museum {
     fn excused(&self, schedule: &Schedule<Options>) -> BTreeSet<VerdictKind> {
         self.lab.excused(schedule)
     }
-
-    fn exchangeable(&self, options: &Options) -> Vec<Vec<String>> {
-        let mut options = options.clone();
-        if let Ok(Some(mutant)) = self.mutant(&options) {
-            mutant.exhibit().deploy(&mut options);
-        }
-        self.lab.exchangeable(&options)
-    }
 }
 
 /// Loads the schedule in the file at `path`, which may name a mutant.

@@ -129,13 +129,6 @@ pub trait Subject: Sync {
         faults.chain(outside).chain([VerdictKind::Overlap]).collect()
     }
 
-    /// Returns groups of processes that do the same under these options. An exhaustive search places a first
-    /// fault on one process of a group where a fault on another would mirror it. Default: none.
-    fn exchangeable(&self, options: &Self::Options) -> Vec<Vec<String>> {
-        let _ = options;
-        Vec::new()
-    }
-
     /// Returns the time at which a run of the schedule ends at the latest, once its faults are drawn.
     /// Default: that of the schedule.
     fn limit(&self, schedule: &Schedule<Self::Options>) -> Span {

@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use resource::Fencing;
 use resource::audit::VerdictKind as Verdict;
+use sim::exhaustive::subject;
 use sim::explore::exhaust;
 use sim::explore::exhaust::{Demanding, Exhausted, Kind, Needed, Progress, Scope, base, faults_needed};
 use sim::faults::Call;
 use sim::lab::{Arm, Options, System, small};
 use sim::museum::{Museum, Mutant};
-use sim::{Process, Schedule, Sim, Span, Subject};
+use sim::{Process, Schedule, Shift, Sim, Span, Subject};
 
 /// Whether the search goes on: always.
 fn on(_: &Progress) -> bool {
@@ -27,8 +29,7 @@ fn two(faults: usize) -> Scope {
 
 /// The laboratory without fencing, held to what fencing promises.
 fn unfenced() -> Demanding<Museum> {
-    let demanded = BTreeSet::from([Verdict::StaleWrite, Verdict::LateWrite, Verdict::LostUpdate]);
-    Demanding { subject: Museum::new(Arm::Unfenced), demanded }
+    subject(Fencing::Off)
 }
 
 fn causes<O>(found: &Exhausted<O>) -> BTreeSet<(usize, String)> {
@@ -96,16 +97,44 @@ fn pauses_and_crashes() -> Option<Vec<Kind>> {
 
 #[test]
 fn one_fault_pruned_breaks_what_one_fault_anywhere_breaks() {
-    same_with_one_fault(&unfenced(), &small(System::Redis));
-    same_with_one_fault(&Museum::new(Arm::Fenced), &mutant(Mutant::BlindDel));
-}
-
-fn same_with_one_fault<S: Subject>(subject: &S, base: &Schedule<S::Options>) {
-    let pruned = search(subject, base, &two(1));
-    let whole = search(subject, base, &Scope { is_pruned: false, ..two(1) });
+    let (redis, unfenced) = (small(System::Redis), unfenced());
+    let pruned = search(&unfenced, &redis, &two(1));
+    let whole = search(&unfenced, &redis, &Scope { is_pruned: false, ..two(1) });
     assert_eq!(causes(&pruned), causes(&whole));
     assert!(!pruned.breaks.is_empty());
     assert!(pruned.runs * 4 < whole.runs, "{} of {}", pruned.runs, whole.runs);
+}
+
+#[test]
+fn the_second_of_two_equal_workers_is_searched_too() {
+    let base = mutant(Mutant::EarlyNow);
+    let search = |befall: &[&str]| {
+        let befall = befall.iter().map(|name| (*name).to_owned()).collect();
+        let kinds = vec![Kind::Pause(Span::from_secs(1)), Kind::Step(Shift::from_nanos(-3_000_000_000))];
+        let scope = Scope { kinds: Some(kinds), befall: Some(befall), ..two(1) };
+        search(&Museum::new(Arm::Fenced), &base, &scope)
+    };
+    let (of_a, of_b, of_both) = (search(&["a"]), search(&["b"]), search(&["a", "b"]));
+    // The run without a fault is in both.
+    assert_eq!(of_a.runs + of_b.runs - 1, of_both.runs);
+    // A step of b's clock shows what none of a's does: each draws random numbers of its own.
+    assert!(causes(&of_both).contains(&(1, "step client: unheld".to_owned())), "{:?}", causes(&of_both));
+}
+
+#[test]
+fn two_faults_pruned_break_the_lock_on_redis_as_two_anywhere_do() {
+    // Two pauses outlast the lease of 2 s; one alone does not.
+    let kinds = Some(vec![Kind::Pause(Span::from_millis(1_200))]);
+    let scope = Scope { kinds, befall: Some(BTreeSet::from(["a".to_owned()])), ..two(2) };
+    let (redis, unfenced) = (small(System::Redis), unfenced());
+    let pruned = search(&unfenced, &redis, &scope);
+    let whole = search(&unfenced, &redis, &Scope { is_pruned: false, ..scope });
+    assert_eq!(causes(&pruned), causes(&whole));
+    assert_eq!(causes(&pruned), BTreeSet::from([(2, "pause client, pause client: stale_write".to_owned())]));
+    assert!(pruned.runs * 4 < whole.runs, "{} of {}", pruned.runs, whole.runs);
+    let claim = pruned.claim();
+    assert!(claim.contains("- pause of a process for 1.2s: a\n"), "{claim}");
+    assert!(claim.contains("- faults of other processes than a\n"), "{claim}");
 }
 
 #[test]

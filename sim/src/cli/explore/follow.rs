@@ -5,15 +5,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{ThreadId, current};
 use std::time::Duration;
 
-use indicatif::ProgressBar;
 use sim::explore::fleet::{Canary, Capsule, Capsules, FleetError, Origin, Summary};
 use sim::explore::{Found, RUNS_MAX, Tally, Violation, Watch, shrink};
 use sim::lab::{Arm, Options, System, small};
 use sim::museum::{Museum, run};
 use sim::{RunError, Schedule};
 
+use super::super::interrupted;
+use super::super::progress::Progress;
 use super::super::stopwatch::Stopwatch;
-use super::{Plan, bar, canary, cores, estimate, show};
+use super::super::written;
+use super::{Plan, canary, cores, estimate, show, show_end};
 
 /// The time between two summaries.
 const SAVED_EVERY: Duration = Duration::from_secs(5);
@@ -22,7 +24,7 @@ const SAVED_EVERY: Duration = Duration::from_secs(5);
 pub(super) struct Following<'a> {
     plan: &'a Plan,
     began: Stopwatch,
-    bar: ProgressBar,
+    progress: Progress,
     state: Mutex<State>,
     /// The schedules that are run now.
     running: Mutex<Vec<Running>>,
@@ -41,8 +43,16 @@ struct State {
     summary: Summary,
     capsules: Capsules,
     saved: Stopwatch,
-    /// The first file that could not be written.
-    failed: Option<FleetError>,
+}
+
+impl State {
+    /// Notes what could not be kept. The search goes on: it could end before the violation is counted.
+    fn fail(&mut self, error: &FleetError) {
+        let problem = format!("NOT KEPT: {error}");
+        if !self.summary.problems.contains(&problem) {
+            self.summary.problems.push(problem);
+        }
+    }
 }
 
 impl<'a> Following<'a> {
@@ -54,20 +64,23 @@ impl<'a> Following<'a> {
             canary::sing(&mut canary, plan.first, began)?;
             summary.canary = Some(canary);
         }
-        let state =
-            State { summary, capsules: Capsules::in_folder(&plan.folder()), saved: began, failed: None };
-        let following =
-            Self { plan, began, bar: bar(plan.seeds), state: Mutex::new(state), running: Mutex::default() };
+        let state = State { summary, capsules: Capsules::in_folder(&plan.folder()), saved: began };
+        let progress = Progress::new(plan.seeds, "schedules");
+        let following = Self { plan, began, progress, state: Mutex::new(state), running: Mutex::default() };
         following.save(&lock(&following.state).summary)?;
         Ok(following)
     }
 
-    /// Ends the search: writes the last summary.
+    /// Ends the search: writes the last summary. That of a search that was interrupted has no end. If writing
+    /// fails, it is a problem of the search.
     pub(super) fn end(
         &self,
         searched: Result<Found<Options>, RunError>,
     ) -> Result<Found<Options>, Box<dyn Error>> {
-        self.bar.finish_and_clear();
+        match &searched {
+            Ok(found) => show_end(&self.progress, &found.tally),
+            Err(_) => self.progress.finish(),
+        }
         let mut state = lock(&self.state);
         let summary = &mut state.summary;
         let ended = match &searched {
@@ -88,18 +101,18 @@ impl<'a> Following<'a> {
                 "a run failed".to_owned()
             }
         };
-        summary.ended = Some(ended);
+        summary.ended = Some(ended).filter(|_| !interrupted());
         if let Some(canary) = summary.canary.as_ref().filter(|canary| canary.missed > 0 || canary.found == 0)
         {
             let (mistake, missed) = (&canary.mistake, canary.missed);
             let problem = format!("the known mistake `{mistake}` was missed {missed} times");
             summary.problems.push(problem);
         }
-        self.save(&state.summary)?;
-        match state.failed.take() {
-            Some(error) => Err(error.into()),
-            None => Ok(searched?),
+        match self.save(&state.summary) {
+            Ok(()) => self.plan.out.iter().for_each(|out| written(&out.join("summary.json"))),
+            Err(error) => state.fail(&error),
         }
+        Ok(searched?)
     }
 
     /// Returns the problems of the search.
@@ -108,15 +121,13 @@ impl<'a> Following<'a> {
     }
 
     /// Returns the best capsule of the violation's cause. A violation whose cause has none is kept now.
-    pub(super) fn best(&self, violation: &Violation<Options>) -> Result<Capsule, Box<dyn Error>> {
+    pub(super) fn best(&self, violation: &Violation<Options>) -> Capsule {
         let cause = violation.cause.to_string();
         let best = || lock(&self.state).capsules.iter().find(|capsule| capsule.cause == cause).cloned();
-        if let Some(best) = best() {
-            return Ok(best);
-        }
-        let shrunk = capsule(self.plan, violation)?;
-        lock(&self.state).capsules.add(shrunk.clone())?;
-        Ok(shrunk)
+        best().unwrap_or_else(|| {
+            self.violation(violation);
+            best().unwrap_or_else(|| drawn(violation, lock(&self.state).summary.search.clone()))
+        })
     }
 
     /// If a schedule has been running for longer than `longest`, saves it as a capsule and returns the
@@ -154,7 +165,7 @@ impl<'a> Following<'a> {
         state.summary.ended = Some("a run has no end".to_owned());
         match saved.and_then(|()| self.save(&state.summary)) {
             Ok(()) => Some(problem),
-            Err(error) => Some(format!("{problem}; {error}")),
+            Err(error) => Some(format!("{problem}\n\n{}\nNOT KEPT: {error}", schedule.to_toml())),
         }
     }
 
@@ -171,12 +182,23 @@ impl<'a> Following<'a> {
         self.plan.longest.is_some_and(|longest| self.began.elapsed() >= longest)
     }
 
-    /// Keeps a capsule; notes it if that fails.
+    /// Keeps a capsule and names its file. If that fails, notes it and prints the schedule.
     fn keep(&self, capsule: Capsule) {
         let mut state = lock(&self.state);
+        let (cause, seed, schedule) = (capsule.cause.clone(), capsule.seed, capsule.schedule.clone());
         if let Err(error) = state.capsules.add(capsule) {
-            state.failed.get_or_insert(error);
+            state.fail(&error);
+            self.show(&format!("violation: {cause}\n\n{schedule}\nNOT KEPT: {error}"));
+        } else if let Some(kept) =
+            state.capsules.iter().find(|kept| kept.seed == seed && kept.schedule == schedule)
+        {
+            self.show(&format!("written: {}", state.capsules.path(kept).display()));
         }
+    }
+
+    /// Prints a line on standard error, above the progress bar.
+    fn show(&self, line: &str) {
+        self.progress.say(line);
     }
 
     /// Searches for the known mistake if the last search for it is long ago, unless another thread does.
@@ -212,14 +234,19 @@ impl Watch<Options> for Following<'_> {
         self.sing_if_due();
     }
 
-    /// Saves the schedule as it was drawn at once, and again when it is shrunk.
+    /// Shows the violation, and saves the schedule as it was drawn at once, and again when it is shrunk.
     fn violation(&self, violation: &Violation<Options>) {
         let (cause, seed) = (violation.cause.to_string(), violation.drawn_from);
         if !lock(&self.state).capsules.would_keep(&cause, violation.schedule.faults.len(), seed) {
             return;
         }
+        self.show(&format!("violation: {cause}, seed {seed}"));
         let search = lock(&self.state).summary.search.clone();
         self.keep(drawn(violation, search));
+        // To shrink it takes many runs.
+        if interrupted() {
+            return;
+        }
         match capsule(self.plan, violation) {
             Ok(shrunk) => self.keep(shrunk),
             Err(error) => lock(&self.state).summary.problems.push(error.to_string()),
@@ -229,19 +256,19 @@ impl Watch<Options> for Following<'_> {
     fn goes_on(&self, tally: &Tally) -> bool {
         if let Some(longest) = self.plan.longest {
             let estimate = estimate(tally.schedules, self.began.elapsed(), longest);
-            self.bar.set_length(estimate.min(self.plan.seeds));
+            self.progress.set_length(estimate.min(self.plan.seeds));
         }
-        show(&self.bar, tally);
+        show(&self.progress, tally);
         let mut state = lock(&self.state);
         if state.saved.elapsed() >= SAVED_EVERY {
             state.saved = Stopwatch::start();
             state.summary.update(tally, self.began.elapsed().as_secs_f64());
             if let Err(error) = self.save(&state.summary) {
-                state.failed.get_or_insert(error);
+                state.fail(&error);
             }
         }
-        let is_over = self.is_over() || self.is_stable(tally);
-        state.failed.is_none() && !is_over && tally.violations < self.plan.failures
+        let is_over = interrupted() || self.is_over() || self.is_stable(tally);
+        !is_over && tally.violations < self.plan.failures
     }
 }
 

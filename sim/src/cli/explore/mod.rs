@@ -9,17 +9,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::RangedU64ValueParser;
-use indicatif::{ProgressBar, ProgressStyle};
 use resource::audit::VerdictKind as Verdict;
-use sim::explore::fleet::{Capsule, Shard};
+use sim::Schedule;
+use sim::explore::fleet::{BLOCK, Capsule, Shard};
 use sim::explore::{Found, Portfolio, Tally, Violation, explain, explore_watched};
 use sim::lab::{Arm, Options, System};
 use sim::museum::{Museum, Mutant, run};
+use sim::sim::ScheduleError;
 
 use self::follow::Following;
-use super::picture::Pictures;
+use super::picture::{Pictures, try_files};
+use super::progress::Progress;
 use super::stopwatch::Stopwatch;
-use super::{Outcome, arm_name, print, probes, replay, wrap, wrap_lines};
+use super::{Outcome, arm_name, interrupt, interrupted, print, probes, replay, wrap, wrap_lines};
 
 /// What is searched, and how.
 pub(crate) struct Plan {
@@ -63,9 +65,10 @@ const OUT: &str = "violations";
 /// found, or a probe that is unmet although it must be met.
 pub(crate) fn explore(plan: &Plan) -> Outcome {
     let Plan { first, seeds, shard, must_meet, .. } = plan;
-    if *seeds == 0 || plan.failures == 0 {
-        return Err("--seeds and --failures must be at least 1".into());
-    }
+    plan.check()?;
+    files::try_folder(&plan.folder())?;
+    try_files(&plan.pictures.files(), None)?;
+    interrupt::watch()?;
     let began = Stopwatch::start();
     let end = first.saturating_add(*seeds);
     let subject = plan.subject();
@@ -81,17 +84,20 @@ pub(crate) fn explore(plan: &Plan) -> Outcome {
     });
     let Found { tally, violations } = following.end(searched)?;
     print(&table(&tally, &[Arm::Fenced], began.elapsed().as_secs_f64()))?;
-    if let Some(first) = violations.first().filter(|_| plan.pictures.is_wanted()) {
-        draw(&following.best(first)?, first, plan)?;
-    }
     let mut told = BTreeSet::new();
     for violation in &violations {
         // Those of a cause that come later are duplicates.
         if told.insert((violation.arm, &violation.cause)) {
-            report(violation, &following.best(violation)?, &tally, plan)?;
+            report(violation, &following.best(violation), &tally, plan)?;
         }
     }
+    if let Some(first) = violations.first().filter(|_| plan.pictures.is_wanted()) {
+        draw(&following.best(first), first, plan)?;
+    }
     print(&probes::list(&tally.probes))?;
+    if interrupted() {
+        print(&format!("interrupted after {} schedules\n", tally.schedules))?;
+    }
     let is_unmet = *must_meet && probes::has_unmet(&tally.probes)?;
     let problems = following.problems();
     problems.iter().try_for_each(|problem| print(&wrap(&format!("problem: {problem}"), 2)))?;
@@ -99,6 +105,33 @@ pub(crate) fn explore(plan: &Plan) -> Outcome {
 }
 
 impl Plan {
+    /// Returns an error for a search that would check nothing.
+    fn check(&self) -> Result<(), String> {
+        let Self { first, seeds, shard, .. } = self;
+        if *seeds == 0 || self.failures == 0 {
+            return Err("--seeds and --failures must be at least 1".to_owned());
+        }
+        let end = first.saturating_add(*seeds);
+        if end == *first {
+            return Err(format!("--first {first} leaves no seed: give a smaller one"));
+        }
+        if shard.seeds(*first..end).next().is_none() {
+            return Err(format!(
+                "--shard {shard} has none of the seeds from {first} to {end}: give more --seeds, since each shard \
+                 before it takes {BLOCK}"
+            ));
+        }
+        let (Some(mutant), Some(system)) = (self.mutant, self.system) else { return Ok(()) };
+        if !mutant.applies_to(system) {
+            let systems: Vec<String> = mutant.systems().iter().map(ToString::to_string).collect();
+            return Err(format!(
+                "--mutant {mutant} does not apply to --system {system}: give {}, or leave --system out",
+                systems.join(" or ")
+            ));
+        }
+        Ok(())
+    }
+
     /// Returns what is searched: the arm that a search judges, since without fencing nothing is promised that
     /// it could find broken.
     fn subject(&self) -> Museum {
@@ -125,22 +158,18 @@ pub(crate) fn cores(threads: Option<usize>) -> usize {
     threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Creates a progress bar for `length` schedules. It hides itself without a terminal.
-pub(crate) fn bar(length: u64) -> ProgressBar {
-    let bar = ProgressBar::new(length);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} schedules, {msg}") {
-        bar.set_style(style);
+/// Shows the progress of the search.
+pub(crate) fn show(progress: &Progress, tally: &Tally) {
+    // Not at every schedule: the terminal is slower than the simulation.
+    if tally.schedules == 1 || tally.schedules.is_multiple_of(64) {
+        progress.set(tally.schedules, &format!("{} violations", tally.violations));
     }
-    bar
 }
 
-/// Shows the progress of the search.
-pub(crate) fn show(bar: &ProgressBar, tally: &Tally) {
-    // Not at every schedule: the terminal is slower than the simulation.
-    if tally.schedules.is_multiple_of(64) {
-        bar.set_position(tally.schedules);
-        bar.set_message(format!("{} violations", tally.violations));
-    }
+/// Shows the end of the search.
+pub(crate) fn show_end(progress: &Progress, tally: &Tally) {
+    progress.set(tally.schedules, &format!("{} violations", tally.violations));
+    progress.finish();
 }
 
 /// Estimates the total number of schedules from the number so far, if a search takes as long as `whole`.
@@ -219,9 +248,15 @@ fn draw(
 ) -> Result<(), Box<dyn std::error::Error>> {
     let arm = violation.arm.parse::<Arm>()?;
     let path = plan.folder().join(format!("{}.toml", capsule.name));
-    let schedule = sim::museum::load(&path)?;
+    let schedule = read(capsule, arm)?;
     let drawn = sim::explore::pictured(&Museum::new(arm), &schedule, arm_name(arm))?;
     plan.pictures.write(&[drawn], &path.display().to_string(), &capsule.schedule)
+}
+
+/// Returns the schedule of a capsule. Its files may be gone: the search need not have been the only one in
+/// the folder.
+fn read(capsule: &Capsule, arm: Arm) -> Result<Schedule<Options>, ScheduleError> {
+    sim::sim::parse(&Museum::new(arm), &capsule.name, &capsule.schedule)
 }
 
 /// Prints the cause of a violation, and its best capsule with explanation, trace and the command that replays
@@ -235,8 +270,10 @@ fn report(
     let arm = violation.arm.parse::<Arm>()?;
     let (seed, cause) = (violation.drawn_from, &violation.cause);
     let path = plan.folder().join(format!("{}.toml", capsule.name));
-    let schedule = sim::museum::load(&path)?;
-    let explanation = explain(&Museum::new(arm), &schedule, cause);
+    let schedule = read(capsule, arm)?;
+    // An explanation takes many runs.
+    let explained = || explain(&Museum::new(arm), &schedule, cause);
+    let explanation = if interrupted() { None } else { explained() };
     let explanation =
         explanation.map_or_else(String::new, |explanation| wrap_lines(&explanation.to_string()));
     let trace = match run(&schedule, arm, schedule.seed) {
@@ -249,16 +286,23 @@ fn report(
         arm_name(arm),
         tally.schedules
     );
+    let is_kept = std::fs::read_to_string(&path).is_ok_and(|kept| kept == capsule.schedule);
+    let replay = if is_kept {
+        let (path, more) = (path.display(), path.with_extension("json"));
+        format!(
+            "replay it: cargo run --release -- replay {path}\nas it was drawn, and more: {}",
+            more.display()
+        )
+    } else {
+        "NOT KEPT: save the schedule above, and replay it".to_owned()
+    };
     print(&format!(
-        "\n{}shrunk from {} to {} faults, seed {}\n\n{explanation}\n{}\n{trace}\nreplay it: cargo run --release -- replay \
-         {}\nas it was drawn, and more: {}\n",
+        "\n{}shrunk from {} to {} faults, seed {}\n\n{explanation}\n{}\n{trace}\n{replay}\n",
         wrap(&found, 2),
         capsule.drawn.matches("[[fault]]").count(),
         capsule.faults,
         capsule.seed,
         capsule.schedule,
-        path.display(),
-        path.with_extension("json").display()
     ))?;
     Ok(())
 }

@@ -23,8 +23,6 @@ pub struct Exhausted<O> {
     /// Number of first faults below which not all placements were run. The number of these placements is not
     /// known.
     pub remaining: usize,
-    /// Number of placements left out since they mirror those of an exchangeable process.
-    pub exchanged: u64,
     /// Number of first faults left out since they touch no step, or first touch the same step as one that was
     /// placed.
     pub alike: u64,
@@ -42,6 +40,8 @@ pub struct Exhausted<O> {
     pub(super) targets: Vec<(Kind, Vec<String>)>,
     /// The points of the run without faults: for each process, the names with the numbers of passings.
     pub(super) points: BTreeMap<String, BTreeMap<String, u32>>,
+    /// The processes that faults befall, unless it is all.
+    pub(super) befall: Option<BTreeSet<String>>,
 }
 
 impl<O: Clone + Serialize + DeserializeOwned> Exhausted<O> {
@@ -115,11 +115,15 @@ impl<O: Clone + Serialize + DeserializeOwned> Exhausted<O> {
             counted(self.faults as u64, "fault", "faults"),
             if others.is_empty() { "none".to_owned() } else { others.join(", ") },
         );
+        if let Some(befall) = &self.befall {
+            let names: Vec<&str> = befall.iter().map(String::as_str).collect();
+            let _ = writeln!(text, "- faults of other processes than {}", names.join(", "));
+        }
         let _ = write!(
             text,
             "\nNot run: {} first faults that touch nothing or first touch the same step as one that was placed; \
-             {} placements that mirror one of an exchangeable process; {} that the workload's rules refuse.\n",
-            self.alike, self.exchanged, self.refused
+             {} placements that the workload's rules refuse.\n",
+            self.alike, self.refused
         );
     }
 }

@@ -56,10 +56,6 @@ impl<S: Subject> Subject for Demanding<S> {
         self.subject.excused(schedule).difference(&self.demanded).copied().collect()
     }
 
-    fn exchangeable(&self, options: &Self::Options) -> Vec<Vec<String>> {
-        self.subject.exchangeable(options)
-    }
-
     fn faults(&self) -> Faults {
         self.subject.faults()
     }

@@ -20,17 +20,14 @@
 //! of a cluster exchange messages that are no steps, so a fault of one touches the steps of all. Faults that
 //! reset connections or restart a process cause new steps: they are placed behind the last step, too.
 //!
-//! *Exchange.* Processes that differ in their names alone ([`Subject::exchangeable`]) do the same until one
-//! of them has received something. Until then a first fault of one is the mirror image of the same fault of
-//! another, apart from random numbers that are keyed by names. Only the faults of the first are placed. Once
-//! one has received something they differ: one of them holds the lock.
-//!
-//! Runs are never merged, although many reach the same state: the memories of clients can't be compared.
+//! Nothing else is left out. Processes that differ in their names alone are no mirror images of each other:
+//! they draw random numbers of their own, so a fault of one may break a promise that the same fault of the
+//! other does not. And runs are never merged, although many reach the same state: the memories of clients
+//! can't be compared.
 
 mod breaks;
 mod claim;
 mod demanding;
-mod exchange;
 mod kinds;
 mod needed;
 mod progress;
@@ -38,6 +35,7 @@ mod reach;
 mod search;
 mod tree;
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -48,7 +46,7 @@ pub use breaks::Break;
 pub use claim::Exhausted;
 pub use demanding::Demanding;
 pub use kinds::Kind;
-pub use needed::{Needed, faults_needed};
+pub use needed::{Needed, faults_needed, faults_needed_watched};
 pub use progress::ProgressError;
 
 use crate::pool;
@@ -70,6 +68,8 @@ pub struct Scope {
     /// The kinds of faults. Default: [all](Kind::all), with durations by the [scale](Sim::scale) of the
     /// world.
     pub kinds: Option<Vec<Kind>>,
+    /// The processes that the faults befall; a fault of a link befalls both of its ends. Default: all.
+    pub befall: Option<BTreeSet<String>>,
     /// Number of threads. Default 1.
     pub threads: usize,
     /// The file that keeps the progress. If it exists, the search continues from it.
@@ -78,12 +78,24 @@ pub struct Scope {
     pub is_pruned: bool,
     /// True if the search ends with the first violation. Default false.
     pub ends_at_first: bool,
+    /// Asked before each run: true ends the search, whose result is then of the placements that were run.
+    /// Default: always false.
+    pub stop: fn() -> bool,
 }
 
 impl Scope {
     /// Creates a search for placements of at most `faults` faults.
     pub fn of(faults: usize) -> Self {
-        Self { faults, kinds: None, threads: 1, progress: None, is_pruned: true, ends_at_first: false }
+        Self {
+            faults,
+            kinds: None,
+            befall: None,
+            threads: 1,
+            progress: None,
+            is_pruned: true,
+            ends_at_first: false,
+            stop: || false,
+        }
     }
 }
 
@@ -160,14 +172,14 @@ pub fn exhaust<S: Subject>(
     go_on: impl Fn(&Progress) -> bool + Sync,
 ) -> Result<Exhausted<S::Options>, ExhaustError> {
     let mut search = Search::new(subject, base, scope.is_pruned, scope.ends_at_first);
+    search.stop = scope.stop;
     let kinds = scope.kinds.clone().map_or_else(|| default_kinds(subject, base), Ok)?;
-    let report = search.survey(&kinds)?;
+    let report = search.survey(&kinds, scope.befall.as_ref())?;
     let mut whole = Part { runs: 1, ..Part::default() };
     let is_broken = search.judge(&[], &report, &mut whole);
     let is_over = is_broken || scope.faults == 0;
     let first = if is_over { Placements::default() } else { search.first_placements(&report.steps) };
-    whole.exchanged += first.exchanged;
-    let identity = identity(subject, base, scope, &kinds, report.hash);
+    let identity = identity(subject, base, scope, &first, report.hash);
     let done = match &scope.progress {
         Some(file) => load(subject, file, &identity)?,
         None => Done::new(),
@@ -176,22 +188,28 @@ pub fn exhaust<S: Subject>(
     let tasks: Vec<_> =
         first.placed.iter().enumerate().filter(|(number, _)| !done.contains_key(number)).collect();
     let keeper = Keeper::<S> { done: Mutex::new((done, 0)), scope, identity, all: first.placed.len() };
+    // The parts that were stopped: what they have found counts, but they are not done.
+    let cut = Mutex::new(Part::default());
     pool::run(scope.threads, tasks.into_iter(), |(number, placement)| -> Result<_, ExhaustError> {
         let mut part = Part::default();
         search.descend(placement, &[], scope.faults - 1, &mut part)?;
+        if part.is_cut {
+            lock(&cut).add(&part);
+            return Ok(ControlFlow::Break(()));
+        }
         let is_end = scope.ends_at_first && !part.breaks.is_empty();
         let progress = keeper.keep(number, part)?;
         Ok(if go_on(&progress) && !is_end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     })?;
     let done = keeper.finish()?;
     done.values().for_each(|part| whole.add(part));
+    whole.add(&lock(&cut));
     let points = search.points(&report.steps);
     Ok(Exhausted {
         faults: scope.faults,
         runs: whole.runs,
         resumed,
         remaining: first.placed.len() - done.len(),
-        exchanged: whole.exchanged,
         alike: first.alike,
         refused: whole.refused,
         breaks: whole.breaks.smallest(),
@@ -200,6 +218,7 @@ pub fn exhaust<S: Subject>(
         arm: subject.arm(),
         targets: claim::targets(&kinds, search.candidates()),
         points: claim::points(points),
+        befall: scope.befall.clone(),
     })
 }
 
@@ -242,17 +261,19 @@ fn default_kinds<S: Subject>(subject: &S, base: &Schedule<S::Options>) -> Result
     Ok(Kind::all(sim::build(subject, base)?.scale_of_faults()))
 }
 
-/// Returns the hash of all that the result of a search depends on.
+/// Returns the hash of all that the result of a search depends on: the first faults, by whose numbers the
+/// progress is kept, among them.
 fn identity<S: Subject>(
     subject: &S,
     base: &Schedule<S::Options>,
     scope: &Scope,
-    kinds: &[Kind],
+    first: &Placements,
     hash: u64,
 ) -> String {
-    let Scope { faults, is_pruned, .. } = scope;
+    let Scope { faults, kinds, befall, is_pruned, .. } = scope;
     let arm = subject.arm();
     let version = env!("CARGO_PKG_VERSION");
-    let text = format!("{version} {arm} {faults} {is_pruned} {kinds:?} {hash} {}", base.to_toml());
+    let scope = format!("{faults} {kinds:?} {befall:?} {is_pruned} {:?}", first.placed);
+    let text = format!("{version} {arm} {scope} {hash} {}", base.to_toml());
     format!("{:016x}", xxh3_64(text.as_bytes()))
 }

@@ -49,10 +49,6 @@ impl Members {
         let names = sim.scene().with_role(Role::Server).into_iter().chain(sim.clusters().iter().cloned());
         Self::of(sim, names.collect())
     }
-
-    fn are_only(&self, process: &str) -> bool {
-        self.names.len() == 1 && self.names.contains(process)
-    }
 }
 
 impl Reach {
@@ -112,17 +108,6 @@ impl Reach {
     /// Returns true if the fault may have an effect behind the last step: it may cause new steps.
     pub(super) fn outlasts(&self) -> bool {
         !matches!(self, Self::Links(_))
-    }
-
-    /// Returns true if the fault befalls this process, and no other that is exchangeable with it.
-    pub(super) fn names(&self, process: &str) -> bool {
-        match self {
-            Self::Running(members) | Self::Life(members) | Self::WallClock(members) => {
-                members.are_only(process)
-            }
-            Self::Links(links) => links.iter().any(|(from, to)| from == process || to == process),
-            Self::Connections(one, other) => one == process || other == process,
-        }
     }
 }
 

@@ -1,12 +1,11 @@
 //! The search: runs every placement, depth first below each first fault.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use resource::audit::Name;
 
 use super::breaks::{Break, Breaks, cause};
-use super::exchange::Exchange;
 use super::kinds::{Candidate, Kind};
 use super::tree::{Placement, Placements, Places};
 use crate::explore::violation::panicked;
@@ -22,23 +21,22 @@ use crate::{Schedule, Sim, Subject};
 pub(super) struct Part<O> {
     /// Number of placements that were run.
     pub(super) runs: u64,
-    /// Number of placements left out since they mirror those of an exchangeable process.
-    pub(super) exchanged: u64,
     /// Number of placements that the subject refuses.
     pub(super) refused: u64,
     pub(super) breaks: Breaks<O>,
+    /// True if the search was stopped before all placements were run.
+    pub(super) is_cut: bool,
 }
 
 impl<O> Default for Part<O> {
     fn default() -> Self {
-        Self { runs: 0, exchanged: 0, refused: 0, breaks: Breaks::default() }
+        Self { runs: 0, refused: 0, breaks: Breaks::default(), is_cut: false }
     }
 }
 
 impl<O: Clone> Part<O> {
     pub(super) fn add(&mut self, other: &Self) {
         self.runs += other.runs;
-        self.exchanged += other.exchanged;
         self.refused += other.refused;
         other.breaks.iter().for_each(|found| self.breaks.add(found.clone()));
     }
@@ -49,10 +47,11 @@ pub(super) struct Search<'a, S: Subject> {
     subject: &'a S,
     base: &'a Schedule<S::Options>,
     candidates: Vec<Candidate>,
-    exchange: Exchange,
     is_pruned: bool,
     /// True if a part ends with its first violation.
     ends_at_first: bool,
+    /// Asked before each run: true ends the search.
+    pub(super) stop: fn() -> bool,
     /// For each point looked up so far, whether a fault can be aimed at it.
     points: Mutex<BTreeMap<(Name, Name), bool>>,
 }
@@ -64,21 +63,27 @@ impl<'a, S: Subject> Search<'a, S> {
         is_pruned: bool,
         ends_at_first: bool,
     ) -> Self {
-        let exchange = Exchange::of(subject.exchangeable(&base.options));
         let (candidates, points) = (Vec::new(), Mutex::default());
-        Self { subject, base, candidates, exchange, is_pruned, ends_at_first, points }
+        Self { subject, base, candidates, is_pruned, ends_at_first, stop: || false, points }
     }
 
-    /// Runs the base, and lists the faults of these kinds that suit its world.
-    pub(super) fn survey(&mut self, kinds: &[Kind]) -> Result<Report, RunError> {
+    /// Runs the base, and lists the faults of these kinds that suit its world and befall only processes of
+    /// `befall`.
+    pub(super) fn survey(
+        &mut self,
+        kinds: &[Kind],
+        befall: Option<&BTreeSet<String>>,
+    ) -> Result<Report, RunError> {
         let report = self.run(&[], true)?;
         let sim = sim::build(self.subject, self.base)?;
         let links = links(&sim, &report.steps);
         self.candidates = kinds.iter().flat_map(|kind| kind.faults(&sim, &links)).collect();
         let candidates = std::mem::take(&mut self.candidates);
+        let befalls = |name: &&str| befall.is_none_or(|befall| befall.contains(*name));
         let is_valid = |candidate: &Candidate| {
             let when = Trigger::At(Span::from_nanos(1));
-            self.build(&[Fault { when, what: candidate.what.clone() }]).is_some()
+            candidate.what.processes().iter().all(befalls)
+                && self.build(&[Fault { when, what: candidate.what.clone() }]).is_some()
         };
         self.candidates = candidates.into_iter().filter(is_valid).collect();
         Ok(report)
@@ -95,14 +100,14 @@ impl<'a, S: Subject> Search<'a, S> {
 
     /// Returns the placements of a first fault in the run with these steps.
     pub(super) fn first_placements(&self, steps: &[Step]) -> Placements {
-        self.placements(steps, 0, &self.exchange)
+        self.placements(steps, 0)
     }
 
     /// Returns the placements of a fault at the step `first` or later.
-    fn placements(&self, steps: &[Step], first: usize, exchange: &Exchange) -> Placements {
+    fn placements(&self, steps: &[Step], first: usize) -> Placements {
         let is_point = steps.iter().map(|step| self.is_point(step)).collect();
         let places = Places { steps, is_point, first };
-        if self.is_pruned { places.pruned(&self.candidates, exchange) } else { places.all(&self.candidates) }
+        if self.is_pruned { places.pruned(&self.candidates) } else { places.all(&self.candidates) }
     }
 
     /// Runs a placement, and all that add up to `deeper` faults to it.
@@ -114,6 +119,10 @@ impl<'a, S: Subject> Search<'a, S> {
         part: &mut Part<S::Options>,
     ) -> Result<(), RunError> {
         if self.ends_at_first && !part.breaks.is_empty() {
+            return Ok(());
+        }
+        part.is_cut |= (self.stop)();
+        if part.is_cut {
             return Ok(());
         }
         let faults = [before, std::slice::from_ref(&placement.fault)].concat();
@@ -132,9 +141,7 @@ impl<'a, S: Subject> Search<'a, S> {
         }
         let at = report.steps.iter().position(|step| step.is_same_point(&placement.step));
         let Some(at) = at else { return Ok(()) };
-        // Behind a fault, exchangeable processes are no longer alike.
-        let next = self.placements(&report.steps, at, &Exchange::default());
-        part.exchanged += next.exchanged;
+        let next = self.placements(&report.steps, at);
         next.placed.iter().try_for_each(|placement| self.descend(placement, &faults, deeper - 1, part))
     }
 

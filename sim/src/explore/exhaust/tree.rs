@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::exchange::Exchange;
 use super::kinds::Candidate;
 use crate::faults::{Fault, Trigger};
 use crate::sim::Step;
@@ -20,8 +19,6 @@ pub(super) struct Placement {
 #[derive(Default)]
 pub(super) struct Placements {
     pub(super) placed: Vec<Placement>,
-    /// Number left out since they mirror those of an exchangeable process.
-    pub(super) exchanged: u64,
     /// Number left out since they touch no step, or first touch the same step as one that is placed.
     pub(super) alike: u64,
 }
@@ -46,7 +43,7 @@ impl Places<'_> {
     }
 
     /// Places each candidate at the last point before each step that it touches.
-    pub(super) fn pruned(&self, candidates: &[Candidate], exchange: &Exchange) -> Placements {
+    pub(super) fn pruned(&self, candidates: &[Candidate]) -> Placements {
         let mut found = Placements::default();
         let mut last_of: BTreeMap<usize, usize> = BTreeMap::new();
         let mut point = None;
@@ -60,19 +57,14 @@ impl Places<'_> {
                     Some(step) => candidate.reach.touches(step),
                     None => candidate.reach.outlasts(),
                 };
-                if !is_touched || last_of.insert(number, at) == Some(at) {
-                    continue;
-                }
-                if exchange.mirrors(self.steps, index, &candidate.reach) {
-                    found.exchanged += 1;
-                } else {
+                if is_touched && last_of.insert(number, at) != Some(at) {
                     found.placed.push(self.place(at, candidate));
                 }
             }
         }
         let points = self.is_point[self.first..].iter().filter(|is_point| **is_point).count();
         let all = (points * candidates.len()) as u64;
-        found.alike = all - found.placed.len() as u64 - found.exchanged;
+        found.alike = all - found.placed.len() as u64;
         found
     }
 

@@ -199,7 +199,6 @@ impl<M: Machine> Server<M> {
         let wall_ms = core.state.now_ms();
         let is_promoted = was_replica && !core.state.is_replica;
         drop(core);
-        sometimes!(self.shared.machine, script_unknown, reply.is_unknown_script());
         sometimes!(self.shared.machine, key_expired_lazily, client.record.has_expired());
         if is_promoted {
             self.promoted();
@@ -264,7 +263,4 @@ probes! {
     sometimes key_evicted;
     /// A server began with keys that its disk had kept.
     sometimes keys_restored;
-    /// A client called a script that the server did not know: it had restarted, or another one serves.
-    sometimes script_unknown,
-        rare = "a client calls by digest only what ran on the same connection, and no fault flushes scripts";
 }

@@ -51,11 +51,6 @@ pub(crate) enum Protocol {
 impl Reply {
     pub(crate) const OK: Reply = Reply::Status(Cow::Borrowed(b"OK"));
 
-    /// Whether the server refused a script that it does not know.
-    pub(crate) fn is_unknown_script(&self) -> bool {
-        matches!(self, Self::Error(text) if text.starts_with(b"NOSCRIPT"))
-    }
-
     pub(crate) fn status(text: &'static str) -> Self {
         Self::Status(Cow::Borrowed(text.as_bytes()))
     }
