@@ -25,9 +25,6 @@ const MORE: &str = "more than 1";
 /// The kinds of faults that befall a worker or the resource.
 const VERBS: [&str; 6] = ["pause", "crash", "cut", "reset", "delay", "step"];
 
-/// Those of a process.
-const OF_A_PROCESS: [&str; 3] = ["pause", "crash", "step"];
-
 /// A mistake on one system, and what shows it.
 struct Row {
     mutant: Mutant,
@@ -108,8 +105,7 @@ fn the_kept_mistakes_are_those_of_the_code() {
 
 /// The faults with which pruned and whole search are compared: those of the kind that shows the mistake, on
 /// the processes that it befalls and on both workers. If no fault shows it: a kind that differs from row to
-/// row, on the workers and on the resource. On Redis, whose runs are the shortest, also all kinds of faults of
-/// a process.
+/// row, on the workers and on the resource. On Redis, whose runs are the shortest, also steps of wall clocks.
 fn scope(row: &Row, number: usize) -> Scope {
     let (verb, mut befall) = match &row.needed {
         Needed::Faults(1, found) => {
@@ -122,7 +118,7 @@ fn scope(row: &Row, number: usize) -> Scope {
     if is_short || befall.contains(&"a") || befall.contains(&"b") {
         befall.extend(["a", "b"]);
     }
-    let is_meant = |kind: &Kind| kind.verb() == verb || is_short && OF_A_PROCESS.contains(&kind.verb());
+    let is_meant = |kind: &Kind| kind.verb() == verb || is_short && kind.verb() == "step";
     let kinds = Kind::all(Span::from_secs(2)).into_iter().filter(is_meant).collect();
     let befall = befall.into_iter().map(str::to_owned).collect();
     Scope { kinds: Some(kinds), befall: Some(befall), threads: 2, ..Scope::of(1) }
