@@ -152,13 +152,14 @@ replace! {
     fn chmod(path: *const c_char, mode: mode_t) -> c_int: File => refused(-1);
 }
 
-// Sleeps. A refused one returns at once as if it had slept, since callers don't expect that it fails.
+// Sleeps. A refused one returns at once as if it had slept, since callers don't expect that it fails. A sleep
+// of no time is allowed: by it mimalloc gives way to another thread of the program, which runs another world.
 replace! {
     fn nanosleep(length: *const timespec, left: *mut timespec) -> c_int: Sleep => 0;
     fn clock_nanosleep(clock: clockid_t, flags: c_int, length: *const timespec, left: *mut timespec) -> c_int
         : Sleep => 0;
     fn usleep(micros: c_uint) -> c_int: Sleep => 0;
-    fn sleep(seconds: c_uint) -> c_uint: Sleep => 0;
+    fn sleep(seconds: c_uint) -> c_uint: Sleep if seconds > 0 => 0;
 }
 
 // Threads and programs. `pthread_attr_init` comes before madsim's, which refuses it without naming the line.

@@ -126,6 +126,18 @@ fn a_sleep_that_blocks_is_an_error() {
 }
 
 #[test]
+#[allow(unsafe_code, reason = "calls a function of libc, as an allocator does")]
+fn a_sleep_of_no_time_is_allowed() {
+    let mut sim = Sim::new(3);
+    sim.process("a", |process: Process| async move {
+        // SAFETY: it takes a number.
+        unsafe { libc::sleep(0) };
+        process.point("yielded");
+    });
+    assert!(sim.run().unwrap().trace().contains("yielded"));
+}
+
+#[test]
 fn a_thread_is_not_started() {
     let line = line!() + 1;
     let error = error(|_| async { drop(thread::spawn(|| {})) });
