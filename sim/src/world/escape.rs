@@ -128,7 +128,7 @@ pub(crate) fn watch(watched: &Arc<Watched>) {
 #[cfg(target_os = "linux")]
 pub(super) fn note_sight() {
     let run = RUN.try_with(|run| run.try_borrow().ok()?.clone()).ok().flatten();
-    let sight = Sight { process: current::process_name(), location: user_place() };
+    let sight = Sight { process: current::process_name(), location: user_place_at(true) };
     if let Some(mut noted) = run.as_ref().and_then(|run| run.sight.try_lock().ok()) {
         *noted = Some(sight);
     }
@@ -168,16 +168,27 @@ fn keep(outside: Outside, call: &'static str) -> bool {
 /// library, in a crate from a registry, or in the simulator and the crates that it tests. `None` if there is
 /// none, or if the program has no debug information.
 pub(super) fn user_place() -> Option<String> {
+    user_place_at(false)
+}
+
+/// As [`user_place`]. A backtrace takes each address for that after a call, and looks at the instruction
+/// before it. In code that was `interrupted`, the instruction itself may be the only one with the user's
+/// line.
+fn user_place_at(interrupted: bool) -> Option<String> {
     let mut place = None;
     backtrace::trace(|frame| {
-        backtrace::resolve_frame(frame, |symbol| {
+        let mut see = |symbol: &backtrace::Symbol| {
             if place.is_none()
                 && let Some((file, line)) = symbol.filename().zip(symbol.lineno())
                 && is_of_user(file)
             {
                 place = Some(format!("{}:{line}", in_workspace(file).display()));
             }
-        });
+        };
+        backtrace::resolve_frame(frame, &mut see);
+        if interrupted {
+            backtrace::resolve(frame.ip().wrapping_byte_add(1), &mut see);
+        }
         place.is_none()
     });
     place
