@@ -65,7 +65,7 @@ pub fn is_same(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// What tells a file from all others.
+/// Tells a file from all others.
 #[derive(PartialEq, Eq)]
 enum Identity {
     /// Device and inode of a file that exists.

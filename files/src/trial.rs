@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::folder::temporary;
 use crate::place::{Place, folder_of, is_same};
 
-/// Whether the folders of an output must exist before the work.
+/// Says which folders of an output must exist before the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parents {
     /// They must exist.

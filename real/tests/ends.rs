@@ -1,5 +1,5 @@
-//! How a command on live servers ends: a signal gives the report so far and frees the locks, and what has
-//! checked nothing, or failed, is no success.
+//! The ends of commands on live servers: a signal gives the report so far and frees the locks, and a command
+//! that has checked nothing, or failed, is no success.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 #[path = "support/eventually.rs"]

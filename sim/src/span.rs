@@ -113,7 +113,7 @@ impl FromStr for Span {
         if text.starts_with('-') {
             return Err(SpanError::Negative(text.into()));
         }
-        nanos(text).map(Self)
+        parsed_nanos(text).map(Self)
     }
 }
 
@@ -124,9 +124,13 @@ impl FromStr for Shift {
         let (sign, rest) = match (text.strip_prefix('+'), text.strip_prefix('-')) {
             (Some(rest), _) => (1, rest),
             (_, Some(rest)) => (-1, rest),
-            _ => return Err(nanos(text).map_or_else(|error| error, |_| SpanError::Unsigned(text.into()))),
+            _ => {
+                return Err(
+                    parsed_nanos(text).map_or_else(|error| error, |_| SpanError::Unsigned(text.into()))
+                );
+            }
         };
-        let nanos = nanos(rest).map_err(|error| error.about(text))?;
+        let nanos = parsed_nanos(rest).map_err(|error| error.about(text))?;
         let nanos = i64::try_from(nanos).map_err(|_| SpanError::TooLong(text.into()))?;
         Ok(Self(sign * nanos))
     }
@@ -173,7 +177,7 @@ impl SpanError {
 }
 
 /// Parses `digits[.digits]unit` into nanoseconds, exactly.
-fn nanos(text: &str) -> Result<u64, SpanError> {
+fn parsed_nanos(text: &str) -> Result<u64, SpanError> {
     let malformed = || SpanError::Malformed(text.into());
     let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(malformed)?;
     let (number, unit) = text.split_at(unit_at);
@@ -204,4 +208,9 @@ fn fraction_nanos(digits: &str, length: u64) -> Option<u64> {
 
 fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Returns the nanoseconds of a duration; [`u64::MAX`] if there are more.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

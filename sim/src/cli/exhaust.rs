@@ -99,7 +99,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     for (number, broken) in found.breaks.iter().enumerate() {
         report(number + 1, broken, arguments.fence.into(), &arguments.out)?;
     }
-    if let (Some(file), Some(system)) = (&arguments.record, arguments.subject) {
+    // A part of a search does not take the place of a whole one.
+    if let (Some(file), Some(system), 0) = (&arguments.record, arguments.subject, found.remaining) {
         let cost = (found.resumed == 0).then_some(cost);
         record(file, Searched { cost, ..Searched::of(system, arguments.fence, &found) })?;
     }

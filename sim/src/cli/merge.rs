@@ -54,7 +54,7 @@ pub(crate) fn merge(arguments: &Arguments) -> Outcome {
         files::try_outputs(&[trend], &[], Parents::Exist)?;
     }
     let merged = fleet::merge(folders)?;
-    // What was found is shown first, even if it can't be saved.
+    // The report is shown first, since saving may fail.
     print(&if *json { serde_json::to_string_pretty(&merged)? + "\n" } else { merged.to_string() })?;
     if let Some(out) = out {
         for mut capsule in merged.causes.values().flat_map(|found| found.capsules.clone()) {

@@ -94,13 +94,13 @@ fn described(cost: &Cost) -> String {
     )
 }
 
-/// What one fault breaks on Redis without fencing.
+/// Lists the causes of the violations by one fault on Redis without fencing.
 fn unfenced(results: &Results) -> String {
     let Some(found) = results.search(System::Redis, Fencing::Off, 1) else { return String::new() };
     found.causes.iter().map(|cause| format!("- `{cause}`\n")).collect()
 }
 
-/// The mistakes, those that need the fewest faults first.
+/// Lists the mistakes, those that need the fewest faults first.
 fn mistakes(results: &Results) -> String {
     let mut text = "| mistake | system | faults |\n|---|---|---|\n".to_owned();
     let mut rows: Vec<_> = results.mistakes.iter().collect();

@@ -23,7 +23,7 @@ pub struct Results {
 pub struct Searched {
     /// The system.
     pub system: System,
-    /// Whether the resource checks fencing tokens. The promises of fencing are demanded in any case.
+    /// `on` if the resource checks fencing tokens. The promises of fencing are demanded in any case.
     pub fencing: Fencing,
     /// The largest number of faults of a placement.
     pub faults: usize,
@@ -33,12 +33,12 @@ pub struct Searched {
     pub remaining: usize,
     /// The causes of the smallest violations.
     pub causes: Vec<String>,
-    /// What the search cost; absent if part of it came from a progress file.
+    /// Time of the search; absent if part of it came from a progress file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
 }
 
-/// What a search cost.
+/// Time and threads of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
@@ -48,7 +48,7 @@ pub struct Cost {
     pub seconds: f64,
     /// The processor time of all threads, in seconds.
     pub processor_seconds: f64,
-    /// Whether the program was built with optimization.
+    /// True for a program that was built with `--release`.
     pub is_release: bool,
 }
 

@@ -13,6 +13,7 @@ use super::progress::Progress;
 use super::report::Served;
 use crate::faults::{self, Call, Role, Scene};
 use crate::servers::host::{Acted, Host};
+use crate::span::nanos;
 use crate::world::exercise::Exercise;
 use crate::world::machine::WorldMachine;
 use crate::world::process::ProcessId;
@@ -199,8 +200,4 @@ impl faults::Stage for Stage {
         }
         servers
     }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

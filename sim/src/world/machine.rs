@@ -17,6 +17,7 @@ use super::disk::Disk;
 use super::process::ProcessId;
 use super::runtime::SimSleep;
 use super::stream::{Listener, SimStream};
+use crate::span::nanos;
 
 /// The machine on which a simulated server runs. Clones are the same machine, which outlives the server's
 /// process. The probes of the server report to it.
@@ -40,8 +41,7 @@ pub trait Machine: Probed {
 
     /// Completes after `duration` on the monotonic clock.
     fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send {
-        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        self.sleep_until(self.monotonic_nanos().saturating_add(nanos))
+        self.sleep_until(self.monotonic_nanos().saturating_add(nanos(duration)))
     }
 
     /// Runs a task in the server's process. It ends with the process.

@@ -16,6 +16,7 @@ use super::World;
 use super::capture::{Notes, Passage};
 use super::process::ProcessId;
 use crate::entropy::{Entropy, Site};
+use crate::span::nanos;
 
 /// The arrival time of a segment that a cut link holds.
 const HELD: u64 = u64::MAX;
@@ -97,7 +98,6 @@ pub(super) enum Arrived {
 impl Network {
     pub(super) fn new(entropy: &Entropy, names: &[&str], latency: (Duration, Duration)) -> Self {
         let links = (0..names.len() * names.len()).map(|_| Link::default()).collect();
-        let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let latency = (nanos(latency.0), nanos(latency.1));
         let names = names.iter().map(|name| Box::from(*name)).collect();
         let entropy = entropy.clone();
@@ -350,22 +350,19 @@ impl World {
 
     /// Slows the link: segments that are sent from now on take `by` longer. Delays add up.
     pub fn delay(&self, from: ProcessId, to: ProcessId, by: Duration) {
-        let nanos = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
-        self.network().change(self, from, to, |link| link.extra = link.extra.saturating_add(nanos));
+        self.network().change(self, from, to, |link| link.extra = link.extra.saturating_add(nanos(by)));
     }
 
     /// Ends one delay of the link. Segments in flight stay late.
     pub fn undelay(&self, from: ProcessId, to: ProcessId, by: Duration) {
-        let nanos = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
-        self.network().change(self, from, to, |link| link.extra = link.extra.saturating_sub(nanos));
+        self.network().change(self, from, to, |link| link.extra = link.extra.saturating_sub(nanos(by)));
     }
 
     /// Resets every connection between the two processes. Segments in flight are lost, in both directions.
     pub fn reset(&self, one: ProcessId, other: ProcessId) {
         let mut network = self.network();
         for number in 0..network.pipes.len() {
-            let pipe = &network.pipes[number];
-            let ends = (pipe.from, pipe.to);
+            let ends = (network.pipes[number].from, network.pipes[number].to);
             if ends == (one.0, other.0) || ends == (other.0, one.0) {
                 network.end(self, number, Ending::Reset);
             }

@@ -1,4 +1,4 @@
-//! How a command ends: a signal gives the report so far, and what has checked nothing is no success.
+//! The ends of commands: a signal gives the report so far, and a run that has checked nothing is no success.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -142,9 +142,11 @@ fn an_exhaustive_search_that_gets_a_signal_keeps_its_progress() {
     for (name, signal) in [("exhaust-int", Signal::INT), ("exhaust-term", Signal::TERM)] {
         let progress = folder(&format!("{name}-out")).join("progress.json");
         let search = ["exhaust", "--subject", "redis", "--faults", "2", "--threads", "1", "--resume"];
-        let arguments = [&search[..], &[progress.to_str().unwrap()]].concat();
-        let (code, report) = interrupted(name, &arguments, signal);
+        let results = progress.with_file_name("results.json");
+        let files = [progress.to_str().unwrap(), "--record", results.to_str().unwrap()];
+        let (code, report) = interrupted(name, &[&search[..], &files].concat(), signal);
         assert_eq!(code, Some(130), "{report}");
+        assert!(!results.exists(), "a part of a search is recorded");
         let report = report.replace("\n  ", " ");
         assert!(report.contains("first faults with all that follows them are remaining"), "{report}");
         assert!(report.ends_with("interrupted: the same command goes on\n"), "{report}");

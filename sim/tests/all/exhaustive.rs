@@ -19,7 +19,7 @@ const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/results/exhaustive.j
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/exhaustive.md");
 
-/// What the results say of a mistake that no single fault shows.
+/// The entry of a mistake that no single fault shows.
 const MORE: &str = "more than 1";
 
 /// The kinds of faults that befall a worker or the resource.

@@ -32,7 +32,7 @@ impl Drop for Folder {
 }
 
 /// Adds two processes whose critical sections overlap only after a pause.
-fn shaky(sim: &mut Sim) {
+pub(super) fn shaky(sim: &mut Sim) {
     sim.check("one at a time", sim::no(VerdictKind::Overlap));
     for (name, starts) in [("a", 0), ("b", 500)] {
         sim.process(name, move |process: Process| async move {

@@ -1,14 +1,15 @@
-//! What a command finds is never lost, files are whole, and inputs are never destroyed.
+//! Commands lose nothing that they find, write whole files, and never destroy an input.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::Duration;
 
 use sim::explore::exhaust::{Kind, Progress, Scope, base, exhaust};
-use sim::{Process, Sim, Span, VerdictKind};
+use sim::{Sim, Span};
 use xxhash_rust::xxh3::xxh3_128;
+
+use super::harness::shaky;
 
 /// Returns an empty folder of this name.
 fn folder(name: &str) -> PathBuf {
@@ -70,20 +71,6 @@ fn sim_on_a_full_disk(folder: &Path, arguments: &[&str]) -> Ran {
     let mut shell = Command::new("sh");
     shell.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_sim")]);
     shell.args(arguments).current_dir(folder).output().unwrap().into()
-}
-
-/// Adds two processes whose critical sections overlap only after a pause.
-fn shaky(sim: &mut Sim) {
-    sim.check("one at a time", sim::no(VerdictKind::Overlap));
-    for (name, starts) in [("a", 0), ("b", 500)] {
-        sim.process(name, move |process: Process| async move {
-            process.sleep(Duration::from_millis(starts)).await;
-            let section = process.section("key");
-            process.point("inside");
-            process.sleep(Duration::from_millis(100)).await;
-            drop(section);
-        });
-    }
 }
 
 fn search(keep_in: &Path) -> sim::Search<fn(&mut Sim)> {
