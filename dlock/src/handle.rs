@@ -144,10 +144,13 @@ impl<B: Backend> Drop for Handle<B> {
         let held = Arc::clone(&self.held);
         let now = held.now();
         held.stop(now);
+        // Counted, so that `Lock::settled` waits for it.
+        let sweep = held.context().sweeps().begin();
         // The result is in the events and metrics.
         self.held.runtime().spawn(async move {
             let deadline = removal::deadline(held.context(), now, held.claim().ttl);
             let _ = held.release(held.now(), deadline).await;
+            drop(sweep);
         });
     }
 }

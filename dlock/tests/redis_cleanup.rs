@@ -129,6 +129,15 @@ fn a_program_can_wait_for_its_cleanups() {
 }
 
 #[test]
+fn a_program_can_wait_for_the_release_of_a_dropped_handle() {
+    let (world, server, lock) = world();
+    drop(acquire(&world, &lock));
+    assert!(holder(&server).is_some(), "the release is in the background");
+    assert!(world.run(lock.settled(world.now() + ms(5000))));
+    assert_eq!(holder(&server), None);
+}
+
+#[test]
 fn the_wait_for_cleanups_ends_at_its_deadline() {
     let (world, server, lock) = world();
     server.stop_reading(true);

@@ -24,6 +24,9 @@ pub struct Judgement {
     pub not_judged: Vec<NotJudged>,
     /// For each verdict, the fault that explains it, if any: then no promise is broken.
     pub explanations: Vec<Option<&'static str>>,
+    /// The number of events that a verdict can be about.
+    #[serde(skip)]
+    judged: usize,
 }
 
 /// A kind of verdict that this history can't show.
@@ -50,6 +53,7 @@ impl Judgement {
             fairness: Fairness::of(history),
             events: history.len(),
             not_judged: not_judged(history, &rules),
+            judged: history.iter().filter(|event| is_judged(&event.kind, &rules)).count(),
         }
     }
 
@@ -62,9 +66,24 @@ impl Judgement {
         if strict { self.verdicts.is_empty() } else { self.explained().all(is_allowed) }
     }
 
+    /// Returns whether the history has anything to judge: a grant, a critical section, or an access to the
+    /// resource; a request, if it must be served in time.
+    pub fn has_judged(&self) -> bool {
+        self.judged > 0
+    }
+
     /// Returns each verdict with the fault that explains it, if any.
     pub fn explained(&self) -> impl Iterator<Item = (&Verdict, Option<&'static str>)> {
         self.verdicts.iter().zip(self.explanations.iter().copied())
+    }
+}
+
+/// Returns whether a verdict can be about such an event.
+fn is_judged(kind: &Kind, rules: &Rules) -> bool {
+    match kind {
+        Kind::LeaseAcquired { .. } | Kind::SectionEntered { .. } => true,
+        Kind::LeaseRequested { .. } => rules.served_within.is_some(),
+        kind => kind.name().target() == "resource",
     }
 }
 

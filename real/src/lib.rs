@@ -2,7 +2,7 @@
 //!
 //! [`dlock::TokioRuntime`] is the runtime of all commands. [`servers`] starts and stops lock servers,
 //! [`faults`] breaks them, and [`systems`] makes a backend for each system. [`work`] is the worker and
-//! [`pause`] its pauses; [`store`] and [`serve`] are the resource. [`history`] records the events of each
+//! [`pause`] its pauses, [`stop`] ends it; [`store`] and [`serve`] are the resource. [`history`] records the events of each
 //! process, and [`judgement`] judges them. [`mod@contend`] is the load, [`mod@fill`] makes millions of
 //! locks. [`experiments`], [`chaos`] (the long run under faults) and [`peers`] (the comparison with other
 //! locks) share [`lab`]; [`report`] renders text, tables and figures.
@@ -24,6 +24,7 @@ pub mod report;
 pub mod serve;
 pub mod servers;
 pub mod span;
+pub mod stop;
 pub mod store;
 pub mod systems;
 mod timer;

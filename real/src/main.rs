@@ -1,6 +1,7 @@
 //! The `real` command: parses its arguments, calls the library and prints the result.
 //!
-//! Exit codes: 0 as expected, 1 not as expected, 2 bad input or a server that failed.
+//! Exit codes: 0 as expected, 1 not as expected, 2 bad input, nothing checked, or a server that failed, 130
+//! interrupted by Ctrl-C or SIGTERM.
 
 mod cli;
 
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         Command::Report(report) => report.run(),
     };
     match outcome {
+        Ok(_) if cli::interrupted() => ExitCode::from(real::stop::EXIT_CODE),
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {

@@ -1,11 +1,14 @@
 //! Pauses of a live worker: as by a garbage collection, or by SIGSTOP.
 #![allow(clippy::disallowed_methods, reason = "to block the thread is the point")]
 
+use std::future::Future;
 use std::time::Duration;
 
-use resource::worker::{Pauses, Step};
+use resource::worker::{Droppable, Pauses, Step};
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
+
+use crate::stop::Stop;
 
 /// Pauses at each step `at`, and stops everything in the worker: its renewals and its session too.
 #[derive(Clone, Copy, Debug)]
@@ -27,22 +30,42 @@ pub enum How {
     Stop,
 }
 
-impl Pauses for Pause {
+/// The pauses of a worker that can be asked to stop: then it drops its section, and goes on to the release.
+#[derive(Clone, Debug)]
+pub(crate) struct Stoppable {
+    pub(crate) pause: Pause,
+    pub(crate) stop: Stop,
+}
+
+impl Pauses for Stoppable {
     async fn at(&self, step: Step) {
-        if step != self.at || self.how == How::Not {
+        let Pause { at, how } = self.pause;
+        if step != at || how == How::Not {
             return;
         }
-        let detail = match self.how {
+        let detail = match how {
             How::World(time) => format!("paused {time:?}"),
             _ => "stopped by SIGSTOP".to_owned(),
         };
         tracing::info!(target: "fault", event = "fault_applied", fault = 0_u64, verb = "pause", detail);
-        match self.how {
-            How::World(time) => std::thread::sleep(time),
+        match how {
+            How::World(time) => drop(self.stop.block(time)),
             _ => stop_until_continued().await,
         }
         let detail = "resumed";
         tracing::info!(target: "fault", event = "fault_healed", fault = 0_u64, verb = "pause", detail);
+    }
+
+    async fn run<F>(&self, which: Droppable, future: F) -> Option<F::Output>
+    where
+        F: Future + Send,
+        F::Output: Send,
+    {
+        match which {
+            Droppable::Section | Droppable::Renewed => self.stop.or(future).await,
+            // A stop is to free the lock.
+            Droppable::Release => Some(future.await),
+        }
     }
 }
 

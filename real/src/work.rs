@@ -1,11 +1,13 @@
 //! The worker on live servers: contenders that acquire a lock, work, write to the resource and release.
 //!
 //! Each contender is like a process: a thread with its own runtime, its own connections and its own name.
-#![allow(clippy::disallowed_methods, reason = "each contender has a thread of its own")]
+//! Asked to stop, it drops what it waits for, and releases its lock.
+#![allow(clippy::disallowed_methods, reason = "each contender has a thread of its own, on real time")]
 
 use std::io;
+use std::net::{TcpStream, ToSocketAddrs};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dlock::{AnyBackend, Backend, KeyError, Lock, LockKey, Options, OptionsError, Runtime};
 use resource::client::Client;
@@ -13,9 +15,19 @@ use resource::worker::{Ending, Job, Reading, Round, RoundError, Worker};
 use tokio::runtime::{Builder, Handle};
 
 use crate::history::speak_as;
-use crate::pause::Pause;
+use crate::pause::{Pause, Stoppable};
+use crate::stop::Stop;
 use crate::systems::{self, System, SystemError};
 use dlock::TokioRuntime;
+
+/// The time within which the resource must accept a connection: it may have been started just before.
+const REACHED_WITHIN: Duration = Duration::from_secs(5);
+/// The timeout of one connection, and the pause before the next.
+const CONNECT: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The number of request timeouts for which a contender that stops waits for its releases.
+const SETTLE_TIMEOUTS: u32 = 3;
 
 /// The work of a command's contenders.
 #[derive(Clone, Debug)]
@@ -80,9 +92,21 @@ pub enum PlanError {
     /// The servers are invalid.
     #[error(transparent)]
     System(#[from] SystemError),
-    /// There are no contenders, or no keys.
-    #[error("no contenders or no keys: set --contenders and --keys to at least 1")]
+    /// There are no contenders, no keys, or no rounds.
+    #[error("nothing to do: set --contenders, --keys and --rounds to at least 1")]
     Nobody,
+    /// The resource accepts no connection.
+    #[error(
+        "no connection to the resource at {address} within {} s: {source}; start it with `real resource`, or \
+         give its address to --resource",
+        REACHED_WITHIN.as_secs()
+    )]
+    Resource {
+        /// Its address.
+        address: String,
+        /// The last error.
+        source: io::Error,
+    },
     /// A thread or a runtime could not be started.
     #[error(
         "a contender could not be started: {0}; lower --contenders or raise this user's limits (ulimit -u)"
@@ -90,20 +114,22 @@ pub enum PlanError {
     Start(#[from] io::Error),
 }
 
-/// Runs all rounds of all contenders and calls `on_round` with each result.
+/// Runs all rounds of all contenders and calls `on_round` with each result. Asked to stop, each contender
+/// drops its work, releases its lock and ends.
 ///
 /// # Errors
 ///
 /// [`PlanError`]. A failed round is reported and is not an error.
-pub fn carry_out(plan: &Plan, on_round: impl Fn(Done) + Sync) -> Result<(), PlanError> {
-    if plan.contenders == 0 || plan.keys == 0 {
+pub fn carry_out(plan: &Plan, stop: &Stop, on_round: impl Fn(Done) + Sync) -> Result<(), PlanError> {
+    if plan.contenders == 0 || plan.keys == 0 || plan.rounds == 0 {
         return Err(PlanError::Nobody);
     }
+    reach_resource(plan, stop)?;
     thread::scope(|scope| {
         let start = |number| {
             thread::Builder::new().spawn_scoped(scope, {
                 let on_round = &on_round;
-                move || contend(plan, number, on_round)
+                move || contend(plan, number, stop, on_round)
             })
         };
         let contenders = (0..plan.contenders).map(start).collect::<Result<Vec<_>, _>>()?;
@@ -114,14 +140,38 @@ pub fn carry_out(plan: &Plan, on_round: impl Fn(Done) + Sync) -> Result<(), Plan
     })
 }
 
-fn contend(plan: &Plan, number: u64, on_round: &impl Fn(Done)) -> Result<(), PlanError> {
+/// Waits until the resource accepts a connection. Without it every write would fail, each after a long wait.
+fn reach_resource(plan: &Plan, stop: &Stop) -> Result<(), PlanError> {
+    let (address, begun) = (&plan.resource, Instant::now());
+    let connect = || {
+        let mut failure = io::Error::other("its name has no address");
+        for address in address.to_socket_addrs()? {
+            match TcpStream::connect_timeout(&address, CONNECT) {
+                Ok(_) => return Ok(()),
+                Err(error) => failure = error,
+            }
+        }
+        Err(failure)
+    };
+    while let Err(source) = connect() {
+        if begun.elapsed() >= REACHED_WITHIN {
+            return Err(PlanError::Resource { address: address.clone(), source });
+        }
+        if stop.block(PAUSE) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn contend(plan: &Plan, number: u64, stop: &Stop, on_round: &impl Fn(Done)) -> Result<(), PlanError> {
     let name = if plan.contenders == 1 { plan.name.clone() } else { format!("{}-{}", plan.name, number + 1) };
     speak_as(&name);
     let key = LockKey::new(&plan.key, &(number % plan.keys).to_string())?;
     let executor = Builder::new_current_thread().enable_all().build()?;
     executor.block_on(async {
         let runtime = TokioRuntime::new(Handle::current()).polling_busily(plan.busy_poll);
-        let contender = Contender { plan, name, key, on_round };
+        let contender = Contender { plan, name, key, stop, on_round };
         let backend = systems::backend(plan.system, &plan.servers, plan.ttl, runtime)?;
         contender.run(backend).await
     })
@@ -131,29 +181,41 @@ struct Contender<'a, T> {
     plan: &'a Plan,
     name: String,
     key: LockKey,
+    stop: &'a Stop,
     on_round: &'a T,
 }
 
 impl<T: Fn(Done)> Contender<'_, T> {
     async fn run(self, backend: AnyBackend<TokioRuntime>) -> Result<(), PlanError> {
-        let Self { plan, name, key, on_round } = self;
+        let Self { plan, name, key, stop, on_round } = self;
         let runtime = backend.runtime().clone();
         let client = Client::new(runtime.clone(), &plan.resource);
         let mut options = Options::new(plan.ttl);
         options.instance = Some(name.clone());
         let request_timeout = options.request_timeout;
         let lock = Lock::new(backend, options)?;
-        let worker = Worker::new(lock.clone(), client, plan.pause);
+        let pauses = Stoppable { pause: plan.pause, stop: stop.clone() };
+        let worker = Worker::new(lock.clone(), client, pauses);
         let job = job(plan, key.clone());
         for _ in 0..plan.rounds {
-            let round = worker.round(&job).await;
+            // Asked to stop, it drops an acquire, which then releases in the background; once it holds the
+            // lock it drops the section, and releases.
+            let round = match stop.or(worker.acquire(&job)).await {
+                None => break,
+                Some(Ok(handle)) => worker.hold(&job, handle).await,
+                Some(Err(error)) => Err(error.into()),
+            };
             on_round(Done { contender: name.clone(), key: key.name().to_owned(), round });
             if !plan.rest.is_zero() {
-                runtime.sleep_until(runtime.now() + plan.rest).await;
+                stop.or(runtime.sleep_until(runtime.now() + plan.rest)).await;
+            }
+            if stop.is_asked() {
+                break;
             }
         }
         // Background releases end with this runtime: wait for them.
-        lock.settled(runtime.now() + request_timeout).await;
+        let timeouts = if stop.is_asked() { SETTLE_TIMEOUTS } else { 1 };
+        lock.settled(runtime.now() + request_timeout * timeouts).await;
         Ok(())
     }
 }
@@ -168,6 +230,12 @@ fn job(plan: &Plan, key: LockKey) -> Job {
 }
 
 impl Done {
+    /// Returns whether the round did not write although nobody asked it to stop.
+    pub fn has_failed(&self) -> bool {
+        let is_fine = |round: &Round| matches!(round.ending, Ending::Done | Ending::Cancelled);
+        !self.round.as_ref().is_ok_and(is_fine)
+    }
+
     /// Returns one line of text: `a: account:0 token 7: done, released`.
     pub fn line(&self) -> String {
         let Self { contender, key, round } = self;
@@ -191,7 +259,7 @@ const fn explain(ending: Ending) -> &'static str {
         Ending::Done => "written",
         Ending::Expired => "not written, the lease was no longer valid",
         Ending::Lost => "not written, the lease was lost",
-        Ending::Cancelled => "not written, the work was dropped",
+        Ending::Cancelled => "stopped, perhaps before its write",
         Ending::Refused => "refused, 409 stale fencing token",
         Ending::Unanswered => {
             "no answer of the resource, perhaps written; check that it runs where --resource says"

@@ -1,6 +1,7 @@
 //! The `sim` command: parses its arguments, calls the library and prints the results.
 //!
-//! Exit codes: 0 as expected, 1 not as expected, 2 invalid input.
+//! Exit codes: 0 as expected, 1 not as expected, 2 invalid input or nothing checked, 130 interrupted by
+//! Ctrl-C or SIGTERM.
 mod cli;
 
 use std::path::PathBuf;
@@ -257,6 +258,7 @@ fn main() -> ExitCode {
         }
     };
     match outcome {
+        Ok(_) if cli::interrupted() => ExitCode::from(cli::interrupt::EXIT_CODE),
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {

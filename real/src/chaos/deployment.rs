@@ -19,6 +19,7 @@ use crate::faults::{Direction, Link, Proxy};
 use crate::judgement::DATA_LOST;
 use crate::lab::actors::{Actor, ResourceActor};
 use crate::servers::Stage;
+use crate::stop::Stop;
 
 /// The folder of the run's processes in the stage.
 const FOLDER: &str = "chaos";
@@ -106,17 +107,16 @@ impl<'a> Deployment<'a> {
     }
 
     /// Waits until every worker has been granted the lock once more; returns false if one was not within
-    /// `timeout`.
-    pub(super) fn all_served(&mut self, timeout: Duration) -> Result<bool, ChaosError> {
+    /// `timeout`, or before it was asked to stop.
+    pub(super) fn all_served(&mut self, timeout: Duration, stop: &Stop) -> Result<bool, ChaosError> {
         let begun = Instant::now();
         let mut waiting: Vec<_> = self.workers.iter().map(|worker| Tail::of(&worker.actor.history)).collect();
         while !waiting.is_empty() {
             self.all_live()?;
             waiting.retain_mut(|tail| !tail.contains(r#""event":"lease_acquired""#));
-            if begun.elapsed() > timeout {
+            if begun.elapsed() > timeout || stop.block(PAUSE) {
                 return Ok(false);
             }
-            thread::sleep(PAUSE);
         }
         Ok(true)
     }

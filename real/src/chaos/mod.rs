@@ -21,7 +21,6 @@ use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
@@ -35,6 +34,7 @@ use crate::history::{ReadError, read};
 use crate::judgement::Judgement;
 use crate::lab::LabError;
 use crate::servers::ServerError;
+use crate::stop::Stop;
 use crate::systems::System;
 
 use deployment::Deployment;
@@ -129,6 +129,9 @@ pub enum ChaosError {
     /// There are no workers, no locks, or no time.
     #[error("nothing to run: set --workers and --keys at least 1, and --every and --work more than 0")]
     Nothing,
+    /// The plan has no fault.
+    #[error("no fault strikes within --for {0:?}: make it longer, or --every shorter")]
+    NoFault(Duration),
     /// A server failed.
     #[error(transparent)]
     Server(#[from] ServerError),
@@ -177,7 +180,7 @@ pub enum ChaosError {
 
 /// Carries out the plan drawn from `configuration` and writes to the folder `out`: `plan.json`;
 /// `history.jsonl`, all events in one order; and `report.json`. Calls `on_strike` just before each fault
-/// strikes.
+/// strikes. Asked to stop, it reports on the run so far.
 ///
 /// # Errors
 ///
@@ -185,13 +188,17 @@ pub enum ChaosError {
 pub fn run(
     configuration: &Configuration,
     out: &Path,
+    stop: &Stop,
     mut on_strike: impl FnMut(&str),
 ) -> Result<Report, ChaosError> {
     let Configuration { workers, keys, every, work, .. } = configuration;
     if *workers == 0 || *keys == 0 || every.is_zero() || work.is_zero() {
         return Err(ChaosError::Nothing);
     }
-    let plan = Plan::draw(configuration);
+    let mut plan = Plan::draw(configuration);
+    if plan.faults.is_empty() {
+        return Err(ChaosError::NoFault(configuration.lasts));
+    }
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| ChaosError::Results { path, source }
@@ -205,28 +212,33 @@ pub fn run(
         .map_err(ChaosError::Runtime)?;
     let _links = executor.enter();
     let mut deployment = Deployment::set_up(configuration)?;
-    if !deployment.all_served(SERVED_WITHIN)? {
+    if !deployment.all_served(SERVED_WITHIN, stop)? && !stop.is_asked() {
         return Err(ChaosError::Idle);
     }
-    carry_out(&mut deployment, &plan, &mut on_strike)?;
+    let struck = carry_out(&mut deployment, &plan, stop, &mut on_strike)?;
+    plan.faults.truncate(struck);
     // If a worker is not served, the history shows it.
-    deployment.all_served(SERVED_WITHIN)?;
+    deployment.all_served(SERVED_WITHIN, stop)?;
+    let interrupted = stop.is_asked();
     let (files, _stage) = deployment.end()?;
     let history = read(&files)?;
     let path = out.join("history.jsonl");
     let bytes = write_history(&history.events, &path).map_err(failed(&path))?;
     let judgement = Judgement::of(&history.events, false, Some(SERVED_WITHIN));
-    let report = Report::of(configuration, &plan, &history.events, bytes, judgement);
+    let mut report = Report::of(configuration, &plan, &history.events, bytes, judgement);
+    report.interrupted = interrupted;
     keep(&report, &out.join("report.json"))?;
     Ok(report)
 }
 
-/// Strikes and heals each fault at its time, or as soon after it as possible.
+/// Strikes and heals each fault at its time, or as soon after it as possible, until it is asked to stop.
+/// Returns the number of faults that struck.
 fn carry_out(
     deployment: &mut Deployment<'_>,
     plan: &Plan,
+    stop: &Stop,
     on_strike: &mut impl FnMut(&str),
-) -> Result<(), ChaosError> {
+) -> Result<usize, ChaosError> {
     let begun = Instant::now();
     let mut coming: VecDeque<_> = plan.faults.iter().collect();
     let mut lasting: Vec<(Instant, Fault)> = Vec::new();
@@ -237,9 +249,11 @@ fn carry_out(
             (Some(strike), Some(heal)) => (Some(strike.min(heal)), heal <= strike),
             (strike, heal) => (strike.or(heal), strike.is_none()),
         }) else {
-            return Ok(());
+            return Ok(plan.faults.len());
         };
-        thread::sleep(next.saturating_duration_since(Instant::now()));
+        if stop.block(next.saturating_duration_since(Instant::now())) {
+            return Ok(plan.faults.len() - coming.len());
+        }
         if heals {
             let Some(place) = lasting.iter().position(|(at, _)| *at == next) else { continue };
             let (_, fault) = lasting.swap_remove(place);

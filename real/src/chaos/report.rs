@@ -23,7 +23,9 @@ pub struct Report {
     pub command: String,
     /// The options of the run.
     pub configuration: Configuration,
-    /// The number of faults of each kind.
+    /// True if the run was interrupted: the report is of the time before.
+    pub interrupted: bool,
+    /// The number of faults of each kind that struck.
     pub faults: BTreeMap<FaultKind, u64>,
     /// The number of verdicts of each kind; kinds without one are left out.
     pub verdicts: BTreeMap<VerdictKind, Count>,
@@ -84,6 +86,7 @@ impl Report {
         Self {
             command: configuration.command(),
             configuration: configuration.clone(),
+            interrupted: false,
             faults,
             verdicts,
             examples,
@@ -186,6 +189,9 @@ impl fmt::Display for Report {
         }
         for NotJudged { kind, why } in &self.not_judged {
             writeln!(f, "  not judged: {kind} ({why})")?;
+        }
+        if self.interrupted {
+            writeln!(f, "  interrupted: the report is of the time before")?;
         }
         match self.violations() {
             0 => writeln!(f, "  no violation"),

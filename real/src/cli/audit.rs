@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use picture::text::Names;
 use picture::{Finding, Picture, Run};
-use real::history;
+use real::history::{self, Merged};
 use real::judgement::Judgement;
 use resource::audit::{Event, VerdictKind};
 
@@ -41,7 +41,14 @@ pub(crate) struct Audit {
 
 impl Audit {
     pub(crate) fn run(self) -> Outcome {
-        let history = history::read(&self.files)?;
+        let Merged { history, empty, torn } = history::merge(&self.files)?;
+        if let Some(file) = empty.first() {
+            return Err(format!(
+                "{}: has no event, so that it proves nothing: leave it out, or record it again with --history",
+                file.display()
+            )
+            .into());
+        }
         let judgement = Judgement::of(&history.events, self.fifo, self.served_within);
         if self.html.is_some() || self.svg.is_some() {
             self.draw(&history.events, &judgement)?;
@@ -51,8 +58,24 @@ impl Audit {
         } else {
             print(&judgement.to_string())?;
         }
-        Ok(judgement.is_clean(self.strict))
+        if !judgement.has_judged() {
+            let events = judgement.events;
+            return Err(format!(
+                "nothing was judged: none of the {events} events is a grant, a critical section or an access to the \
+                 resource"
+            )
+            .into());
+        }
+        for file in &torn {
+            eprintln!(
+                "real: {}: its last line is incomplete: its process was killed, or the file was cut, and what \
+                 came after is missing",
+                file.display()
+            );
+        }
+        Ok(judgement.is_clean(self.strict) && torn.is_empty())
     }
+
     /// Draws the history with the same code as that of a simulated run. A live history has no messages.
     fn draw(&self, events: &[Event], judgement: &Judgement) -> Result<(), String> {
         let findings = findings(judgement);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use real::chaos::{self, Configuration, FaultKind, Plan};
+use real::stop::Stop;
 use real::systems::System;
 
 use resource::Fencing;
@@ -64,22 +65,23 @@ impl Chaos {
         let all = System::value_variants();
         let systems = if self.system.is_empty() { all } else { &self.system };
         let mut as_expected = true;
-        for system in systems {
+        let stop = super::stop_on_signals()?;
+        for system in systems.iter().take_while(|_| !stop.is_asked()) {
             let configuration = self.configuration(*system)?;
             if self.plan {
                 print(&Plan::draw(&configuration).to_string())?;
                 continue;
             }
-            as_expected &= self.run_one(&configuration)?;
+            as_expected &= self.run_one(&configuration, &stop)?;
         }
         Ok(as_expected)
     }
 
-    fn run_one(&self, configuration: &Configuration) -> Outcome {
+    fn run_one(&self, configuration: &Configuration, stop: &Stop) -> Outcome {
         let fence = configuration.fence.as_str();
         let out = self.out.join(format!("{}-{fence}-{}", configuration.system.as_str(), self.seed));
         print(&format!("{}, fencing {fence}, seed {}\n", configuration.system.as_str(), self.seed))?;
-        let report = chaos::run(configuration, &out, |fault| {
+        let report = chaos::run(configuration, &out, stop, |fault| {
             // Ignore a closed stdout.
             let _ = print(&format!("  {fault}\n"));
         })?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use dlock::TokioRuntime;
-use real::contend::{Arm, Load, contend};
+use real::contend::{Arm, Load, contend_until};
 use real::lab::keep;
 use tokio::runtime::{Builder, Handle};
 
@@ -113,14 +113,19 @@ impl Contend {
         let executor = Builder::new_current_thread().enable_all().build()?;
         self.metrics.serve(&executor)?;
         let busy_poll = self.lock.busy_poll;
+        let stop = super::stop_on_signals()?;
         let report = executor.block_on(async {
-            contend(load, TokioRuntime::new(Handle::current()).polling_busily(busy_poll)).await
+            let runtime = TokioRuntime::new(Handle::current()).polling_busily(busy_poll);
+            contend_until(load, runtime, stop).await
         })?;
         print(&report.to_string())?;
         if let Some(out) = &self.out {
             keep(&report, out)?;
         }
         super::finish(recording)?;
-        Ok(report.failed == 0)
+        if report.served == 0 {
+            eprintln!("real: no attempt was served: see the report");
+        }
+        Ok(report.failed == 0 && report.served > 0)
     }
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use dlock::TokioRuntime;
-use indicatif::{ProgressBar, ProgressStyle};
 use real::fill::etcd::{EtcdFill, Leases, fill_etcd};
 use real::fill::{Counters, Fill, fill};
 use real::lab::keep;
@@ -14,6 +13,7 @@ use real::systems::System;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use super::metrics::MetricsArgs;
+use super::progress::Progress;
 use super::state::State;
 use super::{Outcome, print, span};
 
@@ -80,16 +80,14 @@ impl Gen {
     pub(crate) fn run(self) -> Outcome {
         let executor = Builder::new_current_thread().enable_all().build()?;
         self.metrics.serve(&executor)?;
-        let bar = ProgressBar::new(self.keys).with_style(ProgressStyle::with_template(
-            "{wide_bar} {human_pos}/{human_len} locks, {per_sec}, {eta} to go",
-        )?);
+        let progress = Progress::new(self.keys);
         match self.system {
-            Filled::Redis => self.fill_redis(&executor, &bar),
-            Filled::Etcd => self.fill_etcd(&executor, &bar),
+            Filled::Redis => self.fill_redis(&executor, &progress),
+            Filled::Etcd => self.fill_etcd(&executor, &progress),
         }
     }
 
-    fn fill_redis(self, executor: &Runtime, bar: &ProgressBar) -> Outcome {
+    fn fill_redis(self, executor: &Runtime, progress: &Progress) -> Outcome {
         let servers = self.servers(System::Redis)?;
         let [server] = servers.as_slice() else {
             return Err("give exactly one --server: only one Redis is filled at a time".into());
@@ -97,9 +95,9 @@ impl Gen {
         let Self { keys, key, seed, ttl, spread, counters, .. } = self;
         let order = Fill { server: server.clone(), keys, key, seed, ttl, spread, counters };
         let filled = executor.block_on(async {
-            fill(&TokioRuntime::new(Handle::current()), order, |locks| bar.inc(locks)).await
+            fill(&TokioRuntime::new(Handle::current()), order, |locks| progress.inc(locks)).await
         })?;
-        bar.finish_and_clear();
+        progress.finish();
         print(&format!(
             "{keys} locks in {:.1?} ({:.0}/s): {} keys and {} bytes added, {:.1} bytes a lock\n",
             filled.took,
@@ -114,7 +112,7 @@ impl Gen {
         Ok(true)
     }
 
-    fn fill_etcd(self, executor: &Runtime, bar: &ProgressBar) -> Outcome {
+    fn fill_etcd(self, executor: &Runtime, progress: &Progress) -> Outcome {
         let servers = self.servers(System::Etcd)?;
         let leases = match self.leases {
             LeasesArg::Each => Leases::Each,
@@ -123,9 +121,9 @@ impl Gen {
         let Self { keys, key, seed, ttl, .. } = self;
         let order = EtcdFill { servers, keys, key, seed, ttl, leases };
         let filled = executor.block_on(async {
-            fill_etcd(&TokioRuntime::new(Handle::current()), order, |locks| bar.inc(locks)).await
+            fill_etcd(&TokioRuntime::new(Handle::current()), order, |locks| progress.inc(locks)).await
         })?;
-        bar.finish_and_clear();
+        progress.finish();
         print(&format!(
             "{keys} locks in {:.1?} ({:.0}/s): the database grew by {} bytes, {:.1} bytes a lock\n",
             filled.took,

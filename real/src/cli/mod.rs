@@ -9,6 +9,7 @@ pub(crate) mod fill;
 pub(crate) mod lock;
 pub(crate) mod metrics;
 pub(crate) mod peers;
+mod progress;
 pub(crate) mod report;
 pub(crate) mod resource;
 pub(crate) mod span;
@@ -19,12 +20,29 @@ pub(crate) mod worker;
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use clap::{Args, ValueEnum};
 use real::history::{Recorder, Recording};
+use real::stop::Stop;
 
 /// True if the outcome was as expected; an error if the input is invalid.
 pub(crate) type Outcome = Result<bool, Box<dyn Error>>;
+
+/// The request to stop, of a command that ends well when it is asked to.
+static STOP: OnceLock<Stop> = OnceLock::new();
+
+/// Returns the request that the first Ctrl-C or SIGTERM makes. After it the program exits with
+/// [`EXIT_CODE`](real::stop::EXIT_CODE), whatever the command returns, unless that is an error.
+pub(crate) fn stop_on_signals() -> io::Result<Stop> {
+    let stop = Stop::on_signals()?;
+    Ok(STOP.get_or_init(|| stop).clone())
+}
+
+/// Returns true if the command was asked to stop.
+pub(crate) fn interrupted() -> bool {
+    STOP.get().is_some_and(Stop::is_asked)
+}
 
 /// Prints to standard output. A closed pipe (`| head`) is no error.
 pub(crate) fn print(text: &str) -> io::Result<()> {

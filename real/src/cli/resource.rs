@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use real::serve::{listen, serve_resource};
+use real::stop::Stop;
 use real::store::{Blocking, PostgresStore};
 use resource::Fencing;
 use resource::http::{App, Config};
@@ -48,14 +49,14 @@ enum StoreKind {
 impl Resource {
     pub(crate) fn run(self) -> Outcome {
         let recording = self.identity.record(&self.identity.name_or("resource"))?;
+        let stop = Stop::on_signals()?;
         let executor = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         executor.block_on(async {
             let app = self.app().await?;
             let listener = listen(&self.listen).await?;
             print(&format!("listening on {}\n", listener.local_addr()?))?;
-            let served = std::pin::pin!(serve_resource(listener, app));
-            let stopped = std::pin::pin!(tokio::signal::ctrl_c());
-            futures_util::future::select(served, stopped).await;
+            // A server that was told to end has done its work: 0, unlike a command that was interrupted.
+            stop.or(serve_resource(listener, app)).await;
             Ok::<_, Box<dyn Error>>(())
         })?;
         super::finish(recording)?;

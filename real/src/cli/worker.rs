@@ -1,11 +1,11 @@
 //! `worker`: runs the lab's worker.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
 use real::pause::{How, Pause};
-use real::work::{Plan, carry_out};
+use real::work::{Done, Plan, carry_out};
 use resource::worker::Step;
 
 use super::lock::LockArgs;
@@ -75,14 +75,18 @@ impl Worker {
         let recording = self.identity.record(&name)?;
         let executor = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         self.metrics.serve(&executor)?;
-        let idle = AtomicBool::new(false);
-        carry_out(&self.plan(name)?, |done| {
-            idle.fetch_or(done.round.is_err(), Ordering::Relaxed);
+        let rounds = Mutex::new(Rounds::default());
+        carry_out(&self.plan(name)?, &super::stop_on_signals()?, |done| {
+            rounds.lock().unwrap_or_else(PoisonError::into_inner).add(&done);
             // Ignore a closed stdout.
             let _ = print(&format!("{}\n", done.line()));
         })?;
         super::finish(recording)?;
-        Ok(!idle.into_inner())
+        let rounds = rounds.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(problem) = rounds.problem() {
+            eprintln!("real: {problem}");
+        }
+        Ok(rounds.failed == 0)
     }
 
     fn plan(self, name: String) -> Result<Plan, Box<dyn std::error::Error>> {
@@ -113,5 +117,33 @@ impl Worker {
             acquire_timeout: self.acquire_timeout,
             busy_poll: self.lock.busy_poll,
         })
+    }
+}
+
+/// The rounds of all contenders.
+#[derive(Default)]
+struct Rounds {
+    all: u64,
+    /// Those without a write.
+    failed: u64,
+    /// The first of these.
+    first: String,
+}
+
+impl Rounds {
+    fn add(&mut self, done: &Done) {
+        self.all += 1;
+        if done.has_failed() {
+            self.failed += 1;
+            if self.failed == 1 {
+                self.first = done.line();
+            }
+        }
+    }
+
+    /// Returns what went wrong, if anything did.
+    fn problem(&self) -> Option<String> {
+        let Self { all, failed, first } = self;
+        (*failed > 0).then(|| format!("{failed} of {all} writes failed, the first: {first}"))
     }
 }

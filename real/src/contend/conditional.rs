@@ -119,7 +119,7 @@ impl Contender {
                 self.book.conflict();
                 self.back_off(retry).await;
                 retry += 1;
-                if self.runtime.now() >= self.book.end {
+                if self.runtime.now() >= self.book.end() {
                     self.book.unserved(due);
                     break;
                 }
@@ -176,7 +176,7 @@ impl Contender {
     }
 
     async fn work(&self) {
-        timer::sleep(self.book.offer.load.work).await;
+        self.book.or_stop(&self.runtime, timer::sleep(self.book.offer.load.work)).await;
     }
 
     /// Waits with the backoff of the lock library.
@@ -184,7 +184,7 @@ impl Contender {
         let mut random = [0; 8];
         self.runtime.fill_random(&mut random);
         let wait: Duration = Backoff::default().wait(retry, random);
-        self.runtime.sleep_until(self.runtime.now() + wait).await;
+        self.book.or_stop(&self.runtime, self.runtime.sleep_until(self.runtime.now() + wait)).await;
     }
 }
 

@@ -15,8 +15,9 @@ mod conditional;
 mod report;
 
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use dlock::redis::{Redis, RedisOptions, Waiting};
@@ -27,6 +28,7 @@ use tokio::task::JoinSet;
 
 use self::report::fairness;
 pub use self::report::{Latencies, Report};
+use crate::stop::Stop;
 use crate::systems::{self, System, SystemError};
 use crate::timer;
 use dlock::TokioRuntime;
@@ -120,6 +122,16 @@ const ATTEMPTS_MAX: f64 = 1e9;
 ///
 /// [`LoadError`]. Failed attempts are counted, and are not errors.
 pub async fn contend(load: Load, runtime: TokioRuntime) -> Result<Report, LoadError> {
+    contend_until(load, runtime, Stop::default()).await
+}
+
+/// Offers `load` as [`contend`] does, until it is over or `stop` is asked: then the locks that are held are
+/// released, and the report is of the attempts that were due by then.
+///
+/// # Errors
+///
+/// As [`contend`].
+pub async fn contend_until(load: Load, runtime: TokioRuntime, stop: Stop) -> Result<Report, LoadError> {
     let zero = |zero: bool, what| if zero { Err(LoadError::Zero(what)) } else { Ok(()) };
     zero(load.contenders == 0, "--contenders")?;
     zero(load.keys == 0, "--keys")?;
@@ -133,7 +145,7 @@ pub async fn contend(load: Load, runtime: TokioRuntime) -> Result<Report, LoadEr
         return Err(LoadError::TooMany(attempts));
     }
     // The value is whole and at most a billion.
-    let offer = Offer { load, attempts: attempts as u64 };
+    let offer = Offer { load, attempts: attempts as u64, stop };
     let Load { system, ttl, polled, ref servers, .. } = offer.load;
     let servers = servers.clone();
     if offer.load.arm != Arm::Lock {
@@ -151,6 +163,7 @@ pub async fn contend(load: Load, runtime: TokioRuntime) -> Result<Report, LoadEr
 struct Offer {
     load: Load,
     attempts: u64,
+    stop: Stop,
 }
 
 impl Offer {
@@ -165,6 +178,10 @@ impl Offer {
         }
         while let Some(ended) = contenders.join_next().await {
             ended??;
+        }
+        if book.stopped.get().is_some() {
+            // Attempts that were waiting release in the background what they may have been granted.
+            lock.settled(runtime.now() + lock.options().request_timeout).await;
         }
         book.report()
     }
@@ -184,7 +201,10 @@ async fn warm_up<B: Backend>(lock: &Lock<B>, load: &Load) -> Result<(), LoadErro
 struct Book {
     offer: Offer,
     start: Instant,
+    /// When the load is over, unless it was stopped before.
     end: Instant,
+    /// When it was stopped.
+    stopped: OnceLock<Instant>,
     next: AtomicU64,
     tally: Mutex<Tally>,
 }
@@ -211,15 +231,19 @@ async fn serve_attempts<B: Backend>(lock: Lock<B>, book: Arc<Book>) -> Result<()
     while let Some((attempt, due)) = book.next(&runtime).await {
         let key = LockKey::new(&load.key, &(attempt % load.keys).to_string())?;
         let called = runtime.now();
-        let handle = match lock.acquire(&key, book.end).await {
-            Ok(handle) => handle,
-            Err(error) => {
+        let handle = match book.or_stop(&runtime, lock.acquire(&key, book.end)).await {
+            None => {
+                book.unserved(due);
+                continue;
+            }
+            Some(Ok(handle)) => handle,
+            Some(Err(error)) => {
                 book.not_served(&Unserved { due, called, error }, &lock);
                 continue;
             }
         };
         book.granted(attempt, runtime.now(), called);
-        timer::sleep(load.work).await;
+        book.or_stop(&runtime, timer::sleep(load.work)).await;
         let before = runtime.now();
         if handle.release().await.is_ok() {
             book.released(runtime.now().saturating_since(before));
@@ -254,7 +278,7 @@ impl Book {
     fn open(offer: Offer, runtime: &TokioRuntime) -> Self {
         let start = runtime.now();
         let end = start + offer.load.lasts;
-        Self { offer, start, end, next: AtomicU64::new(0), tally: Mutex::default() }
+        Self { offer, start, end, stopped: OnceLock::new(), next: AtomicU64::new(0), tally: Mutex::default() }
     }
 
     /// Returns the number of contenders that have something to do.
@@ -270,16 +294,33 @@ impl Book {
                 return None;
             }
             let due = self.due(attempt);
-            if runtime.now() < self.end {
-                runtime.sleep_until(due).await;
+            let is_over = runtime.now() >= self.end();
+            if !is_over && self.or_stop(runtime, runtime.sleep_until(due)).await.is_some() {
                 return Some((attempt, due));
+            }
+            if self.stopped.get().is_some_and(|stopped| due > *stopped) {
+                return None;
             }
             self.unserved(due);
         }
     }
 
+    /// Runs `future`. If the load is stopped before, drops it, notes the time and returns `None`.
+    async fn or_stop<F: Future>(&self, runtime: &impl Runtime, future: F) -> Option<F::Output> {
+        let output = self.offer.stop.or(future).await;
+        if output.is_none() {
+            self.stopped.get_or_init(|| runtime.now());
+        }
+        output
+    }
+
+    /// Returns when the load ends, or has ended.
+    fn end(&self) -> Instant {
+        self.stopped.get().map_or(self.end, |stopped| self.end.min(*stopped))
+    }
+
     fn unserved(&self, due: Instant) {
-        self.tally().unserved.push(self.end.saturating_since(due));
+        self.tally().unserved.push(self.end().saturating_since(due));
     }
 
     fn released(&self, took: Duration) {
@@ -319,14 +360,18 @@ impl Book {
         let tally = self.tally();
         let load = self.offer.load.clone();
         let all = tally.served.iter().chain(&tally.unserved).chain(&tally.failed);
+        let due = (tally.served.len() + tally.unserved.len() + tally.failed.len()) as u64;
+        let stopped_after = self.stopped.get().map(|at| at.saturating_since(self.start));
+        let lasted = stopped_after.map_or(load.lasts, |stopped| load.lasts.min(stopped));
         Ok(Report {
-            offered: self.offer.attempts,
+            offered: stopped_after.map_or(self.offer.attempts, |_| due),
+            stopped_after,
             served: tally.served.len() as u64,
             unserved: tally.unserved.len() as u64,
             failed: tally.failed.len() as u64,
             failures: tally.failures.clone(),
             conflicts: tally.conflicts,
-            served_per_second: tally.served.len() as f64 / load.lasts.as_secs_f64(),
+            served_per_second: tally.served.len() as f64 / lasted.as_secs_f64().max(1e-9),
             acquire_served: Latencies::of(&tally.served)?,
             acquire_from_call: Latencies::of(&tally.calls)?,
             acquire_all: Latencies::of(all)?,

@@ -22,6 +22,9 @@ pub struct Report {
     pub load: Load,
     /// Attempts that were due.
     pub offered: u64,
+    /// The time after which the load was stopped, if it was interrupted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped_after: Option<Duration>,
     /// Attempts that were granted the lock.
     pub served: u64,
     /// Attempts still waiting at the end.
@@ -127,6 +130,10 @@ impl fmt::Display for Report {
         writeln!(f, "order: {inversions} overtakings, at most {overtaken_max} of one attempt")?;
         if self.conflicts > 0 {
             writeln!(f, "{} conditional updates found another state", self.conflicts)?;
+        }
+        if let Some(after) = self.stopped_after {
+            let (after, lasts) = (after.as_secs_f64(), self.load.lasts);
+            writeln!(f, "interrupted after {after:.1} s of {lasts:?}")?;
         }
         for (reason, count) in &self.failures {
             writeln!(f, "{count} failed: {reason}")?;

@@ -7,5 +7,5 @@
 mod read;
 mod recorder;
 
-pub use read::{ReadError, read};
+pub use read::{Merged, ReadError, merge, read};
 pub use recorder::{Recorder, Recording, speak_as};

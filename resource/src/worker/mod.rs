@@ -173,7 +173,10 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
         let token = handle.fence();
         let section = Section::enter(&job.key, handle.owner(), token);
         let ending = match job.renew {
-            None => self.section(job, &resource, &handle).await,
+            None => {
+                let section = self.section(job, &resource, &handle);
+                self.pauses.run(Droppable::Section, section).await.unwrap_or(Ending::Cancelled)
+            }
             Some(cap) => {
                 let renewed = handle.while_held(Cap(cap), self.section(job, &resource, &handle));
                 match self.pauses.run(Droppable::Renewed, renewed).await {

@@ -43,6 +43,8 @@ impl Step {
 /// A future of a round that its caller may drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Droppable {
+    /// The critical section, without renewals.
+    Section,
     /// The critical section, with the renewals beside it.
     Renewed,
     /// The release.

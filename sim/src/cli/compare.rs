@@ -4,9 +4,10 @@ use std::path::Path;
 
 use sim::compare::{Comparison, cells, compare as run_all, table};
 
-use super::explore::{bar, cores};
+use super::explore::cores;
+use super::progress::Progress;
 use super::stopwatch::Stopwatch;
-use super::{Outcome, print, wrap};
+use super::{Outcome, interrupt, interrupted, print, wrap};
 
 /// Runs `schedules` schedules of each system under each class of faults, prints the table and writes it to
 /// `out`. Returns false if a verdict has no explanation in its schedule.
@@ -14,11 +15,17 @@ pub(crate) fn compare(first: u64, schedules: u64, threads: Option<usize>, out: &
     if schedules == 0 {
         return Err("--schedules is 0: give at least 1".into());
     }
+    interrupt::watch()?;
     let began = Stopwatch::start();
-    let bar = bar(cells().count() as u64 * schedules);
-    let comparison = run_all(first, schedules, cores(threads), || bar.inc(1))?;
-    bar.finish_and_clear();
-    let page = page(&comparison, first, schedules);
+    let all = cells().count() as u64 * schedules;
+    let progress = Progress::new(all, "schedules");
+    let comparison = run_all(first, schedules, cores(threads), || {
+        progress.inc();
+        !interrupted()
+    })?;
+    progress.finish();
+    let note = note(&comparison, all);
+    let page = page(&comparison, first, schedules) + &note;
     std::fs::write(out, page).map_err(|error| {
         format!("{}: {error}; choose another file with --out, in a folder that exists", out.display())
     })?;
@@ -26,8 +33,20 @@ pub(crate) fn compare(first: u64, schedules: u64, threads: Option<usize>, out: &
     print(&table::text(&comparison))?;
     print(&format!("\n{}\n", wrap(table::LEGEND, 0)))?;
     let seconds = began.elapsed().as_secs_f64();
-    print(&format!("{runs} runs in {seconds:.1} s; written to {}\n", out.display()))?;
+    print(&format!("{runs} runs in {seconds:.1} s; written to {}\n{note}", out.display()))?;
     Ok(comparison.values().all(|cell| cell.violations == 0))
+}
+
+/// Says that the comparison was interrupted, if some of `all` schedules were not run.
+fn note(comparison: &Comparison, all: u64) -> String {
+    let done: u64 = comparison.values().map(|cell| cell.schedules).sum();
+    if !interrupted() || done == all {
+        return String::new();
+    }
+    let text = format!(
+        "Interrupted after {done} of {all} schedules: the last rows have fewer than the others, or are missing."
+    );
+    wrap(&text, 0)
 }
 
 /// Formats the page with the table.

@@ -11,8 +11,9 @@ use sim::lab::{Arm, Lab, run};
 use sim::sim::Report;
 use sim::trace::side_by_side;
 
-use super::explore::{bar, cores, estimate, show, table};
+use super::explore::{cores, estimate, show, show_end, table};
 use super::picture::Pictures;
+use super::progress::Progress;
 use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, wrap};
 
@@ -74,17 +75,16 @@ fn search() -> Outcome {
     let seeds = 0..u64::MAX;
     print(&format!("\nNow random schedules for {} seconds:\n\n", SEARCH.as_secs()))?;
     let began = Stopwatch::start();
-    let bar = bar(0);
-    bar.set_length(100);
+    let progress = Progress::new(100, "schedules");
     // A violation is told by its seed.
     let all = Portfolio::of_seeds();
     let Found { tally, violations } =
         sim::explore::explore(&Lab::arms(), seeds, &all, cores(None), |tally| {
-            bar.set_length(estimate(tally.schedules, began.elapsed(), SEARCH));
-            show(&bar, tally);
+            progress.set_length(estimate(tally.schedules, began.elapsed(), SEARCH));
+            show(&progress, tally);
             began.elapsed() < SEARCH
         })?;
-    bar.finish_and_clear();
+    show_end(&progress, &tally);
     print(&table(&tally, &[Arm::Unfenced, Arm::Fenced], began.elapsed().as_secs_f64()))?;
     for violation in &violations {
         let seed = violation.drawn_from;

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use resource::Fencing;
 use resource::audit::VerdictKind;
 use sim::Schedule;
-use sim::explore::exhaust::{Break, Demanding, Exhausted, Scope, exhaust, faults_needed};
+use sim::explore::exhaust::{Break, Demanding, Exhausted, Scope, exhaust, faults_needed_watched};
 use sim::lab::{Arm, Options, System, small};
 use sim::museum::{self, Museum, Mutant};
 
+use super::progress::Progress;
 use super::stopwatch::Stopwatch;
-use super::{Outcome, explore, print, wrap};
+use super::{Outcome, explore, interrupt, interrupted, print, wrap};
 
 /// The arguments of `exhaust`.
 #[derive(Args)]
@@ -57,21 +57,25 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let demanded = if arm == Arm::Unfenced { BTreeSet::from(FENCED) } else { BTreeSet::new() };
     let subject = Demanding { subject: Museum::new(arm), demanded };
     let threads = explore::cores(arguments.threads);
-    let scope = Scope { threads, progress: arguments.resume.clone(), ..Scope::of(arguments.faults) };
+    let progress = arguments.resume.clone();
+    let scope = Scope { threads, progress, stop: interrupted, ..Scope::of(arguments.faults) };
+    interrupt::watch()?;
     let began = Stopwatch::start();
+    let progress = Progress::new(0, "first faults");
+    let go_on = |found: &sim::explore::exhaust::Progress| {
+        progress.set_length(found.all as u64);
+        let more = format!("{} placements, {} causes of violations", found.runs, found.broken);
+        progress.set(found.done as u64, &more);
+        true
+    };
     if arguments.needed {
-        let needed = faults_needed(&subject, &base, &scope)?;
-        print(&format!("faults needed: {needed}\n"))?;
+        let needed = faults_needed_watched(&subject, &base, &scope, go_on)?;
+        progress.finish();
+        print(&format!("faults needed: {needed}\n{}", note(arguments)))?;
         return Ok(true);
     }
-    let bar = bar();
-    let found = exhaust(&subject, &base, &scope, |progress| {
-        bar.set_length(progress.all as u64);
-        bar.set_position(progress.done as u64);
-        bar.set_message(format!("{} placements, {} causes of violations", progress.runs, progress.broken));
-        true
-    })?;
-    bar.finish_and_clear();
+    let found = exhaust(&subject, &base, &scope, go_on)?;
+    progress.finish();
     print(&claim(&found))?;
     let seconds = began.elapsed().as_secs_f64();
     let runs = found.runs - found.resumed;
@@ -83,16 +87,18 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     for (number, broken) in found.breaks.iter().enumerate() {
         report(number + 1, broken, arm, &arguments.out)?;
     }
+    print(&note(arguments))?;
     Ok(found.breaks.is_empty())
 }
 
-/// Creates a progress bar. It hides itself without a terminal.
-fn bar() -> ProgressBar {
-    let bar = ProgressBar::new(0);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} first faults, {msg}") {
-        bar.set_style(style);
-    }
-    bar
+/// Says that the search was interrupted, if it was, and how it goes on.
+fn note(arguments: &Arguments) -> String {
+    let how = match &arguments.resume {
+        Some(_) => ": the same command goes on",
+        None if arguments.needed => "",
+        None => "; --resume FILE keeps the progress",
+    };
+    if interrupted() { format!("interrupted{how}\n") } else { String::new() }
 }
 
 /// Returns the workload: that of the file, or the small one of the system.

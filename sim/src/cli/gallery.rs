@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use sim::gallery::{Plan, gallery};
 
-use super::explore::{bar, cores};
+use super::explore::cores;
+use super::progress::Progress;
 use super::stopwatch::Stopwatch;
 use super::{Outcome, print};
 
@@ -31,15 +32,15 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         return Err("--schedules is 0: give at least 1".into());
     }
     let began = Stopwatch::start();
-    let bar = bar(0);
+    let progress = Progress::new(0, "schedules");
     let plan = Plan {
         seeds: &arguments.seeds,
         out: &arguments.out,
         schedules: arguments.schedules,
         threads: cores(arguments.threads),
     };
-    let pages = gallery(&plan, |length| bar.set_length(length), || bar.inc(1))?;
-    bar.finish_and_clear();
+    let pages = gallery(&plan, |length| progress.set_length(length), || progress.inc())?;
+    progress.finish();
     let index = arguments.out.join("index.html");
     print(&format!("{pages} pages in {:.1} s; open {}\n", began.elapsed().as_secs_f64(), index.display()))?;
     Ok(true)

@@ -8,17 +8,21 @@ pub(crate) mod explore;
 pub(crate) mod exports;
 pub(crate) mod fencing;
 pub(crate) mod gallery;
+pub(crate) mod interrupt;
 pub(crate) mod json;
 pub(crate) mod merge;
 pub(crate) mod museum;
 pub(crate) mod picture;
 pub(crate) mod probes;
+mod progress;
 pub(crate) mod replay;
 pub(crate) mod shrink;
 mod stopwatch;
 
 use std::error::Error;
 use std::io::{self, Write};
+
+pub(crate) use interrupt::interrupted;
 
 /// True if all was as expected; an error if the input is invalid.
 pub(crate) type Outcome = Result<bool, Box<dyn Error>>;

@@ -61,7 +61,8 @@ impl Count {
 pub type Comparison = BTreeMap<(System, FaultClass), Cell>;
 
 /// Runs `schedules` schedules of each system under each class that it can have, from the seed `first` on, on
-/// `threads` threads. Calls `done` after each schedule.
+/// `threads` threads. Calls `go_on` after each schedule, and stops when it returns false: the last cells then have
+/// fewer schedules, or are missing.
 ///
 /// # Errors
 ///
@@ -70,7 +71,7 @@ pub fn compare(
     first: u64,
     schedules: u64,
     threads: usize,
-    done: impl Fn() + Sync,
+    go_on: impl Fn() -> bool + Sync,
 ) -> Result<Comparison, RunError> {
     let tasks: Vec<(System, FaultClass, u64)> = cells()
         .flat_map(|(system, class)| (0..schedules).map(move |number| (system, class, first + number)))
@@ -83,7 +84,9 @@ pub fn compare(
                 (Arm::Fenced, run(&schedule, Arm::Fenced, seed)?),
             ];
             lock(&found).entry((system, class)).or_default().add(seed, &schedule, &reports);
-            done();
+            if !go_on() {
+                return Ok(ControlFlow::Break(()));
+            }
         }
         Ok(ControlFlow::Continue(()))
     })?;

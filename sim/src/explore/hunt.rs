@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::portfolio::Portfolio;
 use super::search::{Found, explore};
+use super::tally::Tally;
 use super::violation::Violation;
 use crate::pool;
 use crate::sim::{RunError, Subject};
@@ -32,9 +33,21 @@ pub fn hunt<S: Subject>(
     cap: u64,
     portfolio: &Portfolio,
 ) -> Result<Hunt<S::Options>, RunError> {
+    hunt_until(subject, first, cap, portfolio, || false)
+}
+
+/// Hunts as [`hunt`] does; ends without a violation once `stop` returns true, which it asks after each
+/// schedule.
+fn hunt_until<S: Subject>(
+    subject: &S,
+    first: u64,
+    cap: u64,
+    portfolio: &Portfolio,
+    stop: impl Fn() -> bool + Sync,
+) -> Result<Hunt<S::Options>, RunError> {
     let seeds = first..first.saturating_add(cap);
-    let Found { tally, mut violations } =
-        explore(slice::from_ref(subject), seeds, portfolio, 1, |tally| tally.violations == 0)?;
+    let go_on = |tally: &Tally| tally.violations == 0 && !stop();
+    let Found { tally, mut violations } = explore(slice::from_ref(subject), seeds, portfolio, 1, go_on)?;
     Ok(Hunt { schedules: tally.schedules, violation: violations.pop() })
 }
 
@@ -51,9 +64,30 @@ pub fn hunts<S: Subject>(
     portfolio: &Portfolio,
     threads: usize,
 ) -> Result<Vec<Hunt<S::Options>>, RunError> {
+    hunts_until(subject, count, cap, portfolio, threads, || false)
+}
+
+/// Hunts as [`hunts`] does, until `stop` returns true, which it asks after each schedule. Returns the hunts
+/// that had ended by then.
+///
+/// # Errors
+///
+/// As [`hunts`].
+pub fn hunts_until<S: Subject>(
+    subject: &S,
+    count: u64,
+    cap: u64,
+    portfolio: &Portfolio,
+    threads: usize,
+    stop: impl Fn() -> bool + Sync,
+) -> Result<Vec<Hunt<S::Options>>, RunError> {
     let ended = Mutex::new(Vec::new());
     pool::run(threads, 0..count, |number| -> Result<_, RunError> {
-        let hunt = hunt(subject, number.saturating_mul(cap), cap, portfolio)?;
+        let hunt = hunt_until(subject, number.saturating_mul(cap), cap, portfolio, &stop)?;
+        // A hunt that was cut short says nothing.
+        if hunt.violation.is_none() && hunt.schedules < cap && stop() {
+            return Ok(ControlFlow::Break(()));
+        }
         lock(&ended).push((number, hunt));
         Ok(ControlFlow::Continue(()))
     })?;

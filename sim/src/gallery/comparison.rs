@@ -27,7 +27,11 @@ pub(super) fn write(
 ) -> Result<(), GalleryError> {
     let failed =
         |source| GalleryError::Run { schedule: "the comparison".to_owned(), source: Box::new(source) };
-    let comparison = compare(0, plan.schedules, plan.threads, done).map_err(failed)?;
+    let comparison = compare(0, plan.schedules, plan.threads, || {
+        done();
+        true
+    })
+    .map_err(failed)?;
     let mut shown = BTreeMap::new();
     for ((system, class), cell) in &comparison {
         for (name, count) in table::columns() {

@@ -101,6 +101,7 @@ impl Pauses for Yields {
         F::Output: Send,
     {
         let call = match which {
+            Droppable::Section => return Some(future.await),
             Droppable::Renewed => Call::Renew,
             Droppable::Release => Call::Release,
         };

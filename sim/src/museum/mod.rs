@@ -332,6 +332,11 @@ impl Mutant {
         self.exhibit().made_by()
     }
 
+    /// Returns true if it can be made on this system.
+    pub fn applies_to(self, system: System) -> bool {
+        self.exhibit().applies_to(system)
+    }
+
     /// Returns the systems on which it can be shown. The toy, an example of what a system needs, is left out:
     /// it grants a request that is late after its release, as no lock should.
     pub fn systems(self) -> Vec<System> {

@@ -29,6 +29,7 @@ mod core_phase;
 mod corpus;
 mod determinism;
 mod docs;
+mod ends;
 mod escapes;
 mod exercise;
 mod exhaust;

@@ -5,15 +5,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{ThreadId, current};
 use std::time::Duration;
 
-use indicatif::ProgressBar;
 use sim::explore::fleet::{Canary, Capsule, Capsules, FleetError, Origin, Summary};
 use sim::explore::{Found, RUNS_MAX, Tally, Violation, Watch, shrink};
 use sim::lab::{Arm, Options, System, small};
 use sim::museum::{Museum, run};
 use sim::{RunError, Schedule};
 
+use super::super::interrupted;
+use super::super::progress::Progress;
 use super::super::stopwatch::Stopwatch;
-use super::{Plan, bar, canary, cores, estimate, show};
+use super::{Plan, canary, cores, estimate, show, show_end};
 
 /// The time between two summaries.
 const SAVED_EVERY: Duration = Duration::from_secs(5);
@@ -22,7 +23,7 @@ const SAVED_EVERY: Duration = Duration::from_secs(5);
 pub(super) struct Following<'a> {
     plan: &'a Plan,
     began: Stopwatch,
-    bar: ProgressBar,
+    progress: Progress,
     state: Mutex<State>,
     /// The schedules that are run now.
     running: Mutex<Vec<Running>>,
@@ -56,18 +57,21 @@ impl<'a> Following<'a> {
         }
         let state =
             State { summary, capsules: Capsules::in_folder(&plan.folder()), saved: began, failed: None };
-        let following =
-            Self { plan, began, bar: bar(plan.seeds), state: Mutex::new(state), running: Mutex::default() };
+        let progress = Progress::new(plan.seeds, "schedules");
+        let following = Self { plan, began, progress, state: Mutex::new(state), running: Mutex::default() };
         following.save(&lock(&following.state).summary)?;
         Ok(following)
     }
 
-    /// Ends the search: writes the last summary.
+    /// Ends the search: writes the last summary. That of a search that was interrupted has no end.
     pub(super) fn end(
         &self,
         searched: Result<Found<Options>, RunError>,
     ) -> Result<Found<Options>, Box<dyn Error>> {
-        self.bar.finish_and_clear();
+        match &searched {
+            Ok(found) => show_end(&self.progress, &found.tally),
+            Err(_) => self.progress.finish(),
+        }
         let mut state = lock(&self.state);
         let summary = &mut state.summary;
         let ended = match &searched {
@@ -88,7 +92,7 @@ impl<'a> Following<'a> {
                 "a run failed".to_owned()
             }
         };
-        summary.ended = Some(ended);
+        summary.ended = Some(ended).filter(|_| !interrupted());
         if let Some(canary) = summary.canary.as_ref().filter(|canary| canary.missed > 0 || canary.found == 0)
         {
             let (mistake, missed) = (&canary.mistake, canary.missed);
@@ -220,6 +224,10 @@ impl Watch<Options> for Following<'_> {
         }
         let search = lock(&self.state).summary.search.clone();
         self.keep(drawn(violation, search));
+        // To shrink it takes many runs.
+        if interrupted() {
+            return;
+        }
         match capsule(self.plan, violation) {
             Ok(shrunk) => self.keep(shrunk),
             Err(error) => lock(&self.state).summary.problems.push(error.to_string()),
@@ -229,9 +237,9 @@ impl Watch<Options> for Following<'_> {
     fn goes_on(&self, tally: &Tally) -> bool {
         if let Some(longest) = self.plan.longest {
             let estimate = estimate(tally.schedules, self.began.elapsed(), longest);
-            self.bar.set_length(estimate.min(self.plan.seeds));
+            self.progress.set_length(estimate.min(self.plan.seeds));
         }
-        show(&self.bar, tally);
+        show(&self.progress, tally);
         let mut state = lock(&self.state);
         if state.saved.elapsed() >= SAVED_EVERY {
             state.saved = Stopwatch::start();
@@ -240,7 +248,7 @@ impl Watch<Options> for Following<'_> {
                 state.failed.get_or_insert(error);
             }
         }
-        let is_over = self.is_over() || self.is_stable(tally);
+        let is_over = interrupted() || self.is_over() || self.is_stable(tally);
         state.failed.is_none() && !is_over && tally.violations < self.plan.failures
     }
 }

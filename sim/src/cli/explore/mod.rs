@@ -9,17 +9,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::RangedU64ValueParser;
-use indicatif::{ProgressBar, ProgressStyle};
 use resource::audit::VerdictKind as Verdict;
-use sim::explore::fleet::{Capsule, Shard};
+use sim::explore::fleet::{BLOCK, Capsule, Shard};
 use sim::explore::{Found, Portfolio, Tally, Violation, explain, explore_watched};
 use sim::lab::{Arm, Options, System};
 use sim::museum::{Museum, Mutant, run};
 
 use self::follow::Following;
 use super::picture::Pictures;
+use super::progress::Progress;
 use super::stopwatch::Stopwatch;
-use super::{Outcome, arm_name, print, probes, replay, wrap, wrap_lines};
+use super::{Outcome, arm_name, interrupt, interrupted, print, probes, replay, wrap, wrap_lines};
 
 /// What is searched, and how.
 pub(crate) struct Plan {
@@ -63,9 +63,8 @@ const OUT: &str = "violations";
 /// found, or a probe that is unmet although it must be met.
 pub(crate) fn explore(plan: &Plan) -> Outcome {
     let Plan { first, seeds, shard, must_meet, .. } = plan;
-    if *seeds == 0 || plan.failures == 0 {
-        return Err("--seeds and --failures must be at least 1".into());
-    }
+    plan.check()?;
+    interrupt::watch()?;
     let began = Stopwatch::start();
     let end = first.saturating_add(*seeds);
     let subject = plan.subject();
@@ -92,6 +91,9 @@ pub(crate) fn explore(plan: &Plan) -> Outcome {
         }
     }
     print(&probes::list(&tally.probes))?;
+    if interrupted() {
+        print(&format!("interrupted after {} schedules\n", tally.schedules))?;
+    }
     let is_unmet = *must_meet && probes::has_unmet(&tally.probes)?;
     let problems = following.problems();
     problems.iter().try_for_each(|problem| print(&wrap(&format!("problem: {problem}"), 2)))?;
@@ -99,6 +101,33 @@ pub(crate) fn explore(plan: &Plan) -> Outcome {
 }
 
 impl Plan {
+    /// Returns an error for a search that would check nothing.
+    fn check(&self) -> Result<(), String> {
+        let Self { first, seeds, shard, .. } = self;
+        if *seeds == 0 || self.failures == 0 {
+            return Err("--seeds and --failures must be at least 1".to_owned());
+        }
+        let end = first.saturating_add(*seeds);
+        if end == *first {
+            return Err(format!("--first {first} leaves no seed: give a smaller one"));
+        }
+        if shard.seeds(*first..end).next().is_none() {
+            return Err(format!(
+                "--shard {shard} has none of the seeds from {first} to {end}: give more --seeds, since each shard \
+                 before it takes {BLOCK}"
+            ));
+        }
+        let (Some(mutant), Some(system)) = (self.mutant, self.system) else { return Ok(()) };
+        if !mutant.applies_to(system) {
+            let systems: Vec<String> = mutant.systems().iter().map(ToString::to_string).collect();
+            return Err(format!(
+                "--mutant {mutant} does not apply to --system {system}: give {}, or leave --system out",
+                systems.join(" or ")
+            ));
+        }
+        Ok(())
+    }
+
     /// Returns what is searched: the arm that a search judges, since without fencing nothing is promised that
     /// it could find broken.
     fn subject(&self) -> Museum {
@@ -125,22 +154,18 @@ pub(crate) fn cores(threads: Option<usize>) -> usize {
     threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Creates a progress bar for `length` schedules. It hides itself without a terminal.
-pub(crate) fn bar(length: u64) -> ProgressBar {
-    let bar = ProgressBar::new(length);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} schedules, {msg}") {
-        bar.set_style(style);
+/// Shows the progress of the search.
+pub(crate) fn show(progress: &Progress, tally: &Tally) {
+    // Not at every schedule: the terminal is slower than the simulation.
+    if tally.schedules == 1 || tally.schedules.is_multiple_of(64) {
+        progress.set(tally.schedules, &format!("{} violations", tally.violations));
     }
-    bar
 }
 
-/// Shows the progress of the search.
-pub(crate) fn show(bar: &ProgressBar, tally: &Tally) {
-    // Not at every schedule: the terminal is slower than the simulation.
-    if tally.schedules.is_multiple_of(64) {
-        bar.set_position(tally.schedules);
-        bar.set_message(format!("{} violations", tally.violations));
-    }
+/// Shows the end of the search.
+pub(crate) fn show_end(progress: &Progress, tally: &Tally) {
+    progress.set(tally.schedules, &format!("{} violations", tally.violations));
+    progress.finish();
 }
 
 /// Estimates the total number of schedules from the number so far, if a search takes as long as `whole`.
@@ -236,7 +261,9 @@ fn report(
     let (seed, cause) = (violation.drawn_from, &violation.cause);
     let path = plan.folder().join(format!("{}.toml", capsule.name));
     let schedule = sim::museum::load(&path)?;
-    let explanation = explain(&Museum::new(arm), &schedule, cause);
+    // An explanation takes many runs.
+    let explained = || explain(&Museum::new(arm), &schedule, cause);
+    let explanation = if interrupted() { None } else { explained() };
     let explanation =
         explanation.map_or_else(String::new, |explanation| wrap_lines(&explanation.to_string()));
     let trace = match run(&schedule, arm, schedule.seed) {

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use sim::Strategy;
-use sim::explore::{Portfolio, RUNS_MAX, Representation, Shrunk, explore, hunts, shrink};
+use sim::explore::{Portfolio, RUNS_MAX, Representation, Shrunk, explore, hunts_until, shrink};
 use sim::lab::{Arm, System};
 use sim::museum::{Museum, Mutant};
 
 use self::row::{Hunted, Row, Smallest};
 use super::explore::cores;
 use super::stopwatch::Stopwatch;
-use super::{Outcome, print, wrap};
+use super::{Outcome, interrupt, interrupted, print, wrap};
 
 /// The arguments of `museum`.
 #[derive(Args)]
@@ -56,6 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.hunts == 0 || arguments.cap == 0 {
         return Err("--hunts and --cap must be at least 1".into());
     }
+    interrupt::watch()?;
     let Arguments { hunts, cap, out, .. } = arguments;
     let head = format!(
         "{hunts} hunts of at most {cap} random schedules with fencing on for each mistake. The median counts \
@@ -64,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     print(&(wrap(&head, 0) + "\n" + &row::head()))?;
     let (mut rows, began) = (Vec::new(), Stopwatch::start());
     for mutant in Mutant::ALL.iter().filter(|mutant| arguments.mutant.is_none_or(|only| only == **mutant)) {
-        for system in mutant.systems() {
+        for system in mutant.systems().into_iter().take_while(|_| !interrupted()) {
             let row = hunt(arguments, *mutant, system)?;
             print(&row.to_string())?;
             rows.push(row);
@@ -81,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         *schedules = row.hunted.median.saturating_mul(*hunts).max(*schedules);
     }
     let mut acquitted = true;
-    for (system, schedules) in longest {
+    for (system, schedules) in longest.into_iter().take_while(|_| !interrupted()) {
         acquitted &= acquits(arguments, system, schedules)?;
     }
     Ok(rows.iter().all(|row| row.hunted.found == *hunts) && acquitted)
@@ -97,8 +98,9 @@ impl Arguments {
 fn hunt(arguments: &Arguments, mutant: Mutant, system: System) -> Result<Row, Box<dyn Error>> {
     let Arguments { hunts: count, cap, out, .. } = arguments;
     let subject = Museum::new(Arm::Fenced).with(mutant).drawing(system);
-    let ended =
-        |count: u64, portfolio: &Portfolio| hunts(&subject, count, *cap, portfolio, cores(arguments.threads));
+    let ended = |count: u64, portfolio: &Portfolio| {
+        hunts_until(&subject, count, *cap, portfolio, cores(arguments.threads), interrupted)
+    };
     let began = Stopwatch::start();
     let found = ended(*count, &arguments.portfolio())?;
     let seconds = began.elapsed().as_secs_f64();
@@ -123,7 +125,7 @@ fn acquits(arguments: &Arguments, system: System, schedules: u64) -> Outcome {
     // Without a mistake, and judged by the same checks.
     let correct = Museum::new(Arm::Fenced).drawing(system);
     let (portfolio, threads) = (arguments.portfolio(), cores(arguments.threads));
-    let tally = explore(&[correct], 0..schedules, &portfolio, threads, |_| true)?.tally;
+    let tally = explore(&[correct], 0..schedules, &portfolio, threads, |_| !interrupted())?.tally;
     print(&format!("correct on {system}: {} schedules, {} violations\n", tally.schedules, tally.violations))?;
     Ok(tally.violations == 0)
 }

@@ -48,7 +48,7 @@ pub use breaks::Break;
 pub use claim::Exhausted;
 pub use demanding::Demanding;
 pub use kinds::Kind;
-pub use needed::{Needed, faults_needed};
+pub use needed::{Needed, faults_needed, faults_needed_watched};
 pub use progress::ProgressError;
 
 use crate::pool;
@@ -78,12 +78,16 @@ pub struct Scope {
     pub is_pruned: bool,
     /// True if the search ends with the first violation. Default false.
     pub ends_at_first: bool,
+    /// Asked before each run: true ends the search, whose result is then of the placements that were run.
+    /// Default: always false.
+    pub stop: fn() -> bool,
 }
 
 impl Scope {
     /// Creates a search for placements of at most `faults` faults.
     pub fn of(faults: usize) -> Self {
-        Self { faults, kinds: None, threads: 1, progress: None, is_pruned: true, ends_at_first: false }
+        let stop = || false;
+        Self { faults, kinds: None, threads: 1, progress: None, is_pruned: true, ends_at_first: false, stop }
     }
 }
 
@@ -160,6 +164,7 @@ pub fn exhaust<S: Subject>(
     go_on: impl Fn(&Progress) -> bool + Sync,
 ) -> Result<Exhausted<S::Options>, ExhaustError> {
     let mut search = Search::new(subject, base, scope.is_pruned, scope.ends_at_first);
+    search.stop = scope.stop;
     let kinds = scope.kinds.clone().map_or_else(|| default_kinds(subject, base), Ok)?;
     let report = search.survey(&kinds)?;
     let mut whole = Part { runs: 1, ..Part::default() };
@@ -176,15 +181,22 @@ pub fn exhaust<S: Subject>(
     let tasks: Vec<_> =
         first.placed.iter().enumerate().filter(|(number, _)| !done.contains_key(number)).collect();
     let keeper = Keeper::<S> { done: Mutex::new((done, 0)), scope, identity, all: first.placed.len() };
+    // The parts that were stopped: what they have found counts, but they are not done.
+    let cut = Mutex::new(Part::default());
     pool::run(scope.threads, tasks.into_iter(), |(number, placement)| -> Result<_, ExhaustError> {
         let mut part = Part::default();
         search.descend(placement, &[], scope.faults - 1, &mut part)?;
+        if part.is_cut {
+            lock(&cut).add(&part);
+            return Ok(ControlFlow::Break(()));
+        }
         let is_end = scope.ends_at_first && !part.breaks.is_empty();
         let progress = keeper.keep(number, part)?;
         Ok(if go_on(&progress) && !is_end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     })?;
     let done = keeper.finish()?;
     done.values().for_each(|part| whole.add(part));
+    whole.add(&lock(&cut));
     let points = search.points(&report.steps);
     Ok(Exhausted {
         faults: scope.faults,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::breaks::Break;
-use super::{ExhaustError, Scope, exhaust};
+use super::{ExhaustError, Progress, Scope, exhaust};
 use crate::{Schedule, Subject};
 
 /// The least number of faults that breaks a promise of a workload.
@@ -35,11 +35,29 @@ pub fn faults_needed<S: Subject>(
     base: &Schedule<S::Options>,
     scope: &Scope,
 ) -> Result<Needed<S::Options>, ExhaustError> {
+    faults_needed_watched(subject, base, scope, |_| true)
+}
+
+/// Finds the number as [`faults_needed`] does, and calls `go_on` as [`exhaust`] does. If it returns false, or
+/// `scope.stop` ends the search, the result is what is known by then.
+///
+/// # Errors
+///
+/// As [`exhaust`].
+pub fn faults_needed_watched<S: Subject>(
+    subject: &S,
+    base: &Schedule<S::Options>,
+    scope: &Scope,
+    go_on: impl Fn(&Progress) -> bool + Sync,
+) -> Result<Needed<S::Options>, ExhaustError> {
     for faults in 0..=scope.faults {
         let scope = Scope { faults, progress: None, ends_at_first: true, ..scope.clone() };
-        let mut breaks = exhaust(subject, base, &scope, |_| true)?.breaks;
-        if !breaks.is_empty() {
-            return Ok(Needed::Faults(faults, Box::new(breaks.swap_remove(0))));
+        let mut found = exhaust(subject, base, &scope, &go_on)?;
+        if !found.breaks.is_empty() {
+            return Ok(Needed::Faults(faults, Box::new(found.breaks.swap_remove(0))));
+        }
+        if found.remaining > 0 {
+            return Ok(Needed::MoreThan(faults.saturating_sub(1)));
         }
     }
     Ok(Needed::MoreThan(scope.faults))

@@ -27,11 +27,13 @@ pub(super) struct Part<O> {
     /// Number of placements that the subject refuses.
     pub(super) refused: u64,
     pub(super) breaks: Breaks<O>,
+    /// True if the search was stopped before all placements were run.
+    pub(super) is_cut: bool,
 }
 
 impl<O> Default for Part<O> {
     fn default() -> Self {
-        Self { runs: 0, exchanged: 0, refused: 0, breaks: Breaks::default() }
+        Self { runs: 0, exchanged: 0, refused: 0, breaks: Breaks::default(), is_cut: false }
     }
 }
 
@@ -53,6 +55,8 @@ pub(super) struct Search<'a, S: Subject> {
     is_pruned: bool,
     /// True if a part ends with its first violation.
     ends_at_first: bool,
+    /// Asked before each run: true ends the search.
+    pub(super) stop: fn() -> bool,
     /// For each point looked up so far, whether a fault can be aimed at it.
     points: Mutex<BTreeMap<(Name, Name), bool>>,
 }
@@ -66,7 +70,7 @@ impl<'a, S: Subject> Search<'a, S> {
     ) -> Self {
         let exchange = Exchange::of(subject.exchangeable(&base.options));
         let (candidates, points) = (Vec::new(), Mutex::default());
-        Self { subject, base, candidates, exchange, is_pruned, ends_at_first, points }
+        Self { subject, base, candidates, exchange, is_pruned, ends_at_first, stop: || false, points }
     }
 
     /// Runs the base, and lists the faults of these kinds that suit its world.
@@ -114,6 +118,10 @@ impl<'a, S: Subject> Search<'a, S> {
         part: &mut Part<S::Options>,
     ) -> Result<(), RunError> {
         if self.ends_at_first && !part.breaks.is_empty() {
+            return Ok(());
+        }
+        part.is_cut |= (self.stop)();
+        if part.is_cut {
             return Ok(());
         }
         let faults = [before, std::slice::from_ref(&placement.fault)].concat();

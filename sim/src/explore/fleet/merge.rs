@@ -39,7 +39,7 @@ pub struct Merged {
     pub unmet: Vec<String>,
     /// The number of times that a known mistake was found.
     pub canaries: u64,
-    /// The problems of the searches: shards that are missing or were interrupted, a known mistake that was
+    /// The problems of the searches: shards that are missing, were interrupted or ran nothing, a known mistake that was
     /// not found, probes that are unmet.
     pub problems: Vec<String>,
 }
@@ -169,6 +169,8 @@ impl Merged {
         let folder = folder.display();
         if summary.ended.is_none() {
             self.problems.push(format!("{folder}: was interrupted; what it had found is in this report"));
+        } else if summary.schedules == 0 {
+            self.problems.push(format!("{folder}: ran no schedule"));
         }
         self.problems.extend(summary.problems.iter().map(|problem| format!("{folder}: {problem}")));
         let Some(canary) = &summary.canary else { return };

@@ -5,6 +5,7 @@
 pub fn seeds(count: u64) -> impl Iterator<Item = u64> {
     let seed = number("SEED");
     let count = number("SEEDS").unwrap_or(if seed.is_some() { 1 } else { count });
+    assert!(count > 0, "SEEDS=0 checks nothing: give at least 1");
     (0..count).map(move |number| seed.unwrap_or(0).wrapping_add(number))
 }
 
