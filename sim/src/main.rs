@@ -165,9 +165,9 @@ enum Command {
         /// The number of threads; by default one for each core.
         #[arg(long, value_parser = cli::explore::threads())]
         threads: Option<usize>,
-        /// The Markdown file for the table.
-        #[arg(long, default_value = "docs/comparison.md")]
-        out: PathBuf,
+        /// The Markdown file for the table, such as docs/comparison.md. Without it, the table is only printed.
+        #[arg(long)]
+        out: Option<PathBuf>,
     },
     /// Serves the simulated Redis on a real port of this machine, for any Redis client.
     ServeRedis {
@@ -247,7 +247,7 @@ fn main() -> ExitCode {
         Some(Command::Gallery(arguments)) => cli::gallery::run(&arguments),
         Some(Command::Exhaust(arguments)) => cli::exhaust::run(&arguments),
         Some(Command::Compare { schedules, first, threads, out }) => {
-            cli::compare::compare(first, schedules, threads, &out)
+            cli::compare::compare(first, schedules, threads, out.as_deref())
         }
         Some(Command::ServeRedis { port }) => {
             sim::serve::serve_redis(port).map(|()| true).map_err(Into::into)

@@ -18,12 +18,12 @@ mod report;
 mod tail;
 
 use std::collections::VecDeque;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
+use files::{Draft, Parents};
 use resource::Fencing;
 use resource::audit::Event;
 use serde::{Serialize, Serializer};
@@ -166,13 +166,8 @@ pub enum ChaosError {
     #[error(transparent)]
     History(#[from] ReadError),
     /// The results could not be written.
-    #[error("{}: {source}; give another folder to --out", .path.display())]
-    Results {
-        /// The file.
-        path: PathBuf,
-        /// The operating system's error.
-        source: io::Error,
-    },
+    #[error("{0} (--out)")]
+    Results(#[from] files::Error),
     /// The threads of the links could not be started.
     #[error("the links' threads could not be started: {0}; raise this user's limits (ulimit -u)")]
     Runtime(io::Error),
@@ -199,11 +194,9 @@ pub fn run(
     if plan.faults.is_empty() {
         return Err(ChaosError::NoFault(configuration.lasts));
     }
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| ChaosError::Results { path, source }
-    };
-    fs::create_dir_all(out).map_err(failed(out))?;
+    files::create_folder(out)?;
+    let outputs = ["plan.json", "history.jsonl", "report.json"].map(|file| out.join(file));
+    files::try_outputs(&outputs.each_ref().map(PathBuf::as_path), &[], Parents::Exist)?;
     keep(&json!({ "configuration": configuration, "faults": plan.faults }), &out.join("plan.json"))?;
     let executor = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -223,7 +216,7 @@ pub fn run(
     let (files, _stage) = deployment.end()?;
     let history = read(&files)?;
     let path = out.join("history.jsonl");
-    let bytes = write_history(&history.events, &path).map_err(failed(&path))?;
+    let bytes = write_history(&history.events, &path)?;
     let judgement = Judgement::of(&history.events, false, Some(SERVED_WITHIN));
     let mut report = Report::of(configuration, &plan, &history.events, bytes, judgement);
     report.interrupted = interrupted;
@@ -268,16 +261,21 @@ fn carry_out(
     }
 }
 
-fn keep(value: &impl Serialize, path: &Path) -> Result<(), ChaosError> {
-    let written =
-        serde_json::to_vec_pretty(value).map_err(io::Error::from).and_then(|text| fs::write(path, text));
-    written.map_err(|source| ChaosError::Results { path: path.to_owned(), source })
+fn keep(value: &impl Serialize, path: &Path) -> Result<(), files::Error> {
+    let failed = |error: serde_json::Error| at(path)(error.into());
+    files::write(path, serde_json::to_vec_pretty(value).map_err(failed)?)
 }
 
 /// Writes the history and returns the file's length in bytes.
-fn write_history(history: &[Event], path: &Path) -> io::Result<u64> {
-    let mut file = BufWriter::new(File::create(path)?);
-    history.iter().try_for_each(|event| event.write_json(&mut file))?;
-    file.flush()?;
-    Ok(path.metadata()?.len())
+fn write_history(history: &[Event], path: &Path) -> Result<u64, files::Error> {
+    let mut draft = Draft::begin(path)?;
+    let written = history.iter().try_for_each(|event| event.write_json(&mut draft));
+    written.and_then(|()| draft.flush()).map_err(at(path))?;
+    draft.commit()?;
+    Ok(path.metadata().map_err(at(path))?.len())
+}
+
+/// Returns a function that adds the path to an error.
+fn at(path: &Path) -> impl Fn(io::Error) -> files::Error {
+    |source| files::Error::Write { path: path.to_owned(), source }
 }

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use files::Parents;
 use picture::text::Names;
 use picture::{Finding, Picture, Run};
 use real::history::{self, Merged};
 use real::judgement::Judgement;
 use resource::audit::{Event, VerdictKind};
 
-use super::{Outcome, print, span};
+use super::{Outcome, print, span, written};
 
 /// The flags of `audit`.
 #[derive(Args)]
@@ -41,6 +42,9 @@ pub(crate) struct Audit {
 
 impl Audit {
     pub(crate) fn run(self) -> Outcome {
+        let outputs: Vec<&Path> = self.html.iter().chain(&self.svg).map(PathBuf::as_path).collect();
+        let inputs: Vec<&Path> = self.files.iter().map(PathBuf::as_path).collect();
+        files::try_outputs(&outputs, &inputs, Parents::Exist)?;
         let Merged { history, empty, torn } = history::merge(&self.files)?;
         if let Some(file) = empty.first() {
             return Err(format!(
@@ -50,13 +54,13 @@ impl Audit {
             .into());
         }
         let judgement = Judgement::of(&history.events, self.fifo, self.served_within);
-        if self.html.is_some() || self.svg.is_some() {
-            self.draw(&history.events, &judgement)?;
-        }
         if self.json {
             print(&format!("{}\n", serde_json::to_string_pretty(&judgement)?))?;
         } else {
             print(&judgement.to_string())?;
+        }
+        if self.html.is_some() || self.svg.is_some() {
+            self.draw(&history.events, &judgement)?;
         }
         if !judgement.has_judged() {
             let events = judgement.events;
@@ -77,7 +81,7 @@ impl Audit {
     }
 
     /// Draws the history with the same code as that of a simulated run. A live history has no messages.
-    fn draw(&self, events: &[Event], judgement: &Judgement) -> Result<(), String> {
+    fn draw(&self, events: &[Event], judgement: &Judgement) -> Result<(), files::Error> {
         let findings = findings(judgement);
         let files: Vec<String> = self.files.iter().map(|file| file.display().to_string()).collect();
         let drawn = [Picture::of(&Run {
@@ -114,6 +118,8 @@ fn findings(judgement: &Judgement) -> Vec<Finding> {
     findings
 }
 
-fn write(file: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(file, text).map_err(|error| format!("{}: {error}; choose another file", file.display()))
+fn write(file: &Path, text: &str) -> Result<(), files::Error> {
+    files::write(file, text)?;
+    written(file);
+    Ok(())
 }

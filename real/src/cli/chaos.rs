@@ -11,7 +11,7 @@ use real::systems::System;
 
 use resource::Fencing;
 
-use super::{Outcome, fencing, print, span};
+use super::{Outcome, fencing, print, span, written};
 
 /// The flags of `chaos`.
 #[derive(Args)]
@@ -86,6 +86,7 @@ impl Chaos {
             let _ = print(&format!("  {fault}\n"));
         })?;
         print(&format!("{report}  real audit {}\n", out.join("history.jsonl").display()))?;
+        ["plan.json", "history.jsonl", "report.json"].iter().for_each(|file| written(&out.join(file)));
         Ok(report.is_as_expected())
     }
 

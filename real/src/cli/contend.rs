@@ -6,12 +6,12 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use dlock::TokioRuntime;
 use real::contend::{Arm, Load, contend_until};
-use real::lab::keep;
+use real::lab::{keep, try_keep};
 use tokio::runtime::{Builder, Handle};
 
 use super::lock::LockArgs;
 use super::metrics::MetricsArgs;
-use super::{Identity, Outcome, print, span};
+use super::{Identity, Outcome, print, span, written};
 
 /// The flags of `contend`.
 #[derive(Args)]
@@ -93,6 +93,9 @@ impl From<ArmKind> for Arm {
 
 impl Contend {
     pub(crate) fn run(self) -> Outcome {
+        if let Some(out) = &self.out {
+            try_keep(out, &self.identity.history().into_iter().collect::<Vec<_>>())?;
+        }
         let recording = self.identity.record(&self.identity.name_or("contend"))?;
         let load = Load {
             arm: self.arm.into(),
@@ -121,6 +124,7 @@ impl Contend {
         print(&report.to_string())?;
         if let Some(out) = &self.out {
             keep(&report, out)?;
+            written(out);
         }
         super::finish(recording)?;
         if report.served == 0 {

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use real::experiments::{Settings, find};
-use real::lab::{keep_histories, keep_text};
+use real::lab::{keep_histories, keep_text, try_keep};
 use real::span::Span;
 use real::systems::System;
 use toml::Value;
 
-use super::{Outcome, print, span};
+use super::{Outcome, print, span, written};
 
 /// The flags of `experiment`. Each replaces a field of the configuration; a field that the experiment does
 /// not have is an error.
@@ -37,7 +37,8 @@ pub(crate) struct Experiment {
     /// Sets any other field of the configuration, in TOML: --set rounds=3, --set 'ttls=["1s", "2s"]'.
     #[arg(long, value_name = "FIELD=VALUE")]
     set: Vec<String>,
-    /// The file for the raw results; by default real/results/experiment-N.json.
+    /// The file for the raw results. By default real/results/experiment-N.json, of which docs/experiments.md is
+    /// made, or target/experiments/experiment-N.json if a flag changes the committed configuration.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Keeps the history of each run in this folder, for `real audit`.
@@ -48,14 +49,19 @@ pub(crate) struct Experiment {
 impl Experiment {
     pub(crate) fn run(self) -> Outcome {
         let experiment = find(self.number)?;
-        let out = self.out.clone();
-        let out = out.unwrap_or_else(|| format!("real/results/experiment-{}.json", self.number).into());
-        if let Some(folder) = &self.histories {
+        let (given, histories) = (self.out.clone(), self.histories.clone());
+        let settings = self.settings()?;
+        let out = given.unwrap_or_else(|| results(experiment.number(), &settings));
+        try_keep(&out, &settings.file.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
+        if let Some(folder) = &histories {
             keep_histories(folder)?;
         }
-        let run = experiment.run(&self.settings()?, command())?;
-        keep_text(&run.record, &out)?;
+        let run = experiment.run(&settings, command())?;
         print(&run.chapter.text())?;
+        keep_text(&run.record, &out)?;
+        if let Some(folder) = &histories {
+            written(folder);
+        }
         print(&format!("raw results: {}\n", out.display()))?;
         Ok(run.chapter.section.as_expected())
     }
@@ -78,6 +84,14 @@ impl Experiment {
         }
         Ok(Settings { file: self.config, changes })
     }
+}
+
+/// Returns the file for the results of an experiment. The repository's own results are those of the committed
+/// configuration.
+fn results(number: u32, settings: &Settings) -> PathBuf {
+    let is_committed = settings.file.is_none() && settings.changes.is_empty();
+    let folder = if is_committed { "real/results" } else { "target/experiments" };
+    format!("{folder}/experiment-{number}.json").into()
 }
 
 /// Returns the command line that repeats this command.

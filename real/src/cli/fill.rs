@@ -8,14 +8,14 @@ use clap::{Args, ValueEnum};
 use dlock::TokioRuntime;
 use real::fill::etcd::{EtcdFill, Leases, fill_etcd};
 use real::fill::{Counters, Fill, fill};
-use real::lab::keep;
+use real::lab::{keep, try_keep};
 use real::systems::System;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use super::metrics::MetricsArgs;
 use super::progress::Progress;
 use super::state::State;
-use super::{Outcome, print, span};
+use super::{Outcome, print, span, written};
 
 /// The kind of server to fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -78,6 +78,9 @@ pub(crate) struct Gen {
 
 impl Gen {
     pub(crate) fn run(self) -> Outcome {
+        if let Some(out) = &self.out {
+            try_keep(out, &[])?;
+        }
         let executor = Builder::new_current_thread().enable_all().build()?;
         self.metrics.serve(&executor)?;
         let progress = Progress::new(self.keys);
@@ -108,6 +111,7 @@ impl Gen {
         ))?;
         if let Some(out) = &self.out {
             keep(&filled, out)?;
+            written(out);
         }
         Ok(true)
     }
@@ -133,6 +137,7 @@ impl Gen {
         ))?;
         if let Some(out) = &self.out {
             keep(&filled, out)?;
+            written(out);
         }
         Ok(true)
     }

@@ -19,7 +19,7 @@ pub(crate) mod worker;
 
 use std::error::Error;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use clap::{Args, ValueEnum};
@@ -52,6 +52,11 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     }
 }
 
+/// Names a file that was written, on standard error: standard output may be JSON.
+pub(crate) fn written(file: &Path) {
+    eprintln!("written: {}", file.display());
+}
+
 /// The value of a flag that switches something on or off.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Switch {
@@ -71,7 +76,8 @@ pub(crate) struct Identity {
     /// The name of this process in the history and in owner tokens.
     #[arg(long, env = "DLOCK_NAME")]
     pub(crate) name: Option<String>,
-    /// Writes every event to this file, one line of JSON each; `-` is the standard output.
+    /// Writes every event to this file, one line of JSON each; `-` is the standard output. A file with content
+    /// is refused: it would be the history of two runs.
     #[arg(long, env = "DLOCK_HISTORY", value_name = "FILE")]
     history: Option<PathBuf>,
 }
@@ -79,6 +85,11 @@ pub(crate) struct Identity {
 impl Identity {
     pub(crate) fn name_or(&self, name: &str) -> String {
         self.name.clone().unwrap_or_else(|| name.to_owned())
+    }
+
+    /// Returns the file of the history, if it is one.
+    pub(crate) fn history(&self) -> Option<&Path> {
+        self.history.as_deref().filter(|path| path.as_os_str() != "-")
     }
 
     pub(crate) fn record(&self, name: &str) -> Result<Option<Recording>, Box<dyn Error>> {

@@ -1,18 +1,25 @@
 //! `peers`: compares these locks with other libraries.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use dlock::TokioRuntime;
-use real::lab::keep;
+use files::Parents;
+use real::lab::{keep, try_keep};
 use real::peers::measure::{Configuration, PARTS, Results, TAKES};
 use real::peers::{OPTIONAL, compare};
 
-use super::{Outcome, print, span};
+use super::{Outcome, print, span, written};
 
 /// The page that `--write` writes.
 const PAGE: &str = "docs/peers.md";
+
+/// The results of which the page is made.
+const RESULTS: &str = "real/results/peers.json";
+
+/// The results of any other comparison.
+const OWN_RESULTS: &str = "target/peers.json";
 
 /// The flags of `peers`.
 #[derive(Args)]
@@ -49,9 +56,9 @@ pub(crate) struct Peers {
     /// Also writes docs/peers.md.
     #[arg(long)]
     write: bool,
-    /// The file for the raw results.
-    #[arg(long, default_value = "real/results/peers.json", value_name = "FILE")]
-    out: PathBuf,
+    /// The file for the raw results. By default target/peers.json, or real/results/peers.json with --write.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
 }
 
 impl Peers {
@@ -74,14 +81,19 @@ impl Peers {
                 "rounds, operations, contenders, tasks, takers and times must each be above zero".into()
             );
         }
-        let results = compare(configuration, &self.without, |progress| eprintln!("{progress}"))?;
-        keep(&results, &self.out)?;
-        print(&results.tables())?;
+        let out = self.out.unwrap_or_else(|| if self.write { RESULTS } else { OWN_RESULTS }.into());
+        try_keep(&out, &[])?;
         if self.write {
-            std::fs::write(PAGE, page(&results))
-                .map_err(|error| format!("{PAGE}: {error}; run this from the root of the repository"))?;
+            files::try_outputs(&[Path::new(PAGE)], &[&out], Parents::Exist)?;
         }
-        print(&format!("\nraw results: {}\n", self.out.display()))?;
+        let results = compare(configuration, &self.without, |progress| eprintln!("{progress}"))?;
+        print(&results.tables())?;
+        keep(&results, &out)?;
+        if self.write {
+            files::write(Path::new(PAGE), page(&results))?;
+            written(Path::new(PAGE));
+        }
+        print(&format!("\nraw results: {}\n", out.display()))?;
         Ok(results.missing.is_empty())
     }
 }

@@ -30,10 +30,14 @@ impl Report {
                 format!("{results} is not a folder: run this in the repository, or give --results").into()
             );
         }
+        if !check {
+            files::try_folder(&out)?;
+        }
         let page = Page::of(&results)?;
         if !check {
-            page.write(&out)?;
-            print(&format!("written: {}\n", out.join("experiments.md").display()))?;
+            for file in page.write(&out)? {
+                print(&format!("written: {}\n", file.display()))?;
+            }
             return Ok(true);
         }
         let differing = page.differing(&out);

@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use files::Parents;
 use serde::{Deserialize, Serialize};
 
 /// The running servers.
@@ -35,7 +36,12 @@ impl State {
     pub(crate) fn save(&self, file: Option<&Path>) -> Result<(), Box<dyn Error>> {
         let path = path(file);
         let text = serde_json::to_vec_pretty(self)?;
-        fs::write(&path, text).map_err(|error| elsewhere(&path, &error).into())
+        Ok(files::write(&path, text)?)
+    }
+
+    /// Checks before the servers start that the file can be written.
+    pub(crate) fn try_save(file: Option<&Path>) -> Result<(), files::Error> {
+        files::try_outputs(&[&path(file)], &[], Parents::Exist)
     }
 
     pub(crate) fn remove(file: Option<&Path>) -> Result<(), Box<dyn Error>> {

@@ -70,6 +70,7 @@ impl Up {
         {
             return Err("servers are already running: run `real down` first, or give another --state".into());
         }
+        State::try_save(self.state.as_deref())?;
         let stage = Stage::new()?;
         let mut state = State {
             directory: stage.directory().to_owned(),

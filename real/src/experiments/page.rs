@@ -62,16 +62,18 @@ impl Page {
         Ok(Self { files })
     }
 
-    /// Writes the page into `folder`.
+    /// Writes the page into `folder`, and returns its files.
     ///
     /// # Errors
     ///
     /// [`PageError::File`].
-    pub fn write(&self, folder: &Path) -> Result<(), PageError> {
-        for (name, text) in &self.files {
-            keep_text(text, &folder.join(name))?;
-        }
-        Ok(())
+    pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, PageError> {
+        let write = |(name, text): (&String, &String)| {
+            let path = folder.join(name);
+            keep_text(text, &path)?;
+            Ok(path)
+        };
+        self.files.iter().map(write).collect()
     }
 
     /// Returns the files in `folder` that differ from this page.

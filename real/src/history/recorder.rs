@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -50,12 +51,12 @@ struct Line<'a> {
 }
 
 impl Recorder {
-    /// Makes the file at `path` the history of this process, named `process`; `-` is the standard output. An
-    /// existing file is appended to.
+    /// Makes the file at `path` the history of this process, named `process`; `-` is the standard output.
     ///
     /// # Errors
     ///
-    /// Those of the file, and one if another subscriber is installed.
+    /// Those of the file, one if it has content, as the history of an earlier process has, and one if another
+    /// subscriber is installed.
     pub fn install(process: &str, path: &Path) -> io::Result<Recording> {
         let (recorder, recording) = Self::open(process, path)?;
         tracing::subscriber::set_global_default(tracing_subscriber::registry().with(recorder))
@@ -68,13 +69,10 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// Those of the file.
+    /// Those of the file, and one if it has content.
     pub fn open(process: &str, path: &Path) -> io::Result<(Self, Recording)> {
-        let to: Box<dyn Write + Send> = if path.as_os_str() == "-" {
-            Box::new(io::stdout())
-        } else {
-            Box::new(File::options().create(true).append(true).open(path)?)
-        };
+        let to: Box<dyn Write + Send> =
+            if path.as_os_str() == "-" { Box::new(io::stdout()) } else { Box::new(open(path)?) };
         let output = Arc::new(Mutex::new(Output { to, failure: None }));
         Ok((Self { process: process.into(), output: Arc::clone(&output) }, Recording(output)))
     }
@@ -98,6 +96,25 @@ impl Recording {
     pub fn failure(&self) -> Option<io::Error> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).failure.take()
     }
+}
+
+/// Opens an empty file, or a device or pipe, and tries whether it can be written.
+fn open(path: &Path) -> io::Result<File> {
+    let mut file = File::options().create(true).append(true).open(path)?;
+    let there = file.metadata()?;
+    if there.len() > 0 && there.is_file() {
+        let problem =
+            "it has content, such as the history of an earlier run: delete it, or name another file";
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, problem));
+    }
+    if !there.file_type().is_fifo() {
+        // Readers skip an empty line.
+        file.write_all(b"\n")?;
+    }
+    if there.is_file() {
+        file.set_len(0)?;
+    }
+    Ok(file)
 }
 
 fn is_ours(metadata: &Metadata<'_>) -> bool {

@@ -33,6 +33,9 @@ pub enum LabError {
     /// A part of the run failed.
     #[error("{0}")]
     Failed(String),
+    /// An output could not be written.
+    #[error(transparent)]
+    Output(#[from] files::Error),
     /// A file could not be read or written.
     #[error("{}: {source}; {help}", .path.display())]
     File {

@@ -2,32 +2,40 @@
 
 use std::path::Path;
 
+use files::{Error, Parents};
 use serde::Serialize;
 
 use super::LabError;
 
-/// Writes results to a file, as JSON.
+/// Checks before the work that results can be written to a file, whose folder is created if needed, and that
+/// the file is none of `inputs`.
 ///
 /// # Errors
 ///
-/// [`LabError::File`].
+/// [`LabError::Output`].
+pub fn try_keep(path: &Path, inputs: &[&Path]) -> Result<(), LabError> {
+    Ok(files::try_outputs(&[path], inputs, Parents::Created)?)
+}
+
+/// Writes results to a file, as JSON, whole or not at all.
+///
+/// # Errors
+///
+/// [`LabError::Output`].
 pub fn keep(results: &impl Serialize, path: &Path) -> Result<(), LabError> {
-    let text = serde_json::to_string_pretty(results).map_err(|error| failed(path)(error.into()))?;
+    let text = serde_json::to_string_pretty(results)
+        .map_err(|source| Error::Write { path: path.to_owned(), source: source.into() })?;
     keep_text(&(text + "\n"), path)
 }
 
-/// Writes a text to a file, creating its folder if needed.
+/// Writes a text to a file, whole or not at all, creating its folder if needed.
 ///
 /// # Errors
 ///
-/// [`LabError::File`].
+/// [`LabError::Output`].
 pub fn keep_text(text: &str, path: &Path) -> Result<(), LabError> {
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(failed(path))?;
+        files::create_folder(folder)?;
     }
-    std::fs::write(path, text).map_err(failed(path))
-}
-
-fn failed(path: &Path) -> impl Fn(std::io::Error) -> LabError {
-    |source| LabError::File { path: path.to_owned(), source, help: "give another path to --out" }
+    Ok(files::write(path, text)?)
 }

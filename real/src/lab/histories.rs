@@ -1,10 +1,10 @@
 //! Keeps the histories of an experiment's runs in a folder, if one is given.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use files::{Draft, Error};
 use resource::audit::History;
 
 use super::LabError;
@@ -17,9 +17,10 @@ static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 ///
 /// # Errors
 ///
-/// [`LabError::File`] if the folder can't be created.
+/// [`LabError::Output`] if no file can be written there.
 pub fn keep_histories(folder: &Path) -> Result<(), LabError> {
-    fs::create_dir_all(folder).map_err(failed(folder))?;
+    files::create_folder(folder)?;
+    files::try_folder(folder)?;
     FOLDER.get_or_init(|| folder.to_owned());
     Ok(())
 }
@@ -30,24 +31,21 @@ pub(crate) fn keep(history: &History, files: &[impl AsRef<Path>]) -> Result<(), 
     let Some(folder) = FOLDER.get() else { return Ok(()) };
     let run = files.last().and_then(|file| file.as_ref().parent()?.file_name());
     let run = run.unwrap_or_default().to_string_lossy();
-    let (mut file, path) = create(folder, &run)?;
-    let written = history.events.iter().try_for_each(|event| event.write_json(&mut file));
-    written.and_then(|()| file.flush()).map_err(failed(&path))
+    write(folder, &run, history)?;
+    Ok(())
 }
 
-/// Creates a new file; runs of the same name are numbered.
-fn create(folder: &Path, run: &str) -> Result<(BufWriter<File>, PathBuf), LabError> {
+/// Writes a new file, whole or not at all; runs of the same name are numbered.
+fn write(folder: &Path, run: &str, history: &History) -> Result<PathBuf, Error> {
+    let path = |number: u32| folder.join(format!("{run}-{number}.jsonl"));
+    let first = path(1);
+    let failed = |source| Error::Write { path: first.clone(), source };
+    let mut draft = Draft::begin(&first)?;
+    let written = history.events.iter().try_for_each(|event| event.write_json(&mut draft));
+    written.and_then(|()| draft.flush()).map_err(failed)?;
     let mut number = 1;
-    loop {
-        let path = folder.join(format!("{run}-{number}.jsonl"));
-        match File::create_new(&path) {
-            Ok(file) => return Ok((BufWriter::new(file), path)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
-            Err(error) => return Err(failed(&path)(error)),
-        }
+    while let Some(again) = draft.commit_new(&path(number))? {
+        (draft, number) = (again, number + 1);
     }
-}
-
-fn failed(path: &Path) -> impl Fn(io::Error) -> LabError {
-    |source| LabError::File { path: path.to_owned(), source, help: "give --histories another folder" }
+    Ok(path(number))
 }

@@ -16,7 +16,7 @@ pub(crate) mod parallel;
 pub(crate) mod statistics;
 pub(crate) mod story;
 
+pub use self::files::{keep, keep_text, try_keep};
 pub use error::LabError;
-pub use files::{keep, keep_text};
 pub use histories::keep_histories;
 pub use machine::Machine;

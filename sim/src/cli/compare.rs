@@ -2,18 +2,22 @@
 
 use std::path::Path;
 
+use files::Parents;
 use sim::compare::{Comparison, cells, compare as run_all, table};
 
 use super::explore::cores;
 use super::progress::Progress;
 use super::stopwatch::Stopwatch;
-use super::{Outcome, interrupt, interrupted, print, wrap};
+use super::{Outcome, interrupt, interrupted, print, wrap, written};
 
 /// Runs `schedules` schedules of each system under each class of faults, prints the table and writes it to
-/// `out`. Returns false if a verdict has no explanation in its schedule.
-pub(crate) fn compare(first: u64, schedules: u64, threads: Option<usize>, out: &Path) -> Outcome {
+/// `out`, if that is given. Returns false if a verdict has no explanation in its schedule.
+pub(crate) fn compare(first: u64, schedules: u64, threads: Option<usize>, out: Option<&Path>) -> Outcome {
     if schedules == 0 {
         return Err("--schedules is 0: give at least 1".into());
+    }
+    if let Some(out) = out {
+        files::try_outputs(&[out], &[], Parents::Exist)?;
     }
     interrupt::watch()?;
     let began = Stopwatch::start();
@@ -25,15 +29,15 @@ pub(crate) fn compare(first: u64, schedules: u64, threads: Option<usize>, out: &
     })?;
     progress.finish();
     let note = note(&comparison, all);
-    let page = page(&comparison, first, schedules) + &note;
-    std::fs::write(out, page).map_err(|error| {
-        format!("{}: {error}; choose another file with --out, in a folder that exists", out.display())
-    })?;
     let runs = 2 * comparison.values().map(|cell| cell.schedules).sum::<u64>();
     print(&table::text(&comparison))?;
     print(&format!("\n{}\n", wrap(table::LEGEND, 0)))?;
     let seconds = began.elapsed().as_secs_f64();
-    print(&format!("{runs} runs in {seconds:.1} s; written to {}\n{note}", out.display()))?;
+    print(&format!("{runs} runs in {seconds:.1} s\n{note}"))?;
+    if let Some(out) = out {
+        files::write(out, page(&comparison, first, schedules) + &note)?;
+        written(out);
+    }
     Ok(comparison.values().all(|cell| cell.violations == 0))
 }
 

@@ -12,7 +12,7 @@ use sim::sim::Report;
 use sim::trace::side_by_side;
 
 use super::explore::{cores, estimate, show, show_end, table};
-use super::picture::Pictures;
+use super::picture::{Pictures, try_files};
 use super::progress::Progress;
 use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, wrap};
@@ -26,6 +26,7 @@ const SEARCH: Duration = Duration::from_secs(5);
 /// Runs the experiment and the search. Returns false if an arm of the experiment does not give the expected
 /// outcome, or if the search finds a violation.
 pub(crate) fn demo(pictures: &Pictures) -> Outcome {
+    try_files(&pictures.files(), None)?;
     let schedule = Schedule::parse("seeds/gc-pause.toml", EXPERIMENT)?;
     let unfenced = run(&schedule, Arm::Unfenced, schedule.seed)?;
     let fenced = run(&schedule, Arm::Fenced, schedule.seed)?;

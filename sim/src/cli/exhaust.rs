@@ -11,9 +11,10 @@ use sim::explore::exhaust::{Break, Demanding, Exhausted, Scope, exhaust, faults_
 use sim::lab::{Arm, Options, System, small};
 use sim::museum::{self, Museum, Mutant};
 
+use super::picture::try_files;
 use super::progress::Progress;
 use super::stopwatch::Stopwatch;
-use super::{Outcome, explore, interrupt, interrupted, print, wrap};
+use super::{Outcome, explore, interrupt, interrupted, print, wrap, written};
 
 /// The arguments of `exhaust`.
 #[derive(Args)]
@@ -52,6 +53,8 @@ const FENCED: [VerdictKind; 3] = [VerdictKind::StaleWrite, VerdictKind::LateWrit
 
 /// Searches, and prints the claim. Returns false if a placement breaks a promise.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    files::try_folder(&arguments.out)?;
+    try_files(arguments.resume.as_slice(), arguments.file.as_deref())?;
     let base = base(arguments)?;
     let arm = Arm::from(arguments.fence);
     let demanded = if arm == Arm::Unfenced { BTreeSet::from(FENCED) } else { BTreeSet::new() };
@@ -83,6 +86,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     print(&format!("\nruns: {runs} in {seconds:.1} s on {threads} threads ({speed:.0} a second)\n"))?;
     if found.resumed > 0 {
         print(&format!("from the progress file: {}\n", found.resumed))?;
+    }
+    if let Some(resume) = &arguments.resume {
+        written(resume);
     }
     for (number, broken) in found.breaks.iter().enumerate() {
         report(number + 1, broken, arm, &arguments.out)?;
@@ -120,26 +126,17 @@ fn claim(found: &Exhausted<Options>) -> String {
     found.claim().lines().map(line).collect()
 }
 
-/// Saves a violation as a schedule, and prints how to replay it.
-fn report(
-    number: usize,
-    found: &Break<Options>,
-    arm: Arm,
-    out: &Path,
-) -> Result<(), Box<dyn std::error::Error>> {
-    let failed =
-        |error: std::io::Error| format!("{}: {error}; choose another folder with --out", out.display());
-    std::fs::create_dir_all(out).map_err(failed)?;
+/// Prints a violation, saves it as a schedule, and prints how to replay it. If it can't be saved, prints the
+/// whole schedule and the reason.
+fn report(number: usize, found: &Break<Options>, arm: Arm, out: &Path) -> std::io::Result<()> {
     let mut schedule = found.violation.schedule.clone();
     schedule.about = format!("{}; found by an exhaustive search", found.cause);
-    let path = out.join(format!("exhaust-{}-{arm}-{number}.toml", schedule.options.system));
     let text = schedule.to_toml();
-    std::fs::write(&path, &text).map_err(failed)?;
     let faults: String = text.split_inclusive("\n\n").filter(|part| part.starts_with("[[fault]]")).collect();
-    print(&format!(
-        "\n{number}. {}\n\n{faults}replay it: cargo run --release -- replay {}\n",
-        found.cause,
-        path.display()
-    ))?;
-    Ok(())
+    print(&format!("\n{number}. {}\n\n{faults}", found.cause))?;
+    let name = format!("exhaust-{}-{arm}-{number}", schedule.options.system);
+    match files::keep(out, &name, "toml", &text) {
+        Ok(path) => print(&format!("replay it: cargo run --release -- replay {}\n", path.display())),
+        Err(error) => print(&format!("{text}\nNOT KEPT: save the schedule above. {error} (--out)\n")),
+    }
 }

@@ -9,6 +9,8 @@ use sim::sim::Report;
 use sim::trace::pcap::pcap;
 use sim::trace::perfetto::{Shown, perfetto};
 
+use super::written;
+
 /// The files to write of a run.
 #[derive(clap::Args)]
 pub(crate) struct Exports {
@@ -28,6 +30,12 @@ impl Exports {
         if self.pcap.is_some() || self.perfetto.is_some() {
             sim.record_messages();
         }
+    }
+
+    /// Returns the files that [`Exports::write`] writes for these arms.
+    pub(crate) fn files(&self, arms: &[Option<Arm>]) -> Vec<PathBuf> {
+        let files = self.pcap.iter().chain(&self.perfetto);
+        files.flat_map(|file| arms.iter().map(|arm| named(file, *arm))).collect()
     }
 
     /// Writes the files of a run. `arm` is the arm to be named, if there are several.
@@ -50,8 +58,14 @@ impl Exports {
 }
 
 fn save(file: &Path, arm: Option<Arm>, bytes: &[u8]) -> Result<(), Box<dyn Error>> {
-    let file = arm.map_or_else(|| file.to_owned(), |arm| of_arm(file, arm));
-    std::fs::write(&file, bytes).map_err(|error| format!("can't write {}: {error}", file.display()).into())
+    let file = named(file, arm);
+    files::write(&file, bytes)?;
+    written(&file);
+    Ok(())
+}
+
+fn named(file: &Path, arm: Option<Arm>) -> PathBuf {
+    arm.map_or_else(|| file.to_owned(), |arm| of_arm(file, arm))
 }
 
 /// Returns the name of a file with that of an arm before its extension: `run-fenced.pcapng`.

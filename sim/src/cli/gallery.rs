@@ -31,6 +31,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.schedules == 0 {
         return Err("--schedules is 0: give at least 1".into());
     }
+    files::try_folder(&arguments.out)?;
     let began = Stopwatch::start();
     let progress = Progress::new(0, "schedules");
     let plan = Plan {
@@ -41,7 +42,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     };
     let pages = gallery(&plan, |length| progress.set_length(length), || progress.inc())?;
     progress.finish();
-    let index = arguments.out.join("index.html");
-    print(&format!("{pages} pages in {:.1} s; open {}\n", began.elapsed().as_secs_f64(), index.display()))?;
+    let (out, index) = (arguments.out.display(), arguments.out.join("index.html"));
+    let seconds = began.elapsed().as_secs_f64();
+    print(&format!("{pages} pages written into {out} in {seconds:.1} s; open {}\n", index.display()))?;
     Ok(true)
 }

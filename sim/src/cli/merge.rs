@@ -1,16 +1,15 @@
 //! `merge`: one report of the folders that shards of a search have written.
 
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use files::Parents;
 use serde::{Deserialize, Serialize};
 use sim::explore::fleet::{self, Merged};
 
 use super::stopwatch::unix_seconds;
-use super::{Outcome, print};
+use super::{Outcome, print, written};
 
 /// The most lines of a trend that are printed.
 const LINES_MAX: usize = 10;
@@ -45,19 +44,27 @@ struct Line {
 /// Merges the folders. Returns false if a shard has found a violation, or if something is wrong with one.
 pub(crate) fn merge(arguments: &Arguments) -> Outcome {
     let Arguments { folders, json, trend, out } = arguments;
-    let merged = fleet::merge(folders)?;
     if let Some(out) = out {
-        let failed = |error| format!("{}: {error}; choose another folder with --out", out.display());
-        std::fs::create_dir_all(out).map_err(failed)?;
-        let capsules = merged.causes.values().flat_map(|found| &found.capsules);
-        capsules.map(|capsule| capsule.save(out)).collect::<Result<Vec<_>, _>>()?;
+        files::try_folder(out)?;
+        if let Some(input) = folders.iter().find(|folder| files::is_same(folder, out)) {
+            return Err(files::Error::Input { path: out.clone(), input: input.clone() }.into());
+        }
     }
-    let lines = trend.as_deref().map(|file| extend(file, &merged)).transpose()?;
-    if *json {
-        print(&(serde_json::to_string_pretty(&merged)? + "\n"))?;
-    } else {
-        print(&merged.to_string())?;
-        print(&lines.map_or_else(String::new, |lines| table(&lines)))?;
+    if let Some(trend) = trend {
+        files::try_outputs(&[trend], &[], Parents::Exist)?;
+    }
+    let merged = fleet::merge(folders)?;
+    // What was found is shown first, even if it can't be saved.
+    print(&if *json { serde_json::to_string_pretty(&merged)? + "\n" } else { merged.to_string() })?;
+    if let Some(out) = out {
+        for mut capsule in merged.causes.values().flat_map(|found| found.capsules.clone()) {
+            capsule.save_beside(out)?;
+            written(&out.join(format!("{}.toml", capsule.name)));
+        }
+    }
+    if let Some(trend) = trend {
+        let lines = extend(trend, &merged)?;
+        print(&if *json { String::new() } else { table(&lines) })?;
     }
     Ok(merged.is_clean())
 }
@@ -81,9 +88,9 @@ fn extend(file: &Path, merged: &Merged) -> Result<Vec<Line>, String> {
         schedules_per_core_day: merged.schedules_per_core_day,
         causes: merged.causes.keys().cloned().collect(),
     };
-    let added = serde_json::to_string(&line).map_err(|error| failed(error.into()))? + "\n";
-    let mut opened = OpenOptions::new().create(true).append(true).open(file).map_err(failed)?;
-    opened.write_all(added.as_bytes()).map_err(failed)?;
+    let added = serde_json::to_string(&line).map_err(|error| failed(error.into()))?;
+    files::write(file, format!("{text}{added}\n")).map_err(|error| error.to_string())?;
+    written(file);
     lines.push(line);
     Ok(lines)
 }

@@ -21,6 +21,7 @@ mod stopwatch;
 
 use std::error::Error;
 use std::io::{self, Write};
+use std::path::Path;
 
 pub(crate) use interrupt::interrupted;
 
@@ -33,6 +34,11 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }
+}
+
+/// Names a file that was written, on standard error: standard output may be JSON.
+pub(crate) fn written(file: &Path) {
+    eprintln!("written: {}", file.display());
 }
 
 /// Width of a terminal, in columns.

@@ -4,10 +4,11 @@ use std::error::Error;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
+use files::Parents;
 use picture::Picture;
 use sim::Sim;
 
-use super::print;
+use super::{print, written};
 
 /// The forms of the picture to write.
 #[derive(clap::Args)]
@@ -27,6 +28,11 @@ impl Pictures {
     /// Returns true if a picture is to be written.
     pub(crate) const fn is_wanted(&self) -> bool {
         self.html.is_some() || self.svg.is_some() || self.lanes
+    }
+
+    /// Returns the files that [`Pictures::write`] writes.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        self.html.iter().chain(&self.svg).cloned().collect()
     }
 
     /// Makes a run record the messages that the picture shows.
@@ -59,6 +65,15 @@ impl Pictures {
     }
 }
 
-fn write(file: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(file, text).map_err(|error| format!("{}: {error}; choose another file", file.display()))
+fn write(file: &Path, text: &str) -> Result<(), files::Error> {
+    files::write(file, text)?;
+    written(file);
+    Ok(())
+}
+
+/// Checks before the work that these files can be written, and that none of them is the file `input`.
+pub(crate) fn try_files(outputs: &[PathBuf], input: Option<&Path>) -> Result<(), files::Error> {
+    let outputs: Vec<&Path> = outputs.iter().map(PathBuf::as_path).collect();
+    let inputs: Vec<&Path> = input.into_iter().collect();
+    files::try_outputs(&outputs, &inputs, Parents::Exist)
 }

@@ -50,6 +50,11 @@ impl Progress {
         self.print_if_due();
     }
 
+    /// Prints a line of its own.
+    pub(crate) fn say(&self, line: &str) {
+        self.bar.suspend(|| eprintln!("{line}"));
+    }
+
     /// Removes the bar, or prints the last line.
     pub(crate) fn finish(&self) {
         if self.bar.is_hidden() {

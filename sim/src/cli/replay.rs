@@ -12,7 +12,7 @@ use sim::sim::{self as simulation, Mismatch, Report};
 
 use super::exports::Exports;
 use super::json::Object;
-use super::picture::Pictures;
+use super::picture::{Pictures, try_files};
 use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, print, wrap};
 
@@ -33,6 +33,7 @@ pub(crate) struct Shows {
 
 /// Runs the schedule drawn from `seed` in one arm. Returns false if there is a violation.
 pub(crate) fn random(seed: u64, portfolio: &Portfolio, arm: Arm, shows: &Shows) -> Outcome {
+    try_files(&[shows.exports.files(&[None]), shows.pictures.files()].concat(), None)?;
     let schedule = Lab::new(arm).schedule(&mut portfolio.draw(seed))?;
     let began = Stopwatch::start();
     let mut world = simulation::build(&Lab::new(arm), &schedule)?;
@@ -72,13 +73,16 @@ pub(crate) fn file(file: &Path, json: bool, exports: &Exports, pictures: &Pictur
     let mut text = wrap(&format!("{}: {}", file.display(), schedule.about), 2);
     let (mut as_expected, mut drawn) = (true, Vec::new());
     let arms: Vec<Arm> = Arm::of(&schedule.expect).collect();
+    let named = |arm| (arms.len() > 1).then_some(arm);
+    let names: Vec<_> = arms.iter().map(|arm| named(*arm)).collect();
+    try_files(&[exports.files(&names), pictures.files()].concat(), Some(file))?;
     for &arm in &arms {
         let began = Stopwatch::start();
         let mut world = simulation::build(&Museum::new(arm), &schedule)?;
         exports.prepare(&mut world);
         pictures.prepare(&mut world);
         let report = world.run()?;
-        exports.write(&report, (arms.len() > 1).then_some(arm))?;
+        exports.write(&report, named(arm))?;
         let mismatches = schedule.mismatches(arm.name(), &report);
         as_expected &= mismatches.as_ref().is_none_or(Vec::is_empty);
         object.add(arm, &report, began.elapsed(), mismatches.as_deref());

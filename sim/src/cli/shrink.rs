@@ -9,8 +9,8 @@ use sim::explore::{Broken, Cause, Causes, RUNS_MAX};
 use sim::lab::{Arm, Options};
 use sim::museum::{self, Museum};
 
-use super::picture::Pictures;
-use super::{Outcome, arm_name, print, wrap, wrap_lines};
+use super::picture::{Pictures, try_files};
+use super::{Outcome, arm_name, print, wrap, wrap_lines, written};
 
 /// A schedule that fails in one arm.
 struct Failing {
@@ -27,12 +27,14 @@ pub(crate) fn shrink(
     out: Option<&Path>,
     pictures: &Pictures,
 ) -> Outcome {
+    let outputs: Vec<_> = out.iter().map(|out| out.to_path_buf()).chain(pictures.files()).collect();
+    try_files(&outputs, Some(file))?;
     let Failing { arm, subject, schedule, cause } = load(file, verdict)?;
     let shrunk = sim::explore::shrink(&subject, &schedule, &cause, RUNS_MAX);
     let text = shrunk.schedule.to_toml();
     if let Some(out) = out {
-        std::fs::write(out, &text)
-            .map_err(|error| format!("{}: {error}; choose another file with --out", out.display()))?;
+        files::write(out, &text)?;
+        written(out);
     }
     if pictures.is_wanted() {
         let drawn = sim::explore::pictured(&subject, &shrunk.schedule, arm_name(arm))?;

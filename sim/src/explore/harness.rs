@@ -3,11 +3,14 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use files::{Parents, try_outputs};
+
 use super::batch;
 use super::cause::{Cause, Causes};
 use super::exercise::{Allowed, Exercised};
 use super::explain::explain;
 use super::feedback::Feedback;
+use super::kept::{Kept, kept};
 use super::picture::pictured;
 use super::portfolio::Portfolio;
 use super::repeat::difference;
@@ -43,8 +46,9 @@ const PAGE: &str = "DLOCK_SIM_HTML";
 /// ```
 ///
 /// `SEED=7 cargo test` runs only the schedule of that seed; `SEEDS=10000` runs that many seeds, from `SEED`
-/// (or 0) on. `DLOCK_SIM_SEED` and `DLOCK_SIM_SEEDS` take precedence. A failing schedule is shrunk, explained
-/// and kept in `sim-regressions/NAME.toml` beside the crate's manifest, and replayed first from then on.
+/// (or 0) on. `DLOCK_SIM_SEED` and `DLOCK_SIM_SEEDS` take precedence. A failing schedule is kept in
+/// `sim-regressions/NAME.toml` beside the crate's manifest, shrunk and explained, and replayed first from then
+/// on. If it can't be kept, the failure says why: it shows the schedule in any case.
 /// `DLOCK_SIM_HTML=FILE` draws its run as a page. A search that finds no failure and has checked nothing
 /// fails, too: see [`Search::find`].
 pub fn check<S: Subject>(name: &str, subject: S) -> Search<S> {
@@ -93,7 +97,7 @@ pub struct Failure {
     pub schedule: String,
     /// The trace of its run, one line per event.
     pub trace: String,
-    /// The command that replays it, and the file in which it is kept.
+    /// The command that replays it, and the file in which it is kept, or why it could not be kept.
     pub replay: String,
 }
 
@@ -192,8 +196,14 @@ impl<S: Subject> Search<S> {
 
     pub(super) fn search(&self, exercised: &mut Exercised) -> Result<Option<Failure>, String> {
         let (seed, count) = (number(&SEED)?, number(&SEEDS)?);
+        let kept = kept(&self.folder, &self.name);
+        if let Some(page) = &self.page {
+            let inputs: Vec<&Path> = kept.iter().map(PathBuf::as_path).collect();
+            try_outputs(&[page], &inputs, Parents::Exist)
+                .map_err(|error| format!("{}: {error}", self.name))?;
+        }
         if seed.is_none()
-            && let Some(failure) = self.replay_kept()?
+            && let Some(failure) = self.replay_kept(&kept)?
         {
             return Ok(Some(failure));
         }
@@ -219,7 +229,7 @@ impl<S: Subject> Search<S> {
                     learning.learn(&schedule, report, &feedback.describe(report));
                 };
                 if let Some(broken) = self.runs_broken(&schedule, learn)? {
-                    return self.told(schedule, broken, first, seed).map(Some);
+                    return Ok(Some(self.told(schedule, broken, first, seed)));
                 }
             }
             feedback.take(&mut learning);
@@ -227,14 +237,8 @@ impl<S: Subject> Search<S> {
         Ok(None)
     }
 
-    /// Shrinks and keeps the schedule that broke the subject, drawn from `seed` in a search from `first` on.
-    fn told(
-        &self,
-        schedule: Schedule<S::Options>,
-        broken: Breakage,
-        first: u64,
-        seed: u64,
-    ) -> Result<Failure, String> {
+    /// Keeps and shrinks the schedule that broke the subject, drawn from `seed` in a search from `first` on.
+    fn told(&self, schedule: Schedule<S::Options>, broken: Breakage, first: u64, seed: u64) -> Failure {
         // A schedule that continues an earlier one takes the search that led to it.
         let count = seed - first + 1;
         let (seeds, why) = if schedule.rekey.is_empty() {
@@ -242,56 +246,62 @@ impl<S: Subject> Search<S> {
         } else {
             (format!("SEED={first} SEEDS={count}"), ", since it continues earlier schedules")
         };
-        let (failure, runs) = self.shrunk(schedule, broken)?;
-        let drawn = self.draw(&failure.schedule)?;
-        let kept = self.keep(&failure.schedule)?;
+        let text = schedule.to_toml();
+        // A search that is stopped while it shrinks has shown the schedule and kept it.
+        eprintln!("{}: {} with {seeds}:\n\n{text}", self.name, broken.problems.join("; "));
+        let drawn = Kept::new(&self.folder, &self.name, &text);
+        let (failure, runs) = self.shrunk(schedule, broken);
+        let kept = where_kept(drawn, &failure.schedule);
+        let page = self.draw(&failure.schedule);
         let replay = format!(
-            "shrunk in {runs} runs; as it was drawn: {seeds} cargo test {}{why}\nkept in {}, which is replayed \
-             first from now on\n{drawn}",
-            self.name,
-            kept.display()
+            "shrunk in {runs} runs; as it was drawn: {seeds} cargo test {}{why}\n{kept}\n{page}",
+            self.name
         );
-        Ok(Failure { replay, ..failure })
+        Failure { replay, ..failure }
     }
 
-    /// Replays the kept schedules; returns the first that fails.
-    fn replay_kept(&self) -> Result<Option<Failure>, String> {
-        for path in (1..).map(|number| self.kept(number)).take_while(|path| path.exists()) {
-            let schedule = sim::load(&self.subject, &path).map_err(|error| error.to_string())?;
+    /// Replays these kept schedules; returns the first that fails.
+    fn replay_kept(&self, kept: &[PathBuf]) -> Result<Option<Failure>, String> {
+        for path in kept {
+            let schedule = sim::load(&self.subject, path).map_err(|error| error.to_string())?;
             if let Some(broken) = self.breaks(&schedule)? {
                 let failure = self.failure(&schedule, broken);
-                let drawn = self.draw(&failure.schedule)?;
+                let page = self.draw(&failure.schedule);
                 let replay =
-                    format!("it is kept in {}; delete the file to forget it\n{drawn}", path.display());
+                    format!("it is kept in {}; delete the file to forget it\n{page}", path.display());
                 return Ok(Some(Failure { replay, ..failure }));
             }
         }
         Ok(None)
     }
 
-    /// Draws the page of the schedule with this text, if there is to be one. Returns a line
-    /// that says where it is.
-    fn draw(&self, text: &str) -> Result<String, String> {
-        let Some(page) = &self.page else { return Ok(String::new()) };
+    /// Draws the page of the schedule with this text, if there is to be one. Returns a line that says where
+    /// it is, or why there is none.
+    fn draw(&self, text: &str) -> String {
+        let Some(page) = &self.page else { return String::new() };
+        match self.page(text).map(|html| files::write(page, html)) {
+            Ok(Ok(())) => format!("drawn in {}\n", page.display()),
+            Ok(Err(error)) => format!("no page: {error}\n"),
+            Err(problem) => format!("no page: {problem}\n"),
+        }
+    }
+
+    fn page(&self, text: &str) -> Result<String, String> {
         let schedule = sim::parse(&self.subject, &self.name, text).map_err(|error| error.to_string())?;
-        let Ok(drawn) = pictured(&self.subject, &schedule, &self.name) else {
-            return Ok("no page: the code panics, so that the run has no end\n".to_owned());
-        };
-        let html = picture::page(&[drawn], Some(&picture::Schedule::new(&self.name, text)));
-        std::fs::write(page, html)
-            .map_err(|error| format!("{}: {error}; choose another file for the page", page.display()))?;
-        Ok(format!("drawn in {}\n", page.display()))
+        let drawn = pictured(&self.subject, &schedule, &self.name)
+            .map_err(|_| "the code panics, so that the run has no end")?;
+        Ok(picture::page(&[drawn], Some(&picture::Schedule::new(&self.name, text))))
     }
 
     /// Shrinks the schedule that broke the subject, if it has a cause. Returns the number of runs, too.
-    fn shrunk(&self, schedule: Schedule<S::Options>, broken: Breakage) -> Result<(Failure, u32), String> {
-        let Some(cause) = broken.cause.clone() else { return Ok((self.failure(&schedule, broken), 0)) };
+    fn shrunk(&self, schedule: Schedule<S::Options>, broken: Breakage) -> (Failure, u32) {
+        let Some(cause) = broken.cause.clone() else { return (self.failure(&schedule, broken), 0) };
         let mut shrunk = shrink(&self.subject, &schedule, &cause, RUNS_MAX);
         shrunk.schedule.about = cause.name_in(&format!("{}, then shrunk.", schedule.about));
-        // A subject that remembers earlier runs may hold this time.
-        let again = self.breaks(&shrunk.schedule)?.unwrap_or(broken);
+        // A subject that remembers earlier runs may hold this time, or not even run.
+        let again = self.breaks(&shrunk.schedule).ok().flatten().unwrap_or(broken);
         let broken = Breakage { cause: Some(cause), ..again };
-        Ok((self.failure(&shrunk.schedule, broken), shrunk.runs))
+        (self.failure(&shrunk.schedule, broken), shrunk.runs)
     }
 
     /// Explains the schedule that broke the subject.
@@ -349,32 +359,18 @@ impl<S: Subject> Search<S> {
             verdicts.map(|verdict| format!("{} at {}: {}", verdict.kind, verdict.at, verdict.detail));
         verdicts.chain(report.findings.iter().map(ToString::to_string)).collect()
     }
+}
 
-    /// Writes a failing schedule to a file of its own, whole or not at all, unless one holds it already.
-    /// Returns the file.
-    fn keep(&self, schedule: &str) -> Result<PathBuf, String> {
-        let mut number = 1;
-        while self.kept(number).exists() {
-            if std::fs::read_to_string(self.kept(number)).is_ok_and(|kept| kept == schedule) {
-                return Ok(self.kept(number));
-            }
-            number += 1;
-        }
-        let path = self.kept(number);
-        let failed = |error: std::io::Error| {
-            format!("{}: {error}; choose another folder with keep_in", path.display())
-        };
-        std::fs::create_dir_all(&self.folder).map_err(failed)?;
-        let draft = path.with_extension("toml.new");
-        std::fs::write(&draft, schedule).map_err(failed)?;
-        std::fs::rename(&draft, &path).map_err(failed)?;
-        Ok(path)
-    }
-
-    /// Returns the path of the kept schedule with this number, from 1.
-    fn kept(&self, number: u32) -> PathBuf {
-        let suffix = if number == 1 { String::new() } else { format!("-{number}") };
-        Path::new(&self.folder).join(format!("{}{suffix}.toml", self.name))
+/// Keeps a schedule in place of the one as it was drawn. Returns a line that says where, or why it is not kept.
+fn where_kept(drawn: Result<Kept, files::Error>, schedule: &str) -> String {
+    let drawn = match drawn {
+        Ok(drawn) => drawn,
+        Err(error) => return format!("NOT KEPT: save the schedule above. {error} (keep_in)"),
+    };
+    let path = drawn.path().display().to_string();
+    match drawn.replace(schedule) {
+        Ok(kept) => format!("kept in {}, which is replayed first from now on", kept.path().display()),
+        Err(error) => format!("kept as it was drawn in {path}. NOT KEPT: the schedule above. {error}"),
     }
 }
 

@@ -17,6 +17,7 @@ mod feedback;
 pub mod fleet;
 mod harness;
 mod hunt;
+mod kept;
 mod nodes;
 mod novelty;
 mod picture;

@@ -8,7 +8,7 @@ mod exhibit;
 mod index;
 mod tour;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use picture::Link;
 
@@ -45,13 +45,8 @@ pub enum GalleryError {
         source: Box<RunError>,
     },
     /// A page can't be written.
-    #[error("{file}: {source}; choose another folder with --out")]
-    Write {
-        /// The page.
-        file: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Write(#[from] files::Error),
 }
 
 /// Makes the gallery. Calls `length` once with the number of steps, and `done` after each. Returns the number
@@ -114,11 +109,10 @@ struct Site<'a> {
 impl Site<'_> {
     fn write(&mut self, address: &str, page: &str) -> Result<(), GalleryError> {
         let file = self.out.join(address);
-        let failed = |source| GalleryError::Write { file: file.clone(), source };
         if let Some(folder) = file.parent() {
-            std::fs::create_dir_all(folder).map_err(failed)?;
+            files::create_folder(folder)?;
         }
-        std::fs::write(&file, page).map_err(failed)?;
+        files::write(&file, page)?;
         self.pages += 1;
         Ok(())
     }

@@ -42,6 +42,7 @@ mod init;
 mod limits;
 mod lines;
 mod museum;
+mod outputs;
 mod own_locks;
 mod perfetto;
 mod pictures;

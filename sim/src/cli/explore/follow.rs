@@ -42,8 +42,19 @@ struct State {
     summary: Summary,
     capsules: Capsules,
     saved: Stopwatch,
-    /// The first file that could not be written.
-    failed: Option<FleetError>,
+    /// True if a file could not be written: the search ends then.
+    has_failed: bool,
+}
+
+impl State {
+    /// Notes what could not be kept.
+    fn fail(&mut self, error: &FleetError) {
+        self.has_failed = true;
+        let problem = format!("NOT KEPT: {error}");
+        if !self.summary.problems.contains(&problem) {
+            self.summary.problems.push(problem);
+        }
+    }
 }
 
 impl<'a> Following<'a> {
@@ -56,14 +67,15 @@ impl<'a> Following<'a> {
             summary.canary = Some(canary);
         }
         let state =
-            State { summary, capsules: Capsules::in_folder(&plan.folder()), saved: began, failed: None };
+            State { summary, capsules: Capsules::in_folder(&plan.folder()), saved: began, has_failed: false };
         let progress = Progress::new(plan.seeds, "schedules");
         let following = Self { plan, began, progress, state: Mutex::new(state), running: Mutex::default() };
         following.save(&lock(&following.state).summary)?;
         Ok(following)
     }
 
-    /// Ends the search: writes the last summary. That of a search that was interrupted has no end.
+    /// Ends the search: writes the last summary. That of a search that was interrupted has no end. If writing
+    /// fails, it is a problem of the search.
     pub(super) fn end(
         &self,
         searched: Result<Found<Options>, RunError>,
@@ -99,11 +111,10 @@ impl<'a> Following<'a> {
             let problem = format!("the known mistake `{mistake}` was missed {missed} times");
             summary.problems.push(problem);
         }
-        self.save(&state.summary)?;
-        match state.failed.take() {
-            Some(error) => Err(error.into()),
-            None => Ok(searched?),
+        if let Err(error) = self.save(&state.summary) {
+            state.fail(&error);
         }
+        Ok(searched?)
     }
 
     /// Returns the problems of the search.
@@ -112,15 +123,13 @@ impl<'a> Following<'a> {
     }
 
     /// Returns the best capsule of the violation's cause. A violation whose cause has none is kept now.
-    pub(super) fn best(&self, violation: &Violation<Options>) -> Result<Capsule, Box<dyn Error>> {
+    pub(super) fn best(&self, violation: &Violation<Options>) -> Capsule {
         let cause = violation.cause.to_string();
         let best = || lock(&self.state).capsules.iter().find(|capsule| capsule.cause == cause).cloned();
-        if let Some(best) = best() {
-            return Ok(best);
-        }
-        let shrunk = capsule(self.plan, violation)?;
-        lock(&self.state).capsules.add(shrunk.clone())?;
-        Ok(shrunk)
+        best().unwrap_or_else(|| {
+            self.violation(violation);
+            best().unwrap_or_else(|| drawn(violation, lock(&self.state).summary.search.clone()))
+        })
     }
 
     /// If a schedule has been running for longer than `longest`, saves it as a capsule and returns the
@@ -158,7 +167,7 @@ impl<'a> Following<'a> {
         state.summary.ended = Some("a run has no end".to_owned());
         match saved.and_then(|()| self.save(&state.summary)) {
             Ok(()) => Some(problem),
-            Err(error) => Some(format!("{problem}; {error}")),
+            Err(error) => Some(format!("{problem}\n\n{}\nNOT KEPT: {error}", schedule.to_toml())),
         }
     }
 
@@ -175,12 +184,19 @@ impl<'a> Following<'a> {
         self.plan.longest.is_some_and(|longest| self.began.elapsed() >= longest)
     }
 
-    /// Keeps a capsule; notes it if that fails.
+    /// Keeps a capsule. If that fails, notes it and prints the schedule.
     fn keep(&self, capsule: Capsule) {
         let mut state = lock(&self.state);
+        let (cause, schedule) = (capsule.cause.clone(), capsule.schedule.clone());
         if let Err(error) = state.capsules.add(capsule) {
-            state.failed.get_or_insert(error);
+            state.fail(&error);
+            self.show(&format!("violation: {cause}\n\n{schedule}\nNOT KEPT: {error}"));
         }
+    }
+
+    /// Prints a line on standard error, above the progress bar.
+    fn show(&self, line: &str) {
+        self.progress.say(line);
     }
 
     /// Searches for the known mistake if the last search for it is long ago, unless another thread does.
@@ -216,12 +232,13 @@ impl Watch<Options> for Following<'_> {
         self.sing_if_due();
     }
 
-    /// Saves the schedule as it was drawn at once, and again when it is shrunk.
+    /// Shows the violation, and saves the schedule as it was drawn at once, and again when it is shrunk.
     fn violation(&self, violation: &Violation<Options>) {
         let (cause, seed) = (violation.cause.to_string(), violation.drawn_from);
         if !lock(&self.state).capsules.would_keep(&cause, violation.schedule.faults.len(), seed) {
             return;
         }
+        self.show(&format!("violation: {cause}, seed {seed}"));
         let search = lock(&self.state).summary.search.clone();
         self.keep(drawn(violation, search));
         // To shrink it takes many runs.
@@ -245,11 +262,11 @@ impl Watch<Options> for Following<'_> {
             state.saved = Stopwatch::start();
             state.summary.update(tally, self.began.elapsed().as_secs_f64());
             if let Err(error) = self.save(&state.summary) {
-                state.failed.get_or_insert(error);
+                state.fail(&error);
             }
         }
         let is_over = interrupted() || self.is_over() || self.is_stable(tally);
-        state.failed.is_none() && !is_over && tally.violations < self.plan.failures
+        !state.has_failed && !is_over && tally.violations < self.plan.failures
     }
 }
 

@@ -10,13 +10,15 @@ use std::time::Duration;
 
 use clap::builder::RangedU64ValueParser;
 use resource::audit::VerdictKind as Verdict;
+use sim::Schedule;
 use sim::explore::fleet::{BLOCK, Capsule, Shard};
 use sim::explore::{Found, Portfolio, Tally, Violation, explain, explore_watched};
 use sim::lab::{Arm, Options, System};
 use sim::museum::{Museum, Mutant, run};
+use sim::sim::ScheduleError;
 
 use self::follow::Following;
-use super::picture::Pictures;
+use super::picture::{Pictures, try_files};
 use super::progress::Progress;
 use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, interrupt, interrupted, print, probes, replay, wrap, wrap_lines};
@@ -64,6 +66,8 @@ const OUT: &str = "violations";
 pub(crate) fn explore(plan: &Plan) -> Outcome {
     let Plan { first, seeds, shard, must_meet, .. } = plan;
     plan.check()?;
+    files::try_folder(&plan.folder())?;
+    try_files(&plan.pictures.files(), None)?;
     interrupt::watch()?;
     let began = Stopwatch::start();
     let end = first.saturating_add(*seeds);
@@ -80,15 +84,15 @@ pub(crate) fn explore(plan: &Plan) -> Outcome {
     });
     let Found { tally, violations } = following.end(searched)?;
     print(&table(&tally, &[Arm::Fenced], began.elapsed().as_secs_f64()))?;
-    if let Some(first) = violations.first().filter(|_| plan.pictures.is_wanted()) {
-        draw(&following.best(first)?, first, plan)?;
-    }
     let mut told = BTreeSet::new();
     for violation in &violations {
         // Those of a cause that come later are duplicates.
         if told.insert((violation.arm, &violation.cause)) {
-            report(violation, &following.best(violation)?, &tally, plan)?;
+            report(violation, &following.best(violation), &tally, plan)?;
         }
+    }
+    if let Some(first) = violations.first().filter(|_| plan.pictures.is_wanted()) {
+        draw(&following.best(first), first, plan)?;
     }
     print(&probes::list(&tally.probes))?;
     if interrupted() {
@@ -244,9 +248,15 @@ fn draw(
 ) -> Result<(), Box<dyn std::error::Error>> {
     let arm = violation.arm.parse::<Arm>()?;
     let path = plan.folder().join(format!("{}.toml", capsule.name));
-    let schedule = sim::museum::load(&path)?;
+    let schedule = read(capsule, arm)?;
     let drawn = sim::explore::pictured(&Museum::new(arm), &schedule, arm_name(arm))?;
     plan.pictures.write(&[drawn], &path.display().to_string(), &capsule.schedule)
+}
+
+/// Returns the schedule of a capsule. Its files may be gone: the search need not have been the only one in the
+/// folder.
+fn read(capsule: &Capsule, arm: Arm) -> Result<Schedule<Options>, ScheduleError> {
+    sim::sim::parse(&Museum::new(arm), &capsule.name, &capsule.schedule)
 }
 
 /// Prints the cause of a violation, and its best capsule with explanation, trace and the command that replays
@@ -260,7 +270,7 @@ fn report(
     let arm = violation.arm.parse::<Arm>()?;
     let (seed, cause) = (violation.drawn_from, &violation.cause);
     let path = plan.folder().join(format!("{}.toml", capsule.name));
-    let schedule = sim::museum::load(&path)?;
+    let schedule = read(capsule, arm)?;
     // An explanation takes many runs.
     let explained = || explain(&Museum::new(arm), &schedule, cause);
     let explanation = if interrupted() { None } else { explained() };
@@ -276,16 +286,23 @@ fn report(
         arm_name(arm),
         tally.schedules
     );
+    let is_kept = std::fs::read_to_string(&path).is_ok_and(|kept| kept == capsule.schedule);
+    let replay = if is_kept {
+        let (path, more) = (path.display(), path.with_extension("json"));
+        format!(
+            "replay it: cargo run --release -- replay {path}\nas it was drawn, and more: {}",
+            more.display()
+        )
+    } else {
+        "NOT KEPT: save the schedule above, and replay it".to_owned()
+    };
     print(&format!(
-        "\n{}shrunk from {} to {} faults, seed {}\n\n{explanation}\n{}\n{trace}\nreplay it: cargo run --release -- replay \
-         {}\nas it was drawn, and more: {}\n",
+        "\n{}shrunk from {} to {} faults, seed {}\n\n{explanation}\n{}\n{trace}\n{replay}\n",
         wrap(&found, 2),
         capsule.drawn.matches("[[fault]]").count(),
         capsule.faults,
         capsule.seed,
         capsule.schedule,
-        path.display(),
-        path.with_extension("json").display()
     ))?;
     Ok(())
 }

@@ -1,11 +1,11 @@
 //! A violation with all that is needed to show it again.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use resource::audit::VerdictKind;
 use serde::{Deserialize, Serialize};
 
-use super::files::{FleetError, write, write_json};
+use super::json::{FleetError, json, read_json};
 
 /// Where a result comes from: the search, and the versions of all code in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,18 +54,78 @@ pub struct Capsule {
 }
 
 impl Capsule {
-    /// Saves it in the folder, which exists.
+    /// Saves it in the folder, which is created if need be, and replaces its own earlier files.
     ///
     /// # Errors
     ///
-    /// [`FleetError::File`] if a file can't be written.
+    /// [`FleetError::Write`] if a file can't be written.
     pub fn save(&self, folder: &Path) -> Result<(), FleetError> {
-        write(&folder.join(format!("{}.toml", self.name)), &self.schedule)?;
-        write_json(&folder.join(format!("{}.json", self.name)), self)
+        let path = self.path(folder);
+        let text = json(&path, self)?;
+        files::create_folder(folder)?;
+        // The file that holds everything comes first.
+        files::write(&path, text)?;
+        Ok(files::write(&path.with_extension("toml"), &self.schedule)?)
+    }
+
+    /// Saves it in the folder, which is created if need be. If another violation has files of its name there,
+    /// takes the first name of `NAME-2`, `NAME-3` and so on that is free.
+    ///
+    /// # Errors
+    ///
+    /// [`FleetError::Write`] if a file can't be written.
+    pub fn save_beside(&mut self, folder: &Path) -> Result<(), FleetError> {
+        files::create_folder(folder)?;
+        let name = self.name.clone();
+        let mut number = 1;
+        while !self.claim(folder)? {
+            number += 1;
+            self.name = format!("{name}-{number}");
+        }
+        self.save(folder)
+    }
+
+    /// Returns whether its name is free in the folder, or has the files of this violation. A free name is
+    /// taken in one step, so that two searches never both have it.
+    fn claim(&self, folder: &Path) -> Result<bool, FleetError> {
+        let path = self.path(folder);
+        let schedule = path.with_extension("toml");
+        if !path.exists() && schedule.exists() {
+            return Ok(false);
+        }
+        if files::write_new(&path, json(&path, self)?)? {
+            return Ok(true);
+        }
+        Ok(read(&path).is_ok_and(|there| there.is_of(self)))
+    }
+
+    /// Deletes its files from the folder.
+    pub(super) fn remove(&self, folder: &Path) {
+        let path = self.path(folder);
+        for path in [path.with_extension("toml"), path] {
+            // Ignored: a schedule that stays although there are shorter ones is no loss.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+
+    /// Returns whether the two are of one violation: the schedule as it was drawn, and its cause.
+    pub(super) fn is_of(&self, other: &Self) -> bool {
+        (self.seed, &self.drawn, &self.cause, &self.arm)
+            == (other.seed, &other.drawn, &other.cause, &other.arm)
+    }
+
+    /// Returns the path of the file that holds everything.
+    fn path(&self, folder: &Path) -> PathBuf {
+        folder.join(format!("{}.json", self.name))
     }
 
     /// The order of preference among capsules of one cause: shorter ones first, then lower seeds.
     pub(super) fn rank(&self) -> (usize, u64) {
         (self.faults, self.seed)
     }
+}
+
+/// Reads a capsule.
+pub(super) fn read(path: &Path) -> Result<Capsule, FleetError> {
+    read_json(path, "capsule")
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::capsule::Capsule;
-use super::files::{FleetError, read_json};
+use super::capsule::{Capsule, read};
+use super::json::FleetError;
 use super::summary::SUMMARY;
 
 /// The most capsules of one cause that are kept: those with the fewest faults, then those with the lowest
@@ -17,13 +17,15 @@ pub const KEPT_MAX: usize = 4;
 pub struct Capsules {
     folder: PathBuf,
     kept: BTreeMap<String, Vec<Capsule>>,
+    /// The names of their files, by the names that they were added with.
+    names: BTreeMap<String, String>,
 }
 
 impl Capsules {
-    /// Keeps capsules in the folder, which is created with the first one. Files of other searches stay,
-    /// unless a new capsule has the same name.
+    /// Keeps capsules in the folder, which is created with the first one. Files of other searches stay: a new
+    /// capsule whose name they have gets another one.
     pub fn in_folder(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), kept: BTreeMap::new() }
+        Self { folder: folder.to_owned(), kept: BTreeMap::new(), names: BTreeMap::new() }
     }
 
     /// Returns whether a capsule of this cause with so many faults would be kept.
@@ -32,29 +34,40 @@ impl Capsules {
         kept.len() < KEPT_MAX || kept.last().is_some_and(|worst| (faults, seed) < worst.rank())
     }
 
-    /// Saves a capsule, and removes the longest of its cause if there are too many. Does nothing if the
-    /// longest is this one. A capsule that has the name of another replaces it.
+    /// Keeps a capsule and saves it, and removes the longest of its cause if there are too many. Does nothing
+    /// if the longest is this one. A capsule that was added with the name of another replaces it.
     ///
     /// # Errors
     ///
-    /// [`FleetError::File`] if a file can't be written.
-    pub fn add(&mut self, capsule: Capsule) -> Result<(), FleetError> {
-        let kept = self.kept.entry(capsule.cause.clone()).or_default();
-        kept.retain(|known| known.name != capsule.name);
-        if kept.len() >= KEPT_MAX && kept.last().is_some_and(|worst| worst.rank() <= capsule.rank()) {
+    /// [`FleetError::Write`] if a file can't be written. The capsule is kept all the same, in memory.
+    pub fn add(&mut self, mut capsule: Capsule) -> Result<(), FleetError> {
+        let (name, cause) = (capsule.name.clone(), capsule.cause.clone());
+        let of_cause = self.kept.entry(cause).or_default();
+        of_cause.retain(|known| !known.is_of(&capsule));
+        if of_cause.len() >= KEPT_MAX && of_cause.last().is_some_and(|worst| worst.rank() <= capsule.rank()) {
             return Ok(());
         }
-        std::fs::create_dir_all(&self.folder).map_err(FleetError::at(&self.folder))?;
-        capsule.save(&self.folder)?;
-        kept.push(capsule);
-        kept.sort_by_key(Capsule::rank);
-        for worst in kept.drain(KEPT_MAX.min(kept.len())..) {
-            for extension in ["json", "toml"] {
-                let path = self.folder.join(format!("{}.{extension}", worst.name));
-                std::fs::remove_file(&path).map_err(FleetError::at(&path))?;
+        let saved = match self.names.get(&name) {
+            Some(own) => {
+                capsule.name.clone_from(own);
+                capsule.save(&self.folder)
+            }
+            None => capsule.save_beside(&self.folder),
+        };
+        if saved.is_ok() {
+            self.names.insert(name, capsule.name.clone());
+        }
+        of_cause.push(capsule);
+        of_cause.sort_by_key(Capsule::rank);
+        for worst in of_cause.drain(KEPT_MAX.min(of_cause.len())..) {
+            let before = self.names.len();
+            self.names.retain(|_, own| *own != worst.name);
+            // The files of a capsule that could not be saved would be those of another search.
+            if self.names.len() < before {
+                worst.remove(&self.folder);
             }
         }
-        Ok(())
+        saved
     }
 
     /// All capsules, the best of each cause first.
@@ -73,6 +86,15 @@ impl Capsules {
     ///
     /// [`FleetError`] if a file can't be read, or is no capsule.
     pub fn read(folder: &Path) -> Result<Vec<Capsule>, FleetError> {
+        Self::read_each(folder)?.into_iter().collect()
+    }
+
+    /// Reads all capsules in a folder, in the order of their names, with an error for each that is damaged.
+    ///
+    /// # Errors
+    ///
+    /// [`FleetError::Read`] if the folder can't be read.
+    pub fn read_each(folder: &Path) -> Result<Vec<Result<Capsule, FleetError>>, FleetError> {
         let entries = std::fs::read_dir(folder).map_err(FleetError::at(folder))?;
         let paths = entries.map(|entry| entry.map(|entry| entry.path()));
         let mut paths = paths.collect::<Result<Vec<_>, _>>().map_err(FleetError::at(folder))?;
@@ -80,6 +102,6 @@ impl Capsules {
             path.extension() == Some(OsStr::new("json")) && path.file_name() != Some(OsStr::new(SUMMARY))
         });
         paths.sort();
-        paths.iter().map(|path| read_json(path, "capsule")).collect()
+        Ok(paths.iter().map(|path| read(path)).collect())
     }
 }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::capsule::Capsule;
+use super::capsule::{Capsule, Origin};
 use super::capsules::{Capsules, KEPT_MAX};
-use super::files::FleetError;
+use super::json::FleetError;
 use super::shard::Shard;
 use super::summary::Summary;
 
@@ -39,8 +39,8 @@ pub struct Merged {
     pub unmet: Vec<String>,
     /// The number of times that a known mistake was found.
     pub canaries: u64,
-    /// The problems of the searches: shards that are missing, were interrupted or ran nothing, a known mistake that was
-    /// not found, probes that are unmet.
+    /// The problems of the searches: shards that are missing, were interrupted or ran nothing, files that are
+    /// damaged and were left out, a known mistake that was not found, probes that are unmet.
     pub problems: Vec<String>,
 }
 
@@ -53,30 +53,38 @@ pub struct Found {
     pub capsules: Vec<Capsule>,
 }
 
-/// Makes one report of the folders of the shards of one search.
+/// Makes one report of the folders of the shards of one search. A damaged summary or capsule is left out, and
+/// is a problem in the report.
 ///
 /// # Errors
 ///
 /// [`FleetError`] if a folder can't be read, or if the folders are not of different shards of one search.
 pub fn merge(folders: &[PathBuf]) -> Result<Merged, FleetError> {
     let (begun, empty): (Vec<_>, Vec<_>) = folders.iter().partition(|folder| !is_empty(folder));
-    let read = |folder: &PathBuf| Ok((folder.clone(), Summary::read(folder)?));
-    let summaries = begun.into_iter().map(read).collect::<Result<Vec<_>, FleetError>>()?;
-    let shards = shards(&summaries)?;
+    let (mut summaries, mut damaged) = (Vec::new(), Vec::new());
+    for folder in begun {
+        match Summary::read(folder) {
+            Ok(summary) => summaries.push((folder.clone(), summary)),
+            Err(error) if folder.is_dir() => damaged.push((folder.clone(), error)),
+            Err(error) => return Err(error),
+        }
+    }
+    let (search, shards) = match (summaries.is_empty(), search_of(&damaged)?) {
+        (true, Some(search)) => (search, BTreeSet::new()),
+        (true, None) if !damaged.is_empty() => return Err(damaged.remove(0).1),
+        _ => shards(&summaries)?,
+    };
     let mut merged = Merged::of(summaries.iter().map(|(_, summary)| summary));
     merged.miss(&shards);
     let empty = empty.iter().map(|folder| format!("{}: is empty: its search never began", folder.display()));
     merged.problems.extend(empty);
     for (folder, summary) in &summaries {
         merged.judge(folder, summary);
-        for capsule in Capsules::read(folder)? {
-            if capsule.search == summary.search {
-                merged.keep(capsule);
-            } else {
-                let (folder, name) = (folder.display(), capsule.name);
-                merged.problems.push(format!("{folder}: {name} is of another search and was left out"));
-            }
-        }
+        merged.take(folder, |capsule| capsule.search == summary.search)?;
+    }
+    for (folder, error) in &damaged {
+        merged.problems.push(format!("{error}; its counts were left out"));
+        merged.take(folder, |capsule| is_shard_of(&capsule.search, &search))?;
     }
     if merged.schedules >= PROBED_MIN && !merged.unmet.is_empty() {
         merged.problems.push(format!("probes that no run has met: {}", merged.unmet.join(", ")));
@@ -89,16 +97,31 @@ fn is_empty(folder: &Path) -> bool {
     std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// Returns the shards, which must be different ones of one search.
-fn shards(summaries: &[(PathBuf, Summary)]) -> Result<BTreeSet<Shard>, FleetError> {
+/// Returns the search of the first capsule in folders whose summaries are damaged.
+fn search_of(damaged: &[(PathBuf, FleetError)]) -> Result<Option<Origin>, FleetError> {
+    for (folder, _) in damaged {
+        if let Some(capsule) = Capsules::read_each(folder)?.into_iter().flatten().next() {
+            return Ok(Some(capsule.search));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns whether two searches are the same, apart from their shards.
+fn is_shard_of(search: &Origin, other: &Origin) -> bool {
+    let mut search = search.clone();
+    search.shard.clone_from(&other.shard);
+    search == *other
+}
+
+/// Returns the search and its shards: the summaries must be of different shards of one search.
+fn shards(summaries: &[(PathBuf, Summary)]) -> Result<(Origin, BTreeSet<Shard>), FleetError> {
     let Some((first_folder, first)) = summaries.first() else {
         return Err(FleetError::Merge("there is nothing to merge: give the folder of each shard".to_owned()));
     };
     let mut shards = BTreeMap::new();
     for (folder, summary) in summaries {
-        let mut search = summary.search.clone();
-        search.shard.clone_from(&first.search.shard);
-        if search != first.search {
+        if !is_shard_of(&summary.search, &first.search) {
             return Err(FleetError::Merge(format!(
                 "{} and {} are of different searches: the version, the system, the strategy or the first seed \
                  differs; merge them one by one",
@@ -117,7 +140,7 @@ fn shards(summaries: &[(PathBuf, Summary)]) -> Result<BTreeSet<Shard>, FleetErro
             )));
         }
     }
-    Ok(shards.into_keys().collect())
+    Ok((first.search.clone(), shards.into_keys().collect()))
 }
 
 impl Merged {
@@ -182,6 +205,21 @@ impl Merged {
                 canary.mistake, canary.found, canary.missed
             ));
         }
+    }
+
+    /// Keeps the capsules of a folder that are of the search, and notes those that are not or are damaged.
+    fn take(&mut self, folder: &Path, is_of: impl Fn(&Capsule) -> bool) -> Result<(), FleetError> {
+        for capsule in Capsules::read_each(folder)? {
+            match capsule {
+                Ok(capsule) if is_of(&capsule) => self.keep(capsule),
+                Ok(capsule) => {
+                    let (folder, name) = (folder.display(), capsule.name);
+                    self.problems.push(format!("{folder}: {name} is of another search and was left out"));
+                }
+                Err(error) => self.problems.push(format!("{error}; it was left out")),
+            }
+        }
+        Ok(())
     }
 
     /// Keeps a capsule, if it is one of the best of its cause.

@@ -2,19 +2,19 @@
 //! a folder of its own, a [summary](Summary) and [capsules](Capsule); [`merge`](merge()) makes one report of
 //! all folders.
 //!
-//! Every file is written under another name first and then renamed, so it is never half written, and a search
-//! that is killed loses nothing that it had found.
+//! Every file appears whole or not at all ([`files::write()`]), so a search that is killed loses nothing that it
+//! had found. Searches in one folder do not replace each other's capsules.
 
 mod capsule;
 mod capsules;
-mod files;
+mod json;
 mod merge;
 mod shard;
 mod summary;
 
 pub use capsule::{Capsule, Origin};
 pub use capsules::{Capsules, KEPT_MAX};
-pub use files::FleetError;
+pub use json::FleetError;
 pub use merge::{Found, Merged, PROBED_MIN, merge};
 pub use shard::{BLOCK, Shard, ShardError};
 pub use summary::{Canary, Summary};

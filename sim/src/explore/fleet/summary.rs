@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::capsule::Origin;
-use super::files::{FleetError, read_json, write_json};
+use super::json::{FleetError, json, read_json};
 use crate::explore::Tally;
 
 /// The name of a summary's file.
@@ -90,10 +90,12 @@ impl Summary {
     ///
     /// # Errors
     ///
-    /// [`FleetError::File`] if it can't be written.
+    /// [`FleetError::Write`] if it can't be written.
     pub fn save(&self, folder: &Path) -> Result<(), FleetError> {
-        std::fs::create_dir_all(folder).map_err(FleetError::at(folder))?;
-        write_json(&folder.join(SUMMARY), self)
+        let path = folder.join(SUMMARY);
+        let text = json(&path, self)?;
+        files::create_folder(folder)?;
+        Ok(files::write(&path, text)?)
     }
 
     /// Reads it from its folder.

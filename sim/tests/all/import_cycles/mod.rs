@@ -16,11 +16,12 @@ use imports::{Imports, between_files};
 use tree::Tree;
 
 /// The libraries to check, each with its folder.
-const LIBRARIES: [(&str, &str); 6] = [
+const LIBRARIES: [(&str, &str); 7] = [
     ("dlock_runtime", "runtime"),
     ("dlock_zookeeper", "zookeeper"),
     ("dlock", "dlock"),
     ("resource", "resource"),
+    ("files", "files"),
     ("sim", "sim"),
     ("real", "real"),
 ];

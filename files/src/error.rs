@@ -1,0 +1,60 @@
+//! The reasons why a file can't be written.
+
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+/// The reason why a file can't be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refuses.
+    #[error("can't write {}: {source}; {}", .path.display(), advice(.source))]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+    /// The output is an input, perhaps by another name.
+    #[error(
+        "can't write {}: it is the same file as the input {}, which would be lost; name another file",
+        .path.display(),
+        .input.display()
+    )]
+    Input {
+        /// The output.
+        path: PathBuf,
+        /// The input.
+        input: PathBuf,
+    },
+    /// Two outputs are one file.
+    #[error(
+        "can't write {} and {}: they are the same file; name two files",
+        .path.display(),
+        .other.display()
+    )]
+    Twice {
+        /// The output.
+        path: PathBuf,
+        /// The other output.
+        other: PathBuf,
+    },
+}
+
+impl Error {
+    /// Returns a function that adds the path to an error of the operating system.
+    pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> Self + use<'_> {
+        move |source| Self::Write { path: path.to_owned(), source }
+    }
+}
+
+/// Says what to do about an error.
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "free some space, or choose a place on another disk"
+        }
+        ErrorKind::IsADirectory => "it is a folder: name a file",
+        _ => "choose a place in a folder that exists and that this user can write to",
+    }
+}
