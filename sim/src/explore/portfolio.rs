@@ -43,6 +43,12 @@ impl Portfolio {
         Self { representation, ..self }
     }
 
+    /// Returns the number of turns that each strategy has of a round, in the order of [`Strategy::ALL`].
+    pub fn shares(&self) -> Vec<(Strategy, usize)> {
+        let turns = |strategy: Strategy| self.turns.iter().filter(|turn| **turn == strategy).count();
+        Strategy::ALL.iter().map(|strategy| (*strategy, turns(*strategy))).collect()
+    }
+
     /// Returns the strategy by which the schedule of `seed` is drawn.
     pub fn of(&self, seed: u64) -> Strategy {
         let at = seed % (self.turns.len() as u64).max(1);

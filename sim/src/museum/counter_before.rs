@@ -12,8 +12,9 @@ use crate::lab::wire::ask;
 pub(super) struct CounterBefore;
 
 impl Mistake for CounterBefore {
+    const SENDS: bool = true;
+
     async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
-        own.plain = true;
         let (claim, wire, runtime) = (own.claim.clone(), own.wire.clone(), own.runtime().clone());
         let acquire = async move {
             let mut connection = wire.open().await?;
@@ -28,7 +29,6 @@ impl Mistake for CounterBefore {
             Ok(token.map(|token| Answer::Granted { token, since, left: claim.ttl }))
         };
         let answer = own.by(deadline, acquire).await?;
-        own.plain = false;
         Ok(answer.unwrap_or(Answer::Held { left: None }))
     }
 }

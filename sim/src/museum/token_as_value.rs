@@ -36,8 +36,10 @@ impl Mistake for TokenAsValue {
         Ok(if is_extended { Renewal::Extended { since, left: own.claim.ttl } } else { Renewal::NotOwner })
     }
 
+    /// Releases an acquire with a request that has no answer by the correct script: the mistake is made only
+    /// with a known lease.
     async fn release(own: &mut Attempt, deadline: Instant) -> Result<Released, BackendError> {
-        if own.noted.is_none() {
+        if own.noted.is_none() || own.may_be_held() {
             return own.correct.release(deadline).await;
         }
         let is_deleted = run(own, RELEASE, deadline).await?;
