@@ -165,13 +165,7 @@ pub(crate) fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(folder).map_err(|error| cause(&error).unwrap_or(error))
-}
-
-/// Returns the error of the operating system in one that names the temporary file, too.
-fn cause(error: &io::Error) -> Option<io::Error> {
-    let cause = error.get_ref()?.source()?.downcast_ref::<io::Error>()?;
-    cause.raw_os_error().map(io::Error::from_raw_os_error)
+    builder.tempfile_in(folder)
 }
 
 /// Writes what is buffered, and waits until all is on the disk.

@@ -43,8 +43,17 @@ pub enum Error {
 
 impl Error {
     /// Returns a function that adds the path to an error of the operating system.
-    pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> Self + use<'_> {
-        move |source| Self::Write { path: path.to_owned(), source }
+    pub fn at(path: &Path) -> impl Fn(io::Error) -> Self + use<'_> {
+        move |error| Self::Write { path: path.to_owned(), source: without_path(error) }
+    }
+}
+
+/// Removes the path of the temporary file, which tempfile adds to its errors.
+fn without_path(error: io::Error) -> io::Error {
+    let text = error.to_string();
+    match text.split_once(" at path ") {
+        Some((text, _)) => io::Error::new(error.kind(), text),
+        None => error,
     }
 }
 

@@ -114,7 +114,7 @@ fn an_output_is_tried_before_the_work() {
         &["gen", "--server", "127.0.0.1:1", "--out", "file/x.json"],
         &["peers", "--out", "file/x.json"],
         &["peers", "--out", "x.json", "--write"],
-        &["up", "redis", "--state", "file/state"],
+        &["up", "redis", "--state", "none/state"],
     ] {
         refused(&folder, command, "can't write ");
     }

@@ -262,7 +262,7 @@ fn carry_out(
 }
 
 fn keep(value: &impl Serialize, path: &Path) -> Result<(), files::Error> {
-    let failed = |error: serde_json::Error| at(path)(error.into());
+    let failed = |error: serde_json::Error| files::Error::at(path)(error.into());
     files::write(path, serde_json::to_vec_pretty(value).map_err(failed)?)
 }
 
@@ -270,12 +270,7 @@ fn keep(value: &impl Serialize, path: &Path) -> Result<(), files::Error> {
 fn write_history(history: &[Event], path: &Path) -> Result<u64, files::Error> {
     let mut draft = Draft::begin(path)?;
     let written = history.iter().try_for_each(|event| event.write_json(&mut draft));
-    written.and_then(|()| draft.flush()).map_err(at(path))?;
+    written.and_then(|()| draft.flush()).map_err(files::Error::at(path))?;
     draft.commit()?;
-    Ok(path.metadata().map_err(at(path))?.len())
-}
-
-/// Returns a function that adds the path to an error.
-fn at(path: &Path) -> impl Fn(io::Error) -> files::Error {
-    |source| files::Error::Write { path: path.to_owned(), source }
+    Ok(path.metadata().map_err(files::Error::at(path))?.len())
 }

@@ -54,7 +54,12 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
 
 /// Names a file that was written, on standard error: standard output may be JSON.
 pub(crate) fn written(file: &Path) {
-    eprintln!("written: {}", file.display());
+    note("written", file);
+}
+
+/// Names a file on standard error. Ignores a standard error that can't be written.
+fn note(what: &str, file: &Path) {
+    let _ = writeln!(io::stderr(), "{what}: {}", file.display());
 }
 
 /// The value of a flag that switches something on or off.
@@ -95,7 +100,10 @@ impl Identity {
     pub(crate) fn record(&self, name: &str) -> Result<Option<Recording>, Box<dyn Error>> {
         let Some(path) = &self.history else { return Ok(None) };
         match Recorder::install(name, path) {
-            Ok(recording) => Ok(Some(recording)),
+            Ok(recording) => {
+                self.history().into_iter().for_each(|path| note("history", path));
+                Ok(Some(recording))
+            }
             Err(error) => Err(format!("--history {}: {error}", path.display()).into()),
         }
     }

@@ -33,10 +33,12 @@ impl State {
         state.map(Some).map_err(|error| format!("{}: {error}; remove the file", path.display()).into())
     }
 
-    pub(crate) fn save(&self, file: Option<&Path>) -> Result<(), Box<dyn Error>> {
+    /// Writes the file, and returns its path.
+    pub(crate) fn save(&self, file: Option<&Path>) -> Result<PathBuf, Box<dyn Error>> {
         let path = path(file);
         let text = serde_json::to_vec_pretty(self)?;
-        Ok(files::write(&path, text)?)
+        files::write(&path, text)?;
+        Ok(path)
     }
 
     /// Checks before the servers start that the file can be written.

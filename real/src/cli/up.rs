@@ -10,7 +10,7 @@ use real::servers::{
 };
 
 use super::state::State;
-use super::{Outcome, print};
+use super::{Outcome, print, written};
 
 /// The flags of `up`.
 #[derive(Args)]
@@ -91,7 +91,7 @@ impl Up {
             running.extend(servers);
         }
         // Until this point a failure, or Ctrl-C, stops all servers.
-        state.save(self.state.as_deref())?;
+        written(&state.save(self.state.as_deref())?);
         running.iter_mut().for_each(|server| server.process().leave());
         stage.leave();
         print("`real down` stops them.\n")?;

@@ -23,8 +23,7 @@ pub fn try_keep(path: &Path, inputs: &[&Path]) -> Result<(), LabError> {
 ///
 /// [`LabError::Output`].
 pub fn keep(results: &impl Serialize, path: &Path) -> Result<(), LabError> {
-    let text = serde_json::to_string_pretty(results)
-        .map_err(|source| Error::Write { path: path.to_owned(), source: source.into() })?;
+    let text = serde_json::to_string_pretty(results).map_err(|error| Error::at(path)(error.into()))?;
     keep_text(&(text + "\n"), path)
 }
 

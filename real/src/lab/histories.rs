@@ -39,10 +39,9 @@ pub(crate) fn keep(history: &History, files: &[impl AsRef<Path>]) -> Result<(), 
 fn write(folder: &Path, run: &str, history: &History) -> Result<PathBuf, Error> {
     let path = |number: u32| folder.join(format!("{run}-{number}.jsonl"));
     let first = path(1);
-    let failed = |source| Error::Write { path: first.clone(), source };
     let mut draft = Draft::begin(&first)?;
     let written = history.events.iter().try_for_each(|event| event.write_json(&mut draft));
-    written.and_then(|()| draft.flush()).map_err(failed)?;
+    written.and_then(|()| draft.flush()).map_err(Error::at(&first))?;
     let mut number = 1;
     while let Some(again) = draft.commit_new(&path(number))? {
         (draft, number) = (again, number + 1);

@@ -38,7 +38,13 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
 
 /// Names a file that was written, on standard error: standard output may be JSON.
 pub(crate) fn written(file: &Path) {
-    eprintln!("written: {}", file.display());
+    note(&format!("written: {}", file.display()));
+}
+
+/// Prints a line on standard error. Ignores a standard error that can't be written, such as a file on a full
+/// disk.
+pub(crate) fn note(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Width of a terminal, in columns.

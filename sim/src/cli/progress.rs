@@ -52,7 +52,7 @@ impl Progress {
 
     /// Prints a line of its own.
     pub(crate) fn say(&self, line: &str) {
-        self.bar.suspend(|| eprintln!("{line}"));
+        self.bar.suspend(|| super::note(line));
     }
 
     /// Removes the bar, or prints the last line.

@@ -14,6 +14,7 @@ use sim::{RunError, Schedule};
 use super::super::interrupted;
 use super::super::progress::Progress;
 use super::super::stopwatch::Stopwatch;
+use super::super::{note, written};
 use super::{Plan, canary, cores, estimate, show, show_end};
 
 /// The time between two summaries.
@@ -42,14 +43,11 @@ struct State {
     summary: Summary,
     capsules: Capsules,
     saved: Stopwatch,
-    /// True if a file could not be written: the search ends then.
-    has_failed: bool,
 }
 
 impl State {
-    /// Notes what could not be kept.
+    /// Notes what could not be kept. The search goes on: it could end before the violation is counted.
     fn fail(&mut self, error: &FleetError) {
-        self.has_failed = true;
         let problem = format!("NOT KEPT: {error}");
         if !self.summary.problems.contains(&problem) {
             self.summary.problems.push(problem);
@@ -66,8 +64,7 @@ impl<'a> Following<'a> {
             canary::sing(&mut canary, plan.first, began)?;
             summary.canary = Some(canary);
         }
-        let state =
-            State { summary, capsules: Capsules::in_folder(&plan.folder()), saved: began, has_failed: false };
+        let state = State { summary, capsules: Capsules::in_folder(&plan.folder()), saved: began };
         let progress = Progress::new(plan.seeds, "schedules");
         let following = Self { plan, began, progress, state: Mutex::new(state), running: Mutex::default() };
         following.save(&lock(&following.state).summary)?;
@@ -111,8 +108,9 @@ impl<'a> Following<'a> {
             let problem = format!("the known mistake `{mistake}` was missed {missed} times");
             summary.problems.push(problem);
         }
-        if let Err(error) = self.save(&state.summary) {
-            state.fail(&error);
+        match self.save(&state.summary) {
+            Ok(()) => self.plan.out.iter().for_each(|out| written(&out.join("summary.json"))),
+            Err(error) => state.fail(&error),
         }
         Ok(searched?)
     }
@@ -184,13 +182,17 @@ impl<'a> Following<'a> {
         self.plan.longest.is_some_and(|longest| self.began.elapsed() >= longest)
     }
 
-    /// Keeps a capsule. If that fails, notes it and prints the schedule.
+    /// Keeps a capsule and names its file. If that fails, notes it and prints the schedule.
     fn keep(&self, capsule: Capsule) {
         let mut state = lock(&self.state);
-        let (cause, schedule) = (capsule.cause.clone(), capsule.schedule.clone());
+        let (cause, seed, schedule) = (capsule.cause.clone(), capsule.seed, capsule.schedule.clone());
         if let Err(error) = state.capsules.add(capsule) {
             state.fail(&error);
             self.show(&format!("violation: {cause}\n\n{schedule}\nNOT KEPT: {error}"));
+        } else if let Some(kept) =
+            state.capsules.iter().find(|kept| kept.seed == seed && kept.schedule == schedule)
+        {
+            self.show(&format!("written: {}", state.capsules.path(kept).display()));
         }
     }
 
@@ -266,7 +268,7 @@ impl Watch<Options> for Following<'_> {
             }
         }
         let is_over = interrupted() || self.is_over() || self.is_stable(tally);
-        !state.has_failed && !is_over && tally.violations < self.plan.failures
+        !is_over && tally.violations < self.plan.failures
     }
 }
 
