@@ -13,16 +13,24 @@ pub struct Portfolio {
     representation: Representation,
 }
 
-/// The turns of the default portfolio.
-const TURNS: [Strategy; 8] = [
+/// The turns of the default portfolio: `docs/strategies.md` has the hunts that decided them.
+const TURNS: [Strategy; 16] = [
     Strategy::Uniform,
     Strategy::Aimed,
     Strategy::Swarm,
-    Strategy::Ordered,
+    Strategy::Aimed,
     Strategy::Uniform,
     Strategy::Aimed,
+    Strategy::Ordered,
+    Strategy::Aimed,
+    Strategy::Uniform,
+    Strategy::Aimed,
+    Strategy::Swarm,
+    Strategy::Aimed,
+    Strategy::Uniform,
     Strategy::Aimed,
     Strategy::Feedback,
+    Strategy::Aimed,
 ];
 
 impl Portfolio {

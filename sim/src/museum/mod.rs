@@ -26,6 +26,7 @@ mod header_revision;
 mod ignores_version;
 mod late_loss;
 mod lease_id_token;
+mod line;
 mod lock;
 mod margin_added;
 mod no_cleanup;

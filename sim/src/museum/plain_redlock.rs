@@ -1,7 +1,7 @@
 //! Redlock of plain parts, one acquisition of one Redis for each node, with one of the mistakes that it
 //! invites, or with none.
 //!
-//! Without one: a round asks all nodes, and each counts its grant. The largest count of the majority is the
+//! Without one: a round asks all nodes, and each counts its grant. The largest count of a majority is the
 //! token. Then each node that granted raises its counter to the token, if it still stores the owner: the
 //! grant counts when a majority has done so. Two majorities share a node, which stores one owner after the
 //! other; so the later grant has counted more there.
@@ -18,11 +18,13 @@ use dlock::{
     Acquisition, Answer, AnyBackend, Backend, BackendError, Claim, FencingToken, Instant, Released, Renewal,
     Runtime, timeout_at,
 };
+use futures_util::StreamExt;
 use futures_util::future::{Either, join_all};
+use futures_util::stream::FuturesUnordered;
 
+use super::line::Line;
 use super::wall_clock::Readings;
 use crate::lab::Workplace;
-use crate::lab::wire::Wire;
 use crate::world::runtime::SimRuntime;
 
 /// Raises the counter to the token if the key stores the owner and the counter is not above the token.
@@ -54,7 +56,7 @@ pub(super) enum Flaw {
 pub(super) fn on_redlock(place: &Workplace<'_>, flaw: Option<Flaw>) -> Option<AnyBackend<SimRuntime>> {
     let node = |address: &String| {
         let redis = Redis::new(place.runtime.clone(), address, place.options.redis_lock()).ok()?;
-        Some((redis, Wire::new(place.runtime.clone(), address)))
+        Some((redis, Line::new(place.runtime.clone(), address)))
     };
     // Leaves out malformed addresses: a validated schedule has none.
     let nodes = place.servers.iter().filter_map(node).collect();
@@ -63,7 +65,7 @@ pub(super) fn on_redlock(place: &Workplace<'_>, flaw: Option<Flaw>) -> Option<An
 
 #[derive(Clone)]
 struct PlainRedlock {
-    nodes: Vec<(Redis<SimRuntime>, Wire<SimRuntime>)>,
+    nodes: Vec<(Redis<SimRuntime>, Line)>,
     runtime: SimRuntime,
     flaw: Option<Flaw>,
 }
@@ -80,7 +82,7 @@ struct PlainAcquisition {
 /// One node as an acquisition sees it.
 struct Node {
     acquisition: <Redis<SimRuntime> as Backend>::Acquisition,
-    wire: Wire<SimRuntime>,
+    line: Line,
     /// Whether its last answer to a request was a grant, and it has not answered a release since.
     is_known: bool,
 }
@@ -134,9 +136,9 @@ impl Backend for PlainRedlock {
     }
 
     fn open(&self, claim: Claim) -> PlainAcquisition {
-        let open = |(redis, wire): &(Redis<SimRuntime>, Wire<SimRuntime>)| Node {
+        let open = |(redis, line): &(Redis<SimRuntime>, Line)| Node {
             acquisition: redis.open(claim.clone()),
-            wire: wire.clone(),
+            line: line.clone(),
             is_known: false,
         };
         let nodes = self.nodes.iter().map(open).collect();
@@ -145,22 +147,28 @@ impl Backend for PlainRedlock {
 }
 
 impl PlainAcquisition {
-    /// Asks all nodes, then has those that granted raise their counters. Returns the token, if enough did.
+    /// Asks all nodes until enough have granted, then has those raise their counters. Returns the token, if
+    /// enough did.
     async fn round(&mut self, deadline: Instant) -> Option<FencingToken> {
         let Self { lock, claim, nodes, .. } = self;
         let (lock, claim) = (&*lock, &*claim);
         let each = lock.node_deadline(claim.ttl, deadline);
-        let counts = join_all(nodes.iter_mut().map(|node| node.request(each))).await;
-        let granted = counts.iter().flatten();
-        let token = *granted.clone().max().filter(|_| lock.is_enough(granted.count()))?;
+        let mut calls: FuturesUnordered<_> = nodes.iter_mut().map(|node| node.request(each)).collect();
+        let mut counts = Vec::new();
+        // A node that is gone must not hold up the others. What it may still grant is released with the rest.
+        while !lock.is_enough(counts.len())
+            && let Some(count) = calls.next().await
+        {
+            counts.extend(count);
+        }
+        drop(calls);
+        let token = counts.iter().max().copied().filter(|_| lock.is_enough(counts.len()))?;
         if lock.has(Flaw::LargestCount) {
             return Some(token);
         }
         let each = lock.node_deadline(claim.ttl, deadline);
-        let raises = nodes.iter().filter(|node| node.is_known).map(|node| {
-            let raise = timeout_at(&lock.runtime, each, node.raise(claim, token));
-            async { raise.await.unwrap_or_default() }
-        });
+        let raises = nodes.iter().filter(|node| node.is_known);
+        let raises = raises.map(|node| node.raise(claim, token, each, &lock.runtime));
         let raised = join_all(raises).await.into_iter().filter(|is_raised| *is_raised).count();
         lock.is_enough(raised).then_some(token)
     }
@@ -234,6 +242,8 @@ impl Acquisition for PlainAcquisition {
 impl Node {
     /// Returns the count of the grant, if the node granted.
     async fn request(&mut self, deadline: Instant) -> Option<FencingToken> {
+        // For the second phase.
+        drop(self.line.open());
         let answer = self.acquisition.request(deadline).await;
         let Ok(Answer::Granted { token, .. }) = answer else {
             self.is_known = false;
@@ -243,12 +253,18 @@ impl Node {
         Some(token)
     }
 
-    /// Returns whether the node has raised its counter to the token.
-    async fn raise(&self, claim: &Claim, token: FencingToken) -> bool {
+    /// Returns whether the node has raised its counter to the token. Without an answer, the next command goes
+    /// on another connection.
+    async fn raise(&self, claim: &Claim, token: FencingToken, by: Instant, runtime: &SimRuntime) -> bool {
         let mut command = redis::cmd("EVAL");
         command.arg(RAISE).arg(2).arg(claim.key.owner_key()).arg(claim.key.fence_key());
         command.arg(claim.owner.as_str()).arg(token.as_u64());
-        self.wire.ask::<bool>(&command).await.unwrap_or_default()
+        let answer = timeout_at(runtime, by, self.line.ask::<bool>(&command)).await;
+        let Ok(Ok(is_raised)) = answer else {
+            self.line.close();
+            return false;
+        };
+        is_raised
     }
 
     async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {

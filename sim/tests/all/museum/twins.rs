@@ -7,7 +7,7 @@ use sim::museum::{Museum, Mutant};
 use super::table;
 
 /// The number of drawn schedules that each twin must bear on each of its systems.
-const SCHEDULES: u64 = 24;
+const SCHEDULES: u64 = 12;
 
 /// The twins that are more than the library's calls: those that send commands of their own bear more.
 const OWN_CODE: [Mutant; 4] =
@@ -28,7 +28,7 @@ fn twins_bear_the_schedules_aimed_at_their_mistakes() {
 fn twins_bear_drawn_schedules() {
     let mut accused = Vec::new();
     for mutant in Mutant::ALL {
-        let schedules = if OWN_CODE.contains(mutant) { 20 * SCHEDULES } else { SCHEDULES };
+        let schedules = if OWN_CODE.contains(mutant) { 25 * SCHEDULES } else { SCHEDULES };
         for system in mutant.systems() {
             let twin = Museum::new(Arm::Fenced).with(*mutant).drawing(system).twin();
             let found = explore(&[twin], 0..schedules, &Portfolio::default(), 2, |_| true).unwrap();
