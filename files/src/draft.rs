@@ -4,17 +4,14 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::{Builder, NamedTempFile, PersistError};
+use tempfile::{NamedTempFile, PersistError};
 
 use crate::error::Error;
+use crate::folder::{create_folder, temporary};
 use crate::place::{Place, folder_of};
 
-/// The prefix of temporary files. They have no extension, so that no reader of a folder takes one for
-/// content.
-const PREFIX: &str = ".new-";
-
-/// Content that is written in pieces, and becomes a file only when it is whole. A draft that is dropped leaves
-/// nothing.
+/// Content that is written in pieces, and becomes a file only when it is whole. A draft that is dropped
+/// leaves nothing.
 #[derive(Debug)]
 pub struct Draft {
     /// The path as it was given, for errors.
@@ -130,14 +127,14 @@ pub fn write_new(path: &Path, content: impl AsRef<[u8]>) -> Result<bool, Error> 
     Ok(drafted(path, content.as_ref())?.commit_new(path)?.is_none())
 }
 
-/// Writes content to the first of `NAME.EXTENSION`, `NAME-2.EXTENSION` and so on that is free, or that has this
-/// content already, and returns its path. The folder is created if need be. No other file is replaced.
+/// Writes content to the first of `NAME.EXTENSION`, `NAME-2.EXTENSION` and so on that is free, or that has
+/// this content already, and returns its path. The folder is created if need be. No other file is replaced.
 ///
 /// # Errors
 ///
 /// [`Error::Write`] if it can't be written.
 pub fn keep(folder: &Path, name: &str, extension: &str, content: impl AsRef<[u8]>) -> Result<PathBuf, Error> {
-    crate::create_folder(folder)?;
+    create_folder(folder)?;
     let content = content.as_ref();
     let mut number = 1;
     loop {
@@ -154,18 +151,6 @@ fn drafted(path: &Path, content: &[u8]) -> Result<Draft, Error> {
     let mut draft = Draft::begin(path)?;
     draft.write_all(content).map_err(Error::at(path))?;
     Ok(draft)
-}
-
-/// Creates a temporary file in the folder, with the permissions of any other file.
-pub(crate) fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = Builder::new();
-    builder.prefix(PREFIX);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(folder)
 }
 
 /// Writes what is buffered, and waits until all is on the disk.

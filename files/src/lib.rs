@@ -15,10 +15,12 @@
 
 mod draft;
 mod error;
+mod folder;
 mod place;
 mod trial;
 
 pub use draft::{Draft, keep, write, write_new};
 pub use error::Error;
+pub use folder::create_folder;
 pub use place::is_same;
-pub use trial::{Parents, create_folder, try_folder, try_outputs};
+pub use trial::{Parents, try_folder, try_outputs};

@@ -4,8 +4,8 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use crate::draft::temporary;
 use crate::error::Error;
+use crate::folder::temporary;
 use crate::place::{Place, folder_of, is_same};
 
 /// Whether the folders of an output must exist before the work.
@@ -13,7 +13,8 @@ use crate::place::{Place, folder_of, is_same};
 pub enum Parents {
     /// They must exist.
     Exist,
-    /// The caller creates those that are missing, with [`create_folder`], when it writes.
+    /// The caller creates those that are missing, with [`create_folder`](crate::create_folder), when it
+    /// writes.
     Created,
 }
 
@@ -65,20 +66,6 @@ fn try_output(output: &Path, parents: Parents) -> Result<(), Error> {
 /// [`Error::Write`] if no file can be written there.
 pub fn try_folder(folder: &Path) -> Result<(), Error> {
     probe(folder).map_err(Error::at(folder))
-}
-
-/// Creates a folder, and those in which it is.
-///
-/// # Errors
-///
-/// [`Error::Write`] if it can't be created.
-pub fn create_folder(folder: &Path) -> Result<(), Error> {
-    let created = match fs::create_dir_all(folder) {
-        // A file is in its place.
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(ErrorKind::NotADirectory.into()),
-        created => created,
-    };
-    created.map_err(Error::at(folder))
 }
 
 /// Creates a temporary file in the folder, or in the closest one above it that exists, and deletes it.

@@ -165,7 +165,8 @@ enum Command {
         /// The number of threads; by default one for each core.
         #[arg(long, value_parser = cli::explore::threads())]
         threads: Option<usize>,
-        /// The Markdown file for the table, such as docs/comparison.md. Without it, the table is only printed.
+        /// The Markdown file for the table, such as docs/comparison.md. Without it, the table is only
+        /// printed.
         #[arg(long)]
         out: Option<PathBuf>,
     },

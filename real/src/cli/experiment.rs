@@ -37,8 +37,8 @@ pub(crate) struct Experiment {
     /// Sets any other field of the configuration, in TOML: --set rounds=3, --set 'ttls=["1s", "2s"]'.
     #[arg(long, value_name = "FIELD=VALUE")]
     set: Vec<String>,
-    /// The file for the raw results. By default real/results/experiment-N.json, of which docs/experiments.md is
-    /// made, or target/experiments/experiment-N.json if a flag changes the committed configuration.
+    /// The file for the raw results. By default real/results/experiment-N.json, of which docs/experiments.md
+    /// is made, or target/experiments/experiment-N.json if a flag changes the committed configuration.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Keeps the history of each run in this folder, for `real audit`.

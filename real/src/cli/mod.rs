@@ -81,8 +81,8 @@ pub(crate) struct Identity {
     /// The name of this process in the history and in owner tokens.
     #[arg(long, env = "DLOCK_NAME")]
     pub(crate) name: Option<String>,
-    /// Writes every event to this file, one line of JSON each; `-` is the standard output. A file with content
-    /// is refused: it would be the history of two runs.
+    /// Writes every event to this file, one line of JSON each; `-` is the standard output. A file with
+    /// content is refused: it would be the history of two runs.
     #[arg(long, env = "DLOCK_HISTORY", value_name = "FILE")]
     history: Option<PathBuf>,
 }

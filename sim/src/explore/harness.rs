@@ -47,8 +47,8 @@ const PAGE: &str = "DLOCK_SIM_HTML";
 ///
 /// `SEED=7 cargo test` runs only the schedule of that seed; `SEEDS=10000` runs that many seeds, from `SEED`
 /// (or 0) on. `DLOCK_SIM_SEED` and `DLOCK_SIM_SEEDS` take precedence. A failing schedule is kept in
-/// `sim-regressions/NAME.toml` beside the crate's manifest, shrunk and explained, and replayed first from then
-/// on. If it can't be kept, the failure says why: it shows the schedule in any case.
+/// `sim-regressions/NAME.toml` beside the crate's manifest, shrunk and explained, and replayed first from
+/// then on. If it can't be kept, the failure says why: it shows the schedule in any case.
 /// `DLOCK_SIM_HTML=FILE` draws its run as a page. A search that finds no failure and has checked nothing
 /// fails, too: see [`Search::find`].
 pub fn check<S: Subject>(name: &str, subject: S) -> Search<S> {
@@ -361,7 +361,8 @@ impl<S: Subject> Search<S> {
     }
 }
 
-/// Keeps a schedule in place of the one as it was drawn. Returns a line that says where, or why it is not kept.
+/// Keeps a schedule in place of the one as it was drawn. Returns a line that says where, or why it is not
+/// kept.
 fn where_kept(drawn: Result<Kept, files::Error>, schedule: &str) -> String {
     let drawn = match drawn {
         Ok(drawn) => drawn,

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 /// The extension of a schedule file.
 const EXTENSION: &str = "toml";
 
-/// Returns the kept schedules of the search `name`, in the order of their numbers. A folder that can't be read
-/// has none.
+/// Returns the kept schedules of the search `name`, in the order of their numbers. A folder that can't be
+/// read has none.
 pub(super) fn kept(folder: &Path, name: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let numbered = entries.filter_map(|entry| Some((number(&entry.path(), name)?, entry.path())));
@@ -36,8 +36,8 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Keeps a schedule in a file of its own, unless one holds it already. Other schedules stay, also those of
-    /// another search in the same folder.
+    /// Keeps a schedule in a file of its own, unless one holds it already. Other schedules stay, also those
+    /// of another search in the same folder.
     pub(super) fn new(folder: &Path, name: &str, schedule: &str) -> Result<Self, files::Error> {
         let known = kept(folder, name);
         let path = files::keep(folder, name, EXTENSION, schedule)?;
@@ -49,7 +49,8 @@ impl Kept {
         &self.path
     }
 
-    /// Keeps a smaller schedule instead. If another file holds it already, the schedule's own file is deleted.
+    /// Keeps a smaller schedule instead. If another file holds it already, the schedule's own file is
+    /// deleted.
     pub(super) fn replace(self, schedule: &str) -> Result<Self, files::Error> {
         let holds = |path: &PathBuf| std::fs::read_to_string(path).is_ok_and(|kept| kept == schedule);
         let known = kept(&self.folder, &self.name);

@@ -242,3 +242,75 @@ fn folders_that_do_not_belong_together_are_refused() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("`5/4` is no shard"), "{}", text(&output.stderr));
 }
+
+/// Returns the names in a folder.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<_> = entries.map(|name| name.into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn two_searches_in_one_folder_keep_both_violations() {
+    let out = folder("both");
+    let drawn = |seed: u64, drawn: &str| Capsule { drawn: drawn.to_owned(), ..capsule(seed, 1) };
+    let (mut one, mut two) = (Capsules::in_folder(&out), Capsules::in_folder(&out));
+    one.add(drawn(7, "one")).unwrap();
+    two.add(drawn(7, "two")).unwrap();
+    let expected = ["seed-7-on-2.json", "seed-7-on-2.toml", "seed-7-on.json", "seed-7-on.toml"];
+    assert_eq!(names(&out), expected);
+    // Each shrinks its own.
+    one.add(Capsule { schedule: "smaller one".to_owned(), ..drawn(7, "one") }).unwrap();
+    two.add(Capsule { schedule: "smaller two".to_owned(), ..drawn(7, "two") }).unwrap();
+    assert_eq!(names(&out), expected);
+    let read = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
+    assert_eq!([read("seed-7-on.toml"), read("seed-7-on-2.toml")], ["smaller one", "smaller two"]);
+    // A later search that finds the same does not keep it twice, and none replaces a schedule of a person.
+    std::fs::write(out.join("seed-8-on.toml"), "mine").unwrap();
+    let mut later = Capsules::in_folder(&out);
+    later.add(drawn(7, "two")).unwrap();
+    later.add(drawn(8, "three")).unwrap();
+    assert_eq!(read("seed-8-on.toml"), "mine");
+    assert_eq!(names(&out).len(), 7, "{:?}", names(&out));
+    // One that can't be saved is kept in memory.
+    let mut nowhere = Capsules::in_folder(&out.join("seed-8-on.toml"));
+    let error = nowhere.add(drawn(9, "four")).unwrap_err().to_string();
+    assert!(error.contains("not a directory"), "{error}");
+    assert_eq!(nowhere.iter().count(), 1);
+}
+
+#[test]
+fn a_merge_names_what_is_damaged_and_merges_the_rest() {
+    let (one, two, best) = (folder("damaged-1"), folder("damaged-2"), folder("damaged-best"));
+    let [one_, two_, best_] = [&one, &two, &best].map(|folder| folder.to_str().unwrap());
+    for (folder, shard, seeds) in [(&one, "1/2", &[7, 8][..]), (&two, "2/2", &[9])] {
+        ended(shard).save(folder).unwrap();
+        let save = |seed: &u64| Capsule { search: origin(shard), ..capsule(*seed, 1) }.save(folder).unwrap();
+        seeds.iter().for_each(save);
+    }
+    let path = one.join("seed-7-on.json");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    let merge = |arguments: &[&str], parts: &[&str]| {
+        let output = sim(&[&["merge"], arguments].concat());
+        let (printed, error) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(1), "{printed}{error}");
+        parts.iter().for_each(|part| assert!(printed.contains(part), "{part:?} is not in {printed}"));
+        (printed, error)
+    };
+    let (printed, error) = merge(&[one_, two_, "--out", best_], &["seed-8-on", "seed-9-on", "200 schedules"]);
+    let damaged = format!("problem: {}: it is damaged", path.display());
+    assert!(printed.lines().last().unwrap().starts_with(&damaged), "{printed}");
+    assert!(error.contains(&format!("written: {best_}/seed-8-on.toml\n")), "{error}");
+    // The summary of a shard, too: its capsules are still in the report.
+    std::fs::write(two.join("summary.json"), "{").unwrap();
+    let damaged = format!("problem: {two_}/summary.json: it is damaged");
+    merge(&[one_, two_], &["seed-8-on", "seed-9-on", "100 schedules", &damaged]);
+    // And if no shard has a summary.
+    merge(&[two_], &["seed-9-on", &damaged]);
+    // A merge is not saved among its inputs.
+    let output = sim(&["merge", one_, "--out", one_]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("the same file as the input"), "{}", text(&output.stderr));
+}

@@ -7,7 +7,6 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use sim::explore::exhaust::{Kind, Progress, Scope, base, exhaust};
-use sim::explore::fleet::{Capsule, Capsules, Origin, Summary};
 use sim::{Process, Sim, Span, VerdictKind};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -129,7 +128,7 @@ fn two_checks_in_one_folder_keep_both_schedules() {
     fs::remove_file(folder.join("shaky.toml")).unwrap();
     let third = search(&folder).find().unwrap().unwrap();
     assert!(third.replay.contains("it is kept in") && third.replay.contains("shaky-2.toml"), "{third}");
-    // A search that has found the same keeps it once.
+    // A page does not replace a schedule.
     let error = search(&folder).html(folder.join("shaky-2.toml")).find().unwrap_err();
     assert!(error.contains("the same file as the input"), "{error}");
 }
@@ -153,7 +152,6 @@ fn a_search_shows_the_violation_that_it_cannot_keep() {
     assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
     let early = ran.stderr.find("violation: foreign_release").expect("shown as it is found");
     assert!(ran.stderr[early..].contains("NOT KEPT: can't write violations/seed-"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("[[fault]]") || ran.stderr.contains("system = \"redis\""), "{}", ran.stderr);
     for part in ["violation: foreign_release", "seed = ", "system = \"redis\"", "NOT KEPT", "violations: 1"] {
         assert!(ran.stdout.contains(part), "{part:?} is not in {}", ran.stdout);
     }
@@ -166,13 +164,12 @@ fn an_unwritable_folder_is_an_error_before_the_search() {
     fs::write(folder.join("file"), "").unwrap();
     let endless = "18446744073709551615";
     let out = ["--out", "file"];
-    let refused = |arguments: &[&str]| sim(&folder, arguments).refused("file: ");
+    let refused = |arguments: &[&str]| sim(&folder, arguments).refused("can't write file");
     refused(&[&["explore", "--seeds", endless][..], &out].concat());
     refused(&[&["exhaust", "--subject", "redis", "--faults", "9"][..], &out].concat());
     let seeds = seed("").canonicalize().unwrap();
-    refused(
-        &[&["gallery", "--seeds", seeds.to_str().unwrap(), "--schedules", "99999999"][..], &out].concat(),
-    );
+    let gallery = ["gallery", "--seeds", seeds.to_str().unwrap(), "--schedules", "99999999"];
+    refused(&[&gallery[..], &out].concat());
     refused(&["exhaust", "--subject", "redis", "--faults", "9", "--resume", "file/progress"]);
     refused(&["compare", "--schedules", "99999999", "--out", "file/table.md"]);
     refused(&["run", "--seed", "7", "--pcap", "file/run.pcapng"]);
@@ -225,7 +222,7 @@ fn a_comparison_replaces_a_page_only_if_it_is_named() {
     fs::write(&page, "1500 schedules").unwrap();
     let compare = ["compare", "--schedules", "1"];
     let ran = sim(&folder, &compare);
-    assert!(ran.stdout.contains("token regressed") || ran.stdout.contains("redis"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("runs in"), "{}", ran.stdout);
     assert_eq!(fs::read_to_string(&page).unwrap(), "1500 schedules");
     // A disk that is full by then leaves the old page, and hides no result.
     let named = [&compare[..], &["--out", "docs/comparison.md"]].concat();
@@ -262,7 +259,7 @@ fn every_written_file_is_named() {
     sim(&folder, &search).names(Path::new(&progress));
 }
 
-/// The same as [`shaky`], for an exhaustive search.
+/// A small search.
 fn pauses() -> Scope {
     let span = Span::from_millis;
     Scope { kinds: Some(vec![Kind::Pause(span(500)), Kind::Crash(span(500))]), ..Scope::of(1) }
@@ -311,104 +308,10 @@ fn a_progress_file_that_was_changed_is_refused() {
 #[test]
 fn a_progress_file_that_cannot_be_written_hides_no_violation() {
     let start = base(&shaky, 0).unwrap();
-    let scope = Scope { progress: Some("/dev/full".into()), ..pauses() };
-    // Nothing is read from a device that never ends.
-    let link = folder("no-progress").join("none/progress");
-    let scope = Scope { progress: Some(link), ..scope };
+    let nowhere = folder("no-progress").join("none/progress");
+    let scope = Scope { progress: Some(nowhere), ..pauses() };
     let error = exhaust(&shaky, &start, &scope, |_| true).unwrap_err().to_string();
     assert!(error.contains("none/progress: "), "{error}");
     assert!(error.contains("NOT KEPT: pause client: one at a time"), "{error}");
     assert!(error.contains("[[fault]]") && error.contains("pause = "), "{error}");
-}
-
-fn origin(shard: &str) -> Origin {
-    let subject = "redis".to_owned();
-    let (version, behaviour, strategy) = ("1".to_owned(), "abc".to_owned(), "uniform".to_owned());
-    Origin { version, behaviour, subject, strategy, first: 0, shard: shard.to_owned() }
-}
-
-fn capsule(seed: u64, shard: &str, drawn: &str) -> Capsule {
-    Capsule {
-        name: format!("seed-{seed}-on"),
-        cause: "overlap".to_owned(),
-        arm: "fenced".to_owned(),
-        verdicts: Vec::new(),
-        findings: Vec::new(),
-        seed,
-        faults: 1,
-        schedule: format!("# {drawn}, shrunk\n"),
-        drawn: drawn.to_owned(),
-        trace_hash: None,
-        search: origin(shard),
-    }
-}
-
-#[test]
-fn two_searches_in_one_folder_keep_both_violations() {
-    let out = folder("capsules");
-    let (mut one, mut two) = (Capsules::in_folder(&out), Capsules::in_folder(&out));
-    one.add(capsule(7, "1/1", "one")).unwrap();
-    two.add(capsule(7, "1/1", "two")).unwrap();
-    let expected = ["seed-7-on-2.json", "seed-7-on-2.toml", "seed-7-on.json", "seed-7-on.toml"];
-    assert_eq!(names(&out), expected);
-    // Each shrinks its own.
-    let shrunk = |of: &str, drawn: &str| Capsule { schedule: of.to_owned(), ..capsule(7, "1/1", drawn) };
-    one.add(shrunk("smaller one", "one")).unwrap();
-    two.add(shrunk("smaller two", "two")).unwrap();
-    assert_eq!(names(&out), expected);
-    let read = |name: &str| fs::read_to_string(out.join(name)).unwrap();
-    assert_eq!(
-        (read("seed-7-on.toml"), read("seed-7-on-2.toml")),
-        ("smaller one".into(), "smaller two".into())
-    );
-    // A later search that finds the same does not keep it twice, and none replaces a schedule of a person.
-    fs::write(out.join("seed-8-on.toml"), "mine").unwrap();
-    let mut later = Capsules::in_folder(&out);
-    later.add(capsule(7, "1/1", "two")).unwrap();
-    later.add(capsule(8, "1/1", "three")).unwrap();
-    assert_eq!(read("seed-8-on.toml"), "mine");
-    assert_eq!(names(&out).len(), 7, "{:?}", names(&out));
-    // One that can't be saved is kept in memory.
-    let file = out.join("seed-8-on.toml");
-    let mut nowhere = Capsules::in_folder(&file);
-    let error = nowhere.add(capsule(9, "1/1", "four")).unwrap_err().to_string();
-    assert!(error.contains("not a directory"), "{error}");
-    assert_eq!(nowhere.iter().count(), 1);
-}
-
-#[test]
-fn a_merge_names_what_is_damaged_and_merges_the_rest() {
-    let folder = folder("merge");
-    let ended = |shard: &str| {
-        let mut summary = Summary::new(origin(shard), 2);
-        (summary.schedules, summary.ended) = (100, Some("all seeds".to_owned()));
-        summary
-    };
-    for (shard, name) in [("1/2", "one"), ("2/2", "two")] {
-        ended(shard).save(&folder.join(name)).unwrap();
-    }
-    capsule(7, "1/2", "x").save(&folder.join("one")).unwrap();
-    capsule(8, "1/2", "y").save(&folder.join("one")).unwrap();
-    capsule(9, "2/2", "z").save(&folder.join("two")).unwrap();
-    let path = folder.join("one/seed-7-on.json");
-    let whole = fs::read_to_string(&path).unwrap();
-    fs::write(&path, &whole[..whole.len() / 2]).unwrap();
-    let ran = sim(&folder, &["merge", "one", "two", "--out", "best"]);
-    assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
-    let last = ran.stdout.lines().last().unwrap();
-    assert!(last.starts_with("problem: one/seed-7-on.json: it is damaged"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("seed-8-on") && ran.stdout.contains("seed-9-on"), "{}", ran.stdout);
-    ran.stderr.contains("written: best/seed-8-on.toml").then_some(()).unwrap();
-    // The summary of a shard, too: its capsules are still in the report.
-    fs::write(folder.join("two/summary.json"), "{").unwrap();
-    let ran = sim(&folder, &["merge", "one", "two"]);
-    assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("problem: two/summary.json: it is damaged"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("seed-9-on") && ran.stdout.contains("100 schedules"), "{}", ran.stdout);
-    // And if none has a summary.
-    let ran = sim(&folder, &["merge", "two"]);
-    assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("seed-9-on"), "{}", ran.stdout);
-    // A merge is not saved among its inputs.
-    sim(&folder, &["merge", "one", "--out", "./one"]).refused("it is the same file as the input one");
 }

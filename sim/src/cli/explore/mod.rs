@@ -253,8 +253,8 @@ fn draw(
     plan.pictures.write(&[drawn], &path.display().to_string(), &capsule.schedule)
 }
 
-/// Returns the schedule of a capsule. Its files may be gone: the search need not have been the only one in the
-/// folder.
+/// Returns the schedule of a capsule. Its files may be gone: the search need not have been the only one in
+/// the folder.
 fn read(capsule: &Capsule, arm: Arm) -> Result<Schedule<Options>, ScheduleError> {
     sim::sim::parse(&Museum::new(arm), &capsule.name, &capsule.schedule)
 }

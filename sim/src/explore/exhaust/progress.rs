@@ -1,8 +1,8 @@
 //! The progress of a search in a file, so that it can go on where it stopped.
 //!
 //! A file has two lines. The second one is the progress. The first one says by which program and of which
-//! search it is, and has a checksum of all three. A search believes the counts of a file only if all of that is
-//! right: a wrong count would be a false claim.
+//! search it is, and has a checksum of all three. A search believes the counts of a file only if all of that
+//! is right: a wrong count would be a false claim.
 
 use std::collections::BTreeMap;
 use std::fmt;

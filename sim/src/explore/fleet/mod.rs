@@ -2,8 +2,8 @@
 //! a folder of its own, a [summary](Summary) and [capsules](Capsule); [`merge`](merge()) makes one report of
 //! all folders.
 //!
-//! Every file appears whole or not at all ([`files::write()`]), so a search that is killed loses nothing that it
-//! had found. Searches in one folder do not replace each other's capsules.
+//! Every file appears whole or not at all ([`files::write()`]), so a search that is killed loses nothing that
+//! it had found. Searches in one folder do not replace each other's capsules.
 
 mod capsule;
 mod capsules;
