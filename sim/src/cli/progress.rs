@@ -1,6 +1,5 @@
 //! The progress of a command, on standard error: a bar on a terminal, plain lines elsewhere.
 
-use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -76,8 +75,7 @@ impl Progress {
 
     fn print(&self) {
         let line = line(self.bar.position(), self.bar.length(), self.unit, &self.bar.message());
-        // Ignore a closed standard error.
-        let _ = io::stderr().write_all(line.as_bytes());
+        super::note(line.trim_end());
     }
 }
 

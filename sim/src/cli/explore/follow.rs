@@ -14,7 +14,7 @@ use sim::{RunError, Schedule};
 use super::super::interrupted;
 use super::super::progress::Progress;
 use super::super::stopwatch::Stopwatch;
-use super::super::{note, written};
+use super::super::written;
 use super::{Plan, canary, cores, estimate, show, show_end};
 
 /// The time between two summaries.
