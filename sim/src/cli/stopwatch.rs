@@ -7,6 +7,8 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use rustix::time::{ClockId, clock_gettime};
+
 /// A running stopwatch.
 #[derive(Clone, Copy)]
 pub(crate) struct Stopwatch(Instant);

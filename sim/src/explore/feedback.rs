@@ -74,8 +74,9 @@ impl<O: Clone> Feedback<O> {
         }
     }
 
-    /// Draws the schedule of the seed by its strategy. That of the feedback strategy depends on the batches
-    /// before; while nothing is kept, it is drawn as [`Strategy::Feedback`] says.
+    /// Draws the schedule of the seed by its strategy, and says how many runs that took. That of the feedback
+    /// strategy depends on the batches before; while nothing is kept, it is drawn as [`Strategy::Feedback`]
+    /// says.
     ///
     /// # Errors
     ///
@@ -84,7 +85,7 @@ impl<O: Clone> Feedback<O> {
         &self,
         subject: &S,
         seed: u64,
-    ) -> Result<Schedule<O>, Invalid> {
+    ) -> Result<(Schedule<O>, u64), Invalid> {
         let _charge = meter::charge(Part::Draw);
         let strategy = self.portfolio.of(seed);
         let from = Draw::surveyed(seed, &self.points).by(strategy);
@@ -93,11 +94,11 @@ impl<O: Clone> Feedback<O> {
             && let Some(parent) = self.parent(&mut from.site("feedback parent"))
         {
             let known = self.faults.clone().unwrap_or_else(|| subject.faults());
-            if let Some(schedule) = parent.continued(subject, &from, &known) {
-                return Ok(schedule);
+            if let Some(continued) = parent.continued(subject, &from, &known) {
+                return Ok(continued);
             }
         }
-        subject.schedule(&mut from)
+        Ok((subject.schedule(&mut from)?, strategy.learning_runs()))
     }
 
     /// Describes the run.
@@ -154,14 +155,14 @@ impl<O: Clone> Learning<O> {
 }
 
 impl<O: Clone> Parent<O> {
-    /// Returns a schedule that begins as this one and goes on by the draws of `from`. Returns `None` if no
-    /// world can be built of the beginning alone.
+    /// Returns a schedule that begins as this one and goes on by the draws of `from`, with the number of runs
+    /// that this took. Returns `None` if no world can be built of the beginning alone.
     fn continued<S: Subject<Options = O>>(
         &self,
         subject: &S,
         from: &Draw,
         known: &Faults,
-    ) -> Option<Schedule<O>> {
+    ) -> Option<(Schedule<O>, u64)> {
         let mut schedule = self.schedule.clone();
         let mut prefix = self.prefix.iter();
         schedule.faults.retain(|_| prefix.next().copied().unwrap_or_default());
@@ -169,7 +170,11 @@ impl<O: Clone> Parent<O> {
         schedule.rekey.retain(|rekey| rekey.at.as_nanos() < self.new.at);
         schedule.rekey.push(Rekey { at: Span::from_nanos(self.new.at), seed: from.seed() });
         let sim = sim::build(subject, &schedule).ok()?;
-        let steps = self.steps.get_or_init(|| self.later_steps(subject));
+        let mut runs = 0;
+        let steps = self.steps.get_or_init(|| {
+            runs = 1;
+            self.later_steps(subject)
+        });
         let mut site = from.site("feedback");
         let faults = if steps.is_empty() || site.chance(TIMED) {
             self.timed(&sim, known, &mut site)
@@ -187,7 +192,7 @@ impl<O: Clone> Parent<O> {
             }
         }
         schedule.limit = subject.limit(&schedule);
-        Some(schedule)
+        Some((schedule, runs))
     }
 
     /// Returns the steps of the run from the one that was new on.

@@ -221,7 +221,7 @@ impl<S: Subject> Search<S> {
         let mut learning = feedback.learning();
         for seeds in batch::of(first..first.saturating_add(count)) {
             for seed in seeds {
-                let schedule = feedback.draw(&self.subject, seed).map_err(|error| {
+                let (schedule, _) = feedback.draw(&self.subject, seed).map_err(|error| {
                     format!("{}: seed {seed} draws a schedule that can't be run: {error}", self.name)
                 })?;
                 let learn = |report: &Report| {

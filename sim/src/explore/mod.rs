@@ -37,7 +37,7 @@ pub use exercise::Exercised;
 pub use exhaust::exhaust;
 pub use explain::{Explained, Explanation, Range, SEEDS, explain, varied};
 pub use harness::{Failure, Search, check};
-pub use hunt::{Hunt, hunt, hunts, hunts_until};
+pub use hunt::{Hunt, hunt, hunts};
 pub use novelty::Representation;
 pub use portfolio::Portfolio;
 pub use repeat::difference;

@@ -13,16 +13,24 @@ pub struct Portfolio {
     representation: Representation,
 }
 
-/// The turns of the default portfolio.
-const TURNS: [Strategy; 8] = [
+/// The turns of the default portfolio: `docs/strategies.md` has the hunts that decided them.
+const TURNS: [Strategy; 16] = [
     Strategy::Uniform,
     Strategy::Aimed,
     Strategy::Swarm,
-    Strategy::Ordered,
+    Strategy::Aimed,
     Strategy::Uniform,
     Strategy::Aimed,
+    Strategy::Ordered,
+    Strategy::Aimed,
+    Strategy::Uniform,
+    Strategy::Aimed,
+    Strategy::Swarm,
+    Strategy::Aimed,
+    Strategy::Uniform,
     Strategy::Aimed,
     Strategy::Feedback,
+    Strategy::Aimed,
 ];
 
 impl Portfolio {
@@ -41,6 +49,12 @@ impl Portfolio {
     #[must_use]
     pub fn by(self, representation: Representation) -> Self {
         Self { representation, ..self }
+    }
+
+    /// Returns the number of turns that each strategy has of a round, in the order of [`Strategy::ALL`].
+    pub fn shares(&self) -> Vec<(Strategy, usize)> {
+        let turns = |strategy: Strategy| self.turns.iter().filter(|turn| **turn == strategy).count();
+        Strategy::ALL.iter().map(|strategy| (*strategy, turns(*strategy))).collect()
     }
 
     /// Returns the strategy by which the schedule of `seed` is drawn.

@@ -47,6 +47,10 @@ pub trait Watch<O>: Sync {
     fn goes_on(&self, tally: &Tally) -> bool;
 }
 
+/// A schedule, its runs, their number with the one that was repeated, the number of those by which it was
+/// drawn, and what the last has reached.
+type Judgement<O, T> = (Schedule<O>, Vec<Judged<O>>, (u64, u64), Option<T>);
+
 /// The violations kept so far, by arm and cause.
 type Kept<O> = BTreeMap<(&'static str, Cause), Vec<Violation<O>>>;
 
@@ -100,7 +104,7 @@ pub fn explore_watched<S: Subject>(
     for seeds in batch::of(seeds) {
         let mut left = seeds.len();
         let work = |seed| {
-            let schedule = feedback.draw(first, seed)?;
+            let (schedule, learning_runs) = feedback.draw(first, seed)?;
             watch.begins(seed, &schedule);
             let runs = arms.iter().map(|arm| Judged::run(arm, &schedule, seed));
             let runs = runs.collect::<Result<Vec<_>, RunError>>()?;
@@ -111,11 +115,13 @@ pub fn explore_watched<S: Subject>(
             let violations = runs.iter().filter_map(|run| run.violation.as_ref());
             violations.for_each(|violation| watch.violation(violation));
             let traits = report.map(|report| feedback.describe(report));
-            Ok::<_, RunError>((schedule, runs, is_repeated, traits))
+            let counts = (runs.len() as u64 + u64::from(is_repeated), learning_runs);
+            Ok::<_, RunError>((schedule, runs, counts, traits))
         };
-        let merge = |(schedule, runs, is_repeated, traits): (Schedule<_>, Vec<Judged<_>>, _, Option<_>)| {
+        let merge = |(schedule, runs, counts, traits): Judgement<_, _>| {
             tally.schedules += 1;
-            tally.runs += runs.len() as u64 + u64::from(is_repeated);
+            tally.runs += counts.0;
+            tally.learning_runs += counts.1;
             let report = runs.last().and_then(|run| run.report.as_ref());
             if let Some((report, traits)) = report.zip(traits) {
                 tally.has_news |= learning.learn(&schedule, report, &traits);

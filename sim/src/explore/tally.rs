@@ -16,9 +16,11 @@ const STABLE: u64 = 10;
 pub struct Tally {
     /// Number of schedules, each run in every arm.
     pub schedules: u64,
-    /// Number of runs in all arms, with those that were repeated to compare them. Not counted: the runs
-    /// without faults by which some strategies learn the points of a schedule.
+    /// Number of runs in all arms, with those that were repeated to compare them.
     pub runs: u64,
+    /// Number of further runs: those without new faults by which some strategies learn the points of a
+    /// schedule.
+    pub learning_runs: u64,
     /// Number of faults that struck, in the last arm.
     pub faults: u64,
     /// Number of requests that the servers carried out, in all arms.

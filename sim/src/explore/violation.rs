@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use resource::audit::VerdictKind;
 
-use super::cause::{Cause, Causes};
+use super::cause::{Broken, Cause, Causes};
 use crate::sim::{self, Outcome, Report, RunError, Schedule, Subject};
 
 /// A run with a verdict that nothing explains, with a check that did not hold, or with a panic.
@@ -24,6 +24,19 @@ pub struct Violation<O> {
     /// The schedule. It expects the outcome of the run, so that a replay shows the violation again; a run
     /// that panicked has no outcome.
     pub schedule: Schedule<O>,
+}
+
+impl<O> Violation<O> {
+    /// Returns whether the run breaks this promise, be it the first that it breaks or a later one.
+    pub fn shows(&self, broken: &Broken) -> bool {
+        match broken {
+            Broken::Verdict(kind) => self.broken.contains(kind),
+            Broken::Check(name) => self.findings.iter().any(|finding| {
+                finding.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with(": "))
+            }),
+            Broken::Panic(_) | Broken::Escape(_) => self.cause.broken == *broken,
+        }
+    }
 }
 
 /// A run, and the violation that it shows.

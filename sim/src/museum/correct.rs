@@ -9,6 +9,9 @@ use dlock::{AnyBackend, Backend};
 use crate::lab::{System, Workplace};
 use crate::world::runtime::SimRuntime;
 
+/// No mistake: the lock, the worker or the resource of the museum as it is without one.
+pub(super) struct Faultless;
+
 /// A correct lock of one system.
 pub(super) trait Correct: Backend<Runtime = SimRuntime> {
     /// Makes the lock of the worker at `place`. `None` for servers that it can't use, which no valid

@@ -12,8 +12,10 @@ use crate::lab::wire::ask;
 pub(super) struct CounterAfter;
 
 impl Mistake for CounterAfter {
+    const SENDS: bool = true;
+    const ASKS_AGAIN: bool = true;
+
     async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
-        own.plain = true;
         let since = *own.renewed.get_or_insert(own.runtime().now());
         let (claim, wire) = (own.claim.clone(), own.wire.clone());
         let acquire = async move {
@@ -34,7 +36,6 @@ impl Mistake for CounterAfter {
             ask(&mut connection, redis::cmd("GET").arg(fence_key)).await
         };
         let count: Option<u64> = own.by(deadline, acquire).await?;
-        own.plain = false;
         let Some(token) = count.and_then(FencingToken::new) else {
             own.renewed = None;
             return Ok(Answer::Held { left: None });

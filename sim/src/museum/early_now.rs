@@ -3,29 +3,34 @@
 //!
 //! Source: ShedLock issue 132.
 
+use std::time::Duration;
+
 use dlock::{Answer, BackendError, FencingToken, Instant, Runtime};
 
 use super::lock::{Attempt, Mistake};
 
-/// Stores the owner until a point in time, unless there is one; counts the grants.
-const ACQUIRE: &str = "if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PXAT', ARGV[2]) then \
+/// Stores the owner for so many milliseconds, unless there is one; counts the grants.
+const ACQUIRE: &str = "if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then \
                        return redis.call('INCR', KEYS[2]) end return 0";
+
+/// The shortest time for which a key is stored.
+const SHORTEST: Duration = Duration::from_millis(1);
 
 /// Computes the end of the lease once.
 pub(super) struct EarlyNow;
 
 impl Mistake for EarlyNow {
+    const SENDS: bool = true;
+
     async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
-        let ttl = own.claim.ttl.as_millis() as u64;
-        let wall_millis = own.runtime().wall_nanos() / 1_000_000;
-        let until = *own.noted.get_or_insert(wall_millis + ttl);
         let since = own.runtime().now();
+        // From the first request on. Redis refuses a key that is over before it is stored.
+        let began = *own.renewed.get_or_insert(since);
+        let left = own.claim.ttl.saturating_sub(since.saturating_since(began)).max(SHORTEST);
         let mut command = redis::cmd("EVAL");
         command.arg(ACQUIRE).arg(2).arg(own.claim.key.owner_key()).arg(own.claim.key.fence_key());
-        command.arg(own.claim.owner.as_str()).arg(until);
-        own.plain = true;
+        command.arg(own.claim.owner.as_str()).arg(left.as_millis() as u64);
         let count = own.by(deadline, own.wire.ask::<u64>(&command)).await?;
-        own.plain = false;
         Ok(match FencingToken::new(count) {
             Some(token) => Answer::Granted { token, since, left: own.claim.ttl },
             None => Answer::Held { left: None },

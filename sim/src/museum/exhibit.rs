@@ -8,11 +8,12 @@ use dlock::zookeeper::ZooKeeper;
 use futures_util::future::BoxFuture;
 use resource::http::Config;
 
+use super::correct::Faultless;
 use super::lock::{self, on};
 use super::plain_redlock::{Flaw, on_redlock};
 use super::store::{self, resource};
 use super::worker::{self, rounds};
-use crate::lab::{Lab, Options, System, Workplace};
+use crate::lab::{Lab, Options, System, Tokens, Workplace};
 use crate::servers::resource::ResourceHost;
 use crate::world::runtime::SimRuntime;
 
@@ -21,21 +22,43 @@ type MakeWorker = fn(&Workplace<'_>) -> Option<BoxFuture<'static, ()>>;
 type MakeResource = fn(&Options, Config) -> ResourceHost;
 type Deploy = fn(&mut Options);
 
-/// The lock or the resource with the mistake. On a system without such a lock, the system's own lock is used.
+/// A mistake, and beside it the same without the mistake: the twin, which every schedule must acquit that
+/// convicts the mistake. On a system without such a lock, the system's own lock is used.
 #[derive(Default)]
 pub(super) struct Exhibit {
-    locks: Vec<(System, MakeLock)>,
-    worker: Option<MakeWorker>,
-    resource: Option<MakeResource>,
+    mistaken: Parts,
+    twin: Parts,
     deploy: Option<Deploy>,
     /// The systems on which a mistake that is not a lock's can be shown; all if empty.
     only_on: Vec<System>,
+    /// Whether the lock counts its grants by itself, so that no schedule can give it tokens by time.
+    counts: bool,
+}
+
+/// What a laboratory gets in place of its own.
+#[derive(Default)]
+struct Parts {
+    locks: Vec<(System, MakeLock)>,
+    worker: Option<MakeWorker>,
+    resource: Option<MakeResource>,
 }
 
 impl Exhibit {
     /// A lock on one Redis.
     pub(super) fn redis<M: lock::Mistake>() -> Self {
-        Self::default().and(System::Redis, on::<Redis<SimRuntime>, M>)
+        Self::default().and(System::Redis, on::<Redis<SimRuntime>, M>, on::<Redis<SimRuntime>, Faultless>)
+    }
+
+    /// The lock on one Redis without the mistake, if the library's calls are not enough for it.
+    pub(super) fn twin<M: lock::Mistake>(mut self) -> Self {
+        self.twin.locks.retain(|(system, _)| *system != System::Redis);
+        self.twin.locks.push((System::Redis, Box::new(on::<Redis<SimRuntime>, M>)));
+        self
+    }
+
+    /// With tokens that the lock counts by itself.
+    pub(super) fn counting(self) -> Self {
+        Self { counts: true, ..self }
     }
 
     /// A lock on several Redis.
@@ -45,7 +68,8 @@ impl Exhibit {
 
     /// A lock on several Redis, too.
     pub(super) fn and_redlock(self, flaw: Flaw) -> Self {
-        self.and(System::Redlock, move |place: &Workplace<'_>| on_redlock(place, flaw))
+        let make = |flaw: Option<Flaw>| move |place: &Workplace<'_>| on_redlock(place, flaw);
+        self.and(System::Redlock, make(Some(flaw)), make(None))
     }
 
     /// A lock on etcd.
@@ -55,7 +79,7 @@ impl Exhibit {
 
     /// A lock on etcd, too.
     pub(super) fn and_etcd<M: lock::Mistake<Etcd<SimRuntime>>>(self) -> Self {
-        self.and(System::Etcd, on::<Etcd<SimRuntime>, M>)
+        self.and(System::Etcd, on::<Etcd<SimRuntime>, M>, on::<Etcd<SimRuntime>, Faultless>)
     }
 
     /// A lock on ZooKeeper.
@@ -65,28 +89,34 @@ impl Exhibit {
 
     /// A lock on ZooKeeper, too.
     pub(super) fn and_zookeeper<M: lock::Mistake<ZooKeeper<SimRuntime>>>(self) -> Self {
-        self.and(System::ZooKeeper, on::<ZooKeeper<SimRuntime>, M>)
+        self.and(System::ZooKeeper, on::<ZooKeeper<SimRuntime>, M>, on::<ZooKeeper<SimRuntime>, Faultless>)
     }
 
-    /// A lock on ZooKeeper that shares nothing with the library's.
+    /// A lock on ZooKeeper that shares nothing with the library's, and the same without its mistake.
     pub(super) fn own_zookeeper(
-        make: impl Fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>> + Send + Sync + 'static,
+        make: fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>>,
+        twin: fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>>,
     ) -> Self {
-        Self::default().and(System::ZooKeeper, make)
+        Self::default().and(System::ZooKeeper, make, twin)
     }
 
     fn and(
         mut self,
         system: System,
         make: impl Fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>> + Send + Sync + 'static,
+        twin: impl Fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>> + Send + Sync + 'static,
     ) -> Self {
-        self.locks.push((system, Box::new(make)));
+        self.mistaken.locks.push((system, Box::new(make)));
+        self.twin.locks.push((system, Box::new(twin)));
         self
     }
 
     /// All workers, beside any lock.
     pub(super) fn worker<M: worker::Mistake>() -> Self {
-        Self { worker: Some(rounds::<M>), ..Self::default() }
+        let mut exhibit = Self::default();
+        exhibit.mistaken.worker = Some(rounds::<M>);
+        exhibit.twin.worker = Some(rounds::<Faultless>);
+        exhibit
     }
 
     /// The resource, beside any lock.
@@ -95,8 +125,10 @@ impl Exhibit {
     }
 
     /// The resource, too.
-    pub(super) fn and_resource<M: store::Mistake>(self) -> Self {
-        Self { resource: Some(resource::<M>), ..self }
+    pub(super) fn and_resource<M: store::Mistake>(mut self) -> Self {
+        self.mistaken.resource = Some(resource::<M>);
+        self.twin.resource = Some(resource::<Faultless>);
+        self
     }
 
     /// The operator, who changes the options of the servers.
@@ -112,20 +144,27 @@ impl Exhibit {
 
     /// Returns true if the mistake can be made on this system.
     pub(super) fn applies_to(&self, system: System) -> bool {
-        if self.locks.is_empty() {
+        if self.mistaken.locks.is_empty() {
             self.only_on.is_empty() || self.only_on.contains(&system)
         } else {
-            self.lock_on(system).is_some()
+            self.mistaken.lock_on(system).is_some()
         }
     }
 
     /// Who makes the mistake.
     pub(super) fn made_by(&self) -> &'static str {
-        match (self.locks.is_empty(), self.worker, self.resource) {
+        match (self.mistaken.locks.is_empty(), self.mistaken.worker, self.mistaken.resource) {
             (false, ..) => "lock",
             (_, Some(_), _) => "worker",
             (_, _, Some(_)) => "resource",
             _ => "deployment",
+        }
+    }
+
+    /// Changes drawn options that the exhibit can't be shown with.
+    pub(super) fn suit(&self, options: &mut Options) {
+        if self.counts {
+            options.redis.tokens = Tokens::Counter;
         }
     }
 
@@ -136,8 +175,19 @@ impl Exhibit {
         }
     }
 
-    /// The laboratory with it.
-    pub(super) fn put_into(self, mut lab: Lab) -> Lab {
+    /// The laboratory with the mistake.
+    pub(super) fn put_into(self, lab: Lab) -> Lab {
+        self.mistaken.put_into(lab)
+    }
+
+    /// The laboratory with the twin.
+    pub(super) fn put_twin_into(self, lab: Lab) -> Lab {
+        self.twin.put_into(lab)
+    }
+}
+
+impl Parts {
+    fn put_into(self, mut lab: Lab) -> Lab {
         if let Some(make) = self.resource {
             lab = lab.with_resource(make);
         }

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use dlock::redis::Redis;
 use dlock::{
-    Acquisition, Answer, AnyBackend, Backend, BackendError, Claim, Instant, Released, Renewal, timeout_at,
+    Acquisition, Answer, AnyBackend, Backend, BackendError, Claim, Instant, Released, Renewal, Runtime,
+    timeout_at,
 };
 
-use super::correct::Correct;
+use super::correct::{Correct, Faultless};
 use super::etcd::Plain;
 use crate::lab::Workplace;
 use crate::lab::wire::Wire;
@@ -19,6 +20,14 @@ use crate::world::runtime::SimRuntime;
 
 /// A mistake: what a lock does in place of the correct calls.
 pub(super) trait Mistake<B: Correct = Redis<SimRuntime>>: Send + Sync + 'static {
+    /// Whether its request sends commands of its own. The lock then notes which requests had no answer, as
+    /// the library does for its own, and releases until none of them can take effect any more.
+    const SENDS: bool = false;
+
+    /// Whether a request of its own that had no answer is made again by the same owner. By default the lock
+    /// gives it up, and goes on as another owner.
+    const ASKS_AGAIN: bool = false;
+
     /// As [`Acquisition::request`].
     fn request(
         own: &mut Attempt<B>,
@@ -52,6 +61,8 @@ pub(super) trait Mistake<B: Correct = Redis<SimRuntime>>: Send + Sync + 'static 
     }
 }
 
+impl<B: Correct> Mistake<B> for Faultless {}
+
 /// One acquisition as a mistake finds it: the correct one, and a way to send plain commands.
 pub(super) struct Attempt<B: Correct = Redis<SimRuntime>> {
     backend: B,
@@ -65,8 +76,8 @@ pub(super) struct Attempt<B: Correct = Redis<SimRuntime>> {
     pub(super) correct: B::Acquisition,
     /// What the lease is trusted less.
     pub(super) margin: Duration,
-    /// True while a plain command has been sent and not answered.
-    pub(super) plain: bool,
+    /// The times of the requests that sent commands of the mistake's own, and had no answer.
+    unanswered: Vec<Instant>,
     /// The send time of the request for the last grant or renewal, if the mistake needs it.
     pub(super) renewed: Option<Instant>,
     /// A number that the mistake notes: a token, a place in the queue, a time.
@@ -99,7 +110,29 @@ impl<B: Correct> Attempt<B> {
     }
 
     pub(super) fn may_be_held(&self) -> bool {
-        self.plain || self.correct.may_be_held()
+        self.is_unanswered() || self.correct.may_be_held()
+    }
+
+    /// Returns whether a command of the mistake's own may still take effect. As the library does, the lock
+    /// does not wait for one that the network delays for longer than the TTL.
+    fn is_unanswered(&self) -> bool {
+        let now = self.runtime().now();
+        self.unanswered.iter().any(|sent| now < *sent + self.claim.ttl)
+    }
+
+    /// Notes a request whose commands are about to be sent.
+    fn sending(&mut self) {
+        let (now, ttl) = (self.runtime().now(), self.claim.ttl);
+        self.unanswered.retain(|sent| now < *sent + ttl);
+        self.unanswered.push(now);
+    }
+
+    /// Notes that the server has ended the lease, and so that the one request that was open had been carried
+    /// out. Which one of several it was is not known.
+    fn ended(&mut self) {
+        if self.unanswered.len() == 1 {
+            self.unanswered.clear();
+        }
     }
 
     /// The answer to a plain command; none by `deadline` counts as lost.
@@ -176,7 +209,7 @@ impl<B: Correct, M: Mistake<B>> Backend for Mistaken<B, M> {
             correct: self.correct.open(claim.clone()),
             margin: self.drift.of(claim.ttl),
             claim,
-            plain: false,
+            unanswered: Vec::new(),
             renewed: None,
             noted: None,
         };
@@ -186,7 +219,14 @@ impl<B: Correct, M: Mistake<B>> Backend for Mistaken<B, M> {
 
 impl<B: Correct, M: Mistake<B>> Acquisition for MistakenAcquisition<B, M> {
     async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
-        M::request(&mut self.0, deadline).await
+        if !M::SENDS {
+            return M::request(&mut self.0, deadline).await;
+        }
+        // It stays noted if the call fails or is dropped.
+        self.0.sending();
+        let answer = M::request(&mut self.0, deadline).await?;
+        self.0.unanswered.pop();
+        Ok(answer)
     }
 
     async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
@@ -199,7 +239,9 @@ impl<B: Correct, M: Mistake<B>> Acquisition for MistakenAcquisition<B, M> {
 
     async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
         let released = M::release(&mut self.0, deadline).await?;
-        self.0.plain = false;
+        if released == Released::Done {
+            self.0.ended();
+        }
         Ok(released)
     }
 
@@ -208,6 +250,6 @@ impl<B: Correct, M: Mistake<B>> Acquisition for MistakenAcquisition<B, M> {
     }
 
     fn is_repeatable(&self) -> bool {
-        self.0.correct.is_repeatable()
+        self.0.correct.is_repeatable() && (M::ASKS_AGAIN || !self.0.is_unanswered())
     }
 }

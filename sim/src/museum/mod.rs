@@ -2,8 +2,8 @@
 //! must convict each of them.
 //!
 //! [`Mutant`] names them, a row each; [`run_with`] runs a schedule with one, [`Museum`] is the laboratory
-//! with one, [`page()`] lists them. A mistake is in a file of its own, on top of a correct lock (`lock.rs`,
-//! `correct.rs`), worker (`worker.rs`) or resource (`store.rs`). All of it is made of what any user of the
+//! with one. A mistake is in a file of its own, on top of a correct lock (`lock.rs`, `correct.rs`,
+//! `scripted.rs`), worker (`worker.rs`) or resource (`store.rs`). All of it is made of what any user of the
 //! crate has: `sim/tests/museum_outside.rs` compiles these files outside of it.
 
 mod accepts_equal;
@@ -26,13 +26,13 @@ mod header_revision;
 mod ignores_version;
 mod late_loss;
 mod lease_id_token;
+mod line;
 mod lock;
 mod margin_added;
 mod no_cleanup;
 mod old_session_node;
 mod one_key;
 mod overtaking_release;
-mod page;
 mod plain_redlock;
 mod prefix_deleted;
 mod queue_evicts;
@@ -41,6 +41,7 @@ mod reacquire;
 mod reentrant;
 mod renewal_logged;
 mod renewal_outlives;
+mod scripted;
 mod setnx;
 mod shared_token;
 mod started_at;
@@ -58,14 +59,15 @@ mod wall_clock;
 mod worker;
 mod write_after_release;
 
-pub use page::page;
 pub use subject::{Museum, load, run, run_with};
 
 use resource::audit::VerdictKind as Verdict;
 
+use crate::explore::{Broken, Violation};
 use crate::lab::System;
 use exhibit::Exhibit;
 use plain_redlock::Flaw;
+use scripted::{ByOwner, InOneStep};
 
 /// Declares the mutants: each with its number, the name that schedule files call it by, its file, where it
 /// was seen, the verdicts that convict it on the schedule aimed at it, and what makes it.
@@ -73,7 +75,7 @@ macro_rules! mutants {
     ($(
         #[doc = $mistake:literal]
         $variant:ident = $name:literal, $number:ident in $file:ident, from $source:literal, shows $shows:expr
-            => $exhibit:expr,
+            $(, found by $check:literal)? => $exhibit:expr,
     )+) => {
         /// One mistake.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -110,6 +112,13 @@ macro_rules! mutants {
                 match self { $(Self::$variant => const { &$shows },)+ }
             }
 
+            /// Returns the check that convicts it in a search, where fencing is on, if a fence hides it from
+            /// the verdicts.
+            pub const fn check(self) -> Option<&'static str> {
+                let of: &[&'static str] = match self { $(Self::$variant => &[$($check)?],)+ };
+                of.first().copied()
+            }
+
             /// Returns the path of its file in the repository.
             pub const fn file(self) -> &'static str {
                 match self {
@@ -128,15 +137,15 @@ mutants! {
     /// SETNX, then PEXPIRE: a crash between the two leaves a key for ever.
     SetnxThenPexpire = "setnx-then-pexpire", B01 in setnx,
         from "redis-py #554, #818", shows [Verdict::Stuck]
-        => Exhibit::redis::<setnx::SetnxThenPexpire>(),
+        => Exhibit::redis::<setnx::SetnxThenPexpire>().twin::<InOneStep>().counting(),
     /// A release that is a bare DEL, a renewal that is a bare SET.
     BlindDel = "blind-del", B02 in blind_del,
         from "ShedLock's Redis provider with `safeUpdate` off", shows [Verdict::ForeignRelease]
-        => Exhibit::redis::<blind_del::BlindDel>(),
+        => Exhibit::redis::<blind_del::BlindDel>().twin::<ByOwner>(),
     /// One owner token is shared by several tasks.
     SharedToken = "shared-token", B03 in shared_token,
         from "aredis #119", shows [Verdict::ForeignRelease]
-        => Exhibit::redis::<shared_token::SharedToken>(),
+        => Exhibit::redis::<shared_token::SharedToken>().twin::<ByOwner>(),
     /// An answer that is lost is read as "not acquired", and nothing is cleaned up.
     NoCleanup = "no-cleanup", B04 in no_cleanup,
         from "sim (simstudioai) #6864", shows [Verdict::Leaked]
@@ -159,7 +168,7 @@ mutants! {
         => Exhibit::redis::<renewal_outlives::RenewalOutlives>(),
     /// A renewal of a lease that is gone acquires it again, and says nothing.
     SilentReacquire = "silent-reacquire", B10 in reacquire,
-        from "redis-semaphore #175, redlock-rb #36", shows [Verdict::StaleWrite]
+        from "redis-semaphore #175, redlock-rb #36", shows [Verdict::StaleWrite], found by "own token"
         => Exhibit::redis::<reacquire::SilentReacquire>(),
     /// One node that fails to extend is enough to drop the whole lock.
     OneNodeDrops = "one-node-drops", B11 in plain_redlock,
@@ -203,11 +212,11 @@ mutants! {
         => Exhibit::redlock(Flaw::KnownNodes),
     /// The token is read by a GET of the counter, after the acquire.
     TokenByGet = "token-by-get", B20 in token_by_get,
-        from "Redisson's `RFencedLock`", shows [Verdict::StaleWrite]
+        from "Redisson's `RFencedLock`", shows [Verdict::StaleWrite], found by "own token"
         => Exhibit::redis::<token_by_get::TokenByGet>(),
     /// A reentrant acquire increments the token, and the outer write is refused.
     Reentrant = "reentrant", B21 in reentrant,
-        from "Redisson's `RFencedLock`", shows []
+        from "Redisson's `RFencedLock`", shows [], found by "holder accepted"
         => Exhibit::worker::<reentrant::Reentrant>().only_on(System::Redis),
     /// The counter is deleted with the lock.
     CounterDeleted = "counter-deleted", B22 in counter_deleted,
@@ -219,7 +228,7 @@ mutants! {
         => Exhibit::etcd::<lease_id_token::LeaseIdToken>(),
     /// One holder's token is its create revision, another's the revision in a header.
     HeaderRevision = "header-revision", B24 in header_revision,
-        from "possible with etcd's `concurrency.Mutex`", shows []
+        from "possible with etcd's `concurrency.Mutex`", shows [], found by "holder accepted"
         => Exhibit::etcd::<header_revision::HeaderRevision>(),
     /// After the wait the waiter's own lease is not checked again.
     UncheckedWaiter = "unchecked-waiter", B25 in unchecked_waiter,
@@ -232,7 +241,7 @@ mutants! {
     /// The node of an old session is taken for ours.
     OldSessionNode = "old-session-node", B28 in old_session_node,
         from "CURATOR-604, CURATOR-696", shows [Verdict::Unheld]
-        => Exhibit::own_zookeeper(old_session_node::old_session_node),
+        => Exhibit::own_zookeeper(old_session_node::old_session_node, old_session_node::own_session_node),
     /// Ownership is cleared locally though the deletion failed.
     FailedRelease = "failed-release", B30 in failed_release,
         from "CURATOR-678", shows [Verdict::Leaked]
@@ -249,7 +258,7 @@ mutants! {
     /// `now` is taken before a pause and used after it.
     EarlyNow = "early-now", B32 in early_now,
         from "ShedLock #132", shows [Verdict::Unheld]
-        => Exhibit::redis::<early_now::EarlyNow>(),
+        => Exhibit::redis::<early_now::EarlyNow>().twin::<InOneStep>().counting(),
     /// The resource keeps the highest token in memory, and forgets it when it restarts.
     ForgetsOnRestart = "forgets-on-restart", B33 in forgets_on_restart,
         from "common", shows [Verdict::StaleWrite]
@@ -265,24 +274,24 @@ mutants! {
             .and_resource::<checked_in_application::CheckedInApplication>(),
     /// One lock key for unrelated resources.
     OneKey = "one-key", B36 in one_key,
-        from "common", shows []
+        from "common", shows [], found by "own key"
         => Exhibit::worker::<one_key::OneKey>(),
     /// The counter is incremented before `SET NX`: a slow client wins with a smaller token.
     CounterBefore = "counter-before", R01 in counter_before,
-        from "recipes that fetch a token by INCR, then take the lock", shows []
-        => Exhibit::redis::<counter_before::CounterBefore>(),
+        from "recipes that fetch a token by INCR, then take the lock", shows [], found by "holder accepted"
+        => Exhibit::redis::<counter_before::CounterBefore>().twin::<InOneStep>().counting(),
     /// The counter is incremented after `SET NX`: one who breaks off between them has an old token.
     CounterAfter = "counter-after", R02 in counter_after,
         from "recipes that take the lock, then fetch a token by INCR", shows [Verdict::TokenRegressed]
-        => Exhibit::redis::<counter_after::CounterAfter>(),
+        => Exhibit::redis::<counter_after::CounterAfter>().twin::<InOneStep>().counting(),
     /// The token is the lock's value, too.
     TokenAsValue = "token-as-value", R03 in token_as_value,
         from "recipes that store the token where the owner belongs", shows [Verdict::ForeignRelease]
-        => Exhibit::redis::<token_as_value::TokenAsValue>(),
+        => Exhibit::redis::<token_as_value::TokenAsValue>().twin::<ByOwner>(),
     /// Validity is judged by a "started at" of the wall clock.
     StartedAt = "started-at", R04 in started_at,
         from "the recipe of SETNX with a timestamp; lock tables with `started_at`", shows [Verdict::TwoValid]
-        => Exhibit::redis::<started_at::StartedAt>(),
+        => Exhibit::redis::<started_at::StartedAt>().counting(),
     /// The token is checked in the memory of each instance of the application alone.
     TokenInMemory = "token-in-memory", R05 in token_in_memory,
         from "services that keep the highest token in a field", shows [Verdict::StaleWrite]
@@ -309,7 +318,7 @@ mutants! {
         => Exhibit::resource::<ignores_version::IgnoresVersion>(),
     /// The resource compares tokens as text: 10 is below 9.
     StringTokens = "string-tokens", R11 in string_tokens,
-        from "common where tokens are kept in a column of text", shows []
+        from "common where tokens are kept in a column of text", shows [], found by "holder accepted"
         => Exhibit::resource::<string_tokens::StringTokens>().only_on(System::Redis),
     /// The watchdog renews for as long as its process lives, though the holder is gone without a release.
     EndlessRenewal = "endless-renewal", R12 in endless_renewal,
@@ -325,6 +334,20 @@ impl Mutant {
     /// Returns the mutant with this name in schedule files.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|mutant| mutant.name() == name)
+    }
+
+    /// Returns what convicts it in a search, each by itself: its check, or else its verdicts. Whatever else a
+    /// run breaks is not its mistake, or only follows from it.
+    pub fn signs(self) -> Vec<Broken> {
+        match self.check() {
+            Some(check) => vec![Broken::Check(check.to_owned())],
+            None => self.shows().iter().copied().map(Broken::Verdict).collect(),
+        }
+    }
+
+    /// Returns whether the violation convicts it.
+    pub fn is_convicted_by<O>(self, violation: &Violation<O>) -> bool {
+        self.signs().iter().any(|sign| violation.shows(sign))
     }
 
     /// Returns who makes the mistake: `lock`, `worker`, `resource` or `deployment`.

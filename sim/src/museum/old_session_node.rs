@@ -1,7 +1,8 @@
 //! B28: the old session's node is taken for ours. A client whose session is over by its own count opens
 //! another, finds the node with its guid and trusts it, until the servers expire the session that it is of.
 //!
-//! A lock of its own by the recipe, since the library's compares the node's session.
+//! A lock of its own by the recipe, since the library's compares the node's session. Without the mistake this
+//! one does so, too.
 //!
 //! Source: CURATOR-604, CURATOR-696.
 
@@ -23,13 +24,24 @@ const POLL: Duration = Duration::from_millis(50);
 
 /// The lock of a worker.
 pub(super) fn old_session_node(place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
+    lock(place, false)
+}
+
+/// The same without the mistake.
+pub(super) fn own_session_node(place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
+    lock(place, true)
+}
+
+fn lock(place: &Workplace<'_>, is_checked: bool) -> Option<AnyBackend<SimRuntime>> {
     let options = ClientOptions::new(place.servers.clone(), place.lock.ttl);
     let runtime = place.runtime.clone();
-    Some(AnyBackend::new(OldSessionNode { runtime, options, sessions: Arc::default() }))
+    Some(AnyBackend::new(OldSessionNode { runtime, options, sessions: Arc::default(), is_checked }))
 }
 
 #[derive(Clone)]
 struct OldSessionNode {
+    /// Whether a node of another session is left alone.
+    is_checked: bool,
     runtime: SimRuntime,
     options: ClientOptions,
     sessions: Arc<Mutex<Sessions>>,
@@ -97,7 +109,8 @@ impl Backend for OldSessionNode {
 }
 
 impl NodeAcquisition {
-    /// The path of the node with our guid, if the queue has it. Whose session it is of is not asked.
+    /// The path of the node with our guid, if the queue has it. Whose session it is of is not asked, unless
+    /// that is checked.
     async fn find(&self, client: &Client<SimRuntime>, by: Instant) -> Result<Option<String>, Error> {
         let queue = queue(self.claim.key.name());
         client.sync(&queue, by).await?;
@@ -106,8 +119,13 @@ impl NodeAcquisition {
             children => children?.names,
         };
         let prefix = entry_prefix(&self.guid);
-        let own = names.iter().find(|name| name.starts_with(&prefix));
-        Ok(own.map(|name| format!("{queue}/{name}")))
+        for name in names.iter().filter(|name| name.starts_with(&prefix)) {
+            let path = format!("{queue}/{name}");
+            if !self.lock.is_checked || is_of_session(client, &path, by).await? {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
     }
 
     async fn create(&mut self, client: &Client<SimRuntime>, by: Instant) -> Result<String, Error> {
@@ -187,6 +205,12 @@ impl Acquisition for NodeAcquisition {
     fn may_be_held(&self) -> bool {
         self.sent
     }
+}
+
+/// Returns whether the node is of the client's session.
+async fn is_of_session(client: &Client<SimRuntime>, path: &str, by: Instant) -> Result<bool, Error> {
+    let stat = client.exists(path, by).await?;
+    Ok(client.session().is_some_and(|own| stat.is_some_and(|stat| stat.ephemeral_owner == own.id)))
 }
 
 fn failure(error: Error) -> BackendError {

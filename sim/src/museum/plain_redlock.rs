@@ -1,26 +1,42 @@
-//! Redlock as published, with one of the mistakes that it invites: each node has its own counter, the
-//! largest count of the majority is the token, and there is no second phase.
+//! Redlock of plain parts, one acquisition of one Redis for each node, with one of the mistakes that it
+//! invites, or with none.
 //!
-//! Sources: Kleppmann, "How to do distributed locking" (2016), on the missing token; node-redlock issue 369
-//! (B05), redsync issue 149 (B11), etcd's `client/v3/lease.go` (B12), node-redlock (B17), Redisson issue 1606
-//! (B19).
+//! Without one: a round asks all nodes, and each counts its grant. The largest count of a majority is the
+//! token. Then each node that granted raises its counter to the token, if it still stores the owner: the
+//! grant counts when a majority has done so. Two majorities share a node, which stores one owner after the
+//! other; so the later grant has counted more there.
+//!
+//! Sources: Kleppmann, "How to do distributed locking" (2016), on the missing token (R07); node-redlock issue
+//! 369 (B05), redsync issue 149 (B11), etcd's `client/v3/lease.go` (B12), node-redlock (B17), Redisson issue
+//! 1606 (B19).
 
+use std::future::ready;
 use std::time::Duration;
 
-use dlock::redis::{Redis, RedisOptions};
+use dlock::redis::Redis;
 use dlock::{
-    Acquisition, Answer, AnyBackend, Backend, BackendError, Claim, Instant, Released, Renewal, Runtime,
+    Acquisition, Answer, AnyBackend, Backend, BackendError, Claim, FencingToken, Instant, Released, Renewal,
+    Runtime, timeout_at,
 };
-use futures_util::future::join_all;
+use futures_util::StreamExt;
+use futures_util::future::{Either, join_all};
+use futures_util::stream::FuturesUnordered;
 
+use super::line::Line;
 use super::wall_clock::Readings;
 use crate::lab::Workplace;
 use crate::world::runtime::SimRuntime;
 
+/// Raises the counter to the token if the key stores the owner and the counter is not above the token.
+const RAISE: &str = "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end \
+                     local count = tonumber(redis.call('GET', KEYS[2]) or 0) \
+                     if count > tonumber(ARGV[2]) then return 0 end \
+                     redis.call('SET', KEYS[2], ARGV[2]) return 1";
+
 /// The mistake.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flaw {
-    /// That of Redlock as published: the largest count is the token.
+    /// That of Redlock as published: no counter is raised, so that another majority may count less.
     LargestCount,
     /// Validity is counted from the reply.
     ValidityFromReply,
@@ -28,32 +44,36 @@ pub(super) enum Flaw {
     WallClock,
     /// A round that fails leaves its keys, and the next one has another owner.
     OwnKeys,
-    /// One node that does not renew is enough to drop the lease.
+    /// One node that does not renew is enough to drop the lease, and nothing is released.
     OneNodeDrops,
     /// Only nodes that are known to have granted are released.
     KnownNodes,
-    /// The lock is acquired on all nodes, or not at all. As on the correct lock, the keys of a failed round
-    /// are deleted until every node has answered.
+    /// The lock is acquired on all nodes, or not at all.
     AllNodes,
 }
 
-/// Returns the lock of a worker with this mistake.
-pub(super) fn on_redlock(place: &Workplace<'_>, flaw: Flaw) -> Option<AnyBackend<SimRuntime>> {
-    Some(AnyBackend::new(PlainRedlock::new(&place.runtime, &place.servers, flaw)))
+/// Returns the lock of a worker with this mistake, or without one.
+pub(super) fn on_redlock(place: &Workplace<'_>, flaw: Option<Flaw>) -> Option<AnyBackend<SimRuntime>> {
+    let node = |address: &String| {
+        let redis = Redis::new(place.runtime.clone(), address, place.options.redis_lock()).ok()?;
+        Some((redis, Line::new(place.runtime.clone(), address)))
+    };
+    // Leaves out malformed addresses: a validated schedule has none.
+    let nodes = place.servers.iter().filter_map(node).collect();
+    Some(AnyBackend::new(PlainRedlock { nodes, runtime: place.runtime.clone(), flaw }))
 }
 
-/// Redlock without the second phase.
 #[derive(Clone)]
 struct PlainRedlock {
-    nodes: Vec<Redis<SimRuntime>>,
+    nodes: Vec<(Redis<SimRuntime>, Line)>,
     runtime: SimRuntime,
-    flaw: Flaw,
+    flaw: Option<Flaw>,
 }
 
 /// One acquisition: one on each node, by node number.
 struct PlainAcquisition {
     lock: PlainRedlock,
-    ttl: Duration,
+    claim: Claim,
     nodes: Vec<Node>,
     /// Whether its keys are left where they are.
     is_abandoned: bool,
@@ -62,33 +82,33 @@ struct PlainAcquisition {
 /// One node as an acquisition sees it.
 struct Node {
     acquisition: <Redis<SimRuntime> as Backend>::Acquisition,
+    line: Line,
     /// Whether its last answer to a request was a grant, and it has not answered a release since.
     is_known: bool,
 }
 
-impl PlainRedlock {
-    /// Returns the lock on the nodes at `addresses`.
-    fn new(runtime: &SimRuntime, addresses: &[String], flaw: Flaw) -> Self {
-        let node = |address| Redis::new(runtime.clone(), address, RedisOptions::default());
-        // Leaves out malformed addresses: a validated schedule has none.
-        let nodes = addresses.iter().filter_map(|address| node(address).ok()).collect();
-        Self { nodes, runtime: runtime.clone(), flaw }
-    }
+/// How many nodes said that the lease was this owner's, and how many that it was not.
+struct Tally {
+    nodes: usize,
+    yes: usize,
+    no: usize,
+}
 
-    fn is_majority(&self, count: usize) -> bool {
-        count * 2 > self.nodes.len()
+impl PlainRedlock {
+    fn has(&self, flaw: Flaw) -> bool {
+        self.flaw == Some(flaw)
     }
 
     /// Returns whether so many grants make a lease.
     fn is_enough(&self, grants: usize) -> bool {
-        if self.flaw == Flaw::AllNodes { grants == self.nodes.len() } else { self.is_majority(grants) }
+        if self.has(Flaw::AllNodes) { grants == self.nodes.len() } else { grants * 2 > self.nodes.len() }
     }
 
-    /// Returns the deadline for one node: well under the TTL. The mistakes about validity have no timeout,
-    /// since it would hide them.
+    /// Returns the deadline for one node: well under the TTL. The mistakes about validity wait for as long as
+    /// they may, since a timeout would hide them.
     fn node_deadline(&self, ttl: Duration, deadline: Instant) -> Instant {
-        if matches!(self.flaw, Flaw::ValidityFromReply | Flaw::WallClock) {
-            return Instant::MAX;
+        if self.has(Flaw::ValidityFromReply) || self.has(Flaw::WallClock) {
+            return deadline;
         }
         deadline.min(self.runtime.now() + (ttl / 10).max(Duration::from_millis(50)))
     }
@@ -96,8 +116,8 @@ impl PlainRedlock {
     /// Returns the start of the lease: before the first request, unless the mistake changes it.
     fn since(&self, began: &Readings) -> Instant {
         match self.flaw {
-            Flaw::ValidityFromReply => self.runtime.now(),
-            Flaw::WallClock => began.believe(began.monotonic, &self.runtime),
+            Some(Flaw::ValidityFromReply) => self.runtime.now(),
+            Some(Flaw::WallClock) => began.believe(began.monotonic, &self.runtime),
             _ => began.monotonic,
         }
     }
@@ -116,29 +136,54 @@ impl Backend for PlainRedlock {
     }
 
     fn open(&self, claim: Claim) -> PlainAcquisition {
-        let open = |node: &Redis<SimRuntime>| Node { acquisition: node.open(claim.clone()), is_known: false };
+        let open = |(redis, line): &(Redis<SimRuntime>, Line)| Node {
+            acquisition: redis.open(claim.clone()),
+            line: line.clone(),
+            is_known: false,
+        };
         let nodes = self.nodes.iter().map(open).collect();
-        PlainAcquisition { lock: self.clone(), ttl: claim.ttl, nodes, is_abandoned: false }
+        PlainAcquisition { lock: self.clone(), claim, nodes, is_abandoned: false }
+    }
+}
+
+impl PlainAcquisition {
+    /// Asks all nodes until enough have granted, then has those raise their counters. Returns the token, if
+    /// enough did.
+    async fn round(&mut self, deadline: Instant) -> Option<FencingToken> {
+        let Self { lock, claim, nodes, .. } = self;
+        let (lock, claim) = (&*lock, &*claim);
+        let each = lock.node_deadline(claim.ttl, deadline);
+        let mut calls: FuturesUnordered<_> = nodes.iter_mut().map(|node| node.request(each)).collect();
+        let mut counts = Vec::new();
+        // A node that is gone must not hold up the others. What it may still grant is released with the rest.
+        while !lock.is_enough(counts.len())
+            && let Some(count) = calls.next().await
+        {
+            counts.extend(count);
+        }
+        drop(calls);
+        let token = counts.iter().max().copied().filter(|_| lock.is_enough(counts.len()))?;
+        if lock.has(Flaw::LargestCount) {
+            return Some(token);
+        }
+        let each = lock.node_deadline(claim.ttl, deadline);
+        let raises = nodes.iter().filter(|node| node.is_known);
+        let raises = raises.map(|node| node.raise(claim, token, each, &lock.runtime));
+        let raised = join_all(raises).await.into_iter().filter(|is_raised| *is_raised).count();
+        lock.is_enough(raised).then_some(token)
     }
 }
 
 impl Acquisition for PlainAcquisition {
     async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
-        let Self { lock, ttl, nodes, is_abandoned } = self;
-        let began = Readings::of(&lock.runtime);
-        let each = lock.node_deadline(*ttl, deadline);
-        let answers = join_all(nodes.iter_mut().map(|node| node.request(each))).await;
-        let tokens = answers.iter().filter_map(|answer| match answer {
-            Ok(Answer::Granted { token, .. }) => Some(*token),
-            _ => None,
-        });
-        // The largest count of the majority: another majority may count less.
-        let token = tokens.clone().max().filter(|_| lock.is_enough(tokens.count()));
-        *is_abandoned = lock.flaw == Flaw::OwnKeys && token.is_none();
-        match token {
-            Some(token) => Ok(Answer::Granted { token, since: lock.since(&began), left: *ttl }),
-            None => Ok(Answer::Held { left: None }),
-        }
+        let began = Readings::of(&self.lock.runtime);
+        let token = self.round(deadline).await;
+        let Self { lock, claim, is_abandoned, .. } = self;
+        *is_abandoned = lock.has(Flaw::OwnKeys) && token.is_none();
+        Ok(match token {
+            Some(token) => Answer::Granted { token, since: lock.since(&began), left: claim.ttl },
+            None => Answer::Held { left: None },
+        })
     }
 
     async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
@@ -147,60 +192,101 @@ impl Acquisition for PlainAcquisition {
     }
 
     async fn renew(&mut self, deadline: Instant) -> Result<Renewal, BackendError> {
-        let Self { lock, ttl, nodes, is_abandoned } = self;
+        let Self { lock, claim, nodes, is_abandoned } = self;
         let began = Readings::of(&lock.runtime);
-        let each = lock.node_deadline(*ttl, deadline);
+        let each = lock.node_deadline(claim.ttl, deadline);
         let answers = join_all(nodes.iter_mut().map(|node| node.acquisition.renew(each))).await;
-        let extended = answers.iter().filter(|answer| matches!(answer, Ok(Renewal::Extended { .. }))).count();
-        if lock.flaw == Flaw::OneNodeDrops && extended < nodes.len() {
+        let tally = Tally::of(&answers, |answer| matches!(answer, Renewal::Extended { .. }));
+        if lock.has(Flaw::OneNodeDrops) && tally.yes < tally.nodes {
             *is_abandoned = true;
-        } else if lock.is_majority(extended) {
-            return Ok(Renewal::Extended { since: lock.since(&began), left: *ttl });
+            return Ok(Renewal::NotOwner);
         }
-        Ok(Renewal::NotOwner)
+        if tally.is_majority(tally.yes) {
+            return Ok(Renewal::Extended { since: lock.since(&began), left: claim.ttl });
+        }
+        if tally.blocks(tally.no) { Ok(Renewal::NotOwner) } else { Err(BackendError::NoAnswer) }
     }
 
+    /// Releases on all nodes. The lease has ended when the keys that may remain are no majority. It was ours
+    /// until now unless a majority denies it.
     async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
-        let Self { lock, ttl, nodes, is_abandoned } = self;
-        let each = lock.node_deadline(*ttl, deadline);
-        let meant = nodes.iter_mut().filter(|node| match lock.flaw {
-            Flaw::KnownNodes => node.is_known,
-            _ => !*is_abandoned,
+        let Self { lock, claim, nodes, is_abandoned } = self;
+        let each = lock.node_deadline(claim.ttl, deadline);
+        let calls = nodes.iter_mut().map(|node| {
+            let is_left = *is_abandoned || lock.has(Flaw::KnownNodes) && !node.is_known;
+            if is_left {
+                return Either::Left(ready(Ok(Released::NotOwner)));
+            }
+            Either::Right(node.release(each))
         });
-        let answers = join_all(meant.map(|node| node.release(each))).await;
-        let done = answers.iter().filter(|answer| matches!(answer, Ok(Released::Done))).count();
-        // A failed round may have left keys on a minority, whose answers count, too.
-        let lost = answers.iter().any(Result::is_err);
-        if lock.flaw == Flaw::AllNodes && lost && !lock.is_majority(done) {
-            return Err(BackendError::NoAnswer);
+        let answers = join_all(calls).await;
+        let tally = Tally::of(&answers, |answer| *answer == Released::Done);
+        if !tally.is_majority(tally.yes) && tally.blocks(tally.no) {
+            return Ok(Released::NotOwner);
         }
-        Ok(if lock.is_majority(done) { Released::Done } else { Released::NotOwner })
+        if tally.blocks(tally.yes + tally.no) { Ok(Released::Done) } else { Err(BackendError::NoAnswer) }
     }
 
     fn may_be_held(&self) -> bool {
-        let Self { lock, nodes, is_abandoned, .. } = self;
-        let forgets = *is_abandoned || lock.flaw == Flaw::KnownNodes;
-        let counts_known = lock.flaw == Flaw::AllNodes;
-        let is_open = |node: &Node| node.acquisition.may_be_held() || counts_known && node.is_known;
-        !forgets && nodes.iter().any(is_open)
+        let is_open =
+            |node: &Node| node.is_known || node.acquisition.may_be_held() && !self.lock.has(Flaw::KnownNodes);
+        !self.is_abandoned && self.nodes.iter().any(is_open)
     }
 
     /// Returns false after a failed round, so that the lock releases it, as Redlock specifies.
     fn is_repeatable(&self) -> bool {
-        !self.may_be_held() && !matches!(self.lock.flaw, Flaw::OwnKeys | Flaw::KnownNodes)
+        !self.may_be_held() && !self.lock.has(Flaw::OwnKeys) && !self.lock.has(Flaw::KnownNodes)
     }
 }
 
 impl Node {
-    async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+    /// Returns the count of the grant, if the node granted.
+    async fn request(&mut self, deadline: Instant) -> Option<FencingToken> {
+        // For the second phase.
+        drop(self.line.open());
         let answer = self.acquisition.request(deadline).await;
-        self.is_known = matches!(answer, Ok(Answer::Granted { .. }));
-        answer
+        let Ok(Answer::Granted { token, .. }) = answer else {
+            self.is_known = false;
+            return None;
+        };
+        self.is_known = true;
+        Some(token)
+    }
+
+    /// Returns whether the node has raised its counter to the token. Without an answer, the next command goes
+    /// on another connection.
+    async fn raise(&self, claim: &Claim, token: FencingToken, by: Instant, runtime: &SimRuntime) -> bool {
+        let mut command = redis::cmd("EVAL");
+        command.arg(RAISE).arg(2).arg(claim.key.owner_key()).arg(claim.key.fence_key());
+        command.arg(claim.owner.as_str()).arg(token.as_u64());
+        let answer = timeout_at(runtime, by, self.line.ask::<bool>(&command)).await;
+        let Ok(Ok(is_raised)) = answer else {
+            self.line.close();
+            return false;
+        };
+        is_raised
     }
 
     async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
         let answer = self.acquisition.release(deadline).await;
         self.is_known &= answer.is_err();
         answer
+    }
+}
+
+impl Tally {
+    fn of<T>(answers: &[Result<T, BackendError>], is_ours: impl Fn(&T) -> bool) -> Self {
+        let answered = answers.iter().flatten();
+        let yes = answered.clone().filter(|answer| is_ours(answer)).count();
+        Self { nodes: answers.len(), yes, no: answered.count() - yes }
+    }
+
+    fn is_majority(&self, count: usize) -> bool {
+        count * 2 > self.nodes
+    }
+
+    /// Returns whether the nodes beside so many are no majority.
+    fn blocks(&self, count: usize) -> bool {
+        !self.is_majority(self.nodes - count)
     }
 }

@@ -16,6 +16,8 @@ const TAKE_OVER: &str =
 pub(super) struct StartedAt;
 
 impl Mistake for StartedAt {
+    const SENDS: bool = true;
+
     async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
         let answer = match own.correct.request(deadline).await? {
             Answer::Held { left } => take_over(own, deadline).await?.unwrap_or(Answer::Held { left }),
@@ -47,9 +49,7 @@ async fn take_over(own: &mut Attempt, deadline: Instant) -> Result<Option<Answer
     let mut command = redis::cmd("EVAL");
     command.arg(TAKE_OVER).arg(2).arg(own.claim.key.owner_key()).arg(own.claim.key.fence_key());
     command.arg(own.claim.owner.as_str()).arg(ttl);
-    own.plain = true;
     let count = own.by(deadline, own.wire.ask::<u64>(&command)).await?;
-    own.plain = false;
     Ok(FencingToken::new(count).map(|token| Answer::Granted { token, since, left: own.claim.ttl }))
 }
 

@@ -12,6 +12,7 @@ use resource::http::{App, Config};
 use resource::store::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
 use resource::{BodyDigest, ResourceKey, event};
 
+use super::correct::Faultless;
 use crate::lab::{self, Options};
 use crate::servers::resource::ResourceHost;
 use crate::world::machine::WorldMachine;
@@ -42,6 +43,8 @@ pub(super) trait Mistake: Send + Sync + 'static {
         write.guard
     }
 }
+
+impl Mistake for Faultless {}
 
 /// The rows of a resource. They outlive a restart of the process, as on a disk that syncs at once.
 pub(super) type Rows = Arc<Mutex<BTreeMap<ResourceKey, Row>>>;

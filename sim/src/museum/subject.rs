@@ -15,12 +15,13 @@ use crate::{Draw, Invalid, Place, Schedule, ScheduleError, Sim, Span, Subject};
 pub struct Museum {
     lab: Lab,
     mutant: Option<Mutant>,
+    is_twin: bool,
 }
 
 impl Museum {
     /// Returns the laboratory in this arm. The option `mutant` of a schedule names its mistake, if any.
     pub fn new(arm: Arm) -> Self {
-        Self { lab: Lab::new(arm), mutant: None }
+        Self { lab: Lab::new(arm), mutant: None, is_twin: false }
     }
 
     /// Sets the mistake, which takes precedence over the schedule's.
@@ -29,17 +30,28 @@ impl Museum {
         Self { mutant: Some(mutant), ..self }
     }
 
+    /// Puts the exhibit into the laboratory without its mistake: its twin, which every schedule must acquit
+    /// that convicts the mistake.
+    #[must_use]
+    pub fn twin(self) -> Self {
+        Self { is_twin: true, ..self }
+    }
+
     /// Returns the same museum, but random schedules are of `system` alone.
     #[must_use]
     pub fn drawing(self, system: System) -> Self {
         Self { lab: self.lab.drawing(system), ..self }
     }
 
-    /// Writes the mistake into the drawn schedule if its system can have it, so that its file replays.
+    /// Writes the mistake into the drawn schedule if its system can have it, so that its file replays, and
+    /// changes options with which it can't be shown.
     fn naming(&self, mut schedule: Schedule<Options>) -> Schedule<Options> {
         let applies = |mutant: &Mutant| mutant.exhibit().applies_to(schedule.options.system);
         let mutant = self.mutant.filter(applies);
         schedule.options.mutant = mutant.map(|mutant| mutant.name().to_owned());
+        if let Some(mutant) = mutant {
+            mutant.exhibit().suit(&mut schedule.options);
+        }
         schedule
     }
 
@@ -95,6 +107,9 @@ impl Subject for Museum {
         sim.check("holder accepted", holder_accepted());
         let Some(mutant) = self.mutant(options)? else { return self.lab.build(options, sim) };
         let (exhibit, mut options) = (mutant.exhibit(), options.clone());
+        if self.is_twin {
+            return exhibit.put_twin_into(self.lab.clone()).build(&options, sim);
+        }
         exhibit.deploy(&mut options);
         exhibit.put_into(self.lab.clone()).build(&options, sim)
     }

@@ -1,8 +1,8 @@
 //! R03: the token is the lock's value, too: release and renewal compare tokens instead of owners. A counter
 //! that is lost gives one token out twice, and the first of the two owners ends the lease of the second.
 //!
-//! The key still stores the owner, so that the history can tell the holders apart; the value that is compared
-//! is the counter, which is the token of the present holder.
+//! The key still stores the owner, so that the history can tell the holders apart. A foreign key counts as
+//! this holder's if the counter, which is the token of the present holder, is at its token.
 //!
 //! Source: recipes that save a key by storing the token where the owner belongs.
 
@@ -10,12 +10,14 @@ use dlock::{Acquisition, Answer, BackendError, Instant, Released, Renewal, Runti
 
 use super::lock::{Attempt, Mistake};
 
-/// Deletes the key if the counter is at the token.
-const RELEASE: &str =
-    "if redis.call('GET', KEYS[2]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
+/// Deletes the key if it stores the owner, or if the counter is at the token.
+const RELEASE: &str = "local is_own = redis.call('GET', KEYS[1]) == ARGV[3] \
+                       if is_own or redis.call('GET', KEYS[2]) == ARGV[1] then \
+                       return redis.call('DEL', KEYS[1]) end return 0";
 
-/// Sets the key back to its full TTL if the counter is at the token.
-const RENEW: &str = "if redis.call('GET', KEYS[2]) == ARGV[1] then \
+/// Sets the key back to its full TTL if it stores the owner, or if the counter is at the token.
+const RENEW: &str = "local is_own = redis.call('GET', KEYS[1]) == ARGV[3] \
+                     if is_own or redis.call('GET', KEYS[2]) == ARGV[1] then \
                      return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0";
 
 /// Compares tokens.
@@ -36,8 +38,10 @@ impl Mistake for TokenAsValue {
         Ok(if is_extended { Renewal::Extended { since, left: own.claim.ttl } } else { Renewal::NotOwner })
     }
 
+    /// Releases an acquire with a request that has no answer by the correct script: the mistake is made only
+    /// with a known lease.
     async fn release(own: &mut Attempt, deadline: Instant) -> Result<Released, BackendError> {
-        if own.noted.is_none() {
+        if own.noted.is_none() || own.may_be_held() {
             return own.correct.release(deadline).await;
         }
         let is_deleted = run(own, RELEASE, deadline).await?;
@@ -49,5 +53,6 @@ async fn run(own: &Attempt, script: &str, deadline: Instant) -> Result<bool, Bac
     let mut command = redis::cmd("EVAL");
     command.arg(script).arg(2).arg(own.claim.key.owner_key()).arg(own.claim.key.fence_key());
     command.arg(own.noted.unwrap_or_default()).arg(own.claim.ttl.as_millis() as u64);
+    command.arg(own.claim.owner.as_str());
     own.by(deadline, own.wire.ask::<bool>(&command)).await
 }

@@ -11,15 +11,15 @@ use super::lock::{Attempt, Mistake};
 pub(super) struct TokenByGet;
 
 impl Mistake for TokenByGet {
+    // If the GET fails, the server may still hold the lease.
+    const SENDS: bool = true;
+
     async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
         let answer = own.correct.request(deadline).await?;
         let Answer::Granted { since, left, .. } = answer else { return Ok(answer) };
-        // If the GET fails, the server may still hold the lease.
-        own.plain = true;
         let mut command = redis::cmd("GET");
         let get = own.wire.ask::<u64>(command.arg(own.claim.key.fence_key()));
         let count = timeout_at(own.runtime(), deadline, get).await.unwrap_or(Err(BackendError::NoAnswer))?;
-        own.plain = false;
         match FencingToken::new(count) {
             Some(token) => Ok(Answer::Granted { token, since, left }),
             None => Err(BackendError::NoAnswer),

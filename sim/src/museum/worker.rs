@@ -12,7 +12,7 @@ use resource::fence::Guard;
 use resource::store::Write;
 use resource::{OwnerToken, ResourceKey};
 
-use super::correct;
+use super::correct::{self, Faultless};
 use crate::faults::Call;
 use crate::lab::wire::Wire;
 use crate::lab::{Worker, Workplace};
@@ -44,6 +44,8 @@ pub(super) trait Mistake: Send + Sync + 'static {
         }
     }
 }
+
+impl Mistake for Faultless {}
 
 /// What a worker works with.
 pub(super) struct Hands {

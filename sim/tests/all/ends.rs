@@ -11,7 +11,7 @@ use serde_json::Value;
 use sim::compare::compare;
 use sim::explore::exhaust::{Needed, Scope, faults_needed_watched};
 use sim::explore::fleet::{Origin, Summary, merge};
-use sim::explore::{Portfolio, exhaust, hunts_until};
+use sim::explore::{Portfolio, exhaust, hunts};
 use sim::lab::{Arm, System, small};
 use sim::museum::{Museum, Mutant};
 
@@ -322,9 +322,9 @@ fn a_hunt_that_was_stopped_is_left_out() {
     let correct = Museum::new(Arm::Fenced).drawing(System::Redis);
     let (asked, all) = (AtomicU64::new(0), Portfolio::default());
     let stop = || asked.fetch_add(1, Ordering::Relaxed) >= 7;
-    let ended = hunts_until(&correct, 100, 5, &all, 1, stop).unwrap();
+    let ended = hunts(&correct, &[], 0..100, 5, &all, 1, stop).unwrap();
     assert_eq!(ended.len(), 1, "the second hunt was stopped");
     assert_eq!(ended[0].schedules, 5);
     let mistaken = correct.with(Mutant::BlindDel);
-    assert_eq!(hunts_until(&mistaken, 2, 2_000, &all, 1, || false).unwrap().len(), 2);
+    assert_eq!(hunts(&mistaken, &Mutant::BlindDel.signs(), 0..2, 2_000, &all, 1, || false).unwrap().len(), 2);
 }

@@ -38,6 +38,7 @@ mod explain;
 mod gallery;
 mod harness;
 mod hosts;
+mod hunts;
 mod import_cycles;
 mod init;
 mod limits;

@@ -34,11 +34,11 @@ pub(super) fn sing(canary: &mut Canary, first: u64, began: Stopwatch) -> Result<
     let subject = Museum::new(Arm::Fenced).with(MISTAKE).drawing(System::Redis);
     // Other seeds each time.
     let first = first.wrapping_add((canary.found + canary.missed).wrapping_mul(CAP));
-    let hunt = hunt(&subject, first, CAP, &Portfolio::default())?;
+    let hunt = hunt(&subject, &MISTAKE.signs(), first, CAP, &Portfolio::default())?;
     let now = began.elapsed().as_secs_f64();
     canary.schedules = hunt.schedules;
     canary.longest_gap = canary.longest_gap.max(now - canary.last.unwrap_or(0.0));
-    if hunt.violation.is_some() {
+    if hunt.found.is_some() {
         canary.found += 1;
         canary.last = Some(now);
     } else {

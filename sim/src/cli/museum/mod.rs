@@ -1,23 +1,32 @@
-//! `museum`: how many random schedules it takes until each mistake is found, and whether a correct lock is
-//! accused in as many.
+//! `museum`: how many random schedules it takes until each mistake is found, and whether what convicts it
+//! acquits the same without the mistake.
 
-mod page;
+mod exhibits;
+mod identity;
+mod measure;
+mod pages;
+mod results;
 mod row;
+mod strategies;
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use files::Parents;
 use sim::Strategy;
-use sim::explore::{Portfolio, RUNS_MAX, Representation, Shrunk, explore, hunts_until, shrink};
+use sim::explore::{Portfolio, Representation, explore};
 use sim::lab::{Arm, System};
 use sim::museum::{Museum, Mutant};
 
-use self::row::{Hunted, Row, Smallest};
+use self::measure::Target;
+use self::results::{DEFAULT, Key, Origin, Results, Row};
 use super::explore::cores;
 use super::stopwatch::Stopwatch;
 use super::{Outcome, interrupt, interrupted, print, wrap, written};
+
+/// The results that are kept in the repository.
+const KEPT: &str = "sim/results/museum.json";
 
 /// The arguments of `museum`.
 #[derive(Args)]
@@ -25,6 +34,9 @@ pub(crate) struct Arguments {
     /// Searches for this mistake only.
     #[arg(long)]
     mutant: Option<Mutant>,
+    /// Searches on this system only.
+    #[arg(long)]
+    system: Option<System>,
     /// The number of searches for each mistake on each system.
     #[arg(long, default_value_t = 50)]
     hunts: u64,
@@ -35,98 +47,139 @@ pub(crate) struct Arguments {
     /// turns.
     #[arg(long)]
     strategy: Option<Strategy>,
-    /// The number of searches by the uniform strategy alone, to compare; 0 for no comparison.
-    #[arg(long, default_value_t = 0)]
-    uniform: u64,
     /// Compares runs by these features, for the feedback strategy: states or pairs.
     #[arg(long, default_value_t = Representation::States)]
     novelty: Representation,
+    /// Runs so many schedules of the correct lock on each system, too.
+    #[arg(long, default_value_t = 0)]
+    correct: u64,
     /// The number of threads; by default one for each core.
     #[arg(long, value_parser = crate::cli::explore::threads())]
     threads: Option<usize>,
-    /// The folder for the shrunk schedules, one for each mistake and system. A search for all mistakes writes
-    /// its table there, too, as README.md.
+    /// The folder for the shrunk schedules, one for each mistake and system.
     #[arg(long, default_value = "target/museum")]
     out: PathBuf,
+    /// Keeps the results in this file, after each row. Rows of other mistakes, systems and strategies stay as
+    /// they are, and a row that has hunts of this program already gets those that are missing. `--report` and
+    /// `--check` read `sim/results/museum.json` by default.
+    #[arg(long)]
+    results: Option<PathBuf>,
+    /// Writes the results into `docs/museum.md` and `docs/strategies.md` of the folder in which it runs, and
+    /// searches for nothing.
+    #[arg(long, conflicts_with = "check")]
+    report: bool,
+    /// Fails if these pages, or the rows, are not those of the results and of the exhibits; searches for
+    /// nothing.
+    #[arg(long)]
+    check: bool,
 }
 
 /// Hunts each mistake of the museum. Returns false if a hunt did not find its mistake, or if a correct lock
 /// is accused.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    if arguments.report || arguments.check {
+        let file = arguments.results.as_deref().unwrap_or(Path::new(KEPT));
+        let results = Results::load(file)?;
+        return if arguments.report { pages::write(&results) } else { pages::check(&results) };
+    }
     if arguments.hunts == 0 || arguments.cap == 0 {
         return Err("--hunts and --cap must be at least 1".into());
     }
     files::try_folder(&arguments.out)?;
+    if let Some(file) = &arguments.results {
+        files::try_outputs(&[file], &[], Parents::Exist)?;
+    }
     interrupt::watch()?;
-    let Arguments { hunts, cap, out, .. } = arguments;
+    let (began, all) = (Stopwatch::start(), measure(arguments)?);
+    let mut acquitted = all.iter().all(|row| row.accused.is_empty());
+    for system in systems(arguments).take_while(|_| arguments.correct > 0 && !interrupted()) {
+        acquitted &= acquits(arguments, system)?;
+    }
+    print(&format!(
+        "{:.1} s; shrunk schedules: {}\n",
+        began.elapsed().as_secs_f64(),
+        arguments.out.display()
+    ))?;
+    Ok(all.iter().all(|row| row.found() == row.hunts()) && acquitted)
+}
+
+/// Measures all rows that are asked for. Each is kept as soon as it is there.
+fn measure(arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Error>> {
+    let Arguments { hunts, cap, .. } = arguments;
     let head = format!(
-        "{hunts} hunts of at most {cap} random schedules with fencing on for each mistake. The median counts \
-         a hunt that found nothing as {cap}."
+        "{hunts} hunts of at most {cap} random schedules with fencing on for each mistake. The medians count \
+         a hunt that found nothing as {cap} schedules; seconds are the processor time of a hunt."
     );
     print(&(wrap(&head, 0) + "\n" + &row::head()))?;
-    let (mut rows, began) = (Vec::new(), Stopwatch::start());
+    let mut kept = match &arguments.results {
+        Some(file) => Results::load(file)?,
+        None => Results::default(),
+    };
+    let (origin, mut rows) = (identity::origin(&arguments.portfolio())?, Vec::new());
     for mutant in Mutant::ALL.iter().filter(|mutant| arguments.mutant.is_none_or(|only| only == **mutant)) {
-        for system in mutant.systems().into_iter().take_while(|_| !interrupted()) {
-            let row = hunt(arguments, *mutant, system)?;
-            print(&row.to_string())?;
+        let systems = mutant.systems().into_iter().filter(|system| arguments.includes(*system));
+        for system in systems.take_while(|_| !interrupted()) {
+            let row = measure_row(arguments, *mutant, system, &origin, &kept)?;
+            print(&row::line(&row))?;
+            if let Some(file) = &arguments.results {
+                kept.put(row.clone());
+                kept.save(file)?;
+            }
             rows.push(row);
         }
     }
-    print(&wrap(&row::shrinking(&rows), 2))?;
-    print(&format!("{:.1} s; shrunk schedules: {}\n", began.elapsed().as_secs_f64(), out.display()))?;
-    if arguments.mutant.is_none() {
-        save(out, "README.md", &page::page(&rows, *cap))?;
-    }
-    let mut longest = BTreeMap::new();
-    for row in &rows {
-        let schedules: &mut u64 = longest.entry(row.system).or_default();
-        *schedules = row.hunted.median.saturating_mul(*hunts).max(*schedules);
-    }
-    let mut acquitted = true;
-    for (system, schedules) in longest.into_iter().take_while(|_| !interrupted()) {
-        acquitted &= acquits(arguments, system, schedules)?;
-    }
-    Ok(rows.iter().all(|row| row.hunted.found == *hunts) && acquitted)
+    Ok(rows)
 }
 
 impl Arguments {
     fn portfolio(&self) -> Portfolio {
         Portfolio::from(self.strategy).by(self.novelty)
     }
+
+    fn includes(&self, system: System) -> bool {
+        self.system.is_none_or(|only| only == system)
+    }
+
+    /// Returns the name of the strategy in the results.
+    fn strategy(&self) -> String {
+        let name = self.strategy.map_or_else(|| DEFAULT.to_owned(), |strategy| strategy.to_string());
+        if self.novelty == Representation::States { name } else { format!("{name} by {}", self.novelty) }
+    }
 }
 
-/// Hunts one mistake on one system.
-fn hunt(arguments: &Arguments, mutant: Mutant, system: System) -> Result<Row, Box<dyn Error>> {
-    let Arguments { hunts: count, cap, out, .. } = arguments;
-    let subject = Museum::new(Arm::Fenced).with(mutant).drawing(system);
-    let ended = |count: u64, portfolio: &Portfolio| {
-        hunts_until(&subject, count, *cap, portfolio, cores(arguments.threads), interrupted)
-    };
-    let began = Stopwatch::start();
-    let found = ended(*count, &arguments.portfolio())?;
-    let seconds = began.elapsed().as_secs_f64();
-    let uniform = ended(arguments.uniform, &Portfolio::only(Strategy::Uniform))?;
-    let first = found.iter().find_map(|hunt| hunt.violation.as_ref());
-    let shrunk = first.map(|violation| {
-        let began = Stopwatch::start();
-        let Shrunk { mut schedule, runs, .. } =
-            shrink(&subject, &violation.schedule, &violation.cause, RUNS_MAX);
-        let seconds = began.elapsed().as_secs_f64();
-        schedule.about = format!("{} Found as {}.", mutant.mistake(), violation.cause);
-        let file = format!("{mutant}-{system}.toml");
-        save(out, &file, &schedule.to_toml())?;
-        Ok::<_, files::Error>(Smallest { faults: schedule.faults.len(), file, runs, seconds })
-    });
-    let uniform = (!uniform.is_empty()).then(|| Hunted::of(&uniform));
-    Ok(Row { mutant, system, hunted: Hunted::of(&found), seconds, shrunk: shrunk.transpose()?, uniform })
+/// Hunts one mistake on one system, from where the kept row of the same program ends.
+fn measure_row(
+    arguments: &Arguments,
+    mutant: Mutant,
+    system: System,
+    origin: &Origin,
+    kept: &Results,
+) -> Result<Row, Box<dyn Error>> {
+    let key = Key::new(mutant, system, &arguments.strategy());
+    let same = |row: &&Row| row.origin == *origin && row.cap == arguments.cap;
+    let fresh = || Row::new(key.clone(), origin.clone(), arguments.cap);
+    let mut row = kept.row(&key).filter(same).cloned().unwrap_or_else(fresh);
+    let (portfolio, threads) = (arguments.portfolio(), cores(arguments.threads));
+    let target = Target { mutant, system, portfolio: &portfolio, threads };
+    let ended = target.hunt(&mut row, arguments.hunts, interrupted)?;
+    let first = ended.iter().find_map(|hunt| hunt.found.as_ref());
+    if let Some((_, violation)) = first.filter(|_| row.faults.is_none()) {
+        row.faults = Some(target.shrink(violation, &arguments.out)?);
+    }
+    Ok(row)
 }
 
-/// Runs that many schedules of the correct lock on the system. Returns false if one accuses it.
-fn acquits(arguments: &Arguments, system: System, schedules: u64) -> Outcome {
+fn systems(arguments: &Arguments) -> impl Iterator<Item = System> {
+    let known = System::ALL.iter().copied().filter(|system| *system != System::Toy);
+    known.filter(|system| arguments.includes(*system))
+}
+
+/// Runs schedules of the correct lock on the system. Returns false if one accuses it.
+fn acquits(arguments: &Arguments, system: System) -> Outcome {
     // Without a mistake, and judged by the same checks.
     let correct = Museum::new(Arm::Fenced).drawing(system);
     let (portfolio, threads) = (arguments.portfolio(), cores(arguments.threads));
-    let tally = explore(&[correct], 0..schedules, &portfolio, threads, |_| !interrupted())?.tally;
+    let tally = explore(&[correct], 0..arguments.correct, &portfolio, threads, |_| !interrupted())?.tally;
     print(&format!("correct on {system}: {} schedules, {} violations\n", tally.schedules, tally.violations))?;
     Ok(tally.violations == 0)
 }

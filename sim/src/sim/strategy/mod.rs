@@ -48,6 +48,15 @@ pub(crate) struct Material<'a> {
 }
 
 impl Strategy {
+    /// Returns the number of runs without faults that it takes to draw a schedule: the strategies that aim
+    /// learn the points of the schedule first.
+    pub fn learning_runs(self) -> u64 {
+        match self {
+            Self::Uniform | Self::Swarm => 0,
+            Self::Aimed | Self::Ordered | Self::Feedback => 1,
+        }
+    }
+
     /// Draws faults. Some may not suit the schedule, such as a second promotion: the caller leaves them out.
     pub(crate) fn faults(self, material: &Material<'_>) -> Vec<Fault> {
         match self {

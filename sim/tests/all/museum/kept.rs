@@ -1,5 +1,5 @@
 //! The schedules that a search found and shrunk, in `seeds/museum/`: each still shows its mistake, and
-//! acquits the correct lock, worker and resource.
+//! acquits its twin and the correct lock, worker and resource.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -33,13 +33,20 @@ fn problem(path: &Path) -> Option<String> {
     }
     let museum = Museum::new(Arm::Fenced);
     let wrong = sim::sim::run(&museum, &schedule).unwrap();
-    if violation(&museum, &schedule, &wrong).is_none() {
-        return Some(format!("does not convict {mutant}"));
+    let convicted = violation(&museum, &schedule, &wrong);
+    if !convicted.as_ref().is_some_and(|violation| mutant.is_convicted_by(violation)) {
+        let found = convicted.map(|violation| (violation.broken, violation.findings));
+        return Some(format!("does not convict {mutant} of its own mistake: {found:?}"));
     }
     let demanded = schedule.expect.of(Arm::Fenced.name())?;
     let mismatches = demanded.mismatches(&wrong);
     if !mismatches.is_empty() {
         return Some(format!("does not give what it demands: {mismatches:?}"));
+    }
+    let twin = museum.clone().twin();
+    let twin_run = sim::sim::run(&twin, &schedule).unwrap();
+    if let Some(accused) = violation(&twin, &schedule, &twin_run) {
+        return Some(format!("accuses the twin: {:?} {:?}", accused.broken, accused.findings));
     }
     let mut correct = schedule.clone();
     correct.options.mutant = None;

@@ -9,8 +9,10 @@ mod checks;
 mod hunts;
 mod kept;
 mod locks;
+mod pages;
 mod resource;
 mod table;
+mod twins;
 
 use std::collections::BTreeSet;
 

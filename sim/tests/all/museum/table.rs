@@ -6,15 +6,10 @@
 use std::path::Path;
 
 use sim::lab::{Arm, Options, run};
-use sim::museum::{Mutant, page, run_with};
+use sim::museum::{Mutant, run_with};
 use sim::{Report, Schedule};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/museum/aimed");
-
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/museum.md");
-
-/// The environment variable that has the page written anew, if it is `1`.
-const UPDATE: &str = "UPDATE_MUSEUM";
 
 /// How many seeds each schedule is run on: aimed, it needs no luck with most of them.
 const SEEDS: u64 = 5;
@@ -23,18 +18,6 @@ const SEEDS: u64 = 5;
 fn every_mutant_is_convicted_on_its_schedule_and_the_correct_is_acquitted() {
     let problems: Vec<_> = Mutant::ALL.iter().flat_map(|mutant| problems(*mutant)).collect();
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
-}
-
-#[test]
-fn the_page_lists_what_the_code_has() {
-    if std::env::var(UPDATE).is_ok_and(|value| value == "1") {
-        std::fs::write(PAGE, page()).unwrap();
-    }
-    let written = std::fs::read_to_string(PAGE).unwrap_or_default();
-    assert!(
-        written == page(),
-        "docs/museum.md differs: {UPDATE}=1 cargo test -p sim --test all museum::table"
-    );
 }
 
 #[test]
@@ -83,7 +66,8 @@ fn convicts(mutant: Mutant, schedule: &Schedule<Options>, arm: Arm, report: &Rep
     mutant.shows().iter().any(|shown| kinds.contains(shown) && !demanded.verdicts.contains(shown))
 }
 
-fn schedule(mutant: Mutant) -> Schedule<Options> {
+/// Returns the schedule that is aimed at the mutant.
+pub(super) fn schedule(mutant: Mutant) -> Schedule<Options> {
     let known = match mutant {
         Mutant::NoCleanup => "ambiguous-acquire-given-up",
         Mutant::ForgetfulNodes => "redlock-crash-restart-always",
