@@ -14,7 +14,7 @@ pub use crate::world::probes::Count;
 use crate::world::probes::{Failed, Hit, Hits};
 
 /// The probes that a random search may miss, each with the schedule in `seeds/` that reaches it.
-const KEPT: [(&str, &str); 7] = [
+const KEPT: [(&str, &str); 8] = [
     ("watchdog_overslept", "renewal-beside-work"),
     ("renewed_after_loss", "renewal-beside-work"),
     ("release_waits_for_renewal", "renewal-beside-work"),
@@ -22,6 +22,7 @@ const KEPT: [(&str, &str); 7] = [
     ("watch_ended_without_leader", "etcd-watch-without-leader"),
     ("write_without_token_refused", "cas-beside-lock"),
     ("update_gave_up", "cas-gives-up"),
+    ("idle_connection_closed", "idle-connection"),
 ];
 
 /// What the probes have shown, in one run or in many.

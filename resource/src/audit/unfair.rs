@@ -11,10 +11,13 @@
 //! server expires or is deleted (`waiter_gone`, and `key_expired` or `key_deleted` of one that the lock had
 //! been granted to).
 //!
+//! A waiter whose session is over by its own clock queues again, and has two places until the server ends the
+//! session. If the server serves the first of them, the request still waits at the second.
+//!
 //! A paused waiter may report its place when the server has served it or removed it long before. Such a place
 //! can't be overtaken: the server's last word on a request counts, whenever the waiter reports the place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::history::{Event, Nanos};
 use super::verdict::{VerdictKind, Verdicts};
@@ -37,6 +40,8 @@ struct Line<'h> {
     /// position twice.
     waiting: BTreeMap<(u64, &'h Name), &'h Name>,
     positions: BTreeMap<&'h Name, u64>,
+    /// The places that each owner had before it queued again.
+    former: BTreeMap<&'h Name, BTreeSet<u64>>,
     /// The last place of each owner that the server has served or removed. The token of a fair lock is the
     /// position in its queue.
     over: BTreeMap<&'h Name, u64>,
@@ -50,7 +55,11 @@ impl<'h> Unfair<'h> {
             }
             Kind::LeaseAcquired { key, owner, .. } | Kind::KeyGranted { key, owner, .. } => {
                 if let Kind::KeyGranted { token: Some(token), .. } = &event.kind {
-                    self.lines.entry(key).or_default().over.insert(owner, *token);
+                    let line = self.lines.entry(key).or_default();
+                    line.over.insert(owner, *token);
+                    if line.former.get(owner).is_some_and(|former| former.contains(token)) {
+                        return;
+                    }
                 }
                 if let Some(line) = self.lines.get_mut(key)
                     && let Some(served) = line.leave(owner)
@@ -81,7 +90,9 @@ impl<'h> Unfair<'h> {
 
 impl<'h> Line<'h> {
     fn join(&mut self, owner: &'h Name, position: u64, process: &'h Name) {
-        self.leave(owner);
+        if let Some(left) = self.leave(owner).filter(|left| left.position != position) {
+            self.former.entry(owner).or_default().insert(left.position);
+        }
         if self.over.get(owner) == Some(&position) {
             // The waiter reports late: the server has served this place, or removed it.
             return;

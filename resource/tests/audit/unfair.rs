@@ -87,6 +87,21 @@ fn a_place_that_was_removed_before_it_is_reported_is_not_overtaken() {
 }
 
 #[test]
+fn a_place_of_an_earlier_session_that_is_served_overtakes_nobody() {
+    // a queues again, since its session is over by its own clock; the server has not ended it yet.
+    let story = |place| {
+        [
+            (1, "a", queued("a", 10)),
+            (2, "b", queued("b", 11)),
+            (3, "a", queued("a", 12)),
+            (4, "server", granted("a", place)),
+        ]
+    };
+    assert_eq!(judge(story(10)), []);
+    only(VerdictKind::Unfair, &judge(story(12)));
+}
+
+#[test]
 fn a_grant_out_of_order_is_reported_once() {
     let rest = [(3, "server", granted("b", 1)), (4, "b", acquired("b", 1))];
     let verdicts = judge(a_then_b_queued().into_iter().chain(rest));

@@ -27,7 +27,7 @@ impl Stopwatch {
 /// Returns the processor time that all threads of the program have used.
 pub(crate) fn processor_time() -> Duration {
     // rustix asks the kernel: the clock of libc would be the simulated one.
-    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let used = clock_gettime(ClockId::ProcessCPUTime);
     let (seconds, nanos) = (u64::try_from(used.tv_sec), u32::try_from(used.tv_nsec));
     Duration::new(seconds.unwrap_or_default(), nanos.unwrap_or_default())
 }

@@ -59,6 +59,8 @@ struct NodeAcquisition {
     guid: String,
     /// Whether a creation was sent that no deletion has undone.
     sent: bool,
+    /// The session in which the node was created.
+    session: Option<i64>,
 }
 
 /// Where a node stands.
@@ -104,7 +106,7 @@ impl Backend for OldSessionNode {
     }
 
     fn open(&self, claim: Claim) -> NodeAcquisition {
-        NodeAcquisition { lock: self.clone(), claim, guid: guid(&self.runtime), sent: false }
+        NodeAcquisition { lock: self.clone(), claim, guid: guid(&self.runtime), sent: false, session: None }
     }
 }
 
@@ -137,13 +139,26 @@ impl NodeAcquisition {
             }
         }
         self.sent = true;
+        self.session = client.session().map(|session| session.id);
         let path = format!("{queue}/{}", entry_prefix(&self.guid));
         let owner = self.claim.owner.as_str().as_bytes();
         Ok(client.create(&path, owner, CreateMode::EPHEMERAL_SEQUENTIAL, by).await?.path)
     }
 
+    /// Without the mistake, the place in the queue is lost with its session: the next request begins at the
+    /// end, with another node.
+    fn look_at_session(&mut self, client: &Client<SimRuntime>) -> Result<(), Error> {
+        let own = client.session().map(|session| session.id);
+        if self.lock.is_checked && self.session.is_some() && self.session != own {
+            *self = self.lock.open(self.claim.clone());
+            return Err(Error::SessionExpired);
+        }
+        Ok(())
+    }
+
     async fn stand(&mut self, client: &Client<SimRuntime>, by: Instant) -> Result<Option<Standing>, Error> {
         client.established(by).await?;
+        self.look_at_session(client)?;
         let path = match self.find(client, by).await? {
             Some(path) => path,
             None => self.create(client, by).await?,
@@ -161,8 +176,8 @@ impl Acquisition for NodeAcquisition {
     async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
         let client = self.lock.client();
         let (since, left) = (self.lock.runtime.now(), self.lock.options.session_timeout);
-        // Many times in a session, so that the client soon notices that it is over.
-        let by = deadline.min(since + left / 12);
+        // Several times in a session, so that the client soon notices that it is over.
+        let by = deadline.min(since + left / 4);
         let standing = self.stand(&client, by).await.map_err(failure)?;
         Ok(match standing {
             Some(Standing { token, is_first: true }) => Answer::Granted { token, since, left },

@@ -104,11 +104,11 @@ impl PlainRedlock {
         if self.has(Flaw::AllNodes) { grants == self.nodes.len() } else { grants * 2 > self.nodes.len() }
     }
 
-    /// Returns the deadline for one node: well under the TTL. The mistakes about validity wait for as long as
-    /// they may, since a timeout would hide them.
+    /// Returns the deadline for one node: well under the TTL. The mistakes about validity wait longer,
+    /// since a timeout would hide them.
     fn node_deadline(&self, ttl: Duration, deadline: Instant) -> Instant {
         if self.has(Flaw::ValidityFromReply) || self.has(Flaw::WallClock) {
-            return deadline;
+            return self.runtime.now() + ttl * 2;
         }
         deadline.min(self.runtime.now() + (ttl / 10).max(Duration::from_millis(50)))
     }

@@ -191,7 +191,7 @@ fn a_museum_that_gets_a_signal_ends_within_its_hunts() {
         museum.signal(signal);
         let (code, report) = museum.end();
         assert_eq!(code, Some(130), "{report}");
-        assert!(report.contains("blind-del"), "{report}");
+        assert!(report.contains("\nblind-del ") && report.contains("\ninterrupted\n"), "{report}");
     }
 }
 

@@ -12,7 +12,7 @@ use sim::explore::exhaust::{Demanding, Exhausted, Kind, Needed, Progress, Scope,
 use sim::faults::Call;
 use sim::lab::{Arm, Options, System, small};
 use sim::museum::{Museum, Mutant};
-use sim::{Process, Schedule, Shift, Sim, Span, Subject};
+use sim::{Process, Schedule, Sim, Span, Subject};
 
 /// Whether the search goes on: always.
 fn on(_: &Progress) -> bool {
@@ -110,15 +110,17 @@ fn the_second_of_two_equal_workers_is_searched_too() {
     let base = mutant(Mutant::EarlyNow);
     let search = |befall: &[&str]| {
         let befall = befall.iter().map(|name| (*name).to_owned()).collect();
-        let kinds = vec![Kind::Pause(Span::from_secs(1)), Kind::Step(Shift::from_nanos(-3_000_000_000))];
+        let kinds = vec![Kind::Pause(Span::from_secs(1)), Kind::Crash(Span::from_millis(500))];
         let scope = Scope { kinds: Some(kinds), befall: Some(befall), ..two(1) };
         search(&Museum::new(Arm::Fenced), &base, &scope)
     };
     let (of_a, of_b, of_both) = (search(&["a"]), search(&["b"]), search(&["a", "b"]));
     // The run without a fault is in both.
     assert_eq!(of_a.runs + of_b.runs - 1, of_both.runs);
-    // A step of b's clock shows what none of a's does: each draws random numbers of its own.
-    assert!(causes(&of_both).contains(&(1, "step client: unheld".to_owned())), "{:?}", causes(&of_both));
+    // A crash of b shows what none of a's does: each draws random numbers of its own.
+    let of_b_alone = (1, "crash client: unheld".to_owned());
+    assert!(causes(&of_both).contains(&of_b_alone), "{:?}", causes(&of_both));
+    assert!(!causes(&of_a).contains(&of_b_alone), "{:?}", causes(&of_a));
 }
 
 #[test]

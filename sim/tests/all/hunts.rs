@@ -69,11 +69,12 @@ fn the_runs_of_a_hunt_are_all_that_it_made() {
 }
 
 #[test]
-fn hunts_end_early_if_they_are_told_to() {
-    let begun = AtomicU64::new(0);
-    let goes_on = || begun.fetch_add(1, Ordering::Relaxed) < 2;
+fn a_hunt_that_is_cut_short_is_left_out() {
+    let schedules = AtomicU64::new(0);
+    // After the first schedule of the third hunt.
+    let stop = || schedules.fetch_add(1, Ordering::Relaxed) >= 4;
     let uniform = Portfolio::only(Strategy::Uniform);
-    let ended = hunts(&peaceful, &[check("x")], 3..9, 2, &uniform, 1, goes_on).unwrap();
+    let ended = hunts(&peaceful, &[check("x")], 3..9, 2, &uniform, 1, stop).unwrap();
     assert_eq!(ended.len(), 2);
     assert!(ended.iter().all(|hunt| hunt.schedules == 2));
 }

@@ -91,6 +91,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
     interrupt::watch()?;
     let (began, all) = (Stopwatch::start(), measure(arguments)?);
+    if interrupted() {
+        print("interrupted\n")?;
+    }
     let mut acquitted = all.iter().all(|row| row.accused.is_empty());
     for system in systems(arguments).take_while(|_| arguments.correct > 0 && !interrupted()) {
         acquitted &= acquits(arguments, system)?;
@@ -116,19 +119,27 @@ fn measure(arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Error>> {
         None => Results::default(),
     };
     let (origin, mut rows) = (identity::origin(&arguments.portfolio())?, Vec::new());
-    for mutant in Mutant::ALL.iter().filter(|mutant| arguments.mutant.is_none_or(|only| only == **mutant)) {
-        let systems = mutant.systems().into_iter().filter(|system| arguments.includes(*system));
-        for system in systems.take_while(|_| !interrupted()) {
-            let row = measure_row(arguments, *mutant, system, &origin, &kept)?;
-            print(&row::line(&row))?;
-            if let Some(file) = &arguments.results {
-                kept.put(row.clone());
-                kept.save(file)?;
-            }
-            rows.push(row);
+    for (mutant, system) in exhibits(arguments) {
+        let row = measure_row(arguments, mutant, system, &origin, &kept)?;
+        print(&row::line(&row))?;
+        if let Some(file) = arguments.results.as_ref().filter(|_| row.hunts() > 0) {
+            kept.put(row.clone());
+            kept.save(file)?;
+        }
+        rows.push(row);
+        if interrupted() {
+            break;
         }
     }
     Ok(rows)
+}
+
+/// Returns the mistakes to hunt, each with a system.
+fn exhibits(arguments: &Arguments) -> impl Iterator<Item = (Mutant, System)> {
+    let mutants = Mutant::ALL.iter().copied();
+    let meant = mutants.filter(|mutant| arguments.mutant.is_none_or(|only| only == *mutant));
+    let on_each = meant.flat_map(|mutant| mutant.systems().into_iter().map(move |system| (mutant, system)));
+    on_each.filter(|(_, system)| arguments.includes(*system))
 }
 
 impl Arguments {
