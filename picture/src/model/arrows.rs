@@ -3,7 +3,7 @@
 use resource::audit::Nanos;
 
 use super::Arrow;
-use super::builder::Cast;
+use super::cast::Cast;
 use crate::run::Message;
 
 /// Returns the arrows of the messages, in the order of their sending.

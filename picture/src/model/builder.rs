@@ -1,11 +1,10 @@
 //! Makes a picture of a run, in one pass over its history.
 
-use std::collections::BTreeMap;
-
-use resource::audit::{Event, Kind, Name, Nanos};
+use resource::audit::{Event, Kind, Nanos};
 
 use super::arrows::arrows;
 use super::bars::Bars;
+use super::cast::Cast;
 use super::clip::clip;
 use super::faults::Faults;
 use super::key::key_of;
@@ -15,49 +14,9 @@ use super::leases::Leases;
 use super::links::Links;
 use super::state::World;
 use super::verdicts::violations;
-use super::{Edge, Lane, Mark, Picture};
+use super::{Edge, Mark, Picture};
 use crate::run::Run;
-use crate::text::{Names, describe};
-
-/// The lanes and keys of a picture, by their names.
-pub(super) struct Cast<'a> {
-    pub(super) lanes: &'a [Lane],
-    by_name: BTreeMap<&'a str, usize>,
-    keys: Vec<Name>,
-    pub(super) names: &'a Names,
-}
-
-impl<'a> Cast<'a> {
-    fn new(lanes: &'a [Lane], events: &[Event], names: &'a Names) -> Self {
-        let by_name = lanes.iter().enumerate().map(|(number, lane)| (lane.name.as_str(), number)).collect();
-        let mut keys = Vec::new();
-        for key in events.iter().filter_map(|event| key_of(&event.kind)) {
-            if !keys.contains(key) {
-                keys.push(key.clone());
-            }
-        }
-        Self { lanes, by_name, keys, names }
-    }
-
-    /// Returns the number of the lane of the process with this name.
-    pub(super) fn lane(&self, name: &str) -> Option<usize> {
-        self.by_name.get(name).copied()
-    }
-
-    /// Returns the number of a key.
-    pub(super) fn key(&self, key: &Name) -> Option<usize> {
-        self.keys.iter().position(|known| known == key)
-    }
-
-    /// Returns the name of a key.
-    pub(super) fn key_name(&self, key: &Name) -> String {
-        self.names.key(key).to_owned()
-    }
-
-    fn key_names(&self) -> Vec<String> {
-        self.keys.iter().map(|key| self.key_name(key)).collect()
-    }
-}
+use crate::text::describe;
 
 pub(super) fn build(run: &Run<'_>) -> Picture {
     let lanes = lanes(run.events, run.messages, run.roles);
@@ -103,7 +62,7 @@ pub(super) fn build(run: &Run<'_>) -> Picture {
 fn mark(event: &Event, number: usize, lane: usize, cast: &Cast<'_>) -> Mark {
     let text = describe(&event.kind, cast.names);
     let key = key_of(&event.kind);
-    let named = key.filter(|_| cast.keys.len() > 1).map(|key| cast.names.key(key));
+    let named = key.filter(|_| cast.has_several_keys()).map(|key| cast.names.key(key));
     let fault = match &event.kind {
         Kind::FaultApplied { fault, .. } | Kind::FaultHealed { fault, .. } => Some(*fault),
         _ => None,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use resource::audit::{Event, Kind, Nanos};
 
 use super::bars::{Bars, Id, Look};
-use super::builder::Cast;
+use super::cast::Cast;
 use super::{Edge, SpanKind};
 use crate::run::Role;
 use crate::time::in_whole_units;

@@ -7,7 +7,7 @@ use resource::audit::{Beliefs, Event, Kind, Name, Nanos};
 use resource::story::holder;
 
 use super::bars::{Bars, Id, Look};
-use super::builder::Cast;
+use super::cast::Cast;
 use super::{Edge, SpanKind};
 use crate::run::Role;
 

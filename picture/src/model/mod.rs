@@ -4,6 +4,7 @@
 mod arrows;
 mod bars;
 mod builder;
+mod cast;
 mod clip;
 mod faults;
 mod key;

@@ -1,5 +1,6 @@
 //! The simulated etcd against a live one.
 
+mod draw;
 mod op;
 mod script;
 mod show;

@@ -10,7 +10,8 @@ use proptest::prelude::{Just, prop_oneof};
 use proptest::strategy::Strategy;
 use tokio::runtime::{self, Runtime};
 
-use super::op::{Op, SHORT_TTL, beginnings, ops};
+use super::draw::{beginnings, ops};
+use super::op::{Op, SHORT_TTL};
 use super::side::{Side, WAITS};
 use crate::harness::{Tally, Verdict};
 

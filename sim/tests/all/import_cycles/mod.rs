@@ -16,12 +16,13 @@ use imports::{Imports, between_files};
 use tree::Tree;
 
 /// The libraries to check, each with its folder.
-const LIBRARIES: [(&str, &str); 7] = [
+const LIBRARIES: [(&str, &str); 8] = [
     ("dlock_runtime", "runtime"),
     ("dlock_zookeeper", "zookeeper"),
     ("dlock", "dlock"),
     ("resource", "resource"),
     ("files", "files"),
+    ("picture", "picture"),
     ("sim", "sim"),
     ("real", "real"),
 ];
