@@ -281,6 +281,25 @@ fn two_searches_in_one_folder_keep_both_violations() {
 }
 
 #[test]
+fn the_summary_of_another_search_stays() {
+    let out = folder("another");
+    let earlier = out.join("summary.json.earlier");
+    let search = |first: &str| {
+        let out = out.to_str().unwrap();
+        let output = sim(&["explore", "--system", "redis", "--seeds", "3", "--first", first, "--out", out]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stderr).contains("summary.json.earlier")
+    };
+    assert!(!search("5") && !search("5"), "the same search again");
+    assert!(!earlier.exists());
+    let first = std::fs::read_to_string(out.join("summary.json")).unwrap();
+    assert!(search("6"), "the file is named");
+    assert_eq!(std::fs::read_to_string(&earlier).unwrap(), first);
+    assert_eq!(Summary::read(&out).unwrap().search.first, 6);
+    assert_eq!(sim::explore::fleet::merge(&[out]).unwrap().shards, 1);
+}
+
+#[test]
 fn a_merge_names_what_is_damaged_and_merges_the_rest() {
     let (one, two, best) = (folder("damaged-1"), folder("damaged-2"), folder("damaged-best"));
     let [one_, two_, best_] = [&one, &two, &best].map(|folder| folder.to_str().unwrap());

@@ -131,8 +131,8 @@ fn a_search_shows_the_violation_that_it_cannot_keep() {
     fs::create_dir_all(&out).unwrap();
     fs::write(out.join("summary.json"), "of an earlier search").unwrap();
     let ran = sim_on_a_full_disk(&folder, &search);
-    // It can't even begin: the first summary is written before the search.
-    ran.refused("summary.json: ");
+    // It can't even begin: the earlier summary is kept under another name before the search.
+    ran.refused("summary.json.earlier: ");
     assert_eq!(fs::read_to_string(out.join("summary.json")).unwrap(), "of an earlier search");
     // Without --out there is no summary, and the violations go to `violations`.
     let ran = sim_on_a_full_disk(&folder, &[&MUTANT[..], &["1"]].concat());

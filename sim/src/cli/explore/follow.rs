@@ -64,6 +64,11 @@ impl<'a> Following<'a> {
             canary::sing(&mut canary, plan.first, began)?;
             summary.canary = Some(canary);
         }
+        if let Some(folder) = &plan.out
+            && let Some(other) = summary.keep_other(folder)?
+        {
+            written(&other);
+        }
         let state = State { summary, capsules: Capsules::in_folder(&plan.folder()), saved: began };
         let progress = Progress::new(plan.seeds, "schedules");
         let following = Self { plan, began, progress, state: Mutex::new(state), running: Mutex::default() };

@@ -1,7 +1,7 @@
 //! The counts of a search, and how it ended.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -96,6 +96,21 @@ impl Summary {
         let text = json(&path, self)?;
         files::create_folder(folder)?;
         Ok(files::write(&path, text)?)
+    }
+
+    /// Keeps the summary that another search has left in the folder under another name, if there is one, and
+    /// returns its file: `summary.json.earlier`, `summary-2.json.earlier` and so on. That of the same search
+    /// stays where it is.
+    ///
+    /// # Errors
+    ///
+    /// [`FleetError::Write`] if it can't be written.
+    pub fn keep_other(&self, folder: &Path) -> Result<Option<PathBuf>, FleetError> {
+        let Ok(text) = std::fs::read_to_string(folder.join(SUMMARY)) else { return Ok(None) };
+        if serde_json::from_str::<Self>(&text).is_ok_and(|other| other.search == self.search) {
+            return Ok(None);
+        }
+        Ok(Some(files::keep(folder, "summary", "json.earlier", &text)?))
     }
 
     /// Reads it from its folder.
