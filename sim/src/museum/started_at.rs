@@ -8,9 +8,10 @@ use dlock::{Acquisition, Answer, BackendError, FencingToken, Instant, Renewal, R
 
 use super::lock::{Attempt, Mistake};
 
-/// Makes the lease another owner's, and counts the grant.
-const TAKE_OVER: &str =
-    "redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return redis.call('INCR', KEYS[2])";
+/// Makes the lease another owner's, and counts the grant. The count is read as text, since a number of Lua is
+/// exact up to 2^53 only.
+const TAKE_OVER: &str = "redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) \
+                         redis.call('INCR', KEYS[2]) return redis.call('GET', KEYS[2])";
 
 /// Takes over what it judges to be over.
 pub(super) struct StartedAt;

@@ -68,7 +68,7 @@ impl Outcome {
         let summary = report.summary();
         Self {
             verdicts: report.kinds(),
-            findings: report.findings.iter().map(|finding| finding.check.clone()).collect(),
+            findings: checks(report),
             accepted: Some(summary.accepted),
             refused: Some(summary.refused),
             ..Self::default()
@@ -85,7 +85,7 @@ impl Outcome {
             }
         };
         compare("verdicts", list(&self.verdicts), list(report.kinds()));
-        compare("findings", list(&self.findings), list(report.findings.iter().map(|finding| &finding.check)));
+        compare("findings", list(&self.findings), list(checks(report)));
         let writes = [
             ("accepted", &self.accepted, list(&summary.accepted)),
             ("refused", &self.refused, list(&summary.refused)),
@@ -151,4 +151,9 @@ impl Expect {
             }
         }
     }
+}
+
+/// Returns the checks that the run breaks.
+fn checks(report: &Report) -> BTreeSet<String> {
+    report.findings.iter().map(|finding| finding.check.clone()).collect()
 }
