@@ -1,4 +1,4 @@
-//! Who takes part in a picture: its lanes and keys.
+//! The lanes and keys of a picture, found by name.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::Lane;
 use super::key::key_of;
 use crate::text::Names;
 
-/// The lanes and keys of a picture, by their names.
+/// The lanes and keys of a picture.
 pub(super) struct Cast<'a> {
     pub(super) lanes: &'a [Lane],
     by_name: BTreeMap<&'a str, usize>,

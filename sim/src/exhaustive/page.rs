@@ -123,8 +123,8 @@ fn title(system: System) -> &'static str {
     }
 }
 
-/// Formats a number with commas: 1,234,567.
-fn thousands(number: u64) -> String {
+/// Returns the number with commas between thousands: 1,234,567.
+pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

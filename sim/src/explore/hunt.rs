@@ -30,7 +30,7 @@ pub struct Hunt<O> {
     pub others: BTreeMap<Broken, u64>,
 }
 
-/// What a hunt has met so far.
+/// The violations that a hunt has met so far.
 struct Trail<'a, O, F> {
     signs: &'a [Broken],
     stop: &'a F,

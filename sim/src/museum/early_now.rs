@@ -8,11 +8,7 @@ use std::time::Duration;
 use dlock::{Answer, BackendError, FencingToken, Instant, Runtime};
 
 use super::lock::{Attempt, Mistake};
-
-/// Stores the owner for so many milliseconds, unless there is one; counts the grants. The count is read as
-/// text, since a number of Lua is exact up to 2^53 only.
-const ACQUIRE: &str = "if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then \
-                       redis.call('INCR', KEYS[2]) return redis.call('GET', KEYS[2]) end return 0";
+use super::scripted::ACQUIRE;
 
 /// The shortest time for which a key is stored.
 const SHORTEST: Duration = Duration::from_millis(1);

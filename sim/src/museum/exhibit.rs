@@ -31,11 +31,11 @@ pub(super) struct Exhibit {
     deploy: Option<Deploy>,
     /// The systems on which a mistake that is not a lock's can be shown; all if empty.
     only_on: Vec<System>,
-    /// Whether the lock counts its grants by itself, so that no schedule can give it tokens by time.
+    /// True if the lock counts its own grants: a schedule can't give it tokens by time.
     counts: bool,
 }
 
-/// What a laboratory gets in place of its own.
+/// The parts that replace those of a laboratory.
 #[derive(Default)]
 struct Parts {
     locks: Vec<(System, MakeLock)>,

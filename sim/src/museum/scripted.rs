@@ -7,8 +7,8 @@ use super::lock::{Attempt, Mistake};
 
 /// Stores the owner for the TTL and counts the grant, unless another owner is stored. The count is read as
 /// text, since a number of Lua is exact up to 2^53 only.
-const ACQUIRE: &str = "if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then \
-                       redis.call('INCR', KEYS[2]) return redis.call('GET', KEYS[2]) end return 0";
+pub(super) const ACQUIRE: &str = "if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then \
+                                  redis.call('INCR', KEYS[2]) return redis.call('GET', KEYS[2]) end return 0";
 
 /// Deletes the key if it stores the owner.
 const RELEASE: &str =

@@ -2,24 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use resource::audit::VerdictKind;
 use sim::explore::{Broken, Portfolio, hunt, hunts};
 use sim::{Evidence, Process, Sim, Strategy};
 
-/// Two processes that believe for 100 ms that they are alone, and a check that never holds.
+use super::search::pair;
+
+/// The pair, and a check that never holds.
 fn restless(sim: &mut Sim) {
     sim.check("nothing", |_: &Evidence<'_>| Err("it never holds".to_owned()));
-    sim.check("one at a time", sim::no(VerdictKind::Overlap)).key("left");
-    for (name, starts) in [("a", 0), ("b", 500)] {
-        sim.process(name, move |process: Process| async move {
-            process.sleep(Duration::from_millis(starts)).await;
-            let section = process.section("left");
-            process.sleep(Duration::from_millis(100)).await;
-            drop(section);
-        });
-    }
+    pair(sim);
 }
 
 fn peaceful(sim: &mut Sim) {

@@ -9,7 +9,7 @@ use sim::explore::{Broken, Found, KEPT_MAX, Portfolio, explore};
 use sim::{NoOptions, Process, Sim};
 
 /// Two processes that believe for 100 ms that they are alone, however long they are paused meanwhile.
-fn pair(sim: &mut Sim) {
+pub(super) fn pair(sim: &mut Sim) {
     sim.check("one at a time", sim::no(VerdictKind::Overlap)).key("left");
     for (name, starts) in [("a", 0), ("b", 500)] {
         sim.process(name, move |process: Process| async move {

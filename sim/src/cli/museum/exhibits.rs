@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use sim::exhaustive::page::thousands;
 use sim::explore::Broken;
 use sim::lab::System;
 use sim::museum::Mutant;
 
 use super::results::{DEFAULT, Results, Row, median};
-use super::strategies::thousands;
 
 const EXHIBITS: &str = "\
 | number | name | mistake | made by | systems | convicted by | seen in | file |

@@ -1,4 +1,4 @@
-//! What a row of results was measured with.
+//! The origin of results: the shares of the strategies, and a number for the behaviour of the simulator.
 
 use sim::explore::Portfolio;
 use sim::lab::{Arm, System};

@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     /// Compares runs by these features, for the feedback strategy: states or pairs.
     #[arg(long, default_value_t = Representation::States)]
     novelty: Representation,
-    /// Runs so many schedules of the correct lock on each system, too.
+    /// The number of schedules that the correct lock is run on, for each system: none must accuse it.
     #[arg(long, default_value_t = 0)]
     correct: u64,
     /// The number of threads; by default one for each core.
@@ -119,7 +119,7 @@ fn measure(arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Error>> {
         None => Results::default(),
     };
     let (origin, mut rows) = (identity::origin(&arguments.portfolio())?, Vec::new());
-    for (mutant, system) in exhibits(arguments) {
+    for (mutant, system) in chosen(arguments) {
         let row = measure_row(arguments, mutant, system, &origin, &kept)?;
         print(&row::line(&row))?;
         if let Some(file) = arguments.results.as_ref().filter(|_| row.hunts() > 0) {
@@ -135,7 +135,7 @@ fn measure(arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Error>> {
 }
 
 /// Returns the mistakes to hunt, each with a system.
-fn exhibits(arguments: &Arguments) -> impl Iterator<Item = (Mutant, System)> {
+fn chosen(arguments: &Arguments) -> impl Iterator<Item = (Mutant, System)> {
     let mutants = Mutant::ALL.iter().copied();
     let meant = mutants.filter(|mutant| arguments.mutant.is_none_or(|only| only == *mutant));
     let on_each = meant.flat_map(|mutant| mutant.systems().into_iter().map(move |system| (mutant, system)));

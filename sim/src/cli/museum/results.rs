@@ -13,7 +13,7 @@ use sim::museum::Mutant;
 /// The name of the strategies in turns, beside those of single strategies.
 pub(super) const DEFAULT: &str = "default";
 
-/// What tells one row from the others.
+/// The key of a row: no two rows have the same one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Key {
     pub(super) mutant: String,
@@ -22,12 +22,12 @@ pub(super) struct Key {
     pub(super) strategy: String,
 }
 
-/// What was measured: rows with different origins can't be compared.
+/// The origin of a row. Rows of different origins can't be compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Origin {
     /// The strategies with their numbers of turns.
     pub(super) shares: String,
-    /// What the program's simulator does: see [`program`](super::identity::program).
+    /// A number for the behaviour of the simulator: see [`program`](super::identity::program).
     pub(super) program: String,
 }
 
@@ -138,7 +138,7 @@ impl Results {
     ///
     /// # Errors
     ///
-    /// What is wrong with the file, and what to do.
+    /// A sentence that names the file and its fault, and says what to do.
     pub(super) fn load(path: &Path) -> Result<Self, String> {
         let text = match std::fs::read_to_string(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
@@ -154,7 +154,7 @@ impl Results {
     ///
     /// # Errors
     ///
-    /// What could not be written, and what to do.
+    /// [`files::Error`] if the file can't be written.
     pub(super) fn save(&self, path: &Path) -> Result<(), Box<dyn Error>> {
         let rows = self.rows.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
         Ok(files::write(path, format!("[\n{}\n]\n", rows.join(",\n")))?)

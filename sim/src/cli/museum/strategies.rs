@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use sim::Strategy;
+use sim::exhaustive::page::thousands;
 use sim::explore::Portfolio;
 
 use super::results::{DEFAULT, Results, Row, median};
@@ -163,19 +164,6 @@ pub(super) fn comparison(results: &Results) -> String {
     if text.is_empty() { "No strategy alone was measured.\n".to_owned() } else { text }
 }
 
-/// Returns the number with commas between thousands.
-pub(super) fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use sim::lab::System;
@@ -226,10 +214,5 @@ mod tests {
     fn a_schedule_costs_what_all_rows_of_a_strategy_took() {
         let text = cost(&results());
         assert!(text.contains("| all in turns | 2.00 | 1.0 ms |"), "{text}");
-    }
-
-    #[test]
-    fn numbers_have_commas() {
-        assert_eq!([0, 999, 1_000, 1_234_567].map(thousands), ["0", "999", "1,000", "1,234,567"]);
     }
 }
