@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
 
@@ -24,6 +24,37 @@ pub fn create_folder(folder: &Path) -> Result<(), Error> {
         created => created,
     };
     created.map_err(Error::at(folder))
+}
+
+/// Renames a folder that is not empty to the first of `NAME.earlier`, `NAME-2.earlier` and so on that is free,
+/// and returns its new path. Does nothing if there is no such folder, or nothing in it.
+///
+/// # Errors
+///
+/// [`Error::Write`] if it can't be read or renamed.
+pub fn put_aside(folder: &Path) -> Result<Option<PathBuf>, Error> {
+    let is_empty = match fs::read_dir(folder) {
+        Ok(mut files) => files.next().is_none(),
+        Err(error) if error.kind() == ErrorKind::NotFound => true,
+        Err(error) => return Err(Error::at(folder)(error)),
+    };
+    if is_empty {
+        return Ok(None);
+    }
+    let mut number = 1;
+    loop {
+        let mut name = folder.as_os_str().to_owned();
+        name.push(if number == 1 { ".earlier".into() } else { format!("-{number}.earlier") });
+        let aside = PathBuf::from(name);
+        // The rename itself refuses a folder with content that another program puts there in between.
+        if aside.symlink_metadata().is_err() {
+            match fs::rename(folder, &aside) {
+                Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {}
+                renamed => return renamed.map(|()| Some(aside)).map_err(Error::at(folder)),
+            }
+        }
+        number += 1;
+    }
 }
 
 /// Creates a temporary file in the folder, with the permissions of any other file.

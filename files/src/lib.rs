@@ -4,7 +4,7 @@
 //! [`write()`] replaces a file in one step, [`write_new`] writes one that does not exist yet, and [`keep`]
 //! writes to the first free of several names. [`Draft`] does the same for content that is written in pieces.
 //! [`try_outputs`] and [`try_folder`] find out before the work whether its results can be written, and refuse
-//! an output that would replace an input.
+//! an output that would replace an input. [`put_aside`] keeps the folder of an earlier run.
 //!
 //! Content is written to a temporary file in the same folder, synced and then renamed. A program that is
 //! killed in between leaves the old file as it was, and at most a temporary file called `.new-…`.
@@ -21,6 +21,6 @@ mod trial;
 
 pub use draft::{Draft, keep, write, write_new};
 pub use error::Error;
-pub use folder::create_folder;
+pub use folder::{create_folder, put_aside};
 pub use place::is_same;
 pub use trial::{Parents, try_folder, try_outputs};

@@ -5,7 +5,9 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use files::{Draft, Parents, is_same, keep, try_folder, try_outputs, write, write_new};
+use files::{
+    Draft, Parents, create_folder, is_same, keep, put_aside, try_folder, try_outputs, write, write_new,
+};
 use tempfile::TempDir;
 
 /// A folder with a file `old`, and the path of another file in it.
@@ -170,4 +172,24 @@ fn one_file_is_known_by_all_its_names() {
     // Neither exists yet.
     let error = try_outputs(&[&new, &folder.path().join("./new")], &[], Parents::Exist).unwrap_err();
     assert!(error.to_string().contains("they are the same file"), "{error}");
+}
+
+#[test]
+fn folders_of_earlier_runs_are_kept() {
+    let parent = TempDir::new().unwrap();
+    let run = parent.path().join("run");
+    assert_eq!(put_aside(&run).unwrap(), None);
+    fs::create_dir(&run).unwrap();
+    assert_eq!(put_aside(&run).unwrap(), None, "it is empty");
+    for (content, aside) in [("first", "run.earlier"), ("second", "run-2.earlier")] {
+        create_folder(&run).unwrap();
+        write(&run.join("plan.json"), content).unwrap();
+        assert_eq!(put_aside(&run).unwrap(), Some(parent.path().join(aside)));
+    }
+    assert_eq!(names(parent.path()), ["run-2.earlier", "run.earlier"]);
+    assert_eq!(read(&parent.path().join("run.earlier/plan.json")), "first");
+    assert_eq!(read(&parent.path().join("run-2.earlier/plan.json")), "second");
+    let file = parent.path().join("run");
+    write(&file, "").unwrap();
+    assert!(put_aside(&file).is_err(), "a file is no folder");
 }

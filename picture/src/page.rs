@@ -191,7 +191,7 @@ fn drawings(pictures: &[Picture]) -> Markup {
                 }
             }
         }
-        div.paper { (wide.paper()) }
+        (wide.paper())
     }
 }
 

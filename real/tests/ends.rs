@@ -334,8 +334,8 @@ fn stops_chaos(stage: &Stage, mut chaos: Running, signal: Signal) -> Value {
 
 #[test]
 fn a_long_run_that_gets_a_signal_reports_on_the_time_before() {
+    let stage = Stage::new().unwrap();
     for signal in [Signal::INT, Signal::TERM] {
-        let stage = Stage::new().unwrap();
         let chaos = chaos(&stage, &[]);
         eventually("a fault strikes", || chaos.stdout().lines().nth(2).map(drop));
         let report = stops_chaos(&stage, chaos, signal);
@@ -343,6 +343,9 @@ fn a_long_run_that_gets_a_signal_reports_on_the_time_before() {
         assert!((1..100).contains(&faults), "only those that struck: {report}");
         assert!(report["grants"].as_u64().unwrap() > 0, "{report}");
     }
+    let kept = stage.directory().join("out/redis-on-1.earlier");
+    assert!(!read(&[kept.join("history.jsonl")]).unwrap().events.is_empty(), "the first run's files");
+    assert!(kept.join("plan.json").exists() && kept.join("report.json").exists());
 }
 
 #[test]

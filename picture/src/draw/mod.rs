@@ -3,6 +3,7 @@
 mod arrows;
 mod bars;
 mod marks;
+mod paper;
 mod thumbnail;
 
 pub(crate) use marks::symbol;
@@ -114,27 +115,6 @@ impl<'a> Drawing<'a> {
                     aria-label=(format!("Drawing of {}", titles(self.pictures))) {
                     (self.defs())
                     g.drawing id=(self.id("body")) { (self.body()) }
-                }
-            }
-        }
-    }
-
-    /// Returns the drawing for paper: in parts that fit on a page, each with the names of the lanes.
-    pub(crate) fn paper(&self) -> Markup {
-        let (width, head) = (self.layout.width(), self.layout.head);
-        let part = |class: &str, id: String, top: f64, height: f64| {
-            html! {
-                svg class=(format!("drawing {class}")) width=(px(width)) height=(px(height))
-                    viewBox=(format!("0 {} {} {}", px(top), px(width), px(height))) {
-                    use href=(format!("#{id}")) {}
-                }
-            }
-        };
-        html! {
-            @for (top, bottom) in parts(&self.layout) {
-                div.part aria-hidden="true" {
-                    (part("head", self.id("head"), 0.0, head))
-                    (part("body", self.id("body"), top, bottom - top))
                 }
             }
         }
@@ -265,23 +245,6 @@ impl<'a> Drawing<'a> {
             }
         }
     }
-}
-
-/// Returns the parts of a drawing, from top to bottom, that are short enough for a page across.
-fn parts(layout: &Layout) -> Vec<(f64, f64)> {
-    // The sides of a sheet of A4 without its margins, and some space.
-    let most = (layout.width() * 0.64 - layout.head).max(200.0);
-    let mut parts = Vec::new();
-    let mut top = 0.0;
-    while layout.height - top > most {
-        let fits = layout.cuts.iter().copied().filter(|cut| *cut > top + 40.0 && *cut <= top + most);
-        let bottom = fits.fold(f64::NAN, f64::max);
-        let bottom = if bottom.is_nan() { top + most } else { bottom };
-        parts.push((top, bottom));
-        top = bottom;
-    }
-    parts.push((top, layout.height));
-    parts
 }
 
 /// Returns a torn line from `left` to `right`.

@@ -77,6 +77,13 @@ async function paper(tab, name) {
   const names = tab.locator(".wide .lane .name");
   const lanes = new Set(await names.allTextContents()).size;
   const parts = await tab.evaluate(() => document.querySelectorAll(".paper .part").length);
+  /* Of the drawing, on the sheet of its class: 10 mm on both sides stay free. */
+  const scale = await tab.evaluate(() => {
+    const mm = { a4: 297, a3: 420, a2: 594, a1: 841, a0: 1189 };
+    const width = (mm[document.querySelector(".paper").classList[1]] - 20) * 96 / 25.4;
+    const widths = [...document.querySelectorAll(".paper .part > svg")].map((svg) => svg.width.baseVal.value);
+    return width / Math.max(...widths);
+  });
   await tab.pdf({ path: file, preferCSSPageSize: true });
   const options = { encoding: "utf8", maxBuffer: 1 << 28 };
   const sheets = execFileSync("pdftotext", ["-raw", file, "-"], options).split("\f");
@@ -86,6 +93,7 @@ async function paper(tab, name) {
   const roles = /^(worker|lock server|resource|faults of links)$|\b(worker|lock server)\b/gm;
   const bare = drawn.filter((sheet) => (sheet.match(roles) ?? []).length < lanes);
   const found = [];
+  if (scale < 0.6) found.push(`paper: the drawing is printed at ${Math.round(scale * 100)} % of its size`);
   if (bare.length) found.push(`paper: ${bare.length} of ${drawn.length} pages lack names of lanes`);
   if (drawn.length === 0 || parts > sheets.length) found.push("paper: the drawing is not whole");
   return found;

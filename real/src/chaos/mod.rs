@@ -194,6 +194,9 @@ pub fn run(
     if plan.faults.is_empty() {
         return Err(ChaosError::NoFault(configuration.lasts));
     }
+    if let Some(aside) = files::put_aside(out)? {
+        on_strike(&format!("the earlier run is in {} now", aside.display()));
+    }
     files::create_folder(out)?;
     let outputs = ["plan.json", "history.jsonl", "report.json"].map(|file| out.join(file));
     files::try_outputs(&outputs.each_ref().map(PathBuf::as_path), &[], Parents::Exist)?;
