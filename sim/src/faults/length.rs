@@ -84,7 +84,7 @@ impl Faults {
     }
 }
 
-/// A target in words: lists of lists are the groups of a partition.
+/// Formats a target. A list of lists is the groups of a partition.
 fn in_words(value: &Value, between: &str) -> String {
     match value {
         Value::String(text) => text.clone(),
