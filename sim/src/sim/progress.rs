@@ -48,7 +48,7 @@ impl Progress {
         state.wake();
     }
 
-    /// Notes that a server's process has died, so that it holds no lock.
+    /// Notes that a server's process has died, so that the server holds no lock.
     pub(super) fn died(&self, server: &str) {
         lock(&self.state).held.retain(|(name, _)| name.as_str() != server);
     }
