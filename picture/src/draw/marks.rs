@@ -22,7 +22,7 @@ impl Drawing<'_> {
         let is_wrong = drawn.violations.iter().any(|violation| violation.mark == Some(number));
         let class = format!("mark {}{}", mark.shape.as_str(), if is_wrong { " wrong" } else { "" });
         let link = anchor(self.first + picture, mark.number);
-        // Whoever speaks to the page says the words that he sees, so the name begins with them.
+        // The spoken name begins with the visible words, so that a user of voice control can say them.
         let spoken = format!("{}: {} {name}: {}", mark.label, mark.at, mark.text);
         html! {
             a class=(class) href=(format!("#{link}")) data-id=(link) data-lane=(mark.lane)

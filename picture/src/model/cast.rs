@@ -38,7 +38,7 @@ impl<'a> Cast<'a> {
         self.keys.iter().position(|known| known == key)
     }
 
-    /// Returns whether there is more than one key.
+    /// Returns true if there is more than one key.
     pub(super) fn has_several_keys(&self) -> bool {
         self.keys.len() > 1
     }
