@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::json::{FleetError, json, read_json};
 
-/// Where a result comes from: the search, and the versions of all code in it.
+/// The origin of a result: the search, and the versions of all code in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The version of this crate.
