@@ -60,27 +60,27 @@ impl Probes {
         Self(hits)
     }
 
-    /// The probes that failed in the run, in the order of time.
+    /// Returns the probes that failed in the run, in the order of time.
     pub(crate) fn failed(&self) -> &[Failed] {
         self.0.failed()
     }
 
-    /// The number of probes that were evaluated, and of those that were hit.
+    /// Returns the number of probes that were evaluated, and the number of those that were hit.
     pub(crate) fn met(&self) -> (usize, usize) {
         self.0.met()
     }
 
-    /// The hits of the run, in the order of time.
+    /// Returns the hits of the run, in the order of time.
     pub(crate) fn log(&self) -> impl Iterator<Item = &Hit> {
         self.0.log().iter()
     }
 
-    /// Adds what another run has shown.
+    /// Adds the results of another run.
     pub fn add(&mut self, other: &Self) {
         self.0.add(&other.0);
     }
 
-    /// All probes: those that the program declares, evaluated or not, then those that processes named.
+    /// Returns all probes: first those that the program declares, evaluated or not, then those of processes.
     pub fn iter(&self) -> impl Iterator<Item = Seen<'_>> {
         let Self(hits) = self;
         let declared = declared().map(move |probe| Seen::of(probe, hits.of(probe)));

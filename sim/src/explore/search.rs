@@ -29,21 +29,21 @@ pub struct Found<O> {
 /// All methods but [`goes_on`](Watch::goes_on) are called on the thread of the schedule, while the other
 /// threads continue to search.
 pub trait Watch<O>: Sync {
-    /// Called before the schedule is run, with the seed from which it was drawn.
+    /// Notes that the schedule, drawn from the seed, is about to be run.
     fn begins(&self, seed: u64, schedule: &Schedule<O>) {
         let _ = (seed, schedule);
     }
 
-    /// Called after the runs of the schedule that began last on this thread.
+    /// Notes the end of the runs of the schedule that began last on this thread.
     fn ended(&self) {}
 
-    /// Called for each violation, even if enough of its cause are kept.
+    /// Notes a violation, even if enough of its cause are kept.
     fn violation(&self, violation: &Violation<O>) {
         let _ = violation;
     }
 
-    /// Called after each schedule, in the order of the seeds, with the counts so far, while the other threads
-    /// wait to add theirs. Returns false to end the search.
+    /// Returns false to end the search. Called after each schedule, in the order of the seeds, with the
+    /// counts so far, while the other threads wait to add theirs.
     fn goes_on(&self, tally: &Tally) -> bool;
 }
 

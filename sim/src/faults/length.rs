@@ -57,7 +57,7 @@ impl fmt::Display for Length {
 
 impl dyn Action {
     /// Returns the lengths of time in its table, each with the name of its field. The field that the verb
-    /// names is the target, whatever the target is called.
+    /// names is the target, even if it looks like a length.
     pub fn lengths(&self) -> Vec<(String, Length)> {
         let fields = self.fields();
         let length = |(field, value): (&str, &Value)| {

@@ -155,10 +155,10 @@ struct Mistaken<B, M> {
     mistake: PhantomData<fn() -> M>,
 }
 
-/// One acquisition of it.
+/// One acquisition of a [`Mistaken`] lock.
 struct MistakenAcquisition<B: Correct, M>(Attempt<B>, PhantomData<fn() -> M>);
 
-/// The lock of a worker with the mistake `M`, on the system of `B`.
+/// Makes the lock of a worker with the mistake `M`, on the system of `B`.
 pub(super) fn on<B: Correct, M: Mistake<B>>(place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
     let address = place.servers.first()?;
     Some(AnyBackend::new(Mistaken::<B, M> {

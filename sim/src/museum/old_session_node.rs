@@ -22,12 +22,12 @@ use crate::world::runtime::SimRuntime;
 /// The time for which a waiter waits before it looks again.
 const POLL: Duration = Duration::from_millis(50);
 
-/// The lock of a worker.
+/// Makes the lock of a worker.
 pub(super) fn old_session_node(place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
     lock(place, false)
 }
 
-/// The same lock without the mistake.
+/// Makes the same lock without the mistake.
 pub(super) fn own_session_node(place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
     lock(place, true)
 }
@@ -146,8 +146,8 @@ impl NodeAcquisition {
         Ok(client.create(&path, owner, CreateMode::EPHEMERAL_SEQUENTIAL, by).await?.path)
     }
 
-    /// Without the mistake, gives up the place in the queue if its session is over: the next request begins
-    /// at the end, with another node.
+    /// Gives up the place in the queue if its session is over and the mistake is not made: the next request
+    /// begins at the end, with another node.
     fn look_at_session(&mut self, client: &Client<SimRuntime>) -> Result<(), Error> {
         let own = client.session().map(|session| session.id);
         if self.lock.is_checked && self.session.is_some() && self.session != own {

@@ -175,7 +175,7 @@ impl<F: Fn(&mut Sim) + Sync> Subject for F {
     }
 }
 
-/// Draws options from a seed, each from a stream of its own: adding or removing one changes no other.
+/// A source of options from a seed, each from its own stream: adding or removing one changes no other.
 #[derive(Clone, Debug)]
 pub struct Draw {
     seed: u64,

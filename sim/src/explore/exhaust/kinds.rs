@@ -11,7 +11,7 @@ use crate::faults::{
 };
 use crate::span::{Shift, Span};
 
-/// The time for which a link delays what enters it: a message, and those that follow at once.
+/// The time for which a link delays messages that enter it: one message, and others right after it.
 const DELAYED: Span = Span::from_millis(1);
 
 /// A kind of fault, with its duration. It is placed on all processes or links that suit it.

@@ -222,7 +222,7 @@ pub fn exhaust<S: Subject>(
     })
 }
 
-/// Keeps the parts of a search that are done, and saves them from time to time.
+/// The parts of a search that are done, which are saved from time to time.
 struct Keeper<'a, S: Subject> {
     /// The parts, and the runs since they were saved.
     done: Mutex<(Done<S::Options>, u64)>,
