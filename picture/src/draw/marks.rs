@@ -78,7 +78,6 @@ impl Drawing<'_> {
     }
 }
 
-/// Returns the symbol of an event.
 pub(crate) fn symbol(shape: Shape, x: f64, y: f64) -> Markup {
     let at = |dx: f64, dy: f64| format!("M{} {}", px(x + dx), px(y + dy));
     let path = |class: &str, d: String| html! { path class=(class) d=(d) {} };

@@ -56,7 +56,6 @@ pub(crate) fn differs(pictures: &[Picture]) -> Option<usize> {
     (equal < one.marks.len() && equal < other.marks.len()).then_some(equal)
 }
 
-/// Returns the titles of the pictures.
 pub(crate) fn titles(pictures: &[Picture]) -> String {
     let titles: Vec<&str> = pictures.iter().map(|picture| picture.title.as_str()).collect();
     titles.join(" and ")
@@ -175,7 +174,6 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// Returns the names of the lanes.
     fn names(&self) -> Markup {
         let is_several = self.pictures.len() > 1;
         let bottom = self.layout.head;

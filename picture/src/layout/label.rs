@@ -16,7 +16,6 @@ const WORDS_SIZE: f64 = 10.5;
 /// A text beside a place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Label {
-    /// The text, in lines.
     pub(crate) lines: Vec<String>,
     /// The x at which the text begins, or ends if `is_left`.
     pub(crate) x: f64,
@@ -36,12 +35,10 @@ pub(super) struct Space {
 }
 
 impl Label {
-    /// Returns the label of an event.
     pub(super) fn event(text: &str, space: Space) -> Self {
         Self::of(text, Font::Bold, LABEL_SIZE, space)
     }
 
-    /// Returns the words of a message.
     pub(super) fn words(text: &str, space: Space) -> Self {
         Self::of(text, Font::Mono, WORDS_SIZE, space)
     }

@@ -54,11 +54,9 @@ pub(crate) struct Layout {
     pub(crate) form: Form,
     /// The left end of the first lane: the times stand before it.
     pub(crate) axis: f64,
-    /// The width of a lane.
     pub(crate) lane: f64,
     /// The number of lanes of all pictures together.
     lanes: usize,
-    /// The first lane of each picture.
     first_lanes: Vec<usize>,
     /// The space after the last lane of a picture, for the lane's name and for labels.
     between: f64,

@@ -41,7 +41,6 @@ impl Bars {
         self.open.entry(id).or_insert((from, look));
     }
 
-    /// Changes the label of an open bar.
     pub(super) fn relabel(&mut self, id: &Id, label: String) {
         if let Some((_, look)) = self.open.get_mut(id) {
             look.label = label;

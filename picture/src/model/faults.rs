@@ -71,7 +71,6 @@ impl<'c> Faults<'c> {
         }
     }
 
-    /// Sets the rate of a process's clocks.
     fn rate(&mut self, lane: usize, edge: Edge, rate: i128, bars: &mut Bars) {
         let clock = self.clock(lane, edge.at);
         clock.rate = rate;

@@ -79,7 +79,6 @@ impl Shape {
     }
 }
 
-/// Returns the symbol of an event.
 pub(super) fn shape(kind: &Kind) -> Shape {
     match kind {
         Kind::LeaseRequested { .. }

@@ -40,7 +40,6 @@ pub(super) struct Allowed {
 }
 
 impl Exercised {
-    /// Adds one run.
     pub(super) fn add(&mut self, report: &Report) {
         self.runs += 1;
         for (hash, name) in report.names.iter() {

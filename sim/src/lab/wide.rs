@@ -59,7 +59,7 @@ fn one_worker(options: &mut Options, _: &mut Site) {
     options.workers.truncate(1);
 }
 
-/// Gives each worker but one a key of its own, so that most do not contend.
+/// Gives the third to fifth worker a key of its own, so that these do not contend.
 fn many_keys(options: &mut Options, _: &mut Site) {
     options.keys = (42..46).map(|number| format!("orders:{number}")).collect();
     for (number, worker) in options.workers.iter_mut().enumerate().skip(2) {

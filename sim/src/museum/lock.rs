@@ -104,7 +104,6 @@ impl<B: Correct> Attempt<B> {
         self.backend.runtime()
     }
 
-    /// Creates another acquisition of the same claim.
     pub(super) fn another(&self) -> B::Acquisition {
         self.backend.open(self.claim.clone())
     }

@@ -28,7 +28,6 @@ struct Watch {
     first: Option<Panic>,
 }
 
-/// A panic in a run.
 struct Panic {
     process: String,
     location: String,

@@ -41,7 +41,6 @@ impl Progress {
         lock(&self.state).busy.insert(program);
     }
 
-    /// Notes that the program has ended.
     pub(super) fn finished(&self, program: usize) {
         let mut state = lock(&self.state);
         state.busy.remove(&program);

@@ -35,7 +35,6 @@ use crate::world::process::ProcessId;
 
 /// The main task of a run. The run ends with it.
 trait Course: Send {
-    /// Its result.
     type Output: Send;
 
     /// True for the user's script.
@@ -62,7 +61,6 @@ struct Times {
 /// The run of all programs to their end.
 struct Programs;
 
-/// The run of a script.
 struct Script<S>(S);
 
 impl Course for Programs {

@@ -88,7 +88,6 @@ impl Stage {
         self.progress.all_finished(&self.world, u64::MAX).await;
     }
 
-    /// Returns the number of clients in the core.
     pub(super) fn clients_but(&self, core: &Core) -> usize {
         let clients = self.cast.with_role(Role::Client);
         clients.iter().filter(|client| !core.excludes(client)).count()

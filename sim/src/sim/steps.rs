@@ -76,7 +76,6 @@ impl Steps {
         Self { world: world.clone(), state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Records that the process passes the point.
     pub(super) fn pass(&self, process: &str, point: &str) {
         let mut state = lock(&self.state);
         let State { steps, passed, counts } = &mut *state;

@@ -95,7 +95,6 @@ impl Watch {
 }
 
 impl End {
-    /// Waits until the run has ended.
     fn wait(&self) -> Result<(), RunError> {
         match self.ended.recv_timeout(self.limit) {
             Err(RecvTimeoutError::Timeout) => Err(self.hung()),

@@ -25,7 +25,6 @@ pub(super) struct Placements {
 
 /// The points of a run at which faults may be placed.
 pub(super) struct Places<'a> {
-    /// The steps of the run.
     pub(super) steps: &'a [Step],
     /// True for each step at which a fault can be aimed.
     pub(super) is_point: Vec<bool>,

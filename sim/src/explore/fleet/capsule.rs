@@ -99,7 +99,6 @@ impl Capsule {
         Ok(read(&path).is_ok_and(|there| there.is_of(self)))
     }
 
-    /// Deletes its files from the folder.
     pub(super) fn remove(&self, folder: &Path) {
         let path = self.path(folder);
         for path in [path.with_extension("toml"), path] {

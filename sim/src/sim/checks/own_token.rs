@@ -30,7 +30,6 @@ pub fn own_token() -> impl Check {
     }
 }
 
-/// A grant of a server.
 struct Grant<'e> {
     server: &'e Name,
     owner: &'e Name,

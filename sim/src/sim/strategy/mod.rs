@@ -37,7 +37,6 @@ names! {
 
 /// The world and the randomness from which a strategy draws.
 pub(crate) struct Material<'a> {
-    /// The kinds of faults.
     pub(crate) known: &'a Faults,
     /// The processes and links.
     pub(crate) scene: &'a dyn Scene,
